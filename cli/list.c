@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `duet list`: the policies, models, workloads, platforms and kernels that there are. */
+#include "cli/command.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <duet/calibration.h>
+#include <duet/model.h>
+#include <duet/policy.h>
+
+#include "cli/simulate.h"
+#include "platforms/platform.h"
+#include "workloads/workload.h"
+
+void duet__print_policies(void)
+{
+    for (size_t i = 0; duet_policy_at(i); i++)
+        printf("%-16s %s\n%-16s   %s\n", duet_policy_at(i)->name, duet_policy_at(i)->description,
+               "", duet_policy_at(i)->source);
+}
+
+void duet__print_models(void)
+{
+    for (size_t i = 0; duet_model_at(i); i++)
+        printf("%-16s %s\n", duet_model_at(i)->name, duet_model_at(i)->description);
+}
+
+static void print_workload(const struct duet_workload *workload)
+{
+    const struct duet_parameter *parameter = workload->parameters;
+
+    printf("%-16s %s\n%-16s   %s\n%-16s   kernels:", workload->name, workload->description, "",
+           workload->source, "");
+    for (size_t i = 0; workload->kernels[i]; i++)
+        printf(" %s", workload->kernels[i]);
+    printf("; without --n and --tile: n %" PRIu64 ", tile %" PRIu64 "\n", workload->default_n,
+           workload->default_tile);
+    for (; parameter && parameter->name; parameter++)
+        printf("%-16s   --param %s=%s  %s (default: %s)\n", "", parameter->name, parameter->values,
+               parameter->description, parameter->initial);
+}
+
+static int list_policies(const char *platform)
+{
+    (void)platform;
+    duet__print_policies();
+    return DUET__DONE;
+}
+
+static int list_models(const char *platform)
+{
+    (void)platform;
+    duet__print_models();
+    return DUET__DONE;
+}
+
+static int list_workloads(const char *platform)
+{
+    (void)platform;
+    for (size_t i = 0; duet_workload_at(i); i++)
+        print_workload(duet_workload_at(i));
+    return DUET__DONE;
+}
+
+/* Loads one platform and hands it to `print`. */
+static int with_platform(const char *name, void (*print)(const struct duet_platform *platform))
+{
+    struct duet_message message = {""};
+    struct duet_platform *platform = NULL;
+
+    if (duet_platform_load(name, NULL, &platform, &message))
+        return duet__complain(DUET__MISUSED, "%s", message.text);
+    print(platform);
+    duet_platform_free(platform);
+    return DUET__DONE;
+}
+
+/* The same for one platform, or for all where `name` is NULL. */
+static int with_platforms(const char *name, void (*print)(const struct duet_platform *platform))
+{
+    char **names;
+    int status = DUET__DONE;
+
+    if (name)
+        return with_platform(name, print);
+    names = duet_platform_names(NULL);
+    for (char **at = names; at && *at && status == DUET__DONE; at++)
+        status = with_platform(*at, print);
+    g_strfreev(names);
+    return status;
+}
+
+static void print_platform(const struct duet_platform *platform)
+{
+    printf("%-16s %s\n%-16s   %u cores, %u GPUs\n", duet_platform_name(platform),
+           duet_platform_description(platform), "", duet_platform_cores(platform),
+           duet_platform_gpus(platform));
+}
+
+static int list_platforms(const char *platform)
+{
+    return with_platforms(platform, print_platform);
+}
+
+static void print_curve(const struct duet_platform *platform, const struct duet_curve *curve)
+{
+    printf("%s: %s on %s\n", duet_platform_name(platform), curve->kernel, curve->arch);
+    printf("  %s\n", duet_platform_origin(platform, curve->kernel, curve->arch));
+    printf("  %8s %14s %12s %12s %10s %8s\n", "tile", "work", "mean ms", "deviation ms", "GFlop/s",
+           "samples");
+    for (size_t i = 0; i < curve->count; i++) {
+        const struct duet_point *point = &curve->points[i];
+
+        if (point->size > 0)
+            printf("  %8.0f", point->size);
+        else
+            printf("  %8s", "-");
+        printf(" %14.6g %12.5g %12.5g %10.5g %8" PRIu64 "\n", point->work, point->mean_s * 1e3,
+               point->deviation_s * 1e3, point->work / point->mean_s / 1e9, point->samples);
+    }
+}
+
+static void print_kernels(const struct duet_platform *platform)
+{
+    const struct duet_calibration *calibration = duet_platform_calibration(platform);
+
+    for (size_t i = 0; i < calibration->count; i++)
+        print_curve(platform, &calibration->curves[i]);
+}
+
+static int list_kernels(const char *platform)
+{
+    return with_platforms(platform, print_kernels);
+}
+
+/* What can be listed. */
+static const struct topic {
+    const char *name;
+    int (*list)(const char *platform);
+} topics[] = {
+    {"policies", list_policies},   {"models", list_models},   {"workloads", list_workloads},
+    {"platforms", list_platforms}, {"kernels", list_kernels},
+};
+
+/* All but the kernels, which are many. */
+static int list_all(const char *platform)
+{
+    int status = DUET__DONE;
+
+    for (size_t i = 0; i + 1 < G_N_ELEMENTS(topics) && status == DUET__DONE; i++) {
+        printf("%s%s\n", i ? "\n" : "", topics[i].name);
+        status = topics[i].list(platform);
+    }
+    return status;
+}
+
+static int list_topic(const char *name, const char *platform)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(topics); i++)
+        if (strcmp(name, topics[i].name) == 0)
+            return topics[i].list(platform);
+    return duet__complain(DUET__MISUSED,
+                          "cannot list '%s', but: policies, models, workloads, platforms, kernels",
+                          name);
+}
+
+static int list(int argc, char **argv)
+{
+    char *platform = NULL;
+    const GOptionEntry entries[] = {
+        {"platform", 'p', 0, G_OPTION_ARG_STRING, &platform,
+         "Platforms and kernels: only of this machine, a name or a file", "P"},
+        {NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL},
+    };
+    int status = DUET__MISUSED;
+
+    if (duet__parse_options("list", "[policies|models|workloads|platforms|kernels]",
+                            "Lists what there is; without an argument all but the kernels.", NULL,
+                            entries, &argc, &argv)) {
+        if (argc > 2)
+            status =
+                duet__complain(DUET__MISUSED, "one list at a time: '%s' is one too many", argv[2]);
+        else
+            status = argc > 1 ? list_topic(argv[1], platform) : list_all(platform);
+        if (status == DUET__DONE)
+            status = duet__finish_output();
+    }
+    g_free(platform);
+    return status;
+}
+
+const struct duet__command duet__list_command = {
+    .name = "list",
+    .description = "policies, models, workloads, platforms, kernels",
+    .run = list,
+};

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The `duet` command: finds the subcommand and hands over to it. */
+#include "cli/command.h"
+
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char version[] = "0.1.0";
+
+static const struct duet__command *const commands[] = {
+    &duet__simulate_command,
+    &duet__list_command,
+};
+
+static int print_help(void)
+{
+    puts("Usage:\n"
+         "  duet COMMAND [OPTION...] [ARGUMENT...]\n"
+         "\n"
+         "A task runtime for machines with several CPUs and GPUs, and a simulator of itself.\n"
+         "\n"
+         "Commands:");
+    for (size_t i = 0; i < G_N_ELEMENTS(commands); i++)
+        printf("  %-10s %s\n", commands[i]->name, commands[i]->description);
+    puts("\n"
+         "  duet COMMAND --help   options of a command\n"
+         "  duet --version        version\n"
+         "\n"
+         "Exit status: 0, 1 if something failed, 2 for bad usage or bad input.");
+    return duet__finish_output();
+}
+
+static int unknown(const char *name)
+{
+    GString *known = g_string_new(NULL);
+    int status;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(commands); i++)
+        g_string_append_printf(known, "%s%s", i ? ", " : "", commands[i]->name);
+    status = duet__complain(DUET__MISUSED, "unknown command '%s', known are: %s (duet --help)",
+                            name, known->str);
+    g_string_free(known, TRUE);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : NULL;
+
+    /* characters of the terminal, but no other point in numbers */
+    setlocale(LC_CTYPE, "");
+    if (!name)
+        return duet__complain(DUET__MISUSED, "which command? duet --help lists them");
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        return print_help();
+    if (strcmp(name, "--version") == 0) {
+        printf("duet %s\n", version);
+        return duet__finish_output();
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(commands); i++)
+        if (strcmp(name, commands[i]->name) == 0)
+            return commands[i]->run(argc - 1, argv + 1);
+    return unknown(name);
+}

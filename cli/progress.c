@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A progress bar on standard error. */
+#include "cli/progress.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BAR = 30 };
+
+static double now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+void duet__progress_init(struct duet__progress *progress, bool wanted, uint64_t total,
+                         uint64_t run_count)
+{
+    *progress = (struct duet__progress){
+        .shown = wanted && isatty(STDERR_FILENO),
+        .total = total ? total : 1,
+        .run_count = run_count,
+        .start_s = now(),
+    };
+}
+
+void duet__progress_draw(struct duet__progress *progress, uint64_t done, uint64_t runs)
+{
+    double share = (double)done / (double)progress->total, elapsed = now() - progress->start_s;
+    char bar[BAR + 1];
+    int full;
+
+    /* what is over at once needs no bar */
+    if (!progress->shown || elapsed < 0.3)
+        return;
+    share = share > 1 ? 1 : share;
+    full = (int)(share * BAR);
+    for (int i = 0; i < BAR; i++)
+        bar[i] = i < full ? '#' : '.';
+    bar[BAR] = 0;
+    fprintf(stderr, "\r[%s] %3.0f %%  run %" PRIu64 "/%" PRIu64 "  %.0f tasks/s\033[K", bar,
+            share * 100, runs < progress->run_count ? runs + 1 : runs, progress->run_count,
+            (double)done / elapsed);
+    fflush(stderr);
+    progress->drawn = true;
+}
+
+void duet__progress_clear(struct duet__progress *progress)
+{
+    if (progress->drawn)
+        fputs("\r\033[K", stderr);
+    progress->drawn = false;
+}

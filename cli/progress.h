@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A progress bar on standard error, where that is a terminal. */
+#ifndef DUET_CLI_PROGRESS_H
+#define DUET_CLI_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Zero-initialise, then duet__progress_init. */
+struct duet__progress {
+    bool shown;     /* standard error is a terminal, and a bar was not forbidden */
+    bool drawn;     /* there is a bar to be removed */
+    uint64_t total; /* tasks of all runs */
+    uint64_t run_count;
+    double start_s;
+};
+
+void duet__progress_init(struct duet__progress *progress, bool wanted, uint64_t total,
+                         uint64_t run_count);
+
+/* Draws the bar: `done` tasks, `runs` finished runs. */
+void duet__progress_draw(struct duet__progress *progress, uint64_t done, uint64_t runs);
+
+/* Removes the bar. Before anything else is written on the terminal. */
+void duet__progress_clear(struct duet__progress *progress);
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The files that `duet simulate` writes beside its table. */
+#include "cli/simulate.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "validate/gantt.h"
+#include "validate/html.h"
+#include "validate/perfetto.h"
+#include "validate/report_file.h"
+
+/* Writes the contents of one file; `policy` is NULL for a file about all of them. */
+typedef int (*write_fn)(FILE *stream, const struct duet_report *report,
+                        const struct duet_policy_runs *policy, struct duet_message *message);
+
+/* "out/run.json" for the policy "./mine.so" becomes "out/run-mine.json"; caller frees. */
+static char *path_for(const char *path, const char *policy)
+{
+    char *name = g_path_get_basename(policy), *result;
+    const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+
+    if (strchr(policy, '/') && strrchr(name, '.') && strrchr(name, '.') > name)
+        *strrchr(name, '.') = 0;
+    if (!dot || (slash && dot < slash) || dot == path || dot[-1] == '/')
+        dot = path + strlen(path);
+    result = g_strdup_printf("%.*s-%s%s", (int)(dot - path), path, name, dot);
+    g_free(name);
+    return result;
+}
+
+/* Names of the files that `path` stands for, NULL-ended: one, or one a policy. */
+static char **paths_for(const struct duet__simulation *simulation, const char *path, bool each)
+{
+    GPtrArray *paths = g_ptr_array_new();
+
+    if (path && (!each || simulation->policy_count == 1))
+        g_ptr_array_add(paths, g_strdup(path));
+    else if (path)
+        for (size_t i = 0; i < simulation->policy_count; i++)
+            g_ptr_array_add(paths, path_for(path, simulation->policies[i]));
+    g_ptr_array_add(paths, NULL);
+    return (char **)g_ptr_array_free(paths, FALSE);
+}
+
+static int check(const struct duet__simulation *simulation, const char *path, bool each)
+{
+    char **paths = paths_for(simulation, path, each);
+    struct duet_message message;
+    int status = DUET__DONE;
+
+    for (char **at = paths; *at && status == DUET__DONE; at++) {
+        struct duet_output output;
+
+        if (duet_output_open(&output, *at, &message))
+            status = duet__complain(DUET__MISUSED, "%s", message.text);
+        else
+            duet_output_discard(&output);
+    }
+    g_strfreev(paths);
+    return status;
+}
+
+int duet__files_check(const struct duet__simulation *simulation)
+{
+    int status = check(simulation, simulation->trace, true);
+
+    if (status == DUET__DONE)
+        status = check(simulation, simulation->gantt, true);
+    if (status == DUET__DONE)
+        status = check(simulation, simulation->html, false);
+    return status;
+}
+
+static int write_trace(FILE *stream, const struct duet_report *report,
+                       const struct duet_policy_runs *policy, struct duet_message *message)
+{
+    (void)report;
+    return duet_perfetto_write(stream, policy->recording, message);
+}
+
+static int write_gantt(FILE *stream, const struct duet_report *report,
+                       const struct duet_policy_runs *policy, struct duet_message *message)
+{
+    struct duet_gantt gantt;
+    int result = duet_gantt_build(&gantt, policy->recording, DUET_GANTT_SVG_BARS, message);
+
+    if (!result) {
+        char *resources = duet_report_resources(report->machine);
+        char *problem = duet_report_problem(report);
+        char *title = g_strdup_printf("%s on %s: %s, %.4g s", report->workload, report->platform,
+                                      policy->policy, policy->recording->makespan_s);
+        char *subtitle = g_strdup_printf("%s; %s", problem, resources);
+
+        duet_gantt_write_svg(stream, &gantt, title, subtitle);
+        g_free(subtitle);
+        g_free(title);
+        g_free(problem);
+        g_free(resources);
+        duet_gantt_fini(&gantt);
+    }
+    return result;
+}
+
+static int write_html(FILE *stream, const struct duet_report *report,
+                      const struct duet_policy_runs *policy, struct duet_message *message)
+{
+    (void)policy;
+    return duet_html_write(stream, report, message);
+}
+
+static int write_one(const char *path, write_fn contents, const struct duet_report *report,
+                     const struct duet_policy_runs *policy)
+{
+    struct duet_message message;
+    struct duet_output output;
+    int result = duet_output_open(&output, path, &message);
+
+    if (!result) {
+        result = contents(output.stream, report, policy, &message);
+        if (result)
+            duet_output_discard(&output);
+        else
+            result = duet_output_commit(&output, &message);
+    }
+    return result ? duet__complain(DUET__FAILED, "%s", message.text) : DUET__DONE;
+}
+
+static int write_all(const struct duet__simulation *simulation, const struct duet_report *report,
+                     const char *path, bool each, write_fn contents)
+{
+    char **paths = paths_for(simulation, path, each);
+    int status = DUET__DONE;
+
+    for (size_t i = 0; paths[i] && status == DUET__DONE; i++)
+        status = write_one(paths[i], contents, report, &report->policies[i]);
+    g_strfreev(paths);
+    return status;
+}
+
+int duet__files_write(const struct duet__simulation *simulation, const struct duet_report *report)
+{
+    sigset_t ends, before;
+    int status;
+
+    /* a signal waits until the files are whole, so that no temporary one stays */
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
+    sigprocmask(SIG_BLOCK, &ends, &before);
+    status = write_all(simulation, report, simulation->trace, true, write_trace);
+    if (status == DUET__DONE)
+        status = write_all(simulation, report, simulation->gantt, true, write_gantt);
+    if (status == DUET__DONE)
+        status = write_all(simulation, report, simulation->html, false, write_html);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return status;
+}

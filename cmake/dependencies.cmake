@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+# Libraries of others. Required ones end in an error that says how to get them; DUET_SIMGRID and
+# DUET_CUDA decide about the rest.
+
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(GLIB IMPORTED_TARGET glib-2.0>=2.66 json-glib-1.0)
+pkg_check_modules(LIBXML IMPORTED_TARGET libxml-2.0)
+find_path(GLPK_INCLUDE_DIR glpk.h)
+find_library(GLPK_LIBRARY glpk)
+mark_as_advanced(GLPK_INCLUDE_DIR GLPK_LIBRARY)
+if(NOT GLIB_FOUND OR NOT LIBXML_FOUND OR NOT GLPK_INCLUDE_DIR OR NOT GLPK_LIBRARY)
+  message(FATAL_ERROR
+    "duet needs GLib, json-glib, libxml2 and GLPK with their headers: ./setup.sh installs them")
+endif()
+add_library(GLPK::GLPK UNKNOWN IMPORTED)
+set_target_properties(GLPK::GLPK PROPERTIES
+  IMPORTED_LOCATION ${GLPK_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${GLPK_INCLUDE_DIR})
+
+foreach(option DUET_SIMGRID DUET_CUDA)
+  if(NOT "${${option}}" MATCHES "^(AUTO|ON|OFF)$")
+    message(FATAL_ERROR "${option} is \"${${option}}\": it must be AUTO, ON or OFF")
+  endif()
+endforeach()
+
+# SimGrid ships a pkg-config file and, in Debian, no CMake file.
+set(DUET_HAVE_SIMGRID OFF)
+set(DUET_SIMGRID_STATUS "off")
+if(NOT DUET_SIMGRID STREQUAL OFF)
+  pkg_check_modules(SIMGRID QUIET IMPORTED_TARGET simgrid>=3.32)
+  if(SIMGRID_FOUND)
+    set(DUET_HAVE_SIMGRID ON)
+    set(DUET_SIMGRID_STATUS ${SIMGRID_VERSION})
+    if(SIMGRID_VERSION VERSION_GREATER_EQUAL 4)
+      set(CMAKE_CXX_STANDARD 20) # its headers need it
+    endif()
+  elseif(DUET_SIMGRID STREQUAL ON)
+    message(FATAL_ERROR "DUET_SIMGRID=ON, but pkg-config finds no simgrid >= 3.32")
+  else()
+    set(DUET_SIMGRID_STATUS "not found (no simulated engine)")
+  endif()
+endif()
+
+# Detection only: no device of this kind is built yet.
+set(DUET_HAVE_CUDA OFF)
+set(DUET_CUDA_STATUS "off")
+if(NOT DUET_CUDA STREQUAL OFF)
+  find_package(CUDAToolkit QUIET)
+  if(CUDAToolkit_FOUND)
+    set(DUET_HAVE_CUDA ON)
+    set(DUET_CUDA_STATUS "${CUDAToolkit_VERSION} (found, not used yet)")
+  elseif(DUET_CUDA STREQUAL ON)
+    message(FATAL_ERROR "DUET_CUDA=ON, but CMake finds no CUDA toolkit")
+  else()
+    set(DUET_CUDA_STATUS "not found")
+  endif()
+endif()

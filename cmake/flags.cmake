@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+# How everything is compiled: language levels, warnings, sanitizers. Defines the interface target
+# duet_flags, which every target of ours links privately.
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Debug, Release, RelWithDebInfo" FORCE)
+endif()
+
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_CXX_STANDARD 17)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+find_program(DUET_CCACHE ccache)
+mark_as_advanced(DUET_CCACHE)
+if(DUET_CCACHE)
+  foreach(lang C CXX)
+    if(NOT CMAKE_${lang}_COMPILER_LAUNCHER)
+      set(CMAKE_${lang}_COMPILER_LAUNCHER ${DUET_CCACHE})
+    endif()
+  endforeach()
+endif()
+
+add_library(duet_flags INTERFACE)
+
+# No contraction of a*b+c: simulated dates must be the same digits with every compiler and
+# processor. Calls inside libduet are not there to be replaced by the application.
+target_compile_options(duet_flags INTERFACE
+  -ffp-contract=off -fno-semantic-interposition
+  -Wall -Wextra -Wno-unused-parameter
+  -Wshadow -Wpointer-arith -Wcast-qual -Wundef -Wvla -Wwrite-strings
+  $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes -Wmissing-prototypes>
+  $<$<COMPILE_LANGUAGE:CXX>:-Wmissing-declarations -Wnon-virtual-dtor>)
+if(DUET_WERROR)
+  target_compile_options(duet_flags INTERFACE -Werror)
+endif()
+if(DUET_NATIVE)
+  target_compile_options(duet_flags INTERFACE -march=native)
+endif()
+
+# POSIX 2008 with its XSI part (realpath) everywhere but in targets that ask for pure C (the core).
+set(posix $<NOT:$<BOOL:$<TARGET_PROPERTY:DUET_PURE_C>>>)
+target_compile_definitions(duet_flags INTERFACE
+  $<${posix}:_POSIX_C_SOURCE=200809L> $<${posix}:_XOPEN_SOURCE=700>)
+
+if(DUET_SANITIZE)
+  if("thread" IN_LIST DUET_SANITIZE AND "address" IN_LIST DUET_SANITIZE)
+    message(FATAL_ERROR "DUET_SANITIZE: thread and address exclude each other")
+  endif()
+  foreach(sanitizer IN LISTS DUET_SANITIZE)
+    if(NOT sanitizer MATCHES "^(address|undefined|thread)$")
+      message(FATAL_ERROR "DUET_SANITIZE: unknown \"${sanitizer}\" (address, undefined, thread)")
+    endif()
+    target_compile_options(duet_flags INTERFACE -fsanitize=${sanitizer})
+    target_link_options(duet_flags INTERFACE -fsanitize=${sanitizer})
+  endforeach()
+  target_compile_options(duet_flags INTERFACE -fno-omit-frame-pointer -fno-sanitize-recover=all)
+endif()

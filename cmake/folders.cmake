@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+# Targets out of folders. Sources are found, not listed; *_test.c and *_test.cpp are tests. A folder
+# without sources gives no target, and whoever wants it links what there is.
+
+if(IS_ABSOLUTE ${CMAKE_INSTALL_DATADIR})
+  set(DUET_INSTALLED_DATA ${CMAKE_INSTALL_DATADIR}/duet)
+else()
+  set(DUET_INSTALLED_DATA ${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/duet)
+endif()
+
+# Every folder library linked so far, in one group whose order does not matter.
+set(DUET_FOLDERS "" CACHE INTERNAL "")
+
+# duet_folder(NAME [EXCLUDE file...] [ONLY file...] [LINK library...])
+# Static library duet_NAME of the sources below NAME/.
+function(duet_folder name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "EXCLUDE;ONLY;LINK")
+  file(GLOB_RECURSE sources RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
+    ${PROJECT_SOURCE_DIR}/${name}/*.c ${PROJECT_SOURCE_DIR}/${name}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "_test\\.(c|cpp)$")
+  list(REMOVE_ITEM sources "" ${arg_EXCLUDE})
+  if(DEFINED arg_ONLY)
+    list(FILTER sources INCLUDE REGEX "^(${arg_ONLY})$")
+  endif()
+  if(NOT sources)
+    return()
+  endif()
+  add_library(duet_${name} STATIC ${sources})
+  target_include_directories(duet_${name} PUBLIC
+    ${PROJECT_SOURCE_DIR}/core/include ${PROJECT_SOURCE_DIR})
+  target_link_libraries(duet_${name} PRIVATE duet_flags ${arg_LINK})
+  set(DUET_FOLDERS ${DUET_FOLDERS} duet_${name} CACHE INTERNAL "")
+endfunction()
+
+# Links `target` with every folder there is. Only what it uses gets into it.
+function(duet_link_folders target)
+  target_include_directories(${target} PRIVATE
+    ${PROJECT_SOURCE_DIR}/core/include ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${target} PRIVATE duet_flags)
+  if(DUET_FOLDERS)
+    list(JOIN DUET_FOLDERS "," folders)
+    target_link_libraries(${target} PRIVATE "$<LINK_GROUP:RESCAN,${folders}>")
+  endif()
+  target_link_options(${target} PRIVATE -Wl,--as-needed)
+  if(DUET_HAVE_SIMGRID)
+    set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
+  endif()
+endfunction()
+
+# duet_library(FOLDER...): libduet.so of these folders; exports duet_*, not duet__*.
+function(duet_library)
+  set(objects "")
+  set(libraries "")
+  foreach(folder IN LISTS ARGN)
+    if(TARGET duet_${folder})
+      list(APPEND objects $<TARGET_OBJECTS:duet_${folder}>)
+      list(APPEND libraries $<TARGET_PROPERTY:duet_${folder},LINK_LIBRARIES>)
+    endif()
+  endforeach()
+  if(NOT objects)
+    return()
+  endif()
+  set(exports ${PROJECT_SOURCE_DIR}/cmake/exports.map)
+  add_library(duet_shared SHARED ${objects})
+  target_include_directories(duet_shared INTERFACE ${PROJECT_SOURCE_DIR}/core/include)
+  target_link_libraries(duet_shared PRIVATE ${libraries})
+  target_link_options(duet_shared PRIVATE
+    -Wl,--version-script=${exports} -Wl,-Bsymbolic-functions -Wl,--as-needed)
+  if(NOT DUET_SANITIZE)
+    target_link_options(duet_shared PRIVATE -Wl,-z,defs)
+  endif()
+  set(language C)
+  if(DUET_HAVE_SIMGRID)
+    set(language CXX)
+  endif()
+  set_target_properties(duet_shared PROPERTIES
+    OUTPUT_NAME duet
+    LINKER_LANGUAGE ${language}
+    LINK_DEPENDS ${exports}
+    VERSION ${PROJECT_VERSION}
+    SOVERSION ${PROJECT_VERSION_MAJOR})
+endfunction()
+
+# duet_command(FILE): the `duet` command, whose main is in FILE. The target is duet_command.
+function(duet_command main)
+  if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${main})
+    return()
+  endif()
+  add_executable(duet_command ${main})
+  duet_link_folders(duet_command)
+  target_link_libraries(duet_command PRIVATE PkgConfig::GLIB)
+  set_target_properties(duet_command PROPERTIES OUTPUT_NAME duet)
+endfunction()
+
+# duet_programs(FOLDER [PUBLIC_API]): one program a file, FOLDER/NAME in the build. With PUBLIC_API
+# they see what an application sees: the public headers and libduet.
+function(duet_programs folder)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "PUBLIC_API" "" "")
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
+  list(FILTER sources EXCLUDE REGEX "_test\\.c$")
+  foreach(source IN LISTS sources)
+    get_filename_component(name ${source} NAME_WE)
+    set(target ${folder}-${name})
+    if(arg_PUBLIC_API)
+      if(NOT TARGET duet_shared)
+        continue()
+      endif()
+      add_executable(${target} ${source})
+      target_link_libraries(${target} PRIVATE duet_flags duet_shared Threads::Threads m)
+    else()
+      add_executable(${target} ${source})
+      duet_link_folders(${target})
+      target_link_libraries(${target} PRIVATE Threads::Threads m)
+    endif()
+    set_target_properties(${target} PROPERTIES
+      OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${folder})
+  endforeach()
+endfunction()

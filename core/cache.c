@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Device memory as a cache of the host's: least recently used replicas make room, and those that
+ * hold the only valid copy are written back first (lazy write-back). A task gets all the room it
+ * needs or none, so tasks that wait for room hold nothing that others wait for.
+ */
+#include <string.h>
+
+#include "core/internal.h"
+
+/* ------------------------------------------------------------------------------------------- */
+/* LRU list; the node's lock is held                                                            */
+
+static void lru_remove(struct node *node, struct replica *replica)
+{
+    if (replica->older)
+        replica->older->newer = replica->newer;
+    else
+        node->oldest = replica->newer;
+    if (replica->newer)
+        replica->newer->older = replica->older;
+    else
+        node->newest = replica->older;
+    replica->older = replica->newer = NULL;
+}
+
+static void lru_add_newest(struct node *node, struct replica *replica)
+{
+    replica->newer = NULL;
+    replica->older = node->newest;
+    if (node->newest)
+        node->newest->newer = replica;
+    else
+        node->oldest = replica;
+    node->newest = replica;
+}
+
+static void lru_add_oldest(struct node *node, struct replica *replica)
+{
+    replica->older = NULL;
+    replica->newer = node->oldest;
+    if (node->oldest)
+        node->oldest->older = replica;
+    else
+        node->newest = replica;
+    node->oldest = replica;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Eviction; the node's lock is held                                                            */
+
+/* true if another node than the replica's holds valid data. Handle lock held. */
+static bool valid_elsewhere(const struct duet_runtime *core, const struct replica *replica)
+{
+    for (unsigned word = 0; word < core->node_words; word++) {
+        uint64_t bits = atomic_load_explicit(&replica->handle->valid[word], memory_order_relaxed);
+        if (replica->node / 64 == word)
+            bits &= ~(UINT64_C(1) << (replica->node % 64));
+        if (bits)
+            return true;
+    }
+    return false;
+}
+
+/* Gives the replica's place back. Node and handle lock held. */
+static void drop(struct node *node, struct replica *replica)
+{
+    bit_clear(replica->handle->valid, replica->node);
+    lru_remove(node, replica);
+    duet__slab_free(&node->slab, replica->block);
+    replica->block = NULL;
+}
+
+/* Evicts at once what is valid elsewhere (or nowhere); starts the write-back of the rest. */
+static void evict(struct duet_view *context, struct node *node, struct replica *replica)
+{
+    struct duet_handle *handle = replica->handle;
+    spin_lock(&handle->lock);
+    if (replica->pins == 0 && !replica->copying && !replica->leaving) {
+        if (!bit_test(handle->valid, replica->node) || valid_elsewhere(context->core, replica)) {
+            drop(node, replica);
+            node->evictions++;
+        } else if (!handle->host.copying) {
+            node->leaving_bytes += replica->block->bytes;
+            node->write_backs++;
+            duet__write_back(context, replica);
+        }
+    }
+    spin_unlock(&handle->lock);
+}
+
+/*
+ * A block, after evictions if need be, oldest replicas first. NULL: not now; enough write-backs are
+ * then on their way, or everything else is pinned.
+ */
+static struct slab_block *alloc(struct duet_view *context, struct node *node, uint64_t bytes)
+{
+    struct slab_block *block = duet__slab_alloc(&node->slab, bytes);
+    struct replica *replica = node->oldest;
+    while (!block && replica && node->leaving_bytes < bytes) {
+        struct replica *next = replica->newer;
+        uint64_t used = node->slab.used_bytes;
+        evict(context, node, replica);
+        if (node->slab.used_bytes < used)
+            block = duet__slab_alloc(&node->slab, bytes);
+        replica = next;
+    }
+    return block;
+}
+
+/* Room for every access that has none. false: some are still without. */
+static bool alloc_all(struct duet_view *context, struct node *node, unsigned index,
+                      struct duet_task *task)
+{
+    for (unsigned i = 0; i < task->access_count; i++) {
+        struct access *access = &task->accesses[i];
+        if (!access->mode)
+            continue;
+        struct replica *replica = access->handle->replicas[index];
+        if (replica->block)
+            continue;
+        struct slab_block *block = alloc(context, node, access->handle->slab_bytes);
+        if (!block)
+            return false;
+        replica->block = block;
+        lru_add_newest(node, replica);
+    }
+    return true;
+}
+
+/*
+ * Evicts all that nobody uses: a task that fits into the slab, but not between what is scattered
+ * in it, then finds it empty. true if it is empty now.
+ */
+static bool clear(struct duet_view *context, struct node *node)
+{
+    struct replica *replica = node->oldest;
+    while (replica) {
+        struct replica *next = replica->newer;
+        evict(context, node, replica);
+        replica = next;
+    }
+    return node->oldest == NULL;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Preparing a task                                                                             */
+
+/* Unpins the replicas of the first `count` accesses. */
+static void unpin(struct duet_view *context, unsigned index, struct duet_task *task, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        struct access *access = &task->accesses[i];
+        if (!access->mode)
+            continue;
+        spin_lock(&access->handle->lock);
+        duet__replica_unpin(context, access->handle->replicas[index]);
+        spin_unlock(&access->handle->lock);
+    }
+}
+
+/* Pins the task's replicas on a device, most recent use now. false: out of memory. Node lock. */
+static bool pin_all(struct duet_view *context, struct node *node, unsigned index,
+                    struct duet_task *task)
+{
+    for (unsigned i = 0; i < task->access_count; i++) {
+        struct access *access = &task->accesses[i];
+        if (!access->mode)
+            continue;
+        spin_lock(&access->handle->lock);
+        struct replica *replica = duet__replica_get(context->core, access->handle, index);
+        if (replica)
+            duet__replica_pin(context->core, replica);
+        spin_unlock(&access->handle->lock);
+        if (!replica) {
+            unpin(context, index, task, i);
+            return false;
+        }
+        if (replica->block && replica != node->newest) {
+            lru_remove(node, replica);
+            lru_add_newest(node, replica);
+        }
+    }
+    return true;
+}
+
+/* One attempt to place a task on a device. 1: placed; 0: not now; < 0: enum duet_error. */
+static int place(struct duet_view *context, unsigned index, struct duet_task *task)
+{
+    struct node *node = &context->core->nodes[index];
+    spin_lock(&node->lock);
+    bool again = true;
+    int placed = 0;
+    while (again) {
+        again = false;
+        if (!pin_all(context, node, index, task)) {
+            placed = DUET_ENOMEM;
+            break;
+        }
+        placed = alloc_all(context, node, index, task);
+        if (!placed) {
+            unpin(context, index, task, task->access_count);
+            if (atomic_load(&node->pinned) == 0 && node->leaving_bytes == 0)
+                again = clear(context, node);
+        }
+    }
+    spin_unlock(&node->lock);
+    return placed;
+}
+
+/* Requests the inputs; the task's replicas have their places. */
+static void fetch_all(struct duet_view *context, struct worker *worker, struct duet_task *task)
+{
+    unsigned node = worker->node;
+    for (unsigned i = 0; i < task->access_count; i++) {
+        struct access *access = &task->accesses[i];
+        if (!access->mode)
+            continue;
+        spin_lock(&access->handle->lock);
+        enum fetch fetch = duet__fetch(context, access, node);
+        spin_unlock(&access->handle->lock);
+        if (node != DUET_HOST && (access->mode & DUET_R)) {
+            worker->reads++;
+            worker->hits += fetch == FETCH_HIT || fetch == FETCH_MERGED;
+            worker->merged += fetch == FETCH_MERGED;
+        }
+        if (fetch == FETCH_FAILED)
+            duet__fail_run(context->core, DUET_ETASK, "task %llu (%s): no valid copy of its data left",
+                           (unsigned long long)task->id, duet_task_kernel(task));
+    }
+}
+
+/*
+ * Finds room for a taken task on its worker's memory node and requests its inputs. 1: its `missing`
+ * now counts the inputs on their way; 0: there is no room now, the worker is woken when that may
+ * have changed; DUET_ENOMEM: the run has failed, the task holds nothing.
+ */
+int duet__cache_prepare(struct duet_view *context, struct worker *worker, struct duet_task *task)
+{
+    if (worker->node != DUET_HOST) {
+        struct node *node = &context->core->nodes[worker->node];
+        int placed = place(context, worker->node, task);
+        if (placed == 0) {
+            /* say that somebody waits, then look once more: room made in between is not missed */
+            atomic_store(&node->blocked, true);
+            placed = place(context, worker->node, task);
+        }
+        if (placed == 0)
+            return 0;
+        atomic_store_explicit(&node->blocked, false, memory_order_relaxed);
+        if (placed < 0) {
+            duet__fail_run(context->core, placed, "task %llu (%s): %s",
+                           (unsigned long long)task->id, duet_task_kernel(task),
+                           duet_strerror(placed));
+            return placed;
+        }
+    }
+    atomic_store_explicit(&task->missing, 1, memory_order_relaxed);
+    fetch_all(context, worker, task);
+    atomic_fetch_sub_explicit(&task->missing, 1, memory_order_acq_rel);
+    task->state = TASK_FETCHING;
+    return 1;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Later                                                                                        */
+
+/* The write-back of an eviction has ended: give the place back unless it is used again. */
+void duet__cache_settled(struct duet_view *context, struct replica *replica)
+{
+    struct node *node = &context->core->nodes[replica->node];
+    struct duet_handle *handle = replica->handle;
+    spin_lock(&node->lock);
+    spin_lock(&handle->lock);
+    replica->leaving = false;
+    node->leaving_bytes -= replica->block->bytes;
+    bool sole = bit_test(handle->valid, replica->node) && !valid_elsewhere(context->core, replica);
+    if (replica->pins == 0 && !replica->copying && !sole) {
+        drop(node, replica);
+        node->evictions++;
+    }
+    spin_unlock(&handle->lock);
+    spin_unlock(&node->lock);
+    if (atomic_load(&node->blocked))
+        duet__context_wake(context, node->worker);
+}
+
+/* A replica became invalid: its place is the first to be used again. No lock held. */
+void duet__cache_stale(struct duet_runtime *core, struct replica *replica)
+{
+    struct node *node = &core->nodes[replica->node];
+    spin_lock(&node->lock);
+    if (replica->block && replica != node->oldest) {
+        lru_remove(node, replica);
+        lru_add_oldest(node, replica);
+    }
+    spin_unlock(&node->lock);
+}
+
+/* The handle is going away: its replica's place is free. No lock held, nobody uses the handle. */
+void duet__cache_forget(struct duet_runtime *core, struct replica *replica)
+{
+    struct node *node = &core->nodes[replica->node];
+    spin_lock(&node->lock);
+    if (replica->block)
+        drop(node, replica);
+    spin_unlock(&node->lock);
+    spin_lock(&node->pool_lock);
+    replica->queue_next = node->spare;
+    node->spare = replica;
+    spin_unlock(&node->pool_lock);
+}

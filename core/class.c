@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Classes of executions: kernel, work and data sizes. Everything that depends on no more than that
+ * (who can run it, expected times) is worked out once a class, so that submitting a task hashes
+ * nothing but a few numbers, and mostly not even these.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/internal.h"
+
+struct key {
+    double work;
+    bool counts_flops;
+    uint64_t footprint, bytes, slab_bytes;
+};
+
+static struct key key_of(const struct duet_codelet *codelet, const void *args,
+                         const struct access *accesses, unsigned count)
+{
+    struct key key = {.footprint = UINT64_C(0xcbf29ce484222325)};
+    for (unsigned i = 0; i < count; i++) {
+        if (!accesses[i].mode)
+            continue;
+        key.footprint = (key.footprint ^ accesses[i].handle->bytes) * UINT64_C(0x100000001b3);
+        key.bytes += accesses[i].handle->bytes;
+        key.slab_bytes += accesses[i].handle->slab_bytes;
+    }
+    double flops = codelet->flops ? codelet->flops(args) : 0;
+    key.counts_flops = flops > 0 && isfinite(flops);
+    key.work = key.counts_flops ? flops : (double)key.bytes;
+    if (!(key.work > 0))
+        key.work = 1; /* neither flops nor data: every execution is alike */
+    return key;
+}
+
+static bool same(const struct duet_class *klass, const struct duet_codelet *codelet,
+                 const struct key *key)
+{
+    return klass->codelet == codelet && klass->work == key->work &&
+           klass->footprint == key->footprint && klass->bytes == key->bytes;
+}
+
+static size_t bucket_of(const struct duet_runtime *core, const struct duet_codelet *codelet,
+                        double work, uint64_t footprint)
+{
+    uint64_t bits;
+    memcpy(&bits, &work, sizeof bits);
+    uint64_t mix = bits ^ footprint ^ (uint64_t)codelet->index * UINT64_C(0x9e3779b97f4a7c15);
+    return (size_t)(duet_random_next(&mix) & (core->class_buckets - 1));
+}
+
+static struct duet_class *lookup(struct duet_runtime *core, const struct duet_codelet *codelet,
+                                 const struct key *key)
+{
+    if (!core->class_buckets)
+        return NULL;
+    size_t bucket = bucket_of(core, codelet, key->work, key->footprint);
+    struct duet_class *klass = core->class_table[bucket];
+    while (klass && !same(klass, codelet, key))
+        klass = klass->next;
+    return klass;
+}
+
+static void class_free(struct duet_class *klass)
+{
+    if (!klass)
+        return;
+    free(klass->cost);
+    free(klass->expected);
+    free(klass->snapshot);
+    free(klass->ran);
+    free(klass);
+}
+
+/* The model's word, or the codelet's own. model_lock is not held. */
+static double predict(const struct duet_class *klass, unsigned arch)
+{
+    struct duet_codelet *codelet = klass->codelet;
+    spin_lock(&codelet->model_lock);
+    double seconds =
+        codelet->core->model->predict(codelet->models[arch], klass->work, klass->footprint);
+    spin_unlock(&codelet->model_lock);
+    if (!(seconds > 0))
+        seconds = klass->cost[arch];
+    return seconds > 0 ? seconds * codelet->belief_factor[arch] : 0;
+}
+
+/* Which kinds of workers can run it, out of the architectures that have code and times. */
+static void choose_kinds(struct duet_runtime *core, struct duet_class *klass, uint64_t archs)
+{
+    uint64_t kinds = duet__kinds_of_archs(core, archs), devices = 0;
+    for (unsigned k = 0; k < core->kind_count; k++) {
+        uint64_t bit = UINT64_C(1) << k;
+        if (!(kinds & bit))
+            continue;
+        if (core->kinds[k].device)
+            devices |= bit;
+        if (klass->slab_bytes > core->kinds[k].capacity_bytes) {
+            kinds &= ~bit;
+            klass->too_big = true;
+        }
+    }
+    /* the papers' SetArch: kernels that accelerators can run are for accelerators only */
+    if (core->set_arch && devices)
+        kinds &= devices;
+    klass->kinds = kinds;
+}
+
+static int class_new(struct duet_codelet *codelet, const void *args, const struct key *key,
+                     struct duet_class **out, struct duet_message *message)
+{
+    struct duet_runtime *core = codelet->core;
+    unsigned archs = core->machine.arch_count;
+    struct duet_class *klass = calloc(1, sizeof *klass);
+    if (!klass)
+        return DUET_ENOMEM;
+    klass->codelet = codelet;
+    klass->work = key->work;
+    klass->counts_flops = key->counts_flops;
+    klass->footprint = key->footprint;
+    klass->bytes = key->bytes;
+    klass->slab_bytes = key->slab_bytes;
+    klass->cost = calloc(archs, sizeof *klass->cost);
+    klass->expected = calloc(archs, sizeof *klass->expected);
+    klass->snapshot = calloc(archs, sizeof *klass->snapshot);
+    klass->ran = calloc(core->machine.worker_count, sizeof *klass->ran);
+    if (!klass->cost || !klass->expected || !klass->snapshot || !klass->ran) {
+        class_free(klass);
+        return DUET_ENOMEM;
+    }
+    for (unsigned a = 0; codelet->cost && a < archs; a++) {
+        double cost = codelet->cost(args, core->machine.archs[a].name);
+        klass->cost[a] = cost > 0 && isfinite(cost) ? cost : 0;
+    }
+    uint64_t timed = codelet->archs;
+    int error = timed ? core->ops->classify(core->engine, klass, &timed, message) : DUET_OK;
+    if (error) {
+        class_free(klass);
+        return error;
+    }
+    choose_kinds(core, klass, timed & codelet->archs);
+    for (unsigned a = 0; a < archs; a++) {
+        double seconds = codelet->archs >> a & 1 ? predict(klass, a) : 0;
+        atomic_init(&klass->expected[a], seconds);
+        bool usable = klass->kinds & duet__kinds_of_archs(core, UINT64_C(1) << a);
+        if (usable && seconds > 0 && (klass->best_s == 0 || seconds < klass->best_s))
+            klass->best_s = seconds;
+    }
+    *out = klass;
+    return DUET_OK;
+}
+
+/* Makes room for one more class; registry_lock is held. */
+static bool reserve(struct duet_runtime *core)
+{
+    if (core->class_count < core->class_capacity)
+        return true;
+    size_t capacity = core->class_capacity ? 2 * core->class_capacity : 64;
+    struct duet_class **classes = realloc(core->classes, capacity * sizeof(struct duet_class *));
+    if (!classes)
+        return false;
+    core->classes = classes;
+    struct duet_class **table = calloc(capacity, sizeof(struct duet_class *));
+    if (!table)
+        return false;
+    free(core->class_table);
+    core->class_table = table;
+    core->class_buckets = core->class_capacity = capacity;
+    for (size_t i = 0; i < core->class_count; i++) {
+        struct duet_class *klass = core->classes[i];
+        size_t bucket = bucket_of(core, klass->codelet, klass->work, klass->footprint);
+        klass->next = table[bucket];
+        table[bucket] = klass;
+    }
+    return true;
+}
+
+/* Enters a class unless another thread was faster; registry_lock is held. */
+static struct duet_class *enter(struct duet_runtime *core, struct duet_class *klass,
+                                const struct key *key)
+{
+    struct duet_class *other = lookup(core, klass->codelet, key);
+    if (other)
+        return other;
+    if (!reserve(core))
+        return NULL;
+    klass->index = (unsigned)core->class_count;
+    core->classes[core->class_count++] = klass;
+    size_t bucket = bucket_of(core, klass->codelet, klass->work, klass->footprint);
+    klass->next = core->class_table[bucket];
+    core->class_table[bucket] = klass;
+    return klass;
+}
+
+/*
+ * The class of a task with these arguments and accesses. DUET_ENOMODEL and others as the engine's
+ * classify says, DUET_ENOMEM.
+ */
+int duet__class_find(struct duet_codelet *codelet, const void *args, const struct access *accesses,
+                     unsigned count, struct duet_class **out, struct duet_message *message)
+{
+    struct duet_runtime *core = codelet->core;
+    struct key key = key_of(codelet, args, accesses, count);
+    struct duet_class *klass = atomic_load_explicit(&codelet->last, memory_order_acquire);
+    if (klass && same(klass, codelet, &key)) {
+        *out = klass;
+        return DUET_OK;
+    }
+    spin_lock(&core->registry_lock);
+    klass = lookup(core, codelet, &key);
+    spin_unlock(&core->registry_lock);
+    if (!klass) {
+        struct duet_class *fresh = NULL;
+        int error = class_new(codelet, args, &key, &fresh, message);
+        if (error)
+            return error;
+        spin_lock(&core->registry_lock);
+        klass = enter(core, fresh, &key);
+        spin_unlock(&core->registry_lock);
+        if (klass != fresh)
+            class_free(fresh);
+        if (!klass)
+            return DUET_ENOMEM;
+    }
+    atomic_store_explicit(&codelet->last, klass, memory_order_release);
+    *out = klass;
+    return DUET_OK;
+}
+
+/* Feeds the model with a measured execution and refreshes the class's expectation. */
+void duet__class_measured(struct duet_class *klass, unsigned arch, double seconds)
+{
+    struct duet_codelet *codelet = klass->codelet;
+    const struct duet_model *model = codelet->core->model;
+    spin_lock(&codelet->model_lock);
+    (void)model->add(codelet->models[arch], klass->work, klass->footprint, seconds, 1);
+    double expected = model->predict(codelet->models[arch], klass->work, klass->footprint);
+    spin_unlock(&codelet->model_lock);
+    if (expected > 0)
+        atomic_store_explicit(&klass->expected[arch], expected * codelet->belief_factor[arch],
+                              memory_order_relaxed);
+}
+
+void duet__classes_fini(struct duet_runtime *core)
+{
+    for (size_t i = 0; i < core->class_count; i++)
+        class_free(core->classes[i]);
+    free(core->classes);
+    free(core->class_table);
+}
+
+unsigned duet__class_index(const struct duet_class *klass)
+{
+    return klass->index;
+}
+
+const char *duet__class_kernel(const struct duet_class *klass)
+{
+    return klass->codelet->name;
+}
+
+double duet__class_work(const struct duet_class *klass)
+{
+    return klass->work;
+}
+
+bool duet__class_counts_flops(const struct duet_class *klass)
+{
+    return klass->counts_flops;
+}
+
+double duet__class_cost(const struct duet_class *klass, unsigned arch)
+{
+    return klass->cost[arch];
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Workers to wake and errors of the run, gathered while locks are held and acted upon after. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/internal.h"
+
+void duet__context_wake(struct duet_view *context, unsigned worker)
+{
+    if (context->wake_all)
+        return;
+    for (unsigned i = 0; i < context->wake_count; i++)
+        if (context->wakes[i] == worker)
+            return;
+    if (context->wake_count == WAKES_MAX)
+        context->wake_all = true;
+    else
+        context->wakes[context->wake_count++] = worker;
+}
+
+void duet__context_flush(struct duet_view *context)
+{
+    struct duet_runtime *core = context->core;
+    if (context->wake_all) {
+        for (unsigned w = 0; w < core->machine.worker_count; w++)
+            core->ops->wake(core->engine, w);
+    } else {
+        for (unsigned i = 0; i < context->wake_count; i++)
+            core->ops->wake(core->engine, context->wakes[i]);
+    }
+    if (context->notify)
+        core->ops->notify(core->engine);
+    context->wake_count = 0;
+    context->wake_all = context->notify = false;
+}
+
+void duet__fail_run(struct duet_runtime *core, int error, const char *format, ...)
+{
+    spin_lock(&core->message_lock);
+    if (!atomic_load_explicit(&core->error, memory_order_relaxed)) {
+        va_list arguments;
+        va_start(arguments, format);
+        (void)vsnprintf(core->run_message.text, sizeof core->run_message.text, format, arguments);
+        va_end(arguments);
+        atomic_store_explicit(&core->error, error, memory_order_release);
+    }
+    spin_unlock(&core->message_lock);
+    core->ops->notify(core->engine);
+}

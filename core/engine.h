@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The seam between the scheduler core and an engine. The core decides, an engine takes time.
+ *
+ *   duet__next(worker, now)  -> command      what should this worker do?   COPY | RUN | IDLE | EXIT
+ *   duet__done(command, now, report)         it has done it
+ *   ops.wake(worker)                         ask again for this worker
+ *
+ * Threads: calls for different workers may come from different threads at once; those for one
+ * worker must not overlap. ops are called from inside duet__next, duet__done and duet__link on the
+ * thread that called these, with no lock held; ops.wake must not call back into the core.
+ * Time is in seconds since the run began and never goes back for one worker.
+ */
+#ifndef DUET_CORE_ENGINE_H
+#define DUET_CORE_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <duet/duet.h>
+#include <duet/machine.h>
+#include <duet/model.h>
+#include <duet/policy.h>
+#include <duet/trace.h>
+
+struct duet_class;
+
+enum duet_command_kind {
+    DUET_IDLE, /* nothing now; the core will wake the worker */
+    DUET_RUN,  /* run `task` on the worker's kernel stream, after the kernels before it */
+    DUET_COPY, /* run `copy`, after the copies before it in the same direction */
+    DUET_EXIT, /* the runtime closes: the worker may end */
+};
+
+/* The FIFO of a device on which a copy runs: one copy a direction a device at a time. */
+enum duet_stream {
+    DUET_STREAM_IN,   /* from the host or another device into this worker's device */
+    DUET_STREAM_OUT,  /* from this worker's device to the host */
+};
+
+/* A copy of one handle's data. Owned by the core, valid until duet__done. */
+struct duet_copy {
+    struct duet_handle *handle;
+    uint64_t handle_id; /* from 1 */
+    uint64_t bytes;     /* > 0 */
+    uint16_t source, destination; /* memory nodes, different */
+    bool write_back;    /* makes room on its source */
+    uint64_t source_offset, destination_offset; /* bytes in the slab; 0 for the host's memory */
+    double decided_s;   /* when the core decided it */
+};
+
+/* Scheduling operations that a call made, for the engine to charge. Added to, never reset. */
+struct duet_ops {
+    unsigned pushes;         /* tasks placed on lists */
+    unsigned pops;           /* tasks taken from own or shared lists */
+    unsigned steal_attempts; /* victims asked, up to and including the one that gave a task */
+    unsigned steals;         /* tasks stolen */
+};
+
+struct duet_command {
+    enum duet_command_kind kind;
+    unsigned worker;
+    enum duet_stream stream; /* COPY */
+    struct duet_task *task;  /* RUN */
+    struct duet_copy *copy;  /* COPY */
+};
+
+/* How a command went. */
+struct duet_report {
+    double start_s, end_s; /* of the kernel or the copy itself */
+    int status;            /* 0 or a negative enum duet_error */
+};
+
+/* What an engine provides. All slots are needed. */
+struct duet_engine_ops {
+    /* Ask duet__next again for this worker, soon. May be called more than needed. */
+    void (*wake)(void *engine, unsigned worker);
+    /*
+     * A task was created by duet_submit on the application's thread: call duet__link with it, now
+     * or, in simulated time, when its submission has taken its time; in order for one thread.
+     */
+    void (*submitted)(void *engine, struct duet_task *task);
+    /* Blocks the application's thread until reached(arg). 0, or DUET_ESTUCK if it never will. */
+    int (*wait)(void *engine, bool (*reached)(void *arg), void *arg);
+    /*
+     * Something changed that an application's thread may be waiting for: evaluate its `reached`
+     * again. Called from any thread, after the change, like wake.
+     */
+    void (*notify)(void *engine);
+    /* Seconds since the run began, on the application's thread. */
+    double (*now)(void *engine);
+    /*
+     * A new class of executions (kernel, work, footprint) appeared: which architectures can the
+     * engine time or run it on? Bits of *archs that it cannot are to be cleared. An error refuses
+     * the submission.
+     */
+    int (*classify)(void *engine, const struct duet_class *klass, uint64_t *archs,
+                    struct duet_message *message);
+    /* Frees the engine. Called last by duet_close. */
+    void (*destroy)(void *engine);
+};
+
+/* What a core is made from. Everything is copied but `engine`, which it takes over. */
+struct duet_core_config {
+    const struct duet_machine *machine;
+    const struct duet_policy *policy;
+    const struct duet_model *model;
+    uint64_t seed;
+    size_t window;       /* submitted and unfinished tasks at most; 0: 65,536 */
+    bool set_arch;
+    bool record;
+    double model_error;
+    const struct duet_engine_ops *ops;
+    void *engine;
+};
+
+/*
+ * Makes a core. On success *out is owned by the caller (duet__core_free, or duet_close through the
+ * library's start-up). On error `engine` still belongs to the caller. Errors: DUET_EINVAL with a
+ * message, DUET_ENOMEM.
+ */
+DUET_MUST_CHECK int duet__core_new(struct duet_runtime **out, const struct duet_core_config *config,
+                                   struct duet_message *message);
+
+/* Frees a core whose tasks are finished or will never run, and destroys its engine. NULL is fine. */
+void duet__core_free(struct duet_runtime *core);
+
+/* Makes duet__next answer EXIT to every worker once it has nothing in flight, and wakes them all. */
+void duet__core_stop(struct duet_runtime *core);
+
+/*
+ * Tells the model that `samples` executions of `kernel` with this work took mean_s on architecture
+ * `arch`; before the first task, from a calibration. footprint 0: any data size. DUET_ENOMEM.
+ */
+DUET_MUST_CHECK int duet__prime(struct duet_runtime *core, const char *kernel, unsigned arch,
+                                double work, double mean_s, uint64_t samples);
+
+/*
+ * Enters a created task into the graph at date `now`. Ready at once, it goes to the policy. The
+ * task may be finished by another thread before this returns. The operations made are added to *ops.
+ */
+void duet__link(struct duet_runtime *core, struct duet_task *task, double now,
+                struct duet_ops *ops);
+
+/*
+ * What `worker` should do at date `now`. Called until it says IDLE; operations added to *ops.
+ */
+void duet__next(struct duet_runtime *core, unsigned worker, double now,
+                struct duet_command *command, struct duet_ops *ops);
+
+/*
+ * The command (RUN or COPY) has ended. Successors are released and given to the policy; operations
+ * added to *ops. The task or copy is not to be used afterwards. The caller then asks duet__next for
+ * this worker again.
+ */
+void duet__done(struct duet_runtime *core, const struct duet_command *command, double now,
+                const struct duet_report *report, struct duet_ops *ops);
+
+/* true if a task submitted now would be seen by some worker at once: one of them is idle. */
+bool duet__hungry(const struct duet_runtime *core);
+
+/* A few lines that say who waits for what, for the message of a run that is stuck. */
+void duet__explain(struct duet_runtime *core, struct duet_message *message);
+
+/* Records an error of the run, to be returned by duet_wait; the first one stays. Any thread. */
+void duet__fail_run(struct duet_runtime *core, int error, const char *format, ...)
+    DUET_PRINTF(3, 4);
+
+/* ------------------------------------------------------------------------------------------- */
+/* What engines may look at                                                                     */
+
+/* An execution class: kernel, work, footprint. Numbered from 0 in order of appearance. */
+unsigned duet__class_index(const struct duet_class *klass);
+const char *duet__class_kernel(const struct duet_class *klass);
+double duet__class_work(const struct duet_class *klass);  /* flops, or bytes */
+bool duet__class_counts_flops(const struct duet_class *klass);
+/* Seconds by the codelet's cost function for the task that made the class; <= 0: not known. */
+double duet__class_cost(const struct duet_class *klass, unsigned arch);
+
+const struct duet_class *duet__task_class(const struct duet_task *task);
+/* Intrusive link for an engine's own queue of created tasks, free to use until duet__link. */
+struct duet_task **duet__task_link(struct duet_task *task);
+/* Finds what to call: the implementation for the worker's architecture; NULL if it has none. */
+duet_kernel_fn duet__task_function(const struct duet_task *task, unsigned arch);
+/*
+ * Something that the library's start-up keeps with a core, and how to free it; freed last by
+ * duet__core_free. And that something again; NULL if there is none.
+ */
+void duet__core_keep(struct duet_runtime *core, void *data, void (*free_data)(void *data));
+void *duet__core_kept(const struct duet_runtime *core);
+
+/* Engine of a runtime, as given at its making. */
+void *duet__core_engine(const struct duet_runtime *core);
+
+#endif

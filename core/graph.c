@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The graph: dependencies inferred from accesses in order of submission. Each handle keeps the
+ * chain of accesses that are not granted yet. Either one writing access or a run of reading ones is
+ * granted at a time; when all of them are finished the next is granted. So an access costs constant
+ * work and 32 bytes whatever the number of successors, and there are no edges to allocate.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/internal.h"
+
+/* Tasks that became ready, in order of activation, chained by `next`. */
+struct ready {
+    struct duet_task *first, *last;
+    size_t count;
+};
+
+static void ready_add(struct ready *ready, struct duet_task *task)
+{
+    task->next = NULL;
+    if (ready->last)
+        ready->last->next = task;
+    else
+        ready->first = task;
+    ready->last = task;
+    ready->count++;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Giving ready tasks to the policy                                                             */
+
+static void push_batch(struct duet_view *context, struct duet_task **batch, size_t count)
+{
+    struct duet_runtime *core = context->core;
+    if (count)
+        core->policy->push(core->policy_state, context, batch, count, context->by, context->now);
+}
+
+/* Room for `count` tasks, the worker's own; fewer if memory is short. */
+static size_t batch_room(struct worker *worker, size_t count)
+{
+    if (count > worker->batch_capacity) {
+        struct duet_task **batch = realloc(worker->batch, 2 * count * sizeof *batch);
+        if (batch) {
+            worker->batch = batch;
+            worker->batch_capacity = 2 * count;
+        }
+    }
+    return worker->batch_capacity;
+}
+
+/* Ready tasks go to the policy in one batch; acquisitions by the application go ahead at once. */
+static void push_ready(struct duet_view *context, struct ready *ready)
+{
+    enum { SMALL = 32 };
+    struct duet_task *small[SMALL], **batch = small;
+    size_t room = SMALL, count = 0;
+    if (ready->count > SMALL && context->by >= 0) {
+        struct worker *worker = &context->core->workers[context->by];
+        size_t larger = batch_room(worker, ready->count);
+        if (larger > SMALL) {
+            batch = worker->batch;
+            room = larger;
+        }
+    }
+    struct duet_task *task = ready->first;
+    while (task) {
+        struct duet_task *next = task->next;
+        task->ready_s = context->now;
+        if (!task->klass) {
+            duet__acquire_ready(context, task);
+        } else {
+            batch[count++] = task;
+            if (count == room) {
+                push_batch(context, batch, count);
+                count = 0;
+            }
+        }
+        task = next;
+    }
+    push_batch(context, batch, count);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Linking                                                                                      */
+
+static void append(struct duet_handle *handle, struct access *access)
+{
+    access->next = NULL;
+    if (handle->tail)
+        handle->tail->next = access;
+    else
+        handle->head = access;
+    handle->tail = access;
+}
+
+/* Enters an access. true: granted at once. Handle lock held. */
+static bool enter(struct duet_handle *handle, struct access *access)
+{
+    bool readers = handle->active_mode == DUET_R && access->mode == DUET_R;
+    if (!handle->head && (handle->active == 0 || readers)) {
+        handle->active++;
+        handle->active_mode = access->mode;
+        return true;
+    }
+    append(handle, access);
+    return false;
+}
+
+/* Longest chain of expected times that ends with this access's predecessors. Handle lock held. */
+static double path_before(const struct duet_handle *handle, const struct access *access)
+{
+    double path = handle->write_path_s;
+    if ((access->mode & DUET_W) && handle->read_path_s > path)
+        path = handle->read_path_s;
+    return path;
+}
+
+static void path_after(struct duet_handle *handle, const struct access *access, double path)
+{
+    if (access->mode & DUET_W) {
+        handle->write_path_s = path;
+        handle->read_path_s = path;
+    } else if (path > handle->read_path_s) {
+        handle->read_path_s = path;
+    }
+}
+
+/*
+ * Locks every handle of the task, in order of address, so that tasks submitted by several threads
+ * meet in the same order on all handles that they share.
+ */
+static int enter_all(struct duet_task *task, double seconds, double *path_out)
+{
+    int granted = 0;
+    double path = 0;
+    struct access *accesses = task->accesses;
+    for (unsigned i = 0; i < task->access_count; i++) {
+        struct access *access = &accesses[accesses[i].order];
+        if (!access->mode)
+            continue;
+        spin_lock(&access->handle->lock);
+        double before = path_before(access->handle, access);
+        path = before > path ? before : path;
+    }
+    path += seconds;
+    for (unsigned i = 0; i < task->access_count; i++) {
+        if (!accesses[i].mode)
+            continue;
+        path_after(accesses[i].handle, &accesses[i], path);
+        granted += enter(accesses[i].handle, &accesses[i]);
+    }
+    for (unsigned i = 0; i < task->access_count; i++)
+        if (accesses[i].mode)
+            spin_unlock(&accesses[i].handle->lock);
+    *path_out = path;
+    return granted;
+}
+
+void duet__link(struct duet_runtime *core, struct duet_task *task, double now, struct duet_ops *ops)
+{
+    struct duet_view context = {.core = core, .ops = ops, .now = now, .by = DUET_SUBMITTER};
+    task->submit_s = now;
+    double path = 0;
+    int granted = enter_all(task, task->klass ? task->klass->best_s : 0, &path);
+    spin_lock(&core->submit_lock);
+    if (path > core->critical_path_s)
+        core->critical_path_s = path;
+    if (!core->submitted_any || now < core->first_submit_s)
+        core->first_submit_s = now;
+    core->submitted_any = true;
+    spin_unlock(&core->submit_lock);
+    /* from here on another thread may run the task, if this does not make it ready itself */
+    if (atomic_fetch_sub_explicit(&task->pending, granted + 1, memory_order_acq_rel) ==
+        granted + 1) {
+        struct ready ready = {0};
+        ready_add(&ready, task);
+        push_ready(&context, &ready);
+    }
+    duet__context_flush(&context);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Finishing                                                                                    */
+
+static void grant(struct duet_handle *handle, struct access *access, struct ready *ready)
+{
+    handle->active++;
+    handle->active_mode = access->mode;
+    struct duet_task *task = access_task(access);
+    if (atomic_fetch_sub_explicit(&task->pending, 1, memory_order_acq_rel) == 1)
+        ready_add(ready, task);
+}
+
+/* One granted access is finished: the next one or the next run of readers is granted. */
+static void release(struct duet_handle *handle, struct ready *ready)
+{
+    if (--handle->active > 0)
+        return;
+    bool readers = handle->head && handle->head->mode == DUET_R;
+    struct access *access = handle->head;
+    while (access) {
+        handle->head = access->next;
+        if (!handle->head)
+            handle->tail = NULL;
+        grant(handle, access, ready);
+        access = readers && handle->head && handle->head->mode == DUET_R ? handle->head : NULL;
+    }
+}
+
+/*
+ * The data was written on `node`: every other replica is invalid. Their nodes are told after the
+ * handle's lock is free, since a node's lock comes before a handle's. Handle lock held.
+ */
+static void invalidate_others(const struct duet_runtime *core, struct duet_handle *handle,
+                              unsigned node, uint64_t *stale)
+{
+    handle->version++;
+    for (unsigned word = 0; word < core->node_words; word++) {
+        uint64_t own = node / 64 == word ? UINT64_C(1) << (node % 64) : 0;
+        stale[word] = atomic_load_explicit(&handle->valid[word], memory_order_relaxed) & ~own;
+        atomic_store_explicit(&handle->valid[word], own, memory_order_relaxed);
+    }
+}
+
+static void tell_stale(struct duet_runtime *core, struct duet_handle *handle, const uint64_t *stale)
+{
+    for (unsigned word = 0; word < core->node_words; word++) {
+        for (uint64_t bits = stale[word]; bits; bits &= bits - 1) {
+            unsigned node = word * 64 + (unsigned)__builtin_ctzll(bits);
+            if (node != DUET_HOST)
+                duet__cache_stale(core, handle->replicas[node]);
+        }
+    }
+}
+
+/*
+ * Ends a task's accesses: what it wrote is valid on `node` alone (if `written`), its replicas there
+ * are unpinned (if `pinned`), its successors become ready and go to the policy. The caller frees
+ * the task and counts it.
+ */
+void duet__graph_finish(struct duet_view *context, struct duet_task *task, unsigned node,
+                        bool pinned, bool written)
+{
+    struct duet_runtime *core = context->core;
+    struct ready ready = {0};
+    uint64_t stale[NODE_WORDS_MAX];
+    for (unsigned i = 0; i < task->access_count; i++) {
+        struct access *access = &task->accesses[i];
+        struct duet_handle *handle = access->handle;
+        if (!access->mode)
+            continue;
+        bool writes = written && (access->mode & DUET_W);
+        spin_lock(&handle->lock);
+        if (writes)
+            invalidate_others(core, handle, node, stale);
+        if (pinned)
+            duet__replica_unpin(context, handle->replicas[node]);
+        release(handle, &ready);
+        spin_unlock(&handle->lock);
+        if (writes)
+            tell_stale(core, handle, stale);
+    }
+    push_ready(context, &ready);
+}
+
+/* One task less is unfinished: the application's thread may be waiting for that. */
+void duet__count_finished(struct duet_view *context)
+{
+    struct duet_runtime *core = context->core;
+    atomic_fetch_add_explicit(&core->finished, 1, memory_order_relaxed);
+    uint64_t left = atomic_fetch_sub_explicit(&core->unfinished, 1, memory_order_acq_rel) - 1;
+    if (left == 0 || left == core->window - core->window / 8)
+        context->notify = true;
+}

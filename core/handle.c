@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Data handles, and the application's own access to their data. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/internal.h"
+
+static void handle_free(struct duet_runtime *core, struct duet_handle *handle)
+{
+    for (unsigned n = 1; n < core->machine.node_count; n++)
+        if (handle->replicas[n])
+            duet__cache_forget(core, handle->replicas[n]);
+    free(handle);
+}
+
+static void enlist(struct duet_runtime *core, struct duet_handle *handle)
+{
+    spin_lock(&core->registry_lock);
+    handle->id = ++core->handle_count;
+    handle->next = core->handles;
+    if (handle->next)
+        handle->next->prev = handle;
+    core->handles = handle;
+    spin_unlock(&core->registry_lock);
+}
+
+/* One block of memory: the handle, its replica pointers, and its bit sets. */
+static struct duet_handle *handle_new(const struct duet_runtime *core)
+{
+    size_t words = core->node_words * sizeof(_Atomic(uint64_t));
+    size_t pointers = core->machine.node_count * sizeof(struct replica *);
+    struct duet_handle *handle = calloc(1, sizeof *handle + 2 * words + pointers);
+    if (!handle)
+        return NULL;
+    handle->replicas = (struct replica **)(void *)(handle + 1);
+    handle->valid = (_Atomic(uint64_t) *)(void *)(handle->replicas + core->machine.node_count);
+    handle->coming = handle->valid + core->node_words;
+    handle->replicas[DUET_HOST] = &handle->host;
+    handle->host.handle = handle;
+    bit_set(handle->valid, DUET_HOST);
+    return handle;
+}
+
+int duet_matrix(struct duet_runtime *runtime, void *data, size_t rows, size_t cols, size_t ld,
+                size_t element_bytes, struct duet_handle **out)
+{
+    *out = NULL;
+    if (rows == 0 || cols == 0 || element_bytes == 0 || ld < rows)
+        return duet_fail(&runtime->message, DUET_EINVAL,
+                         "cannot register a matrix of %zu x %zu elements of %zu bytes with leading "
+                         "dimension %zu: sizes must be positive and the leading dimension at least "
+                         "the number of rows",
+                         rows, cols, element_bytes, ld);
+    if (cols > SIZE_MAX / 4 / ld || ld * cols > SIZE_MAX / 4 / element_bytes)
+        return duet_fail(&runtime->message, DUET_EINVAL,
+                         "a matrix of %zu x %zu elements of %zu bytes exceeds the address space",
+                         rows, cols, element_bytes);
+    struct duet_handle *handle = handle_new(runtime);
+    if (!handle)
+        return duet_fail(&runtime->message, DUET_ENOMEM, "no memory left for another handle");
+    handle->data = data;
+    handle->rows = rows;
+    handle->cols = cols;
+    handle->ld = ld;
+    handle->element_bytes = element_bytes;
+    handle->bytes = (uint64_t)rows * cols * element_bytes;
+    handle->slab_bytes = slab_round(handle->bytes);
+    enlist(runtime, handle);
+    *out = handle;
+    return DUET_OK;
+}
+
+int duet_vector(struct duet_runtime *runtime, void *data, size_t count, size_t element_bytes,
+                struct duet_handle **out)
+{
+    return duet_matrix(runtime, data, count, 1, count, element_bytes, out);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Access by the application                                                                    */
+
+/*
+ * An acquisition is a task of one access that no worker runs: when it is granted, the data is
+ * brought to the host, and the application's thread goes on.
+ */
+static struct duet_task *acquisition_new(struct duet_runtime *core, struct duet_handle *handle,
+                                         enum duet_mode mode)
+{
+    struct duet_task *task = duet__task_alloc(core, 1);
+    if (!task)
+        return NULL;
+    uint8_t pool = task->pool;
+    memset(task, 0, sizeof *task + sizeof(struct access));
+    task->pool = pool;
+    task->access_count = 1;
+    task->accesses[0].handle = handle;
+    task->accesses[0].mode = (uint8_t)mode;
+    task->id = atomic_fetch_add_explicit(&core->submitted, 1, memory_order_relaxed) + 1;
+    atomic_init(&task->pending, 2);
+    atomic_init(&task->missing, 1);
+    return task;
+}
+
+/* The acquisition is granted: the host's copy is fetched. */
+void duet__acquire_ready(struct duet_view *context, struct duet_task *task)
+{
+    struct access *access = &task->accesses[0];
+    atomic_store_explicit(&task->missing, 2, memory_order_relaxed);
+    spin_lock(&access->handle->lock);
+    enum fetch fetch = duet__fetch(context, access, DUET_HOST);
+    spin_unlock(&access->handle->lock);
+    if (fetch == FETCH_FAILED)
+        duet__fail_run(context->core, DUET_ETASK, "no valid copy of handle %llu left",
+                       (unsigned long long)access->handle->id);
+    /* one for this call, one that stood for not being granted */
+    if (atomic_fetch_sub_explicit(&task->missing, 2, memory_order_acq_rel) == 2)
+        context->notify = true;
+}
+
+static bool acquisition_there(void *argument)
+{
+    struct duet_task *task = argument;
+    return atomic_load_explicit(&task->pending, memory_order_acquire) == 0 &&
+           atomic_load_explicit(&task->missing, memory_order_acquire) == 0;
+}
+
+int duet_acquire(struct duet_runtime *runtime, struct duet_handle *handle, enum duet_mode mode)
+{
+    if (!handle || (mode != DUET_R && mode != DUET_W && mode != DUET_RW))
+        return duet_fail(&runtime->message, DUET_EINVAL,
+                         "duet_acquire needs a handle and a mode of DUET_R, DUET_W or DUET_RW");
+    spin_lock(&handle->lock);
+    bool acquired = handle->acquired != NULL;
+    spin_unlock(&handle->lock);
+    if (acquired)
+        return duet_fail(&runtime->message, DUET_EINVAL, "handle %llu is acquired already",
+                         (unsigned long long)handle->id);
+    struct duet_task *task = acquisition_new(runtime, handle, mode);
+    if (!task)
+        return duet_fail(&runtime->message, DUET_ENOMEM, "no memory left for duet_acquire");
+    spin_lock(&handle->lock);
+    handle->acquired = task;
+    spin_unlock(&handle->lock);
+    runtime->ops->submitted(runtime->engine, task);
+    int error = runtime->ops->wait(runtime->engine, acquisition_there, task);
+    if (error) {
+        duet__explain(runtime, &runtime->message);
+        return error;
+    }
+    return duet__run_error(runtime);
+}
+
+int duet_release(struct duet_runtime *runtime, struct duet_handle *handle)
+{
+    spin_lock(&handle->lock);
+    struct duet_task *task = handle->acquired;
+    handle->acquired = NULL;
+    spin_unlock(&handle->lock);
+    if (!task)
+        return duet_fail(&runtime->message, DUET_EINVAL, "handle %llu is not acquired",
+                         (unsigned long long)handle->id);
+    struct duet_ops ops = {0};
+    struct duet_view context = {.core = runtime,
+                                .ops = &ops,
+                                .now = runtime->ops->now(runtime->engine),
+                                .by = DUET_SUBMITTER};
+    duet__graph_finish(&context, task, DUET_HOST, false, true);
+    duet__task_free(runtime, task);
+    duet__context_flush(&context);
+    return DUET_OK;
+}
+
+int duet_unregister(struct duet_runtime *runtime, struct duet_handle *handle)
+{
+    if (!handle)
+        return DUET_OK;
+    int error = DUET_OK;
+    if (handle->acquired)
+        error = duet_release(runtime, handle);
+    int acquired = duet_acquire(runtime, handle, DUET_R);
+    if (acquired == DUET_ESTUCK)
+        return acquired; /* tasks still refer to it: it stays until duet_close */
+    if (handle->acquired && !duet_release(runtime, handle)) {
+        spin_lock(&runtime->registry_lock);
+        if (handle->prev)
+            handle->prev->next = handle->next;
+        else
+            runtime->handles = handle->next;
+        if (handle->next)
+            handle->next->prev = handle->prev;
+        spin_unlock(&runtime->registry_lock);
+        handle_free(runtime, handle);
+    }
+    return error ? error : acquired;
+}
+
+void duet__handles_fini(struct duet_runtime *core)
+{
+    struct duet_handle *handle = core->handles;
+    while (handle) {
+        struct duet_handle *next = handle->next;
+        free(handle);
+        handle = next;
+    }
+}

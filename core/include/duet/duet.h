@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * duet for applications: register data, submit tasks, wait. The same program runs on the machine
+ * at hand or is simulated on another one; which of the two is chosen when the runtime is opened,
+ * by an option or by the environment (see duet_config_environment).
+ *
+ * Time is in seconds (double) since the runtime was opened; sizes are in bytes unless named rows
+ * or columns. Functions that return int give 0 or a negative `enum duet_error`; duet_last_message
+ * then says what was wrong. Unless a function says otherwise it does not block.
+ */
+#ifndef DUET_DUET_H
+#define DUET_DUET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <duet/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct duet_runtime; /* one open runtime */
+struct duet_codelet; /* a kernel with its implementations; lives as long as the runtime */
+struct duet_handle;  /* a registered piece of data */
+
+/* ------------------------------------------------------------------------------------------- */
+/* Opening and closing                                                                          */
+
+/* How to run. Fill with duet_config_init, then change what you like. Strings are borrowed. */
+struct duet_config {
+    const char *simulate; /* platform to simulate: a name or a file; NULL: run on this machine */
+    int cpus;             /* computing CPU cores; -1: all that feed no GPU */
+    int gpus;             /* GPUs; -1: all */
+    uint64_t gpu_memory_bytes; /* usable bytes of each GPU; 0: as the platform says */
+    const char *links;         /* "pcie=12GB/s,qpi=8GB/s": bandwidths to replace; NULL: none */
+    bool no_peer;              /* no direct copies between GPUs */
+    const char *policy;        /* scheduling policy: name, or path of a shared object; NULL: "ws" */
+    const char *model;         /* performance model: name; NULL: "history" */
+    uint64_t seed;             /* of every random choice; same seed, same simulated run */
+    size_t window;             /* tasks submitted and unfinished at most; 0: default (65,536) */
+    unsigned gpu_window;       /* tasks in preparation or in flight per GPU; 0: 2 */
+    bool set_arch;    /* kernels that have an accelerator implementation run on accelerators only */
+    bool noise;       /* simulated kernel times are drawn from the measured distribution */
+    bool extrapolate; /* allow simulated kernel sizes beyond the measured ones */
+    bool no_costs;    /* the simulated runtime's own operations cost nothing */
+    const char *costs; /* "submit=1us,steal=2us,...": costs to replace; NULL: the platform's */
+    double model_error; /* relative error put on purpose into what the scheduler believes of kernel
+                           times: each kernel and architecture by a factor drawn from
+                           [1-e, 1+e]; 0: none */
+    bool record;        /* keep trace records (duet_trace_events) */
+    const char *trace;  /* file for a Perfetto trace, written by duet_close; NULL: none */
+    bool report;        /* duet_close prints a summary on standard error */
+};
+
+/* Sets every field to its default. */
+void duet_config_init(struct duet_config *config);
+
+/*
+ * Overrides fields from the environment: DUET_SIMULATE, DUET_CPUS, DUET_GPUS, DUET_GPU_MEMORY,
+ * DUET_LINKS, DUET_POLICY, DUET_MODEL, DUET_SEED, DUET_WINDOW, DUET_SET_ARCH, DUET_NOISE,
+ * DUET_EXTRAPOLATE, DUET_COSTS, DUET_TRACE, DUET_REPORT. DUET_EINVAL with a message that names
+ * the variable; config may then be partly changed. The strings belong to the environment.
+ */
+DUET_MUST_CHECK int duet_config_environment(struct duet_config *config,
+                                            struct duet_message *message);
+
+/*
+ * Takes options of the form --duet-NAME=VALUE out of the argument list (NAME as the variables
+ * above, lower case, '-' for '_': --duet-simulate=idgraf), shortens *argc, and leaves the rest in
+ * order. Same errors as duet_config_environment.
+ */
+DUET_MUST_CHECK int duet_config_arguments(struct duet_config *config, int *argc, char **argv,
+                                          struct duet_message *message);
+
+/*
+ * Opens a runtime. `config` NULL: defaults and environment. On success *out is owned by the caller
+ * (duet_close). One simulated runtime may be open in a process, and only one after another is
+ * not possible either (SimGrid's engine cannot be created twice): DUET_EBUSY.
+ */
+DUET_MUST_CHECK int duet_open(struct duet_runtime **out, const struct duet_config *config,
+                              struct duet_message *message);
+
+/*
+ * Waits for all tasks, writes what was asked for (trace, report) and frees everything, handles
+ * and codelets included. Data is not brought back to the host: duet_acquire or
+ * duet_unregister before. Returns the first error of the run or of writing. NULL is fine.
+ */
+int duet_close(struct duet_runtime *runtime);
+
+/* The message of the last error of this runtime; "" if none. Valid until the next call. */
+const char *duet_last_message(const struct duet_runtime *runtime);
+
+/* Seconds since the runtime was opened: wall clock, or simulated. */
+double duet_now(const struct duet_runtime *runtime);
+
+/* ------------------------------------------------------------------------------------------- */
+/* Data                                                                                         */
+
+/*
+ * Registers `rows` x `cols` elements of `element_bytes` in column-major order with leading
+ * dimension `ld` (elements, >= rows) at `data`, which stays the application's, may not be touched
+ * while registered but between duet_acquire and duet_release, and may be NULL when simulated.
+ * A handle counts as valid in the host's memory. Errors: DUET_EINVAL, DUET_ENOMEM.
+ */
+DUET_MUST_CHECK int duet_matrix(struct duet_runtime *runtime, void *data, size_t rows, size_t cols,
+                                size_t ld, size_t element_bytes, struct duet_handle **out);
+
+/* Registers `count` contiguous elements: duet_matrix of count x 1. */
+DUET_MUST_CHECK int duet_vector(struct duet_runtime *runtime, void *data, size_t count,
+                                size_t element_bytes, struct duet_handle **out);
+
+/*
+ * Waits (blocking) for the tasks that touch the handle, brings the data back to the host's memory
+ * and frees the handle. Returns the run's error if a task failed; the handle is freed even then.
+ */
+int duet_unregister(struct duet_runtime *runtime, struct duet_handle *handle);
+
+enum duet_mode {
+    DUET_R = 1,
+    DUET_W = 2, /* the old contents are not needed */
+    DUET_RW = 3,
+};
+
+/*
+ * Blocks until the application may read (DUET_R) or change (DUET_W, DUET_RW) the data in its own
+ * memory, as a task submitted now would; tasks submitted later wait for duet_release. May not be
+ * called from inside a task. Errors: DUET_EINVAL, DUET_ESTUCK, DUET_ETASK.
+ */
+DUET_MUST_CHECK int duet_acquire(struct duet_runtime *runtime, struct duet_handle *handle,
+                                 enum duet_mode mode);
+/* Ends duet_acquire. DUET_EINVAL if the handle is not acquired. */
+int duet_release(struct duet_runtime *runtime, struct duet_handle *handle);
+
+/* ------------------------------------------------------------------------------------------- */
+/* Kernels                                                                                      */
+
+/* One buffer as a kernel sees it: a replica of the handle in the memory of its worker. */
+struct duet_buffer {
+    void *data; /* NULL when simulated without data */
+    size_t rows, cols, ld, element_bytes;
+};
+
+/* What a kernel receives. All of it is borrowed for the duration of the call. */
+struct duet_call {
+    const void *args; /* the task's arguments */
+    const struct duet_buffer *buffers;
+    size_t buffer_count; /* as many as accesses, in their order */
+    void *stream;        /* backend's stream (cudaStream_t), NULL on CPUs */
+};
+
+/* A kernel: returns 0, or a negative enum duet_error that fails the task. */
+typedef int (*duet_kernel_fn)(const struct duet_call *call);
+
+struct duet_implementation {
+    const char *arch;   /* architecture name ("c2050") or backend ("cpu", "cuda") */
+    duet_kernel_fn run; /* may be NULL where only simulated */
+};
+
+struct duet_codelet_desc {
+    const char *name; /* kernel name; key of the performance models: "dgemm". At most 31 bytes */
+    const struct duet_implementation *implementations;
+    size_t implementation_count;
+    /* flops of one execution with these arguments; NULL: not counted (models then use bytes) */
+    double (*flops)(const void *args);
+    /* seconds of one execution on an architecture, as far as the application knows: used where
+       neither calibration nor measurements say anything; <= 0: not known. May be NULL */
+    double (*cost)(const void *args, const char *arch);
+};
+
+/*
+ * Registers a kernel; what `desc` points to is copied. Implementations for architectures that the
+ * machine does not have are ignored. Errors: DUET_EINVAL (no name, no implementation, duplicate
+ * name), DUET_ENOMEM.
+ */
+DUET_MUST_CHECK int duet_codelet(struct duet_runtime *runtime, const struct duet_codelet_desc *desc,
+                                 struct duet_codelet **out);
+
+/*
+ * The restriction `name`: a set of architectures as a mask for struct duet_task_desc. `name` is an
+ * architecture, a backend, or several separated by commas. 0 if the machine has none of them.
+ */
+uint64_t duet_where(const struct duet_runtime *runtime, const char *name);
+
+/* ------------------------------------------------------------------------------------------- */
+/* Tasks                                                                                        */
+
+struct duet_access {
+    struct duet_handle *handle;
+    enum duet_mode mode;
+};
+
+enum { DUET_ARGS_MAX = 64 }; /* bytes of arguments that a task carries by value */
+
+struct duet_task_desc {
+    const struct duet_codelet *codelet;
+    const struct duet_access *accesses; /* the same handle twice counts as one access, RW if mixed */
+    size_t access_count;                /* at most 65,535 */
+    const void *args;                   /* copied, args_bytes <= DUET_ARGS_MAX */
+    size_t args_bytes;
+    int priority;      /* higher runs earlier, for policies that look at it */
+    uint64_t where;    /* 0: anywhere; else only on these architectures (duet_where): SetArch */
+    double complexity; /* hint for policies that use it (UnMP); 0: flops */
+};
+
+/*
+ * Submits a task. It runs after every earlier submitted task that it conflicts with on a handle
+ * (sequential consistency: reads after writes, writes after reads and writes). Everything is
+ * copied. May block while `window` tasks are unfinished. May be called from several threads: tasks
+ * of one thread are ordered, those of different threads as they come.
+ * Errors: DUET_EINVAL, DUET_ENOWORKER, DUET_ETOOBIG, DUET_ENOMODEL (simulated, no time known),
+ * DUET_ENOMEM; the task is then not submitted.
+ */
+DUET_MUST_CHECK int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *task);
+
+/*
+ * Blocks until every submitted task is finished. Returns the first error of a task (its name is in
+ * the message), or DUET_ESTUCK with what waits for what. Any number of waits in a run.
+ */
+DUET_MUST_CHECK int duet_wait(struct duet_runtime *runtime);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

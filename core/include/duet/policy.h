@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writing a scheduling policy: the framework of XKaapi (Gautier et al., IPDPS 2013; Bleuse et al.,
+ * PARCO 2015). A policy decides on which list a task that became ready is placed, and what a worker
+ * takes from the lists. It neither locks, nor wakes, nor reads a clock: the core does.
+ *
+ * A policy is a constant `struct duet_policy`, one external symbol a file, and one line in
+ * policies/list.h; or a shared object that exports one named `duet_policy`, given as
+ * `--policy ./mine.so`.
+ *
+ * Seconds and bytes throughout. Workers are numbered from 0, CPU workers first.
+ */
+#ifndef DUET_POLICY_H
+#define DUET_POLICY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <duet/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct duet_task;
+struct duet_view; /* what a policy may ask and do; valid during a call */
+struct duet_list; /* a concurrent list of ready tasks */
+
+/* `by` of push when the ready tasks come from a submission, not from a finished task. */
+enum { DUET_SUBMITTER = -1 };
+
+/* Order of the core's lists, the same for all lists of a policy. */
+enum duet_order {
+    DUET_DEQUE,    /* as pushed: head and tail */
+    DUET_PRIORITY, /* highest priority first; among equals the earliest pushed */
+};
+
+/* Measured times of a finished task. */
+struct duet_times {
+    double start_s, end_s; /* of the kernel */
+    double predicted_s;    /* duet_view_seconds at the time it was taken by its worker; 0: unknown */
+};
+
+/*
+ * The policy. `self` is state_size zeroed bytes that the core allocates; a runtime has its own.
+ * Slots may be called for different workers by different threads at once: state that several
+ * workers change must be C11 atomics. Optional slots may be NULL.
+ */
+struct duet_policy {
+    const char *name;        /* as in --policy, lower case */
+    const char *description; /* one line for --policy=help */
+    const char *source;      /* the paper it comes from */
+    enum duet_order order;
+    size_t state_size;          /* bytes of state for the policy */
+    size_t state_size_a_worker; /* and more for each worker: see duet_view_worker_state */
+
+    /* Optional. Called once; 0 or a negative enum duet_error. */
+    int (*init)(void *self, struct duet_view *view);
+
+    /*
+     * Places every task of the batch, in an order of its choice, on one of the lists. The batch
+     * holds, in order of activation, the tasks that a completion made ready (`by`: the worker that
+     * finished, which may be unable to run them) or one task at its submission (DUET_SUBMITTER).
+     * The policy may reorder the array.
+     */
+    void (*push)(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
+                 int by, double now);
+
+    /* Takes a task that `worker` can run from a list that is its own or shared, or NULL. */
+    struct duet_task *(*pop)(void *self, struct duet_view *view, unsigned worker, double now);
+
+    /*
+     * Optional: NULL means no stealing. Takes a task that `thief` can run from a list of `victim`,
+     * or NULL. The core picks victims at random, each once, until one gives a task.
+     */
+    struct duet_task *(*steal)(void *self, struct duet_view *view, unsigned thief, unsigned victim,
+                               double now);
+
+    /* Optional. The worker has taken the task; its inputs are about to be fetched. */
+    void (*prologue)(void *self, struct duet_view *view, struct duet_task *task, unsigned worker,
+                     double now);
+
+    /* Optional. The kernel has ended; called before its successors become ready. */
+    void (*epilogue)(void *self, struct duet_view *view, struct duet_task *task, unsigned worker,
+                     const struct duet_times *times, double now);
+};
+
+/* ------------------------------------------------------------------------------------------- */
+/* Lists                                                                                        */
+
+/* The list of a worker, and the one that all share. Never NULL. */
+struct duet_list *duet_view_list(struct duet_view *view, unsigned worker);
+struct duet_list *duet_view_shared(struct duet_view *view);
+
+/*
+ * Places a ready task on a list and makes sure that a worker that can take it will look: the owner
+ * of a worker's list; for the shared list, and for any list when the policy steals, an idle worker
+ * that can run the task, chosen at random. With DUET_PRIORITY both ends mean "by priority".
+ */
+void duet_push_head(struct duet_view *view, struct duet_list *list, struct duet_task *task);
+void duet_push_tail(struct duet_view *view, struct duet_list *list, struct duet_task *task);
+
+/*
+ * Takes the first task, from that end, that `worker` can run, passing over the others; NULL if
+ * there is none. With DUET_PRIORITY both ends give the task of highest priority.
+ */
+struct duet_task *duet_pop_head(struct duet_view *view, struct duet_list *list, unsigned worker);
+struct duet_task *duet_pop_tail(struct duet_view *view, struct duet_list *list, unsigned worker);
+
+/* Tasks on a list. A hint when other threads push and pop. */
+size_t duet_list_length(const struct duet_list *list);
+
+/* ------------------------------------------------------------------------------------------- */
+/* Questions: workers and machine                                                               */
+
+unsigned duet_view_workers(const struct duet_view *view); /* how many */
+unsigned duet_view_nodes(const struct duet_view *view);   /* memory nodes; 0 is the host's */
+unsigned duet_view_archs(const struct duet_view *view);
+unsigned duet_view_arch(const struct duet_view *view, unsigned worker);
+unsigned duet_view_node(const struct duet_view *view, unsigned worker);
+/* true for a worker whose memory is not the host's */
+bool duet_view_is_device(const struct duet_view *view, unsigned worker);
+/*
+ * The worker whose list is the local one for `by` of push: `by` itself; for a submission worker 0,
+ * as XKaapi's main thread is its first worker.
+ */
+unsigned duet_view_local(const struct duet_view *view, int by);
+/* This policy's state for one worker: state_size_a_worker bytes, zeroed at the start. */
+void *duet_view_worker_state(struct duet_view *view, unsigned worker);
+/*
+ * A uniform random number in [0, bound), from the generator of `worker` (DUET_SUBMITTER for the
+ * submitting thread's). bound > 0. Reproducible with the run's seed.
+ */
+unsigned duet_view_random(struct duet_view *view, int worker, unsigned bound);
+
+/* ------------------------------------------------------------------------------------------- */
+/* Questions: tasks                                                                             */
+
+bool duet_view_can_run(const struct duet_view *view, unsigned worker, const struct duet_task *task);
+/* Seconds the kernel is expected to take on the worker; 0: unknown. The performance model's. */
+double duet_view_seconds(const struct duet_view *view, unsigned worker,
+                         const struct duet_task *task);
+/*
+ * Seconds expected until the inputs that are not valid on the worker's memory node have arrived:
+ * the sum over them of latency + bytes / bandwidth x number of accelerators, the XKaapi model in
+ * which every accelerator transfers at once (PARCO 2015, section on the performance model).
+ */
+double duet_view_transfer_seconds(const struct duet_view *view, unsigned worker,
+                                  const struct duet_task *task);
+/* Bytes of the task's accesses that are valid on a memory node, or on their way to it. */
+uint64_t duet_view_valid_bytes(const struct duet_view *view, unsigned node,
+                               const struct duet_task *task);
+/* true if the access number `index` of the task is valid on the node (or on its way to it). */
+bool duet_view_valid(const struct duet_view *view, unsigned node, const struct duet_task *task,
+                     size_t index);
+/*
+ * Seconds of work expected to be waiting on a worker: the tasks on its own list and those taken and
+ * not finished, by duet_view_seconds.
+ */
+double duet_view_load(const struct duet_view *view, unsigned worker);
+
+size_t duet_task_accesses(const struct duet_task *task);
+bool duet_task_writes(const struct duet_task *task, size_t index); /* W or RW */
+bool duet_task_reads(const struct duet_task *task, size_t index);  /* R or RW */
+uint64_t duet_task_access_bytes(const struct duet_task *task, size_t index);
+int duet_task_priority(const struct duet_task *task);
+double duet_task_complexity(const struct duet_task *task); /* the hint, else flops */
+uint64_t duet_task_id(const struct duet_task *task);       /* from 1, in order of submission */
+const char *duet_task_kernel(const struct duet_task *task);
+/* A number the policy may keep with a task from push to epilogue; 0 at push. */
+double duet_task_note(const struct duet_task *task);
+void duet_task_set_note(struct duet_task *task, double note);
+
+/* ------------------------------------------------------------------------------------------- */
+/* Registry                                                                                     */
+
+/* The built-in policy of this name, or NULL. The index-th one, NULL beyond the last. */
+const struct duet_policy *duet_policy_find(const char *name);
+const struct duet_policy *duet_policy_at(size_t index);
+/* Checks that name, description, source, push and pop are there. DUET_EINVAL with a message. */
+DUET_MUST_CHECK int duet_policy_check(const struct duet_policy *policy,
+                                      struct duet_message *message);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What happened in a run: counters that are always kept, and one record a kernel and a copy when
+ * recording is on. Both worlds fill them through the core, so they mean the same in both.
+ */
+#ifndef DUET_TRACE_H
+#define DUET_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <duet/error.h>
+#include <duet/machine.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct duet_runtime;
+
+enum duet_event_kind {
+    DUET_EVENT_TASK, /* a kernel ran on a worker */
+    DUET_EVENT_COPY, /* bytes went from one memory node to another */
+};
+
+enum { DUET_NO_WORKER = -1 };
+
+/* One record. Dates in seconds since the runtime was opened. */
+struct duet_event {
+    enum duet_event_kind kind;
+    int worker;        /* that ran the kernel, or that started the copy */
+    unsigned kernel;   /* TASK: index of the kernel (duet_kernel_name); COPY: 0 */
+    uint64_t id;       /* TASK: number of the task, from 1 in order of submission;
+                          COPY: number of the handle, from 1 in order of registration */
+    double submit_s;   /* TASK: when submitted; COPY: when the core decided it */
+    double ready_s;    /* TASK: when its last dependency ended; COPY: = submit_s */
+    double start_s;    /* kernel or copy started */
+    double end_s;      /* kernel or copy ended */
+    uint16_t source;   /* COPY: memory nodes; TASK: both the worker's node */
+    uint16_t destination;
+    bool write_back;   /* COPY: made room for something else (eviction) */
+    bool failed;       /* TASK: the kernel reported an error or was not run because of one */
+    uint64_t bytes;    /* COPY: bytes moved; TASK: bytes of all accesses */
+};
+
+/*
+ * The records, sorted by start_s, then worker, then id. *events is owned by the caller (free). Only when no task is in
+ * flight. Errors: DUET_EINVAL (recording was off), DUET_ENOMEM.
+ */
+DUET_MUST_CHECK int duet_trace_events(const struct duet_runtime *runtime, struct duet_event **events,
+                                      size_t *count);
+
+/* The machine the runtime runs on. Owned by the runtime. */
+const struct duet_machine *duet_runtime_machine(const struct duet_runtime *runtime);
+
+/* Number of kernels registered, and the name of each (NULL beyond). Owned by the runtime. */
+size_t duet_kernel_count(const struct duet_runtime *runtime);
+const char *duet_kernel_name(const struct duet_runtime *runtime, size_t kernel);
+
+/* Counters of a whole run. Seconds are sums over workers where a field says so. */
+struct duet_stats {
+    uint64_t tasks;              /* finished */
+    uint64_t accesses;           /* of finished tasks */
+    double first_submit_s;       /* date of the first submission; 0 if none */
+    double last_end_s;           /* end of the last kernel */
+    double makespan_s;           /* last_end_s - first_submit_s */
+    double flops;                /* of finished tasks, as their codelets count them */
+    uint64_t bytes_to_device;    /* host to device */
+    uint64_t bytes_to_host;      /* device to host, write-backs of evictions included */
+    uint64_t bytes_between;      /* device to device */
+    uint64_t copies_to_device, copies_to_host, copies_between;
+    uint64_t evictions;          /* replicas that made room for others */
+    uint64_t write_backs;        /* of these, how many had to be copied to the host first */
+    uint64_t reads_on_device;    /* R and RW accesses of tasks that ran on devices */
+    uint64_t read_hits;          /* of these, valid on the device, or on their way there, already */
+    uint64_t merged;             /* of read_hits: on their way (transfer merging) */
+    uint64_t pushes, pops, steals, steal_attempts;
+    double busy_s;               /* kernels, summed over workers */
+    double critical_path_s;      /* longest dependency chain, each task at its shortest expected
+                                    time over the architectures that can run it */
+};
+
+/* Fills *stats. Any time; exact when no task is in flight. */
+void duet_stats(const struct duet_runtime *runtime, struct duet_stats *stats);
+
+/* Tasks finished so far: cheap, any thread, for progress bars. */
+uint64_t duet_tasks_done(const struct duet_runtime *runtime);
+
+/*
+ * Per kernel and footprint ("class"): how many tasks were finished and what they are expected to
+ * take on each architecture, the figures behind the area bound.
+ */
+struct duet_class_stats {
+    const char *kernel;       /* owned by the runtime */
+    double work;              /* flops, or bytes where flops are not counted */
+    uint64_t tasks;           /* submitted */
+    const double *expected_s; /* by architecture; 0: cannot run there. Owned by the runtime, valid
+                                 until the next call with this runtime */
+    const uint64_t *ran;      /* by worker: how many finished there. Likewise */
+};
+
+/* (see struct duet_class_stats) Number of classes, and the figures of one. DUET_EINVAL beyond. */
+size_t duet_class_count(const struct duet_runtime *runtime);
+DUET_MUST_CHECK int duet_class_stats(const struct duet_runtime *runtime, size_t index,
+                                     struct duet_class_stats *stats);
+
+/* Busy seconds and finished tasks of one worker. */
+double duet_worker_busy(const struct duet_runtime *runtime, unsigned worker);
+uint64_t duet_worker_tasks(const struct duet_runtime *runtime, unsigned worker);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The core's data structures, and who may touch each field under which lock.
+ *
+ * Locks, all short spin locks, in the order in which they may be nested:
+ *   node lock (LRU, slab)  >  handle lock (dependencies, replica states)  >  everything else
+ *   (copy queues, lists, pools, models), which are leaves.
+ * duet__link holds the locks of all handles of one task, taken in order of address.
+ * Fields without a remark are written once, before other threads can see the object.
+ */
+#ifndef DUET_CORE_INTERNAL_H
+#define DUET_CORE_INTERNAL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <duet/random.h>
+
+#include "core/engine.h"
+
+#include "core/slab.h"
+#include "core/spin.h"
+
+enum {
+    MASKS_MAX = 64,         /* distinct sets of workers that tasks can be restricted to */
+    KINDS_MAX = 64,         /* kinds of workers: architecture and memory size */
+    POOL_EXACT = 8,         /* task records with up to this many accesses fit exactly */
+    POOLS = POOL_EXACT + 14, /* beyond, a pool for each power of two up to 65,536 */
+    WAKES_MAX = 64,         /* workers one call remembers to wake; more: all are woken */
+    NODE_WORDS_MAX = 65,    /* 64 memory nodes each */
+    DEFAULT_WINDOW = 65536, /* tasks */
+};
+
+/*
+ * One call into the core: who calls and when, and what the call gathers, operations to charge and
+ * workers to wake when locks are free. Policies see it as their view.
+ */
+struct duet_view {
+    struct duet_runtime *core;
+    struct duet_ops *ops;
+    double now;
+    int by; /* calling worker, or DUET_SUBMITTER */
+    bool wake_all, notify;
+    unsigned wake_count;
+    unsigned wakes[WAKES_MAX];
+};
+
+/* ------------------------------------------------------------------------------------------- */
+/* Tasks                                                                                        */
+
+/* One access of one task; stored behind the task. 32 bytes. */
+struct access {
+    struct duet_handle *handle;
+    /* handle lock: next in the handle's chain while not granted; then next waiter of a replica */
+    struct access *next;
+    struct access *unused;
+    uint16_t index; /* position in the task */
+    uint16_t order; /* the i-th access by address of handle is the one numbered order of access i */
+    uint8_t mode;   /* enum duet_mode; 0: the same handle as an earlier access of this task */
+    uint8_t pad[3];
+};
+
+enum task_state {
+    TASK_CREATED,
+    TASK_TAKEN,    /* by a worker; memory not yet found */
+    TASK_FETCHING, /* memory found; `missing` copies on their way */
+    TASK_RUNNING,  /* RUN was given to the engine */
+};
+
+struct duet_task {
+    struct duet_task *next, *prev; /* list, heap, pool or engine queue: whoever holds the task */
+    uint64_t id;
+    struct duet_class *klass;         /* NULL: an acquisition by the application */
+    int64_t position;                 /* list lock: order within its list */
+    _Atomic(int32_t) pending;         /* accesses not granted, and 1 while being linked */
+    _Atomic(int32_t) missing;         /* inputs on their way */
+    int32_t priority;
+    uint16_t access_count;
+    uint8_t mask;                     /* index into core->masks */
+    uint8_t pool;                     /* of its record */
+    int64_t queued_ns;                /* what it adds to the load of the list's owner */
+    double complexity, note, submit_s, ready_s, predicted_s;
+    uint8_t state;                    /* enum task_state; the worker's thread */
+    bool cancelled;
+    uint16_t args_bytes;
+    uint32_t worker; /* that took it */
+    _Alignas(16) char args[DUET_ARGS_MAX];
+    struct access accesses[];
+};
+
+/* Ready tasks of one worker set within a list. List lock. */
+struct queue {
+    struct duet_task *head, *tail; /* DUET_PRIORITY: head is the heap's root */
+};
+
+struct duet_list {
+    struct spin lock;
+    _Atomic(uint32_t) count;
+    int owner; /* worker, or DUET_NO_WORKER for the shared list */
+    enum duet_order order;
+    int64_t first, last; /* positions of the next task pushed at the head, at the tail */
+    struct queue queues[MASKS_MAX];
+};
+
+/* ------------------------------------------------------------------------------------------- */
+/* Kernels                                                                                      */
+
+struct duet_codelet {
+    struct duet_runtime *core;
+    unsigned index;
+    char name[DUET_NAME_MAX];
+    double (*flops)(const void *args);
+    double (*cost)(const void *args, const char *arch);
+    uint64_t archs;        /* architectures with an implementation */
+    duet_kernel_fn *run;   /* by architecture */
+    void **models;         /* by architecture: the model's state; model_lock */
+    double *belief_factor; /* by architecture: model_error at work */
+    struct spin model_lock;
+    _Atomic(struct duet_class *) last; /* class found last */
+    struct duet_codelet *next;
+};
+
+/* Executions of one kernel with the same work and data sizes. */
+struct duet_class {
+    struct duet_codelet *codelet;
+    unsigned index;
+    double work;
+    bool counts_flops;
+    uint64_t footprint, bytes, slab_bytes; /* slab_bytes: what its replicas take on a device */
+    uint64_t kinds;                        /* kinds of workers that can run it */
+    bool too_big;                          /* some kind was left out for its memory alone */
+    double *cost;                          /* by architecture, from the codelet; 0: not known */
+    _Atomic(double) *expected;             /* by architecture, from the model; 0: not known */
+    double best_s;                         /* shortest expected time when the class was made */
+    double *snapshot;                      /* by architecture: for duet_class_stats */
+    _Atomic(uint64_t) submitted;
+    uint64_t *ran;                         /* by worker, written by that worker */
+    struct duet_class *next;               /* hash chain */
+};
+
+/* ------------------------------------------------------------------------------------------- */
+/* Data                                                                                         */
+
+/* A handle's data on one memory node. */
+struct replica {
+    struct duet_handle *handle;
+    struct slab_block *block;      /* set under the node lock, cleared under node and handle lock */
+    struct replica *older, *newer; /* node lock: LRU list of replicas with a block */
+    /* the rest: handle lock */
+    uint32_t pins;       /* uses that forbid eviction: tasks, and copies that read it */
+    uint16_t node;
+    bool copying;        /* a copy into it is decided or in flight, or chained */
+    bool leaving;        /* its write-back is in flight: evict afterwards */
+    struct access *waiters;
+    struct replica *chained, *chain_next; /* copies that start when this replica (the host's) is there */
+    struct duet_copy copy;                /* into this replica */
+    uint64_t copy_version;                /* the handle's version when the copy was decided */
+    struct replica *queue_next;           /* copy queue lock */
+};
+
+struct duet_handle {
+    struct spin lock;
+    uint8_t active_mode;   /* handle lock, as all of the next four: mode of the granted accesses */
+    uint32_t active;       /* granted and unfinished accesses */
+    struct access *head, *tail; /* accesses not granted yet, in order of submission */
+    uint64_t version;           /* counts writes */
+    double write_path_s, read_path_s; /* critical path up to the last write, the last reads */
+    uint64_t id, bytes, slab_bytes;
+    void *data;
+    size_t rows, cols, ld, element_bytes;
+    struct duet_task *acquired; /* handle lock: the application's acquisition */
+    struct duet_handle *next, *prev; /* core->handles, registry lock */
+    struct replica host;
+    struct replica **replicas; /* by node; NULL until first used; handle lock */
+    /* bit a node: valid, being copied to. Written under the handle lock, read by policies without */
+    _Atomic(uint64_t) *valid, *coming;
+};
+
+struct node {
+    struct spin lock;
+    struct slab slab;                 /* node lock */
+    struct replica *oldest, *newest;  /* node lock */
+    _Atomic(uint32_t) pinned;         /* replicas with pins */
+    uint64_t leaving_bytes;           /* node lock: write-backs in flight that will make room */
+    _Atomic(bool) blocked;            /* a worker of this node waits for room */
+    unsigned worker;                  /* that starts this node's copies */
+    uint64_t evictions, write_backs;  /* node lock */
+    struct spin pool_lock;
+    struct replica *spare;            /* pool_lock */
+    struct replica **arrays;          /* pool_lock */
+    unsigned array_count;
+};
+
+/* ------------------------------------------------------------------------------------------- */
+/* Workers and the whole                                                                        */
+
+struct worker {
+    unsigned index, arch, node, kind, window;
+    /* this worker's thread */
+    unsigned taken; /* tasks in slots */
+    struct duet_task **slots;
+    uint64_t rng;
+    unsigned *victims;
+    struct duet_task **batch; /* room for tasks that a completion made ready */
+    size_t batch_capacity;
+    struct duet_event *events;
+    size_t event_count, event_capacity;
+    bool events_lost;
+    double busy_s, last_end_s, flops;
+    uint64_t tasks, accesses, reads, hits, merged;
+    uint64_t pushes, pops, steals, steal_attempts;
+    uint64_t bytes_in, bytes_out, bytes_between, copies_in, copies_out, copies_between;
+    /* anybody */
+    struct spin copy_lock;
+    struct replica *copy_head, *copy_tail; /* copy_lock: copies to start */
+    _Atomic(uint32_t) copies;              /* how many; written under copy_lock */
+    _Atomic(int64_t) taken_ns;             /* expected time of its tasks taken and unfinished */
+    struct duet_list list;
+    _Atomic(int64_t) queued_ns; /* expected time of the tasks on its list */
+};
+
+/* Records of tasks with the same number of accesses. */
+struct pool {
+    struct spin lock;
+    struct duet_task *ready;               /* lock */
+    _Atomic(struct duet_task *) returned;  /* anybody pushes; whoever holds the lock takes all */
+    void **chunks;                         /* lock */
+    size_t chunk_count, chunk_capacity;
+    char *fresh, *fresh_end;               /* lock: part of the last chunk not yet used */
+};
+
+/* A set of workers that tasks are restricted to. */
+struct mask {
+    uint64_t kinds;
+    uint64_t *workers; /* bit a worker */
+};
+
+/* A measurement known before its kernel was registered. */
+struct prime {
+    char kernel[DUET_NAME_MAX];
+    unsigned arch;
+    double work, mean_s;
+    uint64_t samples;
+    struct prime *next;
+};
+
+struct duet_runtime {
+    struct duet_machine machine;
+    const struct duet_policy *policy;
+    void *policy_state;
+    char *worker_states; /* policy->state_size_a_worker (rounded) for each worker */
+    size_t worker_state_bytes;
+    const struct duet_model *model;
+    const struct duet_engine_ops *ops;
+    void *engine;
+    void *kept; /* by the library's start-up */
+    void (*free_kept)(void *data);
+    bool set_arch, record;
+    double model_error;
+    uint64_t seed;
+    size_t window;
+    unsigned accelerators; /* memory nodes of devices */
+    unsigned node_words, worker_words;
+
+    unsigned kind_count;
+    struct {
+        unsigned arch;
+        uint64_t capacity_bytes; /* UINT64_MAX: the host */
+        bool device;
+    } kinds[KINDS_MAX];
+
+    struct worker *workers;
+    struct node *nodes;
+    struct duet_list shared;
+
+    struct spin mask_lock;
+    _Atomic(unsigned) mask_count;
+    struct mask masks[MASKS_MAX];
+
+    struct pool pools[POOLS];
+
+    struct spin registry_lock; /* codelets, classes, handles, primes */
+    struct duet_codelet *codelets, *last_codelet;
+    unsigned codelet_count;
+    struct duet_class **class_table; /* hash chains */
+    size_t class_buckets;
+    struct duet_class **classes; /* by index */
+    size_t class_count, class_capacity;
+    struct duet_handle *handles;
+    uint64_t handle_count;
+    struct prime *primes;
+
+    _Atomic(uint64_t) *hungry;     /* bit a worker: its last duet__next said IDLE for want of work */
+    _Atomic(uint64_t) epoch;       /* pushes so far: a worker that turned hungry looks again */
+    _Atomic(uint64_t) ready;       /* tasks on lists */
+    _Atomic(uint64_t) submitted;   /* tasks created: the last id */
+    _Atomic(uint64_t) unfinished;  /* created and not finished */
+    _Atomic(uint64_t) finished;
+    _Atomic(bool) stopping;
+    _Atomic(int) error;            /* first error of the run */
+    struct spin message_lock;
+    struct duet_message run_message; /* message_lock: of that error */
+    struct duet_message message;     /* of the last call that failed; the application's thread */
+    double first_submit_s;         /* the submitting thread */
+    bool submitted_any;
+    struct spin submit_lock;       /* the four below */
+    uint64_t submit_rng;
+    uint64_t submit_pushes;
+    double critical_path_s;
+};
+
+/* ------------------------------------------------------------------------------------------- */
+/* Bit sets over nodes and workers                                                              */
+
+static inline bool bit_test(const _Atomic(uint64_t) *set, unsigned i)
+{
+    return atomic_load_explicit(&set[i / 64], memory_order_relaxed) >> (i % 64) & 1;
+}
+
+static inline void bit_set(_Atomic(uint64_t) *set, unsigned i)
+{
+    /* under the owner's lock: no other writer */
+    uint64_t word = atomic_load_explicit(&set[i / 64], memory_order_relaxed);
+    atomic_store_explicit(&set[i / 64], word | UINT64_C(1) << (i % 64), memory_order_relaxed);
+}
+
+static inline void bit_clear(_Atomic(uint64_t) *set, unsigned i)
+{
+    uint64_t word = atomic_load_explicit(&set[i / 64], memory_order_relaxed);
+    atomic_store_explicit(&set[i / 64], word & ~(UINT64_C(1) << (i % 64)), memory_order_relaxed);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* context.c                                                                                    */
+
+void duet__context_wake(struct duet_view *context, unsigned worker);
+void duet__context_flush(struct duet_view *context); /* with no lock held: wakes and notifies */
+
+/* class.c */
+int duet__class_find(struct duet_codelet *codelet, const void *args, const struct access *accesses,
+               unsigned count, struct duet_class **out, struct duet_message *message);
+void duet__class_measured(struct duet_class *klass, unsigned arch, double seconds);
+void duet__classes_fini(struct duet_runtime *core);
+
+/* codelet.c */
+void duet__codelets_fini(struct duet_runtime *core);
+
+/* mask.c */
+int duet__mask_find(struct duet_runtime *core, uint64_t kinds, uint8_t *out);
+uint64_t duet__kinds_of_archs(const struct duet_runtime *core, uint64_t archs);
+void duet__masks_fini(struct duet_runtime *core);
+
+/* task.c */
+struct duet_task *duet__task_alloc(struct duet_runtime *core, unsigned access_count);
+void duet__task_free(struct duet_runtime *core, struct duet_task *task);
+void duet__pools_fini(struct duet_runtime *core);
+
+/* graph.c */
+void duet__graph_finish(struct duet_view *context, struct duet_task *task, unsigned node,
+                        bool pinned, bool written);
+void duet__count_finished(struct duet_view *context);
+
+/* list.c */
+void duet__list_init(struct duet_list *list, int owner, enum duet_order order);
+
+
+/* transfer.c */
+struct duet_copy *duet__next_copy(struct worker *worker);
+struct replica *duet__replica_get(struct duet_runtime *core, struct duet_handle *handle, unsigned node);
+enum fetch { FETCH_HIT, FETCH_MERGED, FETCH_STARTED, FETCH_FAILED };
+enum fetch duet__fetch(struct duet_view *context, struct access *waiter, unsigned node);
+void duet__write_back(struct duet_view *context, struct replica *replica);
+void duet__replica_pin(struct duet_runtime *core, struct replica *replica);
+void duet__replica_unpin(struct duet_view *context, struct replica *replica);
+void duet__copy_done(struct duet_view *context, struct duet_copy *copy);
+double duet__transfer_seconds(const struct duet_runtime *core, const struct duet_handle *handle,
+                        unsigned node, double accelerators);
+
+/* cache.c */
+int duet__cache_prepare(struct duet_view *context, struct worker *worker, struct duet_task *task);
+void duet__cache_settled(struct duet_view *context, struct replica *replica);
+void duet__cache_stale(struct duet_runtime *core, struct replica *replica);
+void duet__cache_forget(struct duet_runtime *core, struct replica *replica);
+
+/* submit.c */
+int duet__run_error(struct duet_runtime *runtime);
+
+/* handle.c */
+void duet__handles_fini(struct duet_runtime *core);
+void duet__acquire_ready(struct duet_view *context, struct duet_task *task);
+
+/* trace.c */
+void duet__trace_task(struct duet_runtime *core, struct worker *worker, const struct duet_task *task,
+                const struct duet_report *report, bool failed);
+void duet__trace_copy(struct duet_runtime *core, struct worker *worker, const struct duet_copy *copy,
+                const struct duet_report *report);
+
+static inline struct duet_task *access_task(struct access *access)
+{
+    return (struct duet_task *)(void *)((char *)(access - access->index) -
+                                        offsetof(struct duet_task, accesses));
+}
+
+
+#endif

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lists of ready tasks. A list keeps a queue for each set of workers that its tasks are restricted
+ * to, so that a worker finds the first task it can run without passing over the others one by one;
+ * positions keep the order across queues. Queues are doubly linked, or pairing heaps (Fredman et
+ * al., Algorithmica 1986) when the policy wants priorities.
+ */
+#include <string.h>
+
+#include "core/internal.h"
+
+void duet__list_init(struct duet_list *list, int owner, enum duet_order order)
+{
+    memset(list, 0, sizeof *list);
+    list->owner = owner;
+    list->order = order;
+    list->first = -1;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Pairing heap: prev is the first child, next the next sibling                                 */
+
+static bool earlier(const struct duet_task *a, const struct duet_task *b)
+{
+    return a->priority != b->priority ? a->priority > b->priority : a->position < b->position;
+}
+
+static struct duet_task *meld(struct duet_task *a, struct duet_task *b)
+{
+    if (!a || !b)
+        return a ? a : b;
+    if (earlier(b, a)) {
+        struct duet_task *swap = a;
+        a = b;
+        b = swap;
+    }
+    b->next = a->prev;
+    a->prev = b;
+    return a;
+}
+
+/* Joins the children of a removed root: pairs from left to right, then from right to left. */
+static struct duet_task *join_children(struct duet_task *child)
+{
+    struct duet_task *pairs = NULL, *root = NULL;
+    while (child) {
+        struct duet_task *second = child->next, *rest = second ? second->next : NULL;
+        child->next = NULL;
+        if (second)
+            second->next = NULL;
+        struct duet_task *pair = meld(child, second);
+        pair->next = pairs;
+        pairs = pair;
+        child = rest;
+    }
+    while (pairs) {
+        struct duet_task *rest = pairs->next;
+        pairs->next = NULL;
+        root = meld(root, pairs);
+        pairs = rest;
+    }
+    return root;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Queues; the list's lock is held                                                              */
+
+static void insert(struct duet_list *list, struct duet_task *task, bool at_head)
+{
+    struct queue *queue = &list->queues[task->mask];
+    task->next = task->prev = NULL;
+    if (list->order == DUET_PRIORITY) {
+        task->position = at_head ? list->first-- : list->last++;
+        queue->head = meld(queue->head, task);
+    } else if (at_head) {
+        task->position = list->first--;
+        task->next = queue->head;
+        if (queue->head)
+            queue->head->prev = task;
+        else
+            queue->tail = task;
+        queue->head = task;
+    } else {
+        task->position = list->last++;
+        task->prev = queue->tail;
+        if (queue->tail)
+            queue->tail->next = task;
+        else
+            queue->head = task;
+        queue->tail = task;
+    }
+}
+
+static void take_out(struct duet_list *list, struct duet_task *task)
+{
+    struct queue *queue = &list->queues[task->mask];
+    if (list->order == DUET_PRIORITY) {
+        queue->head = join_children(task->prev);
+        return;
+    }
+    if (task->prev)
+        task->prev->next = task->next;
+    else
+        queue->head = task->next;
+    if (task->next)
+        task->next->prev = task->prev;
+    else
+        queue->tail = task->prev;
+}
+
+/* The first task from that end that workers of this kind can run. */
+static struct duet_task *first_for(const struct duet_runtime *core, const struct duet_list *list,
+                                   unsigned kind, bool from_head)
+{
+    unsigned masks = atomic_load_explicit(&core->mask_count, memory_order_acquire);
+    struct duet_task *best = NULL;
+    for (unsigned m = 0; m < masks; m++) {
+        bool heap = list->order == DUET_PRIORITY;
+        struct duet_task *task = heap || from_head ? list->queues[m].head : list->queues[m].tail;
+        if (!task || !(core->masks[m].kinds >> kind & 1))
+            continue;
+        bool better = !best || (heap        ? earlier(task, best)
+                                : from_head ? task->position < best->position
+                                            : task->position > best->position);
+        if (better)
+            best = task;
+    }
+    return best;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Idle workers                                                                                 */
+
+static bool is_hungry(struct duet_runtime *core, unsigned worker)
+{
+    return bit_test(core->hungry, worker);
+}
+
+/* true if this call turned the worker from hungry to called. */
+static bool call(struct duet_view *view, unsigned worker)
+{
+    uint64_t bit = UINT64_C(1) << (worker % 64);
+    uint64_t before = atomic_fetch_and(&view->core->hungry[worker / 64], ~bit);
+    if (!(before & bit))
+        return false;
+    duet__context_wake(view, worker);
+    return true;
+}
+
+/* The n-th set bit of a word, n from 0. */
+static unsigned nth_bit(uint64_t word, unsigned n)
+{
+    while (n--)
+        word &= word - 1;
+    return (unsigned)__builtin_ctzll(word);
+}
+
+/* Calls one idle worker that can run tasks of this mask, each equally likely. */
+static void call_one(struct duet_view *view, unsigned mask)
+{
+    struct duet_runtime *core = view->core;
+    const uint64_t *able = core->masks[mask].workers;
+    unsigned count = 0;
+    for (unsigned i = 0; i < core->worker_words; i++)
+        count += (unsigned)__builtin_popcountll(able[i] & atomic_load(&core->hungry[i]));
+    if (!count)
+        return;
+    unsigned chosen = count > 1 ? duet_view_random(view, view->by, count) : 0;
+    for (unsigned i = 0; i < core->worker_words; i++) {
+        uint64_t word = able[i] & atomic_load(&core->hungry[i]);
+        unsigned here = (unsigned)__builtin_popcountll(word);
+        if (chosen < here) {
+            (void)call(view, i * 64 + nth_bit(word, chosen));
+            return;
+        }
+        chosen -= here;
+    }
+}
+
+/* Makes sure that somebody looks at the list, which now holds one more task of this mask. */
+static void announce(struct duet_view *view, const struct duet_list *list, unsigned mask, bool only)
+{
+    struct duet_runtime *core = view->core;
+    bool shared = list->owner == DUET_NO_WORKER;
+    if (!shared) {
+        unsigned owner = (unsigned)list->owner;
+        bool able = core->masks[mask].kinds >> core->workers[owner].kind & 1;
+        if (able && is_hungry(core, owner) && call(view, owner))
+            return;
+        /* the calling worker asks for work next: the only task on its own list is its own */
+        if (able && only && list->owner == view->by)
+            return;
+    }
+    if (shared || core->policy->steal)
+        call_one(view, mask);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* What policies use                                                                            */
+
+/* Expected time of a task, for the load of a list's owner. */
+static int64_t expected_ns(const struct duet_view *view, int owner, const struct duet_task *task)
+{
+    if (owner == DUET_NO_WORKER)
+        return 0;
+    return (int64_t)(duet_view_seconds(view, (unsigned)owner, task) * 1e9);
+}
+
+static void push(struct duet_view *view, struct duet_list *list, struct duet_task *task,
+                 bool at_head)
+{
+    struct duet_runtime *core = view->core;
+    unsigned mask = task->mask;
+    task->queued_ns = expected_ns(view, list->owner, task);
+    if (list->owner != DUET_NO_WORKER)
+        atomic_fetch_add_explicit(&core->workers[list->owner].queued_ns, task->queued_ns,
+                                  memory_order_relaxed);
+    view->ops->pushes++;
+    /* before the task can be taken, so that the count never falls below zero */
+    atomic_fetch_add(&core->ready, 1);
+    spin_lock(&list->lock);
+    insert(list, task, at_head);
+    bool only = atomic_fetch_add_explicit(&list->count, 1, memory_order_relaxed) == 0;
+    spin_unlock(&list->lock);
+    /* another worker may have the task by now */
+    atomic_fetch_add(&core->epoch, 1);
+    announce(view, list, mask, only);
+}
+
+void duet_push_head(struct duet_view *view, struct duet_list *list, struct duet_task *task)
+{
+    push(view, list, task, true);
+}
+
+void duet_push_tail(struct duet_view *view, struct duet_list *list, struct duet_task *task)
+{
+    push(view, list, task, false);
+}
+
+static struct duet_task *pop(struct duet_view *view, struct duet_list *list, unsigned worker,
+                             bool from_head)
+{
+    struct duet_runtime *core = view->core;
+    if (atomic_load_explicit(&list->count, memory_order_relaxed) == 0)
+        return NULL;
+    spin_lock(&list->lock);
+    struct duet_task *task = first_for(core, list, core->workers[worker].kind, from_head);
+    if (task) {
+        take_out(list, task);
+        atomic_fetch_sub_explicit(&list->count, 1, memory_order_relaxed);
+    }
+    spin_unlock(&list->lock);
+    if (!task)
+        return NULL;
+    atomic_fetch_sub_explicit(&core->ready, 1, memory_order_relaxed);
+    if (list->owner != DUET_NO_WORKER)
+        atomic_fetch_sub_explicit(&core->workers[list->owner].queued_ns, task->queued_ns,
+                                  memory_order_relaxed);
+    task->next = task->prev = NULL;
+    return task;
+}
+
+struct duet_task *duet_pop_head(struct duet_view *view, struct duet_list *list, unsigned worker)
+{
+    return pop(view, list, worker, true);
+}
+
+struct duet_task *duet_pop_tail(struct duet_view *view, struct duet_list *list, unsigned worker)
+{
+    return pop(view, list, worker, false);
+}
+
+size_t duet_list_length(const struct duet_list *list)
+{
+    return atomic_load_explicit(&list->count, memory_order_relaxed);
+}

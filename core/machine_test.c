@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of core/machine.c and core/error.c: each sentence of machine.h has a machine that breaks
+ * it. */
+#include <duet/machine.h>
+
+#include <math.h>
+#include <string.h>
+
+#include <glib.h>
+
+/* A host with one core, two GPUs behind one link, direct copies between them. */
+static void make(struct duet_machine *m)
+{
+    static const char *const nodes[] = {"host", "gpu0", "gpu1"};
+
+    g_assert_cmpint(duet_machine_init(m, 2, 3, 3, 2), ==, DUET_OK);
+    g_strlcpy(m->name, "toy", DUET_NAME_MAX);
+    g_strlcpy(m->archs[0].name, "core", DUET_NAME_MAX);
+    g_strlcpy(m->archs[0].backend, "cpu", DUET_NAME_MAX);
+    g_strlcpy(m->archs[1].name, "card", DUET_NAME_MAX);
+    g_strlcpy(m->archs[1].backend, "cuda", DUET_NAME_MAX);
+    for (unsigned i = 0; i < 3; i++) {
+        g_strlcpy(m->nodes[i].name, nodes[i], DUET_NAME_MAX);
+        g_strlcpy(m->workers[i].name, i == 0 ? "cpu0" : nodes[i], DUET_NAME_MAX);
+        m->nodes[i].capacity_bytes = i == 0 ? 0 : 1 << 20;
+        m->workers[i].arch = i > 0;
+        m->workers[i].node = i;
+        m->workers[i].window = 1;
+    }
+    g_strlcpy(m->links[0].name, "in", DUET_NAME_MAX);
+    g_strlcpy(m->links[1].name, "out", DUET_NAME_MAX);
+    m->links[0].bandwidth_Bps = 6e9;
+    m->links[1].bandwidth_Bps = 5e9;
+    for (unsigned i = 0; i < 9; i++) {
+        if (i / 3 == i % 3)
+            continue;
+        m->routes[i] = (struct duet_route){.direct = true, .count = 1, .latency_s = 1e-5};
+        m->routes[i].links[0] = i / 3 > 0;
+        m->routes[i].bandwidth_Bps = m->links[i / 3 > 0].bandwidth_Bps;
+    }
+}
+
+static void check(struct duet_machine *m, const char *fragment)
+{
+    struct duet_message message = {""};
+
+    if (fragment == NULL) {
+        g_assert_cmpint(duet_machine_check(m, &message), ==, DUET_OK);
+        g_assert_cmpstr(message.text, ==, "");
+    } else {
+        g_assert_cmpint(duet_machine_check(m, &message), ==, DUET_EINVAL);
+        if (strstr(message.text, fragment) == NULL)
+            g_error("\"%s\" does not contain \"%s\"", message.text, fragment);
+        g_assert_cmpint(duet_machine_check(m, NULL), ==, DUET_EINVAL);
+    }
+    duet_machine_fini(m);
+}
+
+static void test_init(void)
+{
+    struct duet_machine m;
+
+    g_assert_cmpint(duet_machine_init(&m, 0, 1, 1, 0), ==, DUET_EINVAL);
+    duet_machine_fini(&m);
+    g_assert_cmpint(duet_machine_init(&m, 1, 1, 1, 70000), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_machine_init(&m, 1, 2, 3, 0), ==, DUET_OK);
+    g_assert_cmpuint(m.worker_count, ==, 3);
+    g_assert_false(duet_machine_route(&m, 1, 0)->direct);
+    duet_machine_fini(&m);
+    duet_machine_fini(&m);
+    g_assert_null(m.routes);
+}
+
+static void test_good(void)
+{
+    struct duet_machine m;
+
+    make(&m);
+    g_assert_cmpfloat(duet_machine_route(&m, 1, 2)->bandwidth_Bps, ==, 5e9);
+    m.routes[1 * 3 + 2] = (struct duet_route){.direct = false}; /* gpu0 to gpu1 through the host */
+    check(&m, NULL);
+}
+
+static void test_names(void)
+{
+    struct duet_machine m;
+
+    make(&m);
+    memset(m.nodes[1].name, 'x', DUET_NAME_MAX);
+    check(&m, "node 1");
+    make(&m);
+    g_strlcpy(m.nodes[2].name, "gpu0", DUET_NAME_MAX);
+    check(&m, "two nodes are named gpu0");
+    make(&m);
+    g_strlcpy(m.links[1].name, "in", DUET_NAME_MAX);
+    check(&m, "two links are named in");
+    make(&m);
+    m.workers[0].name[0] = '\0';
+    check(&m, "worker 0");
+    make(&m);
+    m.archs[1].backend[0] = '\0';
+    check(&m, "architecture card");
+    make(&m);
+    memset(m.name, 'x', DUET_NAME_MAX);
+    check(&m, "machine");
+}
+
+static void test_indices(void)
+{
+    struct duet_machine m;
+
+    make(&m);
+    m.workers[1].arch = 2;
+    check(&m, "worker gpu0: no architecture 2");
+    make(&m);
+    m.workers[1].node = 3;
+    check(&m, "worker gpu0: no node 3");
+    make(&m);
+    m.routes[1].links[0] = 2;
+    check(&m, "route host to gpu0: no link 2");
+    make(&m);
+    m.routes[1].count = 0;
+    check(&m, "crosses 0 links");
+    make(&m);
+    m.routes[1].count = DUET_ROUTE_LINKS + 1;
+    check(&m, "crosses 9 links");
+    make(&m);
+    m.workers[0].node = 1;
+    m.workers[1].node = 0;
+    check(&m, "CPU workers come before");
+    make(&m);
+    m.workers[2].window = 0;
+    check(&m, "worker gpu1: the window");
+}
+
+static void test_figures(void)
+{
+    struct duet_machine m;
+
+    make(&m);
+    m.nodes[0].capacity_bytes = 1;
+    check(&m, "node host");
+    make(&m);
+    m.nodes[1].capacity_bytes = 0;
+    check(&m, "node gpu0: a device needs a capacity");
+    make(&m);
+    m.links[0].bandwidth_Bps = 0;
+    check(&m, "link in");
+    make(&m);
+    m.links[0].bandwidth_Bps = INFINITY;
+    check(&m, "link in");
+    make(&m);
+    m.routes[3].latency_s = NAN;
+    check(&m, "route gpu0 to host: the latency");
+    make(&m);
+    m.routes[3].bandwidth_Bps = 6e9;
+    check(&m, "narrowest link");
+    make(&m);
+    m.routes[3].bandwidth_Bps = NAN;
+    check(&m, "narrowest link");
+    make(&m);
+    m.routes[2].direct = false;
+    check(&m, "route host to gpu1: every node needs");
+    make(&m);
+    m.costs.steal_s = -1;
+    check(&m, "cost steal_s");
+    memset(&m, 0, sizeof(m));
+    check(&m, "at least one");
+}
+
+static void test_errors(void)
+{
+    struct duet_message message;
+
+    g_assert_cmpstr(duet_strerror(0), ==, "success");
+    g_assert_cmpstr(duet_strerror(DUET_EPARSE), ==, "malformed input");
+    g_assert_cmpstr(duet_strerror(12345), ==, "unknown error");
+    g_assert_cmpint(duet_fail(&message, DUET_EIO, "%0600d", 7), ==, DUET_EIO);
+    g_assert_cmpuint(strlen(message.text), ==, DUET_MESSAGE_MAX - 1);
+    g_assert_cmpint(duet_fail(NULL, DUET_EIO, "lost"), ==, DUET_EIO);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/machine/init", test_init);
+    g_test_add_func("/machine/good", test_good);
+    g_test_add_func("/machine/names", test_names);
+    g_test_add_func("/machine/indices", test_indices);
+    g_test_add_func("/machine/figures", test_figures);
+    g_test_add_func("/error/all", test_errors);
+    return g_test_run();
+}

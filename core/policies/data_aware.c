@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * data-aware (H1): a ready task goes to the worker whose memory node holds most valid bytes of all
+ * its accesses; idle workers steal as in ws.
+ */
+#include <duet/policy.h>
+
+/* The worker with most valid bytes; among equals the local one, else one of them at random. */
+static unsigned choose(struct duet_view *view, const struct duet_task *task, int by)
+{
+    unsigned local = duet_view_local(view, by), best = local, equals = 0;
+    uint64_t most = 0;
+    bool local_best = false;
+    for (unsigned w = 0; w < duet_view_workers(view); w++) {
+        if (!duet_view_can_run(view, w, task))
+            continue;
+        uint64_t bytes = duet_view_valid_bytes(view, duet_view_node(view, w), task);
+        if (equals == 0 || bytes > most) {
+            most = bytes;
+            equals = 0;
+            local_best = false;
+        }
+        if (bytes < most)
+            continue;
+        equals++;
+        local_best = local_best || w == local;
+        /* each of the equals seen so far is kept with the same probability */
+        if (equals == 1 || duet_view_random(view, by, equals) == 0)
+            best = w;
+    }
+    return local_best ? local : best;
+}
+
+static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
+                 int by, double now)
+{
+    for (size_t i = 0; i < count; i++) {
+        unsigned worker = choose(view, batch[i], by);
+        struct duet_list *list = duet_view_list(view, worker);
+        if (worker == duet_view_local(view, by))
+            duet_push_head(view, list, batch[i]);
+        else
+            duet_push_tail(view, list, batch[i]);
+    }
+}
+
+static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
+{
+    return duet_pop_head(view, duet_view_list(view, worker), worker);
+}
+
+static struct duet_task *steal(void *self, struct duet_view *view, unsigned thief, unsigned victim,
+                               double now)
+{
+    return duet_pop_tail(view, duet_view_list(view, victim), thief);
+}
+
+const struct duet_policy duet__policy_data_aware = {
+    .name = "data-aware",
+    .description = "to the worker whose memory holds most of the task's data (H1); steals",
+    .source = "Gautier et al., XKaapi, IPDPS 2013 (heuristic H1)",
+    .order = DUET_DEQUE,
+    .push = push,
+    .pop = pop,
+    .steal = steal,
+};

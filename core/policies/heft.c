@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * heft: tasks that became ready are sorted by their speed-up on accelerators, and each goes to the
+ * worker on which it is expected to finish first, transfers included. Nobody steals.
+ *
+ * Each worker has a date until which it is expected to be busy. When a task ends, the worker's date
+ * is moved by the difference between the task's expected and its measured end. Tasks that wait
+ * behind it were dated before that: `shift` is the sum of the moves, and a task remembers its
+ * expected end without the shift of its time, so that no difference is counted twice.
+ */
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include <duet/policy.h>
+
+struct dates {
+    _Atomic(double) busy_until_s, shift_s;
+};
+
+/* Shortest expected time on CPUs over shortest on accelerators: 0 for tasks of CPUs alone. */
+static double speedup(const struct duet_view *view, const struct duet_task *task)
+{
+    double cpu = INFINITY, accelerator = INFINITY;
+    for (unsigned w = 0; w < duet_view_workers(view); w++) {
+        if (!duet_view_can_run(view, w, task))
+            continue;
+        double *best = duet_view_is_device(view, w) ? &accelerator : &cpu;
+        *best = fmin(*best, duet_view_seconds(view, w, task));
+    }
+    if (isinf(accelerator))
+        return 0;
+    return isinf(cpu) ? INFINITY : cpu / accelerator;
+}
+
+/*
+ * The worker that would finish the task first; the lowest number among equals. Workers of one
+ * memory node share the transfer term, so it is asked for once a run of them.
+ */
+static unsigned earliest(struct duet_view *view, const struct duet_task *task, double now,
+                         double *finish)
+{
+    unsigned best = 0, node = 0;
+    double transfer = -1;
+    *finish = INFINITY;
+    for (unsigned w = 0; w < duet_view_workers(view); w++) {
+        if (!duet_view_can_run(view, w, task))
+            continue;
+        struct dates *dates = duet_view_worker_state(view, w);
+        double start =
+            fmax(now, atomic_load_explicit(&dates->busy_until_s, memory_order_relaxed));
+        double end = start + duet_view_seconds(view, w, task);
+        if (end >= *finish)
+            continue;
+        if (transfer < 0 || duet_view_node(view, w) != node) {
+            node = duet_view_node(view, w);
+            transfer = duet_view_transfer_seconds(view, w, task);
+        }
+        if (end + transfer < *finish) {
+            *finish = end + transfer;
+            best = w;
+        }
+    }
+    return best;
+}
+
+static void assign(struct duet_view *view, struct duet_task *task, double now)
+{
+    double finish;
+    unsigned worker = earliest(view, task, now, &finish);
+    struct dates *dates = duet_view_worker_state(view, worker);
+    atomic_store_explicit(&dates->busy_until_s, finish, memory_order_relaxed);
+    double shift = atomic_load_explicit(&dates->shift_s, memory_order_relaxed);
+    duet_task_set_note(task, finish - shift);
+    duet_push_tail(view, duet_view_list(view, worker), task);
+}
+
+/* By descending speed-up, which is the tasks' note here; in order of submission among equals. */
+static int compare(const void *left, const void *right)
+{
+    const struct duet_task *a = *(struct duet_task *const *)left;
+    const struct duet_task *b = *(struct duet_task *const *)right;
+    double of_a = duet_task_note(a), of_b = duet_task_note(b);
+    if (of_a != of_b)
+        return of_a > of_b ? -1 : 1;
+    return duet_task_id(a) < duet_task_id(b) ? -1 : 1;
+}
+
+static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
+                 int by, double now)
+{
+    if (count > 1) {
+        for (size_t i = 0; i < count; i++)
+            duet_task_set_note(batch[i], speedup(view, batch[i]));
+        qsort(batch, count, sizeof(struct duet_task *), compare);
+    }
+    for (size_t i = 0; i < count; i++)
+        assign(view, batch[i], now);
+}
+
+static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
+{
+    return duet_pop_head(view, duet_view_list(view, worker), worker);
+}
+
+static void epilogue(void *self, struct duet_view *view, struct duet_task *task, unsigned worker,
+                     const struct duet_times *times, double now)
+{
+    struct dates *dates = duet_view_worker_state(view, worker);
+    double shift = atomic_load_explicit(&dates->shift_s, memory_order_relaxed);
+    double move = times->end_s - (duet_task_note(task) + shift);
+    double until = atomic_load_explicit(&dates->busy_until_s, memory_order_relaxed);
+    atomic_store_explicit(&dates->shift_s, shift + move, memory_order_relaxed);
+    atomic_store_explicit(&dates->busy_until_s, until + move, memory_order_relaxed);
+}
+
+const struct duet_policy duet__policy_heft = {
+    .name = "heft",
+    .description = "earliest finish time, transfers included, by descending GPU speed-up",
+    .source = "Bleuse et al., PARCO 2015 (XKaapi's HEFT); Topcuoglu et al., TPDS 2002",
+    .order = DUET_DEQUE,
+    .state_size_a_worker = sizeof(struct dates),
+    .push = push,
+    .pop = pop,
+    .epilogue = epilogue,
+};

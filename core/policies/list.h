@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The built-in policies: POLICY(symbol), one line each, in the order of `duet list`. */
+POLICY(duet__policy_eager)
+POLICY(duet__policy_ws)
+POLICY(duet__policy_data_aware)
+POLICY(duet__policy_locality_aware)
+POLICY(duet__policy_heft)

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * locality-aware (H2): a ready task goes to a worker with a valid copy of data that the task
+ * writes, at random among several, to the local worker if there is none; idle workers steal as in
+ * ws. Where the result lives the next task that updates it will find it.
+ */
+#include <duet/policy.h>
+
+static bool holds_written(const struct duet_view *view, unsigned worker,
+                          const struct duet_task *task)
+{
+    unsigned node = duet_view_node(view, worker);
+    for (size_t i = 0; i < duet_task_accesses(task); i++)
+        if (duet_task_writes(task, i) && duet_view_valid(view, node, task, i))
+            return true;
+    return false;
+}
+
+static unsigned choose(struct duet_view *view, const struct duet_task *task, int by)
+{
+    unsigned chosen = duet_view_local(view, by), owners = 0;
+    for (unsigned w = 0; w < duet_view_workers(view); w++) {
+        if (!duet_view_can_run(view, w, task) || !holds_written(view, w, task))
+            continue;
+        owners++;
+        /* each of the owners seen so far is kept with the same probability */
+        if (owners == 1 || duet_view_random(view, by, owners) == 0)
+            chosen = w;
+    }
+    return chosen;
+}
+
+static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
+                 int by, double now)
+{
+    for (size_t i = 0; i < count; i++) {
+        unsigned worker = choose(view, batch[i], by);
+        struct duet_list *list = duet_view_list(view, worker);
+        if (worker == duet_view_local(view, by))
+            duet_push_head(view, list, batch[i]);
+        else
+            duet_push_tail(view, list, batch[i]);
+    }
+}
+
+static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
+{
+    return duet_pop_head(view, duet_view_list(view, worker), worker);
+}
+
+static struct duet_task *steal(void *self, struct duet_view *view, unsigned thief, unsigned victim,
+                               double now)
+{
+    return duet_pop_tail(view, duet_view_list(view, victim), thief);
+}
+
+const struct duet_policy duet__policy_locality_aware = {
+    .name = "locality-aware",
+    .description = "to a worker that holds data the task writes (H2); steals",
+    .source = "Gautier et al., XKaapi, IPDPS 2013 (heuristic H2)",
+    .order = DUET_DEQUE,
+    .push = push,
+    .pop = pop,
+    .steal = steal,
+};

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ws: work stealing. Local push and pop at the head, steal at the tail of a random victim. */
+#include <duet/policy.h>
+
+static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
+                 int by, double now)
+{
+    struct duet_list *list = duet_view_list(view, duet_view_local(view, by));
+    for (size_t i = 0; i < count; i++)
+        duet_push_head(view, list, batch[i]);
+}
+
+static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
+{
+    return duet_pop_head(view, duet_view_list(view, worker), worker);
+}
+
+static struct duet_task *steal(void *self, struct duet_view *view, unsigned thief, unsigned victim,
+                               double now)
+{
+    return duet_pop_tail(view, duet_view_list(view, victim), thief);
+}
+
+const struct duet_policy duet__policy_ws = {
+    .name = "ws",
+    .description = "work stealing: push and pop locally, steal from a random victim",
+    .source = "Gautier et al., XKaapi, IPDPS 2013",
+    .order = DUET_DEQUE,
+    .push = push,
+    .pop = pop,
+    .steal = steal,
+};

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The registry of built-in policies. */
+#include <string.h>
+
+#include <duet/policy.h>
+
+#define POLICY(symbol) extern const struct duet_policy symbol;
+#include "core/policies/list.h"
+#undef POLICY
+
+static const struct duet_policy *const policies[] = {
+#define POLICY(symbol) &(symbol),
+#include "core/policies/list.h"
+#undef POLICY
+};
+
+const struct duet_policy *duet_policy_at(size_t index)
+{
+    return index < sizeof policies / sizeof policies[0] ? policies[index] : NULL;
+}
+
+const struct duet_policy *duet_policy_find(const char *name)
+{
+    for (size_t i = 0; duet_policy_at(i); i++)
+        if (!strcmp(policies[i]->name, name))
+            return policies[i];
+    return NULL;
+}
+
+int duet_policy_check(const struct duet_policy *policy, struct duet_message *message)
+{
+    if (!policy || !policy->name || !*policy->name)
+        return duet_fail(message, DUET_EINVAL, "a policy needs a name");
+    if (!policy->description || !policy->source)
+        return duet_fail(message, DUET_EINVAL, "policy %s needs a description and a source",
+                         policy->name);
+    if (!policy->push || !policy->pop)
+        return duet_fail(message, DUET_EINVAL, "policy %s lacks its %s slot", policy->name,
+                         policy->push ? "pop" : "push");
+    if (policy->order != DUET_DEQUE && policy->order != DUET_PRIORITY)
+        return duet_fail(message, DUET_EINVAL, "policy %s has no valid order", policy->name);
+    return DUET_OK;
+}

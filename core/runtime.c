@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making and freeing a core. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/internal.h"
+
+/* The kind of a worker: its architecture and the memory its tasks must fit into. */
+static int kind_of(struct duet_runtime *core, const struct duet_worker *worker, unsigned *out)
+{
+    bool device = worker->node != DUET_HOST;
+    uint64_t capacity =
+        device ? core->nodes[worker->node].slab.capacity_bytes : UINT64_MAX;
+    for (unsigned k = 0; k < core->kind_count; k++) {
+        if (core->kinds[k].arch == worker->arch && core->kinds[k].device == device &&
+            core->kinds[k].capacity_bytes == capacity) {
+            *out = k;
+            return DUET_OK;
+        }
+    }
+    if (core->kind_count == KINDS_MAX)
+        return DUET_EINVAL;
+    core->kinds[core->kind_count].arch = worker->arch;
+    core->kinds[core->kind_count].device = device;
+    core->kinds[core->kind_count].capacity_bytes = capacity;
+    *out = core->kind_count++;
+    return DUET_OK;
+}
+
+static int make_nodes(struct duet_runtime *core, struct duet_message *message)
+{
+    core->nodes = calloc(core->machine.node_count, sizeof *core->nodes);
+    if (!core->nodes)
+        return DUET_ENOMEM;
+    for (unsigned n = 1; n < core->machine.node_count; n++) {
+        int error = duet__slab_init(&core->nodes[n].slab, core->machine.nodes[n].capacity_bytes);
+        if (error)
+            return error;
+        unsigned users = 0;
+        for (unsigned w = 0; w < core->machine.worker_count; w++) {
+            if (core->machine.workers[w].node == n) {
+                core->nodes[n].worker = w;
+                users++;
+            }
+        }
+        if (users != 1)
+            return duet_fail(message, DUET_EINVAL,
+                             "memory node %s of machine %s has %u workers; a device has one",
+                             core->machine.nodes[n].name, core->machine.name, users);
+        core->accelerators++;
+    }
+    return DUET_OK;
+}
+
+static int make_worker(struct duet_runtime *core, unsigned index, struct duet_message *message)
+{
+    const struct duet_worker *from = &core->machine.workers[index];
+    struct worker *worker = &core->workers[index];
+    worker->index = index;
+    worker->arch = from->arch;
+    worker->node = from->node;
+    worker->window = from->window;
+    worker->rng = duet_random_stream(core->seed, index + 1);
+    duet__list_init(&worker->list, (int)index, core->policy->order);
+    if (kind_of(core, from, &worker->kind))
+        return duet_fail(message, DUET_EINVAL, "machine %s has more than %d kinds of workers",
+                         core->machine.name, KINDS_MAX);
+    worker->slots = calloc(worker->window, sizeof(struct duet_task *));
+    worker->victims = calloc(core->machine.worker_count, sizeof *worker->victims);
+    if (!worker->slots || !worker->victims)
+        return DUET_ENOMEM;
+    unsigned count = 0;
+    for (unsigned w = 0; w < core->machine.worker_count; w++)
+        if (w != index)
+            worker->victims[count++] = w;
+    return DUET_OK;
+}
+
+static int make_workers(struct duet_runtime *core, struct duet_message *message)
+{
+    unsigned count = core->machine.worker_count;
+    core->workers = calloc(count, sizeof *core->workers);
+    if (!core->workers)
+        return DUET_ENOMEM;
+    for (unsigned w = 0; w < count; w++) {
+        int error = make_worker(core, w, message);
+        if (error)
+            return error;
+    }
+    core->worker_words = (count + 63) / 64;
+    core->hungry = calloc(core->worker_words, sizeof *core->hungry);
+    return core->hungry ? DUET_OK : DUET_ENOMEM;
+}
+
+static int make_policy(struct duet_runtime *core, struct duet_message *message)
+{
+    const struct duet_policy *policy = core->policy;
+    core->worker_state_bytes = (policy->state_size_a_worker + 63) / 64 * 64;
+    core->policy_state = calloc(1, policy->state_size + 1);
+    core->worker_states = calloc(core->machine.worker_count, core->worker_state_bytes + 1);
+    if (!core->policy_state || !core->worker_states)
+        return DUET_ENOMEM;
+    struct duet_ops ops = {0};
+    struct duet_view view = {.core = core, .ops = &ops, .by = DUET_SUBMITTER};
+    int error = policy->init ? policy->init(core->policy_state, &view) : DUET_OK;
+    if (error)
+        return duet_fail(message, error, "policy %s: %s", policy->name, duet_strerror(error));
+    return DUET_OK;
+}
+
+static int fill(struct duet_runtime *core, const struct duet_core_config *config,
+                struct duet_message *message)
+{
+    int error = duet_machine_copy(&core->machine, config->machine);
+    if (error)
+        return error;
+    core->policy = config->policy;
+    core->model = config->model;
+    core->seed = config->seed;
+    core->window = config->window ? config->window : DEFAULT_WINDOW;
+    core->set_arch = config->set_arch;
+    core->record = config->record;
+    core->model_error = config->model_error;
+    core->submit_rng = duet_random_stream(config->seed, 0);
+    core->node_words = (core->machine.node_count + 63) / 64;
+    duet__list_init(&core->shared, DUET_NO_WORKER, core->policy->order);
+    error = make_nodes(core, message);
+    if (!error)
+        error = make_workers(core, message);
+    return error ? error : make_policy(core, message);
+}
+
+int duet__core_new(struct duet_runtime **out, const struct duet_core_config *config,
+                   struct duet_message *message)
+{
+    *out = NULL;
+    int error = duet_policy_check(config->policy, message);
+    if (!error)
+        error = duet_machine_check(config->machine, message);
+    if (error)
+        return error;
+    if (config->machine->arch_count > 64 || config->machine->node_count > 64 * NODE_WORDS_MAX)
+        return duet_fail(message, DUET_EINVAL,
+                         "machine %s is too large: at most 64 architectures and %d memory nodes",
+                         config->machine->name, 64 * NODE_WORDS_MAX);
+    if (!(config->model_error >= 0 && config->model_error < 1))
+        return duet_fail(message, DUET_EINVAL, "a model error of %g: it must be in [0, 1)",
+                         config->model_error);
+    struct duet_runtime *core = calloc(1, sizeof *core);
+    if (!core)
+        return DUET_ENOMEM;
+    error = fill(core, config, message);
+    if (error) {
+        duet__core_free(core); /* no ops yet: the engine stays the caller's */
+        return error;
+    }
+    core->ops = config->ops;
+    core->engine = config->engine;
+    *out = core;
+    return DUET_OK;
+}
+
+static void free_workers(struct duet_runtime *core)
+{
+    for (unsigned w = 0; core->workers && w < core->machine.worker_count; w++) {
+        struct worker *worker = &core->workers[w];
+        free(worker->slots);
+        free(worker->victims);
+        free(worker->batch);
+        free(worker->events);
+    }
+    free(core->workers);
+}
+
+static void free_nodes(struct duet_runtime *core)
+{
+    for (unsigned n = 0; core->nodes && n < core->machine.node_count; n++) {
+        struct node *node = &core->nodes[n];
+        duet__slab_fini(&node->slab);
+        for (unsigned i = 0; i < node->array_count; i++)
+            free(node->arrays[i]);
+        free(node->arrays);
+    }
+    free(core->nodes);
+}
+
+void duet__core_free(struct duet_runtime *core)
+{
+    if (!core)
+        return;
+    if (core->ops)
+        core->ops->destroy(core->engine);
+    duet__handles_fini(core);
+    duet__classes_fini(core);
+    duet__codelets_fini(core);
+    duet__pools_fini(core);
+    free_workers(core);
+    free_nodes(core);
+    duet__masks_fini(core);
+    free(core->hungry);
+    free(core->policy_state);
+    free(core->worker_states);
+    duet_machine_fini(&core->machine);
+    if (core->free_kept)
+        core->free_kept(core->kept);
+    free(core);
+}
+
+void duet__core_keep(struct duet_runtime *core, void *data, void (*free_data)(void *data))
+{
+    core->kept = data;
+    core->free_kept = free_data;
+}
+
+void *duet__core_kept(const struct duet_runtime *core)
+{
+    return core->kept;
+}
+
+void duet__core_stop(struct duet_runtime *core)
+{
+    atomic_store(&core->stopping, true);
+    for (unsigned w = 0; w < core->machine.worker_count; w++)
+        core->ops->wake(core->engine, w);
+}
+
+void *duet__core_engine(const struct duet_runtime *core)
+{
+    return core->engine;
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Submitting tasks and waiting for them, on the application's thread. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/internal.h"
+
+/*
+ * Sorts the accesses by address of their handles, the order in which duet__link locks them, and
+ * joins accesses to the same handle into the first of them. Returns how many are left.
+ */
+static unsigned sort_accesses(struct access *accesses, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        unsigned j = i;
+        uintptr_t address = (uintptr_t)accesses[i].handle;
+        for (; j > 0 && (uintptr_t)accesses[accesses[j - 1].order].handle > address; j--)
+            accesses[j].order = accesses[j - 1].order;
+        accesses[j].order = (uint16_t)i;
+    }
+    unsigned different = 0;
+    struct access *first = NULL;
+    for (unsigned i = 0; i < count; i++) {
+        struct access *access = &accesses[accesses[i].order];
+        if (first && first->handle == access->handle) {
+            first->mode |= access->mode;
+            access->mode = 0;
+        } else {
+            first = access;
+            different++;
+        }
+    }
+    return different;
+}
+
+static int copy_accesses(struct duet_task *task, const struct duet_task_desc *desc,
+                         struct duet_message *message)
+{
+    for (unsigned i = 0; i < desc->access_count; i++) {
+        const struct duet_access *from = &desc->accesses[i];
+        struct access *to = &task->accesses[i];
+        if (!from->handle || from->mode < DUET_R || from->mode > DUET_RW)
+            return duet_fail(message, DUET_EINVAL, "access %u of a %s task has %s", i,
+                             desc->codelet->name, from->handle ? "no valid mode" : "no handle");
+        to->handle = from->handle;
+        to->next = to->unused = NULL;
+        to->mode = (uint8_t)from->mode;
+        to->index = to->order = (uint16_t)i;
+    }
+    return DUET_OK;
+}
+
+static int refuse(struct duet_runtime *core, const struct duet_class *klass, uint64_t where)
+{
+    const char *kernel = klass->codelet->name;
+    if (klass->too_big && !klass->kinds) {
+        uint64_t largest = 0;
+        for (unsigned k = 0; k < core->kind_count; k++)
+            if (core->kinds[k].device && core->kinds[k].capacity_bytes > largest)
+                largest = core->kinds[k].capacity_bytes;
+        return duet_fail(&core->message, DUET_ETOOBIG,
+                         "a %s task needs %llu bytes of device memory, and the largest device has "
+                         "%llu: use smaller tiles, or more memory",
+                         kernel, (unsigned long long)klass->slab_bytes,
+                         (unsigned long long)largest);
+    }
+    if (!klass->codelet->archs)
+        return duet_fail(&core->message, DUET_ENOWORKER,
+                         "kernel %s has no implementation for any architecture of machine %s",
+                         kernel, core->machine.name);
+    return duet_fail(&core->message, DUET_ENOWORKER,
+                     "no worker in use on machine %s can run kernel %s%s: add CPUs or GPUs, or "
+                     "allow it elsewhere",
+                     core->machine.name, kernel, where ? " with this restriction" : "");
+}
+
+/* Which set of workers may run it. */
+static int restrict_task(struct duet_runtime *core, struct duet_task *task, uint64_t where)
+{
+    uint64_t kinds = task->klass->kinds;
+    if (where)
+        kinds &= duet__kinds_of_archs(core, where);
+    if (!kinds)
+        return refuse(core, task->klass, where);
+    if (duet__mask_find(core, kinds, &task->mask))
+        return duet_fail(&core->message, DUET_ENOMEM,
+                         "tasks are restricted to more than %d different sets of workers",
+                         MASKS_MAX);
+    return DUET_OK;
+}
+
+static int check(struct duet_runtime *core, const struct duet_task_desc *desc)
+{
+    if (!desc || !desc->codelet)
+        return duet_fail(&core->message, DUET_EINVAL, "a task needs a codelet");
+    if (desc->args_bytes > DUET_ARGS_MAX || (desc->args_bytes && !desc->args))
+        return duet_fail(&core->message, DUET_EINVAL,
+                         "a %s task has %zu bytes of arguments; at most %d travel with a task",
+                         desc->codelet->name, desc->args_bytes, DUET_ARGS_MAX);
+    if (desc->access_count > UINT16_MAX || (desc->access_count && !desc->accesses))
+        return duet_fail(&core->message, DUET_EINVAL,
+                         "a %s task has %zu accesses; at most 65,535 are possible",
+                         desc->codelet->name, desc->access_count);
+    return DUET_OK;
+}
+
+static int fill(struct duet_runtime *core, struct duet_task *task,
+                const struct duet_task_desc *desc)
+{
+    uint8_t pool = task->pool;
+    memset(task, 0, offsetof(struct duet_task, args));
+    task->pool = pool;
+    int error = copy_accesses(task, desc, &core->message);
+    if (error)
+        return error;
+    task->access_count = (uint16_t)desc->access_count;
+    unsigned different = sort_accesses(task->accesses, task->access_count);
+    if (desc->args_bytes)
+        memcpy(task->args, desc->args, desc->args_bytes);
+    task->args_bytes = (uint16_t)desc->args_bytes;
+    struct duet_message message = {""};
+    struct duet_codelet *codelet = (struct duet_codelet *)(uintptr_t)desc->codelet;
+    error = duet__class_find(codelet, task->args, task->accesses, task->access_count, &task->klass,
+                             &message);
+    if (error)
+        return duet_fail(&core->message, error, "%s",
+                         *message.text ? message.text : duet_strerror(error));
+    error = restrict_task(core, task, desc->where);
+    if (error)
+        return error;
+    task->priority = desc->priority;
+    task->complexity = desc->complexity > 0 ? desc->complexity : task->klass->work;
+    atomic_init(&task->pending, (int32_t)different + 1);
+    return DUET_OK;
+}
+
+static bool window_open(void *argument)
+{
+    const struct duet_runtime *core = argument;
+    return atomic_load_explicit(&core->unfinished, memory_order_acquire) <=
+           core->window - core->window / 8;
+}
+
+int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *desc)
+{
+    int error = check(runtime, desc);
+    if (error)
+        return error;
+    if (atomic_load_explicit(&runtime->unfinished, memory_order_relaxed) >= runtime->window) {
+        error = runtime->ops->wait(runtime->engine, window_open, runtime);
+        if (error) {
+            duet__explain(runtime, &runtime->message);
+            return error;
+        }
+    }
+    struct duet_task *task = duet__task_alloc(runtime, (unsigned)desc->access_count);
+    if (!task)
+        return duet_fail(&runtime->message, DUET_ENOMEM, "no memory left for another task");
+    error = fill(runtime, task, desc);
+    if (error) {
+        duet__task_free(runtime, task);
+        return error;
+    }
+    atomic_fetch_add_explicit(&task->klass->submitted, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&runtime->unfinished, 1, memory_order_relaxed);
+    task->id = atomic_fetch_add_explicit(&runtime->submitted, 1, memory_order_relaxed) + 1;
+    runtime->ops->submitted(runtime->engine, task);
+    return DUET_OK;
+}
+
+/* The run's first error, its message copied to where duet_last_message looks. */
+int duet__run_error(struct duet_runtime *runtime)
+{
+    int error = atomic_load_explicit(&runtime->error, memory_order_acquire);
+    if (error) {
+        spin_lock(&runtime->message_lock);
+        runtime->message = runtime->run_message;
+        spin_unlock(&runtime->message_lock);
+    }
+    return error;
+}
+
+static bool all_finished(void *argument)
+{
+    const struct duet_runtime *core = argument;
+    return atomic_load_explicit(&core->unfinished, memory_order_acquire) == 0;
+}
+
+int duet_wait(struct duet_runtime *runtime)
+{
+    int error = runtime->ops->wait(runtime->engine, all_finished, runtime);
+    if (error) {
+        duet__explain(runtime, &runtime->message);
+        return error;
+    }
+    return duet__run_error(runtime);
+}
+
+const char *duet_last_message(const struct duet_runtime *runtime)
+{
+    return runtime->message.text;
+}
+
+double duet_now(const struct duet_runtime *runtime)
+{
+    return runtime->ops->now(runtime->engine);
+}
+
+/* What every worker holds, and what lies on lists that nobody takes. */
+void duet__explain(struct duet_runtime *core, struct duet_message *message)
+{
+    unsigned long long unfinished = atomic_load(&core->unfinished);
+    unsigned long long ready = atomic_load(&core->ready);
+    unsigned holding = 0, stalled = 0;
+    const char *example = "";
+    for (unsigned w = 0; w < core->machine.worker_count; w++) {
+        const struct worker *worker = &core->workers[w];
+        holding += worker->taken;
+        for (unsigned i = 0; i < worker->taken; i++)
+            stalled += worker->slots[i]->state == TASK_TAKEN;
+        if (!*example && duet_list_length(&worker->list))
+            example = core->machine.workers[w].name;
+    }
+    (void)duet_fail(message, DUET_ESTUCK,
+                    "nothing can happen any more, yet %llu tasks are unfinished: %llu are ready on "
+                    "lists%s%s, %u are held by workers (%u of them wait for device memory), the "
+                    "others wait for these or for data that the application has acquired",
+                    unfinished, ready, *example ? ", for instance that of " : "", example, holding,
+                    stalled);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Task records: pools by number of accesses, so that a task costs no heap call and no waste. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/internal.h"
+
+enum { CHUNK_BYTES = 1 << 17 };
+
+static size_t record_bytes(unsigned access_count)
+{
+    size_t bytes = sizeof(struct duet_task) + access_count * sizeof(struct access);
+    return (bytes + 15) / 16 * 16;
+}
+
+/* The pool for tasks with this many accesses, and how many its records have room for. */
+static unsigned pool_of(unsigned access_count, unsigned *room)
+{
+    unsigned pool = access_count;
+    *room = access_count;
+    if (access_count > POOL_EXACT)
+        for (pool = POOL_EXACT + 1, *room = 2 * POOL_EXACT; *room < access_count; *room *= 2)
+            pool++;
+    return pool;
+}
+
+/* A new chunk with room for at least one record; the pool's lock is held. */
+static bool grow(struct pool *pool, size_t bytes)
+{
+    if (pool->chunk_count == pool->chunk_capacity) {
+        size_t capacity = pool->chunk_capacity ? 2 * pool->chunk_capacity : 16;
+        void **chunks = realloc(pool->chunks, capacity * sizeof *chunks);
+        if (!chunks)
+            return false;
+        pool->chunks = chunks;
+        pool->chunk_capacity = capacity;
+    }
+    size_t size = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
+    char *chunk = malloc(size);
+    if (!chunk)
+        return false;
+    pool->chunks[pool->chunk_count++] = chunk;
+    pool->fresh = chunk;
+    pool->fresh_end = chunk + size;
+    return true;
+}
+
+static struct duet_task *take(struct pool *pool, size_t bytes)
+{
+    if (!pool->ready)
+        pool->ready = atomic_exchange_explicit(&pool->returned, NULL, memory_order_acquire);
+    struct duet_task *task = pool->ready;
+    if (task) {
+        pool->ready = task->next;
+        return task;
+    }
+    if ((size_t)(pool->fresh_end - pool->fresh) < bytes && !grow(pool, bytes))
+        return NULL;
+    task = (struct duet_task *)(void *)pool->fresh;
+    pool->fresh += bytes;
+    return task;
+}
+
+/* A record with room for the accesses; the caller fills it. NULL: out of memory. */
+struct duet_task *duet__task_alloc(struct duet_runtime *core, unsigned access_count)
+{
+    unsigned room;
+    unsigned index = pool_of(access_count, &room);
+    struct pool *pool = &core->pools[index];
+    spin_lock(&pool->lock);
+    struct duet_task *task = take(pool, record_bytes(room));
+    spin_unlock(&pool->lock);
+    if (task)
+        task->pool = (uint8_t)index;
+    return task;
+}
+
+void duet__task_free(struct duet_runtime *core, struct duet_task *task)
+{
+    struct pool *pool = &core->pools[task->pool];
+    struct duet_task *top = atomic_load_explicit(&pool->returned, memory_order_relaxed);
+    do
+        task->next = top;
+    while (!atomic_compare_exchange_weak_explicit(&pool->returned, &top, task, memory_order_release,
+                                                  memory_order_relaxed));
+}
+
+void duet__pools_fini(struct duet_runtime *core)
+{
+    for (unsigned i = 0; i < POOLS; i++) {
+        struct pool *pool = &core->pools[i];
+        for (size_t c = 0; c < pool->chunk_count; c++)
+            free(pool->chunks[c]);
+        free(pool->chunks);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* What policies and engines may look at                                                        */
+
+size_t duet_task_accesses(const struct duet_task *task)
+{
+    return task->access_count;
+}
+
+bool duet_task_writes(const struct duet_task *task, size_t index)
+{
+    return index < task->access_count && (task->accesses[index].mode & DUET_W);
+}
+
+bool duet_task_reads(const struct duet_task *task, size_t index)
+{
+    return index < task->access_count && (task->accesses[index].mode & DUET_R);
+}
+
+uint64_t duet_task_access_bytes(const struct duet_task *task, size_t index)
+{
+    return index < task->access_count ? task->accesses[index].handle->bytes : 0;
+}
+
+int duet_task_priority(const struct duet_task *task)
+{
+    return task->priority;
+}
+
+double duet_task_complexity(const struct duet_task *task)
+{
+    return task->complexity;
+}
+
+uint64_t duet_task_id(const struct duet_task *task)
+{
+    return task->id;
+}
+
+const char *duet_task_kernel(const struct duet_task *task)
+{
+    return task->klass->codelet->name;
+}
+
+double duet_task_note(const struct duet_task *task)
+{
+    return task->note;
+}
+
+void duet_task_set_note(struct duet_task *task, double note)
+{
+    task->note = note;
+}
+
+const struct duet_class *duet__task_class(const struct duet_task *task)
+{
+    return task->klass;
+}
+
+struct duet_task **duet__task_link(struct duet_task *task)
+{
+    return &task->next;
+}
+
+duet_kernel_fn duet__task_function(const struct duet_task *task, unsigned arch)
+{
+    return task->klass->codelet->run[arch];
+}

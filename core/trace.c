@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Counters and records of a run. Each worker writes its own; they are put together when asked for. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/internal.h"
+
+/* Room for one more record of the worker, or NULL: the record is lost, and that is remembered. */
+static struct duet_event *new_event(struct worker *worker)
+{
+    if (worker->event_count == worker->event_capacity) {
+        size_t capacity = worker->event_capacity ? 2 * worker->event_capacity : 1024;
+        struct duet_event *events = realloc(worker->events, capacity * sizeof *events);
+        if (!events) {
+            worker->events_lost = true;
+            return NULL;
+        }
+        worker->events = events;
+        worker->event_capacity = capacity;
+    }
+    return &worker->events[worker->event_count++];
+}
+
+static void count_task(struct worker *worker, const struct duet_task *task,
+                       const struct duet_report *report)
+{
+    worker->tasks++;
+    worker->accesses += task->access_count;
+    worker->busy_s += report->end_s - report->start_s;
+    if (task->klass->counts_flops)
+        worker->flops += task->klass->work;
+    if (report->end_s > worker->last_end_s)
+        worker->last_end_s = report->end_s;
+    task->klass->ran[worker->index]++;
+}
+
+/* A task has ended on the worker; failed ones count in the records only. */
+void duet__trace_task(struct duet_runtime *core, struct worker *worker,
+                      const struct duet_task *task, const struct duet_report *report, bool failed)
+{
+    if (!failed)
+        count_task(worker, task, report);
+    struct duet_event *event = core->record ? new_event(worker) : NULL;
+    if (event)
+        *event = (struct duet_event){.kind = DUET_EVENT_TASK,
+                                     .worker = (int)worker->index,
+                                     .kernel = task->klass->codelet->index,
+                                     .id = task->id,
+                                     .submit_s = task->submit_s,
+                                     .ready_s = task->ready_s,
+                                     .start_s = report->start_s,
+                                     .end_s = report->end_s,
+                                     .source = (uint16_t)worker->node,
+                                     .destination = (uint16_t)worker->node,
+                                     .failed = failed,
+                                     .bytes = task->klass->bytes};
+}
+
+void duet__trace_copy(struct duet_runtime *core, struct worker *worker,
+                      const struct duet_copy *copy, const struct duet_report *report)
+{
+    if (copy->source == DUET_HOST) {
+        worker->bytes_in += copy->bytes;
+        worker->copies_in++;
+    } else if (copy->destination == DUET_HOST) {
+        worker->bytes_out += copy->bytes;
+        worker->copies_out++;
+    } else {
+        worker->bytes_between += copy->bytes;
+        worker->copies_between++;
+    }
+    struct duet_event *event = core->record ? new_event(worker) : NULL;
+    if (event)
+        *event = (struct duet_event){.kind = DUET_EVENT_COPY,
+                                     .worker = (int)worker->index,
+                                     .id = copy->handle_id,
+                                     .submit_s = copy->decided_s,
+                                     .ready_s = copy->decided_s,
+                                     .start_s = report->start_s,
+                                     .end_s = report->end_s,
+                                     .source = copy->source,
+                                     .destination = copy->destination,
+                                     .write_back = copy->write_back,
+                                     .failed = report->status != 0,
+                                     .bytes = copy->bytes};
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct duet_event *a = left, *b = right;
+    if (a->start_s != b->start_s)
+        return a->start_s < b->start_s ? -1 : 1;
+    if (a->worker != b->worker)
+        return a->worker < b->worker ? -1 : 1;
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+int duet_trace_events(const struct duet_runtime *runtime, struct duet_event **events, size_t *count)
+{
+    *events = NULL;
+    *count = 0;
+    if (!runtime->record)
+        return DUET_EINVAL;
+    size_t total = 0;
+    for (unsigned w = 0; w < runtime->machine.worker_count; w++) {
+        if (runtime->workers[w].events_lost)
+            return DUET_ENOMEM;
+        total += runtime->workers[w].event_count;
+    }
+    struct duet_event *all = malloc((total ? total : 1) * sizeof *all);
+    if (!all)
+        return DUET_ENOMEM;
+    size_t filled = 0;
+    for (unsigned w = 0; w < runtime->machine.worker_count; w++) {
+        const struct worker *worker = &runtime->workers[w];
+        if (worker->event_count)
+            memcpy(&all[filled], worker->events, worker->event_count * sizeof *all);
+        filled += worker->event_count;
+    }
+    qsort(all, total, sizeof *all, compare);
+    *events = all;
+    *count = total;
+    return DUET_OK;
+}
+
+static void add_worker(struct duet_stats *stats, const struct worker *worker)
+{
+    stats->tasks += worker->tasks;
+    stats->accesses += worker->accesses;
+    stats->flops += worker->flops;
+    stats->busy_s += worker->busy_s;
+    if (worker->last_end_s > stats->last_end_s)
+        stats->last_end_s = worker->last_end_s;
+    stats->bytes_to_device += worker->bytes_in;
+    stats->bytes_to_host += worker->bytes_out;
+    stats->bytes_between += worker->bytes_between;
+    stats->copies_to_device += worker->copies_in;
+    stats->copies_to_host += worker->copies_out;
+    stats->copies_between += worker->copies_between;
+    stats->reads_on_device += worker->reads;
+    stats->read_hits += worker->hits;
+    stats->merged += worker->merged;
+    stats->pushes += worker->pushes;
+    stats->pops += worker->pops;
+    stats->steals += worker->steals;
+    stats->steal_attempts += worker->steal_attempts;
+}
+
+void duet_stats(const struct duet_runtime *runtime, struct duet_stats *stats)
+{
+    memset(stats, 0, sizeof *stats);
+    for (unsigned w = 0; w < runtime->machine.worker_count; w++)
+        add_worker(stats, &runtime->workers[w]);
+    for (unsigned n = 0; n < runtime->machine.node_count; n++) {
+        stats->evictions += runtime->nodes[n].evictions;
+        stats->write_backs += runtime->nodes[n].write_backs;
+    }
+    stats->pushes += runtime->submit_pushes;
+    stats->first_submit_s = runtime->first_submit_s;
+    stats->makespan_s = stats->tasks ? stats->last_end_s - stats->first_submit_s : 0;
+    stats->critical_path_s = runtime->critical_path_s;
+}
+
+uint64_t duet_tasks_done(const struct duet_runtime *runtime)
+{
+    return atomic_load_explicit(&runtime->finished, memory_order_relaxed);
+}
+
+size_t duet_class_count(const struct duet_runtime *runtime)
+{
+    return runtime->class_count;
+}
+
+int duet_class_stats(const struct duet_runtime *runtime, size_t index,
+                     struct duet_class_stats *stats)
+{
+    if (index >= runtime->class_count)
+        return DUET_EINVAL;
+    struct duet_class *klass = runtime->classes[index];
+    for (unsigned a = 0; a < runtime->machine.arch_count; a++) {
+        bool able = klass->kinds & duet__kinds_of_archs(runtime, UINT64_C(1) << a);
+        klass->snapshot[a] =
+            able ? atomic_load_explicit(&klass->expected[a], memory_order_relaxed) : 0;
+    }
+    stats->kernel = klass->codelet->name;
+    stats->work = klass->work;
+    stats->tasks = atomic_load_explicit(&klass->submitted, memory_order_relaxed);
+    stats->expected_s = klass->snapshot;
+    stats->ran = klass->ran;
+    return DUET_OK;
+}
+
+double duet_worker_busy(const struct duet_runtime *runtime, unsigned worker)
+{
+    return runtime->workers[worker].busy_s;
+}
+
+uint64_t duet_worker_tasks(const struct duet_runtime *runtime, unsigned worker)
+{
+    return runtime->workers[worker].tasks;
+}
+
+const struct duet_machine *duet_runtime_machine(const struct duet_runtime *runtime)
+{
+    return &runtime->machine;
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies between memory nodes: where from, which worker starts them, who waits for them. A replica
+ * has at most one copy coming in, so requests for data on its way are merged into it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/internal.h"
+
+enum { REPLICAS_AT_ONCE = 64 };
+
+/* An unused replica record of a node, or NULL. */
+static struct replica *new_replica(struct node *node)
+{
+    spin_lock(&node->pool_lock);
+    if (!node->spare) {
+        struct replica **arrays =
+            realloc(node->arrays, (node->array_count + 1) * sizeof(struct replica *));
+        struct replica *array = arrays ? calloc(REPLICAS_AT_ONCE, sizeof *array) : NULL;
+        if (arrays)
+            node->arrays = arrays;
+        if (array) {
+            node->arrays[node->array_count++] = array;
+            for (unsigned i = 0; i < REPLICAS_AT_ONCE; i++) {
+                array[i].queue_next = node->spare;
+                node->spare = &array[i];
+            }
+        }
+    }
+    struct replica *replica = node->spare;
+    if (replica)
+        node->spare = replica->queue_next;
+    spin_unlock(&node->pool_lock);
+    return replica;
+}
+
+/* The handle's replica on a node, made on first use; NULL: out of memory. Handle lock held. */
+struct replica *duet__replica_get(struct duet_runtime *core, struct duet_handle *handle,
+                                  unsigned node)
+{
+    struct replica *replica = handle->replicas[node];
+    if (replica)
+        return replica;
+    replica = new_replica(&core->nodes[node]);
+    if (!replica)
+        return NULL;
+    memset(replica, 0, sizeof *replica);
+    replica->handle = handle;
+    replica->node = (uint16_t)node;
+    handle->replicas[node] = replica;
+    return replica;
+}
+
+/* Forbids eviction of a device's replica. Handle lock held. */
+void duet__replica_pin(struct duet_runtime *core, struct replica *replica)
+{
+    if (replica->node != DUET_HOST && replica->pins++ == 0)
+        atomic_fetch_add_explicit(&core->nodes[replica->node].pinned, 1, memory_order_relaxed);
+}
+
+/*
+ * Ends a pin; a worker that waits for room on the node looks again, unless it is the caller, which
+ * looks again anyway. Handle lock held.
+ */
+void duet__replica_unpin(struct duet_view *context, struct replica *replica)
+{
+    if (replica->node == DUET_HOST || --replica->pins > 0)
+        return;
+    struct node *node = &context->core->nodes[replica->node];
+    atomic_fetch_sub(&node->pinned, 1);
+    if (atomic_load(&node->blocked) && context->by != (int)node->worker)
+        duet__context_wake(context, node->worker);
+}
+
+/* Seconds a lone copy takes. */
+static double route_seconds(const struct duet_route *route, uint64_t bytes)
+{
+    return route->latency_s + (double)bytes / route->bandwidth_Bps;
+}
+
+/*
+ * The valid replica from which a lone copy to `node` arrives first; the lowest node among equals.
+ * -1 when no valid replica has a direct route there.
+ */
+static int nearest(const struct duet_runtime *core, const struct duet_handle *handle, unsigned node)
+{
+    int best = -1;
+    double best_s = 0;
+    for (unsigned word = 0; word < core->node_words; word++) {
+        uint64_t bits = atomic_load_explicit(&handle->valid[word], memory_order_relaxed);
+        for (; bits; bits &= bits - 1) {
+            unsigned source = word * 64 + (unsigned)__builtin_ctzll(bits);
+            const struct duet_route *route = duet_machine_route(&core->machine, source, node);
+            if (source == node || !route->direct)
+                continue;
+            double seconds = route_seconds(route, handle->bytes);
+            if (best < 0 || seconds < best_s) {
+                best = (int)source;
+                best_s = seconds;
+            }
+        }
+    }
+    return best;
+}
+
+/* Gives a copy to the worker that starts it. Handle lock held. */
+static void enqueue(struct duet_view *context, struct replica *into)
+{
+    struct duet_runtime *core = context->core;
+    unsigned device = into->node != DUET_HOST ? into->node : into->copy.source;
+    struct worker *worker = &core->workers[core->nodes[device].worker];
+    into->queue_next = NULL;
+    spin_lock(&worker->copy_lock);
+    if (worker->copy_tail)
+        worker->copy_tail->queue_next = into;
+    else
+        worker->copy_head = into;
+    worker->copy_tail = into;
+    atomic_fetch_add_explicit(&worker->copies, 1, memory_order_relaxed);
+    spin_unlock(&worker->copy_lock);
+    duet__context_wake(context, worker->index);
+}
+
+/* The next copy a worker is to start, oldest first, or NULL. */
+struct duet_copy *duet__next_copy(struct worker *worker)
+{
+    if (atomic_load_explicit(&worker->copies, memory_order_acquire) == 0)
+        return NULL;
+    spin_lock(&worker->copy_lock);
+    struct replica *into = worker->copy_head;
+    if (into) {
+        worker->copy_head = into->queue_next;
+        if (!worker->copy_head)
+            worker->copy_tail = NULL;
+        atomic_fetch_sub_explicit(&worker->copies, 1, memory_order_relaxed);
+    }
+    spin_unlock(&worker->copy_lock);
+    return into ? &into->copy : NULL;
+}
+
+/* Starts the copy from `source` into a replica that has its place. Handle lock held. */
+static void start(struct duet_view *context, struct replica *from, struct replica *into,
+                  bool write_back)
+{
+    struct duet_handle *handle = into->handle;
+    into->copying = true;
+    bit_set(handle->coming, into->node);
+    duet__replica_pin(context->core, from);
+    into->copy_version = handle->version;
+    into->copy = (struct duet_copy){
+        .handle = handle,
+        .handle_id = handle->id,
+        .bytes = handle->bytes,
+        .source = from->node,
+        .destination = into->node,
+        .write_back = write_back,
+        .source_offset = from->block ? from->block->offset : 0,
+        .destination_offset = into->block ? into->block->offset : 0,
+        .decided_s = context->now,
+    };
+    enqueue(context, into);
+}
+
+/* Brings data to a replica, through the host when there is no direct route. Handle lock held. */
+static bool request(struct duet_view *context, struct replica *into)
+{
+    struct duet_handle *handle = into->handle;
+    int source = nearest(context->core, handle, into->node);
+    if (source >= 0) {
+        start(context, handle->replicas[source], into, false);
+        return true;
+    }
+    struct replica *host = &handle->host;
+    if (!host->copying) {
+        source = nearest(context->core, handle, DUET_HOST);
+        if (source < 0)
+            return false;
+        start(context, handle->replicas[source], host, false);
+    }
+    into->copying = true;
+    bit_set(handle->coming, into->node);
+    into->chain_next = host->chained;
+    host->chained = into;
+    return true;
+}
+
+/*
+ * Makes the data of an access valid on a node where its replica has a place. Unless it is valid
+ * already (FETCH_HIT), the access becomes a waiter and its task's `missing` count grows by one.
+ * An access that only writes waits for a copy that is still coming in, and fetches nothing.
+ * Handle lock held.
+ */
+enum fetch duet__fetch(struct duet_view *context, struct access *waiter, unsigned node)
+{
+    struct duet_handle *handle = waiter->handle;
+    struct replica *replica = handle->replicas[node];
+    bool merged = replica->copying;
+    if (bit_test(handle->valid, node) || (!merged && !(waiter->mode & DUET_R)))
+        return FETCH_HIT;
+    if (!merged && !request(context, replica))
+        return FETCH_FAILED;
+    struct duet_task *task = access_task(waiter);
+    atomic_fetch_add_explicit(&task->missing, 1, memory_order_relaxed);
+    waiter->next = replica->waiters;
+    replica->waiters = waiter;
+    return merged ? FETCH_MERGED : FETCH_STARTED;
+}
+
+/* Copies a device's only valid replica to the host, to evict it afterwards. Handle lock held. */
+void duet__write_back(struct duet_view *context, struct replica *replica)
+{
+    replica->leaving = true;
+    start(context, replica, &replica->handle->host, true);
+}
+
+/* One input less to wait for. */
+static void arrived(struct duet_view *context, struct duet_task *task)
+{
+    unsigned worker = task->worker;
+    bool acquisition = task->klass == NULL;
+    if (atomic_fetch_sub_explicit(&task->missing, 1, memory_order_acq_rel) > 1)
+        return;
+    /* the task may run and be gone from here on */
+    if (acquisition)
+        context->notify = true;
+    else
+        duet__context_wake(context, worker);
+}
+
+/*
+ * A copy has ended: its replica is valid, unless the data was written elsewhere meanwhile. Waiting
+ * tasks go on; copies that go through the host continue; an eviction is completed.
+ */
+void duet__copy_done(struct duet_view *context, struct duet_copy *copy)
+{
+    struct duet_handle *handle = copy->handle;
+    spin_lock(&handle->lock);
+    struct replica *into = handle->replicas[copy->destination];
+    struct replica *from = handle->replicas[copy->source];
+    into->copying = false;
+    bit_clear(handle->coming, into->node);
+    if (into->copy_version == handle->version)
+        bit_set(handle->valid, into->node);
+    struct replica *chained = into->chained;
+    into->chained = NULL;
+    while (chained) {
+        struct replica *next = chained->chain_next;
+        chained->chain_next = NULL;
+        start(context, into, chained, false);
+        chained = next;
+    }
+    struct access *waiters = into->waiters;
+    into->waiters = NULL;
+    bool evict = from->leaving;
+    duet__replica_unpin(context, from);
+    spin_unlock(&handle->lock);
+    if (evict)
+        duet__cache_settled(context, from);
+    while (waiters) {
+        struct access *next = waiters->next;
+        arrived(context, access_task(waiters));
+        waiters = next;
+    }
+}
+
+/*
+ * Seconds a policy should expect until the handle's data is on `node`: latency + bytes / bandwidth
+ * x `accelerators`, through the host where there is no direct route. 0 if it is there or coming.
+ */
+double duet__transfer_seconds(const struct duet_runtime *core, const struct duet_handle *handle,
+                              unsigned node, double accelerators)
+{
+    if (bit_test(handle->valid, node) || bit_test(handle->coming, node))
+        return 0;
+    const struct duet_machine *machine = &core->machine;
+    double bytes = (double)handle->bytes;
+    int source = nearest(core, handle, node);
+    if (source >= 0) {
+        const struct duet_route *route = duet_machine_route(machine, (unsigned)source, node);
+        return route->latency_s + bytes / route->bandwidth_Bps * accelerators;
+    }
+    source = nearest(core, handle, DUET_HOST);
+    if (source < 0)
+        return 0; /* being written: it will be somewhere else by then */
+    const struct duet_route *out = duet_machine_route(machine, (unsigned)source, DUET_HOST);
+    const struct duet_route *in = duet_machine_route(machine, DUET_HOST, node);
+    return out->latency_s + in->latency_s +
+           bytes * (1 / out->bandwidth_Bps + 1 / in->bandwidth_Bps) * accelerators;
+}

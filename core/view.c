@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a policy may ask. All of it reads atomics or constants; answers are hints under threads. */
+#include "core/internal.h"
+
+struct duet_list *duet_view_list(struct duet_view *view, unsigned worker)
+{
+    return &view->core->workers[worker].list;
+}
+
+struct duet_list *duet_view_shared(struct duet_view *view)
+{
+    return &view->core->shared;
+}
+
+unsigned duet_view_workers(const struct duet_view *view)
+{
+    return view->core->machine.worker_count;
+}
+
+unsigned duet_view_nodes(const struct duet_view *view)
+{
+    return view->core->machine.node_count;
+}
+
+unsigned duet_view_archs(const struct duet_view *view)
+{
+    return view->core->machine.arch_count;
+}
+
+unsigned duet_view_arch(const struct duet_view *view, unsigned worker)
+{
+    return view->core->workers[worker].arch;
+}
+
+unsigned duet_view_node(const struct duet_view *view, unsigned worker)
+{
+    return view->core->workers[worker].node;
+}
+
+bool duet_view_is_device(const struct duet_view *view, unsigned worker)
+{
+    return view->core->workers[worker].node != DUET_HOST;
+}
+
+unsigned duet_view_local(const struct duet_view *view, int by)
+{
+    return by >= 0 ? (unsigned)by : 0;
+}
+
+void *duet_view_worker_state(struct duet_view *view, unsigned worker)
+{
+    return view->core->worker_states + worker * view->core->worker_state_bytes;
+}
+
+unsigned duet_view_random(struct duet_view *view, int worker, unsigned bound)
+{
+    struct duet_runtime *core = view->core;
+    /* only the calling worker's own generator is free of races */
+    if (worker >= 0 && worker == view->by)
+        return duet_random_below(&core->workers[worker].rng, bound);
+    spin_lock(&core->submit_lock);
+    unsigned drawn = duet_random_below(&core->submit_rng, bound);
+    spin_unlock(&core->submit_lock);
+    return drawn;
+}
+
+bool duet_view_can_run(const struct duet_view *view, unsigned worker, const struct duet_task *task)
+{
+    return view->core->masks[task->mask].kinds >> view->core->workers[worker].kind & 1;
+}
+
+double duet_view_seconds(const struct duet_view *view, unsigned worker,
+                         const struct duet_task *task)
+{
+    unsigned arch = view->core->workers[worker].arch;
+    return atomic_load_explicit(&task->klass->expected[arch], memory_order_relaxed);
+}
+
+double duet_view_transfer_seconds(const struct duet_view *view, unsigned worker,
+                                  const struct duet_task *task)
+{
+    const struct duet_runtime *core = view->core;
+    unsigned node = core->workers[worker].node;
+    double seconds = 0;
+    for (unsigned i = 0; i < task->access_count; i++)
+        if (task->accesses[i].mode & DUET_R)
+            seconds += duet__transfer_seconds(core, task->accesses[i].handle, node,
+                                              (double)core->accelerators);
+    return seconds;
+}
+
+bool duet_view_valid(const struct duet_view *view, unsigned node, const struct duet_task *task,
+                     size_t index)
+{
+    if (index >= task->access_count || !task->accesses[index].mode)
+        return false;
+    const struct duet_handle *handle = task->accesses[index].handle;
+    return bit_test(handle->valid, node) || bit_test(handle->coming, node);
+}
+
+uint64_t duet_view_valid_bytes(const struct duet_view *view, unsigned node,
+                               const struct duet_task *task)
+{
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < task->access_count; i++)
+        if (duet_view_valid(view, node, task, i))
+            bytes += task->accesses[i].handle->bytes;
+    return bytes;
+}
+
+double duet_view_load(const struct duet_view *view, unsigned worker)
+{
+    const struct worker *w = &view->core->workers[worker];
+    int64_t ns = atomic_load_explicit(&w->queued_ns, memory_order_relaxed) +
+                 atomic_load_explicit(&w->taken_ns, memory_order_relaxed);
+    return ns > 0 ? (double)ns * 1e-9 : 0;
+}

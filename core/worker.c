@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The two questions of the seam: what should a worker do next, and what follows from what it did. */
+#include <string.h>
+
+#include "core/internal.h"
+
+/* ------------------------------------------------------------------------------------------- */
+/* Finding work                                                                                 */
+
+/* Victims in random order, each once, until one has a task. */
+static struct duet_task *steal(struct duet_view *view, struct worker *worker)
+{
+    struct duet_runtime *core = view->core;
+    unsigned count = core->machine.worker_count - 1, attempts = 0;
+    for (unsigned i = 0; i < count; i++) {
+        unsigned j = i + duet_random_below(&worker->rng, count - i);
+        unsigned victim = worker->victims[j];
+        worker->victims[j] = worker->victims[i];
+        worker->victims[i] = victim;
+        attempts++;
+        if (duet_list_length(&core->workers[victim].list) == 0)
+            continue;
+        struct duet_task *task =
+            core->policy->steal(core->policy_state, view, worker->index, victim, view->now);
+        if (task) {
+            view->ops->steals++;
+            view->ops->steal_attempts += attempts;
+            worker->steals++;
+            worker->steal_attempts += attempts;
+            return task;
+        }
+    }
+    return NULL;
+}
+
+static struct duet_task *look(struct duet_view *view, struct worker *worker)
+{
+    struct duet_runtime *core = view->core;
+    if (atomic_load(&core->ready) == 0)
+        return NULL;
+    struct duet_task *task =
+        core->policy->pop(core->policy_state, view, worker->index, view->now);
+    if (task) {
+        view->ops->pops++;
+        worker->pops++;
+        return task;
+    }
+    return core->policy->steal ? steal(view, worker) : NULL;
+}
+
+static void set_hungry(struct duet_runtime *core, unsigned worker, bool hungry)
+{
+    uint64_t bit = UINT64_C(1) << (worker % 64);
+    if (hungry)
+        atomic_fetch_or(&core->hungry[worker / 64], bit);
+    else
+        atomic_fetch_and(&core->hungry[worker / 64], ~bit);
+}
+
+/*
+ * A task for the worker, or NULL: it is then marked hungry, so that whoever pushes a task wakes it.
+ * A push between looking and marking is noticed by the epoch.
+ */
+static struct duet_task *find_task(struct duet_view *view, struct worker *worker)
+{
+    struct duet_runtime *core = view->core;
+    for (;;) {
+        uint64_t epoch = atomic_load(&core->epoch);
+        struct duet_task *task = look(view, worker);
+        if (task) {
+            if (bit_test(core->hungry, worker->index))
+                set_hungry(core, worker->index, false);
+            return task;
+        }
+        set_hungry(core, worker->index, true);
+        if (atomic_load(&core->epoch) == epoch)
+            return NULL;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* A worker's tasks in preparation and in flight                                                */
+
+/* Ends a task that will not run because the run has failed. */
+static void cancel(struct duet_view *view, struct worker *worker, struct duet_task *task)
+{
+    bool pinned = task->state == TASK_FETCHING && worker->node != DUET_HOST;
+    struct duet_report report = {.start_s = view->now, .end_s = view->now};
+    duet__trace_task(view->core, worker, task, &report, true);
+    duet__graph_finish(view, task, worker->node, pinned, false);
+    duet__task_free(view->core, task);
+    duet__count_finished(view);
+}
+
+static void remove_slot(struct worker *worker, struct duet_task *task)
+{
+    unsigned i = 0;
+    while (worker->slots[i] != task)
+        i++;
+    worker->taken--;
+    memmove(&worker->slots[i], &worker->slots[i + 1],
+            (worker->taken - i) * sizeof worker->slots[0]);
+    atomic_fetch_sub_explicit(&worker->taken_ns, (int64_t)(task->predicted_s * 1e9),
+                              memory_order_relaxed);
+}
+
+/* Takes one more task into preparation. false: there is none. */
+static bool take(struct duet_view *view, struct worker *worker)
+{
+    struct duet_runtime *core = view->core;
+    struct duet_task *task = find_task(view, worker);
+    if (!task)
+        return false;
+    task->worker = worker->index;
+    task->state = TASK_TAKEN;
+    task->predicted_s = duet_view_seconds(view, worker->index, task);
+    atomic_fetch_add_explicit(&worker->taken_ns, (int64_t)(task->predicted_s * 1e9),
+                              memory_order_relaxed);
+    worker->slots[worker->taken++] = task;
+    if (core->policy->prologue)
+        core->policy->prologue(core->policy_state, view, task, worker->index, view->now);
+    return true;
+}
+
+/*
+ * The first of the worker's tasks that can start now, finding room for those that have none yet,
+ * oldest first. *stalled: one of them waits for room, so no further task is to be taken.
+ */
+static struct duet_task *startable(struct duet_view *view, struct worker *worker, bool *stalled)
+{
+    *stalled = false;
+    for (unsigned i = 0; i < worker->taken; i++) {
+        struct duet_task *task = worker->slots[i];
+        bool failed = atomic_load_explicit(&view->core->error, memory_order_acquire) != 0;
+        if (task->state == TASK_TAKEN && !failed && !*stalled) {
+            int prepared = duet__cache_prepare(view, worker, task);
+            *stalled = prepared == 0;
+            failed = prepared < 0;
+        }
+        bool arrived = atomic_load_explicit(&task->missing, memory_order_acquire) == 0;
+        if (failed && task->state != TASK_RUNNING && (task->state == TASK_TAKEN || arrived)) {
+            remove_slot(worker, task);
+            cancel(view, worker, task);
+            i--;
+        } else if (task->state == TASK_FETCHING && arrived) {
+            return task;
+        }
+    }
+    return NULL;
+}
+
+static void count_ops(struct duet_view *view, struct worker *worker, unsigned pushes_before)
+{
+    worker->pushes += view->ops->pushes - pushes_before;
+}
+
+/* Fills *command with what the worker can start now. */
+static void choose(struct duet_view *view, struct worker *worker, struct duet_command *command)
+{
+    for (;;) {
+        struct duet_copy *copy = duet__next_copy(worker);
+        if (copy) {
+            command->kind = DUET_COPY;
+            command->copy = copy;
+            command->stream =
+                copy->destination == worker->node ? DUET_STREAM_IN : DUET_STREAM_OUT;
+            return;
+        }
+        bool stalled;
+        struct duet_task *task = startable(view, worker, &stalled);
+        if (task) {
+            task->state = TASK_RUNNING;
+            command->kind = DUET_RUN;
+            command->task = task;
+            return;
+        }
+        /* preparing may have queued copies on this worker */
+        if (atomic_load_explicit(&worker->copies, memory_order_relaxed))
+            continue;
+        if (stalled || worker->taken == worker->window || !take(view, worker))
+            break;
+    }
+    if (worker->taken == 0 && atomic_load(&view->core->stopping))
+        command->kind = DUET_EXIT;
+}
+
+void duet__next(struct duet_runtime *core, unsigned worker, double now,
+                struct duet_command *command, struct duet_ops *ops)
+{
+    struct duet_view view = {.core = core, .ops = ops, .now = now, .by = (int)worker};
+    struct worker *self = &core->workers[worker];
+    unsigned pushes = ops->pushes;
+    *command = (struct duet_command){.kind = DUET_IDLE, .worker = worker};
+    choose(&view, self, command);
+    count_ops(&view, self, pushes);
+    duet__context_flush(&view);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* What follows                                                                                 */
+
+static void task_done(struct duet_view *view, struct worker *worker, struct duet_task *task,
+                      const struct duet_report *report)
+{
+    struct duet_runtime *core = view->core;
+    struct duet_times times = {.start_s = report->start_s,
+                               .end_s = report->end_s,
+                               .predicted_s = task->predicted_s};
+    double seconds = report->end_s - report->start_s;
+    remove_slot(worker, task);
+    if (report->status)
+        duet__fail_run(core, report->status, "task %llu (%s) failed on %s: %s",
+                       (unsigned long long)task->id, duet_task_kernel(task),
+                       core->machine.workers[worker->index].name, duet_strerror(report->status));
+    else if (seconds > 0)
+        duet__class_measured(task->klass, worker->arch, seconds);
+    if (core->policy->epilogue)
+        core->policy->epilogue(core->policy_state, view, task, worker->index, &times, view->now);
+    duet__trace_task(core, worker, task, report, report->status != 0);
+    duet__graph_finish(view, task, worker->node, worker->node != DUET_HOST, report->status == 0);
+    duet__task_free(core, task);
+    duet__count_finished(view);
+}
+
+void duet__done(struct duet_runtime *core, const struct duet_command *command, double now,
+                const struct duet_report *report, struct duet_ops *ops)
+{
+    struct duet_view view = {.core = core, .ops = ops, .now = now, .by = (int)command->worker};
+    struct worker *worker = &core->workers[command->worker];
+    unsigned pushes = ops->pushes;
+    if (command->kind == DUET_COPY) {
+        if (report->status)
+            duet__fail_run(core, report->status, "copy of handle %llu from %s to %s failed: %s",
+                           (unsigned long long)command->copy->handle_id,
+                           core->machine.nodes[command->copy->source].name,
+                           core->machine.nodes[command->copy->destination].name,
+                           duet_strerror(report->status));
+        duet__trace_copy(core, worker, command->copy, report);
+        duet__copy_done(&view, command->copy);
+    } else if (command->kind == DUET_RUN) {
+        task_done(&view, worker, command->task, report);
+    }
+    count_ops(&view, worker, pushes);
+    duet__context_flush(&view);
+}
+
+bool duet__hungry(const struct duet_runtime *core)
+{
+    for (unsigned i = 0; i < core->worker_words; i++)
+        if (atomic_load_explicit(&core->hungry[i], memory_order_relaxed))
+            return true;
+    return false;
+}

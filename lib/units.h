@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Numbers in options and variables, read strictly: the whole text has to be one, or the message says
+ * which option, what was given, and what it should look like.
+ */
+#ifndef DUET_LIB_UNITS_H
+#define DUET_LIB_UNITS_H
+
+#include <stdint.h>
+
+#include <duet/error.h>
+
+/* A whole number from `low` to `high`, digits only. DUET_EINVAL; *out is then unchanged. */
+DUET_MUST_CHECK int duet__parse_count(const char *option, const char *text, uint64_t low,
+                                      uint64_t high, uint64_t *out, struct duet_message *message);
+
+/* A decimal number >= low and < high. DUET_EINVAL; *out is then unchanged. */
+DUET_MUST_CHECK int duet__parse_real(const char *option, const char *text, double low, double high,
+                                     double *out, struct duet_message *message);
+
+/*
+ * A size in bytes, > 0: "6GiB", "500MB", "1.5GB", or a plain whole number of bytes. Units: B, kB,
+ * MB, GB, TB (powers of 1000) and KiB, MiB, GiB, TiB (of 1024). DUET_EINVAL; *out unchanged.
+ */
+DUET_MUST_CHECK int duet__parse_size(const char *option, const char *text, uint64_t *out,
+                                     struct duet_message *message);
+
+/* Bytes per second, > 0: a size with a unit, then "/s": "12GB/s". DUET_EINVAL; *out unchanged. */
+DUET_MUST_CHECK int duet__parse_bandwidth(const char *option, const char *text, double *out,
+                                          struct duet_message *message);
+
+/* Seconds, >= 0, with a unit: "1us", "250ns", "2ms", "0.5s", or "0". DUET_EINVAL; unchanged. */
+DUET_MUST_CHECK int duet__parse_seconds(const char *option, const char *text, double *out,
+                                        struct duet_message *message);
+
+#endif

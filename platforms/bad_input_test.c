@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Malformed documents: each is refused with a message that names the file and the place. */
+#include "platforms/description.h"
+#include "platforms/testing.h"
+
+/* A small good description; each case replaces one piece of it. */
+static const char good[] =
+    "{\"schema\": 1, \"name\": \"toy\", \"description\": \"a toy\",\n"
+    " \"calibration\": \"idgraf.kernels.json\",\n"
+    " \"architectures\": [{\"name\": \"x5650\", \"backend\": \"cpu\"},\n"
+    "                   {\"name\": \"c2050\", \"backend\": \"cuda\"}],\n"
+    " \"host\": {\"memory_bytes\": 1024, \"origin\": \"o\"},\n"
+    " \"sockets\": [{\"architecture\": \"x5650\", \"cores\": 4, \"origin\": \"o\"}],\n"
+    " \"links\": [{\"name\": \"pcie\", \"to_device\": {\"bandwidth_Bps\": 6e9, \"latency_s\": "
+    "1e-5},\n"
+    "  \"to_host\": {\"bandwidth_Bps\": 5e9, \"latency_s\": 2e-5}, \"origin\": \"o\"}],\n"
+    " \"peers\": [{\"name\": \"p2p\", \"reach\": \"switch\", \"up\": {\"bandwidth_Bps\": 4e9,\n"
+    "  \"latency_s\": 0}, \"down\": {\"bandwidth_Bps\": 4e9, \"latency_s\": 0}, \"origin\": "
+    "\"o\"}],\n"
+    " \"switches\": [{\"socket\": 0, \"link\": \"pcie\", \"gpus\": [0, 1], \"origin\": \"o\"}],\n"
+    " \"gpus\": [{\"architecture\": \"c2050\", \"memory_bytes\": 4096, \"origin\": \"o\"},\n"
+    "  {\"architecture\": \"c2050\", \"memory_bytes\": 4096, \"origin\": \"o\"}],\n"
+    " \"order\": [1, 0],\n"
+    " \"costs\": {\"submit_s\": 0, \"push_s\": 0, \"pop_s\": 0, \"steal_s\": 0,\n"
+    "  \"kernel_launch_s\": 0, \"copy_launch_s\": 0, \"origin\": \"o\"}}\n";
+
+static const char good_xml[] =
+    "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"simgrid.dtd\">\n"
+    "<platform version=\"4.1\">\n<zone id=\"z\" routing=\"Full\">\n"
+    "<prop id=\"duet.schema\" value=\"1\"/>\n"
+    "<prop id=\"duet.arch.0\" value=\"a cpu\"/>\n"
+    "<prop id=\"duet.worker.0\" value=\"cpu0 a host 0 1\"/>\n"
+    "<prop id=\"duet.cost.pop_s\" value=\"1e-7\"/>\n"
+    "<host id=\"host\" speed=\"1f\"><prop id=\"duet.kind\" value=\"host\"/></host>\n"
+    "<host id=\"gpu0\" speed=\"1f\"><prop id=\"duet.capacity_bytes\" value=\"10\"/></host>\n"
+    "<link id=\"l\" bandwidth=\"1GBps\" latency=\"1us\"/>\n"
+    "<link id=\"d\" bandwidth=\"1GBps\" sharing_policy=\"SPLITDUPLEX\"/>\n"
+    "<route src=\"host\" dst=\"gpu0\"><link_ctn id=\"l\"/></route>\n"
+    "</zone>\n</platform>\n";
+
+/* `text` with the first `old` replaced. */
+static char *with(const char *text, const char *old, const char *new)
+{
+    const char *at = strstr(text, old);
+
+    if (at == NULL)
+        g_error("the good text has no \"%s\"", old);
+    return g_strdup_printf("%.*s%s%s", (int)(at - text), text, new, at + strlen(old));
+}
+
+static int parse(const char *text, size_t length, bool xml, struct duet_message *message)
+{
+    /* The good description's calibration lies beside this path. */
+    const char *path =
+        xml ? DUET_SOURCE_DIR "/platforms/bad.xml" : DUET_SOURCE_DIR "/platforms/bad.json";
+    struct duet_platform *p = NULL;
+    int error = duet__platform_parse(text, length, path, xml, &p, message);
+
+    g_assert_cmpint(error == DUET_OK, ==, p != NULL);
+    duet_platform_free(p);
+    return error;
+}
+
+struct bad {
+    const char *old, *new, *fragment;
+};
+
+static const struct bad json_cases[] = {
+    {"{\"schema\"", "[\"schema\"", "bad.json:1:"},
+    {" \"order\"", " \"order\" \"order\"", "bad.json:14:"},
+    {"\"order\"", "/* no */ \"order\"", "bad.json:14: JSON has neither comments"},
+    {"\"a toy\"", "\"\\ud800\\u0041\"", "bad.json:1: \\u escapes"},
+    {"\"schema\": 1", "\"schema\": 2", "schema: 2 is out of range"},
+    {"\"schema\": 1", "\"schema\": \"1\"", "schema: expected a number"},
+    {"\"schema\": 1, ", "", "schema: missing"},
+    {"\"name\": \"toy\"", "\"name\": \"t y\"", "name: \"t y\" is no name"},
+    {"\"name\": \"toy\"", "\"name\": \"\"", "name: \"\" is no name"},
+    {"\"name\": \"toy\"", "\"name\": \"abcdefghijklmnopqrstuvwxyz0123456789\"", "1 to 31"},
+    {"\"description\": \"a toy\"", "\"description\": null", "description: expected a string"},
+    {"\"order\"", "\"ordre\"", "unknown key \"ordre\" (known: schema, name"},
+    {"\"x5650\", \"backend\": \"cpu\"", "\"c2050\", \"backend\": \"cpu\"",
+     "architectures[1].name: architecture c2050 is there twice"},
+    {"\"cores\": 4", "\"cores\": 0", "sockets[0].cores: 0 is out of range"},
+    {"\"cores\": 4", "\"cores\": 1.5", "sockets[0].cores: 1.5 is not a whole number"},
+    {"\"cores\": 4", "\"cores\": 99999999", "sockets[0].cores"},
+    {"\"cores\": 4", "\"cores\": true", "sockets[0].cores: expected a number"},
+    {"\"cores\": 4", "\"core\": 4", "sockets[0]: unknown key \"core\""},
+    {"\"x5650\", \"cores\"", "\"k40m\", \"cores\"", "no architecture is named k40m"},
+    {"\"x5650\", \"cores\"", "\"c2050\", \"cores\"", "c2050 has backend cuda, expected cpu"},
+    {"\"c2050\", \"memory", "\"x5650\", \"memory", "gpus[0].architecture: x5650 has backend cpu"},
+    {"\"memory_bytes\": 4096", "\"memory_bytes\": -1", "gpus[0].memory_bytes: -1 is out of range"},
+    {"\"memory_bytes\": 4096", "\"memory_bytes\": 1e300", "gpus[0].memory_bytes: 1e+300"},
+    {"\"memory_bytes\": 4096", "\"memory_bytes\": [1]", "memory_bytes: expected a number"},
+    {"\"bandwidth_Bps\": 6e9", "\"bandwidth_Bps\": 0",
+     "links[0].to_device.bandwidth_Bps: 0 is out of range"},
+    {"\"bandwidth_Bps\": 6e9", "\"bandwidth_Bps\": 1e999", "links[0].to_device.bandwidth_Bps: inf"},
+    {"\"bandwidth_Bps\": 6e9", "\"bandwidth_Bps\": NaN", "bad.json:7:"},
+    {"\"latency_s\": 1e-5", "\"latency_s\": -1e-5", "links[0].to_device.latency_s"},
+    {"\"latency_s\": 1e-5", "\"latency\": 1e-5", "links[0].to_device: unknown key"},
+    {"\"to_device\": {", "\"to_device\": [], \"x\": {", "links[0]: unknown key \"x\""},
+    {"\"pcie\", \"to", "\"averylongnameforalink\", \"to", "links[0].name"},
+    {"\"p2p\"", "\"pcie\"", "peers[0].name: link kind pcie is there twice"},
+    {"\"reach\": \"switch\"", "\"reach\": \"near\"", "peers[0].reach: \"near\""},
+    {"\"socket\": 0", "\"socket\": 1", "switches[0].socket: no socket 1 (there are 1, from 0)"},
+    {"\"link\": \"pcie\"", "\"link\": \"qpi\"", "switches[0].link: no link kind is named qpi"},
+    {"[0, 1]", "[0, 9]", "switches[0].gpus[1]: no GPU 9 (there are 2, from 0)"},
+    {"[0, 1]", "[0, 0]", "switches[0].gpus[1]: GPU 0 is behind switch 0 already"},
+    {"[0, 1]", "[0]", "gpus[1]: GPU 1 is behind no switch"},
+    {"[0, 1]", "[]", "switches[0].gpus: has 0 elements"},
+    {"[0, 1]", "{}", "switches[0].gpus: expected an array"},
+    {"[1, 0]", "[1]", "order: has 1 elements, expected 2 to 2"},
+    {"[1, 0]", "[1, 1]", "order[1]: GPU 1 is there twice"},
+    {"[1, 0]", "[1, 2]", "order[1]: 2 is out of range"},
+    {", \"origin\": \"o\"}],\n \"links\"", "}],\n \"links\"", "sockets[0].origin: missing"},
+    {"\"steal_s\": 0", "\"steal_s\": -0.1", "costs.steal_s: -0.1 is out of range"},
+    {"\"steal_s\": 0,", "", "costs.steal_s: missing"},
+    {"idgraf.kernels.json", "../etc/passwd", "calibration: \"../etc/passwd\" is no name"},
+    {"idgraf.kernels.json", "nothing.json", "nothing.json: cannot open"},
+    {"idgraf.kernels.json", "idgraf.json", "idgraf.json: unknown key"},
+};
+
+static const struct bad xml_cases[] = {
+    {"<platform", "<plat", "bad.xml:15:"},
+    {"</platform>", "", "bad.xml:1"},
+    {"version=\"4.1\"", "version=\"3\"", "bad.xml:3: <platform>: version \"3\" is not read"},
+    {"\"simgrid.dtd\"", "\"s\" [<!ENTITY e \"e\">]", "declarations inside <!DOCTYPE>"},
+    {"\"Full\"", "\"Floyd\"", "bad.xml:4: <zone>: routing \"Floyd\" is not read, only Full"},
+    {"<link id=\"d\"", "<cluster id=\"d\"", "bad.xml:"},
+    {"<route", "<zoneRoute/><route", "bad.xml:13: <zoneRoute>: not read by duet"},
+    {"<route", "text<route", "<zone>: text or entities inside an element are not read"},
+    {"<route", "&bla;<route", "bad.xml:4: <zone>: text or entities inside an element"},
+    {"</zone>", "</zone><zone id=\"y\" routing=\"Full\"/>", "a platform has one zone"},
+    {"speed=\"1f\"", "speed=\"1f\" pstate=\"1\"", "<host>: attribute pstate is not read"},
+    {"id=\"gpu0\"", "id=\"host\"", "bad.xml:10: <host>: host host is there twice"},
+    {"id=\"gpu0\"", "id=\"gpu 0\"", "is no name"},
+    {"id=\"gpu0\"", "name=\"gpu0\"", "<host>: attribute name is not read"},
+    {"value=\"10\"", "value=\"-10\"", "duet.capacity_bytes=\"-10\" is no number"},
+    {"<prop id=\"duet.capacity_bytes\" value=\"10\"/>", "",
+     "bad.xml:10: host gpu0 is a device: say its memory"},
+    {"duet.capacity_bytes", "duet.capacity", "unknown property duet.capacity"},
+    {"value=\"host\"", "value=\"hots\"", "duet.kind is host or device, not \"hots\""},
+    {"bandwidth=\"1GBps\"", "bandwidth=\"1GBs\"", "<link>: bandwidth=\"1GBs\" is no positive"},
+    {"bandwidth=\"1GBps\"", "bandwidth=\"-1\"", "<link>: bandwidth=\"-1\" is no positive"},
+    {"bandwidth=\"1GBps\"", "bandwidth=\"nan\"", "<link>: bandwidth=\"nan\" is no positive"},
+    {"latency=\"1us\"", "latency=\"1e999s\"", "<link>: latency=\"1e999s\" is no duration"},
+    {"SPLITDUPLEX", "WIFI", "sharing_policy WIFI is not read"},
+    {"link id=\"d\"", "link id=\"l\"", "bad.xml:12: <link>: link l is there twice"},
+    {"link_ctn id=\"l\"", "link_ctn id=\"x\"", "<link_ctn>: no link is named \"x\""},
+    {"link_ctn id=\"l\"", "link_ctn id=\"d\"", "d is SPLITDUPLEX: direction is UP or DOWN"},
+    {"link_ctn id=\"l\"", "link_ctn id=\"l\" direction=\"UP\"", "l is not SPLITDUPLEX"},
+    {"dst=\"gpu0\"", "dst=\"gpu1\"", "dst=\"gpu1\": no host before this line"},
+    {"dst=\"gpu0\"", "dst=\"host\"", "a route from a host to itself"},
+    {"dst=\"gpu0\"", "dst=\"gpu0\" symmetrical=\"NO\"", "1 routes cannot join"},
+    {"<link_ctn id=\"l\"/>", "", "a route crosses 1 to 8 links, not 0"},
+    {"</zone>", "<route src=\"gpu0\" dst=\"host\"><link_ctn id=\"l\"/></route></zone>",
+     "two routes from gpu0 to host"},
+    {"duet.schema\" value=\"1", "duet.schema\" value=\"2", "property duet.schema: expected 1"},
+    {"a cpu", "a", "property duet.arch.0: expected \"name backend\""},
+    {"cpu0 a host 0 1", "cpu0 b host 0 1", "property duet.worker.0: expected"},
+    {"cpu0 a host 0 1", "cpu0 a nowhere 0 1", "property duet.worker.0: expected"},
+    {"cpu0 a host 0 1", "cpu0 a host 0 0", "worker cpu0: the window"},
+    {"duet.worker.0", "duet.worker.1", "do not fit together, see duet.worker.1"},
+    {"duet.cost.pop_s", "duet.cost.pop", "do not fit together"},
+    {"duet.schema", "duet.unknown", "do not fit together, see duet.unknown"},
+    {"\"1e-7\"", "\"soon\"", "property duet.cost.pop_s: expected a duration"},
+};
+
+static void check_table(const char *text, const struct bad *cases, size_t count, bool xml)
+{
+    for (size_t i = 0; i < count; i++) {
+        char *changed = with(text, cases[i].old, cases[i].new);
+        struct duet_message message = {""};
+        int error = parse(changed, strlen(changed), xml, &message);
+
+        if (error == DUET_OK)
+            g_error("accepted: \"%s\" for \"%s\"", cases[i].new, cases[i].old);
+        g_assert_cmpstr(message.text, !=, "");
+        assert_contains(message.text, cases[i].fragment);
+        g_assert_cmpint(parse(changed, strlen(changed), xml, NULL), ==, error);
+        g_free(changed);
+    }
+}
+
+static void test_json(void)
+{
+    struct duet_message message = {""};
+
+    if (parse(good, strlen(good), false, &message) != DUET_OK)
+        g_error("%s", message.text);
+    check_table(good, json_cases, G_N_ELEMENTS(json_cases), false);
+}
+
+static void test_xml(void)
+{
+    struct duet_message message = {""};
+
+    if (parse(good_xml, strlen(good_xml), true, &message) != DUET_OK)
+        g_error("%s", message.text);
+    check_table(good_xml, xml_cases, G_N_ELEMENTS(xml_cases), true);
+}
+
+static void test_calibrations(void)
+{
+#define POINT "{\"size\": 1, \"flops\": 8, \"mean_s\": 1, \"deviation_s\": 0, \"samples\": 3}"
+#define CURVES(points)                                                                             \
+    "{\"schema\": 1, \"curves\": [{\"kernel\": \"k\", \"arch\": \"a\", \"origin\": \"o\", "        \
+    "\"points\": [" points "]}]}"
+    static const struct bad cases[] = {
+        {POINT, POINT ", " POINT, "curves[0]: kernel k on a: two points of work 8"},
+        {POINT, "", "curves[0].points: has 0 elements"},
+        {"\"mean_s\": 1", "\"mean_s\": 0", "curves[0].points[0].mean_s: 0 is out of range"},
+        {"\"samples\": 3", "\"samples\": 0", "curves[0].points[0].samples"},
+        {"\"flops\": 8, ", "", "expected one of flops, bytes and work"},
+        {"\"flops\": 8", "\"flops\": 8, \"bytes\": 8", "has both flops and bytes"},
+        {POINT, POINT ", {\"bytes\": 9}",
+         "points[1]: has bytes where the points before have flops"},
+        {"\"flops\": 8", "\"flops\": -8", "points[0].flops: -8 is out of range"},
+        {"\"kernel\": \"k\"", "\"kernel\": 3", "curves[0].kernel: expected a string"},
+        {"\"origin\": \"o\", ", "", "curves[0].origin: missing"},
+        {"\"curves\"", "\"curve\"", "unknown key \"curve\""},
+        {"\"schema\": 1", "\"schema\": 0", "schema: 0 is out of range"},
+    };
+    static const char text[] = CURVES(POINT);
+
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        char *changed = with(text, cases[i].old, cases[i].new);
+        struct duet_platform p = {.origins = g_ptr_array_new_with_free_func(g_free)};
+        struct duet_message message = {""};
+
+        g_assert_cmpint(duet__read_calibration(&p, changed, strlen(changed), "t.json", &message),
+                        ==, DUET_EPARSE);
+        assert_contains(message.text, "t.json: ");
+        assert_contains(message.text, cases[i].fragment);
+        duet_calibration_fini(&p.calibration);
+        g_ptr_array_unref(p.origins);
+        g_free(changed);
+    }
+}
+
+/* Documents that are not even close. */
+static void test_garbage(void)
+{
+    GString *deep = g_string_new(NULL);
+    static const char zero[] = "{\"schema\": 1, \0}";
+    static const char *const texts[] = {"",      " ",           "null",
+                                        "[]",    "{}",          "3",
+                                        "\"x\"", "{",           "\xff\xfe",
+                                        "<a/>",  "<platform/>", "<platform version=\"4\"/>",
+                                        "]]"};
+
+    for (unsigned i = 0; i < 100000; i++)
+        g_string_append_c(deep, '[');
+    for (unsigned xml = 0; xml < 2; xml++) {
+        struct duet_message message = {""};
+
+        for (unsigned i = 0; i < G_N_ELEMENTS(texts); i++) {
+            message.text[0] = '\0';
+            g_assert_cmpint(parse(texts[i], strlen(texts[i]), xml, &message), ==, DUET_EPARSE);
+            assert_contains(message.text, xml ? "bad.xml" : "bad.json");
+        }
+        g_assert_cmpint(parse(zero, sizeof(zero) - 1, xml, &message), ==, DUET_EPARSE);
+        g_assert_cmpint(parse(deep->str, deep->len, xml, &message), ==, DUET_EPARSE);
+    }
+    g_string_free(deep, TRUE);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/bad-input/json", test_json);
+    g_test_add_func("/bad-input/xml", test_xml);
+    g_test_add_func("/bad-input/calibrations", test_calibrations);
+    g_test_add_func("/bad-input/garbage", test_garbage);
+    return g_test_run();
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Mutated platforms: whatever the input, a reader succeeds with a machine that holds together or
+ * fails with a message. Run as a test it is seeded and bounded; with clang's -fsanitize=fuzzer
+ * (and DUET_FUZZER defined) LLVMFuzzerTestOneInput is the entry.
+ */
+#include <glib/gstdio.h>
+
+#include "platforms/description.h"
+#include "platforms/testing.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const char *const path = "/nonexistent/fuzz";
+
+static void read_platform(const char *text, size_t size, bool xml)
+{
+    static const struct duet_platform_options options[] = {{.cpus = -1, .gpus = -1},
+                                                           {.cpus = 1, .gpus = 9},
+                                                           {.cpus = 0, .gpus = 1, .no_peer = true}};
+    struct duet_platform *p = NULL;
+    struct duet_message message = {""};
+
+    /* A calibration beside /nonexistent/fuzz is never there, so descriptions stop at it: read
+     * them one level deeper, where what follows is reached. */
+    if (!xml) {
+        struct duet_platform inner = {.origins = g_ptr_array_new_with_free_func(g_free)};
+        char *times = NULL;
+        int error = duet__read_description(&inner, text, size, path, &times, &message);
+
+        g_assert_true(error == DUET_OK || message.text[0] != '\0');
+        for (unsigned i = 0; error == DUET_OK && i < G_N_ELEMENTS(options); i++) {
+            struct duet_machine m;
+            int result = duet__derive(&inner, &options[i], &m, &message);
+
+            g_assert_true(result == DUET_OK || result == DUET_EINVAL);
+            duet_machine_fini(&m);
+        }
+        g_free(times);
+        duet__description_fini(&inner.machine);
+        g_free(inner.description);
+        g_ptr_array_unref(inner.origins);
+        return;
+    }
+    if (duet__platform_parse(text, size, path, true, &p, &message) != DUET_OK) {
+        g_assert_cmpstr(message.text, !=, "");
+        g_assert_null(p);
+        return;
+    }
+    for (unsigned i = 0; i < G_N_ELEMENTS(options); i++) {
+        struct duet_machine m;
+        int result = duet_platform_build(p, &options[i], &m, &message);
+
+        g_assert_true(result == DUET_OK || result == DUET_EINVAL);
+        duet_machine_fini(&m);
+    }
+    duet_platform_free(p);
+}
+
+static void read_calibration(const char *text, size_t size)
+{
+    struct duet_platform p = {.origins = g_ptr_array_new_with_free_func(g_free)};
+    struct duet_message message = {""};
+    int error = duet__read_calibration(&p, text, size, path, &message);
+
+    g_assert_true(error == DUET_OK || message.text[0] != '\0');
+    g_assert_cmpuint(p.calibration.count, ==, p.origins->len);
+    duet_calibration_fini(&p.calibration);
+    g_ptr_array_unref(p.origins);
+}
+
+/* The first byte of the document chooses the reader: '<' is XML, all else is JSON of both kinds. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *text = g_malloc(size + 1); /* exactly this long, so that sanitizers see an overrun */
+
+    if (size > 0)
+        memcpy(text, data, size);
+    text[size] = '\0';
+    if (text[0] == '<') {
+        read_platform(text, size, true);
+    } else {
+        read_platform(text, size, false);
+        read_calibration(text, size);
+    }
+    g_free(text);
+    return 0;
+}
+
+#ifndef DUET_FUZZER
+
+enum { SECONDS_EACH = 2, MOST_ROUNDS = 20000 };
+
+/* Pieces that parsers are known to trip over. */
+static const char *const pieces[] = {
+    "\"",         "{",        "}",
+    "[",          "]",        ",",
+    ":",          "-",        "null",
+    "true",       "1e999",    "-1",
+    "4294967296", "NaN",      "0x10",
+    "\\ud800",    "\\u00",    "/*",
+    "//",         "'",        "<",
+    ">",          "&amp;",    "&x;",
+    "<!--",       "]]>",      "<![CDATA[",
+    "<zone>",     "</zone>",  "\xff",
+    "\xc3",       "\xf0\x9f", "0",
+    "1e-400",     "<prop/>",  "id=\"\"",
+    "=",          "/>",       "9007199254740993",
+    "\t",         "\n",       "18446744073709551616",
+    "[[[[[[[[",   "{\"\":",   "\"\": ",
+};
+
+static void mutate(GString *text, GRand *random)
+{
+    int changes = g_rand_int_range(random, 1, 6);
+
+    for (int i = 0; i < changes && text->len > 0; i++) {
+        gssize at = g_rand_int_range(random, 0, (gint32)text->len);
+        gssize length = g_rand_int_range(random, 1, 40);
+
+        length = MIN(length, (gssize)text->len - at);
+        switch (g_rand_int_range(random, 0, 5)) {
+        case 0:
+            text->str[at] = (char)g_rand_int_range(random, 0, 256);
+            break;
+        case 1:
+            g_string_erase(text, at, length);
+            break;
+        case 2:
+            g_string_insert(text, at, pieces[g_rand_int_range(random, 0, G_N_ELEMENTS(pieces))]);
+            break;
+        case 3: { /* a piece of the text over again, somewhere else */
+            char *copy = g_strndup(text->str + at, (gsize)length);
+
+            g_string_insert(text, g_rand_int_range(random, 0, (gint32)text->len), copy);
+            g_free(copy);
+            break;
+        }
+        default: /* another digit for a digit, so that ranges and references are reached */
+            while (at < (gssize)text->len && !g_ascii_isdigit(text->str[at]))
+                at++;
+            if (at < (gssize)text->len)
+                text->str[at] = (char)('0' + g_rand_int_range(random, 0, 10));
+        }
+    }
+}
+
+static void fuzz(const char *seed_text, size_t length)
+{
+    GRand *random = g_rand_new_with_seed(20130520);
+    gint64 end = g_get_monotonic_time() + SECONDS_EACH * G_USEC_PER_SEC;
+    unsigned rounds = 0;
+
+    for (; rounds < MOST_ROUNDS && g_get_monotonic_time() < end; rounds++) {
+        GString *text = g_string_new_len(seed_text, (gssize)length);
+
+        mutate(text, random);
+        LLVMFuzzerTestOneInput((const uint8_t *)text->str, text->len);
+        g_string_free(text, TRUE);
+    }
+    g_test_message("%u mutated documents", rounds);
+    g_rand_free(random);
+}
+
+static void fuzz_file(const char *file)
+{
+    char *text = NULL;
+    size_t length = 0;
+
+    g_assert_true(g_file_get_contents(file, &text, &length, NULL));
+    fuzz(text, length);
+    g_free(text);
+}
+
+static void test_description(void)
+{
+    fuzz_file(DUET_SOURCE_DIR "/platforms/mirage.json");
+}
+
+static void test_calibration(void)
+{
+    fuzz_file(DUET_SOURCE_DIR "/platforms/mirage.kernels.json");
+}
+
+static void test_xml(void)
+{
+    char *directory = g_dir_make_tmp("duet-XXXXXX", NULL);
+    char *file = g_build_filename(directory, "m.xml", NULL);
+    struct duet_platform *p = load("mirage");
+    struct duet_machine m = build(p, 1, 2);
+    struct duet_message message = {""};
+    char *text = NULL;
+    size_t length = 0;
+
+    g_assert_cmpint(duet_platform_write_xml(&m, NULL, file, &message), ==, DUET_OK);
+    g_assert_true(g_file_get_contents(file, &text, &length, NULL));
+    fuzz(text, length);
+    g_free(text);
+    (void)g_remove(file);
+    (void)g_rmdir(directory);
+    duet_machine_fini(&m);
+    duet_platform_free(p);
+    g_free(file);
+    g_free(directory);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/fuzz/description", test_description);
+    g_test_add_func("/fuzz/calibration", test_calibration);
+    g_test_add_func("/fuzz/xml", test_xml);
+    return g_test_run();
+}
+
+#endif

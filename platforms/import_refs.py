@@ -1,0 +1,350 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the platform files of this folder from tables of published measurements.
+
+    import_refs.py --kernels kernels.csv --bus bus.csv --out DIRECTORY
+
+kernels.csv: machine,kernel,precision,tile,arch,device,impl,bytes,flops,mean_us,dev_us,samples,note
+bus.csv:     machine,src,dst,bandwidth_MBps,latency_us    (MB = 10^6 bytes)
+
+README.md beside this file says which rows are used, and why.
+"""
+
+import argparse
+import csv
+import json
+import math
+import os
+from collections import defaultdict
+from fractions import Fraction
+from statistics import median
+
+STARPU = "StarPU performance models, commit 3f3cc82"
+CHAMELEON = "Chameleon 0.9.1 performance models"
+# A GPU gets a limit of its own where its figure is this much below its switch's.
+LIMIT_SHARE = 0.005
+
+COSTS = {
+    "submit_s": 1e-6,
+    "push_s": 2e-7,
+    "pop_s": 2e-7,
+    "steal_s": 5e-7,
+    "kernel_launch_s": 0,
+    "copy_launch_s": 0,
+    "origin": "assumed: no measurement of this machine is known; kernel_launch and copy_launch "
+    "are 0 because measured kernel times and copy latencies contain them",
+}
+
+ECC_FERMI = "assumed: {} GiB less one eighth for ECC, which is what the C2050 of idgraf reports"
+ECC_KEPLER = "assumed: 12 GiB less one sixteenth for ECC"
+
+# Switches: (socket, GPUs). Which GPUs share a switch follows from the peer figures, see README.
+MACHINES = {
+    "idgraf": {
+        "description": "2 x Xeon X5650 (12 cores), 8 x Tesla C2050 behind 4 PCIe gen2 switches",
+        "cpu": ("x5650", 2, 6),
+        "gpu": ("c2050", 2817982464),
+        "gpu_origin": "memory as the CUDA runtime reports it (ECC on)",
+        "host_memory": 72 << 30,
+        "switches": [(0, [0, 1]), (0, [2, 3]), (1, [4, 5]), (1, [6, 7])],
+        "switch_origin": "published description of the machine: each pair of GPUs shares one "
+        "x16 link",
+        "order": [0, 2, 4, 6, 1, 3, 5, 7],
+    },
+    "mirage": {
+        "description": "2 x Xeon X5650 (12 cores), 3 x Tesla M2070",
+        "cpu": ("x5650", 2, 6),
+        "gpu": ("m2070", (6 << 30) // 8 * 7),
+        "gpu_origin": ECC_FERMI.format(6),
+        "switches": [(0, [0]), (1, [1]), (1, [2])],
+        "switch_origin": "inferred from the peer figures: gpu1 and gpu2 are on one socket",
+        "order": [0, 1, 2],
+    },
+    "attila": {
+        "description": "2 x Xeon X5650 (12 cores), 3 x Tesla C2050",
+        "cpu": ("x5650", 2, 6),
+        "gpu": ("c2050", 2817982464),
+        "gpu_origin": "memory as idgraf's C2050 report it (ECC on)",
+        "switches": [(0, [0]), (0, [1]), (1, [2])],
+        "switch_origin": "inferred from the peer figures: gpu0 and gpu1 are on one socket "
+        "(which of the two is not known)",
+        "order": [0, 2, 1],
+    },
+    "sirocco": {
+        "description": "2 x Xeon E5-2680 v3 (24 cores), 4 x Tesla K40m",
+        "cpu": ("e5-2680v3", 2, 12),
+        "gpu": ("k40m", (12 << 30) // 16 * 15),
+        "gpu_origin": ECC_KEPLER,
+        "switches": [(0, [0]), (0, [1]), (1, [2]), (1, [3])],
+        "switch_origin": "inferred from the peer figures: two pairs; that no two GPUs share a "
+        "link is assumed (direct copies in a pair are slower than those from the host, and "
+        "each socket has 40 lanes)",
+        "order": [0, 2, 1, 3],
+    },
+}
+
+# Kernels, by LAPACK's operation counts (LAWN 41) for a square tile of edge b.
+FLOPS = {
+    "gemm": lambda b: 2 * b**3,
+    "trsm": lambda b: b**3,
+    "trsm_l": lambda b: b**3,
+    "trsm_r": lambda b: b**3,
+    "syrk": lambda b: b * b * (b + 1),
+    "potrf": lambda b: Fraction(b**3, 3) + Fraction(b * b, 2) + Fraction(b, 6),
+    "getrf_nopiv": lambda b: Fraction(2 * b**3, 3) - Fraction(b * b, 2) - Fraction(b, 6),
+}
+
+# For each kernel, the tables to try, best first: (table, machine or None for the machine's own).
+SOURCES = {
+    "dgemm": [("starpu_dlu_lu_model_gemm", None)],
+    "dpotrf": [("chameleon_dpotrf", "mirage")],
+    "dtrsm": [("chameleon_dtrsm", "mirage")],
+    "dsyrk": [("chameleon_dsyrk", "mirage")],
+    "sgemm": [("chol_model_gemm", None)],
+    "spotrf": [("chol_model_potrf", None)],
+    "strsm": [("chol_model_trsm", None)],
+    "ssyrk": [("chameleon_ssyrk", "mirage")],
+    "dgetrf_nopiv": [("starpu_dlu_lu_model_getrf", None)],
+    "dtrsm_l": [("starpu_dlu_lu_model_trsm_ll", None)],
+    "dtrsm_r": [("starpu_dlu_lu_model_trsm_ru", None)],
+    "sgetrf_nopiv": [("starpu_slu_lu_model_getrf", None)],
+    "strsm_l": [("starpu_slu_lu_model_trsm_ll", None)],
+    "strsm_r": [("starpu_slu_lu_model_trsm_ru", None)],
+}
+# Products of rectangular matrices, for works beyond the largest square tile. There is none for
+# sgemm: most rows of starpu_sgemm_gemm are one measurement rescaled, and which is not known.
+RECTANGULAR = {"dgemm": "starpu_dgemm_gemm"}
+# Same chips as mirage: its kernels may stand in.
+LIKE_MIRAGE = {"idgraf", "attila", "mirage"}
+
+
+def significant(value, digits=7):
+    """Rounds to a number of digits that the measurements do not exceed."""
+    return float(f"{value:.{digits - 1}e}")
+
+
+def read_kernels(path):
+    """Rows by (machine, table, arch); rows that are not measurements are left out."""
+    rows = defaultdict(list)
+    with open(path, newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            if not row["note"].startswith("derived"):
+                rows[row["machine"], row["kernel"], row["arch"]].append(row)
+    return {key: without_copies(group) for key, group in rows.items()}
+
+
+def without_copies(rows):
+    """Drops rows that repeat another under a scale or for another device.
+
+    A row whose samples and relative deviation equal another's (to the six digits printed) is one
+    measurement written twice: the table's larger square tile, or lower device, is the original.
+    """
+    kept = []
+    for row in sorted(rows, key=lambda r: (-int(r["tile"] or 0), int(r["device"]),
+                                           -int(r["bytes"]))):
+        ratio = float(row["dev_us"]) / float(row["mean_us"])
+        same = any(
+            row["samples"] == other["samples"]
+            and math.isclose(ratio, float(other["dev_us"]) / float(other["mean_us"]),
+                             rel_tol=3e-6)
+            for other in kept)
+        if not same:
+            kept.append(row)
+    return kept
+
+
+def pooled(rows):
+    """Mean, deviation (that between devices included) and samples of one point, in seconds."""
+    samples = sum(int(r["samples"]) for r in rows)
+    mean = sum(int(r["samples"]) * float(r["mean_us"]) for r in rows) / samples
+    variance = sum(
+        int(r["samples"]) * (float(r["dev_us"]) ** 2 + (float(r["mean_us"]) - mean) ** 2)
+        for r in rows) / samples
+    return {
+        "mean_s": significant(mean * 1e-6),
+        "deviation_s": significant(math.sqrt(variance) * 1e-6),
+        "samples": samples,
+    }
+
+
+def square_points(kernel, rows):
+    tiles = defaultdict(list)
+    for row in rows:
+        if row["tile"]:
+            tiles[int(row["tile"])].append(row)
+    points = []
+    for tile, group in sorted(tiles.items()):
+        flops = Fraction(FLOPS[kernel[1:]](tile))
+        assert flops.denominator == 1
+        points.append({"size": tile, "flops": int(flops), **pooled(group)})
+    # A larger tile cannot be faster: where two points say so, the one with fewer samples goes.
+    i = 1
+    while i < len(points):
+        if points[i]["mean_s"] <= points[i - 1]["mean_s"]:
+            del points[i if points[i]["samples"] < points[i - 1]["samples"] else i - 1]
+            i = max(i - 1, 1)
+        else:
+            i += 1
+    return points
+
+
+def rectangular_points(table, rows, points):
+    """Products larger than the largest tile, kept while the rate does not fall."""
+    works = defaultdict(list)
+    for row in rows:
+        works[int(float(row["flops"])), int(row["bytes"])].append(row)
+    added = []
+    for (flops, size), group in sorted(works.items()):
+        point = {"size": 0, "flops": flops, **pooled(group),
+                 "origin": f"{table}, rectangular product, {size} bytes"}
+        last = (points + added)[-1]
+        if flops > last["flops"] and flops / point["mean_s"] >= last["flops"] / last["mean_s"]:
+            added.append(point)
+    return added
+
+
+def curves_of(machine, rows):
+    spec = MACHINES[machine]
+    curves = []
+    for kernel, sources in SOURCES.items():
+        for backend, arch in (("cpu", spec["cpu"][0]), ("cuda", spec["gpu"][0])):
+            for table, owner in sources:
+                if owner and machine not in LIKE_MIRAGE:
+                    continue
+                points = square_points(kernel, rows.get((owner or machine, table, backend), []))
+                if not points:
+                    continue
+                if kernel in RECTANGULAR:
+                    wide = RECTANGULAR[kernel]
+                    points += rectangular_points(wide, rows.get((machine, wide, backend), []),
+                                                 points)
+                source = CHAMELEON if table.startswith("chameleon") else STARPU
+                where = f"{owner or machine}, {table} ({source})"
+                if owner and owner != machine:
+                    where += "; same chips as " + machine
+                curves.append({"kernel": kernel, "arch": arch, "origin": "measured on " + where,
+                               "points": points})
+                break
+    return curves
+
+
+def read_bus(path):
+    """(machine, source, destination) -> (bytes per second, seconds)."""
+    with open(path, newline="", encoding="utf-8") as file:
+        return {(r["machine"], r["src"], r["dst"]):
+                (float(r["bandwidth_MBps"]) * 1e6, float(r["latency_us"]) * 1e-6)
+                for r in csv.DictReader(file)}
+
+
+def figure(bandwidths, latencies, pick):
+    return {"bandwidth_Bps": significant(pick(bandwidths)),
+            "latency_s": significant(pick(latencies))}
+
+
+def mean(values):
+    return sum(values) / len(values)
+
+
+def peers_of(machine, bus):
+    """Mean figures of each reach, apart for each direction (up: to the higher device number)."""
+    home = {g: (socket, i) for i, (socket, gpus) in enumerate(MACHINES[machine]["switches"])
+            for g in gpus}
+    found = defaultdict(lambda: {"up": [], "down": []})
+    for a, (socket_a, switch_a) in home.items():
+        for b, (socket_b, switch_b) in home.items():
+            if a != b:
+                reach = ("switch" if switch_a == switch_b else
+                         "socket" if socket_a == socket_b else "remote")
+                found[reach]["up" if a < b else "down"].append(bus[machine, f"gpu{a}", f"gpu{b}"])
+    peers = []
+    for reach in ("switch", "socket", "remote"):
+        if reach in found:
+            ways = {way: figure([x[0] for x in found[reach][way]],
+                                [x[1] for x in found[reach][way]], mean)
+                    for way in ("up", "down")}
+            peers.append({"name": "peer_" + reach, "reach": reach, **ways,
+                          "origin": f"mean of the pairs measured alone on {machine} ({STARPU})"})
+    return peers
+
+
+def describe(machine, bus):
+    spec = MACHINES[machine]
+    cpu, sockets, cores = spec["cpu"]
+    gpu, memory = spec["gpu"]
+    measured = f"measured alone on {machine} ({STARPU})"
+    gpus = [{} for _ in range(sum(len(g) for _, g in spec["switches"]))]
+    to_device = [bus[machine, "host", f"gpu{i}"] for i in range(len(gpus))]
+    to_host = [bus[machine, f"gpu{i}", "host"] for i in range(len(gpus))]
+    switches = []
+    for socket, members in spec["switches"]:
+        switch = {"socket": socket, "link": "pcie", "gpus": members}
+        for way, figures in (("to_device", to_device), ("to_host", to_host)):
+            best = max(figures[i][0] for i in members)
+            switch[way + "_Bps"] = significant(best)
+            for i in members:
+                gpus[i][way + "_latency_s"] = significant(figures[i][1])
+                if figures[i][0] < (1 - LIMIT_SHARE) * best:
+                    gpus[i][way + "_limit_Bps"] = significant(figures[i][0])
+        switches.append({**switch, "origin": f"{spec['switch_origin']}; bandwidths {measured}, "
+                         "the best of its GPUs"})
+    host = {}
+    if "host_memory" in spec:
+        host["host"] = {"memory_bytes": spec["host_memory"],
+                        "origin": "published description of the machine"}
+    return {
+        "schema": 1,
+        "name": machine,
+        "description": spec["description"],
+        "calibration": machine + ".kernels.json",
+        "architectures": [{"name": cpu, "backend": "cpu"}, {"name": gpu, "backend": "cuda"}],
+        **host,
+        "sockets": [{"architecture": cpu, "cores": cores,
+                     "origin": "published description of the machine"}] * sockets,
+        "links": [{
+            "name": "pcie",
+            "to_device": figure(*zip(*to_device), median),
+            "to_host": figure(*zip(*to_host), median),
+            "origin": f"median of the GPUs, {measured}",
+        }],
+        "peers": peers_of(machine, bus),
+        "switches": switches,
+        "gpus": [{"architecture": gpu, "memory_bytes": memory, **extra,
+                  "origin": f"{spec['gpu_origin']}; latencies and limits {measured}"}
+                 for extra in gpus],
+        "order": spec["order"],
+        "costs": COSTS,
+    }
+
+
+def write(path, value):
+    """One line for each element of an array of objects: short to read, short to compare."""
+    def text(item, depth):
+        pad = "  " * depth
+        if isinstance(item, list) and item and isinstance(item[0], dict):
+            lines = [pad + "  " + text(element, depth + 1) for element in item]
+            return "[\n" + ",\n".join(lines) + "\n" + pad + "]"
+        if isinstance(item, dict) and (depth == 0 or "points" in item):
+            lines = [f'{pad}  "{key}": {text(element, depth + 1)}' for key, element in item.items()]
+            return "{\n" + ",\n".join(lines) + "\n" + pad + "}"
+        return json.dumps(item)
+
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text(value, 0) + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kernels", required=True)
+    parser.add_argument("--bus", required=True)
+    parser.add_argument("--out", required=True)
+    args = parser.parse_args()
+    rows = read_kernels(args.kernels)
+    bus = read_bus(args.bus)
+    for machine in MACHINES:
+        write(os.path.join(args.out, machine + ".json"), describe(machine, bus))
+        write(os.path.join(args.out, machine + ".kernels.json"),
+              {"schema": 1, "curves": curves_of(machine, rows)})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finding, loading and asking platforms. */
+#include "platforms/platform.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "platforms/description.h"
+
+#ifndef DUET_PLATFORM_DIRS
+#error "define DUET_PLATFORM_DIRS: the directories of built-in platforms, separated by colons"
+#endif
+
+static bool is_path(const char *name)
+{
+    return strchr(name, '/') != NULL || g_str_has_suffix(name, ".json") ||
+           g_str_has_suffix(name, ".xml");
+}
+
+/* The directories to look in, the caller's first; free with g_strfreev. */
+static char **list_directories(const char *const *search)
+{
+    GPtrArray *list = g_ptr_array_new();
+    char **built_in = g_strsplit(DUET_PLATFORM_DIRS, ":", -1);
+
+    for (size_t i = 0; search != NULL && search[i] != NULL; i++)
+        g_ptr_array_add(list, g_strdup(search[i]));
+    for (size_t i = 0; built_in[i] != NULL; i++)
+        if (built_in[i][0] != '\0')
+            g_ptr_array_add(list, g_strdup(built_in[i]));
+    g_ptr_array_add(list, NULL);
+    g_strfreev(built_in);
+    return (char **)g_ptr_array_free(list, FALSE);
+}
+
+/* The file of a built-in platform, NULL if there is none; free with g_free. */
+static char *find_built_in(const char *name, const char *const *search)
+{
+    char **directories = list_directories(search);
+    char *file = g_strconcat(name, ".json", NULL);
+    char *found = NULL;
+
+    for (size_t i = 0; directories[i] != NULL && found == NULL; i++) {
+        char *path = g_build_filename(directories[i], file, NULL);
+
+        if (g_file_test(path, G_FILE_TEST_IS_REGULAR))
+            found = path;
+        else
+            g_free(path);
+    }
+    g_free(file);
+    g_strfreev(directories);
+    return found;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    const char *const *left = a;
+    const char *const *right = b;
+
+    return strcmp(*left, *right);
+}
+
+char **duet_platform_names(const char *const *search)
+{
+    char **directories = list_directories(search);
+    GHashTable *seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    GPtrArray *names = g_ptr_array_new();
+    GHashTableIter iter;
+    gpointer key;
+
+    for (size_t i = 0; directories[i] != NULL; i++) {
+        GDir *directory = g_dir_open(directories[i], 0, NULL);
+        const char *file;
+
+        while (directory != NULL && (file = g_dir_read_name(directory)) != NULL) {
+            if (g_str_has_suffix(file, ".json") && !g_str_has_suffix(file, ".kernels.json"))
+                g_hash_table_add(seen, g_strndup(file, strlen(file) - strlen(".json")));
+        }
+        if (directory != NULL)
+            g_dir_close(directory);
+    }
+    g_hash_table_iter_init(&iter, seen);
+    while (g_hash_table_iter_next(&iter, &key, NULL))
+        g_ptr_array_add(names, g_strdup(key));
+    if (names->len > 0)
+        qsort(names->pdata, names->len, sizeof(*names->pdata), by_text);
+    g_ptr_array_add(names, NULL);
+    g_hash_table_unref(seen);
+    g_strfreev(directories);
+    return (char **)g_ptr_array_free(names, FALSE);
+}
+
+static int not_found(const char *name, const char *const *search, struct duet_message *message)
+{
+    char **names = duet_platform_names(search);
+    char *list = g_strjoinv(", ", names);
+
+    duet_fail(message, DUET_ENOTFOUND,
+              "no platform is named %.60s (known: %.300s; a path has a '/' or ends in .json, .xml)",
+              name, list[0] != '\0' ? list : "none");
+    g_free(list);
+    g_strfreev(names);
+    return DUET_ENOTFOUND;
+}
+
+static int read_times(struct duet_platform *platform, const char *path, const char *name,
+                      struct duet_message *message)
+{
+    char *directory = g_path_get_dirname(path);
+    char *file = g_build_filename(directory, name, NULL);
+    char *text = NULL;
+    size_t length = 0;
+    int error = duet__read_file(file, &text, &length, message);
+
+    if (error == DUET_OK)
+        error = duet__read_calibration(platform, text, length, file, message);
+    g_free(text);
+    g_free(file);
+    g_free(directory);
+    return error;
+}
+
+/* A description that gives no machine is refused when it is read, not when it is used. */
+static int try_machine(const struct duet_platform *platform, const char *path,
+                       struct duet_message *message)
+{
+    enum { ENOUGH = 64 }; /* GPUs; with more, only the room and the time grow */
+    unsigned gpus = MIN(duet_platform_gpus(platform), duet_platform_cores(platform));
+    const struct duet_platform_options options = {.cpus = -1, .gpus = (int)MIN(gpus, ENOUGH)};
+    struct duet_machine machine = {.node_count = 0};
+    struct duet_message why = {""};
+    int error = duet__derive(platform, &options, &machine, &why);
+
+    duet_machine_fini(&machine);
+    if (error != DUET_OK)
+        duet_fail(message, error, "%s: %s", path, why.text);
+    return error;
+}
+
+int duet__platform_parse(const char *text, size_t length, const char *path, bool xml,
+                         struct duet_platform **out, struct duet_message *message)
+{
+    struct duet_platform *platform = g_new0(struct duet_platform, 1);
+    char *times = NULL;
+    int error;
+
+    platform->origins = g_ptr_array_new_with_free_func(g_free);
+    if (xml)
+        error = duet__read_xml(platform, text, length, path, &times, message);
+    else
+        error = duet__read_description(platform, text, length, path, &times, message);
+    if (error == DUET_OK && times != NULL)
+        error = read_times(platform, path, times, message);
+    if (error == DUET_OK && !xml)
+        error = try_machine(platform, path, message);
+    g_free(times);
+    if (error != DUET_OK) {
+        duet_platform_free(platform);
+        platform = NULL;
+    }
+    *out = platform;
+    return error;
+}
+
+int duet_platform_load(const char *name, const char *const *search, struct duet_platform **out,
+                       struct duet_message *message)
+{
+    char *path;
+    char *text = NULL;
+    size_t length = 0;
+    int error;
+
+    *out = NULL;
+    path = is_path(name) ? g_strdup(name) : find_built_in(name, search);
+    if (path == NULL)
+        return not_found(name, search, message);
+    error = duet__read_file(path, &text, &length, message);
+    if (error == DUET_OK)
+        error =
+            duet__platform_parse(text, length, path, g_str_has_suffix(path, ".xml"), out, message);
+    g_free(text);
+    g_free(path);
+    return error;
+}
+
+void duet_platform_free(struct duet_platform *platform)
+{
+    if (platform == NULL)
+        return;
+    duet__description_fini(&platform->machine);
+    duet_machine_fini(&platform->xml);
+    duet_calibration_fini(&platform->calibration);
+    g_ptr_array_unref(platform->origins);
+    g_free(platform->description);
+    g_free(platform);
+}
+
+const char *duet_platform_name(const struct duet_platform *platform)
+{
+    return platform->name;
+}
+
+const char *duet_platform_description(const struct duet_platform *platform)
+{
+    return platform->description;
+}
+
+unsigned duet_platform_cores(const struct duet_platform *platform)
+{
+    unsigned cores = platform->fixed ? platform->xml.worker_count : 0;
+
+    for (unsigned i = 0; i < platform->machine.socket_count; i++)
+        cores += platform->machine.sockets[i].cores;
+    return cores;
+}
+
+unsigned duet_platform_gpus(const struct duet_platform *platform)
+{
+    return platform->fixed ? platform->xml.node_count - 1 : platform->machine.gpu_count;
+}
+
+uint64_t duet_platform_host_memory(const struct duet_platform *platform)
+{
+    return platform->machine.host_memory_bytes;
+}
+
+const struct duet_calibration *duet_platform_calibration(const struct duet_platform *platform)
+{
+    return &platform->calibration;
+}
+
+const char *duet_platform_origin(const struct duet_platform *platform, const char *kernel,
+                                 const char *arch)
+{
+    const struct duet_curve *curve = duet_calibration_find(&platform->calibration, kernel, arch);
+
+    if (curve == NULL)
+        return "";
+    return g_ptr_array_index(platform->origins, (size_t)(curve - platform->calibration.curves));
+}
+
+int duet_platform_build(const struct duet_platform *platform,
+                        const struct duet_platform_options *options, struct duet_machine *machine,
+                        struct duet_message *message)
+{
+    return platform->fixed ? duet__subset(platform, options, machine, message)
+                           : duet__derive(platform, options, machine, message);
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writing a machine as a SimGrid platform. A stock SimGrid (network model CM02) sees each copy
+ * alone take latency + bytes/bandwidth; properties hold what SimGrid has no notion of.
+ */
+#include <limits.h>
+#include <string.h>
+
+#include "platforms/description.h"
+#include "platforms/xml.h"
+
+/* Wider than any link, so that a link which only adds latency never limits a copy. */
+static const char *const WIDE = "1e18";
+
+struct writer {
+    const struct duet_machine *machine;
+    GString *text;
+    GHashTable *latencies; /* double -> index of the link that has it */
+    GArray *ordered;       /* the same, by index */
+};
+
+/* A number with all the digits it takes to read the same one back. `buffer` is the caller's. */
+static const char *number(double value, char buffer[G_ASCII_DTOSTR_BUF_SIZE])
+{
+    return g_ascii_formatd(buffer, G_ASCII_DTOSTR_BUF_SIZE, "%.17g", value);
+}
+
+static void prop(GString *text, const char *indent, const char *name, const char *value)
+{
+    g_string_append_printf(text, "%s<prop id=\"%s\" value=\"%s\"/>\n", indent, name, value);
+}
+
+/* Every name goes into an attribute as it is, so each must be of the plain kind. */
+static int check_names(const struct duet_machine *m, struct duet_message *message)
+{
+    const char *bad = !duet__good_name(m->name, sizeof(m->name)) ? m->name : NULL;
+
+    for (unsigned i = 0; i < m->arch_count && bad == NULL; i++)
+        if (!duet__good_name(m->archs[i].name, DUET_NAME_MAX) ||
+            !duet__good_name(m->archs[i].backend, DUET_NAME_MAX))
+            bad = m->archs[i].name;
+    for (unsigned i = 0; i < m->node_count && bad == NULL; i++)
+        if (!duet__good_name(m->nodes[i].name, DUET_NAME_MAX))
+            bad = m->nodes[i].name;
+    for (unsigned i = 0; i < m->worker_count && bad == NULL; i++)
+        if (!duet__good_name(m->workers[i].name, DUET_NAME_MAX))
+            bad = m->workers[i].name;
+    for (unsigned i = 0; i < m->link_count && bad == NULL; i++)
+        if (!duet__good_name(m->links[i].name, DUET_NAME_MAX))
+            bad = m->links[i].name;
+    if (bad != NULL)
+        return duet_fail(message, DUET_EINVAL,
+                         "\"%s\" cannot be written: names have letters, digits or _-.:+", bad);
+    return DUET_OK;
+}
+
+static void write_props(struct writer *w, const char *calibration)
+{
+    const struct duet_machine *m = w->machine;
+    char name[DUET_NAME_MAX];
+    char value[3 * DUET_NAME_MAX + 32];
+    char digits[G_ASCII_DTOSTR_BUF_SIZE];
+    struct duet_costs costs = m->costs;
+
+    prop(w->text, "    ", "duet.schema", "1");
+    if (calibration != NULL)
+        prop(w->text, "    ", "duet.calibration", calibration);
+    for (unsigned i = 0; i < DUET__COSTS; i++) {
+        g_snprintf(name, sizeof(name), "duet.cost.%s", duet__cost_names[i]);
+        prop(w->text, "    ", name, number(*duet__cost(&costs, i), digits));
+    }
+    for (unsigned i = 0; i < m->arch_count; i++) {
+        g_snprintf(name, sizeof(name), "duet.arch.%u", i);
+        g_snprintf(value, sizeof(value), "%s %s", m->archs[i].name, m->archs[i].backend);
+        prop(w->text, "    ", name, value);
+    }
+    for (unsigned i = 0; i < m->worker_count; i++) {
+        const struct duet_worker *worker = &m->workers[i];
+
+        g_snprintf(name, sizeof(name), "duet.worker.%u", i);
+        g_snprintf(value, sizeof(value), "%s %s %s %u %u", worker->name,
+                   m->archs[worker->arch].name, m->nodes[worker->node].name, worker->socket,
+                   worker->window);
+        prop(w->text, "    ", name, value);
+    }
+}
+
+/* Flops a second of an architecture at its best: of dgemm where it is known, else of any kernel. */
+static double speed_of(const struct duet_calibration *calibration, const char *arch)
+{
+    double best = 0;
+
+    for (size_t i = 0; calibration != NULL && i < calibration->count; i++) {
+        const struct duet_curve *curve = &calibration->curves[i];
+
+        if (strcmp(curve->arch, arch) != 0)
+            continue;
+        if (strcmp(curve->kernel, "dgemm") == 0)
+            best = 0;
+        for (size_t j = 0; j < curve->count; j++)
+            best = MAX(best, curve->points[j].work / curve->points[j].mean_s);
+        if (strcmp(curve->kernel, "dgemm") == 0)
+            break;
+    }
+    return best > 0 ? best : 1e9;
+}
+
+static void write_hosts(struct writer *w, const struct duet_calibration *calibration)
+{
+    const struct duet_machine *m = w->machine;
+    char digits[G_ASCII_DTOSTR_BUF_SIZE];
+
+    for (unsigned i = 0; i < m->node_count; i++) {
+        const char *arch = NULL;
+        unsigned cores = 0;
+
+        for (unsigned j = 0; j < m->worker_count; j++) {
+            if (m->workers[j].node == i) {
+                cores++;
+                arch = arch != NULL ? arch : m->archs[m->workers[j].arch].name;
+            }
+        }
+        g_string_append_printf(w->text, "    <host id=\"%s\" speed=\"%sf\" core=\"%u\">\n",
+                               m->nodes[i].name,
+                               number(arch != NULL ? speed_of(calibration, arch) : 1e9, digits),
+                               MAX(cores, 1));
+        prop(w->text, "      ", "duet.kind", i == DUET_HOST ? "host" : "device");
+        if (i != DUET_HOST) {
+            g_snprintf(digits, sizeof(digits), "%" G_GUINT64_FORMAT, m->nodes[i].capacity_bytes);
+            prop(w->text, "      ", "duet.capacity_bytes", digits);
+        }
+        g_string_append(w->text, "    </host>\n");
+    }
+}
+
+/* One link for each different latency: routes that have the same share it. */
+static void collect_latencies(struct writer *w)
+{
+    const struct duet_machine *m = w->machine;
+
+    for (size_t i = 0; i < (size_t)m->node_count * m->node_count; i++) {
+        const struct duet_route *route = &m->routes[i];
+        double *key;
+
+        if (!route->direct || g_hash_table_contains(w->latencies, &route->latency_s))
+            continue;
+        key = g_new(double, 1);
+        *key = route->latency_s;
+        g_hash_table_insert(w->latencies, key, GUINT_TO_POINTER(w->ordered->len));
+        g_array_append_val(w->ordered, route->latency_s);
+    }
+}
+
+static void write_links(struct writer *w)
+{
+    char digits[G_ASCII_DTOSTR_BUF_SIZE];
+
+    for (unsigned i = 0; i < w->machine->link_count; i++) {
+        const struct duet_link *link = &w->machine->links[i];
+
+        g_string_append_printf(
+            w->text,
+            "    <link id=\"%s\" bandwidth=\"%sBps\" latency=\"0s\" sharing_policy=\"%s\"/>\n",
+            link->name, number(link->bandwidth_Bps, digits), link->per_copy ? "FATPIPE" : "SHARED");
+    }
+    for (unsigned i = 0; i < w->ordered->len; i++) {
+        g_string_append_printf(w->text,
+                               "    <link id=\"latency~%u\" bandwidth=\"%sBps\" latency=\"%ss\" "
+                               "sharing_policy=\"FATPIPE\">\n",
+                               i, WIDE, number(g_array_index(w->ordered, double, i), digits));
+        prop(w->text, "      ", "duet.kind", "latency");
+        g_string_append(w->text, "    </link>\n");
+    }
+}
+
+static void write_routes(struct writer *w)
+{
+    const struct duet_machine *m = w->machine;
+
+    for (unsigned i = 0; i < m->node_count; i++) {
+        for (unsigned j = 0; j < m->node_count; j++) {
+            const struct duet_route *route = duet_machine_route(m, i, j);
+
+            if (i == j || !route->direct)
+                continue;
+            g_string_append_printf(w->text,
+                                   "    <route src=\"%s\" dst=\"%s\" symmetrical=\"NO\">"
+                                   "<link_ctn id=\"latency~%u\"/>",
+                                   m->nodes[i].name, m->nodes[j].name,
+                                   GPOINTER_TO_UINT(
+                                       g_hash_table_lookup(w->latencies, &route->latency_s)));
+            for (unsigned k = 0; k < route->count; k++)
+                g_string_append_printf(w->text, "<link_ctn id=\"%s\"/>",
+                                       m->links[route->links[k]].name);
+            g_string_append(w->text, "</route>\n");
+        }
+    }
+}
+
+static GString *format_xml(const struct duet_machine *machine,
+                           const struct duet_calibration *calibration, const char *times)
+{
+    struct writer w = {.machine = machine,
+                       .text = g_string_new(NULL),
+                       .latencies =
+                           g_hash_table_new_full(g_double_hash, g_double_equal, g_free, NULL),
+                       .ordered = g_array_new(FALSE, FALSE, sizeof(double))};
+
+    g_string_append_printf(
+        w.text,
+        "<?xml version='1.0'?>\n"
+        "<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
+        "<!-- A machine written by duet. Hosts are memories; load with\n"
+        "     network/model:CM02 network/TCP-gamma:0 network/crosstraffic:0 -->\n"
+        "<platform version=\"4.1\">\n"
+        "  <zone id=\"%s\" routing=\"Full\">\n",
+        machine->name);
+    collect_latencies(&w);
+    write_props(&w, times);
+    write_hosts(&w, calibration);
+    write_links(&w);
+    write_routes(&w);
+    g_string_append(w.text, "  </zone>\n</platform>\n");
+    g_hash_table_unref(w.latencies);
+    g_array_unref(w.ordered);
+    return w.text;
+}
+
+int duet_platform_write_xml(const struct duet_machine *machine,
+                            const struct duet_calibration *calibration, const char *path,
+                            struct duet_message *message)
+{
+    bool timed = calibration != NULL && calibration->count > 0;
+    char *base = NULL, *times_path = NULL, *times_name = NULL, *times = NULL;
+    GString *text = NULL;
+    int error = duet_machine_check(machine, message);
+
+    if (error == DUET_OK)
+        error = check_names(machine, message);
+    if (error != DUET_OK)
+        return error;
+    if (!g_str_has_suffix(path, ".xml"))
+        return duet_fail(message, DUET_EINVAL,
+                         "%s: the name must end in .xml, so that it can be read again", path);
+    if (timed) {
+        base = g_strndup(path, strlen(path) - strlen(".xml"));
+        times_path = g_strconcat(base, ".kernels.json", NULL);
+        times_name = g_path_get_basename(times_path);
+        if (!duet__good_name(times_name, NAME_MAX)) {
+            error = duet_fail(message, DUET_EINVAL,
+                              "%s: the file's name must have letters, digits or _-.:+ only", path);
+            goto named;
+        }
+        /* Times first: a platform that is there always finds its times. */
+        times = duet__format_calibration(calibration);
+        error = duet__write_file(times_path, times, strlen(times), message);
+    }
+    if (error == DUET_OK) {
+        text = format_xml(machine, calibration, times_name);
+        error = duet__write_file(path, text->str, text->len, message);
+        g_string_free(text, TRUE);
+    }
+named:
+    g_free(times);
+    g_free(times_name);
+    g_free(times_path);
+    g_free(base);
+    return error;
+}

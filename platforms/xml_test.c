@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SimGrid platforms: written and read back equal; foreign files with the minimum. */
+#include <glib/gstdio.h>
+
+#include "platforms/testing.h"
+
+/* A directory of its own for each test. */
+struct place {
+    char *directory, *xml, *times;
+};
+
+static struct place make_place(void)
+{
+    struct place place = {.directory = g_dir_make_tmp("duet-XXXXXX", NULL)};
+
+    place.xml = g_build_filename(place.directory, "machine.xml", NULL);
+    place.times = g_build_filename(place.directory, "machine.kernels.json", NULL);
+    return place;
+}
+
+static void remove_place(struct place *place)
+{
+    (void)g_remove(place->xml);
+    (void)g_remove(place->times);
+    g_assert_cmpint(g_rmdir(place->directory), ==, 0);
+    g_free(place->directory);
+    g_free(place->xml);
+    g_free(place->times);
+}
+
+static void write_xml(const struct duet_machine *m, const struct duet_calibration *c,
+                      const char *path)
+{
+    struct duet_message message = {""};
+
+    if (duet_platform_write_xml(m, c, path, &message) != DUET_OK)
+        g_error("%s", message.text);
+}
+
+static void assert_equal_times(const struct duet_calibration *a, const struct duet_calibration *b)
+{
+    g_assert_cmpuint(a->count, ==, b->count);
+    for (size_t i = 0; i < a->count; i++) {
+        g_assert_cmpstr(a->curves[i].kernel, ==, b->curves[i].kernel);
+        g_assert_cmpstr(a->curves[i].arch, ==, b->curves[i].arch);
+        g_assert_cmpuint(a->curves[i].count, ==, b->curves[i].count);
+        g_assert_true(memcmp(a->curves[i].points, b->curves[i].points,
+                             a->curves[i].count * sizeof(*a->curves[i].points)) == 0);
+    }
+}
+
+static void round_trip(const struct duet_platform *p, const struct duet_platform_options *options)
+{
+    struct place place = make_place();
+    struct duet_machine m = build_with(p, options);
+    struct duet_machine again, third;
+    struct duet_platform *q;
+
+    write_xml(&m, duet_platform_calibration(p), place.xml);
+    q = load(place.xml);
+    again = build(q, -1, -1);
+    assert_equal_machines(&m, &again);
+    assert_equal_times(duet_platform_calibration(p), duet_platform_calibration(q));
+    g_assert_cmpuint(duet_platform_cores(q), ==, m.worker_count);
+    g_assert_cmpuint(duet_platform_gpus(q), ==, m.node_count - 1);
+    duet_platform_free(q);
+    write_xml(&again, NULL, place.xml); /* over the old file, without times */
+    q = load(place.xml);
+    third = build(q, -1, -1);
+    assert_equal_machines(&m, &third);
+    g_assert_cmpuint(duet_platform_calibration(q)->count, ==, 0);
+    duet_platform_free(q);
+    duet_machine_fini(&m);
+    duet_machine_fini(&again);
+    duet_machine_fini(&third);
+    remove_place(&place);
+}
+
+static void test_round_trips(void)
+{
+    static const struct duet_link_override link = {"pcie", 12.3456789e9};
+    static const struct duet_platform_options options[] = {
+        {.cpus = -1, .gpus = -1},
+        {.cpus = 1, .gpus = 2, .gpu_window = 3, .gpu_memory_bytes = 123456789},
+        {.cpus = 2, .gpus = 0},
+        {.cpus = 0, .gpus = 3, .no_peer = true},
+        {.cpus = 4, .gpus = 20, .links = &link, .link_count = 1},
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(built_ins); i++) {
+        struct duet_platform *p = load(built_ins[i]);
+
+        for (unsigned j = 0; j < G_N_ELEMENTS(options); j++)
+            round_trip(p, &options[j]);
+        duet_platform_free(p);
+    }
+}
+
+/* Options on a machine read from XML give what they give on its description. */
+static void test_options(void)
+{
+    static const struct duet_link_override link = {"peer_remote", 1e9};
+    static const struct duet_platform_options options = {.cpus = 2,
+                                                         .gpus = 8,
+                                                         .gpu_window = 4,
+                                                         .gpu_memory_bytes = 1 << 28,
+                                                         .links = &link,
+                                                         .link_count = 1};
+    struct duet_platform_options apart = options;
+    struct place place = make_place();
+    struct duet_platform *p = load("idgraf"), *q;
+    struct duet_machine all = build(p, 2, 8), m = build_with(p, &options), n;
+    struct duet_message message = {""};
+
+    write_xml(&all, NULL, place.xml);
+    q = load(place.xml);
+    n = build_with(q, &options);
+    assert_equal_machines(&m, &n);
+    duet_machine_fini(&n);
+    apart.gpus = 3;
+    apart.no_peer = true;
+    n = build_with(q, &apart);
+    g_assert_cmpuint(n.node_count, ==, 4);
+    g_assert_cmpuint(n.worker_count, ==, 5);
+    g_assert_false(route_of(&n, "gpu0", "gpu2")->direct);
+    duet_machine_fini(&n);
+    apart.gpus = 9;
+    g_assert_cmpint(duet_platform_build(q, &apart, &n, &message), ==, DUET_EINVAL);
+    assert_contains(message.text, "idgraf has 8 and nothing can be added");
+    apart.gpus = 8;
+    apart.cpus = 3;
+    g_assert_cmpint(duet_platform_build(q, &apart, &n, &message), ==, DUET_EINVAL);
+    assert_contains(message.text, "idgraf has 2 computing cores");
+    duet_platform_free(p);
+    duet_platform_free(q);
+    duet_machine_fini(&all);
+    duet_machine_fini(&m);
+    remove_place(&place);
+}
+
+static const char foreign[] =
+    "<?xml version='1.0'?>\n"
+    "<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
+    "<platform version=\"4.1\">\n"
+    "  <config><prop id=\"network/model\" value=\"CM02\"/></config>\n"
+    "  <zone id=\"box\" routing=\"Full\">\n"
+    "    <prop id=\"owner\" value=\"me\"/>\n"
+    "    <host id=\"card\" speed=\"1Tf\">\n"
+    "      <prop id=\"duet.capacity_bytes\" value=\"1000000\"/>\n"
+    "    </host>\n"
+    "    <host id=\"ram\" speed=\"10Gf\" core=\"3\"><prop id=\"duet.kind\" "
+    "value=\"host\"/></host>\n"
+    "    <link id=\"bus\" bandwidth=\"8GBps\" latency=\"10us\" sharing_policy=\"SPLITDUPLEX\"/>\n"
+    "    <link id=\"root\" bandwidth=\"40Gbps\" latency=\"1us\"/>\n"
+    "    <route src=\"ram\" dst=\"card\"><link_ctn id=\"root\"/>\n"
+    "      <link_ctn id=\"bus\" direction=\"DOWN\"/></route>\n"
+    "  </zone>\n"
+    "</platform>\n";
+
+static void test_foreign(void)
+{
+    struct place place = make_place();
+    struct duet_platform *p;
+    struct duet_machine m;
+    const struct duet_route *r;
+
+    g_assert_true(g_file_set_contents(place.xml, foreign, -1, NULL));
+    p = load(place.xml);
+    m = build(p, -1, -1);
+    g_assert_cmpstr(m.name, ==, "box");
+    g_assert_cmpstr(m.nodes[0].name, ==, "ram");
+    g_assert_cmpstr(m.nodes[1].name, ==, "card");
+    g_assert_cmpuint(m.nodes[1].capacity_bytes, ==, 1000000);
+    g_assert_cmpuint(m.worker_count, ==, 4);
+    g_assert_cmpstr(m.workers[2].name, ==, "cpu2");
+    g_assert_cmpstr(m.archs[m.workers[3].arch].backend, ==, "cuda");
+    g_assert_cmpuint(m.link_count, ==, 3);
+    r = route_of(&m, "ram", "card");
+    g_assert_cmpfloat(r->bandwidth_Bps, ==, 5e9);
+    g_assert_cmpfloat_with_epsilon(r->latency_s, 11e-6, 1e-18);
+    g_assert_cmpstr(m.links[r->links[1]].name, ==, "bus_DOWN");
+    r = route_of(&m, "card", "ram");
+    g_assert_cmpstr(m.links[r->links[1]].name, ==, "bus_UP");
+    duet_machine_fini(&m);
+    duet_platform_free(p);
+    remove_place(&place);
+}
+
+static void test_write_errors(void)
+{
+    struct duet_platform *p = load("attila");
+    struct duet_machine m = build(p, -1, -1);
+    struct duet_message message = {""};
+    struct place place = make_place();
+    char *old = NULL;
+
+    g_assert_cmpint(duet_platform_write_xml(&m, NULL, "/nonexistent/a.xml", &message), ==,
+                    DUET_EIO);
+    assert_contains(message.text, "/nonexistent/a.xml: cannot write");
+    g_assert_cmpint(duet_platform_write_xml(&m, NULL, "a.txt", &message), ==, DUET_EINVAL);
+    assert_contains(message.text, "must end in .xml");
+    g_assert_true(g_file_set_contents(place.xml, "old", -1, NULL));
+    g_strlcpy(m.nodes[1].name, "<&\"", DUET_NAME_MAX);
+    g_assert_cmpint(duet_platform_write_xml(&m, NULL, place.xml, &message), ==, DUET_EINVAL);
+    assert_contains(message.text, "cannot be written");
+    g_strlcpy(m.nodes[1].name, m.nodes[2].name, DUET_NAME_MAX);
+    g_assert_cmpint(duet_platform_write_xml(&m, NULL, place.xml, &message), ==, DUET_EINVAL);
+    g_assert_true(g_file_get_contents(place.xml, &old, NULL, NULL));
+    g_assert_cmpstr(old, ==, "old");
+    g_free(old);
+    duet_machine_fini(&m);
+    duet_platform_free(p);
+    remove_place(&place);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/xml/round-trips", test_round_trips);
+    g_test_add_func("/xml/options", test_options);
+    g_test_add_func("/xml/foreign", test_foreign);
+    g_test_add_func("/xml/write-errors", test_write_errors);
+    return g_test_run();
+}

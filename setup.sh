@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Installs the Debian packages that duet needs to be built and tested. Quick, and without network,
+# when they are all there.
+set -eu
+
+packages="
+    build-essential cmake ninja-build pkg-config
+    libglib2.0-dev libjson-glib-dev libxml2-dev
+    libsimgrid-dev
+    libglpk-dev
+    clang-format clang-tidy universal-ctags python3
+"
+
+if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>&1; then
+    echo "setup.sh: this is no Debian-like system (no apt-get); install the equivalents of:" >&2
+    echo $packages >&2
+    exit 1
+fi
+
+missing=
+for package in $packages; do
+    # shellcheck disable=SC2016 # the format is dpkg-query's
+    state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) || state=
+    [ "$state" = installed ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+as_root=
+if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null 2>&1; then
+        echo "setup.sh: to be installed by root (sudo is not there):$missing" >&2
+        exit 1
+    fi
+    as_root=sudo
+fi
+
+echo "setup.sh: installing$missing" >&2
+# shellcheck disable=SC2086 # lists of words
+{
+    $as_root apt-get update -qq
+    $as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -qq --no-install-recommends $missing
+} >&2

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The simulated engine. The application's thread runs it: a wait lets simulated time pass until the
+ * awaited condition holds. Ends of kernels are events of a heap of our own, of which the network
+ * knows the next date; copies are flows of the network. An event is handled, then the workers it
+ * woke are asked what to do, in increasing number.
+ *
+ * A worker decides at the date of the event; what the decision and the launch cost delays what it
+ * starts (struct sim_worker.thread_s).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/internal.h"
+
+/* ------------------------------------------------------------------------------------------- */
+/* Events and alarms                                                                            */
+
+/* Makes sure that the network gives an alarm for the first event. */
+static void arm(struct sim *sim)
+{
+    if (sim->events.count == 0)
+        return;
+    double date = sim->events.heap[0].date, clock = duet__network_clock();
+    if (sim->alarm_count && sim->alarms[sim->alarm_count - 1] <= date)
+        return;
+    if (sim->alarm_count == sim->alarm_capacity) {
+        size_t capacity = 2 * sim->alarm_capacity + 64;
+        double *alarms = realloc(sim->alarms, capacity * sizeof *alarms);
+        if (!alarms) {
+            duet__fail_run(sim->core, DUET_ENOMEM, "no memory left for another alarm");
+            return;
+        }
+        sim->alarms = alarms;
+        sim->alarm_capacity = capacity;
+    }
+    sim->alarms[sim->alarm_count++] = date;
+    duet__network_alarm(date > clock ? date : clock);
+}
+
+void duet__sim_event(struct sim *sim, double date, enum event_kind kind, unsigned worker,
+                     void *what)
+{
+    if (!duet__events_add(&sim->events, date, kind, worker, what))
+        duet__fail_run(sim->core, DUET_ENOMEM, "no memory left for another event");
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Workers                                                                                      */
+
+static void wake(void *engine, unsigned worker)
+{
+    struct sim *sim = engine;
+    sim->woken[worker / 64] |= UINT64_C(1) << (worker % 64);
+}
+
+static void notify(void *engine)
+{
+    struct sim *sim = engine;
+    sim->notified = true;
+}
+
+/* The worker's thread spends the time of these operations, from now or when it is free. */
+static void charge(struct sim *sim, unsigned worker, const struct duet_ops *ops)
+{
+    const struct duet_costs *costs = &sim->machine.costs;
+    struct sim_worker *self = &sim->workers[worker];
+    if (self->thread_s < sim->now)
+        self->thread_s = sim->now;
+    self->thread_s += ops->pushes * costs->push_s + ops->pops * costs->pop_s +
+                      ops->steal_attempts * costs->steal_s;
+}
+
+static void run_kernel(struct sim *sim, const struct duet_command *command)
+{
+    const struct duet_worker *worker = &sim->machine.workers[command->worker];
+    struct sim_worker *self = &sim->workers[command->worker];
+    struct kernel *kernel = self->kernels;
+    while (kernel->used)
+        kernel++;
+    kernel->used = true;
+    kernel->command = *command;
+    double seconds = duet__sim_seconds(sim, command->task, worker->arch), end;
+    if (worker->node == DUET_HOST) {
+        kernel->start_s = self->thread_s;
+        end = self->thread_s = kernel->start_s + seconds;
+    } else {
+        self->thread_s += sim->machine.costs.kernel_launch_s;
+        kernel->start_s = self->stream_s > self->thread_s ? self->stream_s : self->thread_s;
+        end = self->stream_s = kernel->start_s + seconds;
+    }
+    duet__sim_event(sim, end, EVENT_KERNEL_END, command->worker, kernel);
+}
+
+/* Asks a worker until it is idle. */
+static void ask(struct sim *sim, unsigned worker)
+{
+    for (;;) {
+        struct duet_command command;
+        struct duet_ops ops = {0};
+        duet__next(sim->core, worker, sim->now, &command, &ops);
+        charge(sim, worker, &ops);
+        if (command.kind == DUET_RUN) {
+            run_kernel(sim, &command);
+        } else if (command.kind == DUET_COPY) {
+            struct sim_worker *self = &sim->workers[worker];
+            self->thread_s += sim->machine.costs.copy_launch_s;
+            duet__sim_copy(sim, &command, self->thread_s);
+        } else {
+            return;
+        }
+    }
+}
+
+/* Asks the workers that were woken, in increasing number, until none is. */
+static void serve(struct sim *sim)
+{
+    bool any = true;
+    while (any) {
+        any = false;
+        for (unsigned i = 0; i < sim->words; i++) {
+            while (sim->woken[i]) {
+                uint64_t bit = sim->woken[i] & -sim->woken[i];
+                sim->woken[i] &= ~bit;
+                ask(sim, i * 64 + (unsigned)__builtin_ctzll(bit));
+                any = true;
+            }
+        }
+    }
+}
+
+static void kernel_end(struct sim *sim, unsigned worker, struct kernel *kernel)
+{
+    struct duet_report report = {.start_s = kernel->start_s, .end_s = sim->now};
+    struct duet_ops ops = {0};
+    kernel->used = false;
+    duet__done(sim->core, &kernel->command, sim->now, &report, &ops);
+    charge(sim, worker, &ops);
+    wake(sim, worker);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The run                                                                                      */
+
+static void handle(struct sim *sim, const struct event *event)
+{
+    struct duet_ops ops = {0};
+    if (sim->now < event->date)
+        sim->now = event->date;
+    duet__sim_submit_due(sim, event_kind(event) == EVENT_SUBMIT);
+    switch (event_kind(event)) {
+    case EVENT_KERNEL_END:
+        kernel_end(sim, event_worker(event), event->what);
+        break;
+    case EVENT_COPY_END:
+        duet__sim_copy_end(sim, event->what, &ops);
+        charge(sim, event_worker(event), &ops);
+        wake(sim, event_worker(event));
+        break;
+    case EVENT_FLOW_START:
+        duet__sim_flow(sim, event->what);
+        break;
+    case EVENT_SUBMIT:
+        sim->submit_dated = false;
+        break;
+    case EVENT_SERVE:
+        break;
+    }
+    serve(sim);
+}
+
+static bool stop_here(struct sim *sim)
+{
+    bool look = sim->notified;
+    sim->notified = false;
+    return look && sim->reached && sim->reached(sim->reached_arg);
+}
+
+/* The network's alarm: everything dated up to now happens. true: the wait is over. */
+static bool alarm_rings(void *context)
+{
+    struct sim *sim = context;
+    double date = sim->alarms[--sim->alarm_count], clock = duet__network_clock();
+    double limit = date > clock ? date : clock;
+    bool stop = false;
+    while (!stop && sim->events.count && sim->events.heap[0].date <= limit) {
+        struct event event = duet__events_take(&sim->events);
+        handle(sim, &event);
+        stop = stop_here(sim);
+        if (!stop)
+            duet__sim_submit_ahead(sim);
+    }
+    arm(sim);
+    return stop;
+}
+
+/* A flow has arrived: an event of this date, so that equal dates keep their canonical order. */
+static void flow_arrived(void *context, void *tag)
+{
+    struct sim *sim = context;
+    struct transfer *transfer = tag;
+    sim->flows--;
+    duet__sim_event(sim, duet__network_clock(), EVENT_COPY_END, transfer->command.worker, transfer);
+    arm(sim);
+}
+
+static int sim_wait(void *engine, bool (*reached)(void *arg), void *arg)
+{
+    struct sim *sim = engine;
+    if (reached(arg))
+        return DUET_OK;
+    sim->reached = reached;
+    sim->reached_arg = arg;
+    sim->notified = false;
+    serve(sim);
+    duet__sim_submit_ahead(sim);
+    arm(sim);
+    duet__network_run();
+    sim->reached = NULL;
+    return reached(arg) ? DUET_OK : DUET_ESTUCK;
+}
+
+static double sim_now(void *engine)
+{
+    struct sim *sim = engine;
+    return sim->submit_s > sim->now ? sim->submit_s : sim->now;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Making and freeing                                                                           */
+
+static void sim_free(struct sim *sim)
+{
+    duet__sim_copies_fini(sim);
+    duet__sim_timings_fini(sim);
+    for (unsigned w = 0; sim->workers && w < sim->machine.worker_count; w++)
+        free(sim->workers[w].kernels);
+    free(sim->workers);
+    free(sim->woken);
+    free(sim->ring);
+    free(sim->alarms);
+    free(sim->events.heap);
+    duet_machine_fini(&sim->machine);
+    free(sim);
+}
+
+static void sim_destroy(void *engine)
+{
+    duet__network_close();
+    sim_free(engine);
+}
+
+const struct duet_engine_ops *duet__sim_ops(void)
+{
+    static const struct duet_engine_ops ops = {
+        .wake = wake,
+        .submitted = duet__sim_submitted,
+        .wait = sim_wait,
+        .notify = notify,
+        .now = sim_now,
+        .classify = duet__sim_classify,
+        .destroy = sim_destroy,
+    };
+    return &ops;
+}
+
+static bool fill(struct sim *sim)
+{
+    const struct duet_machine *machine = &sim->machine;
+    sim->words = (machine->worker_count + 63) / 64;
+    sim->workers = calloc(machine->worker_count, sizeof *sim->workers);
+    sim->woken = calloc(sim->words, sizeof *sim->woken);
+    sim->incoming = calloc(machine->node_count, sizeof *sim->incoming);
+    sim->outgoing = calloc(machine->node_count, sizeof *sim->outgoing);
+    if (!sim->workers || !sim->woken || !sim->incoming || !sim->outgoing)
+        return false;
+    for (unsigned w = 0; w < machine->worker_count; w++) {
+        sim->workers[w].kernels = calloc(machine->workers[w].window, sizeof(struct kernel));
+        if (!sim->workers[w].kernels)
+            return false;
+    }
+    return true;
+}
+
+int duet__sim_new(void **out, const struct duet_machine *machine, const struct sim_options *options,
+                  struct duet_message *message)
+{
+    static const struct network_calls calls = {.alarm = alarm_rings, .arrived = flow_arrived};
+    *out = NULL;
+    struct sim *sim = calloc(1, sizeof *sim);
+    if (!sim)
+        return DUET_ENOMEM;
+    sim->options = *options;
+    int error = duet_machine_copy(&sim->machine, machine);
+    if (!error && !fill(sim))
+        error = DUET_ENOMEM;
+    if (!error)
+        error = duet__network_open(machine, &calls, sim, message);
+    if (error) {
+        if (error == DUET_ENOMEM)
+            duet_fail(message, error, "no memory left for the simulated machine");
+        sim_free(sim);
+        return error;
+    }
+    *out = sim;
+    return DUET_OK;
+}
+
+void duet__sim_attach(void *engine, struct duet_runtime *core)
+{
+    struct sim *sim = engine;
+    sim->core = core;
+    for (unsigned w = 0; w < sim->machine.worker_count; w++)
+        wake(sim, w); /* everybody asks for work once, and is idle then */
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Dated events in canonical order: date, kind, worker, sequence. A binary heap. */
+#ifndef DUET_SIM_EVENTS_H
+#define DUET_SIM_EVENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* In the order in which events of one date are handled. */
+enum event_kind {
+    EVENT_KERNEL_END,
+    EVENT_COPY_END,
+    EVENT_FLOW_START, /* a copy's latency is paid, its bytes start to flow */
+    EVENT_SUBMIT,     /* the application submits */
+    EVENT_SERVE,      /* workers that were woken ahead of the clock are asked */
+};
+
+struct event {
+    double date;
+    uint64_t order; /* kind, worker, sequence packed */
+    void *what;
+};
+
+struct events {
+    struct event *heap;
+    size_t count, capacity;
+    uint64_t sequence;
+};
+
+/* Adds an event. false: out of memory. worker < 2^20. */
+bool duet__events_add(struct events *events, double date, enum event_kind kind, unsigned worker,
+                      void *what);
+
+/* Removes the first event; there is one. */
+struct event duet__events_take(struct events *events);
+
+static inline enum event_kind event_kind(const struct event *event)
+{
+    return (enum event_kind)(event->order >> 60);
+}
+
+static inline unsigned event_worker(const struct event *event)
+{
+    return (unsigned)(event->order >> 40 & 0xfffff);
+}
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the simulated engine share. One thread runs all of it. */
+#ifndef DUET_SIM_INTERNAL_H
+#define DUET_SIM_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/engine.h"
+#include "sim/events.h"
+#include "sim/network.h"
+#include "sim/sim.h"
+
+/* A kernel on its worker's stream. */
+struct kernel {
+    struct duet_command command;
+    double start_s;
+    bool used;
+};
+
+/* A device's engine for one direction: one copy at a time, in the order in which they were given. */
+struct dma {
+    struct transfer *head, *tail;
+};
+
+/*
+ * A copy on its way. It holds the outgoing engine of a source device and the incoming one of a
+ * destination device, and starts when it is the first of both.
+ */
+struct transfer {
+    struct duet_command command;
+    double launched_s, start_s;
+    bool started;
+    unsigned engines;
+    struct dma *engine[2];
+    struct transfer *next[2]; /* behind it on that engine; next[0] also chains the pool */
+};
+
+struct sim_worker {
+    double thread_s; /* its thread is busy until then: scheduling, launches, a CPU's kernels */
+    double stream_s; /* its device's kernel stream is busy until then */
+    struct kernel *kernels; /* `window` of them */
+};
+
+/* A task that the application has submitted and whose submission has not been simulated yet. */
+struct submission {
+    struct duet_task *task;
+    double date;
+};
+
+/* What executions of a class take on one architecture. */
+struct timing {
+    double mean_s, mu, sigma; /* mu, sigma: of the log-normal distribution; sigma 0: constant */
+};
+
+struct sim {
+    struct duet_machine machine;
+    struct sim_options options;
+    struct duet_runtime *core;
+    double now; /* date of the event at hand */
+    struct events events;
+    double *alarms; /* pending alarms of the network, latest first */
+    size_t alarm_count, alarm_capacity;
+
+    struct sim_worker *workers;
+    uint64_t *woken; /* bit a worker */
+    unsigned words;
+    struct dma *incoming, *outgoing; /* by memory node */
+    unsigned flows;                  /* on the network */
+    struct transfer *pool;
+    struct timing **timings; /* by class, then architecture; NULL until first used */
+    size_t timing_count;
+
+    struct submission *ring; /* power of two */
+    size_t ring_first, ring_count, ring_capacity;
+    double submit_s; /* the application's thread is busy until then */
+    bool submit_dated; /* an EVENT_SUBMIT is on the heap */
+
+    bool notified;
+    bool (*reached)(void *arg);
+    void *reached_arg;
+};
+
+/* timing.c */
+int duet__sim_classify(void *engine, const struct duet_class *klass, uint64_t *archs,
+                       struct duet_message *message);
+double duet__sim_seconds(struct sim *sim, const struct duet_task *task, unsigned arch);
+void duet__sim_timings_fini(struct sim *sim);
+
+/* copies.c */
+void duet__sim_copy(struct sim *sim, const struct duet_command *command, double launched_s);
+void duet__sim_flow(struct sim *sim, struct transfer *transfer);
+void duet__sim_copy_end(struct sim *sim, struct transfer *transfer, struct duet_ops *ops);
+void duet__sim_copies_fini(struct sim *sim);
+
+/* engine.c */
+void duet__sim_event(struct sim *sim, double date, enum event_kind kind, unsigned worker,
+                     void *what);
+
+/* submissions.c */
+void duet__sim_submitted(void *engine, struct duet_task *task);
+void duet__sim_submit_due(struct sim *sim, bool at_this_date);
+void duet__sim_submit_ahead(struct sim *sim);
+bool duet__sim_anything_due(const struct sim *sim);
+
+#endif

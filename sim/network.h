@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is used of SimGrid: a clock with alarms, and a network whose links flows share max-min
+ * fairly. A C interface, since SimGrid offers these to C++ only.
+ */
+#ifndef DUET_SIM_NETWORK_H
+#define DUET_SIM_NETWORK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <duet/error.h>
+#include <duet/machine.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Called by the network, on the thread that runs it. */
+struct network_calls {
+    /* An alarm has gone off. true: end network_run now, at this date. */
+    bool (*alarm)(void *context);
+    /* All bytes of the flow `tag` have arrived. */
+    void (*arrived)(void *context, void *tag);
+};
+
+/*
+ * Starts SimGrid with the machine's links and routes. Once a process: DUET_EBUSY otherwise.
+ * DUET_EIO or DUET_ENOMEM with a message.
+ */
+int duet__network_open(const struct duet_machine *machine, const struct network_calls *calls,
+                       void *context, struct duet_message *message);
+
+/* Lets go of the context; nothing calls it afterwards. */
+void duet__network_close(void);
+
+/* Simulated seconds. */
+double duet__network_clock(void);
+
+/* Goes off at `date`, not before now. An alarm cannot be taken back. */
+void duet__network_alarm(double date);
+
+/* Starts a flow of `bytes` > 0 along the route between two memory nodes, now, without latency. */
+void duet__network_flow(unsigned source, unsigned destination, uint64_t bytes, void *tag);
+
+/* Lets time pass until an alarm says so, or until nothing is left to happen. */
+void duet__network_run(void);
+
+/* The machine as a SimGrid platform document; NULL when memory is short. Free it. */
+char *duet__network_platform(const struct duet_machine *machine);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

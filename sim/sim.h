@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The simulated engine: what the library's start-up needs to bind a core to it. */
+#ifndef DUET_SIM_SIM_H
+#define DUET_SIM_SIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <duet/calibration.h>
+#include <duet/machine.h>
+
+#include "core/engine.h"
+
+/* How the simulated machine behaves. */
+struct sim_options {
+    const struct duet_calibration *calibration; /* kernel times; borrowed until the engine is gone */
+    bool noise;       /* draw kernel times from their distribution; else each takes its mean */
+    bool extrapolate; /* allow sizes beyond the measured ones */
+    uint64_t seed;    /* of the noise */
+};
+
+/*
+ * Makes the engine of `machine` (copied; its `costs` are what is charged) on SimGrid. *out is owned
+ * by the caller until a core takes it over. One engine a process, ever: a second one is DUET_EBUSY.
+ * Other errors: DUET_ENOMEM, DUET_EIO, DUET_EABSENT (built without SimGrid), with a message.
+ */
+DUET_MUST_CHECK int duet__sim_new(void **out, const struct duet_machine *machine,
+                                  const struct sim_options *options, struct duet_message *message);
+
+/* What a core is given together with the engine. */
+const struct duet_engine_ops *duet__sim_ops(void);
+
+/* Tells the engine which core it serves; before the first task. */
+void duet__sim_attach(void *engine, struct duet_runtime *core);
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The application's thread in simulated time. It submits ahead of the clock while nothing else
+ * runs, so its submissions are dated and kept until the clock is there. Where nobody could take the
+ * task, they are entered at the next event with their own date, which changes nothing and saves an
+ * event.
+ */
+#include <stdlib.h>
+
+#include "sim/internal.h"
+
+static bool grow(struct sim *sim)
+{
+    size_t capacity = sim->ring_capacity ? 2 * sim->ring_capacity : 1024;
+    struct submission *ring = malloc(capacity * sizeof *ring);
+    if (!ring)
+        return false;
+    for (size_t i = 0; i < sim->ring_count; i++)
+        ring[i] = sim->ring[(sim->ring_first + i) & (sim->ring_capacity - 1)];
+    free(sim->ring);
+    sim->ring = ring;
+    sim->ring_first = 0;
+    sim->ring_capacity = capacity;
+    return true;
+}
+
+void duet__sim_submitted(void *engine, struct duet_task *task)
+{
+    struct sim *sim = engine;
+    if (sim->submit_s < sim->now)
+        sim->submit_s = sim->now;
+    if (duet__task_class(task)) /* an acquisition is no submission to pay for */
+        sim->submit_s += sim->machine.costs.submit_s;
+    if (sim->ring_count == sim->ring_capacity && !grow(sim)) {
+        duet__fail_run(sim->core, DUET_ENOMEM, "no memory left for another submission");
+        return;
+    }
+    size_t at = (sim->ring_first + sim->ring_count++) & (sim->ring_capacity - 1);
+    sim->ring[at] = (struct submission){.task = task, .date = sim->submit_s};
+}
+
+static const struct submission *first(const struct sim *sim)
+{
+    return sim->ring_count ? &sim->ring[sim->ring_first] : NULL;
+}
+
+/* Enters the first submission at its own date. */
+static void enter(struct sim *sim)
+{
+    struct submission submission = sim->ring[sim->ring_first];
+    sim->ring_first = (sim->ring_first + 1) & (sim->ring_capacity - 1);
+    sim->ring_count--;
+    struct duet_ops ops = {0};
+    duet__link(sim->core, submission.task, submission.date, &ops);
+    sim->submit_s += ops.pushes * sim->machine.costs.push_s;
+}
+
+/* Enters what was submitted before the date of the event at hand, or at it. */
+void duet__sim_submit_due(struct sim *sim, bool at_this_date)
+{
+    const struct submission *submission;
+    while ((submission = first(sim)) && (submission->date < sim->now ||
+                                         (at_this_date && submission->date == sim->now)))
+        enter(sim);
+}
+
+bool duet__sim_anything_due(const struct sim *sim)
+{
+    for (unsigned i = 0; i < sim->words; i++)
+        if (sim->woken[i])
+            return true;
+    return sim->notified;
+}
+
+/*
+ * After an event: with no copy under way, the next event is known, and what is submitted before it
+ * can be entered now, up to the first submission that makes somebody act. Otherwise the next
+ * submission gets an event of its own if an idle worker or the application may be waiting for it.
+ */
+void duet__sim_submit_ahead(struct sim *sim)
+{
+    const struct submission *submission;
+    while (sim->flows == 0 && (submission = first(sim)) &&
+           (sim->events.count == 0 || submission->date < sim->events.heap[0].date)) {
+        double date = submission->date;
+        enter(sim);
+        if (duet__sim_anything_due(sim)) {
+            duet__sim_event(sim, date, EVENT_SERVE, 0, NULL);
+            return;
+        }
+    }
+    submission = first(sim);
+    if (!submission || sim->submit_dated)
+        return;
+    bool acquisition = !duet__task_class(submission->task);
+    if (acquisition || duet__hungry(sim->core)) {
+        sim->submit_dated = true;
+        duet__sim_event(sim, submission->date, EVENT_SUBMIT, 0, NULL);
+    }
+}

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands in the documentation work.
+
+Every line that begins with "$ " in a fenced block called console or sh of README.md,
+CONTRIBUTING.md or docs/ is run, in order, in a scratch folder that looks like the repository with
+this build as build/. It must end with status 0, or with the one in a final comment ("# exit 2").
+"""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+
+import repository
+
+# What sets things up, and would start over what is running now.
+SKIPPED_PROGRAMS = {"git", "cd", "./setup.sh", "scripts/demo", "scripts/test", "scripts/format",
+                    "sudo", "cmake", "ninja", "xdg-open"}
+FENCE = re.compile(r"^\s*```\s*(\w*)")
+STATUS = re.compile(r"\s#\s*exit\s+(\d+)\s*$")
+SECONDS = 240
+
+
+def commands(text):
+    """(line number, command) of everything that a reader is told to type."""
+    language = None
+    lines = text.splitlines()
+    number = 0
+    while number < len(lines):
+        line = lines[number]
+        fence = FENCE.match(line)
+        if fence:
+            language = (fence.group(1) or "plain") if language is None else None
+        elif language in {"console", "sh"} and line.lstrip().startswith("$ "):
+            start = number
+            command = line.lstrip()[2:]
+            while command.endswith("\\") and number + 1 < len(lines):
+                number += 1
+                command = command[:-1] + lines[number].strip().removeprefix("> ")
+            yield start + 1, command
+        number += 1
+
+
+def scratch(name):
+    """A folder with everything that the repository has at its top, and build/ being this build."""
+    folder = repository.BUILD / "docs_test" / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for entry in {path.parts[0] for path in repository.files()}:
+        (folder / entry).symlink_to(repository.ROOT / entry)
+    (folder / "build").symlink_to(repository.BUILD)
+    return folder
+
+
+def test_pattern_problem(command):
+    """`ctest -R pattern` is not run, but must choose at least one test."""
+    words = shlex.split(command, comments=True)
+    listed = subprocess.run(words + ["-N"], cwd=repository.BUILD / "..", capture_output=True,
+                            text=True, check=False)
+    if "-R" in words and "Total Tests: 0" in listed.stdout:
+        return "chooses no test"
+    return None
+
+
+def run(command, folder):
+    """None, or what is wrong with this command."""
+    words = shlex.split(command, comments=True)
+    if not words or words[0] in SKIPPED_PROGRAMS:
+        return None
+    if words[0] == "ctest":
+        return test_pattern_problem(command.replace("--test-dir build",
+                                                    f"--test-dir {repository.BUILD}"))
+    status = STATUS.search(command)
+    expected = int(status.group(1)) if status else 0
+    programs = [repository.BUILD, repository.BUILD / "examples", repository.BUILD / "bench"]
+    environment = dict(os.environ)
+    environment["PATH"] = os.pathsep.join([*map(str, programs), environment["PATH"]])
+    try:
+        result = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=folder,
+                                env=environment, stdin=subprocess.DEVNULL, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return f"still running after {SECONDS} s"
+    if result.returncode != expected:
+        return f"status {result.returncode}, expected {expected}:\n{result.stdout[-2000:]}"
+    return None
+
+
+problems = []
+count = 0
+for path in repository.files():
+    if str(path) not in {"README.md", "CONTRIBUTING.md"} and path.parts[0] != "docs":
+        continue
+    if path.suffix != ".md":
+        continue
+    place = scratch(str(path).replace("/", "_"))
+    for line_number, typed in commands(repository.read(path)):
+        count += 1
+        problem = run(typed, place)
+        if problem:
+            problems.append(f"{path}:{line_number}: $ {typed}\n  {problem}")
+repository.finish(problems, f"{count} commands of the documentation work")

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every public header compiles on its own, as the first include, in C11 and in C++17."""
+
+import os
+import subprocess
+
+import repository
+
+LANGUAGES = [
+    [os.environ.get("DUET_CC", "cc"), "-x", "c", "-std=c11", "-Wstrict-prototypes"],
+    [os.environ.get("DUET_CXX", "c++"), "-x", "c++", "-std=c++17"],
+]
+FLAGS = ["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wundef", "-Werror", "-Wno-unused",
+         "-I", "core/include", "-"]
+
+problems = []
+headers = [path for path in repository.sources()
+           if path.parts[:3] == ("core", "include", "duet") and path.suffix == ".h"]
+for header in headers:
+    for language in LANGUAGES:
+        result = subprocess.run(
+            language + FLAGS, cwd=repository.ROOT, input=f"#include <duet/{header.name}>\n",
+            capture_output=True, text=True, check=False)
+        if result.returncode != 0:
+            problems.append(f"{header}: not on its own with {language[2]}:\n{result.stderr}")
+repository.finish(problems, f"{len(headers)} public headers stand on their own")

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may include whom, what the core may call, and what is exported.
+
+The table below is the rule; docs/architecture.md gives the reasons. Tests (*_test.c) may include
+what they like, and nobody includes them.
+"""
+
+import collections
+import os
+import re
+import subprocess
+
+import repository
+
+# Headers of others, by the name of a group. Those of C++ have no suffix and are recognised by it.
+C_PURE = """float.h inttypes.h limits.h math.h stdalign.h stdarg.h stdatomic.h stdbool.h stddef.h
+    stdint.h stdio.h stdlib.h stdnoreturn.h string.h""".split()
+C_REST = "assert.h complex.h ctype.h errno.h fenv.h locale.h setjmp.h signal.h time.h".split()
+POSIX = """dirent.h dlfcn.h fcntl.h getopt.h glob.h libgen.h poll.h sched.h strings.h sys/mman.h
+    sys/resource.h sys/stat.h sys/time.h sys/types.h sys/wait.h unistd.h""".split()
+GROUPS = {
+    "c-pure": C_PURE,
+    "c": C_PURE + C_REST,
+    "posix": POSIX,
+    "threads": ["pthread.h", "threads.h", "semaphore.h"],
+    "glib": ["glib.h", "glib/*", "glib-object.h", "gio/gio.h", "json-glib/json-glib.h"],
+    "libxml": ["libxml/*"],
+    "glpk": ["glpk.h"],
+    "simgrid": ["simgrid/*", "xbt/*", "simgrid/*.hpp"],
+    "hwloc": ["hwloc.h", "hwloc/*"],
+    "blas": ["cblas.h", "lapacke.h"],
+    "cublas": ["cublas_v2.h", "cusolverDn.h"],
+    "cuda": ["cuda.h", "cuda_runtime.h", "cuda_runtime_api.h"],
+}
+
+# Folder (or, for one file, a path without its suffix) -> what may be included: a group, or "c++",
+# or files of ours. "duet/*" are the public headers, "." the folder's own. The first line whose
+# pattern matches holds.
+RULES = [
+    ("core/include/duet/*", "c-pure duet/*"),
+    ("core/policies/list", ""),
+    ("core/policies/*", "c-pure duet/policy.h"),
+    ("core/models/list", ""),
+    ("core/models/*", "c-pure duet/model.h"),
+    ("core/*", "c-pure duet/* core/*"),
+    ("backends/cuda/*", "c posix threads duet/* backends/backend.h cuda ."),
+    ("backends/*/*", "c posix threads duet/* backends/backend.h ."),
+    ("backends/*", "c duet/* ."),
+    ("real/*", "c posix threads hwloc duet/* core/engine.h backends/backend.h ."),
+    ("sim/*", "c posix c++ simgrid duet/* core/engine.h ."),
+    ("platforms/*", "c posix glib libxml duet/* ."),
+    ("workloads/*/kernels_*", "c posix glib blas cublas duet/* workloads/*"),
+    ("workloads/*", "c posix glib duet/* workloads/*"),
+    ("lib/*", "c posix threads glib duet/* core/engine.h sim/*.h real/*.h platforms/platform.h ."),
+    ("validate/*", "c posix glib glpk duet/* platforms/platform.h workloads/*.h ."),
+    ("cli/*", "c posix glib duet/* platforms/platform.h workloads/*.h validate/*.h lib/*.h ."),
+    ("examples/*", "c posix duet/*"),
+    ("bench/*", "c posix threads glib duet/* core/* sim/* lib/* platforms/* workloads/* ."),
+    ("tests/*", "c posix threads glib duet/* ."),
+]
+
+# Functions of libc and libm that the core may call. It never ends the process, reads a clock or
+# the environment, or does input and output.
+CORE_CALLS = set("""
+    aligned_alloc calloc free malloc realloc qsort bsearch
+    memchr memcmp memcpy memmove memset strchr strcmp strlen strncmp strrchr strspn strcspn strstr
+    snprintf vsnprintf strtod strtol strtoll strtoul strtoull
+    cbrt ceil exp exp2 expm1 fabs floor fmax fmin fmod frexp hypot ldexp llround log log10 log1p
+    log2 lround nextafter pow rint round sqrt trunc
+    __errno_location __stack_chk_fail _GLOBAL_OFFSET_TABLE_
+""".split())
+
+FEATURE_TEST = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b\s*(.*)$")
+INCLUDE = re.compile(r"^\s*#\s*include\s*([<\"])([^>\"]+)[>\"]")
+CLOCK_READING = re.compile(r"\b(__rdtsc|__builtin_ia32_rdtsc|__builtin_readcyclecounter)\b")
+ENVIRONMENT = re.compile(r"\b(getenv|secure_getenv|g_getenv|g_environ_getenv|environ)\b")
+ENVIRONMENT_READERS = {"cli", "lib"}
+OURS = {str(path) for path in repository.files()}
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+
+
+def matches(name, pattern):
+    """As a shell would, but a final * also takes the rest of a path."""
+    expression = re.escape(pattern).replace(r"\*", "[^/]*")
+    if pattern.endswith("*"):
+        expression = expression[:-len("[^/]*")] + ".*"
+    return re.fullmatch(expression, name) is not None
+
+
+def rule_for(path):
+    stem = str(path.with_suffix(""))
+    return next((rule for pattern, rule in RULES if matches(stem, pattern)), None)
+
+
+def resolve(path, name):
+    """The file of ours that an include means, or None."""
+    for base in (str(path.parent), ".", "core/include"):
+        candidate = os.path.normpath(os.path.join(base, name))
+        if candidate in OURS:
+            return candidate
+    return None
+
+
+def allowed(path, name, rule):
+    """Whether `path` may include `name` under `rule`; `name` is as written, or a path of ours."""
+    own = str(path.parent)
+    public = name.removeprefix("core/include/")
+    for word in rule.split():
+        if word in GROUPS:
+            if any(matches(name, pattern) for pattern in GROUPS[word]):
+                return True
+        elif word == "c++":
+            if path.suffix in {".cpp", ".hpp"} and "." not in name and "/" not in name:
+                return True
+        elif word == ".":
+            if name.startswith(own + "/"):
+                return True
+        elif word.startswith("duet/"):
+            if public != name and matches(public, word):
+                return True
+        elif matches(name, word) and not name.startswith("core/include/"):
+            return True
+    return False
+
+
+def include_problems(path, lines):
+    if repository.is_test(path):
+        rule = None
+    else:
+        rule = rule_for(path)
+        if rule is None:
+            yield f"{path}: no rule for this folder: add one to tests/layering_test.py"
+            return
+    for number, line in enumerate(lines, 1):
+        include = INCLUDE.match(line)
+        if not include:
+            continue
+        written = include.group(2)
+        ours = resolve(path, written)
+        if include.group(1) == '"' and not ours:
+            yield f"{path}:{number}: \"{written}\" is no file of this repository (use <>)"
+        elif re.search(r"_test\.(c|cpp|h)$", written):
+            yield f"{path}:{number}: tests are not included"
+        elif rule is not None and not allowed(path, ours or written, rule):
+            yield f"{path}:{number}: {written} may not be included here (may: {rule or 'nothing'})"
+
+
+def condition_problems(path, lines):
+    """Core and sim choose files, not #if."""
+    guard = path.suffix == ".h"
+    for number, line in enumerate(lines, 1):
+        test = FEATURE_TEST.match(line)
+        if not test:
+            continue
+        condition = test.group(1)
+        if guard and re.fullmatch(r"\w+_H(PP)?", condition.strip()):
+            guard = False
+        elif condition.strip() == "__cplusplus":
+            pass
+        elif path.suffix == ".cpp" and path.parts[0] == "sim" and "SIMGRID_VERSION" in condition:
+            pass
+        else:
+            yield f"{path}:{number}: conditional compilation: choose files instead"
+
+
+def source_problems():
+    for path in repository.sources():
+        # Comments go, their line ends stay.
+        text = COMMENT.sub(lambda comment: re.sub(r"[^\n]", "", comment.group()) or " ",
+                           repository.read(path))
+        lines = text.splitlines()
+        yield from include_problems(path, lines)
+        if repository.is_test(path):
+            continue
+        folder = path.parts[0]
+        if folder in {"core", "sim"}:
+            yield from condition_problems(path, lines)
+        for number, line in enumerate(lines, 1):
+            if folder == "core" and CLOCK_READING.search(line):
+                yield f"{path}:{number}: the core reads no clock"
+            if folder not in ENVIRONMENT_READERS and ENVIRONMENT.search(line):
+                yield f"{path}:{number}: the environment is read in cli/ and lib/ only"
+
+
+def symbols(*arguments):
+    """(type, name) of every symbol that nm lists."""
+    output = subprocess.run([os.environ.get("DUET_NM", "nm"), "--format=posix", *arguments],
+                            capture_output=True, text=True, check=True).stdout
+    fields = [line.split() for line in output.splitlines()]
+    return [(field[1], field[0]) for field in fields if len(field) > 1]
+
+
+def core_objects():
+    """Object file of every source file of the core that has been compiled."""
+    folder = repository.BUILD / "CMakeFiles" / "duet_core.dir"
+    for path in repository.sources():
+        compiled = folder / (str(path) + ".o")
+        if path.parts[0] == "core" and path.suffix == ".c" and compiled.exists():
+            yield path, str(compiled)
+
+
+def core_problems():
+    defined = collections.defaultdict(set)
+    undefined = {}
+    for path, compiled in core_objects():
+        undefined[path] = {name for _, name in symbols("--undefined-only", compiled)}
+        for _, name in symbols("--extern-only", "--defined-only", compiled):
+            defined[path].add(name)
+    ours = set().union(*defined.values()) if defined else set()
+    for path, names in undefined.items():
+        for name in sorted(names - ours - CORE_CALLS):
+            yield f"{path}: calls {name}, which the core may not"
+        plug_in = path.parts[1] in {"policies", "models"}
+        if plug_in and len(defined[path]) != 1:
+            yield f"{path}: one external symbol expected, found {sorted(defined[path])}"
+        for name in sorted(names & ours):
+            if plug_in and not re.match(r"duet_[a-z]", name):
+                yield f"{path}: uses {name}, which is internal"
+        for name in sorted(defined[path]):
+            if not re.match(r"duet_", name):
+                yield f"{path}: {name} is external and lacks the prefix duet_ or duet__"
+
+
+def export_problems():
+    library = repository.BUILD / "libduet.so"
+    if not library.exists():
+        return
+    exported = [name.split("@")[0] for _, name in
+                symbols("--dynamic", "--defined-only", str(library))]
+    for name in exported:
+        if not re.match(r"duet_[a-z]", name):
+            yield f"libduet.so exports {name}"
+    if not exported:
+        yield "libduet.so exports nothing"
+
+
+problems = [*source_problems(), *core_problems(), *export_problems()]
+repository.finish(problems, f"{len(repository.sources())} files and {len(list(core_objects()))} "
+                  "objects of the core keep to the map")

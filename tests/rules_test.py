@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small rules for every file: licence line, length of lines, files and functions, leftovers."""
+
+import json
+import re
+import shutil
+import subprocess
+
+import repository
+
+MAX_COLUMNS = 100
+MAX_LINES = 600
+MAX_FUNCTION_LINES = 100
+SPDX = "SPDX-License-Identifier: Apache-2.0"
+SPDX_WITHIN = 2  # lines: a script has its "#!" first
+LEFTOVERS = [
+    (re.compile(r"^\s*#\s*if\s+0\b"), "code under #if 0"),
+    (re.compile(r"\b(FIXME|XXX)\b"), "leftover mark"),
+    (re.compile(r"\bTODO\b(?!\(#\d+\))"), "TODO without an issue number: TODO(#12)"),
+]
+
+
+def is_text_of_ours(path):
+    return (path.suffix in repository.SOURCE_SUFFIXES | repository.SCRIPT_SUFFIXES
+            or path.name == "CMakeLists.txt" or path.parts[0] == "scripts")
+
+
+def line_problems(path, lines):
+    if not any(SPDX in line for line in lines[:SPDX_WITHIN]):
+        yield f"{path}:1: no line \"{SPDX}\""
+    if path.suffix in repository.SOURCE_SUFFIXES and len(lines) > MAX_LINES:
+        yield f"{path}: {len(lines)} lines, more than {MAX_LINES}: split it by concept"
+    for number, line in enumerate(lines, 1):
+        if len(line) > MAX_COLUMNS:
+            yield f"{path}:{number}: {len(line)} columns, more than {MAX_COLUMNS}"
+        if line != line.rstrip():
+            yield f"{path}:{number}: space at the end of the line"
+        if "\t" in line:
+            yield f"{path}:{number}: tab"
+        if path.name == "rules_test.py":
+            continue
+        for pattern, what in LEFTOVERS:
+            if pattern.search(line):
+                yield f"{path}:{number}: {what}"
+
+
+def function_problems(paths):
+    """Functions that are too long, as ctags sees them."""
+    if not shutil.which("ctags") or not paths:
+        return
+    tags = subprocess.run(
+        ["ctags", "--output-format=json", "--fields=+ne", "--kinds-C=f", "--kinds-C++=f", "-f", "-",
+         *map(str, paths)],
+        cwd=repository.ROOT, capture_output=True, text=True, check=True)
+    for text in tags.stdout.splitlines():
+        tag = json.loads(text)
+        lines = tag.get("end", tag["line"]) - tag["line"] + 1
+        if lines > MAX_FUNCTION_LINES:
+            yield (f"{tag['path']}:{tag['line']}: {tag['name']} has {lines} lines, "
+                   f"more than {MAX_FUNCTION_LINES}")
+
+
+texts = [path for path in repository.files() if is_text_of_ours(path)]
+problems = []
+for text_path in texts:
+    problems.extend(line_problems(text_path, repository.read(text_path).splitlines()))
+problems.extend(function_problems(repository.sources()))
+repository.finish(problems, f"{len(texts)} files keep the rules")

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lower bounds: instances solved by hand, random ones against an exact method, degenerate and
+ * wrong input. bounds.c is included with the calls to the runtime renamed to a small fake.
+ */
+#include <math.h>
+#include <string.h>
+
+#include <glib.h>
+
+#include <duet/machine.h>
+#include <duet/trace.h>
+
+struct duet_runtime {
+    const struct duet_machine *machine;
+    const struct duet_class_stats *classes;
+    size_t class_count;
+    double critical_path_s;
+    int error;
+    double scratch[8]; /* expected_s of the last answer only, as the header says */
+};
+
+static const struct duet_machine *fake_machine(const struct duet_runtime *runtime)
+{
+    return runtime->machine;
+}
+
+static size_t fake_class_count(const struct duet_runtime *runtime)
+{
+    return runtime->class_count;
+}
+
+static int fake_class_stats(const struct duet_runtime *runtime, size_t index,
+                            struct duet_class_stats *stats)
+{
+    double *scratch = ((struct duet_runtime *)(uintptr_t)runtime)->scratch;
+    *stats = runtime->classes[index];
+    memcpy(scratch, stats->expected_s, runtime->machine->arch_count * sizeof *scratch);
+    stats->expected_s = scratch;
+    return runtime->error;
+}
+
+static void fake_stats(const struct duet_runtime *runtime, struct duet_stats *stats)
+{
+    *stats = (struct duet_stats){.critical_path_s = runtime->critical_path_s};
+}
+
+#define duet_runtime_machine fake_machine
+#define duet_class_count fake_class_count
+#define duet_class_stats(...) fake_class_stats(__VA_ARGS__)
+#define duet_stats(...) fake_stats(__VA_ARGS__)
+#define duet_area_bound tested_area_bound
+#define duet_bounds(...) tested_bounds(__VA_ARGS__)
+
+#include "validate/bounds.c" /* NOLINT(bugprone-suspicious-include) */
+
+#undef duet_class_stats
+#undef duet_stats
+#undef duet_bounds
+
+static double area(const struct duet_area_class *classes, size_t count, const unsigned *workers,
+                   size_t arch_count)
+{
+    double bound = -1;
+    struct duet_message message = {""};
+    int error = tested_area_bound(classes, count, workers, arch_count, &bound, &message);
+    g_assert_cmpstr(message.text, ==, "");
+    g_assert_cmpint(error, ==, 0);
+    return bound;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Instances solved by hand                                                                     */
+
+static void test_one_arch(void)
+{
+    const unsigned workers[] = {4};
+    const double first[] = {2}, second[] = {0.5};
+    const struct duet_area_class classes[] = {{"a", 10, first}, {"b", 8, second}};
+    g_assert_cmpfloat_with_epsilon(area(classes, 1, workers, 1), 5, 1e-12);
+    g_assert_cmpfloat_with_epsilon(area(classes, 2, workers, 1), 6, 1e-12);
+}
+
+/* 12 tasks, 1 s on one GPU, 2 s on one CPU: 8 and 4 of them, 8 s. */
+static void test_two_archs(void)
+{
+    const unsigned workers[] = {1, 1};
+    const double seconds[] = {2, 1};
+    const struct duet_area_class classes[] = {{"a", 12, seconds}};
+    g_assert_cmpfloat_with_epsilon(area(classes, 1, workers, 2), 8, 1e-12);
+}
+
+/*
+ * "p" only on the CPU, 4 x 1 s. "g": 30 tasks, 10 s on the CPU, 1 s on one of two GPUs. Balanced:
+ * 4 + 10 x = (30 - x) / 2, x = 22 / 21, T = 4 + 220 / 21.
+ */
+static void test_restricted(void)
+{
+    const unsigned workers[] = {1, 2};
+    const double panel[] = {1, 0}, update[] = {10, 1};
+    const struct duet_area_class classes[] = {{"p", 4, panel}, {"g", 30, update}};
+    g_assert_cmpfloat_with_epsilon(area(classes, 2, workers, 2), 4 + 220.0 / 21, 1e-10);
+}
+
+/* The task with the greater speed-up goes to the GPU: a (4 to 1) there, b (2 to 1.5) on the CPU. */
+static void test_affinity(void)
+{
+    const unsigned workers[] = {1, 1};
+    const double fast[] = {4, 1}, slow[] = {2, 1.5};
+    const struct duet_area_class classes[] = {{"a", 6, fast}, {"b", 3, slow}};
+    g_assert_cmpfloat_with_epsilon(area(classes, 2, workers, 2), 6, 1e-10);
+}
+
+/* Rates 1, 2 and 4 tasks a second: 70 tasks in 10 s; with two of the middle ones, 70 / 9. */
+static void test_three_archs(void)
+{
+    const unsigned workers[] = {1, 1, 1}, more[] = {1, 2, 1};
+    const double seconds[] = {1, 0.5, 0.25};
+    const struct duet_area_class classes[] = {{"a", 70, seconds}};
+    g_assert_cmpfloat_with_epsilon(area(classes, 1, workers, 3), 10, 1e-10);
+    g_assert_cmpfloat_with_epsilon(area(classes, 1, more, 3), 70.0 / 9, 1e-10);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Random instances against exact methods                                                       */
+
+static int compare_ratio(const void *left, const void *right)
+{
+    const struct duet_area_class *a = left, *b = right;
+    double x = a->expected_s[0] / a->expected_s[1], y = b->expected_s[0] / b->expected_s[1];
+    return (x > y) - (x < y);
+}
+
+/* Two architectures: classes in order of speed-up fill the CPUs until both sides end together. */
+static double exact_for_two(struct duet_area_class *classes, size_t count, const unsigned *workers)
+{
+    double cpu = 0, gpu = 0;
+    for (size_t i = 0; i < count; i++)
+        gpu += (double)classes[i].tasks * classes[i].expected_s[1] / workers[1];
+    qsort(classes, count, sizeof *classes, compare_ratio);
+    for (size_t i = 0; i < count; i++) {
+        double more_cpu = (double)classes[i].tasks * classes[i].expected_s[0] / workers[0];
+        double less_gpu = (double)classes[i].tasks * classes[i].expected_s[1] / workers[1];
+        double part = (gpu - cpu) / (more_cpu + less_gpu);
+        if (part <= 1)
+            return cpu + fmax(part, 0) * more_cpu;
+        cpu += more_cpu;
+        gpu -= less_gpu;
+    }
+    return cpu;
+}
+
+static void random_classes(GRand *random, struct duet_area_class *classes, double *seconds,
+                           size_t count, size_t arch_count)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (size_t a = 0; a < arch_count; a++)
+            seconds[i * arch_count + a] = exp(g_rand_double_range(random, -9, 3));
+        classes[i] =
+            (struct duet_area_class){"k", (uint64_t)exp(g_rand_double_range(random, 0, 14)),
+                                     seconds + i * arch_count};
+    }
+}
+
+static void test_random_two(void)
+{
+    static const unsigned workers[] = {4, 8};
+    GRand *random = g_rand_new_with_seed(1);
+    struct duet_area_class classes[200];
+    double seconds[400];
+    for (int round = 0; round < 200; round++) {
+        size_t count = (size_t)g_rand_int_range(random, 1, 200);
+        random_classes(random, classes, seconds, count, 2);
+        double bound = area(classes, count, workers, 2);
+        double exact = exact_for_two(classes, count, workers);
+        g_assert_cmpfloat_with_epsilon(bound / exact, 1, 1e-6);
+        g_assert_cmpfloat(bound, <=, exact * (1 + 1e-12)); /* never above */
+    }
+    g_rand_free(random);
+}
+
+/* Two of four architectures that are twins are one with more workers. */
+static void test_random_twins(void)
+{
+    static const unsigned twins[] = {4, 3, 5, 2}, merged[] = {4, 8, 2};
+    GRand *random = g_rand_new_with_seed(2);
+    struct duet_area_class three[50], four[50];
+    double seconds[150], doubled[200];
+    for (int round = 0; round < 100; round++) {
+        random_classes(random, three, seconds, 50, 3);
+        for (size_t i = 0; i < 50; i++) {
+            const double *s = seconds + 3 * i;
+            memcpy(doubled + 4 * i, (double[]){s[0], s[1], s[1], s[2]}, 4 * sizeof(double));
+            four[i] = (struct duet_area_class){"k", three[i].tasks, doubled + 4 * i};
+        }
+        g_assert_cmpfloat_with_epsilon(area(four, 50, twins, 4) / area(three, 50, merged, 3), 1,
+                                       1e-6);
+    }
+    g_rand_free(random);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Degenerate and wrong input                                                                   */
+
+static void test_nothing(void)
+{
+    const unsigned workers[] = {1, 1};
+    const double nowhere[] = {0, 0};
+    const struct duet_area_class classes[] = {{"a", 0, nowhere}};
+    g_assert_cmpfloat(area(NULL, 0, workers, 2), ==, 0);
+    g_assert_cmpfloat(area(classes, 1, workers, 2), ==, 0);
+}
+
+static void test_big(void)
+{
+    const unsigned workers[] = {4, 8};
+    const double short_s[] = {1e-6, 1e-7}, long_s[] = {1e4, 1e3};
+    const struct duet_area_class one[] = {{"a", UINT64_C(1000000000000000), short_s}};
+    const struct duet_area_class both[] = {{"a", UINT64_C(1000000000000), short_s},
+                                           {"b", 3, long_s}};
+    g_assert_cmpfloat_with_epsilon(area(one, 1, workers, 2) / (1e15 / 84e6), 1, 1e-9);
+    g_assert_cmpfloat_with_epsilon(area(both, 2, workers, 2) / ((1e12 * 1e-7 + 3e3) / 8.4), 1,
+                                   1e-6);
+}
+
+static void test_merging(void)
+{
+    const unsigned workers[] = {1, 1};
+    const double seconds[] = {2, 1}, same[] = {2, 1};
+    const struct duet_area_class classes[] = {{"a", 5, seconds}, {"b", 3, same}, {"c", 4, seconds}};
+    g_assert_cmpfloat_with_epsilon(area(classes, 3, workers, 2), 8, 1e-12);
+}
+
+static void refuse(const struct duet_area_class *class, const unsigned *workers, size_t arch_count,
+                   int expected, const char *text)
+{
+    struct duet_message message = {""};
+    double bound = -1;
+    g_assert_cmpint(tested_area_bound(class, 1, workers, arch_count, &bound, &message), ==,
+                    expected);
+    g_assert_nonnull(strstr(message.text, text));
+    g_assert_cmpfloat(bound, ==, -1);
+}
+
+static void test_errors(void)
+{
+    const unsigned workers[] = {1, 0}, none[] = {0, 0};
+    const double gpu[] = {0, 1}, wrong[] = {NAN, 1}, endless[] = {INFINITY, 1}, huge[] = {1e308, 1};
+    const struct duet_area_class a = {"dgemm", 2, gpu}, b = {"dpotrf", 2, wrong},
+                                 c = {"dpotrf", 2, endless}, d = {"dsyrk", 1000, huge};
+    refuse(&a, workers, 2, DUET_ENOWORKER, "2 tasks like 'dgemm'");
+    refuse(&a, none, 2, DUET_ENOWORKER, "'dgemm'");
+    refuse(&b, workers, 2, DUET_EINVAL, "'dpotrf' on architecture 0");
+    refuse(&c, workers, 2, DUET_EINVAL, "not a finite number");
+    refuse(&d, workers, 2, DUET_EINVAL, "overflow");
+    refuse(&a, workers, 0, DUET_EINVAL, "0 architectures");
+}
+
+/* GLPK gives up within 1 MB: an error, not abort(); the next call works. */
+static void test_memory(void)
+{
+    static const unsigned workers[] = {4, 8, 2};
+    size_t count = 20000;
+    GRand *random = g_rand_new_with_seed(3);
+    struct duet_area_class *classes = g_new(struct duet_area_class, count);
+    double *seconds = g_new(double, count * 3), bound = -1;
+    struct duet_message message = {""};
+    random_classes(random, classes, seconds, count, 3);
+    glp_mem_limit(1);
+    g_assert_cmpint(tested_area_bound(classes, count, workers, 3, &bound, &message), ==,
+                    DUET_ENOMEM);
+    g_assert_nonnull(strstr(message.text, "20000 classes"));
+    g_assert_cmpfloat(area(classes, 10, workers, 3), >, 0);
+    g_free(classes);
+    g_free(seconds);
+    g_rand_free(random);
+}
+
+/* As many classes as a long run with varied sizes makes. */
+static void test_many(void)
+{
+    static const unsigned workers[] = {4, 8};
+    size_t count = 20000;
+    GRand *random = g_rand_new_with_seed(4);
+    struct duet_area_class *classes = g_new(struct duet_area_class, count);
+    double *seconds = g_new(double, count * 2);
+    random_classes(random, classes, seconds, count, 2);
+    double bound = area(classes, count, workers, 2);
+    g_assert_cmpfloat_with_epsilon(bound / exact_for_two(classes, count, workers), 1, 1e-6);
+    g_free(classes);
+    g_free(seconds);
+    g_rand_free(random);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* A run                                                                                        */
+
+static void test_run(void)
+{
+    struct duet_worker workers[] = {{.arch = 0}, {.arch = 1}, {.arch = 1}};
+    const struct duet_machine machine = {.arch_count = 2, .worker_count = 3, .workers = workers};
+    const double panel[] = {1, 0}, update[] = {10, 1};
+    const struct duet_class_stats classes[] = {{.kernel = "p", .tasks = 4, .expected_s = panel},
+                                               {.kernel = "g", .tasks = 30, .expected_s = update}};
+    struct duet_runtime runtime = {.machine = &machine,
+                                   .classes = classes,
+                                   .class_count = 2,
+                                   .critical_path_s = 2.5};
+    struct duet_bounds bounds = {-1, -1};
+    g_assert_cmpint(tested_bounds(&runtime, &bounds, NULL), ==, 0);
+    g_assert_cmpfloat(bounds.critical_path_s, ==, 2.5);
+    g_assert_cmpfloat_with_epsilon(bounds.area_s, 4 + 220.0 / 21, 1e-10);
+
+    runtime.error = DUET_EINVAL;
+    bounds.area_s = -1;
+    g_assert_cmpint(tested_bounds(&runtime, &bounds, NULL), ==, DUET_EINVAL);
+    g_assert_cmpfloat(bounds.area_s, ==, -1);
+
+    runtime = (struct duet_runtime){.machine = &machine};
+    g_assert_cmpint(tested_bounds(&runtime, &bounds, NULL), ==, 0);
+    g_assert_cmpfloat(bounds.area_s, ==, 0);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/validate/bounds/one_arch", test_one_arch);
+    g_test_add_func("/validate/bounds/two_archs", test_two_archs);
+    g_test_add_func("/validate/bounds/restricted", test_restricted);
+    g_test_add_func("/validate/bounds/affinity", test_affinity);
+    g_test_add_func("/validate/bounds/three_archs", test_three_archs);
+    g_test_add_func("/validate/bounds/random_two", test_random_two);
+    g_test_add_func("/validate/bounds/random_twins", test_random_twins);
+    g_test_add_func("/validate/bounds/nothing", test_nothing);
+    g_test_add_func("/validate/bounds/big", test_big);
+    g_test_add_func("/validate/bounds/merging", test_merging);
+    g_test_add_func("/validate/bounds/errors", test_errors);
+    g_test_add_func("/validate/bounds/memory", test_memory);
+    g_test_add_func("/validate/bounds/many", test_many);
+    g_test_add_func("/validate/bounds/run", test_run);
+    return g_test_run();
+}

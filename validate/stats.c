@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Statistics of repeated measurements. */
+#include "validate/stats.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double confidence = 0.95;
+
+/* ------------------------------------------------------------------------------------------- */
+/* Distributions                                                                                */
+
+/* Away from zero: the modified Lentz algorithm divides by what this returns. */
+static double not_zero(double x)
+{
+    return fabs(x) < DBL_MIN ? DBL_MIN : x;
+}
+
+/* The continued fraction of I_x(a, b), evaluated by the modified Lentz algorithm; x small. */
+static double beta_fraction(double a, double b, double x)
+{
+    /* Converges in O(sqrt(max(a, b))) steps for x < (a + 1) / (a + b + 2). */
+    const int steps = 10000;
+    double c = 1, d = 1 / not_zero(1 - (a + b) * x / (a + 1)), h = d;
+    for (int m = 1; m <= steps; m++) {
+        double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+        double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+        d = 1 / not_zero(1 + even * d);
+        c = not_zero(1 + even / c);
+        h *= d * c;
+        d = 1 / not_zero(1 + odd * d);
+        c = not_zero(1 + odd / c);
+        h *= d * c;
+        if (fabs(d * c - 1) < DBL_EPSILON)
+            break;
+    }
+    return h;
+}
+
+/* I_x(a, b) from x and y = 1 - x, each given because the other cannot hold its small digits. */
+static double incomplete_beta(double a, double b, double x, double y)
+{
+    if (x <= 0 || y <= 0)
+        return x <= 0 ? 0 : 1;
+    double front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(y));
+    if (x < (a + 1) / (a + b + 2))
+        return front * beta_fraction(a, b, x) / a;
+    return 1 - front * beta_fraction(b, a, y) / b;
+}
+
+double duet_incomplete_beta(double a, double b, double x)
+{
+    if (!(a > 0) || !(b > 0) || !isfinite(a) || !isfinite(b) || !(x >= 0 && x <= 1))
+        return NAN;
+    return incomplete_beta(a, b, x, 1 - x);
+}
+
+/* P(T > t) for t >= 0: half of I_x(f / 2, 1 / 2) at x = f / (f + t^2). */
+static double student_tail(double t, double freedom)
+{
+    double square = t * t;
+    return incomplete_beta(freedom / 2, 0.5, freedom / (freedom + square),
+                           square / (freedom + square)) /
+           2;
+}
+
+double duet_student_quantile(double p, double freedom)
+{
+    if (!(p > 0 && p < 1) || !(freedom > 0) || !isfinite(freedom))
+        return NAN;
+    double tail = p < 0.5 ? p : 1 - p, low = 0, high = 1;
+    if (tail >= 0.5)
+        return 0;
+    while (student_tail(high, freedom) > tail && high < DBL_MAX / 2)
+        high *= 2;
+    for (;;) {
+        double middle = low + (high - low) / 2;
+        if (middle <= low || middle >= high)
+            break;
+        if (student_tail(middle, freedom) > tail)
+            low = middle;
+        else
+            high = middle;
+    }
+    return p < 0.5 ? -high : high;
+}
+
+/* P(B <= k), B binomial with n trials of probability 1/2, 0 <= k < n. */
+static double coin_flips(size_t n, size_t k)
+{
+    return duet_incomplete_beta((double)(n - k), (double)k + 1, 0.5);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Samples                                                                                      */
+
+static int compare_values(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* A sum with Neumaier's compensation. */
+struct sum {
+    double value, rest;
+};
+
+static void add(struct sum *sum, double x)
+{
+    double next = sum->value + x;
+    sum->rest += fabs(sum->value) >= fabs(x) ? (sum->value - next) + x : (x - next) + sum->value;
+    sum->value = next;
+}
+
+double duet_quantile(const double *ascending, size_t count, double p)
+{
+    double position = (double)(count - 1) * p;
+    size_t below = (size_t)position;
+    if (below + 1 >= count)
+        return ascending[count - 1];
+    double fraction = position - (double)below;
+    return ascending[below] + fraction * (ascending[below + 1] - ascending[below]);
+}
+
+/* Mean, deviation and the mean's interval. */
+static void summarise_mean(const double *values, size_t count, struct duet_summary *out)
+{
+    struct sum sum = {0, 0}, squares = {0, 0};
+    for (size_t i = 0; i < count; i++)
+        add(&sum, values[i]);
+    out->mean = (sum.value + sum.rest) / (double)count;
+    out->mean_low = out->mean_high = out->mean;
+    if (count < 2)
+        return;
+    for (size_t i = 0; i < count; i++)
+        add(&squares, (values[i] - out->mean) * (values[i] - out->mean));
+    out->deviation = sqrt((squares.value + squares.rest) / (double)(count - 1));
+    double half = duet_student_quantile((1 + confidence) / 2, (double)(count - 1)) *
+                  out->deviation / sqrt((double)count);
+    out->mean_low = out->mean - half;
+    out->mean_high = out->mean + half;
+}
+
+/* The median's interval: the greatest rank whose two tails together stay below 5 %. */
+static void summarise_median(const double *ascending, size_t count, struct duet_summary *out)
+{
+    /* coin_flips(rank - 1) is the probability that fewer than `rank` values lie below. */
+    size_t low = 1, high = (count + 1) / 2; /* ranks, from 1: `low` will do, or nothing does */
+    while (low < high) {
+        size_t middle = low + (high - low + 1) / 2;
+        if (2 * coin_flips(count, middle - 1) <= 1 - confidence)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    out->median_low = ascending[low - 1];
+    out->median_high = ascending[count - low];
+    out->median_coverage = count > 1 ? 1 - 2 * coin_flips(count, low - 1) : 0;
+}
+
+int duet_summarise(const double *values, size_t count, struct duet_summary *out,
+                   struct duet_message *message)
+{
+    if (!count)
+        return duet_fail(message, DUET_EINVAL, "statistics of no value: measure at least once");
+    for (size_t i = 0; i < count; i++) {
+        if (!isfinite(values[i]))
+            return duet_fail(message, DUET_EINVAL,
+                             "statistics: value %zu of %zu is not a finite number", i + 1, count);
+    }
+    double *ascending = count <= SIZE_MAX / sizeof *values ? malloc(count * sizeof *values) : NULL;
+    if (!ascending)
+        return duet_fail(message, DUET_ENOMEM, "statistics: no memory for %zu values", count);
+    memcpy(ascending, values, count * sizeof *values);
+    qsort(ascending, count, sizeof *ascending, compare_values);
+
+    *out = (struct duet_summary){
+        .count = count,
+        .median = duet_quantile(ascending, count, 0.5),
+        .minimum = ascending[0],
+        .maximum = ascending[count - 1],
+        .quartile1 = duet_quantile(ascending, count, 0.25),
+        .quartile3 = duet_quantile(ascending, count, 0.75),
+    };
+    summarise_mean(ascending, count, out);
+    summarise_median(ascending, count, out);
+    free(ascending);
+    return 0;
+}

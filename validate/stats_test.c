@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Statistics: samples computed by hand, published quantiles of Student's t, wrong input. */
+#include "validate/stats.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <glib.h>
+
+#define CLOSE(a, b) g_assert_cmpfloat_with_epsilon(a, b, 1e-12)
+
+static struct duet_summary summary(const double *values, size_t count)
+{
+    struct duet_summary s;
+    struct duet_message message = {""};
+    g_assert_cmpint(duet_summarise(values, count, &s, &message), ==, 0);
+    g_assert_cmpstr(message.text, ==, "");
+    g_assert_cmpuint(s.count, ==, count);
+    return s;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Distributions                                                                                */
+
+static void test_beta(void)
+{
+    static const double xs[] = {0, 1e-9, 0.1, 0.5, 0.73, 0.999, 1};
+    for (size_t i = 0; i < G_N_ELEMENTS(xs); i++) {
+        double x = xs[i];
+        CLOSE(duet_incomplete_beta(1, 1, x), x);
+        CLOSE(duet_incomplete_beta(3, 1, x), x * x * x);
+        CLOSE(duet_incomplete_beta(1, 7, x), 1 - pow(1 - x, 7));
+        CLOSE(duet_incomplete_beta(0.5, 0.5, x), 2 / G_PI * asin(sqrt(x)));
+        CLOSE(duet_incomplete_beta(2.5, 4, x) + duet_incomplete_beta(4, 2.5, 1 - x), 1);
+    }
+    CLOSE(duet_incomplete_beta(2, 3, 0.5), 11.0 / 16);
+    CLOSE(duet_incomplete_beta(40, 40, 0.5), 0.5);
+    g_assert_cmpfloat_with_epsilon(duet_incomplete_beta(1e5, 1e5, 0.5), 0.5, 1e-9);
+}
+
+/* To 16 digits, computed with 40 (mpmath); the first agree with every printed table. */
+static void test_student(void)
+{
+    static const double known[][3] = {
+        {0.975, 1, 12.7062047361747},     {0.975, 2, 4.302652729749464},
+        {0.975, 3, 3.18244630528371},     {0.975, 4, 2.776445105197794},
+        {0.975, 9, 2.262157162798206},    {0.975, 29, 2.045229642132704},
+        {0.975, 99, 1.984216951586417},   {0.975, 1000, 1.962339080826408},
+        {0.95, 10000, 1.645006018069243}, {0.975, 1e6, 1.959966356814107},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(known); i++) {
+        double p = known[i][0], f = known[i][1], t = known[i][2];
+        g_assert_cmpfloat_with_epsilon(duet_student_quantile(p, f) / t, 1, 1e-9);
+        g_assert_cmpfloat_with_epsilon(duet_student_quantile(1 - p, f) / -t, 1, 1e-9);
+    }
+    /* Closed forms for one and two degrees of freedom. */
+    for (int percent = 1; percent < 100; percent += 7) {
+        double p = percent / 100.0;
+        g_assert_cmpfloat_with_epsilon(duet_student_quantile(p, 1), tan(G_PI * (p - 0.5)), 1e-9);
+        g_assert_cmpfloat_with_epsilon(duet_student_quantile(p, 2),
+                                       (2 * p - 1) / sqrt(2 * p * (1 - p)), 1e-9);
+    }
+    g_assert_cmpfloat(duet_student_quantile(0.5, 7), ==, 0);
+}
+
+static void test_nonsense(void)
+{
+    g_assert_true(isnan(duet_student_quantile(0, 1)));
+    g_assert_true(isnan(duet_student_quantile(1, 1)));
+    g_assert_true(isnan(duet_student_quantile(0.9, 0)));
+    g_assert_true(isnan(duet_student_quantile(NAN, 1)));
+    g_assert_true(isnan(duet_student_quantile(0.9, INFINITY)));
+    g_assert_true(isnan(duet_incomplete_beta(0, 1, 0.5)));
+    g_assert_true(isnan(duet_incomplete_beta(1, -1, 0.5)));
+    g_assert_true(isnan(duet_incomplete_beta(1, 1, 1.5)));
+    g_assert_true(isnan(duet_incomplete_beta(1, 1, NAN)));
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Samples                                                                                      */
+
+static void test_quantile(void)
+{
+    static const double four[] = {1, 2, 4, 8};
+    g_assert_cmpfloat(duet_quantile(four, 4, 0), ==, 1);
+    g_assert_cmpfloat(duet_quantile(four, 4, 1), ==, 8);
+    CLOSE(duet_quantile(four, 4, 0.5), 3);
+    CLOSE(duet_quantile(four, 4, 0.25), 1.75);
+    CLOSE(duet_quantile(four, 4, 0.75), 5);
+    CLOSE(duet_quantile(four, 4, 0.9), 6.8);
+    g_assert_cmpfloat(duet_quantile(four, 1, 0.3), ==, 1);
+}
+
+/* 2 4 4 4 5 5 7 9: mean 5, squares 32. The 2nd and 7th cover 1 - 18/256, the ends 1 - 2/256. */
+static void test_sample(void)
+{
+    static const double values[] = {9, 4, 5, 2, 4, 7, 5, 4};
+    struct duet_summary s = summary(values, 8);
+    double half = 2.364624251592784 * sqrt(32.0 / 7) / sqrt(8);
+    CLOSE(s.mean, 5);
+    CLOSE(s.median, 4.5);
+    CLOSE(s.deviation, sqrt(32.0 / 7));
+    CLOSE(s.minimum, 2);
+    CLOSE(s.maximum, 9);
+    CLOSE(s.quartile1, 4);
+    CLOSE(s.quartile3, 5.5);
+    g_assert_cmpfloat_with_epsilon(s.mean_low, 5 - half, 1e-9);
+    g_assert_cmpfloat_with_epsilon(s.mean_high, 5 + half, 1e-9);
+    CLOSE(s.median_low, 2);
+    CLOSE(s.median_high, 9);
+    CLOSE(s.median_coverage, 1 - 2.0 / 256);
+    g_assert_cmpfloat(values[0], ==, 9); /* left as they are */
+}
+
+/* Ranks and coverages of the tables (Hahn and Meeker; Conover): n = 30 gives 10 and 21, 95.7 %. */
+static void test_median_interval(void)
+{
+    static const struct {
+        size_t count, rank;
+        double coverage;
+    } known[] = {{1, 1, 0},          {2, 1, 0.5},        {5, 1, 0.9375},    {6, 1, 0.96875},
+                 {9, 2, 0.9609375},  {10, 2, 0.978516},  {15, 4, 0.964844}, {20, 6, 0.958611},
+                 {30, 10, 0.957226}, {100, 40, 0.964800}};
+    double values[100];
+    for (size_t i = 0; i < 100; i++)
+        values[i] = (double)i + 1;
+    for (size_t i = 0; i < G_N_ELEMENTS(known); i++) {
+        struct duet_summary s = summary(values, known[i].count);
+        g_assert_cmpfloat(s.median_low, ==, (double)known[i].rank);
+        g_assert_cmpfloat(s.median_high, ==, (double)(known[i].count + 1 - known[i].rank));
+        g_assert_cmpfloat_with_epsilon(s.median_coverage, known[i].coverage, 1e-6);
+    }
+}
+
+static void test_one(void)
+{
+    static const double value = 3.25;
+    struct duet_summary s = summary(&value, 1);
+    const double same[] = {s.mean,      s.median,   s.minimum,   s.maximum,    s.quartile1,
+                           s.quartile3, s.mean_low, s.mean_high, s.median_low, s.median_high};
+    for (size_t i = 0; i < G_N_ELEMENTS(same); i++)
+        g_assert_cmpfloat(same[i], ==, value);
+    g_assert_cmpfloat(s.deviation, ==, 0);
+    g_assert_cmpfloat(s.median_coverage, ==, 0);
+}
+
+static void test_two(void)
+{
+    static const double values[] = {3, 1};
+    struct duet_summary s = summary(values, 2);
+    CLOSE(s.mean, 2);
+    CLOSE(s.median, 2);
+    CLOSE(s.deviation, sqrt(2));
+    g_assert_cmpfloat_with_epsilon(s.mean_high, 2 + 12.7062047361747, 1e-9);
+    g_assert_cmpfloat(s.median_low, ==, 1);
+    g_assert_cmpfloat(s.median_high, ==, 3);
+}
+
+/* Equal values have no spread, whatever their size. */
+static void test_equal(void)
+{
+    double values[31];
+    for (size_t i = 0; i < G_N_ELEMENTS(values); i++)
+        values[i] = 0.1;
+    struct duet_summary s = summary(values, G_N_ELEMENTS(values));
+    g_assert_cmpfloat(s.mean, ==, 0.1);
+    g_assert_cmpfloat(s.deviation, ==, 0);
+    g_assert_cmpfloat(s.mean_low, ==, 0.1);
+    g_assert_cmpfloat(s.mean_high, ==, 0.1);
+}
+
+/* A spread of 1 around 10^9 among 10^5 values: what naive sums lose. */
+static void test_offset(void)
+{
+    size_t count = 100000;
+    double *values = g_new(double, count);
+    for (size_t i = 0; i < count; i++)
+        values[i] = 1e9 + (double)(i % 2);
+    struct duet_summary s = summary(values, count);
+    g_assert_cmpfloat(s.mean, ==, 1e9 + 0.5);
+    CLOSE(s.deviation, sqrt(0.25 * 1e5 / (1e5 - 1)));
+    CLOSE(s.median, 1e9 + 0.5);
+    g_free(values);
+}
+
+static void test_errors(void)
+{
+    static const double values[] = {1, NAN, INFINITY};
+    struct duet_message message = {""};
+    struct duet_summary s = {.count = 77};
+    g_assert_cmpint(duet_summarise(values, 0, &s, &message), ==, DUET_EINVAL);
+    g_assert_nonnull(strstr(message.text, "no value"));
+    g_assert_cmpint(duet_summarise(values, 2, &s, &message), ==, DUET_EINVAL);
+    g_assert_nonnull(strstr(message.text, "value 2 of 2"));
+    g_assert_cmpint(duet_summarise(values + 2, 1, &s, NULL), ==, DUET_EINVAL);
+    g_assert_cmpuint(s.count, ==, 77);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/validate/stats/beta", test_beta);
+    g_test_add_func("/validate/stats/student", test_student);
+    g_test_add_func("/validate/stats/nonsense", test_nonsense);
+    g_test_add_func("/validate/stats/quantile", test_quantile);
+    g_test_add_func("/validate/stats/sample", test_sample);
+    g_test_add_func("/validate/stats/median_interval", test_median_interval);
+    g_test_add_func("/validate/stats/one", test_one);
+    g_test_add_func("/validate/stats/two", test_two);
+    g_test_add_func("/validate/stats/equal", test_equal);
+    g_test_add_func("/validate/stats/offset", test_offset);
+    g_test_add_func("/validate/stats/errors", test_errors);
+    return g_test_run();
+}

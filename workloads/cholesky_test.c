@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The Cholesky graph, both orders: counts, flops, sizes, priorities, and that its tasks factorise
+ * a matrix in the order of submission and in others that its accesses allow.
+ */
+#include "workloads/test_recorder.h"
+
+#include "workloads/tiles.c" /* NOLINT(bugprone-suspicious-include) */
+
+#include "workloads/cholesky.c" /* NOLINT(bugprone-suspicious-include) */
+
+/* ------------------------------------------------------------------------------------------- */
+/* Naive kernels                                                                                */
+
+static int run_potrf(const struct duet_call *call)
+{
+    const struct duet_buffer *a = &call->buffers[0];
+    const struct duet__tile_args *args = call->args;
+    size_t n = args->n;
+    g_assert_cmpuint(call->buffer_count, ==, 1);
+    g_assert_true(a->rows == n && a->cols == n);
+    for (size_t j = 0; j < n; j++) {
+        for (size_t k = 0; k < j; k++) {
+            for (size_t i = j; i < n; i++)
+                *recorder_at(a, i, j) -= *recorder_at(a, i, k) * *recorder_at(a, j, k);
+        }
+        double root = sqrt(*recorder_at(a, j, j));
+        g_assert_true(root > 0);
+        for (size_t i = j; i < n; i++)
+            *recorder_at(a, i, j) /= root;
+    }
+    return 0;
+}
+
+static int run_trsm(const struct duet_call *call)
+{
+    const struct duet_buffer *l = &call->buffers[0], *b = &call->buffers[1];
+    const struct duet__tile_args *args = call->args;
+    g_assert_cmpuint(call->buffer_count, ==, 2);
+    g_assert_true(b->rows == args->m && b->cols == args->n && l->rows == args->n);
+    for (size_t j = 0; j < args->n; j++) {
+        for (size_t i = 0; i < args->m; i++) {
+            for (size_t k = 0; k < j; k++)
+                *recorder_at(b, i, j) -= *recorder_at(b, i, k) * *recorder_at(l, j, k);
+            *recorder_at(b, i, j) /= *recorder_at(l, j, j);
+        }
+    }
+    return 0;
+}
+
+static int run_syrk(const struct duet_call *call)
+{
+    const struct duet_buffer *a = &call->buffers[0], *c = &call->buffers[1];
+    const struct duet__tile_args *args = call->args;
+    g_assert_cmpuint(call->buffer_count, ==, 2);
+    g_assert_true(c->rows == args->n && c->cols == args->n);
+    g_assert_true(a->rows == args->n && a->cols == args->k);
+    for (size_t j = 0; j < args->n; j++) {
+        for (size_t i = j; i < args->n; i++) {
+            for (size_t k = 0; k < args->k; k++)
+                *recorder_at(c, i, j) -= *recorder_at(a, i, k) * *recorder_at(a, j, k);
+        }
+    }
+    return 0;
+}
+
+static int run_gemm(const struct duet_call *call)
+{
+    const struct duet_buffer *a = &call->buffers[0], *b = &call->buffers[1], *c = &call->buffers[2];
+    const struct duet__tile_args *args = call->args;
+    g_assert_cmpuint(call->buffer_count, ==, 3);
+    g_assert_true(c->rows == args->m && c->cols == args->n);
+    g_assert_true(a->rows == args->m && a->cols == args->k);
+    g_assert_true(b->rows == args->n && b->cols == args->k);
+    for (size_t j = 0; j < args->n; j++) {
+        for (size_t i = 0; i < args->m; i++) {
+            for (size_t k = 0; k < args->k; k++)
+                *recorder_at(c, i, j) -= *recorder_at(a, i, k) * *recorder_at(b, j, k);
+        }
+    }
+    return 0;
+}
+
+static const struct recorder_kernel naive[] = {
+    {"dpotrf", run_potrf}, {"dtrsm", run_trsm}, {"dsyrk", run_syrk}, {"dgemm", run_gemm}, {0},
+};
+
+/* ------------------------------------------------------------------------------------------- */
+/* Tests                                                                                        */
+
+static struct duet_problem problem_of(uint64_t n, uint64_t tile, const struct duet_setting *setting)
+{
+    return (struct duet_problem){.n = n,
+                                 .tile = tile,
+                                 .precision = 'd',
+                                 .settings = setting,
+                                 .setting_count = !!setting};
+}
+
+static const struct duet_setting left = {"variant", "left"};
+static const struct duet_setting any = {"potrf", "any"};
+
+/* Builds into a new recorder. */
+static struct duet_runtime *record(const struct duet_problem *problem, void **state)
+{
+    struct duet_runtime *recorder = recorder_new();
+    struct duet_message message = {""};
+    g_assert_cmpint(recorded_cholesky.build(recorder, problem, state, &message), ==, 0);
+    g_assert_cmpstr(message.text, ==, "");
+    return recorder;
+}
+
+/* Lower triangle of a diagonally dominant symmetric matrix. */
+static double element(size_t i, size_t j, size_t n)
+{
+    return i == j ? (double)n + 1 : 1 / (1.0 + (double)(i > j ? i - j : j - i));
+}
+
+static void fill(const struct duet__tiles *tiles, const double *a, size_t n)
+{
+    for (uint32_t j = 0; j < tiles->col_tiles; j++) {
+        for (uint32_t i = j; i < tiles->row_tiles; i++)
+            recorder_fill(duet__tile(tiles, i, j), a, n, i * tiles->tile, j * tiles->tile);
+    }
+}
+
+static void extract(const struct duet__tiles *tiles, double *a, size_t n)
+{
+    for (uint32_t j = 0; j < tiles->col_tiles; j++) {
+        for (uint32_t i = j; i < tiles->row_tiles; i++)
+            recorder_extract(duet__tile(tiles, i, j), a, n, i * tiles->tile, j * tiles->tile);
+    }
+}
+
+static void check_factor(const double *l, size_t n)
+{
+    for (size_t j = 0; j < n; j++) {
+        for (size_t i = j; i < n; i++) {
+            double sum = 0;
+            for (size_t k = 0; k <= j; k++)
+                sum += l[i + k * n] * l[j + k * n];
+            g_assert_cmpfloat_with_epsilon(sum, element(i, j, n), 1e-12 * (double)n);
+        }
+    }
+}
+
+static void factorise(uint64_t n, uint64_t tile, const struct duet_setting *setting)
+{
+    void *state;
+    struct duet_problem problem = problem_of(n, tile, setting);
+    struct duet_runtime *recorder = record(&problem, &state);
+    size_t size = n * n;
+    double *a = g_new0(double, size), *l = g_new0(double, size), *again = g_new0(double, size);
+    for (size_t i = 0; i < size; i++)
+        a[i] = element(i % n, i / n, n);
+    fill(state, a, n);
+    recorder_execute(recorder, naive, NULL);
+    extract(state, l, n);
+    check_factor(l, n);
+
+    GRand *random = g_rand_new_with_seed(1);
+    for (int round = 0; round < 3; round++) {
+        fill(state, a, n);
+        recorder_execute(recorder, naive, random);
+        extract(state, again, n);
+        g_assert_cmpmem(again, size * sizeof *again, l, size * sizeof *l); /* to the bit */
+    }
+    g_rand_free(random);
+    g_free(a);
+    g_free(l);
+    g_free(again);
+    recorder_free(recorder);
+    recorded_cholesky.fini(state);
+}
+
+static void test_factorise(void)
+{
+    static const uint64_t sizes[][2] = {{1, 1}, {5, 8}, {12, 4}, {13, 4}, {24, 4}, {30, 7}};
+    for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++) {
+        factorise(sizes[i][0], sizes[i][1], NULL);
+        factorise(sizes[i][0], sizes[i][1], &left);
+    }
+}
+
+static void test_counts(void)
+{
+    static const uint64_t sizes[][2] = {{7, 7}, {20, 10}, {960 * 6, 960}, {960 * 6 + 17, 960}};
+    for (size_t i = 0; i < G_N_ELEMENTS(sizes) * 2; i++) {
+        void *state;
+        struct duet_problem problem =
+            problem_of(sizes[i / 2][0], sizes[i / 2][1], i % 2 ? &left : NULL);
+        struct duet_runtime *recorder = record(&problem, &state);
+        size_t t = (sizes[i / 2][0] + sizes[i / 2][1] - 1) / sizes[i / 2][1];
+        double flops_expected = recorded_cholesky.flops(&problem);
+        g_assert_cmpuint(recorder_count(recorder, "dpotrf"), ==, t);
+        g_assert_cmpuint(recorder_count(recorder, "dtrsm"), ==, t * (t - 1) / 2);
+        g_assert_cmpuint(recorder_count(recorder, "dsyrk"), ==, t * (t - 1) / 2);
+        g_assert_cmpuint(recorder_count(recorder, "dgemm"), ==, t * (t - 1) * (t - 2) / 6);
+        g_assert_cmpuint(recorder_count(recorder, NULL), ==, recorded_cholesky.tasks(&problem));
+        g_assert_cmpuint(recorder->handles->len, ==, t * (t + 1) / 2);
+        g_assert_cmpuint(recorder_bytes(recorder), ==, recorded_cholesky.bytes(&problem));
+        g_assert_cmpfloat_with_epsilon(recorder_flops(recorder) / flops_expected, 1, 1e-13);
+        recorder_free(recorder);
+        recorded_cholesky.fini(state);
+    }
+}
+
+/* Kernels and tiles of the tasks that touch a tile, in the order of submission, as text. */
+static char *history(const struct duet_runtime *recorder, guint tile)
+{
+    GString *text = g_string_new(NULL);
+    for (guint i = 0; i < recorder->tasks->len; i++) {
+        const struct recorded *task = recorder_task(recorder, i);
+        GString *line = g_string_new(task->codelet->name);
+        bool touches = false;
+        for (size_t a = 0; a < task->access_count; a++) {
+            guint index;
+            g_assert_true(g_ptr_array_find(recorder->handles, task->accesses[a].handle, &index));
+            g_string_append_printf(line, " %u:%d", index, (int)task->accesses[a].mode);
+            touches |= index == tile;
+        }
+        if (touches)
+            g_string_append_printf(text, "%s\n", line->str);
+        g_string_free(line, TRUE);
+    }
+    return g_string_free(text, FALSE);
+}
+
+/* Both orders make the same graph, but not in the same order. */
+static void test_variants(void)
+{
+    void *states[2];
+    struct duet_problem right_problem = problem_of(60, 10, NULL);
+    struct duet_problem left_problem = problem_of(60, 10, &left);
+    struct duet_runtime *a = record(&right_problem, &states[0]);
+    struct duet_runtime *b = record(&left_problem, &states[1]);
+    for (guint tile = 0; tile < a->handles->len; tile++) {
+        char *one = history(a, tile), *other = history(b, tile);
+        g_assert_cmpstr(one, ==, other);
+        g_free(one);
+        g_free(other);
+    }
+    /* After the panel (6 tasks): all its updates, or only that of the second diagonal tile. */
+    g_assert_cmpstr(recorder_task(a, 7)->codelet->name, ==, "dgemm");
+    g_assert_cmpstr(recorder_task(b, 7)->codelet->name, ==, "dpotrf");
+    recorder_free(a);
+    recorder_free(b);
+    recorded_cholesky.fini(states[0]);
+    recorded_cholesky.fini(states[1]);
+}
+
+/* Flops of square tiles, as kernel times are calibrated for them. */
+static void test_flops(void)
+{
+    const struct duet__tile_args b = {960, 960, 960};
+    g_assert_cmpfloat(duet__flops_gemm(&b), ==, 2.0 * 960 * 960 * 960);
+    g_assert_cmpfloat(duet__flops_trsm_right(&b), ==, 960.0 * 960 * 960);
+    g_assert_cmpfloat(duet__flops_syrk(&b), ==, 960.0 * 960 * 961);
+    g_assert_cmpfloat(duet__flops_potrf(&b), ==, 960.0 * 960 * 960 / 3 + 960.0 * 960 / 2 + 160);
+}
+
+static void test_kernels(void)
+{
+    void *state;
+    struct duet_problem problem = problem_of(30, 10, NULL);
+    struct duet_runtime *recorder = record(&problem, &state);
+    g_assert_cmpstr(recorder->codelets[0].name, ==, "dpotrf");
+    g_assert_cmpuint(recorder->codelets[0].implementation_count, ==, 1);
+    for (unsigned i = 1; i < 4; i++)
+        g_assert_cmpuint(recorder->codelets[i].implementation_count, ==, 2);
+    recorder_free(recorder);
+    recorded_cholesky.fini(state);
+
+    problem = problem_of(30, 10, &any);
+    problem.precision = 's';
+    recorder = record(&problem, &state);
+    g_assert_cmpstr(recorder->codelets[0].name, ==, "spotrf");
+    g_assert_cmpuint(recorder->codelets[0].implementation_count, ==, 2);
+    g_assert_cmpuint(recorder_bytes(recorder), ==, 600 * 4);
+    recorder_free(recorder);
+    recorded_cholesky.fini(state);
+}
+
+/* The panel of step 0 in T = 3 tiles: 6, then 5 and 4; updates 5, 3, 4; then step 1. */
+static void test_priorities(void)
+{
+    static const int expected[] = {6, 5, 4, 5, 3, 4, 4, 2, 2, 2};
+    void *state;
+    struct duet_problem problem = problem_of(30, 10, NULL);
+    struct duet_runtime *recorder = record(&problem, &state);
+    g_assert_cmpuint(recorder->tasks->len, ==, G_N_ELEMENTS(expected));
+    for (size_t i = 0; i < G_N_ELEMENTS(expected); i++)
+        g_assert_cmpint(recorder_task(recorder, i)->priority, ==, expected[i]);
+    recorder_free(recorder);
+    recorded_cholesky.fini(state);
+}
+
+/* Whatever call fails, the error comes back, nothing leaks and there is no state. */
+static void test_failures(void)
+{
+    struct duet_problem problem = problem_of(30, 10, NULL);
+    for (unsigned calls = 1; calls < 4 + 6 + 10; calls++) {
+        struct duet_runtime *recorder = recorder_new();
+        void *state = &problem;
+        recorder->fail_after = calls;
+        g_assert_cmpint(recorded_cholesky.build(recorder, &problem, &state, NULL), ==, DUET_ENOMEM);
+        g_assert_null(state);
+        recorder_free(recorder);
+    }
+    recorded_cholesky.fini(NULL);
+}
+
+static void refuse(struct duet_problem problem, const char *text)
+{
+    struct duet_message message = {""};
+    g_assert_cmpint(recorded_cholesky.check(&problem, &message), ==, DUET_EINVAL);
+    g_assert_nonnull(strstr(message.text, text));
+    g_assert_cmpint(recorded_cholesky.check(&problem, NULL), ==, DUET_EINVAL);
+}
+
+static void test_check(void)
+{
+    static const struct duet_setting diagonal = {"variant", "diagonal"}, prefix = {"variant", "le"},
+                                     empty = {"variant", ""}, unknown = {"colour", "red"};
+    struct duet_problem single = problem_of(10, 10, NULL);
+    single.precision = 'z';
+    refuse(problem_of(0, 10, NULL), "size n is 0");
+    refuse(problem_of(10, 0, NULL), "tile edge 0");
+    refuse(problem_of(10, 100000, NULL), "give 1 to 65536");
+    refuse(problem_of(10000, 1, NULL), "use tiles of 2 or more");
+    refuse(problem_of(UINT64_MAX, 65536, NULL), "tiles");
+    refuse(single, "precision 'z'");
+    refuse(problem_of(10, 10, &diagonal), "give right|left");
+    refuse(problem_of(10, 10, &prefix), "give right|left");
+    refuse(problem_of(10, 10, &empty), "give right|left");
+    refuse(problem_of(10, 10, &unknown), "this workload has variant, potrf");
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/workloads/cholesky/factorise", test_factorise);
+    g_test_add_func("/workloads/cholesky/counts", test_counts);
+    g_test_add_func("/workloads/cholesky/variants", test_variants);
+    g_test_add_func("/workloads/cholesky/flops", test_flops);
+    g_test_add_func("/workloads/cholesky/kernels", test_kernels);
+    g_test_add_func("/workloads/cholesky/priorities", test_priorities);
+    g_test_add_func("/workloads/cholesky/failures", test_failures);
+    g_test_add_func("/workloads/cholesky/check", test_check);
+    return g_test_run();
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The matrix product's graph: counts, flops, settings, and that its tasks compute the product. */
+#include "workloads/test_recorder.h"
+
+#include "workloads/tiles.c" /* NOLINT(bugprone-suspicious-include) */
+
+#include "workloads/gemm.c" /* NOLINT(bugprone-suspicious-include) */
+
+static int run_gemm(const struct duet_call *call)
+{
+    const struct duet_buffer *a = &call->buffers[0], *b = &call->buffers[1], *c = &call->buffers[2];
+    const struct duet__tile_args *args = call->args;
+    g_assert_cmpuint(call->buffer_count, ==, 3);
+    g_assert_true(c->rows == args->m && c->cols == args->n);
+    g_assert_true(a->rows == args->m && a->cols == args->k);
+    g_assert_true(b->rows == args->k && b->cols == args->n);
+    for (size_t j = 0; j < args->n; j++) {
+        for (size_t i = 0; i < args->m; i++) {
+            for (size_t k = 0; k < args->k; k++)
+                *recorder_at(c, i, j) += *recorder_at(a, i, k) * *recorder_at(b, k, j);
+        }
+    }
+    return 0;
+}
+
+static const struct recorder_kernel naive[] = {{"dgemm", run_gemm}, {0}};
+
+static const struct duet_setting sizes[] = {{"m", "13"}, {"k", "9"}};
+
+static void fill(const struct duet__tiles *tiles, const double *a)
+{
+    for (uint32_t j = 0; j < tiles->col_tiles; j++) {
+        for (uint32_t i = 0; i < tiles->row_tiles; i++)
+            recorder_fill(duet__tile(tiles, i, j), a, tiles->rows, i * tiles->tile,
+                          j * tiles->tile);
+    }
+}
+
+/* Small whole numbers: sums are exact. */
+static double *numbers(size_t count, unsigned seed)
+{
+    double *a = g_new0(double, count);
+    for (size_t i = 0; i < count; i++)
+        a[i] = (double)((i * 7 + seed) % 11) - 5;
+    return a;
+}
+
+static void product_is_right(const struct duet_runtime *recorder, const struct product *p,
+                             GRand *random)
+{
+    size_t m = p->c.rows, n = p->c.cols, k = p->a.cols;
+    double *a = numbers(m * k, 1), *b = numbers(k * n, 2), *c = numbers(m * n, 3);
+    double *result = numbers(m * n, 0);
+    fill(&p->a, a);
+    fill(&p->b, b);
+    fill(&p->c, c);
+    recorder_execute(recorder, naive, random);
+    for (uint32_t j = 0; j < p->c.col_tiles; j++) {
+        for (uint32_t i = 0; i < p->c.row_tiles; i++)
+            recorder_extract(duet__tile(&p->c, i, j), result, m, i * p->c.tile, j * p->c.tile);
+    }
+    for (size_t j = 0; j < n; j++) {
+        for (size_t i = 0; i < m; i++) {
+            double sum = c[i + j * m];
+            for (size_t l = 0; l < k; l++)
+                sum += a[i + l * m] * b[l + j * k];
+            g_assert_cmpfloat(result[i + j * m], ==, sum);
+        }
+    }
+    g_free(a);
+    g_free(b);
+    g_free(c);
+    g_free(result);
+}
+
+static void test_product(void)
+{
+    for (size_t settings = 0; settings <= 2; settings++) {
+        struct duet_problem problem = {.n = 10,
+                                       .tile = 4,
+                                       .precision = 'd',
+                                       .settings = sizes,
+                                       .setting_count = settings};
+        struct duet_runtime *recorder = recorder_new();
+        void *state;
+        g_assert_cmpint(recorded_gemm.build(recorder, &problem, &state, NULL), ==, 0);
+        g_assert_cmpuint(recorder->tasks->len, ==, recorded_gemm.tasks(&problem));
+        g_assert_cmpuint(recorder_bytes(recorder), ==, recorded_gemm.bytes(&problem));
+        g_assert_cmpfloat(recorder_flops(recorder), ==, recorded_gemm.flops(&problem));
+        g_assert_cmpuint(recorder->codelets[0].implementation_count, ==, 2);
+        GRand *random = g_rand_new_with_seed(1);
+        product_is_right(recorder, state, NULL);
+        product_is_right(recorder, state, random);
+        g_rand_free(random);
+        recorder_free(recorder);
+        recorded_gemm.fini(state);
+    }
+}
+
+static void test_figures(void)
+{
+    struct duet_problem problem = {.n = 10,
+                                   .tile = 4,
+                                   .precision = 's',
+                                   .settings = sizes,
+                                   .setting_count = 2};
+    g_assert_cmpuint(recorded_gemm.tasks(&problem), ==, 4 * 3 * 3);
+    g_assert_cmpfloat(recorded_gemm.flops(&problem), ==, 2.0 * 13 * 10 * 9);
+    g_assert_cmpuint(recorded_gemm.bytes(&problem), ==, 4 * (13 * 9 + 9 * 10 + 13 * 10));
+}
+
+static void test_failures(void)
+{
+    struct duet_problem problem = {.n = 10, .tile = 4, .precision = 'd'};
+    for (unsigned calls = 1; calls < 1 + 27 + 27; calls++) {
+        struct duet_runtime *recorder = recorder_new();
+        void *state = &problem;
+        recorder->fail_after = calls;
+        g_assert_cmpint(recorded_gemm.build(recorder, &problem, &state, NULL), ==, DUET_ENOMEM);
+        g_assert_null(state);
+        recorder_free(recorder);
+    }
+    recorded_gemm.fini(NULL);
+}
+
+static int check_setting_of(const char *name, const char *value, struct duet_message *message)
+{
+    struct duet_setting setting = {name, value};
+    struct duet_problem problem = {.n = 10,
+                                   .tile = 4,
+                                   .precision = 'd',
+                                   .settings = &setting,
+                                   .setting_count = 1};
+    return recorded_gemm.check(&problem, message);
+}
+
+static void test_settings(void)
+{
+    static const char *const wrong[] = {"",     "0",   "-1",
+                                        "1.5",  " 7",  "7x",
+                                        "0x10", "1e3", "99999999999999999999999"};
+    struct duet_message message = {""};
+    for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++)
+        g_assert_cmpint(check_setting_of("m", wrong[i], &message), ==, DUET_EINVAL);
+    g_assert_cmpstr(message.text, ==,
+                    "parameter m = '99999999999999999999999' is not possible: give 1..536870912 "
+                    "(default n)");
+    g_assert_cmpint(check_setting_of("m", "100000", &message), ==, DUET_EINVAL);
+    g_assert_cmpstr(message.text, ==,
+                    "m = 100000 in tiles of 4 makes 25000 tiles, at most 8192 are possible: use "
+                    "tiles of 13 or more");
+    g_assert_cmpint(check_setting_of("m", "n", &message), ==, 0);
+    g_assert_cmpint(check_setting_of("k", "1", &message), ==, 0);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/workloads/gemm/product", test_product);
+    g_test_add_func("/workloads/gemm/figures", test_figures);
+    g_test_add_func("/workloads/gemm/failures", test_failures);
+    g_test_add_func("/workloads/gemm/settings", test_settings);
+    return g_test_run();
+}

@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The workloads there are, one line each: NAME stands for duet__workload_NAME in NAME.c. */
+WORKLOAD(cholesky)
+WORKLOAD(gemm)
+WORKLOAD(layered)
+WORKLOAD(lu)

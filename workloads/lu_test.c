@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The LU graph: counts, flops, and that its tasks factorise a matrix. */
+#include "workloads/test_recorder.h"
+
+#include "workloads/tiles.c" /* NOLINT(bugprone-suspicious-include) */
+
+#include "workloads/lu.c" /* NOLINT(bugprone-suspicious-include) */
+
+/* ------------------------------------------------------------------------------------------- */
+/* Naive kernels                                                                                */
+
+static int run_getrf(const struct duet_call *call)
+{
+    const struct duet_buffer *a = &call->buffers[0];
+    const struct duet__tile_args *args = call->args;
+    size_t n = args->n;
+    g_assert_true(call->buffer_count == 1 && a->rows == n && a->cols == n);
+    for (size_t k = 0; k < n; k++) {
+        for (size_t i = k + 1; i < n; i++) {
+            *recorder_at(a, i, k) /= *recorder_at(a, k, k);
+            for (size_t j = k + 1; j < n; j++)
+                *recorder_at(a, i, j) -= *recorder_at(a, i, k) * *recorder_at(a, k, j);
+        }
+    }
+    return 0;
+}
+
+static int run_trsm_l(const struct duet_call *call)
+{
+    const struct duet_buffer *l = &call->buffers[0], *b = &call->buffers[1];
+    const struct duet__tile_args *args = call->args;
+    g_assert_true(l->rows == args->m && b->rows == args->m && b->cols == args->n);
+    for (size_t j = 0; j < args->n; j++) {
+        for (size_t i = 0; i < args->m; i++) {
+            for (size_t k = 0; k < i; k++)
+                *recorder_at(b, i, j) -= *recorder_at(l, i, k) * *recorder_at(b, k, j);
+        }
+    }
+    return 0;
+}
+
+static int run_trsm_r(const struct duet_call *call)
+{
+    const struct duet_buffer *u = &call->buffers[0], *b = &call->buffers[1];
+    const struct duet__tile_args *args = call->args;
+    g_assert_true(u->cols == args->n && b->rows == args->m && b->cols == args->n);
+    for (size_t i = 0; i < args->m; i++) {
+        for (size_t j = 0; j < args->n; j++) {
+            for (size_t k = 0; k < j; k++)
+                *recorder_at(b, i, j) -= *recorder_at(b, i, k) * *recorder_at(u, k, j);
+            *recorder_at(b, i, j) /= *recorder_at(u, j, j);
+        }
+    }
+    return 0;
+}
+
+static int run_gemm(const struct duet_call *call)
+{
+    const struct duet_buffer *a = &call->buffers[0], *b = &call->buffers[1], *c = &call->buffers[2];
+    const struct duet__tile_args *args = call->args;
+    g_assert_true(c->rows == args->m && c->cols == args->n);
+    g_assert_true(a->rows == args->m && a->cols == args->k);
+    g_assert_true(b->rows == args->k && b->cols == args->n);
+    for (size_t j = 0; j < args->n; j++) {
+        for (size_t i = 0; i < args->m; i++) {
+            for (size_t k = 0; k < args->k; k++)
+                *recorder_at(c, i, j) -= *recorder_at(a, i, k) * *recorder_at(b, k, j);
+        }
+    }
+    return 0;
+}
+
+static const struct recorder_kernel naive[] = {
+    {"dgetrf_nopiv", run_getrf},
+    {"dtrsm_l", run_trsm_l},
+    {"dtrsm_r", run_trsm_r},
+    {"dgemm", run_gemm},
+    {0},
+};
+
+/* ------------------------------------------------------------------------------------------- */
+/* Tests                                                                                        */
+
+/* A diagonally dominant matrix that is not symmetric. */
+static double element(size_t i, size_t j, size_t n)
+{
+    return i == j ? (double)n + 1 : (double)((3 * i + 5 * j) % 7) / 7 - 0.4;
+}
+
+static void fill(const struct duet__tiles *tiles, const double *a, size_t n)
+{
+    for (uint32_t j = 0; j < tiles->col_tiles; j++) {
+        for (uint32_t i = 0; i < tiles->row_tiles; i++)
+            recorder_fill(duet__tile(tiles, i, j), a, n, i * tiles->tile, j * tiles->tile);
+    }
+}
+
+static void extract(const struct duet__tiles *tiles, double *a, size_t n)
+{
+    for (uint32_t j = 0; j < tiles->col_tiles; j++) {
+        for (uint32_t i = 0; i < tiles->row_tiles; i++)
+            recorder_extract(duet__tile(tiles, i, j), a, n, i * tiles->tile, j * tiles->tile);
+    }
+}
+
+static void check_factors(const double *lu, size_t n)
+{
+    for (size_t j = 0; j < n; j++) {
+        for (size_t i = 0; i < n; i++) {
+            double sum = 0;
+            for (size_t k = 0; k <= MIN(i, j); k++)
+                sum += (k == i ? 1 : lu[i + k * n]) * lu[k + j * n];
+            g_assert_cmpfloat_with_epsilon(sum, element(i, j, n), 1e-12 * (double)n);
+        }
+    }
+}
+
+static void factorise(uint64_t n, uint64_t tile)
+{
+    void *state;
+    struct duet_problem problem = {.n = n, .tile = tile, .precision = 'd'};
+    struct duet_runtime *recorder = recorder_new();
+    g_assert_cmpint(recorded_lu.build(recorder, &problem, &state, NULL), ==, 0);
+    size_t size = n * n;
+    double *a = g_new0(double, size), *lu = g_new0(double, size), *again = g_new0(double, size);
+    for (size_t i = 0; i < size; i++)
+        a[i] = element(i % n, i / n, n);
+    fill(state, a, n);
+    recorder_execute(recorder, naive, NULL);
+    extract(state, lu, n);
+    check_factors(lu, n);
+
+    GRand *random = g_rand_new_with_seed(1);
+    fill(state, a, n);
+    recorder_execute(recorder, naive, random);
+    extract(state, again, n);
+    g_assert_cmpmem(again, size * sizeof *again, lu, size * sizeof *lu); /* to the bit */
+    g_rand_free(random);
+    g_free(a);
+    g_free(lu);
+    g_free(again);
+    recorder_free(recorder);
+    recorded_lu.fini(state);
+}
+
+static void test_factorise(void)
+{
+    factorise(1, 1);
+    factorise(5, 8);
+    factorise(12, 4);
+    factorise(23, 5);
+}
+
+static void test_counts(void)
+{
+    static const uint64_t sizes[][2] = {{7, 7}, {20, 10}, {960 * 5, 960}, {960 * 5 + 17, 960}};
+    for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++) {
+        void *state;
+        uint64_t n = sizes[i][0], tile = sizes[i][1], t = (n + tile - 1) / tile;
+        struct duet_problem problem = {.n = n, .tile = tile, .precision = 'd'};
+        struct duet_runtime *recorder = recorder_new();
+        g_assert_cmpint(recorded_lu.build(recorder, &problem, &state, NULL), ==, 0);
+        g_assert_cmpuint(recorder_count(recorder, "dgetrf_nopiv"), ==, t);
+        g_assert_cmpuint(recorder_count(recorder, "dtrsm_l"), ==, t * (t - 1) / 2);
+        g_assert_cmpuint(recorder_count(recorder, "dtrsm_r"), ==, t * (t - 1) / 2);
+        g_assert_cmpuint(recorder_count(recorder, "dgemm"), ==, t * (t - 1) * (2 * t - 1) / 6);
+        g_assert_cmpuint(recorder_count(recorder, NULL), ==, recorded_lu.tasks(&problem));
+        g_assert_cmpuint(recorder_bytes(recorder), ==, recorded_lu.bytes(&problem));
+        /* trsm_l counts its unit diagonal: one flop too many for each element it works on. */
+        double extra = 0;
+        for (size_t k = 0; k < recorder->tasks->len; k++) {
+            const struct recorded *task = recorder_task(recorder, k);
+            const struct duet__tile_args *args = (const void *)task->args;
+            if (!strcmp(task->codelet->name, "dtrsm_l"))
+                extra += (double)args->m * args->n;
+        }
+        g_assert_cmpfloat_with_epsilon((recorder_flops(recorder) - extra) /
+                                           recorded_lu.flops(&problem),
+                                       1, 1e-13);
+        recorder_free(recorder);
+        recorded_lu.fini(state);
+    }
+}
+
+static void test_kernels(void)
+{
+    static const struct duet_setting any = {"getrf", "any"};
+    for (size_t settings = 0; settings < 2; settings++) {
+        void *state;
+        struct duet_problem problem = {.n = 20,
+                                       .tile = 10,
+                                       .precision = 's',
+                                       .settings = &any,
+                                       .setting_count = settings};
+        struct duet_runtime *recorder = recorder_new();
+        g_assert_cmpint(recorded_lu.build(recorder, &problem, &state, NULL), ==, 0);
+        g_assert_cmpstr(recorder->codelets[0].name, ==, "sgetrf_nopiv");
+        g_assert_cmpuint(recorder->codelets[0].implementation_count, ==, settings + 1);
+        g_assert_cmpuint(recorder->codelets[1].implementation_count, ==, 2);
+        g_assert_cmpuint(recorder_bytes(recorder), ==, 1600);
+        recorder_free(recorder);
+        recorded_lu.fini(state);
+    }
+}
+
+/* In T = 2 tiles: panel 4 and 3, row 3, update 2; then the last panel, 2. */
+static void test_priorities(void)
+{
+    static const int expected[] = {4, 3, 3, 2, 2};
+    void *state;
+    struct duet_problem problem = {.n = 20, .tile = 10, .precision = 'd'};
+    struct duet_runtime *recorder = recorder_new();
+    g_assert_cmpint(recorded_lu.build(recorder, &problem, &state, NULL), ==, 0);
+    g_assert_cmpuint(recorder->tasks->len, ==, G_N_ELEMENTS(expected));
+    for (size_t i = 0; i < G_N_ELEMENTS(expected); i++)
+        g_assert_cmpint(recorder_task(recorder, i)->priority, ==, expected[i]);
+    recorder_free(recorder);
+    recorded_lu.fini(state);
+}
+
+static void test_failures(void)
+{
+    struct duet_problem problem = {.n = 20, .tile = 10, .precision = 'd'};
+    for (unsigned calls = 1; calls < 4 + 4 + 5; calls++) {
+        struct duet_runtime *recorder = recorder_new();
+        void *state = &problem;
+        recorder->fail_after = calls;
+        g_assert_cmpint(recorded_lu.build(recorder, &problem, &state, NULL), ==, DUET_ENOMEM);
+        g_assert_null(state);
+        recorder_free(recorder);
+    }
+    recorded_lu.fini(NULL);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/workloads/lu/factorise", test_factorise);
+    g_test_add_func("/workloads/lu/counts", test_counts);
+    g_test_add_func("/workloads/lu/kernels", test_kernels);
+    g_test_add_func("/workloads/lu/priorities", test_priorities);
+    g_test_add_func("/workloads/lu/failures", test_failures);
+    return g_test_run();
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Task graphs that `duet` runs and simulates: one file each, one external `const struct
+ * duet_workload`, one line in list.h.
+ */
+#ifndef DUET_WORKLOAD_H
+#define DUET_WORKLOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <duet/duet.h>
+
+/* One parameter a workload has beside size, tile and precision: `--param name=value`. */
+struct duet_parameter {
+    const char *name;
+    const char *values;      /* "left|right", "0..100", ... for --help */
+    const char *initial;     /* value when not given */
+    const char *description; /* one line */
+};
+
+/* A value given on the command line. */
+struct duet_setting {
+    const char *name, *value;
+};
+
+struct duet_problem {
+    uint64_t n;     /* matrix order, or the size as the workload says */
+    uint64_t tile;  /* tile edge in elements */
+    char precision; /* 's' or 'd' */
+    uint64_t seed;  /* of what the workload draws at random (the shape of random graphs) */
+    const struct duet_setting *settings;
+    size_t setting_count;
+};
+
+struct duet_workload {
+    const char *name;        /* "cholesky" */
+    const char *description; /* one line */
+    const char *source;      /* paper or book the algorithm is taken from */
+    const struct duet_parameter *parameters; /* ended by a NULL name; NULL: none */
+    const char *const *kernels;              /* base names ("gemm"), ended by NULL */
+    uint64_t default_n, default_tile;
+
+    /* Checks sizes, precision and every setting. DUET_EINVAL with a message that says what to do. */
+    int (*check)(const struct duet_problem *problem, struct duet_message *message);
+    /* Flops of the whole problem, as LAPACK's working note 41 counts them. */
+    double (*flops)(const struct duet_problem *problem);
+    /* Number of tasks build will submit. */
+    uint64_t (*tasks)(const struct duet_problem *problem);
+    /* Bytes of the data it registers. */
+    uint64_t (*bytes)(const struct duet_problem *problem);
+    /*
+     * Registers codelets and data with the runtime and submits every task; may block in
+     * duet_submit; does not wait at the end. *state is the workload's, passed to fini. On error
+     * the tasks submitted so far stay submitted; message may stay empty, duet_last_message then
+     * says it.
+     */
+    int (*build)(struct duet_runtime *runtime, const struct duet_problem *problem, void **state,
+                 struct duet_message *message);
+    /* Frees what build made, after the runtime is closed. NULL state is fine. */
+    void (*fini)(void *state);
+};
+
+/* The workload of this name, or NULL. */
+const struct duet_workload *duet_workload_find(const char *name);
+
+/* The index-th workload, NULL beyond the last. */
+const struct duet_workload *duet_workload_at(size_t index);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The list of workloads, and what every workload must offer. */
+#include <string.h>
+
+#include <glib.h>
+
+#include "workloads/workload.h"
+
+static struct duet_problem default_problem(const struct duet_workload *workload)
+{
+    return (struct duet_problem){.n = workload->default_n,
+                                 .tile = workload->default_tile,
+                                 .precision = 'd',
+                                 .seed = 1};
+}
+
+static void test_find(void)
+{
+    size_t count = 0;
+    for (; duet_workload_at(count); count++)
+        g_assert_true(duet_workload_find(duet_workload_at(count)->name) == duet_workload_at(count));
+    g_assert_cmpuint(count, >=, 4);
+    g_assert_null(duet_workload_at(count + 1));
+    g_assert_null(duet_workload_find("chol"));
+    g_assert_null(duet_workload_find(""));
+    g_assert_cmpstr(duet_workload_find("cholesky")->name, ==, "cholesky");
+}
+
+static void test_complete(void)
+{
+    for (size_t i = 0; duet_workload_at(i); i++) {
+        const struct duet_workload *w = duet_workload_at(i);
+        struct duet_problem problem = default_problem(w);
+        g_assert_true(w->name && *w->name && w->description && *w->description);
+        g_assert_true(w->source && *w->source && w->kernels);
+        g_assert_null(strchr(w->description, '\n'));
+        g_assert_true(w->check && w->flops && w->tasks && w->bytes && w->build && w->fini);
+        g_assert_cmpint(w->check(&problem, NULL), ==, 0);
+        g_assert_cmpuint(w->tasks(&problem), >, 0);
+        g_assert_cmpuint(w->bytes(&problem), >, 0);
+        g_assert_cmpfloat(w->flops(&problem), >, 0);
+        w->fini(NULL);
+    }
+}
+
+/* Initial values are accepted, an unknown name or a value that cannot be is refused with a word. */
+static void test_parameters(void)
+{
+    for (size_t i = 0; duet_workload_at(i); i++) {
+        const struct duet_workload *w = duet_workload_at(i);
+        for (const struct duet_parameter *p = w->parameters; p && p->name; p++) {
+            struct duet_setting setting = {p->name, p->initial};
+            struct duet_problem problem = default_problem(w);
+            struct duet_message message = {""};
+            problem.settings = &setting;
+            problem.setting_count = 1;
+            g_assert_true(p->values && *p->values && p->description && *p->description);
+            g_assert_cmpint(w->check(&problem, &message), ==, 0);
+            setting.value = "?";
+            g_assert_cmpint(w->check(&problem, &message), ==, DUET_EINVAL);
+            g_assert_nonnull(strstr(message.text, p->values));
+            setting = (struct duet_setting){"no-such", "1"};
+            g_assert_cmpint(w->check(&problem, &message), ==, DUET_EINVAL);
+            g_assert_nonnull(strstr(message.text, p->name));
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/workloads/workloads/find", test_find);
+    g_test_add_func("/workloads/workloads/complete", test_complete);
+    g_test_add_func("/workloads/workloads/parameters", test_parameters);
+    return g_test_run();
+}
