@@ -3,8 +3,6 @@
 #include "cli/simulate.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,27 +29,27 @@ struct watcher {
     const struct duet_runtime *runtime;
     duet__counter *done;
     pid_t parent;
-    sem_t stop;
-    pthread_t thread;
-    bool started;
+    GMutex mutex;
+    GCond changed;
+    bool over; /* under the mutex */
+    GThread *thread;
 };
 
 static void *watch(void *argument)
 {
     struct watcher *watcher = argument;
-    struct timespec until;
 
-    do {
+    g_mutex_lock(&watcher->mutex);
+    while (!watcher->over) {
         /* nobody reads the outcome any more once the parent has died */
         if (getppid() != watcher->parent)
             _exit(EXIT_FAILURE);
         atomic_store_explicit(watcher->done, duet_tasks_done(watcher->runtime),
                               memory_order_relaxed);
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += 50 * 1000 * 1000;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-    } while (sem_timedwait(&watcher->stop, &until) != 0);
+        g_cond_wait_until(&watcher->changed, &watcher->mutex,
+                          g_get_monotonic_time() + 50 * G_TIME_SPAN_MILLISECOND);
+    }
+    g_mutex_unlock(&watcher->mutex);
     return NULL;
 }
 
@@ -61,18 +59,21 @@ static void watcher_start(struct watcher *watcher, const struct duet_runtime *ru
     watcher->runtime = runtime;
     watcher->done = done;
     watcher->parent = getppid();
-    if (sem_init(&watcher->stop, 0, 0) == 0)
-        watcher->started = pthread_create(&watcher->thread, NULL, watch, watcher) == 0;
+    g_mutex_init(&watcher->mutex);
+    g_cond_init(&watcher->changed);
+    watcher->thread = g_thread_try_new("progress", watch, watcher, NULL);
 }
 
 static void watcher_stop(struct watcher *watcher)
 {
-    if (!watcher->started)
-        return;
-    sem_post(&watcher->stop);
-    pthread_join(watcher->thread, NULL);
-    sem_destroy(&watcher->stop);
-    watcher->started = false;
+    g_mutex_lock(&watcher->mutex);
+    watcher->over = true;
+    g_cond_signal(&watcher->changed);
+    g_mutex_unlock(&watcher->mutex);
+    if (watcher->thread)
+        g_thread_join(watcher->thread);
+    g_cond_clear(&watcher->changed);
+    g_mutex_clear(&watcher->mutex);
 }
 
 static double wall_clock(void)

@@ -11,7 +11,8 @@
 #include <duet/policy.h>
 
 #include "cli/command.h"
-#include "cli/units.h"
+#include "lib/plugin.h"
+#include "lib/units.h"
 
 /* Options as texts; NULL: not given. */
 struct raw {
@@ -253,20 +254,6 @@ static int read_run(struct duet__simulation *simulation, const struct raw *raw,
     return result;
 }
 
-static int unknown_policy(const char *name, struct duet_message *message)
-{
-    GString *known = g_string_new(NULL);
-    int result;
-
-    for (size_t i = 0; duet_policy_at(i); i++)
-        g_string_append_printf(known, "%s%s", i ? ", " : "", duet_policy_at(i)->name);
-    result = duet_fail(message, DUET_ENOTFOUND,
-                       "unknown policy '%s', known are: %s (or the path of a shared object)", name,
-                       known->str);
-    g_string_free(known, TRUE);
-    return result;
-}
-
 static void all_policies(struct duet__simulation *simulation)
 {
     GPtrArray *names = g_ptr_array_new();
@@ -287,10 +274,11 @@ static int read_policies(struct duet__simulation *simulation, const char *text,
     simulation->policy_count = g_strv_length(simulation->policies);
     for (size_t i = 0; i < simulation->policy_count; i++) {
         const char *name = simulation->policies[i];
+        const struct duet_policy *policy;
+        int result = duet__policy_load(name, &policy, message);
 
-        /* shared objects are looked at where they are loaded, in the child */
-        if (!strchr(name, '/') && !duet_policy_find(name))
-            return unknown_policy(name, message);
+        if (result)
+            return result;
         for (size_t k = 0; k < i; k++)
             if (strcmp(name, simulation->policies[k]) == 0)
                 return duet_fail(message, DUET_EINVAL, "--policy names '%s' twice", name);

@@ -208,7 +208,10 @@ static int place(struct duet_view *context, unsigned index, struct duet_task *ta
     return placed;
 }
 
-/* Requests the inputs; the task's replicas have their places. */
+/*
+ * Requests the inputs; the task's replicas have their places. What is valid here stays so while the
+ * access is granted, since only a granted writer invalidates, and needs no lock.
+ */
 static void fetch_all(struct duet_view *context, struct worker *worker, struct duet_task *task)
 {
     unsigned node = worker->node;
@@ -216,9 +219,12 @@ static void fetch_all(struct duet_view *context, struct worker *worker, struct d
         struct access *access = &task->accesses[i];
         if (!access->mode)
             continue;
-        spin_lock(&access->handle->lock);
-        enum fetch fetch = duet__fetch(context, access, node);
-        spin_unlock(&access->handle->lock);
+        enum fetch fetch = FETCH_HIT;
+        if (!bit_test_acquire(access->handle->valid, node)) {
+            spin_lock(&access->handle->lock);
+            fetch = duet__fetch(context, access, node);
+            spin_unlock(&access->handle->lock);
+        }
         if (node != DUET_HOST && (access->mode & DUET_R)) {
             worker->reads++;
             worker->hits += fetch == FETCH_HIT || fetch == FETCH_MERGED;

@@ -158,19 +158,31 @@ static int enter_all(struct duet_task *task, double seconds, double *path_out)
     return granted;
 }
 
+/* The longest path and the first date so far; a lock only where one of them changes. */
+static void count_submission(struct duet_runtime *core, double path, double now)
+{
+    if (path <= atomic_load_explicit(&core->critical_path_s, memory_order_relaxed) &&
+        atomic_load_explicit(&core->submitted_any, memory_order_relaxed) &&
+        now >= atomic_load_explicit(&core->first_submit_s, memory_order_relaxed))
+        return;
+    spin_lock(&core->submit_lock);
+    if (path > atomic_load_explicit(&core->critical_path_s, memory_order_relaxed))
+        atomic_store_explicit(&core->critical_path_s, path, memory_order_relaxed);
+    bool first = !atomic_load_explicit(&core->submitted_any, memory_order_relaxed);
+    if (first || now < atomic_load_explicit(&core->first_submit_s, memory_order_relaxed))
+        atomic_store_explicit(&core->first_submit_s, now, memory_order_relaxed);
+    atomic_store_explicit(&core->submitted_any, true, memory_order_relaxed);
+    spin_unlock(&core->submit_lock);
+}
+
 void duet__link(struct duet_runtime *core, struct duet_task *task, double now, struct duet_ops *ops)
 {
-    struct duet_view context = {.core = core, .ops = ops, .now = now, .by = DUET_SUBMITTER};
+    struct duet_view context;
+    view_begin(&context, core, now, DUET_SUBMITTER, ops);
     task->submit_s = now;
     double path = 0;
     int granted = enter_all(task, task->klass ? task->klass->best_s : 0, &path);
-    spin_lock(&core->submit_lock);
-    if (path > core->critical_path_s)
-        core->critical_path_s = path;
-    if (!core->submitted_any || now < core->first_submit_s)
-        core->first_submit_s = now;
-    core->submitted_any = true;
-    spin_unlock(&core->submit_lock);
+    count_submission(core, path, now);
     /* from here on another thread may run the task, if this does not make it ready itself */
     if (atomic_fetch_sub_explicit(&task->pending, granted + 1, memory_order_acq_rel) ==
         granted + 1) {
@@ -269,8 +281,8 @@ void duet__graph_finish(struct duet_view *context, struct duet_task *task, unsig
 void duet__count_finished(struct duet_view *context)
 {
     struct duet_runtime *core = context->core;
-    atomic_fetch_add_explicit(&core->finished, 1, memory_order_relaxed);
-    uint64_t left = atomic_fetch_sub_explicit(&core->unfinished, 1, memory_order_acq_rel) - 1;
+    uint64_t finished = atomic_fetch_add(&core->finished, 1) + 1;
+    uint64_t left = atomic_load(&core->submitted) - finished;
     if (left == 0 || left == core->window - core->window / 8)
         context->notify = true;
 }

@@ -95,7 +95,6 @@ static struct duet_task *acquisition_new(struct duet_runtime *core, struct duet_
     task->access_count = 1;
     task->accesses[0].handle = handle;
     task->accesses[0].mode = (uint8_t)mode;
-    task->id = atomic_fetch_add_explicit(&core->submitted, 1, memory_order_relaxed) + 1;
     atomic_init(&task->pending, 2);
     atomic_init(&task->missing, 1);
     return task;
@@ -160,10 +159,8 @@ int duet_release(struct duet_runtime *runtime, struct duet_handle *handle)
         return duet_fail(&runtime->message, DUET_EINVAL, "handle %llu is not acquired",
                          (unsigned long long)handle->id);
     struct duet_ops ops = {0};
-    struct duet_view context = {.core = runtime,
-                                .ops = &ops,
-                                .now = runtime->ops->now(runtime->engine),
-                                .by = DUET_SUBMITTER};
+    struct duet_view context;
+    view_begin(&context, runtime, runtime->ops->now(runtime->engine), DUET_SUBMITTER, &ops);
     duet__graph_finish(&context, task, DUET_HOST, false, true);
     duet__task_free(runtime, task);
     duet__context_flush(&context);

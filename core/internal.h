@@ -97,7 +97,8 @@ struct queue {
 
 struct duet_list {
     struct spin lock;
-    _Atomic(uint32_t) count;
+    _Atomic(uint32_t) count;     /* written under the lock, like the next */
+    _Atomic(int64_t) expected_ns; /* time its tasks are expected to take its owner */
     int owner; /* worker, or DUET_NO_WORKER for the shared list */
     enum duet_order order;
     int64_t first, last; /* positions of the next task pushed at the head, at the tail */
@@ -135,7 +136,6 @@ struct duet_class {
     _Atomic(double) *expected;             /* by architecture, from the model; 0: not known */
     double best_s;                         /* shortest expected time when the class was made */
     double *snapshot;                      /* by architecture: for duet_class_stats */
-    _Atomic(uint64_t) submitted;
     uint64_t *ran;                         /* by worker, written by that worker */
     struct duet_class *next;               /* hash chain */
 };
@@ -216,9 +216,8 @@ struct worker {
     struct spin copy_lock;
     struct replica *copy_head, *copy_tail; /* copy_lock: copies to start */
     _Atomic(uint32_t) copies;              /* how many; written under copy_lock */
-    _Atomic(int64_t) taken_ns;             /* expected time of its tasks taken and unfinished */
+    _Atomic(int64_t) taken_ns; /* expected time of its tasks in slots; written by its thread */
     struct duet_list list;
-    _Atomic(int64_t) queued_ns; /* expected time of the tasks on its list */
 };
 
 /* Records of tasks with the same number of accesses. */
@@ -293,22 +292,19 @@ struct duet_runtime {
     struct prime *primes;
 
     _Atomic(uint64_t) *hungry;     /* bit a worker: its last duet__next said IDLE for want of work */
-    _Atomic(uint64_t) epoch;       /* pushes so far: a worker that turned hungry looks again */
-    _Atomic(uint64_t) ready;       /* tasks on lists */
+    _Atomic(uint64_t) pushed;      /* onto lists: a worker that turned hungry looks again */
     _Atomic(uint64_t) submitted;   /* tasks created: the last id */
-    _Atomic(uint64_t) unfinished;  /* created and not finished */
-    _Atomic(uint64_t) finished;
+    _Atomic(uint64_t) finished;    /* of them; counted when their successors are released */
     _Atomic(bool) stopping;
     _Atomic(int) error;            /* first error of the run */
     struct spin message_lock;
     struct duet_message run_message; /* message_lock: of that error */
     struct duet_message message;     /* of the last call that failed; the application's thread */
-    double first_submit_s;         /* the submitting thread */
-    bool submitted_any;
-    struct spin submit_lock;       /* the four below */
+    struct spin submit_lock;       /* writing the four below */
     uint64_t submit_rng;
-    uint64_t submit_pushes;
-    double critical_path_s;
+    _Atomic(double) first_submit_s;
+    _Atomic(bool) submitted_any;
+    _Atomic(double) critical_path_s;
 };
 
 /* ------------------------------------------------------------------------------------------- */
@@ -319,17 +315,35 @@ static inline bool bit_test(const _Atomic(uint64_t) *set, unsigned i)
     return atomic_load_explicit(&set[i / 64], memory_order_relaxed) >> (i % 64) & 1;
 }
 
+/* true if it is set, and what was done before setting it has been seen to be done. */
+static inline bool bit_test_acquire(const _Atomic(uint64_t) *set, unsigned i)
+{
+    return atomic_load_explicit(&set[i / 64], memory_order_acquire) >> (i % 64) & 1;
+}
+
 static inline void bit_set(_Atomic(uint64_t) *set, unsigned i)
 {
     /* under the owner's lock: no other writer */
     uint64_t word = atomic_load_explicit(&set[i / 64], memory_order_relaxed);
-    atomic_store_explicit(&set[i / 64], word | UINT64_C(1) << (i % 64), memory_order_relaxed);
+    atomic_store_explicit(&set[i / 64], word | UINT64_C(1) << (i % 64), memory_order_release);
 }
 
 static inline void bit_clear(_Atomic(uint64_t) *set, unsigned i)
 {
     uint64_t word = atomic_load_explicit(&set[i / 64], memory_order_relaxed);
     atomic_store_explicit(&set[i / 64], word & ~(UINT64_C(1) << (i % 64)), memory_order_relaxed);
+}
+
+/* Begins a call into the core; the list of workers to wake is left unset, being mostly unused. */
+static inline void view_begin(struct duet_view *view, struct duet_runtime *core, double now,
+                              int by, struct duet_ops *ops)
+{
+    view->core = core;
+    view->ops = ops;
+    view->now = now;
+    view->by = by;
+    view->wake_all = view->notify = false;
+    view->wake_count = 0;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -396,6 +410,20 @@ void duet__trace_task(struct duet_runtime *core, struct worker *worker, const st
                 const struct duet_report *report, bool failed);
 void duet__trace_copy(struct duet_runtime *core, struct worker *worker, const struct duet_copy *copy,
                 const struct duet_report *report);
+
+/* Tasks created and not finished. */
+static inline uint64_t unfinished(const struct duet_runtime *core)
+{
+    uint64_t finished = atomic_load(&core->finished);
+    return atomic_load(&core->submitted) - finished;
+}
+
+/* Adds to an atomic that one thread at a time writes: no locked instruction. */
+static inline void add_own(_Atomic(int64_t) *value, int64_t change)
+{
+    int64_t old = atomic_load_explicit(value, memory_order_relaxed);
+    atomic_store_explicit(value, old + change, memory_order_relaxed);
+}
 
 static inline struct duet_task *access_task(struct access *access)
 {

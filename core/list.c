@@ -212,19 +212,16 @@ static void push(struct duet_view *view, struct duet_list *list, struct duet_tas
     struct duet_runtime *core = view->core;
     unsigned mask = task->mask;
     task->queued_ns = expected_ns(view, list->owner, task);
-    if (list->owner != DUET_NO_WORKER)
-        atomic_fetch_add_explicit(&core->workers[list->owner].queued_ns, task->queued_ns,
-                                  memory_order_relaxed);
     view->ops->pushes++;
-    /* before the task can be taken, so that the count never falls below zero */
-    atomic_fetch_add(&core->ready, 1);
     spin_lock(&list->lock);
+    uint32_t count = atomic_load_explicit(&list->count, memory_order_relaxed);
     insert(list, task, at_head);
-    bool only = atomic_fetch_add_explicit(&list->count, 1, memory_order_relaxed) == 0;
+    atomic_store_explicit(&list->count, count + 1, memory_order_relaxed);
+    add_own(&list->expected_ns, task->queued_ns);
     spin_unlock(&list->lock);
     /* another worker may have the task by now */
-    atomic_fetch_add(&core->epoch, 1);
-    announce(view, list, mask, only);
+    atomic_fetch_add(&core->pushed, 1);
+    announce(view, list, mask, count == 0);
 }
 
 void duet_push_head(struct duet_view *view, struct duet_list *list, struct duet_task *task)
@@ -247,15 +244,13 @@ static struct duet_task *pop(struct duet_view *view, struct duet_list *list, uns
     struct duet_task *task = first_for(core, list, core->workers[worker].kind, from_head);
     if (task) {
         take_out(list, task);
-        atomic_fetch_sub_explicit(&list->count, 1, memory_order_relaxed);
+        uint32_t count = atomic_load_explicit(&list->count, memory_order_relaxed);
+        atomic_store_explicit(&list->count, count - 1, memory_order_relaxed);
+        add_own(&list->expected_ns, -task->queued_ns);
     }
     spin_unlock(&list->lock);
     if (!task)
         return NULL;
-    atomic_fetch_sub_explicit(&core->ready, 1, memory_order_relaxed);
-    if (list->owner != DUET_NO_WORKER)
-        atomic_fetch_sub_explicit(&core->workers[list->owner].queued_ns, task->queued_ns,
-                                  memory_order_relaxed);
     task->next = task->prev = NULL;
     return task;
 }

@@ -101,7 +101,8 @@ static int make_policy(struct duet_runtime *core, struct duet_message *message)
     if (!core->policy_state || !core->worker_states)
         return DUET_ENOMEM;
     struct duet_ops ops = {0};
-    struct duet_view view = {.core = core, .ops = &ops, .by = DUET_SUBMITTER};
+    struct duet_view view;
+    view_begin(&view, core, 0, DUET_SUBMITTER, &ops);
     int error = policy->init ? policy->init(core->policy_state, &view) : DUET_OK;
     if (error)
         return duet_fail(message, error, "policy %s: %s", policy->name, duet_strerror(error));

@@ -119,7 +119,8 @@ static int fill(struct duet_runtime *core, struct duet_task *task,
     if (desc->args_bytes)
         memcpy(task->args, desc->args, desc->args_bytes);
     task->args_bytes = (uint16_t)desc->args_bytes;
-    struct duet_message message = {""};
+    struct duet_message message;
+    message.text[0] = '\0';
     struct duet_codelet *codelet = (struct duet_codelet *)(uintptr_t)desc->codelet;
     error = duet__class_find(codelet, task->args, task->accesses, task->access_count, &task->klass,
                              &message);
@@ -138,8 +139,7 @@ static int fill(struct duet_runtime *core, struct duet_task *task,
 static bool window_open(void *argument)
 {
     const struct duet_runtime *core = argument;
-    return atomic_load_explicit(&core->unfinished, memory_order_acquire) <=
-           core->window - core->window / 8;
+    return unfinished(core) <= core->window - core->window / 8;
 }
 
 int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *desc)
@@ -147,7 +147,7 @@ int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *desc)
     int error = check(runtime, desc);
     if (error)
         return error;
-    if (atomic_load_explicit(&runtime->unfinished, memory_order_relaxed) >= runtime->window) {
+    if (unfinished(runtime) >= runtime->window) {
         error = runtime->ops->wait(runtime->engine, window_open, runtime);
         if (error) {
             duet__explain(runtime, &runtime->message);
@@ -162,8 +162,6 @@ int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *desc)
         duet__task_free(runtime, task);
         return error;
     }
-    atomic_fetch_add_explicit(&task->klass->submitted, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&runtime->unfinished, 1, memory_order_relaxed);
     task->id = atomic_fetch_add_explicit(&runtime->submitted, 1, memory_order_relaxed) + 1;
     runtime->ops->submitted(runtime->engine, task);
     return DUET_OK;
@@ -184,7 +182,7 @@ int duet__run_error(struct duet_runtime *runtime)
 static bool all_finished(void *argument)
 {
     const struct duet_runtime *core = argument;
-    return atomic_load_explicit(&core->unfinished, memory_order_acquire) == 0;
+    return unfinished(core) == 0;
 }
 
 int duet_wait(struct duet_runtime *runtime)
@@ -210,8 +208,8 @@ double duet_now(const struct duet_runtime *runtime)
 /* What every worker holds, and what lies on lists that nobody takes. */
 void duet__explain(struct duet_runtime *core, struct duet_message *message)
 {
-    unsigned long long unfinished = atomic_load(&core->unfinished);
-    unsigned long long ready = atomic_load(&core->ready);
+    unsigned long long left = unfinished(core);
+    unsigned long long ready = duet_list_length(&core->shared);
     unsigned holding = 0, stalled = 0;
     const char *example = "";
     for (unsigned w = 0; w < core->machine.worker_count; w++) {
@@ -219,6 +217,7 @@ void duet__explain(struct duet_runtime *core, struct duet_message *message)
         holding += worker->taken;
         for (unsigned i = 0; i < worker->taken; i++)
             stalled += worker->slots[i]->state == TASK_TAKEN;
+        ready += duet_list_length(&worker->list);
         if (!*example && duet_list_length(&worker->list))
             example = core->machine.workers[w].name;
     }
@@ -226,6 +225,6 @@ void duet__explain(struct duet_runtime *core, struct duet_message *message)
                     "nothing can happen any more, yet %llu tasks are unfinished: %llu are ready on "
                     "lists%s%s, %u are held by workers (%u of them wait for device memory), the "
                     "others wait for these or for data that the application has acquired",
-                    unfinished, ready, *example ? ", for instance that of " : "", example, holding,
+                    left, ready, *example ? ", for instance that of " : "", example, holding,
                     stalled);
 }

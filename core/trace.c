@@ -157,10 +157,9 @@ void duet_stats(const struct duet_runtime *runtime, struct duet_stats *stats)
         stats->evictions += runtime->nodes[n].evictions;
         stats->write_backs += runtime->nodes[n].write_backs;
     }
-    stats->pushes += runtime->submit_pushes;
-    stats->first_submit_s = runtime->first_submit_s;
+    stats->first_submit_s = atomic_load(&runtime->first_submit_s);
     stats->makespan_s = stats->tasks ? stats->last_end_s - stats->first_submit_s : 0;
-    stats->critical_path_s = runtime->critical_path_s;
+    stats->critical_path_s = atomic_load(&runtime->critical_path_s);
 }
 
 uint64_t duet_tasks_done(const struct duet_runtime *runtime)
@@ -186,7 +185,9 @@ int duet_class_stats(const struct duet_runtime *runtime, size_t index,
     }
     stats->kernel = klass->codelet->name;
     stats->work = klass->work;
-    stats->tasks = atomic_load_explicit(&klass->submitted, memory_order_relaxed);
+    stats->tasks = 0;
+    for (unsigned w = 0; w < runtime->machine.worker_count; w++)
+        stats->tasks += klass->ran[w];
     stats->expected_s = klass->snapshot;
     stats->ran = klass->ran;
     return DUET_OK;

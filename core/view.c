@@ -111,7 +111,7 @@ uint64_t duet_view_valid_bytes(const struct duet_view *view, unsigned node,
 double duet_view_load(const struct duet_view *view, unsigned worker)
 {
     const struct worker *w = &view->core->workers[worker];
-    int64_t ns = atomic_load_explicit(&w->queued_ns, memory_order_relaxed) +
+    int64_t ns = atomic_load_explicit(&w->list.expected_ns, memory_order_relaxed) +
                  atomic_load_explicit(&w->taken_ns, memory_order_relaxed);
     return ns > 0 ? (double)ns * 1e-9 : 0;
 }

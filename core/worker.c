@@ -36,8 +36,6 @@ static struct duet_task *steal(struct duet_view *view, struct worker *worker)
 static struct duet_task *look(struct duet_view *view, struct worker *worker)
 {
     struct duet_runtime *core = view->core;
-    if (atomic_load(&core->ready) == 0)
-        return NULL;
     struct duet_task *task =
         core->policy->pop(core->policy_state, view, worker->index, view->now);
     if (task) {
@@ -59,13 +57,13 @@ static void set_hungry(struct duet_runtime *core, unsigned worker, bool hungry)
 
 /*
  * A task for the worker, or NULL: it is then marked hungry, so that whoever pushes a task wakes it.
- * A push between looking and marking is noticed by the epoch.
+ * A push between looking and marking is noticed by the count of pushes.
  */
 static struct duet_task *find_task(struct duet_view *view, struct worker *worker)
 {
     struct duet_runtime *core = view->core;
     for (;;) {
-        uint64_t epoch = atomic_load(&core->epoch);
+        uint64_t pushed = atomic_load(&core->pushed);
         struct duet_task *task = look(view, worker);
         if (task) {
             if (bit_test(core->hungry, worker->index))
@@ -73,7 +71,7 @@ static struct duet_task *find_task(struct duet_view *view, struct worker *worker
             return task;
         }
         set_hungry(core, worker->index, true);
-        if (atomic_load(&core->epoch) == epoch)
+        if (atomic_load(&core->pushed) == pushed)
             return NULL;
     }
 }
@@ -100,8 +98,7 @@ static void remove_slot(struct worker *worker, struct duet_task *task)
     worker->taken--;
     memmove(&worker->slots[i], &worker->slots[i + 1],
             (worker->taken - i) * sizeof worker->slots[0]);
-    atomic_fetch_sub_explicit(&worker->taken_ns, (int64_t)(task->predicted_s * 1e9),
-                              memory_order_relaxed);
+    add_own(&worker->taken_ns, -(int64_t)(task->predicted_s * 1e9));
 }
 
 /* Takes one more task into preparation. false: there is none. */
@@ -114,8 +111,7 @@ static bool take(struct duet_view *view, struct worker *worker)
     task->worker = worker->index;
     task->state = TASK_TAKEN;
     task->predicted_s = duet_view_seconds(view, worker->index, task);
-    atomic_fetch_add_explicit(&worker->taken_ns, (int64_t)(task->predicted_s * 1e9),
-                              memory_order_relaxed);
+    add_own(&worker->taken_ns, (int64_t)(task->predicted_s * 1e9));
     worker->slots[worker->taken++] = task;
     if (core->policy->prologue)
         core->policy->prologue(core->policy_state, view, task, worker->index, view->now);
@@ -187,7 +183,8 @@ static void choose(struct duet_view *view, struct worker *worker, struct duet_co
 void duet__next(struct duet_runtime *core, unsigned worker, double now,
                 struct duet_command *command, struct duet_ops *ops)
 {
-    struct duet_view view = {.core = core, .ops = ops, .now = now, .by = (int)worker};
+    struct duet_view view;
+    view_begin(&view, core, now, (int)worker, ops);
     struct worker *self = &core->workers[worker];
     unsigned pushes = ops->pushes;
     *command = (struct duet_command){.kind = DUET_IDLE, .worker = worker};
@@ -225,7 +222,8 @@ static void task_done(struct duet_view *view, struct worker *worker, struct duet
 void duet__done(struct duet_runtime *core, const struct duet_command *command, double now,
                 const struct duet_report *report, struct duet_ops *ops)
 {
-    struct duet_view view = {.core = core, .ops = ops, .now = now, .by = (int)command->worker};
+    struct duet_view view;
+    view_begin(&view, core, now, (int)command->worker, ops);
     struct worker *worker = &core->workers[command->worker];
     unsigned pushes = ops->pushes;
     if (command->kind == DUET_COPY) {

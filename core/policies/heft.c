@@ -34,30 +34,29 @@ static double speedup(const struct duet_view *view, const struct duet_task *task
 }
 
 /*
- * The worker that would finish the task first; the lowest number among equals. Workers of one
+ * The worker that would finish the task first; the lowest number among equals. A task starts when
+ * the worker is free and its data is there, whichever is later: transfers overlap with the kernels
+ * before it, as they do in the runtime (earliest start time of HEFT, equation 5). Workers of one
  * memory node share the transfer term, so it is asked for once a run of them.
  */
 static unsigned earliest(struct duet_view *view, const struct duet_task *task, double now,
                          double *finish)
 {
     unsigned best = 0, node = 0;
-    double transfer = -1;
+    double arrival = -1;
     *finish = INFINITY;
     for (unsigned w = 0; w < duet_view_workers(view); w++) {
         if (!duet_view_can_run(view, w, task))
             continue;
         struct dates *dates = duet_view_worker_state(view, w);
-        double start =
-            fmax(now, atomic_load_explicit(&dates->busy_until_s, memory_order_relaxed));
-        double end = start + duet_view_seconds(view, w, task);
-        if (end >= *finish)
-            continue;
-        if (transfer < 0 || duet_view_node(view, w) != node) {
+        double free_s = atomic_load_explicit(&dates->busy_until_s, memory_order_relaxed);
+        if (arrival < 0 || duet_view_node(view, w) != node) {
             node = duet_view_node(view, w);
-            transfer = duet_view_transfer_seconds(view, w, task);
+            arrival = now + duet_view_transfer_seconds(view, w, task);
         }
-        if (end + transfer < *finish) {
-            *finish = end + transfer;
+        double end = fmax(free_s, arrival) + duet_view_seconds(view, w, task);
+        if (end < *finish) {
+            *finish = end;
             best = w;
         }
     }

@@ -94,7 +94,7 @@ uint64_t duet_tasks_done(const struct duet_runtime *runtime);
 struct duet_class_stats {
     const char *kernel;       /* owned by the runtime */
     double work;              /* flops, or bytes where flops are not counted */
-    uint64_t tasks;           /* submitted */
+    uint64_t tasks;           /* finished */
     const double *expected_s; /* by architecture; 0: cannot run there. Owned by the runtime, valid
                                  until the next call with this runtime */
     const uint64_t *ran;      /* by worker: how many finished there. Likewise */
