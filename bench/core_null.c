@@ -95,8 +95,7 @@ static double seconds(void)
 static void submit(struct duet_runtime *core, const struct duet_codelet *codelet,
                    const struct duet_access *accesses, size_t count)
 {
-    struct duet_task_desc task = {
-        .codelet = codelet, .accesses = accesses, .access_count = count};
+    struct duet_task_desc task = {.codelet = codelet, .accesses = accesses, .access_count = count};
     check(duet_submit(core, &task), core);
 }
 
@@ -169,11 +168,10 @@ static void run(size_t n, size_t window)
     check(duet_wait(engine.core), engine.core);
     double end = seconds();
     printf("tasks %zu accesses %zu submit_ns %.1f run_ns %.1f total_ns %.1f "
-               "bytes_a_task %.1f (budget %.1f)\n",
-               tasks, accesses, 1e9 * (middle - start) / (double)tasks,
-               1e9 * (end - middle) / (double)tasks, 1e9 * (end - start) / (double)tasks,
-               (double)grown / (double)tasks,
-               256 + 32 * (double)accesses / (double)tasks);
+           "bytes_a_task %.1f (budget %.1f)\n",
+           tasks, accesses, 1e9 * (middle - start) / (double)tasks,
+           1e9 * (end - middle) / (double)tasks, 1e9 * (end - start) / (double)tasks,
+           (double)grown / (double)tasks, 256 + 32 * (double)accesses / (double)tasks);
     free(tiles);
     duet__core_free(engine.core);
     duet_machine_fini(&machine);

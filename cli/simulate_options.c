@@ -152,7 +152,7 @@ static int read_params(struct duet__simulation *simulation, char *const *params,
                        struct duet_message *message)
 {
     for (; params && *params; params++) {
-        struct duet_setting setting;
+        struct duet_setting setting = {0};
         int result = split(simulation, "--param", *params, &setting.name, &setting.value, message);
 
         if (result)
@@ -168,8 +168,8 @@ static int read_links(struct duet__simulation *simulation, char **links,
                       struct duet_message *message)
 {
     for (char **link = links; link && *link; link++) {
-        struct duet_link_override override;
-        const char *value;
+        struct duet_link_override override = {0};
+        const char *value = "";
         int result = split(simulation, "--link", *link, &override.name, &value, message);
 
         if (!result)

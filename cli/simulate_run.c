@@ -215,7 +215,8 @@ static int complain(const struct pool *pool)
     int status = duet__status_of(pool->error);
 
     if (status == DUET__MISUSED)
-        return duet__complain(status, "%s", pool->message.text);
+        return duet__complain(status, "%s%s", pool->message.text,
+                              pool->error == DUET_ENOMODEL ? " (--extrapolate)" : "");
     return duet__complain(status, "the simulation of %s with seed %" G_GUINT64_FORMAT " failed: %s",
                           simulation->policies[pool->failed / simulation->reps],
                           simulation->seed + pool->failed % simulation->reps, pool->message.text);

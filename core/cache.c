@@ -231,7 +231,8 @@ static void fetch_all(struct duet_view *context, struct worker *worker, struct d
             worker->merged += fetch == FETCH_MERGED;
         }
         if (fetch == FETCH_FAILED)
-            duet__fail_run(context->core, DUET_ETASK, "task %llu (%s): no valid copy of its data left",
+            duet__fail_run(context->core, DUET_ETASK,
+                           "task %llu (%s): no valid copy of its data left",
                            (unsigned long long)task->id, duet_task_kernel(task));
     }
 }

@@ -35,19 +35,19 @@ enum duet_command_kind {
 
 /* The FIFO of a device on which a copy runs: one copy a direction a device at a time. */
 enum duet_stream {
-    DUET_STREAM_IN,   /* from the host or another device into this worker's device */
-    DUET_STREAM_OUT,  /* from this worker's device to the host */
+    DUET_STREAM_IN,  /* from the host or another device into this worker's device */
+    DUET_STREAM_OUT, /* from this worker's device to the host */
 };
 
 /* A copy of one handle's data. Owned by the core, valid until duet__done. */
 struct duet_copy {
     struct duet_handle *handle;
-    uint64_t handle_id; /* from 1 */
-    uint64_t bytes;     /* > 0 */
-    uint16_t source, destination; /* memory nodes, different */
-    bool write_back;    /* makes room on its source */
+    uint64_t handle_id;                         /* from 1 */
+    uint64_t bytes;                             /* > 0 */
+    uint16_t source, destination;               /* memory nodes, different */
+    bool write_back;                            /* makes room on its source */
     uint64_t source_offset, destination_offset; /* bytes in the slab; 0 for the host's memory */
-    double decided_s;   /* when the core decided it */
+    double decided_s;                           /* when the core decided it */
 };
 
 /* Scheduling operations that a call made, for the engine to charge. Added to, never reset. */
@@ -107,7 +107,7 @@ struct duet_core_config {
     const struct duet_policy *policy;
     const struct duet_model *model;
     uint64_t seed;
-    size_t window;       /* submitted and unfinished tasks at most; 0: 65,536 */
+    size_t window; /* submitted and unfinished tasks at most; 0: 65,536 */
     bool set_arch;
     bool record;
     double model_error;
@@ -123,10 +123,12 @@ struct duet_core_config {
 DUET_MUST_CHECK int duet__core_new(struct duet_runtime **out, const struct duet_core_config *config,
                                    struct duet_message *message);
 
-/* Frees a core whose tasks are finished or will never run, and destroys its engine. NULL is fine. */
+/* Frees a core whose tasks are finished or will never run, and destroys its engine. NULL is fine.
+ */
 void duet__core_free(struct duet_runtime *core);
 
-/* Makes duet__next answer EXIT to every worker once it has nothing in flight, and wakes them all. */
+/* Makes duet__next answer EXIT to every worker once it has nothing in flight, and wakes them all.
+ */
 void duet__core_stop(struct duet_runtime *core);
 
 /*
@@ -138,7 +140,8 @@ DUET_MUST_CHECK int duet__prime(struct duet_runtime *core, const char *kernel, u
 
 /*
  * Enters a created task into the graph at date `now`. Ready at once, it goes to the policy. The
- * task may be finished by another thread before this returns. The operations made are added to *ops.
+ * task may be finished by another thread before this returns. The operations made are added to
+ * *ops.
  */
 void duet__link(struct duet_runtime *core, struct duet_task *task, double now,
                 struct duet_ops *ops);
@@ -173,7 +176,7 @@ void duet__fail_run(struct duet_runtime *core, int error, const char *format, ..
 /* An execution class: kernel, work, footprint. Numbered from 0 in order of appearance. */
 unsigned duet__class_index(const struct duet_class *klass);
 const char *duet__class_kernel(const struct duet_class *klass);
-double duet__class_work(const struct duet_class *klass);  /* flops, or bytes */
+double duet__class_work(const struct duet_class *klass); /* flops, or bytes */
 bool duet__class_counts_flops(const struct duet_class *klass);
 /* Seconds by the codelet's cost function for the task that made the class; <= 0: not known. */
 double duet__class_cost(const struct duet_class *klass, unsigned arch);

@@ -24,13 +24,13 @@
 #include "core/spin.h"
 
 enum {
-    MASKS_MAX = 64,         /* distinct sets of workers that tasks can be restricted to */
-    KINDS_MAX = 64,         /* kinds of workers: architecture and memory size */
-    POOL_EXACT = 8,         /* task records with up to this many accesses fit exactly */
+    MASKS_MAX = 64,          /* distinct sets of workers that tasks can be restricted to */
+    KINDS_MAX = 64,          /* kinds of workers: architecture and memory size */
+    POOL_EXACT = 8,          /* task records with up to this many accesses fit exactly */
     POOLS = POOL_EXACT + 14, /* beyond, a pool for each power of two up to 65,536 */
-    WAKES_MAX = 64,         /* workers one call remembers to wake; more: all are woken */
-    NODE_WORDS_MAX = 65,    /* 64 memory nodes each */
-    DEFAULT_WINDOW = 65536, /* tasks */
+    WAKES_MAX = 64,          /* workers one call remembers to wake; more: all are woken */
+    NODE_WORDS_MAX = 65,     /* 64 memory nodes each */
+    DEFAULT_WINDOW = 65536,  /* tasks */
 };
 
 /*
@@ -72,17 +72,17 @@ enum task_state {
 struct duet_task {
     struct duet_task *next, *prev; /* list, heap, pool or engine queue: whoever holds the task */
     uint64_t id;
-    struct duet_class *klass;         /* NULL: an acquisition by the application */
-    int64_t position;                 /* list lock: order within its list */
-    _Atomic(int32_t) pending;         /* accesses not granted, and 1 while being linked */
-    _Atomic(int32_t) missing;         /* inputs on their way */
+    struct duet_class *klass; /* NULL: an acquisition by the application */
+    int64_t position;         /* list lock: order within its list */
+    _Atomic(int32_t) pending; /* accesses not granted, and 1 while being linked */
+    _Atomic(int32_t) missing; /* inputs on their way */
     int32_t priority;
     uint16_t access_count;
-    uint8_t mask;                     /* index into core->masks */
-    uint8_t pool;                     /* of its record */
-    int64_t queued_ns;                /* what it adds to the load of the list's owner */
+    uint8_t mask;      /* index into core->masks */
+    uint8_t pool;      /* of its record */
+    int64_t queued_ns; /* what it adds to the load of the list's owner */
     double complexity, note, submit_s, ready_s, predicted_s;
-    uint8_t state;                    /* enum task_state; the worker's thread */
+    uint8_t state; /* enum task_state; the worker's thread */
     bool cancelled;
     uint16_t args_bytes;
     uint32_t worker; /* that took it */
@@ -97,9 +97,9 @@ struct queue {
 
 struct duet_list {
     struct spin lock;
-    _Atomic(uint32_t) count;     /* written under the lock, like the next */
+    _Atomic(uint32_t) count;      /* written under the lock, like the next */
     _Atomic(int64_t) expected_ns; /* time its tasks are expected to take its owner */
-    int owner; /* worker, or DUET_NO_WORKER for the shared list */
+    int owner;                    /* worker, or DUET_NO_WORKER for the shared list */
     enum duet_order order;
     int64_t first, last; /* positions of the next task pushed at the head, at the tail */
     struct queue queues[MASKS_MAX];
@@ -149,47 +149,49 @@ struct replica {
     struct slab_block *block;      /* set under the node lock, cleared under node and handle lock */
     struct replica *older, *newer; /* node lock: LRU list of replicas with a block */
     /* the rest: handle lock */
-    uint32_t pins;       /* uses that forbid eviction: tasks, and copies that read it */
+    uint32_t pins; /* uses that forbid eviction: tasks, and copies that read it */
     uint16_t node;
-    bool copying;        /* a copy into it is decided or in flight, or chained */
-    bool leaving;        /* its write-back is in flight: evict afterwards */
+    bool copying; /* a copy into it is decided or in flight, or chained */
+    bool leaving; /* its write-back is in flight: evict afterwards */
     struct access *waiters;
-    struct replica *chained, *chain_next; /* copies that start when this replica (the host's) is there */
-    struct duet_copy copy;                /* into this replica */
-    uint64_t copy_version;                /* the handle's version when the copy was decided */
-    struct replica *queue_next;           /* copy queue lock */
+    struct replica *chained,
+        *chain_next;            /* copies that start when this replica (the host's) is there */
+    struct duet_copy copy;      /* into this replica */
+    uint64_t copy_version;      /* the handle's version when the copy was decided */
+    struct replica *queue_next; /* copy queue lock */
 };
 
 struct duet_handle {
     struct spin lock;
-    uint8_t active_mode;   /* handle lock, as all of the next four: mode of the granted accesses */
-    uint32_t active;       /* granted and unfinished accesses */
-    struct access *head, *tail; /* accesses not granted yet, in order of submission */
-    uint64_t version;           /* counts writes */
+    uint8_t active_mode; /* handle lock, as all of the next four: mode of the granted accesses */
+    uint32_t active;     /* granted and unfinished accesses */
+    struct access *head, *tail;       /* accesses not granted yet, in order of submission */
+    uint64_t version;                 /* counts writes */
     double write_path_s, read_path_s; /* critical path up to the last write, the last reads */
     uint64_t id, bytes, slab_bytes;
     void *data;
     size_t rows, cols, ld, element_bytes;
-    struct duet_task *acquired; /* handle lock: the application's acquisition */
+    struct duet_task *acquired;      /* handle lock: the application's acquisition */
     struct duet_handle *next, *prev; /* core->handles, registry lock */
     struct replica host;
     struct replica **replicas; /* by node; NULL until first used; handle lock */
-    /* bit a node: valid, being copied to. Written under the handle lock, read by policies without */
+    /* bit a node: valid, being copied to. Written under the handle lock, read by policies without
+     */
     _Atomic(uint64_t) *valid, *coming;
 };
 
 struct node {
     struct spin lock;
-    struct slab slab;                 /* node lock */
-    struct replica *oldest, *newest;  /* node lock */
-    _Atomic(uint32_t) pinned;         /* replicas with pins */
-    uint64_t leaving_bytes;           /* node lock: write-backs in flight that will make room */
-    _Atomic(bool) blocked;            /* a worker of this node waits for room */
-    unsigned worker;                  /* that starts this node's copies */
-    uint64_t evictions, write_backs;  /* node lock */
+    struct slab slab;                /* node lock */
+    struct replica *oldest, *newest; /* node lock */
+    _Atomic(uint32_t) pinned;        /* replicas with pins */
+    uint64_t leaving_bytes;          /* node lock: write-backs in flight that will make room */
+    _Atomic(bool) blocked;           /* a worker of this node waits for room */
+    unsigned worker;                 /* that starts this node's copies */
+    uint64_t evictions, write_backs; /* node lock */
     struct spin pool_lock;
-    struct replica *spare;            /* pool_lock */
-    struct replica **arrays;          /* pool_lock */
+    struct replica *spare;   /* pool_lock */
+    struct replica **arrays; /* pool_lock */
     unsigned array_count;
 };
 
@@ -223,11 +225,11 @@ struct worker {
 /* Records of tasks with the same number of accesses. */
 struct pool {
     struct spin lock;
-    struct duet_task *ready;               /* lock */
-    _Atomic(struct duet_task *) returned;  /* anybody pushes; whoever holds the lock takes all */
-    void **chunks;                         /* lock */
+    struct duet_task *ready;              /* lock */
+    _Atomic(struct duet_task *) returned; /* anybody pushes; whoever holds the lock takes all */
+    void **chunks;                        /* lock */
     size_t chunk_count, chunk_capacity;
-    char *fresh, *fresh_end;               /* lock: part of the last chunk not yet used */
+    char *fresh, *fresh_end; /* lock: part of the last chunk not yet used */
 };
 
 /* A set of workers that tasks are restricted to. */
@@ -291,16 +293,16 @@ struct duet_runtime {
     uint64_t handle_count;
     struct prime *primes;
 
-    _Atomic(uint64_t) *hungry;     /* bit a worker: its last duet__next said IDLE for want of work */
-    _Atomic(uint64_t) pushed;      /* onto lists: a worker that turned hungry looks again */
-    _Atomic(uint64_t) submitted;   /* tasks created: the last id */
-    _Atomic(uint64_t) finished;    /* of them; counted when their successors are released */
+    _Atomic(uint64_t) *hungry;   /* bit a worker: its last duet__next said IDLE for want of work */
+    _Atomic(uint64_t) pushed;    /* onto lists: a worker that turned hungry looks again */
+    _Atomic(uint64_t) submitted; /* tasks created: the last id */
+    _Atomic(uint64_t) finished;  /* of them; counted when their successors are released */
     _Atomic(bool) stopping;
-    _Atomic(int) error;            /* first error of the run */
+    _Atomic(int) error; /* first error of the run */
     struct spin message_lock;
     struct duet_message run_message; /* message_lock: of that error */
     struct duet_message message;     /* of the last call that failed; the application's thread */
-    struct spin submit_lock;       /* writing the four below */
+    struct spin submit_lock;         /* writing the four below */
     uint64_t submit_rng;
     _Atomic(double) first_submit_s;
     _Atomic(bool) submitted_any;
@@ -335,8 +337,8 @@ static inline void bit_clear(_Atomic(uint64_t) *set, unsigned i)
 }
 
 /* Begins a call into the core; the list of workers to wake is left unset, being mostly unused. */
-static inline void view_begin(struct duet_view *view, struct duet_runtime *core, double now,
-                              int by, struct duet_ops *ops)
+static inline void view_begin(struct duet_view *view, struct duet_runtime *core, double now, int by,
+                              struct duet_ops *ops)
 {
     view->core = core;
     view->ops = ops;
@@ -354,7 +356,7 @@ void duet__context_flush(struct duet_view *context); /* with no lock held: wakes
 
 /* class.c */
 int duet__class_find(struct duet_codelet *codelet, const void *args, const struct access *accesses,
-               unsigned count, struct duet_class **out, struct duet_message *message);
+                     unsigned count, struct duet_class **out, struct duet_message *message);
 void duet__class_measured(struct duet_class *klass, unsigned arch, double seconds);
 void duet__classes_fini(struct duet_runtime *core);
 
@@ -379,10 +381,10 @@ void duet__count_finished(struct duet_view *context);
 /* list.c */
 void duet__list_init(struct duet_list *list, int owner, enum duet_order order);
 
-
 /* transfer.c */
 struct duet_copy *duet__next_copy(struct worker *worker);
-struct replica *duet__replica_get(struct duet_runtime *core, struct duet_handle *handle, unsigned node);
+struct replica *duet__replica_get(struct duet_runtime *core, struct duet_handle *handle,
+                                  unsigned node);
 enum fetch { FETCH_HIT, FETCH_MERGED, FETCH_STARTED, FETCH_FAILED };
 enum fetch duet__fetch(struct duet_view *context, struct access *waiter, unsigned node);
 void duet__write_back(struct duet_view *context, struct replica *replica);
@@ -390,7 +392,7 @@ void duet__replica_pin(struct duet_runtime *core, struct replica *replica);
 void duet__replica_unpin(struct duet_view *context, struct replica *replica);
 void duet__copy_done(struct duet_view *context, struct duet_copy *copy);
 double duet__transfer_seconds(const struct duet_runtime *core, const struct duet_handle *handle,
-                        unsigned node, double accelerators);
+                              unsigned node, double accelerators);
 
 /* cache.c */
 int duet__cache_prepare(struct duet_view *context, struct worker *worker, struct duet_task *task);
@@ -406,10 +408,10 @@ void duet__handles_fini(struct duet_runtime *core);
 void duet__acquire_ready(struct duet_view *context, struct duet_task *task);
 
 /* trace.c */
-void duet__trace_task(struct duet_runtime *core, struct worker *worker, const struct duet_task *task,
-                const struct duet_report *report, bool failed);
-void duet__trace_copy(struct duet_runtime *core, struct worker *worker, const struct duet_copy *copy,
-                const struct duet_report *report);
+void duet__trace_task(struct duet_runtime *core, struct worker *worker,
+                      const struct duet_task *task, const struct duet_report *report, bool failed);
+void duet__trace_copy(struct duet_runtime *core, struct worker *worker,
+                      const struct duet_copy *copy, const struct duet_report *report);
 
 /* Tasks created and not finished. */
 static inline uint64_t unfinished(const struct duet_runtime *core)
@@ -430,6 +432,5 @@ static inline struct duet_task *access_task(struct access *access)
     return (struct duet_task *)(void *)((char *)(access - access->index) -
                                         offsetof(struct duet_task, accesses));
 }
-
 
 #endif

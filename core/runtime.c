@@ -9,8 +9,7 @@
 static int kind_of(struct duet_runtime *core, const struct duet_worker *worker, unsigned *out)
 {
     bool device = worker->node != DUET_HOST;
-    uint64_t capacity =
-        device ? core->nodes[worker->node].slab.capacity_bytes : UINT64_MAX;
+    uint64_t capacity = device ? core->nodes[worker->node].slab.capacity_bytes : UINT64_MAX;
     for (unsigned k = 0; k < core->kind_count; k++) {
         if (core->kinds[k].arch == worker->arch && core->kinds[k].device == device &&
             core->kinds[k].capacity_bytes == capacity) {

@@ -51,14 +51,25 @@ static int copy_accesses(struct duet_task *task, const struct duet_task_desc *de
     return DUET_OK;
 }
 
+/* Memory of the largest device among those that a task is too large for, or 0. */
+static uint64_t too_small(const struct duet_runtime *core, const struct duet_class *klass,
+                          uint64_t where)
+{
+    uint64_t archs = klass->codelet->archs & (where ? where : UINT64_MAX);
+    uint64_t kinds = duet__kinds_of_archs(core, archs), largest = 0;
+    for (unsigned k = 0; klass->too_big && k < core->kind_count; k++) {
+        uint64_t capacity = core->kinds[k].capacity_bytes;
+        if (kinds >> k & 1 && capacity < klass->slab_bytes && capacity > largest)
+            largest = capacity;
+    }
+    return largest;
+}
+
 static int refuse(struct duet_runtime *core, const struct duet_class *klass, uint64_t where)
 {
     const char *kernel = klass->codelet->name;
-    if (klass->too_big && !klass->kinds) {
-        uint64_t largest = 0;
-        for (unsigned k = 0; k < core->kind_count; k++)
-            if (core->kinds[k].device && core->kinds[k].capacity_bytes > largest)
-                largest = core->kinds[k].capacity_bytes;
+    uint64_t largest = too_small(core, klass, where);
+    if (largest) {
         return duet_fail(&core->message, DUET_ETOOBIG,
                          "a %s task needs %llu bytes of device memory, and the largest device has "
                          "%llu: use smaller tiles, or more memory",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counters and records of a run. Each worker writes its own; they are put together when asked for. */
+/* Counters and records of a run. Each worker writes its own; they are put together when asked for.
+ */
 #include <stdlib.h>
 #include <string.h>
 

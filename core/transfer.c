@@ -228,9 +228,19 @@ static void arrived(struct duet_view *context, struct duet_task *task)
         duet__context_wake(context, worker);
 }
 
+/* true if somebody waits to read what comes into the replica. Handle lock held. */
+static bool wanted(const struct replica *into)
+{
+    for (const struct access *waiter = into->waiters; waiter; waiter = waiter->next)
+        if (waiter->mode & DUET_R)
+            return true;
+    return into->chained != NULL;
+}
+
 /*
- * A copy has ended: its replica is valid, unless the data was written elsewhere meanwhile. Waiting
- * tasks go on; copies that go through the host continue; an eviction is completed.
+ * A copy has ended: its replica is valid. Waiting tasks go on; copies that go through the host
+ * continue; an eviction is completed. A write-back may have been overtaken by a write on its
+ * source: who reads at its destination then waits for another copy, of what was written.
  */
 void duet__copy_done(struct duet_view *context, struct duet_copy *copy)
 {
@@ -240,19 +250,23 @@ void duet__copy_done(struct duet_view *context, struct duet_copy *copy)
     struct replica *from = handle->replicas[copy->source];
     into->copying = false;
     bit_clear(handle->coming, into->node);
-    if (into->copy_version == handle->version)
+    bool overtaken = into->copy_version != handle->version;
+    if (!overtaken)
         bit_set(handle->valid, into->node);
-    struct replica *chained = into->chained;
-    into->chained = NULL;
+    bool again = overtaken && wanted(into) && request(context, into);
+    struct replica *chained = again ? NULL : into->chained;
+    if (!again)
+        into->chained = NULL;
     while (chained) {
         struct replica *next = chained->chain_next;
         chained->chain_next = NULL;
         start(context, into, chained, false);
         chained = next;
     }
-    struct access *waiters = into->waiters;
-    into->waiters = NULL;
-    bool evict = from->leaving;
+    struct access *waiters = again ? NULL : into->waiters;
+    if (!again)
+        into->waiters = NULL;
+    bool evict = copy->write_back;
     duet__replica_unpin(context, from);
     spin_unlock(&handle->lock);
     if (evict)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two questions of the seam: what should a worker do next, and what follows from what it did. */
+/* The two questions of the seam: what should a worker do next, and what follows from what it did.
+ */
 #include <string.h>
 
 #include "core/internal.h"
@@ -36,8 +37,7 @@ static struct duet_task *steal(struct duet_view *view, struct worker *worker)
 static struct duet_task *look(struct duet_view *view, struct worker *worker)
 {
     struct duet_runtime *core = view->core;
-    struct duet_task *task =
-        core->policy->pop(core->policy_state, view, worker->index, view->now);
+    struct duet_task *task = core->policy->pop(core->policy_state, view, worker->index, view->now);
     if (task) {
         view->ops->pops++;
         worker->pops++;
@@ -158,8 +158,7 @@ static void choose(struct duet_view *view, struct worker *worker, struct duet_co
         if (copy) {
             command->kind = DUET_COPY;
             command->copy = copy;
-            command->stream =
-                copy->destination == worker->node ? DUET_STREAM_IN : DUET_STREAM_OUT;
+            command->stream = copy->destination == worker->node ? DUET_STREAM_IN : DUET_STREAM_OUT;
             return;
         }
         bool stalled;

@@ -45,7 +45,7 @@ static int take_link(void *context, const char *name, const char *value,
 {
     struct links *links = context;
     double bandwidth = 0;
-    int error = duet__parse_bandwidth("link", value, &bandwidth, message);
+    int error = duet__parse_bandwidth("--link", value, &bandwidth, message);
     if (error)
         return error;
     char *copy = g_strdup(name);
@@ -63,13 +63,16 @@ static int take_cost(void *context, const char *name, const char *value,
         const char *name;
         double *seconds;
     } known[] = {
-        {"submit", &costs->submit_s},        {"push", &costs->push_s},
-        {"pop", &costs->pop_s},              {"steal", &costs->steal_s},
-        {"kernel-launch", &costs->kernel_launch_s}, {"copy-launch", &costs->copy_launch_s},
+        {"submit", &costs->submit_s},
+        {"push", &costs->push_s},
+        {"pop", &costs->pop_s},
+        {"steal", &costs->steal_s},
+        {"kernel-launch", &costs->kernel_launch_s},
+        {"copy-launch", &costs->copy_launch_s},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(known); i++)
         if (!strcmp(name, known[i].name))
-            return duet__parse_seconds("cost", value, known[i].seconds, message);
+            return duet__parse_seconds("--costs", value, known[i].seconds, message);
     return duet_fail(message, DUET_EINVAL,
                      "unknown cost '%s': known are submit, push, pop, steal, kernel-launch, "
                      "copy-launch",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers in options and variables, read strictly: the whole text has to be one, or the message says
- * which option, what was given, and what it should look like.
+ * Numbers in options and variables, read strictly: the whole text has to be one, or the message
+ * says which option, what was given, and what it should look like.
  */
 #ifndef DUET_LIB_UNITS_H
 #define DUET_LIB_UNITS_H

@@ -19,7 +19,8 @@ struct kernel {
     bool used;
 };
 
-/* A device's engine for one direction: one copy at a time, in the order in which they were given. */
+/* A device's engine for one direction: one copy at a time, in the order in which they were given.
+ */
 struct dma {
     struct transfer *head, *tail;
 };
@@ -74,7 +75,7 @@ struct sim {
 
     struct submission *ring; /* power of two */
     size_t ring_first, ring_count, ring_capacity;
-    double submit_s; /* the application's thread is busy until then */
+    double submit_s;   /* the application's thread is busy until then */
     bool submit_dated; /* an EVENT_SUBMIT is on the heap */
 
     bool notified;

@@ -23,7 +23,8 @@
 namespace sg4 = simgrid::s4u;
 using simgrid::kernel::timer::Timer;
 
-namespace {
+namespace
+{
 
 struct Flow {
     void *tag;
@@ -31,7 +32,8 @@ struct Flow {
 };
 
 // Thrown out of an alarm to end a run at its exact date.
-struct Stop {};
+struct Stop {
+};
 
 struct Network {
     sg4::Engine *engine = nullptr;
@@ -75,11 +77,12 @@ void listen()
 }
 
 // SimGrid installs handlers of its own, which are not wanted in somebody else's program.
-class KeepSignals {
+class KeepSignals
+{
     static constexpr int signals[] = {SIGINT, SIGSEGV, SIGABRT, SIGBUS, SIGTERM};
     struct sigaction actions[sizeof signals / sizeof signals[0]];
 
-public:
+  public:
     KeepSignals()
     {
         int i = 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The machine as SimGrid's XML: memory nodes are hosts, each direction of a link is a link.
+ * The machine as SimGrid's XML: memory nodes are hosts, each direction of a shared link is a link.
  * Latencies are 0: the engine pays them, since SimGrid's shares would depend on them.
  */
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,21 +41,34 @@ static void DUET_PRINTF(2, 3) append(struct text *text, const char *format, ...)
 }
 
 /*
- * A limit on each copy alone that is no narrower than a shared link of the same route never binds:
- * left out, it changes no date and saves a third of the cost of a copy.
+ * The narrowest limit on each copy alone of a route, 0 if it has none that binds: one no narrower
+ * than a shared link of the same route changes no date, and leaving it out saves a third of the
+ * cost of a copy.
  */
-static bool binds(const struct duet_machine *machine, const struct duet_route *route, unsigned index)
+static double limit_of(const struct duet_machine *machine, const struct duet_route *route)
 {
-    const struct duet_link *link = &machine->links[route->links[index]];
-    if (!link->per_copy)
-        return true;
-    for (unsigned i = 0; i < route->count; i++) {
-        const struct duet_link *other = &machine->links[route->links[i]];
-        if (i != index && (!other->per_copy || i < index) &&
-            other->bandwidth_Bps <= link->bandwidth_Bps)
-            return false;
+    double limit = HUGE_VAL, shared = HUGE_VAL;
+    for (unsigned i = 0; route->direct && i < route->count; i++) {
+        const struct duet_link *link = &machine->links[route->links[i]];
+        double *narrowest = link->per_copy ? &limit : &shared;
+        *narrowest = fmin(*narrowest, link->bandwidth_Bps);
     }
-    return true;
+    return limit < shared ? limit : 0;
+}
+
+/*
+ * Each route gets a limit of its own: a link that many routes have in common would tie the
+ * equations of all their flows together, although it does not make them share anything.
+ */
+static void append_limit(struct text *text, const struct duet_machine *machine, unsigned source,
+                         unsigned destination)
+{
+    double limit = limit_of(machine, duet_machine_route(machine, source, destination));
+    if (limit > 0)
+        append(text,
+               "<link id=\"c%u-%u\" bandwidth=\"%.17gBps\" latency=\"0s\" "
+               "sharing_policy=\"FATPIPE\"/>\n",
+               source, destination, limit);
 }
 
 static void append_route(struct text *text, const struct duet_machine *machine, unsigned source,
@@ -65,8 +79,10 @@ static void append_route(struct text *text, const struct duet_machine *machine, 
         return;
     append(text, "<route src=\"n%u\" dst=\"n%u\" symmetrical=\"NO\">", source, destination);
     for (unsigned i = 0; i < route->count; i++)
-        if (binds(machine, route, i))
+        if (!machine->links[route->links[i]].per_copy)
             append(text, "<link_ctn id=\"l%u\"/>", (unsigned)route->links[i]);
+    if (limit_of(machine, route) > 0)
+        append(text, "<link_ctn id=\"c%u-%u\"/>", source, destination);
     append(text, "</route>\n");
 }
 
@@ -79,10 +95,12 @@ char *duet__network_platform(const struct duet_machine *machine)
     for (unsigned n = 0; n < machine->node_count; n++)
         append(&text, "<host id=\"n%u\" speed=\"1Gf\"/>\n", n);
     for (unsigned l = 0; l < machine->link_count; l++)
-        append(&text, "<link id=\"l%u\" bandwidth=\"%.17gBps\" latency=\"0s\" "
-                      "sharing_policy=\"%s\"/>\n",
-               l, machine->links[l].bandwidth_Bps,
-               machine->links[l].per_copy ? "FATPIPE" : "SHARED");
+        if (!machine->links[l].per_copy)
+            append(&text, "<link id=\"l%u\" bandwidth=\"%.17gBps\" latency=\"0s\"/>\n", l,
+                   machine->links[l].bandwidth_Bps);
+    for (unsigned s = 0; s < machine->node_count; s++)
+        for (unsigned d = 0; d < machine->node_count; d++)
+            append_limit(&text, machine, s, d);
     for (unsigned s = 0; s < machine->node_count; s++)
         for (unsigned d = 0; d < machine->node_count; d++)
             append_route(&text, machine, s, d);

@@ -13,7 +13,8 @@
 
 /* How the simulated machine behaves. */
 struct sim_options {
-    const struct duet_calibration *calibration; /* kernel times; borrowed until the engine is gone */
+    const struct duet_calibration
+        *calibration; /* kernel times; borrowed until the engine is gone */
     bool noise;       /* draw kernel times from their distribution; else each takes its mean */
     bool extrapolate; /* allow sizes beyond the measured ones */
     uint64_t seed;    /* of the noise */

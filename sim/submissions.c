@@ -59,8 +59,8 @@ static void enter(struct sim *sim)
 void duet__sim_submit_due(struct sim *sim, bool at_this_date)
 {
     const struct submission *submission;
-    while ((submission = first(sim)) && (submission->date < sim->now ||
-                                         (at_this_date && submission->date == sim->now)))
+    while ((submission = first(sim)) &&
+           (submission->date < sim->now || (at_this_date && submission->date == sim->now)))
         enter(sim);
 }
 

@@ -40,8 +40,9 @@ int duet__sim_classify(void *engine, const struct duet_class *klass, uint64_t *a
     for (unsigned a = 0; a < sim->machine.arch_count; a++) {
         if (!(*archs >> a & 1))
             continue;
-        const struct duet_curve *curve = duet_calibration_find(
-            sim->options.calibration, duet__class_kernel(klass), sim->machine.archs[a].name);
+        const struct duet_curve *curve =
+            duet_calibration_find(sim->options.calibration, duet__class_kernel(klass),
+                                  sim->machine.archs[a].name);
         bool cost = duet__class_cost(klass, a) > 0;
         if (!curve && !cost)
             *archs &= ~(UINT64_C(1) << a);
@@ -61,8 +62,9 @@ static struct timing measure(const struct sim *sim, const struct duet_class *kla
 {
     struct timing timing = {0};
     double deviation = 0;
-    const struct duet_curve *curve = duet_calibration_find(
-        sim->options.calibration, duet__class_kernel(klass), sim->machine.archs[arch].name);
+    const struct duet_curve *curve =
+        duet_calibration_find(sim->options.calibration, duet__class_kernel(klass),
+                              sim->machine.archs[arch].name);
     if (!curve || duet_curve_at(curve, duet__class_work(klass), sim->options.extrapolate,
                                 &timing.mean_s, &deviation))
         timing.mean_s = duet__class_cost(klass, arch);
@@ -122,8 +124,7 @@ double duet__sim_seconds(struct sim *sim, const struct duet_task *task, unsigned
         return 0;
     }
     const struct timing *timing = &timings[arch];
-    return timing->sigma > 0 ? draw(timing, sim->options.seed, duet_task_id(task))
-                             : timing->mean_s;
+    return timing->sigma > 0 ? draw(timing, sim->options.seed, duet_task_id(task)) : timing->mean_s;
 }
 
 void duet__sim_timings_fini(struct sim *sim)

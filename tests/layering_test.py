@@ -51,7 +51,8 @@ RULES = [
     ("platforms/*", "c posix glib libxml duet/* ."),
     ("workloads/*/kernels_*", "c posix glib blas cublas duet/* workloads/*"),
     ("workloads/*", "c posix glib duet/* workloads/*"),
-    ("lib/*", "c posix threads glib duet/* core/engine.h sim/*.h real/*.h platforms/platform.h ."),
+    ("lib/*", "c posix threads glib duet/* core/engine.h sim/*.h real/*.h platforms/platform.h"
+              " validate/perfetto.h validate/report_file.h ."),
     ("validate/*", "c posix glib glpk duet/* platforms/platform.h workloads/*.h ."),
     ("cli/*", "c posix glib duet/* platforms/platform.h workloads/*.h validate/*.h lib/*.h ."),
     ("examples/*", "c posix duet/*"),

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "validate/report_sample_test.h"
+#include "validate/report_sample.h"
 
 static void test_rows(void)
 {

@@ -4,7 +4,7 @@
 
 #include <json-glib/json-glib.h>
 
-#include "validate/report_sample_test.h"
+#include "validate/report_sample.h"
 
 static char *page(const struct duet_report *report)
 {

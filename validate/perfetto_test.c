@@ -4,7 +4,7 @@
 
 #include <json-glib/json-glib.h>
 
-#include "validate/report_sample_test.h"
+#include "validate/report_sample.h"
 
 static JsonParser *exported(const struct duet_recording *recording)
 {

@@ -23,6 +23,8 @@ enum {
     COLUMNS,
 };
 
+enum { PAGE = 100 }; /* columns of a terminal that should be enough */
+
 /* Two heading lines: what, and in which unit. */
 static const char *const headings[COLUMNS][2] = {
     [POLICY] = {"policy", ""},
@@ -89,14 +91,18 @@ static void fill_row(const struct duet_policy_runs *policy,
 
 static void put_rows(FILE *stream, char **cells, size_t rows, const bool *shown)
 {
-    size_t widths[COLUMNS] = {0};
+    size_t widths[COLUMNS] = {0}, whole = 0;
+    const char *space;
 
     for (int column = 0; column < COLUMNS; column++) {
         for (int line = 0; line < 2; line++)
             widths[column] = MAX(widths[column], strlen(headings[column][line]));
         for (size_t row = 0; row < rows; row++)
             widths[column] = MAX(widths[column], strlen(cells[row * COLUMNS + (size_t)column]));
+        if (shown[column])
+            whole += widths[column] + (column ? 2 : 0);
     }
+    space = whole > PAGE ? " " : "  ";
     for (size_t row = 0; row < rows + 2; row++) {
         for (int column = 0; column < COLUMNS; column++) {
             const char *text =
@@ -105,7 +111,7 @@ static void put_rows(FILE *stream, char **cells, size_t rows, const bool *shown)
             if (column == POLICY)
                 fprintf(stream, "%-*s", (int)widths[column], text);
             else if (shown[column])
-                fprintf(stream, "  %*s", (int)widths[column], text);
+                fprintf(stream, "%s%*s", space, (int)widths[column], text);
         }
         putc('\n', stream);
     }
@@ -161,8 +167,8 @@ static void put_head(FILE *stream, const struct duet_report *report)
 static void put_foot(FILE *stream, const struct duet_policy_summary *summary)
 {
     fprintf(stream,
-            "\nlower bounds on the makespan: critical path %.*f s, area %.*f s (path, area: their "
-            "share of it)\n",
+            "\nlower bounds: critical path %.*f s, area %.*f s (path, area: their share of the "
+            "makespan)\n",
             digits_of(summary->critical_path_s), summary->critical_path_s,
             digits_of(summary->area_s), summary->area_s);
 }

@@ -7,7 +7,7 @@
 
 #include <json-glib/json-glib.h>
 
-#include "validate/report_sample_test.h"
+#include "validate/report_sample.h"
 
 typedef int (*write_fn)(FILE *stream, const struct duet_report *report,
                         struct duet_message *message);

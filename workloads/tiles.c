@@ -17,6 +17,12 @@ uint64_t duet__tile_count(uint64_t size, uint64_t tile)
 
 int duet__tiles_check(const char *name, uint64_t size, uint64_t tile, struct duet_message *message)
 {
+    if (tile > size)
+        return duet_fail(message, DUET_EINVAL,
+                         "tiles of %llu are larger than the matrix, whose %s is %llu: use tiles of "
+                         "%llu or less",
+                         (unsigned long long)tile, name, (unsigned long long)size,
+                         (unsigned long long)size);
     if (duet__tile_count(size, tile) <= DUET__TILES_MAX)
         return 0;
     return duet_fail(message, DUET_EINVAL,

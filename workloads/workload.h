@@ -35,14 +35,15 @@ struct duet_problem {
 };
 
 struct duet_workload {
-    const char *name;        /* "cholesky" */
-    const char *description; /* one line */
-    const char *source;      /* paper or book the algorithm is taken from */
+    const char *name;                        /* "cholesky" */
+    const char *description;                 /* one line */
+    const char *source;                      /* paper or book the algorithm is taken from */
     const struct duet_parameter *parameters; /* ended by a NULL name; NULL: none */
     const char *const *kernels;              /* base names ("gemm"), ended by NULL */
     uint64_t default_n, default_tile;
 
-    /* Checks sizes, precision and every setting. DUET_EINVAL with a message that says what to do. */
+    /* Checks sizes, precision and every setting. DUET_EINVAL with a message that says what to do.
+     */
     int (*check)(const struct duet_problem *problem, struct duet_message *message);
     /* Flops of the whole problem, as LAPACK's working note 41 counts them. */
     double (*flops)(const struct duet_problem *problem);

@@ -2,8 +2,8 @@
 /* eager: one list for all workers, highest priority first. The base line. */
 #include <duet/policy.h>
 
-static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
-                 int by, double now)
+static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count, int by,
+                 double now)
 {
     for (size_t i = 0; i < count; i++)
         duet_push_tail(view, duet_view_shared(view), batch[i]);

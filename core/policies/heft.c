@@ -85,8 +85,8 @@ static int compare(const void *left, const void *right)
     return duet_task_id(a) < duet_task_id(b) ? -1 : 1;
 }
 
-static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
-                 int by, double now)
+static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count, int by,
+                 double now)
 {
     if (count > 1) {
         for (size_t i = 0; i < count; i++)

@@ -30,8 +30,8 @@ static unsigned choose(struct duet_view *view, const struct duet_task *task, int
     return chosen;
 }
 
-static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
-                 int by, double now)
+static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count, int by,
+                 double now)
 {
     for (size_t i = 0; i < count; i++) {
         unsigned worker = choose(view, batch[i], by);

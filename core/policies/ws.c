@@ -2,8 +2,8 @@
 /* ws: work stealing. Local push and pop at the head, steal at the tail of a random victim. */
 #include <duet/policy.h>
 
-static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
-                 int by, double now)
+static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count, int by,
+                 double now)
 {
     struct duet_list *list = duet_view_list(view, duet_view_local(view, by));
     for (size_t i = 0; i < count; i++)

@@ -45,7 +45,7 @@ struct duet_config {
     bool noise;       /* simulated kernel times are drawn from the measured distribution */
     bool extrapolate; /* allow simulated kernel sizes beyond the measured ones */
     bool no_costs;    /* the simulated runtime's own operations cost nothing */
-    const char *costs; /* "submit=1us,steal=2us,...": costs to replace; NULL: the platform's */
+    const char *costs;  /* "submit=1us,steal=2us,...": costs to replace; NULL: the platform's */
     double model_error; /* relative error put on purpose into what the scheduler believes of kernel
                            times: each kernel and architecture by a factor drawn from
                            [1-e, 1+e]; 0: none */
@@ -195,9 +195,10 @@ enum { DUET_ARGS_MAX = 64 }; /* bytes of arguments that a task carries by value 
 
 struct duet_task_desc {
     const struct duet_codelet *codelet;
-    const struct duet_access *accesses; /* the same handle twice counts as one access, RW if mixed */
-    size_t access_count;                /* at most 65,535 */
-    const void *args;                   /* copied, args_bytes <= DUET_ARGS_MAX */
+    const struct duet_access
+        *accesses;       /* the same handle twice counts as one access, RW if mixed */
+    size_t access_count; /* at most 65,535 */
+    const void *args;    /* copied, args_bytes <= DUET_ARGS_MAX */
     size_t args_bytes;
     int priority;      /* higher runs earlier, for policies that look at it */
     uint64_t where;    /* 0: anywhere; else only on these architectures (duet_where): SetArch */

@@ -37,7 +37,8 @@ struct duet_arch {
 
 /* A memory: the host's (node 0, no slab) or a device's (one slab that the core sub-allocates). */
 struct duet_node {
-    char name[DUET_NAME_MAX]; /* "host", "gpu0", ... : the number is the machine's own device number */
+    char name[DUET_NAME_MAX]; /* "host", "gpu0", ... : the number is the machine's own device number
+                               */
     uint64_t capacity_bytes;  /* usable size; 0 = unlimited, allowed for the host only */
 };
 
@@ -61,8 +62,8 @@ struct duet_link {
 
 /* How bytes go from one memory node to another when the machine can copy directly. */
 struct duet_route {
-    bool direct;          /* false: no direct copy; data goes through the host */
-    uint8_t count;        /* links crossed; at least 1 when direct */
+    bool direct;   /* false: no direct copy; data goes through the host */
+    uint8_t count; /* links crossed; at least 1 when direct */
     uint16_t links[DUET_ROUTE_LINKS];
     double latency_s;     /* paid once a copy, before its first byte */
     double bandwidth_Bps; /* of a copy that is alone: the smallest of its links' */
@@ -85,7 +86,7 @@ struct duet_machine {
     struct duet_node *nodes;
     struct duet_worker *workers; /* CPU workers first, then GPU workers */
     struct duet_link *links;
-    struct duet_route *routes;   /* node_count * node_count, [source * node_count + destination] */
+    struct duet_route *routes; /* node_count * node_count, [source * node_count + destination] */
     struct duet_costs costs;
 };
 

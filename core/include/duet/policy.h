@@ -39,7 +39,7 @@ enum duet_order {
 /* Measured times of a finished task. */
 struct duet_times {
     double start_s, end_s; /* of the kernel */
-    double predicted_s;    /* duet_view_seconds at the time it was taken by its worker; 0: unknown */
+    double predicted_s; /* duet_view_seconds at the time it was taken by its worker; 0: unknown */
 };
 
 /*
@@ -64,8 +64,8 @@ struct duet_policy {
      * finished, which may be unable to run them) or one task at its submission (DUET_SUBMITTER).
      * The policy may reorder the array.
      */
-    void (*push)(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
-                 int by, double now);
+    void (*push)(void *self, struct duet_view *view, struct duet_task **batch, size_t count, int by,
+                 double now);
 
     /* Takes a task that `worker` can run from a list that is its own or shared, or NULL. */
     struct duet_task *(*pop)(void *self, struct duet_view *view, unsigned worker, double now);

@@ -29,27 +29,27 @@ enum { DUET_NO_WORKER = -1 };
 /* One record. Dates in seconds since the runtime was opened. */
 struct duet_event {
     enum duet_event_kind kind;
-    int worker;        /* that ran the kernel, or that started the copy */
-    unsigned kernel;   /* TASK: index of the kernel (duet_kernel_name); COPY: 0 */
-    uint64_t id;       /* TASK: number of the task, from 1 in order of submission;
-                          COPY: number of the handle, from 1 in order of registration */
-    double submit_s;   /* TASK: when submitted; COPY: when the core decided it */
-    double ready_s;    /* TASK: when its last dependency ended; COPY: = submit_s */
-    double start_s;    /* kernel or copy started */
-    double end_s;      /* kernel or copy ended */
-    uint16_t source;   /* COPY: memory nodes; TASK: both the worker's node */
+    int worker;      /* that ran the kernel, or that started the copy */
+    unsigned kernel; /* TASK: index of the kernel (duet_kernel_name); COPY: 0 */
+    uint64_t id;     /* TASK: number of the task, from 1 in order of submission;
+                        COPY: number of the handle, from 1 in order of registration */
+    double submit_s; /* TASK: when submitted; COPY: when the core decided it */
+    double ready_s;  /* TASK: when its last dependency ended; COPY: = submit_s */
+    double start_s;  /* kernel or copy started */
+    double end_s;    /* kernel or copy ended */
+    uint16_t source; /* COPY: memory nodes; TASK: both the worker's node */
     uint16_t destination;
-    bool write_back;   /* COPY: made room for something else (eviction) */
-    bool failed;       /* TASK: the kernel reported an error or was not run because of one */
-    uint64_t bytes;    /* COPY: bytes moved; TASK: bytes of all accesses */
+    bool write_back; /* COPY: made room for something else (eviction) */
+    bool failed;     /* TASK: the kernel reported an error or was not run because of one */
+    uint64_t bytes;  /* COPY: bytes moved; TASK: bytes of all accesses */
 };
 
 /*
- * The records, sorted by start_s, then worker, then id. *events is owned by the caller (free). Only when no task is in
- * flight. Errors: DUET_EINVAL (recording was off), DUET_ENOMEM.
+ * The records, sorted by start_s, then worker, then id. *events is owned by the caller (free). Only
+ * when no task is in flight. Errors: DUET_EINVAL (recording was off), DUET_ENOMEM.
  */
-DUET_MUST_CHECK int duet_trace_events(const struct duet_runtime *runtime, struct duet_event **events,
-                                      size_t *count);
+DUET_MUST_CHECK int duet_trace_events(const struct duet_runtime *runtime,
+                                      struct duet_event **events, size_t *count);
 
 /* The machine the runtime runs on. Owned by the runtime. */
 const struct duet_machine *duet_runtime_machine(const struct duet_runtime *runtime);
@@ -60,25 +60,25 @@ const char *duet_kernel_name(const struct duet_runtime *runtime, size_t kernel);
 
 /* Counters of a whole run. Seconds are sums over workers where a field says so. */
 struct duet_stats {
-    uint64_t tasks;              /* finished */
-    uint64_t accesses;           /* of finished tasks */
-    double first_submit_s;       /* date of the first submission; 0 if none */
-    double last_end_s;           /* end of the last kernel */
-    double makespan_s;           /* last_end_s - first_submit_s */
-    double flops;                /* of finished tasks, as their codelets count them */
-    uint64_t bytes_to_device;    /* host to device */
-    uint64_t bytes_to_host;      /* device to host, write-backs of evictions included */
-    uint64_t bytes_between;      /* device to device */
+    uint64_t tasks;           /* finished */
+    uint64_t accesses;        /* of finished tasks */
+    double first_submit_s;    /* date of the first submission; 0 if none */
+    double last_end_s;        /* end of the last kernel */
+    double makespan_s;        /* last_end_s - first_submit_s */
+    double flops;             /* of finished tasks, as their codelets count them */
+    uint64_t bytes_to_device; /* host to device */
+    uint64_t bytes_to_host;   /* device to host, write-backs of evictions included */
+    uint64_t bytes_between;   /* device to device */
     uint64_t copies_to_device, copies_to_host, copies_between;
-    uint64_t evictions;          /* replicas that made room for others */
-    uint64_t write_backs;        /* of these, how many had to be copied to the host first */
-    uint64_t reads_on_device;    /* R and RW accesses of tasks that ran on devices */
-    uint64_t read_hits;          /* of these, valid on the device, or on their way there, already */
-    uint64_t merged;             /* of read_hits: on their way (transfer merging) */
+    uint64_t evictions;       /* replicas that made room for others */
+    uint64_t write_backs;     /* of these, how many had to be copied to the host first */
+    uint64_t reads_on_device; /* R and RW accesses of tasks that ran on devices */
+    uint64_t read_hits;       /* of these, valid on the device, or on their way there, already */
+    uint64_t merged;          /* of read_hits: on their way (transfer merging) */
     uint64_t pushes, pops, steals, steal_attempts;
-    double busy_s;               /* kernels, summed over workers */
-    double critical_path_s;      /* longest dependency chain, each task at its shortest expected
-                                    time over the architectures that can run it */
+    double busy_s;          /* kernels, summed over workers */
+    double critical_path_s; /* longest dependency chain, each task at its shortest expected
+                               time over the architectures that can run it */
 };
 
 /* Fills *stats. Any time; exact when no task is in flight. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A made-up report for tests of the writers: any number of CPUs, GPUs, policies, runs and tasks. */
-#ifndef DUET_REPORT_SAMPLE_TEST_H
-#define DUET_REPORT_SAMPLE_TEST_H
+#ifndef DUET_REPORT_SAMPLE_H
+#define DUET_REPORT_SAMPLE_H
 
 #include <stdlib.h>
 #include <string.h>

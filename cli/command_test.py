@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`duet` itself and `duet list`: help, version, unknown commands, what is listed."""
+
+import os
+import re
+import subprocess
+import sys
+
+DUET = os.environ.get("DUET") or sys.argv[1]
+SOURCE = os.environ.get("DUET_SOURCE_DIR") or os.path.dirname(os.path.dirname(__file__))
+
+
+def duet(*arguments):
+    return subprocess.run([DUET, *arguments], capture_output=True, text=True, timeout=60)
+
+
+def good(*arguments):
+    result = duet(*arguments)
+    assert result.returncode == 0, (arguments, result)
+    assert result.stderr == "", (arguments, result.stderr)
+    return result.stdout
+
+
+def bad(fragment, *arguments):
+    result = duet(*arguments)
+    assert result.returncode == 2, (arguments, result)
+    assert result.stdout == "", (arguments, result.stdout)
+    assert re.fullmatch(r"duet: [^\n]+\n", result.stderr), (arguments, result.stderr)
+    assert fragment in result.stderr, (arguments, result.stderr)
+
+
+with open(os.path.join(SOURCE, "CMakeLists.txt"), encoding="utf-8") as file:
+    version = re.search(r"project\(duet VERSION (\S+)", file.read()).group(1)
+assert good("--version") == f"duet {version}\n"
+
+for command in "simulate", "list":
+    assert command in good("--help")
+    assert f"duet {command}" in good(command, "--help")
+for command in "run", "calibrate", "validate", "compare", "info":
+    bad("known are: simulate, list", command)
+bad("which command", *[])
+bad("--nope", "list", "--nope")
+bad("'fish'", "list", "fish")
+bad("'kernels'", "list", "policies", "kernels")
+bad("nope", "list", "kernels", "--platform", "nope")
+
+policies = good("list", "policies")
+for name in "ws", "data-aware", "locality-aware", "heft", "eager":
+    assert re.search(rf"^{name} ", policies, re.M), name
+assert policies == good("simulate", "--policy", "help") == good("simulate", "--policy=help")
+assert "history" in good("list", "models")
+for name in "cholesky", "gemm", "layered":
+    assert re.search(rf"^{name} ", good("list", "workloads"), re.M), name
+for name in "idgraf", "mirage", "attila", "sirocco":
+    assert re.search(rf"^{name} ", good("list", "platforms"), re.M), name
+kernels = good("list", "kernels", "--platform", "idgraf")
+assert re.search(r"^idgraf: dgemm on c2050\n  \S.*\n", kernels, re.M)
+assert re.search(r"^ +960 +1\.76947e\+09 +5\.91\d* ", kernels, re.M)
+everything = good("list")
+assert policies in everything and "idgraf" in everything
+
+with open("/dev/full", "w", encoding="utf-8") as full:
+    result = subprocess.run([DUET, "list"], stdout=full, stderr=subprocess.PIPE, text=True)
+assert result.returncode == 1 and "standard output" in result.stderr, result

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`duet simulate`: bad input, outputs, determinism, files, interruption."""
+
+import csv
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree
+
+DUET = os.environ.get("DUET") or sys.argv[1]
+SMALL = "cholesky --platform idgraf --n 7680 --tile 960 --cpus 4 --gpus 8".split()
+
+# (arguments after SMALL, or all of them, as one text; what the message says)
+BAD = [
+    ("", "which workload"),
+    ("fish --platform idgraf", "unknown workload 'fish', known are: cholesky"),
+    ("cholesky", "--platform NAME"),
+    ("cholesky gemm --platform idgraf", "'gemm' is one too many"),
+    ("cholesky --platform nope", "idgraf"),
+    ("cholesky --platform /nope/x.json", "/nope/x.json"),
+    ("+ --policy fish", "fish"),
+    ("+ --policy heft,,ws", "''"),
+    ("+ --policy ''", "names no policy"),
+    ("+ --policy heft,ws,heft", "'heft' twice"),
+    ("+ --policy ./nope.so", "nope.so"),
+    ("+ --model fish", "unknown performance model 'fish', known are: history"),
+    ("+ --model-error 1", "--model-error"),
+    ("+ --model-error -0.1", "--model-error"),
+    ("+ --model-error nan", "--model-error"),
+    ("+ --nope", "--nope"),
+    ("+ --n", "--n"),
+    ("+ --n 0", "--n takes a whole number"),
+    ("+ --n 0x10", "--n takes a whole number"),
+    ("+ --n 1e4", "--n takes a whole number"),
+    ("+ --n ''", "--n takes a whole number"),
+    ("+ --n 99999999999999999999999", "--n takes a whole number"),
+    ("+ --tile -5", "--tile takes a whole number"),
+    ("+ --tile 960x", "--tile takes a whole number"),
+    ("+ --n 500", "tile"),
+    ("+ --precision x", "--precision is s"),
+    ("+ --cpus 4.5", "--cpus"),
+    ("+ --cpus 100", "100"),
+    ("+ --cpus 0 --gpus 0", "worker"),
+    ("+ --gpus ,", "--gpus"),
+    ("+ --reps 0", "--reps"),
+    ("+ --seed -1", "--seed"),
+    ("+ --jobs 0", "--jobs"),
+    ("+ --window 0", "--window"),
+    ("+ --gpu-window 0", "--gpu-window"),
+    ("+ --gpu-memory 6Gb", "6GiB"),
+    ("+ --gpu-memory 0", "--gpu-memory"),
+    ("+ --gpu-memory 1MiB --set-arch", "device memory"),
+    ("+ --link pcie", "NAME=VALUE"),
+    ("+ --link pcie=12", "12GB/s"),
+    ("+ --link pcie=0GB/s", "--link"),
+    ("+ --link fish=1GB/s", "fish"),
+    ("+ --costs fish=1us", "fish"),
+    ("+ --costs submit=1", "1us"),
+    ("+ --costs submit=1us --no-costs", "exclude each other"),
+    ("+ --json --csv", "exclude each other"),
+    ("+ --param fish=1", "fish"),
+    ("+ --param fish", "NAME=VALUE"),
+    ("+ --param variant=fish", "variant"),
+    ("+ --tile 3840", "--extrapolate"),
+    ("+ --html /nope/x.html", "/nope/x.html"),
+    ("+ --trace /nope/x.json", "/nope/x"),
+    ("+ --gantt /nope/x.svg", "/nope/x"),
+]
+
+
+def duet(arguments, **options):
+    return subprocess.run([DUET, "simulate", *arguments], capture_output=True, text=True,
+                          timeout=120, **options)
+
+
+def good(*arguments, **options):
+    result = duet([*SMALL, *arguments], **options)
+    assert result.returncode == 0, (arguments, result)
+    assert result.stderr == "", (arguments, result.stderr)
+    return result.stdout
+
+
+def test_bad_input():
+    failures = []
+    for text, fragment in BAD:
+        arguments = ["" if word == "''" else word for word in text.split()]
+        if arguments[:1] == ["+"]:
+            arguments = SMALL + arguments[1:]
+        result = duet(arguments)
+        line = result.stderr
+        if (result.returncode != 2 or result.stdout or fragment not in line
+                or not re.fullmatch(r"duet: [^\n]+\n", line)):
+            failures.append((text, fragment, result.returncode, result.stdout, line))
+    assert not failures, "\n".join(map(str, failures))
+
+
+def test_table():
+    text = good("--policy", "all", "--set-arch", "--reps", "3", "--noise")
+    assert text.startswith("simulated on idgraf: 4 CPUs (x5650) + 8 GPUs (c2050)\n")
+    assert "cholesky, n 7680, tile 960, double precision, 120 tasks, set-arch, noise" in text
+    for name in "ws", "data-aware", "locality-aware", "heft", "eager":
+        assert re.search(rf"^{name} +\d", text, re.M), (name, text)
+    assert "lower bounds: critical path" in text
+    assert max(map(len, text.splitlines())) <= 100, text
+
+
+def test_json_and_csv():
+    options = ["--policy", "heft,ws", "--reps", "3", "--seed", "7", "--noise"]
+    report = json.loads(good("--json", *options))
+    assert list(report) == ["schema", "command", "runs"] and report["schema"] == 1
+    assert report["command"].startswith("duet simulate cholesky --platform idgraf")
+    assert [run["policy"] for run in report["runs"]] == ["heft", "ws"]
+    rows = list(csv.DictReader(io.StringIO(good("--csv", *options))))
+    assert [(row["policy"], row["rep"], row["seed"]) for row in rows] == [
+        (policy, str(rep), str(7 + rep)) for policy in ("heft", "ws") for rep in range(3)]
+    for i, run in enumerate(report["runs"]):
+        assert run["world"] == "simulated" and run["tasks"] == 120 and run["wall_s"] is None
+        assert (run["cpus"], run["gpus"], run["n"], run["tile"]) == (4, 8, 7680, 960)
+        values = [float(row["makespan_s"]) for row in rows[3 * i:3 * i + 3]]
+        assert values == run["makespan_s"]["values"]
+        assert sorted(values)[1] == run["makespan_s"]["median"]
+        assert len(set(values)) == 3, "three seeds, three makespans"
+        assert 0 < run["bounds_s"]["critical_path"] <= run["makespan_s"]["median"] * 1.2
+        assert 0 < run["idle_share"] < 1 and run["gflops"] > 0
+    timed = json.loads(good("--json", "--wall"))
+    assert timed["runs"][0]["wall_s"] > 0
+
+
+def test_determinism():
+    """Same command, same bytes, however many processes share the work."""
+    with tempfile.TemporaryDirectory() as folder:
+        outputs = []
+        for jobs in "1", "4", "4":
+            text = good("--policy", "all", "--reps", "4", "--noise", "--csv", "--jobs", jobs,
+                        "--trace", "t.json", "--gantt", "g.svg", cwd=folder)
+            files = sorted(os.listdir(folder))
+            contents = []
+            for name in files:
+                with open(os.path.join(folder, name), encoding="utf-8") as file:
+                    contents.append(file.read())
+            outputs.append((text, files, contents))
+        assert outputs[0] == outputs[1] == outputs[2]
+        commands = [good("--policy", "ws", "--json", "--reps", "2") for _ in range(2)]
+        assert commands[0] == commands[1]
+
+
+def test_files():
+    with tempfile.TemporaryDirectory() as folder:
+        good("--policy", "heft,ws", "--trace", "t.json", "--gantt", "out.d.svg", "--html",
+             "p.html", cwd=folder)
+        assert sorted(os.listdir(folder)) == ["out.d-heft.svg", "out.d-ws.svg", "p.html",
+                                              "t-heft.json", "t-ws.json"]
+        with open(os.path.join(folder, "t-ws.json"), encoding="utf-8") as file:
+            events = json.load(file)["traceEvents"]
+        kernels = [event for event in events if event.get("cat") == "kernel"]
+        assert sorted(event["args"]["task"] for event in kernels) == list(range(1, 121))
+        root = xml.etree.ElementTree.parse(os.path.join(folder, "out.d-ws.svg")).getroot()
+        assert root.tag.endswith("svg")
+        good("--policy", "ws", "--trace", "one.json", cwd=folder)
+        assert "one.json" in os.listdir(folder)
+        # what stands there already stays when a run fails
+        with open(os.path.join(folder, "p.html"), encoding="utf-8") as file:
+            before = file.read()
+        result = duet([*SMALL, "--tile", "3840", "--html", "p.html"], cwd=folder)
+        assert result.returncode == 2, result
+        with open(os.path.join(folder, "p.html"), encoding="utf-8") as file:
+            assert file.read() == before
+
+
+def children_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return [int(child) for child in file.read().split()]
+
+
+def alive(pid):
+    """Whether the process is there and no zombie waiting to be collected."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def test_interruption():
+    """A signal, even one that cannot be caught, ends the children; no file is left behind."""
+    for number in signal.SIGINT, signal.SIGTERM, signal.SIGKILL:
+        with tempfile.TemporaryDirectory() as folder:
+            process = subprocess.Popen(
+                [DUET, "simulate", "cholesky", "--platform", "idgraf", "--n", "153600", "--jobs",
+                 "2", "--reps", "2", "--html", "p.html"],
+                cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            deadline = time.monotonic() + 20
+            while not children_of(process.pid) and time.monotonic() < deadline:
+                time.sleep(0.01)
+            time.sleep(0.3)
+            children = children_of(process.pid)
+            assert children, "the run was over before it could be interrupted"
+            process.send_signal(number)
+            output, _ = process.communicate(timeout=20)
+            assert process.returncode == -number, process.returncode
+            assert output == b""
+            while any(map(alive, children)) and time.monotonic() < deadline:
+                time.sleep(0.02)
+            assert not any(map(alive, children))
+            assert os.listdir(folder) == []
+
+
+probe = duet([*SMALL])
+if probe.returncode != 0 and "not built" in probe.stderr:
+    print("simulation is not built into this duet")
+    sys.exit(77)
+for name, test in list(globals().items()):
+    if name.startswith("test_"):
+        test()

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Dates of copies and of the kernels that wait for them, against sums worked out by hand. The
+ * machine is that of sim/testing.h; nothing costs anything but kernels and copies, and everything
+ * is submitted at date 0. Handles and tasks are numbered from 1.
+ */
+#include "sim/testing.h"
+
+static const uint64_t MB = 1000000;
+
+/* Latency 1 ms, then 5 MB at 1 GB/s: 6 ms; the kernel takes 10 ms more. */
+static void test_one(void)
+{
+    if (!lab_child())
+        return;
+    struct lab lab = lab_open(&(struct lab_options){.gpus = 1});
+    struct duet_handle *a = lab_data(&lab, 5 * MB);
+    lab_task(&lab, "gpu0", 0.010, 1, a, DUET_R);
+    lab_finish(&lab);
+    assert_copy(&lab, 1, 1, "host", "gpu0", 0, 0.006);
+    assert_kernel(&lab, 1, "gpu0", 0.006, 0.016);
+    g_assert_cmpuint(lab.event_count, ==, 2);
+    lab_close(&lab);
+}
+
+/* Both latencies end at 1 ms; then 5 MB each at half of 1 GB/s take 10 ms. */
+static void test_shared(void)
+{
+    if (!lab_child())
+        return;
+    struct lab lab = lab_open(&(struct lab_options){.gpus = 2});
+    struct duet_handle *a = lab_data(&lab, 5 * MB), *b = lab_data(&lab, 5 * MB);
+    lab_task(&lab, "gpu0", 0.001, 1, a, DUET_R);
+    lab_task(&lab, "gpu1", 0.001, 1, b, DUET_R);
+    lab_finish(&lab);
+    assert_copy(&lab, 1, 1, "host", "gpu0", 0, 0.011);
+    assert_copy(&lab, 2, 1, "host", "gpu1", 0, 0.011);
+    lab_close(&lab);
+}
+
+/* Two switches share nothing: each copy as if alone. */
+static void test_apart(void)
+{
+    if (!lab_child())
+        return;
+    struct lab lab = lab_open(&(struct lab_options){.gpus = 3});
+    struct duet_handle *a = lab_data(&lab, 5 * MB), *b = lab_data(&lab, 7 * MB);
+    lab_task(&lab, "gpu0", 0.001, 1, a, DUET_R);
+    lab_task(&lab, "gpu2", 0.001, 1, b, DUET_R);
+    lab_finish(&lab);
+    assert_copy(&lab, 1, 1, "host", "gpu0", 0, 0.006);
+    assert_copy(&lab, 2, 1, "host", "gpu2", 0, 0.008);
+    lab_close(&lab);
+}
+
+/*
+ * Three phases. A (10 MB) flows alone from 1 ms; B (4 MB) is wanted at 4 ms, when a CPU has written
+ * it, and flows from 5 ms. By then A has 6 MB left. Half of the bandwidth each: B needs 8 ms more,
+ * until 13 ms, when A has 2 MB left, which take 2 ms alone: 15 ms.
+ */
+static void test_staggered(void)
+{
+    if (!lab_child())
+        return;
+    struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .gpus = 2});
+    struct duet_handle *a = lab_data(&lab, 10 * MB), *b = lab_data(&lab, 4 * MB);
+    lab_task(&lab, "gpu0", 0.001, 1, a, DUET_R);
+    lab_task(&lab, "cpu0", 0.004, 1, b, DUET_RW);
+    lab_task(&lab, "gpu1", 0.001, 1, b, DUET_R);
+    lab_finish(&lab);
+    assert_kernel(&lab, 2, "cpu0", 0, 0.004);
+    assert_copy(&lab, 1, 1, "host", "gpu0", 0, 0.015);
+    assert_copy(&lab, 2, 1, "host", "gpu1", 0.004, 0.013);
+    lab_close(&lab);
+}
+
+/*
+ * gpu0 writes x until 2 ms, which then goes to the host (1 + 5 ms: until 8 ms) while a goes to gpu1
+ * behind the same switch (1 + 10 ms): neither notices the other.
+ */
+static void test_opposite(void)
+{
+    if (!lab_child())
+        return;
+    struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .gpus = 2});
+    struct duet_handle *a = lab_data(&lab, 10 * MB), *x = lab_data(&lab, 5 * MB);
+    lab_task(&lab, "gpu1", 0.001, 1, a, DUET_R);
+    lab_task(&lab, "gpu0", 0.002, 1, x, DUET_W);
+    lab_task(&lab, "cpu0", 0.001, 1, x, DUET_R);
+    lab_finish(&lab);
+    assert_copy(&lab, 1, 1, "host", "gpu1", 0, 0.011);
+    assert_kernel(&lab, 2, "gpu0", 0, 0.002);
+    assert_copy(&lab, 2, 1, "gpu0", "host", 0.002, 0.008);
+    assert_kernel(&lab, 3, "cpu0", 0.008, 0.009);
+    lab_close(&lab);
+}
+
+/*
+ * Inside a switch: x (4 MB) from gpu0 and y (8 MB) from gpu1 cross each other from 2 ms on: 2 ms
+ * and 2 ms, 2 ms and 4 ms. The link limits each copy alone, so they do not share it.
+ */
+static void test_peer(void)
+{
+    if (!lab_child())
+        return;
+    struct lab lab = lab_open(&(struct lab_options){.gpus = 2});
+    struct duet_handle *x = lab_data(&lab, 4 * MB), *y = lab_data(&lab, 8 * MB);
+    lab_task(&lab, "gpu0", 0.002, 1, x, DUET_W);
+    lab_task(&lab, "gpu1", 0.002, 1, y, DUET_W);
+    lab_task(&lab, "gpu1", 0.001, 1, x, DUET_R);
+    lab_task(&lab, "gpu0", 0.001, 1, y, DUET_R);
+    lab_finish(&lab);
+    assert_copy(&lab, 1, 1, "gpu0", "gpu1", 0.002, 0.006);
+    assert_copy(&lab, 2, 1, "gpu1", "gpu0", 0.002, 0.008);
+    lab_close(&lab);
+}
+
+/*
+ * Across switches 0.5 GB/s are a copy's limit: x (4 MB) leaves gpu0 at 2 ms, its latency ends at
+ * 5 ms. a (10 MB) flows from the host to gpu2, behind the same switch as x's destination gpu3,
+ * from 1 ms: 4 MB by 5 ms, then 0.5 GB/s each (half of the link, which is x's limit as well). x
+ * arrives at 5 + 8 = 13 ms; a has then 10 - 4 - 4 = 2 MB left, alone: 15 ms.
+ */
+static void test_across(void)
+{
+    if (!lab_child())
+        return;
+    struct lab lab = lab_open(&(struct lab_options){.gpus = 4});
+    struct duet_handle *x = lab_data(&lab, 4 * MB), *a = lab_data(&lab, 10 * MB);
+    lab_task(&lab, "gpu0", 0.002, 1, x, DUET_W);
+    lab_task(&lab, "gpu3", 0.001, 1, x, DUET_R);
+    lab_task(&lab, "gpu2", 0.001, 1, a, DUET_R);
+    lab_finish(&lab);
+    assert_copy(&lab, 1, 1, "gpu0", "gpu3", 0.002, 0.013);
+    assert_copy(&lab, 2, 1, "host", "gpu2", 0, 0.015);
+    lab_close(&lab);
+}
+
+/* Alone, x is limited by what one copy may use across switches: 2 + 3 + 4 MB / 0.5 GB/s = 13 ms. */
+static void test_limited(void)
+{
+    if (!lab_child())
+        return;
+    struct lab lab = lab_open(&(struct lab_options){.gpus = 3});
+    struct duet_handle *x = lab_data(&lab, 4 * MB);
+    lab_task(&lab, "gpu0", 0.002, 1, x, DUET_W);
+    lab_task(&lab, "gpu2", 0.001, 1, x, DUET_R);
+    lab_finish(&lab);
+    assert_copy(&lab, 1, 1, "gpu0", "gpu2", 0.002, 0.013);
+    lab_close(&lab);
+}
+
+/* Without peer copies x (4 MB) goes through the host: 2 + 5 = 7 ms, and 5 ms more to gpu1. */
+static void test_staged(void)
+{
+    if (!lab_child())
+        return;
+    struct lab lab = lab_open(&(struct lab_options){.gpus = 2, .no_peer = true});
+    struct duet_handle *x = lab_data(&lab, 4 * MB);
+    struct duet_stats stats;
+    lab_task(&lab, "gpu0", 0.002, 1, x, DUET_W);
+    lab_task(&lab, "gpu1", 0.001, 1, x, DUET_R);
+    lab_finish(&lab);
+    assert_copy(&lab, 1, 1, "gpu0", "host", 0.002, 0.007);
+    assert_copy(&lab, 1, 2, "host", "gpu1", 0.007, 0.012);
+    assert_kernel(&lab, 2, "gpu1", 0.012, 0.013);
+    duet_stats(lab.duet, &stats);
+    g_assert_cmpuint(stats.bytes_to_host, ==, 4 * MB);
+    g_assert_cmpuint(stats.bytes_to_device, ==, 4 * MB);
+    g_assert_cmpuint(stats.bytes_between, ==, 0);
+    lab_close(&lab);
+}
+
+/*
+ * The second task's copy runs during the first one's kernel: a until 6 ms, b from 6 to 12 ms, the
+ * kernels from 6 to 16 and from 16 to 26 ms.
+ */
+static void test_overlap(void)
+{
+    if (!lab_child())
+        return;
+    struct lab lab = lab_open(&(struct lab_options){.gpus = 1});
+    struct duet_handle *a = lab_data(&lab, 5 * MB), *b = lab_data(&lab, 5 * MB);
+    lab_task(&lab, "gpu0", 0.010, 1, a, DUET_R);
+    lab_task(&lab, "gpu0", 0.010, 1, b, DUET_R);
+    lab_finish(&lab);
+    assert_copy(&lab, 1, 1, "host", "gpu0", 0, 0.006);
+    assert_copy(&lab, 2, 1, "host", "gpu0", 0.006, 0.012);
+    assert_kernel(&lab, 1, "gpu0", 0.006, 0.016);
+    assert_kernel(&lab, 2, "gpu0", 0.016, 0.026);
+    lab_close(&lab);
+}
+
+/* With a window of one task, b is fetched when the first task has ended: 16 to 22 ms. */
+static void test_no_overlap(void)
+{
+    if (!lab_child())
+        return;
+    struct lab lab = lab_open(&(struct lab_options){.gpus = 1, .gpu_window = 1});
+    struct duet_handle *a = lab_data(&lab, 5 * MB), *b = lab_data(&lab, 5 * MB);
+    lab_task(&lab, "gpu0", 0.010, 1, a, DUET_R);
+    lab_task(&lab, "gpu0", 0.010, 1, b, DUET_R);
+    lab_finish(&lab);
+    assert_copy(&lab, 2, 1, "host", "gpu0", 0.016, 0.022);
+    assert_kernel(&lab, 2, "gpu0", 0.022, 0.032);
+    lab_close(&lab);
+}
+
+/*
+ * One copy a direction a GPU at a time. x leaves gpu0 for gpu1 from 2 to 6 ms (2 + 2 ms) and only
+ * then for gpu2 behind the other switch (3 + 8 ms), as decided when gpu0 alone had it: 17 ms. Into
+ * gpu2, a (5 MB) comes behind x: 17 + 6 = 23 ms, though the link was free.
+ */
+static void test_engines(void)
+{
+    if (!lab_child())
+        return;
+    struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .gpus = 3});
+    struct duet_handle *x = lab_data(&lab, 4 * MB), *a = lab_data(&lab, 5 * MB);
+    lab_task(&lab, "gpu0", 0.002, 1, x, DUET_W);
+    lab_task(&lab, "gpu1", 0.001, 1, x, DUET_R);
+    lab_task(&lab, "gpu2", 0.001, 1, x, DUET_R);
+    lab_task(&lab, "cpu0", 0.003, 1, a, DUET_RW);
+    lab_task(&lab, "gpu2", 0.001, 1, a, DUET_R);
+    lab_finish(&lab);
+    assert_copy(&lab, 1, 1, "gpu0", "gpu1", 0.002, 0.006);
+    assert_copy(&lab, 1, 2, "gpu0", "gpu2", 0.006, 0.017);
+    assert_copy(&lab, 2, 1, "host", "gpu2", 0.017, 0.023);
+    assert_kernel(&lab, 5, "gpu2", 0.023, 0.024);
+    lab_close(&lab);
+}
+
+/* Two tasks that want a at the same time: one copy, until 6 ms, and one request merged into it. */
+static void test_merging(void)
+{
+    if (!lab_child())
+        return;
+    struct lab lab = lab_open(&(struct lab_options){.gpus = 1});
+    struct duet_handle *a = lab_data(&lab, 5 * MB);
+    struct duet_stats stats;
+    lab_task(&lab, "gpu0", 0.010, 1, a, DUET_R);
+    lab_task(&lab, "gpu0", 0.010, 1, a, DUET_R);
+    lab_task(&lab, "gpu0", 0.010, 1, a, DUET_R);
+    lab_finish(&lab);
+    g_assert_cmpuint(lab_count(&lab, DUET_EVENT_COPY), ==, 1);
+    assert_kernel(&lab, 1, "gpu0", 0.006, 0.016);
+    assert_kernel(&lab, 2, "gpu0", 0.016, 0.026);
+    assert_kernel(&lab, 3, "gpu0", 0.026, 0.036);
+    duet_stats(lab.duet, &stats);
+    g_assert_cmpuint(stats.reads_on_device, ==, 3);
+    g_assert_cmpuint(stats.read_hits, ==, 2);
+    g_assert_cmpuint(stats.merged, ==, 1);
+    lab_close(&lab);
+}
+
+/*
+ * a and b are read on gpu0, then on gpu1, by tasks that also write x to come in order. From the
+ * host 1 MB takes 1 + 1 = 2 ms, from gpu0 2 + 0.5 = 2.5 ms: the host. 4 MB: 1 + 4 = 5 ms against
+ * 2 + 2 = 4 ms: gpu0.
+ */
+static void test_nearest(void)
+{
+    if (!lab_child())
+        return;
+    struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .gpus = 2});
+    struct duet_handle *a = lab_data(&lab, 1 * MB), *b = lab_data(&lab, 4 * MB);
+    lab_task(&lab, "gpu0", 0.001, 2, a, DUET_R, b, DUET_R);
+    g_assert_cmpint(duet_wait(lab.duet), ==, DUET_OK);
+    lab_task(&lab, "gpu1", 0.001, 2, a, DUET_R, b, DUET_R);
+    lab_finish(&lab);
+    /* first run: a until 2 ms, b until 2 + 5 = 7 ms, kernel until 8 ms */
+    assert_kernel(&lab, 1, "gpu0", 0.007, 0.008);
+    assert_copy(&lab, 1, 2, "host", "gpu1", 0.008, 0.010);
+    assert_copy(&lab, 2, 2, "gpu0", "gpu1", 0.010, 0.014);
+    assert_kernel(&lab, 2, "gpu1", 0.014, 0.015);
+    lab_close(&lab);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/transfers/one", test_one);
+    g_test_add_func("/transfers/shared", test_shared);
+    g_test_add_func("/transfers/apart", test_apart);
+    g_test_add_func("/transfers/staggered", test_staggered);
+    g_test_add_func("/transfers/opposite", test_opposite);
+    g_test_add_func("/transfers/peer", test_peer);
+    g_test_add_func("/transfers/across", test_across);
+    g_test_add_func("/transfers/limited", test_limited);
+    g_test_add_func("/transfers/staged", test_staged);
+    g_test_add_func("/transfers/overlap", test_overlap);
+    g_test_add_func("/transfers/no_overlap", test_no_overlap);
+    g_test_add_func("/transfers/engines", test_engines);
+    g_test_add_func("/transfers/merging", test_merging);
+    g_test_add_func("/transfers/nearest", test_nearest);
+    return g_test_run();
+}

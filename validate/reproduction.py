@@ -1,0 +1,433 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Simulates what papers published about Idgraf and writes the tables of docs/reproduction.md.
+
+    validate/reproduction.py            prints what would be written
+    validate/reproduction.py --write    writes it
+
+The tables stand between <!-- begin NAME --> and <!-- end NAME -->; the text around them is written
+by hand. `duet` is the environment's DUET, else build/duet, else the one of the PATH.
+"""
+
+import csv
+import functools
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "reproduction.md"
+PUBLISHED = ROOT / "platforms" / "published.csv"
+KERNELS = ROOT / "platforms" / "idgraf.kernels.json"
+
+POLICIES = ("eager", "ws", "data-aware", "locality-aware", "heft")
+PAPERS = ("ws", "data-aware", "locality-aware", "heft")  # the policies of the papers
+FULL = ("--cpus", 4, "--gpus", 8)
+SET_ARCH = ("--set-arch",)
+LARGE = 10  # percent: beyond it the page must give a reason
+
+
+def command():
+    built = ROOT / "build" / "duet"
+    return os.environ.get("DUET") or (str(built) if built.exists() else shutil.which("duet"))
+
+
+@functools.cache
+def simulate(workload, *options, policies=POLICIES, reps=1):
+    """What `duet simulate --json` says of each policy."""
+    words = [command(), "simulate", workload, "--platform", "idgraf", "--json", "--quiet",
+             "--policy", ",".join(policies), "--reps", str(reps), *map(str, options)]
+    result = subprocess.run(words, capture_output=True, text=True, check=False)
+    if result.returncode:
+        sys.exit(f"{' '.join(words)}\n{result.stderr}")
+    return {run["policy"]: run for run in json.loads(result.stdout)["runs"]}
+
+
+def rate(run):
+    return run["gflops"]
+
+
+def bound(run):
+    """GFlop/s at which the makespan would be the area bound."""
+    return run["gflops"] * run["makespan_s"]["median"] / run["bounds_s"]["area"]
+
+
+def moved_gb(run):
+    return sum(run["bytes"].values()) / 1e9
+
+
+def differs(published, simulated):
+    return 100 * (simulated - published) / published
+
+
+def table(heading, rows):
+    """A markdown table; every column but those of the first row that are words is right-aligned."""
+    def numeric(column):
+        return all(re.match(r"^[-+]?[\d.,]+( %)?$|^$|^-$", str(row[column])) for row in rows)
+    marks = ["--:" if numeric(i) else "---" for i in range(len(heading))]
+    lines = [heading, marks, *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+# ---------------------------------------------------------------------------------------------
+# Published beside simulated
+
+# Which simulation stands for a published figure, and the reasons (sections of the page) why they
+# differ. Tiles of 1024 and 2048 lie beyond the measured kernels: their rates are extrapolated.
+BIG = ("--extrapolate",)
+COMPARISONS = [
+    (("gemm", "d", "10240", "performance"), "locality-aware", [
+        ("gemm", (9600, 960), ("--cpus", 1, "--gpus", 1, *SET_ARCH), ""),
+        ("gemm", (10240, 2048), ("--cpus", 1, "--gpus", 1, *SET_ARCH, *BIG), "")]),
+    (("gemm", "d", "8192", "performance"), "locality-aware", [
+        ("gemm", (7680, 960), (*FULL, *SET_ARCH), "A, B"),
+        ("gemm", (8192, 2048), (*FULL, *SET_ARCH, *BIG), "B")]),
+    (("gemm", "d", "16384", "performance"), "locality-aware", [
+        ("gemm", (16320, 960), (*FULL, *SET_ARCH), "A, B"),
+        ("gemm", (16384, 2048), (*FULL, *SET_ARCH, *BIG), "B")]),
+    (("gemm", "d", "40960", "performance"), "locality-aware", [
+        ("gemm", (38400, 960), (*FULL, *SET_ARCH), ""),
+        ("gemm", (40960, 2048), (*FULL, *SET_ARCH, *BIG), "")]),
+    (("cholesky", "d", "40960", "performance"), "locality-aware", [
+        ("cholesky", (38400, 960), (*FULL, *SET_ARCH), "C"),
+        ("cholesky", (40320, 960), (*FULL, *SET_ARCH), "C"),
+        ("cholesky", (40320, 960), FULL, "D"),
+        ("cholesky", (40960, 1024), (*FULL, *SET_ARCH, *BIG), "C")]),
+    (("cholesky", "s", "40960", "performance"), "locality-aware", [
+        ("cholesky", (38400, 960), (*FULL, *SET_ARCH), ""),
+        ("cholesky", (40320, 960), (*FULL, *SET_ARCH), ""),
+        ("cholesky", (40320, 960), FULL, "D"),
+        ("cholesky", (40960, 1024), (*FULL, *SET_ARCH, *BIG), "")]),
+    (("cholesky", "d", "32768", "performance"), "locality-aware", [
+        ("cholesky", (32640, 960), (*FULL, *SET_ARCH), "C"),
+        ("cholesky", (32640, 960), FULL, "D"),
+        ("cholesky", (32768, 1024), (*FULL, *SET_ARCH, *BIG), "C")]),
+    (("lu", "d", "32768", "performance"), "locality-aware", [
+        ("lu", (32640, 960), (*FULL, *SET_ARCH), ""),
+        ("lu", (32640, 960), FULL, "D")]),
+]
+
+
+def published_rows():
+    with PUBLISHED.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def find(rows, workload, precision, n, metric, policy=None):
+    for row in rows:
+        known = (row["workload"], row["precision"], row["n"], row["metric"])
+        if known == (workload, precision, n, metric) and policy in (None, row["policy"]):
+            return row
+    sys.exit(f"{PUBLISHED}: no row for {workload} {precision} {n} {metric} {policy}")
+
+
+def names(options):
+    words = list(options)
+    machine = f"{words[1]} + {words[3]}"
+    return machine, "yes" if "--set-arch" in words else "no"
+
+
+def comparisons(published):
+    """The rows of the first table, and what lacks a reason."""
+    for key, policy, cases in COMPARISONS:
+        row = find(published, *key, policy=None)
+        value = float(row["value"])
+        for workload, (n, tile), options, reasons in cases:
+            precision = ("--precision", row["precision"])
+            run = simulate(workload, "--n", n, "--tile", tile, *precision, *options,
+                           policies=(policy,), reps=5 if workload != "gemm" else 1)[policy]
+            difference = differs(value, rate(run))
+            machine, set_arch = names(options)
+            if abs(difference) > LARGE and not reasons:
+                reasons = "**none given**"
+            elif abs(difference) <= LARGE:
+                reasons = ""
+            yield [f"{row['source']}, {workload} {row['precision']}", row["n"],
+                   f"{value:.0f}", n, f"{tile}{' (extrapolated)' if tile > 960 else ''}", machine,
+                   set_arch, f"{rate(run):.0f}", f"{difference:+.1f} %", reasons]
+
+
+def published_table():
+    heading = ["published", "N", "GFlop/s", "simulated N", "tile", "CPUs + GPUs", "set-arch",
+               "GFlop/s", "difference", "reason"]
+    return table(heading, list(comparisons(published_rows())))
+
+
+# ---------------------------------------------------------------------------------------------
+# All policies
+
+def policies_table(workload, sizes, precision, tile=960, options=(), set_arch=(True, False),
+                   reps=5):
+    rows = []
+    for n in sizes:
+        for restricted in set_arch:
+            runs = simulate(workload, "--n", n, "--tile", tile, "--precision", precision, *FULL,
+                            *(SET_ARCH if restricted else ()), *options, reps=reps)
+            for policy in POLICIES:
+                run = runs[policy]
+                sent = run["bytes"]
+                rows.append([n, "yes" if restricted else "no", policy, f"{rate(run):.0f}",
+                             f"{100 * rate(run) / bound(run):.1f}", f"{bound(run):.0f}",
+                             f"{sent['host_to_device'] / 1e9:.1f}",
+                             f"{sent['device_to_host'] / 1e9:.1f}",
+                             f"{sent['device_to_device'] / 1e9:.1f}",
+                             f"{100 * run['cache_hit_ratio']:.0f}"])
+    return table(["N", "set-arch", "policy", "GFlop/s", "% of area bound", "area bound, GFlop/s",
+                  "to GPU, GB", "to host, GB", "GPU-GPU, GB", "hits, %"], rows)
+
+
+def scaling_table():
+    rows = []
+    for restricted in (True, False):
+        for gpus in range(1, 9):
+            runs = simulate("cholesky", "--n", 38400, "--tile", 960, "--cpus", 12 - gpus, "--gpus",
+                            gpus, *(SET_ARCH if restricted else ()))
+            rows.append(["yes" if restricted else "no", f"{12 - gpus} + {gpus}",
+                         *(f"{rate(runs[policy]):.0f}" for policy in POLICIES),
+                         f"{bound(runs['ws']):.0f}"])
+    return table(["set-arch", "CPUs + GPUs", *POLICIES, "area bound"], rows)
+
+
+def gemm_table():
+    rows = []
+    cases = [(n, 960, (*FULL, *SET_ARCH)) for n in (7680, 8640, 15360, 16320, 38400)]
+    cases.append((9600, 960, ("--cpus", 1, "--gpus", 1, *SET_ARCH)))
+    cases += [(n, 2048, (*FULL, *SET_ARCH, *BIG)) for n in (8192, 16384, 40960)]
+    for n, tile, options in cases:
+        runs = simulate("gemm", "--n", n, "--tile", tile, *options)
+        rows.append([n, tile, names(options)[0], *(f"{rate(runs[p]):.0f}" for p in POLICIES),
+                     f"{bound(runs['ws']):.0f}"])
+    return table(["N", "tile", "CPUs + GPUs", *POLICIES, "area bound"], rows)
+
+
+# ---------------------------------------------------------------------------------------------
+# What a difference may come from
+
+WHAT_IF = [
+    ("as above", ()),
+    ("runtime operations free", ("--no-costs",)),
+    ("1 ms for each kernel launch", ("--costs", "kernel-launch=1ms")),
+    ("100 us for each submission", ("--costs", "submit=100us")),
+    ("kernel times drawn (`--noise`)", ("--noise",)),
+    ("POTRF anywhere", ("--param", "potrf=any")),
+    ("500 tasks submitted ahead, right-looking", ("--window", 500)),
+    ("500 tasks submitted ahead, left-looking", ("--window", 500, "--param", "variant=left")),
+    ("no direct GPU-GPU copies", ("--no-peer",)),
+    ("one task a GPU (`--gpu-window 1`)", ("--gpu-window", 1)),
+]
+LINKS = (None, 4, 3, 2, 1.5)
+
+
+def problem(n, options):
+    return simulate("cholesky", "--n", n, "--tile", 960, *FULL, *SET_ARCH, *options,
+                    policies=PAPERS)
+
+
+def what_if_table():
+    base = problem(40320, ())
+    rows = []
+    for label, options in WHAT_IF:
+        runs = base if not options else problem(40320, options)
+        cells = [f"{rate(runs[p]):.0f} ({differs(rate(base[p]), rate(runs[p])):+.1f} %)"
+                 if options else f"{rate(runs[p]):.0f}" for p in PAPERS]
+        rows.append([label, *cells])
+    return table(["Cholesky d, N = 40320, set-arch", *PAPERS], rows)
+
+
+def overlap_table(published):
+    rows = []
+    for policy in ("ws", "locality-aware"):
+        row = find(published, "cholesky", "d", "40960", "overlap gain", policy)
+        total = "1790" if policy == "locality-aware" else ""
+        rows.append(["published", policy, total, "", f"{float(row['value']):.0f}"])
+    for peers in (True, False):
+        for link in LINKS:
+            options = () if link is None else ("--link", f"pcie={link}GB/s")
+            options += () if peers else ("--no-peer",)
+            both, alone = problem(40320, options), problem(40320, (*options, "--gpu-window", 1))
+            label = f"{'measured links' if link is None else f'links of {link} GB/s'}, " \
+                    f"{'GPU-GPU copies' if peers else 'through the host'}"
+            for policy in ("ws", "locality-aware"):
+                with_overlap, without = rate(both[policy]), rate(alone[policy])
+                rows.append([label, policy, f"{with_overlap:.0f}", f"{without:.0f}",
+                             f"{with_overlap - without:.0f}"])
+    return table(["machine", "policy", "overlap", "no overlap", "gain, GFlop/s"], rows)
+
+
+LINKS_TO_HOST_BPS = 4 * 6.5e9  # of Idgraf: four switches
+
+
+def missing_row(published, key, tile, result_bytes):
+    """Seconds that the published run took longer than the simulated one."""
+    workload, precision, n = key
+    row = find(published, workload, precision, n, "performance")
+    run = simulate(workload, "--n", n, "--tile", tile, "--precision", precision, *FULL, *SET_ARCH,
+                   *BIG, policies=("locality-aware",))["locality-aware"]
+    simulated = run["makespan_s"]["median"]
+    seconds = rate(run) * simulated / float(row["value"])
+    return [f"{row['source']}, {workload} {precision}", n, tile, f"{seconds:.2f}",
+            f"{simulated:.2f}", f"{seconds - simulated:.2f}",
+            f"{1e3 * (seconds - simulated) * 8 / run['tasks']:.2f}",
+            f"{result_bytes / LINKS_TO_HOST_BPS:.2f}"]
+
+
+def missing_table(published):
+    rows = []
+    for n in (8192, 16384, 40960):
+        rows.append(missing_row(published, ("gemm", "d", str(n)), 2048, 8 * n * n))
+    for precision, n in (("d", 32768), ("d", 40960), ("s", 40960)):
+        size = 8 if precision == "d" else 4
+        rows.append(missing_row(published, ("cholesky", precision, str(n)), 1024,
+                                size * n * (n + 1024) // 2))
+    return table(["published", "N", "tile", "published, s", "simulated, s", "missing, s",
+                  "ms a task of a GPU", "all results to the host, s"], rows)
+
+
+def kernel_events(options, policy):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "trace.json"
+        run = simulate("cholesky", "--n", 40320, "--tile", 960, *FULL, *options, "--trace", path,
+                       policies=(policy,))[policy]
+        events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
+    return run, [e for e in events if e["ph"] == "X" and e["cat"] == "kernel"]
+
+
+def waits_table():
+    rows = []
+    for options in ((), ("--param", "potrf=any"), SET_ARCH):
+        for policy in PAPERS:
+            run, events = kernel_events(options, policy)
+            waits = [e["ts"] - e["args"]["ready_us"] for e in events if e["name"] == "dpotrf"]
+            gemms = sum(e["name"] == "dgemm" and e["pid"] == 1 for e in events)
+            rows.append([f"`{' '.join(options)}`" if options else "-", policy, f"{rate(run):.0f}",
+                         gemms, f"{sum(waits) / len(waits) / 1e3:.0f}", f"{sum(waits) / 1e6:.1f}"])
+    return table(["options", "policy", "GFlop/s", "GEMMs on CPUs",
+                  "a ready POTRF waits, ms", "all 42, s"], rows)
+
+
+# ---------------------------------------------------------------------------------------------
+# Kernels and the order of policies
+
+def curve(kernel, arch):
+    with KERNELS.open(encoding="utf-8") as stream:
+        curves = json.load(stream)["curves"]
+    return next(c for c in curves if (c["kernel"], c["arch"]) == (kernel, arch))
+
+
+def at_tile(kernel, arch, tile=960):
+    return next(p for p in curve(kernel, arch)["points"] if p["size"] == tile)
+
+
+def kernels_table():
+    rows = []
+    tiles = 40320 // 960
+    counts = {"gemm": tiles * (tiles - 1) * (tiles - 2) // 6, "trsm": tiles * (tiles - 1) // 2,
+              "syrk": tiles * (tiles - 1) // 2, "potrf": tiles}
+    for precision in "ds":
+        work = {k: n * at_tile(precision + k, "c2050")["mean_s"] / 8
+                for k, n in counts.items() if k != "potrf"}
+        for kernel, count in counts.items():
+            gpu = at_tile(precision + kernel, "c2050")
+            cpu = at_tile(precision + kernel, "x5650")
+            share = work.get(kernel)
+            rows.append([f"{precision}{kernel}", count, f"{1e3 * cpu['mean_s']:.1f}",
+                         f"{cpu['flops'] / cpu['mean_s'] / 1e9:.1f}",
+                         f"{1e3 * gpu['mean_s']:.2f}",
+                         f"{gpu['flops'] / gpu['mean_s'] / 1e9:.0f}",
+                         f"{cpu['mean_s'] / gpu['mean_s']:.1f}",
+                         "-" if share is None else f"{share:.2f}"])
+    return table(["kernel, tile 960", "tasks", "CPU core, ms", "GFlop/s", "GPU, ms", "GFlop/s",
+                  "ratio", "seconds of 8 GPUs"], rows)
+
+
+def verdict(holds):
+    return "yes" if holds else "**no**"
+
+
+def gemm_check():
+    runs = simulate("gemm", "--n", 38400, "--tile", 960, *FULL, *SET_ARCH, policies=PAPERS)
+    three = [rate(runs[p]) for p in ("ws", "data-aware", "locality-aware")]
+    spread = 100 * (max(three) - min(three)) / max(three)
+    return ["IPDPS13: GEMM runs alike under ws, data-aware and locality-aware",
+            f"they are within {spread:.1f} %", verdict(spread < 2)]
+
+
+def overlap_checks():
+    for options in ((), ("--link", "pcie=1.5GB/s")):
+        both, alone = problem(40320, options), problem(40320, (*options, "--gpu-window", 1))
+        gains = {p: rate(both[p]) - rate(alone[p]) for p in ("ws", "locality-aware")}
+        where = "links of 1.5 GB/s" if options else "measured links"
+        yield [f"IPDPS13: overlap gains locality-aware more than ws ({where})",
+               f"{gains['locality-aware']:.0f} against {gains['ws']:.0f} GFlop/s",
+               verdict(gains["locality-aware"] > gains["ws"])]
+
+
+def heft_checks():
+    for label, options in (("set-arch", SET_ARCH), ("no set-arch", ()),
+                           ("set-arch, no direct GPU-GPU copies", (*SET_ARCH, "--no-peer"))):
+        runs = simulate("cholesky", "--n", 32640, "--tile", 960, *FULL, *options,
+                        policies=PAPERS, reps=5)
+        difference = differs(rate(runs["locality-aware"]), rate(runs["heft"]))
+        yield [f"PARCO15: heft is 4.51 % below locality-aware ({label})",
+               f"{difference:+.1f} %", verdict(difference < 0)]
+
+
+def traffic_check():
+    runs = problem(40320, ())
+    order = sorted(PAPERS, key=lambda p: moved_gb(runs[p]))
+    text = " < ".join(f"{p} {moved_gb(runs[p]):.0f}" for p in order)
+    return ["H1 and H2 exist to move less data than ws", f"{text} GB",
+            verdict(order.index("ws") > max(order.index("data-aware"),
+                                            order.index("locality-aware")))]
+
+
+def order_table():
+    rows = [gemm_check(), *overlap_checks(), *heft_checks(), traffic_check()]
+    return table(["published", "simulated", "holds"], rows)
+
+
+def blocks():
+    """Every generated part of the page, by name."""
+    return {
+        "published": published_table(),
+        "kernels": kernels_table(),
+        "cholesky-double": policies_table("cholesky", (38400, 40320), "d"),
+        "scaling": scaling_table(),
+        "cholesky-single": policies_table("cholesky", (38400, 40320), "s"),
+        "gemm": gemm_table(),
+        "lu": policies_table("lu", (32640,), "d", reps=1),
+        "missing": missing_table(published_rows()),
+        "what-if": what_if_table(),
+        "waits": waits_table(),
+        "overlap": overlap_table(published_rows()),
+        "order": order_table(),
+    }
+
+
+def filled(page, parts):
+    """The page with each part between its marks."""
+    for name, text in parts.items():
+        begin, end = f"<!-- begin {name} -->\n", f"\n<!-- end {name} -->"
+        if page.count(begin) != 1 or page.count(end) != 1:
+            sys.exit(f"{PAGE}: the marks of '{name}' must each be there once")
+        head, rest = page.split(begin)
+        page = head + begin + text + end + rest.split(end)[1]
+    return page
+
+
+def main():
+    page = PAGE.read_text(encoding="utf-8")
+    fresh = filled(page, blocks())
+    if "--write" in sys.argv[1:]:
+        PAGE.write_text(fresh, encoding="utf-8")
+    else:
+        print(fresh, end="")
+
+
+if __name__ == "__main__":
+    main()
