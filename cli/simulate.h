@@ -32,6 +32,7 @@ struct duet__simulation {
     unsigned jobs; /* runs at a time */
     bool json, csv, wall, quiet;
     char *trace, *gantt, *html;  /* files to write; NULL: not wanted */
+    char *machine_xml;           /* likewise; written before the runs */
     char *platform_name;         /* as reports call it */
     struct duet_machine machine; /* what the runs simulate */
 };

@@ -18,7 +18,7 @@
 struct raw {
     char *platform, *n, *tile, *precision, *cpus, *gpus, *policy, *reps, *seed, *jobs;
     char *gpu_memory, *gpu_window, *window, *model, *model_error, *costs;
-    char *trace, *gantt, *html;
+    char *trace, *gantt, *html, *machine_xml;
     char **links, **params;
     gboolean set_arch, noise, extrapolate, no_costs, no_peer, json, csv, wall, quiet;
 };
@@ -85,6 +85,8 @@ static bool parse_texts(struct raw *raw, int *argc, char ***argv)
         {"trace", 0, 0, G_OPTION_ARG_FILENAME, &raw->trace, "Write a Perfetto trace", "F.json"},
         {"gantt", 0, 0, G_OPTION_ARG_FILENAME, &raw->gantt, "Write a Gantt chart", "F.svg"},
         {"html", 0, 0, G_OPTION_ARG_FILENAME, &raw->html, "Write a page with all of it", "F.html"},
+        {"machine-xml", 0, 0, G_OPTION_ARG_FILENAME, &raw->machine_xml,
+         "Write the machine as a SimGrid platform, and its kernel times beside it", "F.xml"},
         {"jobs", 'j', 0, G_OPTION_ARG_STRING, &raw->jobs,
          "Runs at a time; default: one a core of this machine", "J"},
         {"quiet", 'q', 0, G_OPTION_ARG_NONE, &raw->quiet, "No progress bar", NULL},
@@ -99,7 +101,8 @@ static void raw_fini(struct raw *raw)
     char *texts[] = {raw->platform,   raw->n,      raw->tile,  raw->precision,   raw->cpus,
                      raw->gpus,       raw->policy, raw->reps,  raw->seed,        raw->jobs,
                      raw->gpu_memory, raw->window, raw->model, raw->model_error, raw->costs,
-                     raw->gpu_window, raw->trace,  raw->gantt, raw->html};
+                     raw->gpu_window, raw->trace,  raw->gantt, raw->html,
+                     raw->machine_xml};
 
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
         g_free(texts[i]);
@@ -331,7 +334,7 @@ static int read_problem(struct duet__simulation *simulation, const char *workloa
     return result ? result : simulation->workload->check(problem, message);
 }
 
-/* The machine that the runs will simulate, for reports. */
+/* The machine that the runs will simulate, for reports, and as a file if one is asked for. */
 static int build_machine(struct duet__simulation *simulation, struct duet_message *message)
 {
     const struct duet_config *config = &simulation->config;
@@ -351,6 +354,10 @@ static int build_machine(struct duet__simulation *simulation, struct duet_messag
         simulation->platform_name = g_strdup(duet_platform_name(platform));
         result = duet_platform_build(platform, &options, &simulation->machine, message);
     }
+    if (!result && simulation->machine_xml)
+        result =
+            duet_platform_write_xml(&simulation->machine, duet_platform_calibration(platform),
+                                    simulation->machine_xml, message);
     duet_platform_free(platform);
     return result;
 }
@@ -417,6 +424,7 @@ int duet__simulation_parse(struct duet__simulation *simulation, int argc, char *
     simulation->trace = g_strdup(raw.trace);
     simulation->gantt = g_strdup(raw.gantt);
     simulation->html = g_strdup(raw.html);
+    simulation->machine_xml = g_strdup(raw.machine_xml);
     if (raw.policy && strcmp(raw.policy, "help") == 0) {
         duet__print_policies();
         status = duet__finish_output();
@@ -446,6 +454,7 @@ void duet__simulation_fini(struct duet__simulation *simulation)
     g_free(simulation->trace);
     g_free(simulation->gantt);
     g_free(simulation->html);
+    g_free(simulation->machine_xml);
     g_free(simulation->platform_name);
     duet_machine_fini(&simulation->machine);
     *simulation = (struct duet__simulation){0};

@@ -272,13 +272,13 @@ int duet__cache_prepare(struct duet_view *context, struct worker *worker, struct
 /* ------------------------------------------------------------------------------------------- */
 /* Later                                                                                        */
 
-/* The write-back of an eviction has ended: give the place back unless it is used again. */
-void duet__cache_settled(struct duet_view *context, struct replica *replica)
+/*
+ * The write-back of an eviction has ended: give the place back unless it is used again. Node and
+ * handle lock held.
+ */
+void duet__cache_settled(struct duet_view *context, struct node *node, struct replica *replica)
 {
-    struct node *node = &context->core->nodes[replica->node];
     struct duet_handle *handle = replica->handle;
-    spin_lock(&node->lock);
-    spin_lock(&handle->lock);
     replica->leaving = false;
     node->leaving_bytes -= replica->block->bytes;
     bool sole = bit_test(handle->valid, replica->node) && !valid_elsewhere(context->core, replica);
@@ -286,8 +286,6 @@ void duet__cache_settled(struct duet_view *context, struct replica *replica)
         drop(node, replica);
         node->evictions++;
     }
-    spin_unlock(&handle->lock);
-    spin_unlock(&node->lock);
     if (atomic_load(&node->blocked))
         duet__context_wake(context, node->worker);
 }

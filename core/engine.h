@@ -77,8 +77,9 @@ struct duet_engine_ops {
     /* Ask duet__next again for this worker, soon. May be called more than needed. */
     void (*wake)(void *engine, unsigned worker);
     /*
-     * A task was created by duet_submit on the application's thread: call duet__link with it, now
-     * or, in simulated time, when its submission has taken its time; in order for one thread.
+     * A task was created by duet_submit on the application's thread, or an acquisition begins or
+     * ends: call duet__link with it, now or, in simulated time, when its submission has taken its
+     * time; in order for one thread.
      */
     void (*submitted)(void *engine, struct duet_task *task);
     /* Blocks the application's thread until reached(arg). 0, or DUET_ESTUCK if it never will. */

@@ -179,6 +179,11 @@ void duet__link(struct duet_runtime *core, struct duet_task *task, double now, s
 {
     struct duet_view context;
     view_begin(&context, core, now, DUET_SUBMITTER, ops);
+    if (task->state == TASK_RELEASED) {
+        duet__acquire_end(&context, task);
+        duet__context_flush(&context);
+        return;
+    }
     task->submit_s = now;
     double path = 0;
     int granted = enter_all(task, task->klass ? task->klass->best_s : 0, &path);
@@ -283,6 +288,6 @@ void duet__count_finished(struct duet_view *context)
     struct duet_runtime *core = context->core;
     uint64_t finished = atomic_fetch_add(&core->finished, 1) + 1;
     uint64_t left = atomic_load(&core->submitted) - finished;
-    if (left == 0 || left == core->window - core->window / 8)
+    if (left == 0 || left == window_low(core))
         context->notify = true;
 }

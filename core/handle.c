@@ -149,22 +149,45 @@ int duet_acquire(struct duet_runtime *runtime, struct duet_handle *handle, enum 
     return duet__run_error(runtime);
 }
 
-int duet_release(struct duet_runtime *runtime, struct duet_handle *handle)
+/* Ends an acquisition, at the date of its release. */
+void duet__acquire_end(struct duet_view *context, struct duet_task *task)
+{
+    duet__graph_finish(context, task, DUET_HOST, false, true);
+    duet__task_free(context->core, task);
+}
+
+/* Takes the application's acquisition off the handle; NULL with a message if there is none. */
+static struct duet_task *take_acquired(struct duet_runtime *runtime, struct duet_handle *handle)
 {
     spin_lock(&handle->lock);
     struct duet_task *task = handle->acquired;
     handle->acquired = NULL;
     spin_unlock(&handle->lock);
     if (!task)
-        return duet_fail(&runtime->message, DUET_EINVAL, "handle %llu is not acquired",
-                         (unsigned long long)handle->id);
+        (void)duet_fail(&runtime->message, DUET_EINVAL, "handle %llu is not acquired",
+                        (unsigned long long)handle->id);
+    return task;
+}
+
+int duet_release(struct duet_runtime *runtime, struct duet_handle *handle)
+{
+    struct duet_task *task = take_acquired(runtime, handle);
+    if (!task)
+        return DUET_EINVAL;
+    /* in turn with the submissions before it, which simulated time may not have reached yet */
+    task->state = TASK_RELEASED;
+    runtime->ops->submitted(runtime->engine, task);
+    return DUET_OK;
+}
+
+/* Ends the acquisition at once: nothing has been submitted since it was there. */
+static void release_now(struct duet_runtime *runtime, struct duet_handle *handle)
+{
     struct duet_ops ops = {0};
     struct duet_view context;
     view_begin(&context, runtime, runtime->ops->now(runtime->engine), DUET_SUBMITTER, &ops);
-    duet__graph_finish(&context, task, DUET_HOST, false, true);
-    duet__task_free(runtime, task);
+    duet__acquire_end(&context, take_acquired(runtime, handle));
     duet__context_flush(&context);
-    return DUET_OK;
 }
 
 int duet_unregister(struct duet_runtime *runtime, struct duet_handle *handle)
@@ -174,10 +197,12 @@ int duet_unregister(struct duet_runtime *runtime, struct duet_handle *handle)
     int error = DUET_OK;
     if (handle->acquired)
         error = duet_release(runtime, handle);
-    int acquired = duet_acquire(runtime, handle, DUET_R);
+    /* as a writer, so that tasks which only read it are waited for too */
+    int acquired = duet_acquire(runtime, handle, DUET_RW);
     if (acquired == DUET_ESTUCK)
         return acquired; /* tasks still refer to it: it stays until duet_close */
-    if (handle->acquired && !duet_release(runtime, handle)) {
+    if (handle->acquired) {
+        release_now(runtime, handle);
         spin_lock(&runtime->registry_lock);
         if (handle->prev)
             handle->prev->next = handle->next;

@@ -67,6 +67,7 @@ enum task_state {
     TASK_TAKEN,    /* by a worker; memory not yet found */
     TASK_FETCHING, /* memory found; `missing` copies on their way */
     TASK_RUNNING,  /* RUN was given to the engine */
+    TASK_RELEASED, /* an acquisition that the application has ended */
 };
 
 struct duet_task {
@@ -202,6 +203,7 @@ struct worker {
     unsigned index, arch, node, kind, window;
     /* this worker's thread */
     unsigned taken; /* tasks in slots */
+    unsigned copying; /* copies given to the engine and not done */
     struct duet_task **slots;
     uint64_t rng;
     unsigned *victims;
@@ -332,8 +334,9 @@ static inline void bit_set(_Atomic(uint64_t) *set, unsigned i)
 
 static inline void bit_clear(_Atomic(uint64_t) *set, unsigned i)
 {
+    /* release: who reads the other bits from this store has seen what they stand for */
     uint64_t word = atomic_load_explicit(&set[i / 64], memory_order_relaxed);
-    atomic_store_explicit(&set[i / 64], word & ~(UINT64_C(1) << (i % 64)), memory_order_relaxed);
+    atomic_store_explicit(&set[i / 64], word & ~(UINT64_C(1) << (i % 64)), memory_order_release);
 }
 
 /* Begins a call into the core; the list of workers to wake is left unset, being mostly unused. */
@@ -396,7 +399,7 @@ double duet__transfer_seconds(const struct duet_runtime *core, const struct duet
 
 /* cache.c */
 int duet__cache_prepare(struct duet_view *context, struct worker *worker, struct duet_task *task);
-void duet__cache_settled(struct duet_view *context, struct replica *replica);
+void duet__cache_settled(struct duet_view *context, struct node *node, struct replica *replica);
 void duet__cache_stale(struct duet_runtime *core, struct replica *replica);
 void duet__cache_forget(struct duet_runtime *core, struct replica *replica);
 
@@ -406,6 +409,7 @@ int duet__run_error(struct duet_runtime *runtime);
 /* handle.c */
 void duet__handles_fini(struct duet_runtime *core);
 void duet__acquire_ready(struct duet_view *context, struct duet_task *task);
+void duet__acquire_end(struct duet_view *context, struct duet_task *task);
 
 /* trace.c */
 void duet__trace_task(struct duet_runtime *core, struct worker *worker,
@@ -418,6 +422,12 @@ static inline uint64_t unfinished(const struct duet_runtime *core)
 {
     uint64_t finished = atomic_load(&core->finished);
     return atomic_load(&core->submitted) - finished;
+}
+
+/* A submission that met a full window goes on when no more than this many are left unfinished. */
+static inline uint64_t window_low(const struct duet_runtime *core)
+{
+    return core->window - (core->window >= 8 ? core->window / 8 : 1);
 }
 
 /* Adds to an atomic that one thread at a time writes: no locked instruction. */

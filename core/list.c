@@ -70,7 +70,7 @@ static void insert(struct duet_list *list, struct duet_task *task, bool at_head)
     struct queue *queue = &list->queues[task->mask];
     task->next = task->prev = NULL;
     if (list->order == DUET_PRIORITY) {
-        task->position = at_head ? list->first-- : list->last++;
+        task->position = list->last++;
         queue->head = meld(queue->head, task);
     } else if (at_head) {
         task->position = list->first--;
@@ -133,7 +133,8 @@ static struct duet_task *first_for(const struct duet_runtime *core, const struct
 
 static bool is_hungry(struct duet_runtime *core, unsigned worker)
 {
-    return bit_test(core->hungry, worker);
+    /* sequentially consistent: after the push was counted in `pushed`, see find_task */
+    return atomic_load(&core->hungry[worker / 64]) >> (worker % 64) & 1;
 }
 
 /* true if this call turned the worker from hungry to called. */
@@ -147,6 +148,14 @@ static bool call(struct duet_view *view, unsigned worker)
     return true;
 }
 
+static unsigned count_bits(uint64_t word)
+{
+    unsigned count = 0;
+    for (; word; word &= word - 1)
+        count++;
+    return count;
+}
+
 /* The n-th set bit of a word, n from 0. */
 static unsigned nth_bit(uint64_t word, unsigned n)
 {
@@ -155,25 +164,37 @@ static unsigned nth_bit(uint64_t word, unsigned n)
     return (unsigned)__builtin_ctzll(word);
 }
 
-/* Calls one idle worker that can run tasks of this mask, each equally likely. */
+/* The chosen-th of the hungry workers among `able`, or -1 if there are fewer by now. */
+static int nth_hungry(struct duet_runtime *core, const uint64_t *able, unsigned chosen)
+{
+    for (unsigned i = 0; i < core->worker_words; i++) {
+        uint64_t word = able[i] & atomic_load(&core->hungry[i]);
+        unsigned here = count_bits(word);
+        if (chosen < here)
+            return (int)(i * 64 + nth_bit(word, chosen));
+        chosen -= here;
+    }
+    return -1;
+}
+
+/*
+ * Calls one idle worker that can run tasks of this mask, each equally likely; again if the chosen
+ * one found work of its own meanwhile, so that none is left idle beside a task.
+ */
 static void call_one(struct duet_view *view, unsigned mask)
 {
     struct duet_runtime *core = view->core;
     const uint64_t *able = core->masks[mask].workers;
-    unsigned count = 0;
-    for (unsigned i = 0; i < core->worker_words; i++)
-        count += (unsigned)__builtin_popcountll(able[i] & atomic_load(&core->hungry[i]));
-    if (!count)
-        return;
-    unsigned chosen = count > 1 ? duet_view_random(view, view->by, count) : 0;
-    for (unsigned i = 0; i < core->worker_words; i++) {
-        uint64_t word = able[i] & atomic_load(&core->hungry[i]);
-        unsigned here = (unsigned)__builtin_popcountll(word);
-        if (chosen < here) {
-            (void)call(view, i * 64 + nth_bit(word, chosen));
+    for (;;) {
+        unsigned count = 0;
+        for (unsigned i = 0; i < core->worker_words; i++)
+            count += count_bits(able[i] & atomic_load(&core->hungry[i]));
+        if (!count)
             return;
-        }
-        chosen -= here;
+        unsigned chosen = count > 1 ? duet_view_random(view, view->by, count) : 0;
+        int worker = nth_hungry(core, able, chosen);
+        if (worker >= 0 && call(view, (unsigned)worker))
+            return;
     }
 }
 

@@ -13,7 +13,7 @@
 enum {
     SLAB_ALIGN = 256, /* bytes; what cudaMalloc guarantees */
     SLAB_SECOND = 16, /* second-level lists for each power of two */
-    SLAB_FIRST = 48,  /* powers of two, in units of SLAB_ALIGN */
+    SLAB_FIRST = 56,  /* powers of two, in units of SLAB_ALIGN: any uint64_t of bytes */
 };
 
 /* A piece of the slab, used or free. */

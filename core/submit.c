@@ -150,7 +150,7 @@ static int fill(struct duet_runtime *core, struct duet_task *task,
 static bool window_open(void *argument)
 {
     const struct duet_runtime *core = argument;
-    return unfinished(core) <= core->window - core->window / 8;
+    return unfinished(core) <= window_low(core);
 }
 
 int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *desc)

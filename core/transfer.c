@@ -238,39 +238,70 @@ static bool wanted(const struct replica *into)
 }
 
 /*
- * A copy has ended: its replica is valid. Waiting tasks go on; copies that go through the host
- * continue; an eviction is completed. A write-back may have been overtaken by a write on its
- * source: who reads at its destination then waits for another copy, of what was written.
+ * The data was written while this copy to the host was under way. Devices that could not write the
+ * new contents back because of it look for room again; who waits for the contents gets them by
+ * another copy. true: there is one, so the waiters stay. Handle lock held.
+ */
+static bool overtaken(struct duet_view *context, struct replica *into)
+{
+    struct duet_runtime *core = context->core;
+    for (unsigned n = 1; n < core->machine.node_count; n++)
+        if (bit_test(into->handle->valid, n) && atomic_load(&core->nodes[n].blocked))
+            duet__context_wake(context, core->nodes[n].worker);
+    return wanted(into) && request(context, into);
+}
+
+/* Copies that go through this replica, the host's, continue from it. Handle lock held. */
+static void continue_chained(struct duet_view *context, struct replica *host)
+{
+    struct replica *chained = host->chained;
+    host->chained = NULL;
+    while (chained) {
+        struct replica *next = chained->chain_next;
+        chained->chain_next = NULL;
+        start(context, host, chained, false);
+        chained = next;
+    }
+}
+
+/* Ends the copy in the replicas' states. Returns the accesses that need not wait any more. */
+static struct access *settle(struct duet_view *context, struct replica *from, struct replica *into)
+{
+    struct duet_handle *handle = into->handle;
+    struct access *waiters = NULL;
+    into->copying = false;
+    bit_clear(handle->coming, into->node);
+    bool current = into->copy_version == handle->version;
+    if (current)
+        bit_set(handle->valid, into->node);
+    if (current || !overtaken(context, into)) {
+        continue_chained(context, into);
+        waiters = into->waiters;
+        into->waiters = NULL;
+    }
+    duet__replica_unpin(context, from);
+    return waiters;
+}
+
+/*
+ * A copy has ended: its replica is valid, unless the data was written elsewhere meanwhile. Waiting
+ * tasks go on; copies that go through the host continue; an eviction is completed. All of it under
+ * one hold of the locks: once they are free, the handle may be unregistered.
  */
 void duet__copy_done(struct duet_view *context, struct duet_copy *copy)
 {
     struct duet_handle *handle = copy->handle;
+    struct node *source = copy->write_back ? &context->core->nodes[copy->source] : NULL;
+    if (source)
+        spin_lock(&source->lock);
     spin_lock(&handle->lock);
-    struct replica *into = handle->replicas[copy->destination];
     struct replica *from = handle->replicas[copy->source];
-    into->copying = false;
-    bit_clear(handle->coming, into->node);
-    bool overtaken = into->copy_version != handle->version;
-    if (!overtaken)
-        bit_set(handle->valid, into->node);
-    bool again = overtaken && wanted(into) && request(context, into);
-    struct replica *chained = again ? NULL : into->chained;
-    if (!again)
-        into->chained = NULL;
-    while (chained) {
-        struct replica *next = chained->chain_next;
-        chained->chain_next = NULL;
-        start(context, into, chained, false);
-        chained = next;
-    }
-    struct access *waiters = again ? NULL : into->waiters;
-    if (!again)
-        into->waiters = NULL;
-    bool evict = copy->write_back;
-    duet__replica_unpin(context, from);
+    struct access *waiters = settle(context, from, handle->replicas[copy->destination]);
+    if (source)
+        duet__cache_settled(context, source, from);
     spin_unlock(&handle->lock);
-    if (evict)
-        duet__cache_settled(context, from);
+    if (source)
+        spin_unlock(&source->lock);
     while (waiters) {
         struct access *next = waiters->next;
         arrived(context, access_task(waiters));

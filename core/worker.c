@@ -156,6 +156,7 @@ static void choose(struct duet_view *view, struct worker *worker, struct duet_co
     for (;;) {
         struct duet_copy *copy = duet__next_copy(worker);
         if (copy) {
+            worker->copying++;
             command->kind = DUET_COPY;
             command->copy = copy;
             command->stream = copy->destination == worker->node ? DUET_STREAM_IN : DUET_STREAM_OUT;
@@ -175,7 +176,7 @@ static void choose(struct duet_view *view, struct worker *worker, struct duet_co
         if (stalled || worker->taken == worker->window || !take(view, worker))
             break;
     }
-    if (worker->taken == 0 && atomic_load(&view->core->stopping))
+    if (worker->taken == 0 && worker->copying == 0 && atomic_load(&view->core->stopping))
         command->kind = DUET_EXIT;
 }
 
@@ -226,6 +227,7 @@ void duet__done(struct duet_runtime *core, const struct duet_command *command, d
     struct worker *worker = &core->workers[command->worker];
     unsigned pushes = ops->pushes;
     if (command->kind == DUET_COPY) {
+        worker->copying--;
         if (report->status)
             duet__fail_run(core, report->status, "copy of handle %llu from %s to %s failed: %s",
                            (unsigned long long)command->copy->handle_id,

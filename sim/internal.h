@@ -47,7 +47,8 @@ struct sim_worker {
 /* A task that the application has submitted and whose submission has not been simulated yet. */
 struct submission {
     struct duet_task *task;
-    double date;
+    double date;     /* if no push cost anything after it was made */
+    double pushed_s; /* sim.pushed_s when it was made */
 };
 
 /* What executions of a class take on one architecture. */
@@ -76,6 +77,7 @@ struct sim {
     struct submission *ring; /* power of two */
     size_t ring_first, ring_count, ring_capacity;
     double submit_s;   /* the application's thread is busy until then */
+    double pushed_s;   /* of that, time spent on pushing the tasks it submitted */
     bool submit_dated; /* an EVENT_SUBMIT is on the heap */
 
     bool notified;

@@ -133,9 +133,6 @@ static void test_overtaken(void)
     lab_task(&lab, "gpu0", 0.0005, 1, y, DUET_RW);
     lab_task(&lab, "cpu0", 0.001, 1, y, DUET_R);
     lab_finish(&lab);
-    for (size_t i = 0; i < lab.event_count; i++)
-        g_printerr("%d %u %g %g %d\n", lab.events[i].kind, (unsigned)lab.events[i].id,
-                   lab.events[i].start_s, lab.events[i].end_s, lab.events[i].write_back);
     assert_copy(&lab, 2, 1, "gpu0", "host", 0.008, 0.011);
     assert_kernel(&lab, 5, "gpu0", 0.010, 0.0105);
     assert_copy(&lab, 2, 2, "gpu0", "host", 0.011, 0.014);

@@ -36,12 +36,19 @@ void duet__sim_submitted(void *engine, struct duet_task *task)
         return;
     }
     size_t at = (sim->ring_first + sim->ring_count++) & (sim->ring_capacity - 1);
-    sim->ring[at] = (struct submission){.task = task, .date = sim->submit_s};
+    sim->ring[at] =
+        (struct submission){.task = task, .date = sim->submit_s, .pushed_s = sim->pushed_s};
 }
 
 static const struct submission *first(const struct sim *sim)
 {
     return sim->ring_count ? &sim->ring[sim->ring_first] : NULL;
+}
+
+/* When it happens: pushing the tasks before it, once that was simulated, has delayed it. */
+static double date_of(const struct sim *sim, const struct submission *submission)
+{
+    return submission->date + (sim->pushed_s - submission->pushed_s);
 }
 
 /* Enters the first submission at its own date. */
@@ -51,8 +58,10 @@ static void enter(struct sim *sim)
     sim->ring_first = (sim->ring_first + 1) & (sim->ring_capacity - 1);
     sim->ring_count--;
     struct duet_ops ops = {0};
-    duet__link(sim->core, submission.task, submission.date, &ops);
-    sim->submit_s += ops.pushes * sim->machine.costs.push_s;
+    duet__link(sim->core, submission.task, date_of(sim, &submission), &ops);
+    double pushes_s = ops.pushes * sim->machine.costs.push_s;
+    sim->pushed_s += pushes_s;
+    sim->submit_s += pushes_s;
 }
 
 /* Enters what was submitted before the date of the event at hand, or at it. */
@@ -81,8 +90,8 @@ void duet__sim_submit_ahead(struct sim *sim)
 {
     const struct submission *submission;
     while (sim->flows == 0 && (submission = first(sim)) &&
-           (sim->events.count == 0 || submission->date < sim->events.heap[0].date)) {
-        double date = submission->date;
+           (sim->events.count == 0 || date_of(sim, submission) < sim->events.heap[0].date)) {
+        double date = date_of(sim, submission);
         enter(sim);
         if (duet__sim_anything_due(sim)) {
             duet__sim_event(sim, date, EVENT_SERVE, 0, NULL);
@@ -95,6 +104,6 @@ void duet__sim_submit_ahead(struct sim *sim)
     bool acquisition = !duet__task_class(submission->task);
     if (acquisition || duet__hungry(sim->core)) {
         sim->submit_dated = true;
-        duet__sim_event(sim, submission->date, EVENT_SUBMIT, 0, NULL);
+        duet__sim_event(sim, date_of(sim, submission), EVENT_SUBMIT, 0, NULL);
     }
 }

@@ -34,7 +34,7 @@ def sources():
 
 
 def is_test(path):
-    return path.stem.endswith("_test")
+    return path.stem.endswith("_test") or path.stem == "testing"
 
 
 def read(path):

@@ -175,7 +175,7 @@ static void factorise(uint64_t n, uint64_t tile, const struct duet_setting *sett
 
 static void test_factorise(void)
 {
-    static const uint64_t sizes[][2] = {{1, 1}, {5, 8}, {12, 4}, {13, 4}, {24, 4}, {30, 7}};
+    static const uint64_t sizes[][2] = {{1, 1}, {5, 5}, {12, 4}, {13, 4}, {24, 4}, {30, 7}};
     for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++) {
         factorise(sizes[i][0], sizes[i][1], NULL);
         factorise(sizes[i][0], sizes[i][1], &left);
@@ -328,6 +328,7 @@ static void test_check(void)
     refuse(problem_of(10, 0, NULL), "tile edge 0");
     refuse(problem_of(10, 100000, NULL), "give 1 to 65536");
     refuse(problem_of(10000, 1, NULL), "use tiles of 2 or more");
+    refuse(problem_of(9, 10, NULL), "larger than the matrix");
     refuse(problem_of(UINT64_MAX, 65536, NULL), "tiles");
     refuse(single, "precision 'z'");
     refuse(problem_of(10, 10, &diagonal), "give right|left");

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 size_t duet__element_bytes(const struct duet_problem *problem)
 {
@@ -17,11 +18,11 @@ uint64_t duet__tile_count(uint64_t size, uint64_t tile)
 
 int duet__tiles_check(const char *name, uint64_t size, uint64_t tile, struct duet_message *message)
 {
-    if (tile > size)
+    if (tile > size && !strcmp(name, "n"))
         return duet_fail(message, DUET_EINVAL,
-                         "tiles of %llu are larger than the matrix, whose %s is %llu: use tiles of "
+                         "tiles of %llu are larger than the matrix, whose n is %llu: use tiles of "
                          "%llu or less",
-                         (unsigned long long)tile, name, (unsigned long long)size,
+                         (unsigned long long)tile, (unsigned long long)size,
                          (unsigned long long)size);
     if (duet__tile_count(size, tile) <= DUET__TILES_MAX)
         return 0;

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`duet simulate` against stored outputs, byte for byte: tables, figures with all their digits, and
+every date of a small run. A change of these files is a change of what is simulated: look at it.
+
+Regenerate with: DUET=build/duet python3 cli/golden_test.py --update
+"""
+
+import difflib
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+DUET = os.environ.get("DUET") or "build/duet"
+GOLDEN = pathlib.Path(__file__).resolve().parent / "golden"
+
+# Name -> arguments; "trace" among the words stands for the file that is compared instead.
+CASES = {
+    "cholesky-table.txt": "cholesky --n 9600 --cpus 4 --gpus 8 --policy all --set-arch",
+    "cholesky-noise.csv": "cholesky --n 9600 --cpus 8 --gpus 4 --policy all --reps 3 --noise --csv",
+    "cholesky-left.json": "cholesky --n 7680 --cpus 10 --gpus 2 --policy heft,ws --json"
+                          " --param variant=left",
+    "cholesky-tiny-memory.csv": "cholesky --n 9600 --cpus 1 --gpus 2 --policy all --csv"
+                                " --gpu-memory 60MiB",
+    "cholesky-no-peer.csv": "cholesky --n 9600 --cpus 2 --gpus 4 --policy all --csv --no-peer",
+    "cholesky-dates.json": "cholesky --n 3840 --cpus 2 --gpus 2 --policy heft --trace trace",
+    "cholesky-16-gpus.csv": "cholesky --n 19200 --gpus 16 --policy all --csv --link pcie=12GB/s",
+    "gemm-single.csv": "gemm --n 5760 --cpus 4 --gpus 4 --policy all --csv --precision s",
+    "lu.csv": "lu --n 7680 --cpus 4 --gpus 4 --policy all --csv",
+    "layered.csv": "layered --n 300 --cpus 4 --gpus 4 --policy all --csv",
+}
+
+
+def output(arguments):
+    with tempfile.TemporaryDirectory() as folder:
+        trace = os.path.join(folder, "trace.json")
+        words = [trace if word == "trace" else word for word in arguments.split()]
+        words += ["--platform", "idgraf", "--quiet"]
+        if words[0] != "layered":
+            words += ["--tile", "960"]
+        command = [os.path.abspath(DUET), "simulate", *words]
+        printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        if trace not in words:
+            return printed.replace(folder, "")
+        with open(trace, encoding="utf-8") as file:
+            return file.read()
+
+
+def main():
+    different = 0
+    for name, arguments in CASES.items():
+        got = output(arguments)
+        path = GOLDEN / name
+        if "--update" in sys.argv:
+            path.write_text(got, encoding="utf-8")
+            continue
+        expected = path.read_text(encoding="utf-8") if path.exists() else ""
+        if got == expected and got == output(arguments):
+            continue
+        different += 1
+        print(f"{name}: duet simulate {arguments}")
+        lines = difflib.unified_diff(expected.splitlines(), got.splitlines(), "stored", "now",
+                                     lineterm="", n=0)
+        print("\n".join(list(lines)[:20]))
+    sys.exit(1 if different else 0)
+
+
+if __name__ == "__main__":
+    main()
