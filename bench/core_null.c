@@ -77,7 +77,7 @@ static const struct duet_engine_ops null_ops = {
     .destroy = destroy,
 };
 
-static void check(int error, struct duet_runtime *core)
+static void check(int error, const struct duet_runtime *core)
 {
     if (!error)
         return;
@@ -156,7 +156,8 @@ static void run(size_t n, size_t window)
     };
     check(duet_codelet(engine.core, &desc, &codelet), engine.core);
     struct duet_handle **tiles = calloc(n * n, sizeof(struct duet_handle *));
-    for (size_t i = 0; tiles && i < n * n; i++)
+    check(tiles ? DUET_OK : DUET_ENOMEM, NULL);
+    for (size_t i = 0; i < n * n; i++)
         check(duet_vector(engine.core, NULL, 100, 8, &tiles[i]), engine.core);
 
     size_t accesses = 0;

@@ -101,8 +101,7 @@ static void raw_fini(struct raw *raw)
     char *texts[] = {raw->platform,   raw->n,      raw->tile,  raw->precision,   raw->cpus,
                      raw->gpus,       raw->policy, raw->reps,  raw->seed,        raw->jobs,
                      raw->gpu_memory, raw->window, raw->model, raw->model_error, raw->costs,
-                     raw->gpu_window, raw->trace,  raw->gantt, raw->html,
-                     raw->machine_xml};
+                     raw->gpu_window, raw->trace,  raw->gantt, raw->html,        raw->machine_xml};
 
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
         g_free(texts[i]);
@@ -197,6 +196,7 @@ static int read_machine(struct duet__simulation *simulation, const struct raw *r
                          "which machine? --platform NAME (duet list platforms shows them)");
     config->simulate = keep(simulation, g_strdup(raw->platform));
     config->no_peer = raw->no_peer;
+    config->strict = true; /* tiles that fit no GPU are more likely a mistake than a wish */
     result = int_option("--cpus", raw->cpus, 0, &config->cpus, message);
     if (!result)
         result = int_option("--gpus", raw->gpus, 0, &config->gpus, message);
@@ -355,9 +355,8 @@ static int build_machine(struct duet__simulation *simulation, struct duet_messag
         result = duet_platform_build(platform, &options, &simulation->machine, message);
     }
     if (!result && simulation->machine_xml)
-        result =
-            duet_platform_write_xml(&simulation->machine, duet_platform_calibration(platform),
-                                    simulation->machine_xml, message);
+        result = duet_platform_write_xml(&simulation->machine, duet_platform_calibration(platform),
+                                         simulation->machine_xml, message);
     duet_platform_free(platform);
     return result;
 }

@@ -214,9 +214,9 @@ static int complain(const struct pool *pool)
     const struct duet__simulation *simulation = pool->simulation;
     int status = duet__status_of(pool->error);
 
+    bool hint = strstr(pool->message.text, "allow extrapolation") != NULL;
     if (status == DUET__MISUSED)
-        return duet__complain(status, "%s%s", pool->message.text,
-                              pool->error == DUET_ENOMODEL ? " (--extrapolate)" : "");
+        return duet__complain(status, "%s%s", pool->message.text, hint ? " (--extrapolate)" : "");
     return duet__complain(status, "the simulation of %s with seed %" G_GUINT64_FORMAT " failed: %s",
                           simulation->policies[pool->failed / simulation->reps],
                           simulation->seed + pool->failed % simulation->reps, pool->message.text);

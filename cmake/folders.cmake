@@ -41,7 +41,9 @@ function(duet_link_folders target)
     list(JOIN DUET_FOLDERS "," folders)
     target_link_libraries(${target} PRIVATE "$<LINK_GROUP:RESCAN,${folders}>")
   endif()
-  target_link_options(${target} PRIVATE -Wl,--as-needed)
+  # the list: policies of users, in shared objects, call the library that is inside the program
+  target_link_options(${target} PRIVATE
+    -Wl,--as-needed -Wl,--dynamic-list=${PROJECT_SOURCE_DIR}/cmake/policies.list)
   if(DUET_HAVE_SIMGRID)
     set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
   endif()
@@ -114,5 +116,20 @@ function(duet_programs folder)
     endif()
     set_target_properties(${target} PROPERTIES
       OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${folder})
+  endforeach()
+endfunction()
+
+# duet_policies(FOLDER): one shared object a file, FOLDER/NAME.so in the build, for --policy. They
+# see the public headers; what they call is in the program that loads them.
+function(duet_policies folder)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
+  foreach(source IN LISTS sources)
+    get_filename_component(name ${source} NAME_WE)
+    set(target policy-${name})
+    add_library(${target} MODULE ${source})
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/core/include)
+    target_link_libraries(${target} PRIVATE duet_flags)
+    set_target_properties(${target} PROPERTIES
+      PREFIX "" OUTPUT_NAME ${name} LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${folder})
   endforeach()
 endfunction()

@@ -71,13 +71,24 @@ static void drop(struct node *node, struct replica *replica)
     replica->block = NULL;
 }
 
-/* Evicts at once what is valid elsewhere (or nowhere); starts the write-back of the rest. */
+/* true if nobody will read the data: a task that overwrites all of it goes on. Handle lock held. */
+static bool dead(const struct duet_handle *handle)
+{
+    return handle->active > 0 && handle->active_mode == DUET_W;
+}
+
+/*
+ * Evicts at once what is valid elsewhere (or nowhere) or will not be read; starts the write-back of
+ * the rest. A write-back of dead data would be worse than vain: its writer may be at work in the
+ * host's memory already.
+ */
 static void evict(struct duet_view *context, struct node *node, struct replica *replica)
 {
     struct duet_handle *handle = replica->handle;
     spin_lock(&handle->lock);
     if (replica->pins == 0 && !replica->copying && !replica->leaving) {
-        if (!bit_test(handle->valid, replica->node) || valid_elsewhere(context->core, replica)) {
+        if (!bit_test(handle->valid, replica->node) || dead(handle) ||
+            valid_elsewhere(context->core, replica)) {
             drop(node, replica);
             node->evictions++;
         } else if (!handle->host.copying) {

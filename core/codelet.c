@@ -49,7 +49,7 @@ static void codelet_free(struct duet_runtime *core, struct duet_codelet *codelet
 static int add_primes(struct duet_runtime *core, struct duet_codelet *codelet)
 {
     for (const struct prime *p = core->primes; p; p = p->next) {
-        if (strcmp(p->kernel, codelet->name))
+        if (strcmp(p->kernel, codelet->name) != 0)
             continue;
         int error = core->model->add(codelet->models[p->arch], p->work, 0, p->mean_s, p->samples);
         if (error)

@@ -108,8 +108,8 @@ struct duet_core_config {
     const struct duet_policy *policy;
     const struct duet_model *model;
     uint64_t seed;
-    size_t window; /* submitted and unfinished tasks at most; 0: 65,536 */
-    bool set_arch;
+    size_t window;         /* submitted and unfinished tasks at most; 0: 65,536 */
+    bool set_arch, strict; /* as in struct duet_config */
     bool record;
     double model_error;
     const struct duet_engine_ops *ops;

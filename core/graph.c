@@ -226,25 +226,33 @@ static void release(struct duet_handle *handle, struct ready *ready)
     }
 }
 
+/* Memory nodes whose replica became invalid. */
+struct stale {
+    unsigned words;
+    uint64_t bits[NODE_WORDS_MAX];
+};
+
 /*
  * The data was written on `node`: every other replica is invalid. Their nodes are told after the
  * handle's lock is free, since a node's lock comes before a handle's. Handle lock held.
  */
 static void invalidate_others(const struct duet_runtime *core, struct duet_handle *handle,
-                              unsigned node, uint64_t *stale)
+                              unsigned node, struct stale *stale)
 {
     handle->version++;
-    for (unsigned word = 0; word < core->node_words; word++) {
+    stale->words = core->node_words;
+    for (unsigned word = 0; word < stale->words; word++) {
         uint64_t own = node / 64 == word ? UINT64_C(1) << (node % 64) : 0;
-        stale[word] = atomic_load_explicit(&handle->valid[word], memory_order_relaxed) & ~own;
+        stale->bits[word] = atomic_load_explicit(&handle->valid[word], memory_order_relaxed) & ~own;
         atomic_store_explicit(&handle->valid[word], own, memory_order_relaxed);
     }
 }
 
-static void tell_stale(struct duet_runtime *core, struct duet_handle *handle, const uint64_t *stale)
+static void tell_stale(struct duet_runtime *core, struct duet_handle *handle,
+                       const struct stale *stale)
 {
-    for (unsigned word = 0; word < core->node_words; word++) {
-        for (uint64_t bits = stale[word]; bits; bits &= bits - 1) {
+    for (unsigned word = 0; word < stale->words; word++) {
+        for (uint64_t bits = stale->bits[word]; bits; bits &= bits - 1) {
             unsigned node = word * 64 + (unsigned)__builtin_ctzll(bits);
             if (node != DUET_HOST)
                 duet__cache_stale(core, handle->replicas[node]);
@@ -262,7 +270,7 @@ void duet__graph_finish(struct duet_view *context, struct duet_task *task, unsig
 {
     struct duet_runtime *core = context->core;
     struct ready ready = {0};
-    uint64_t stale[NODE_WORDS_MAX];
+    struct stale stale;
     for (unsigned i = 0; i < task->access_count; i++) {
         struct access *access = &task->accesses[i];
         struct duet_handle *handle = access->handle;
@@ -271,13 +279,13 @@ void duet__graph_finish(struct duet_view *context, struct duet_task *task, unsig
         bool writes = written && (access->mode & DUET_W);
         spin_lock(&handle->lock);
         if (writes)
-            invalidate_others(core, handle, node, stale);
+            invalidate_others(core, handle, node, &stale);
         if (pinned)
             duet__replica_unpin(context, handle->replicas[node]);
         release(handle, &ready);
         spin_unlock(&handle->lock);
         if (writes)
-            tell_stale(core, handle, stale);
+            tell_stale(core, handle, &stale);
     }
     push_ready(context, &ready);
 }

@@ -161,7 +161,10 @@ static struct duet_task *take_acquired(struct duet_runtime *runtime, struct duet
 {
     spin_lock(&handle->lock);
     struct duet_task *task = handle->acquired;
-    handle->acquired = NULL;
+    if (task && !acquisition_there(task))
+        task = NULL; /* of a run that was stuck: it waits on */
+    if (task)
+        handle->acquired = NULL;
     spin_unlock(&handle->lock);
     if (!task)
         (void)duet_fail(&runtime->message, DUET_EINVAL, "handle %llu is not acquired",
@@ -194,9 +197,10 @@ int duet_unregister(struct duet_runtime *runtime, struct duet_handle *handle)
 {
     if (!handle)
         return DUET_OK;
-    int error = DUET_OK;
-    if (handle->acquired)
-        error = duet_release(runtime, handle);
+    if (handle->acquired && duet_release(runtime, handle)) {
+        duet__explain(runtime, &runtime->message);
+        return DUET_ESTUCK;
+    }
     /* as a writer, so that tasks which only read it are waited for too */
     int acquired = duet_acquire(runtime, handle, DUET_RW);
     if (acquired == DUET_ESTUCK)
@@ -213,7 +217,7 @@ int duet_unregister(struct duet_runtime *runtime, struct duet_handle *handle)
         spin_unlock(&runtime->registry_lock);
         handle_free(runtime, handle);
     }
-    return error ? error : acquired;
+    return acquired;
 }
 
 void duet__handles_fini(struct duet_runtime *core)

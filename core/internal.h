@@ -202,7 +202,7 @@ struct node {
 struct worker {
     unsigned index, arch, node, kind, window;
     /* this worker's thread */
-    unsigned taken; /* tasks in slots */
+    unsigned taken;   /* tasks in slots */
     unsigned copying; /* copies given to the engine and not done */
     struct duet_task **slots;
     uint64_t rng;
@@ -260,7 +260,7 @@ struct duet_runtime {
     void *engine;
     void *kept; /* by the library's start-up */
     void (*free_kept)(void *data);
-    bool set_arch, record;
+    bool set_arch, strict, record;
     double model_error;
     uint64_t seed;
     size_t window;

@@ -119,6 +119,7 @@ static int fill(struct duet_runtime *core, const struct duet_core_config *config
     core->seed = config->seed;
     core->window = config->window ? config->window : DEFAULT_WINDOW;
     core->set_arch = config->set_arch;
+    core->strict = config->strict;
     core->record = config->record;
     core->model_error = config->model_error;
     core->submit_rng = duet_random_stream(config->seed, 0);

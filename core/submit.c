@@ -86,13 +86,22 @@ static int refuse(struct duet_runtime *core, const struct duet_class *klass, uin
                      core->machine.name, kernel, where ? " with this restriction" : "");
 }
 
+static bool any_device(const struct duet_runtime *core, uint64_t kinds)
+{
+    for (unsigned k = 0; k < core->kind_count; k++)
+        if (core->kinds[k].device && kinds >> k & 1)
+            return true;
+    return false;
+}
+
 /* Which set of workers may run it. */
 static int restrict_task(struct duet_runtime *core, struct duet_task *task, uint64_t where)
 {
     uint64_t kinds = task->klass->kinds;
     if (where)
         kinds &= duet__kinds_of_archs(core, where);
-    if (!kinds)
+    bool pushed_out = core->strict && task->klass->too_big && !any_device(core, kinds);
+    if (!kinds || (pushed_out && too_small(core, task->klass, where)))
         return refuse(core, task->klass, where);
     if (duet__mask_find(core, kinds, &task->mask))
         return duet_fail(&core->message, DUET_ENOMEM,

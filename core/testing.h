@@ -138,19 +138,39 @@ static inline void testing_done(struct testing *t, const struct duet_command *co
     duet__done(t->core, command, t->now, &report, &t->ops);
 }
 
-/* Lets every worker do what it can, at once and in increasing number, until all are idle. */
+/* Copies that were made, in order. */
+struct testing_log {
+    unsigned count;
+    struct duet_copy copies[256];
+};
+
+/* Lets one worker do what it can until it is idle. How many tasks it ran. */
+static inline unsigned testing_work(struct testing *t, unsigned worker, struct testing_log *log)
+{
+    unsigned runs = 0;
+    for (;;) {
+        struct duet_command command = testing_next(t, worker);
+        if (command.kind != DUET_RUN && command.kind != DUET_COPY)
+            return runs;
+        runs += command.kind == DUET_RUN;
+        if (command.kind == DUET_COPY && log)
+            log->copies[log->count++ % 256] = *command.copy;
+        testing_done(t, &command, 1e-6, 0);
+    }
+}
+
+/* Lets every worker do what it can, in increasing number, until all are idle. */
 static inline void testing_drain(struct testing *t)
 {
     bool any = true;
     while (any) {
-        any = false;
+        uint64_t copies = 0, before = atomic_load(&t->core->finished);
         for (unsigned w = 0; w < t->workers; w++) {
-            struct duet_command command = testing_next(t, w);
-            if (command.kind == DUET_RUN || command.kind == DUET_COPY) {
-                testing_done(t, &command, 1e-6, 0);
-                any = true;
-            }
+            struct testing_log log = {0};
+            (void)testing_work(t, w, &log);
+            copies += log.count;
         }
+        any = copies || atomic_load(&t->core->finished) != before;
     }
 }
 
@@ -237,8 +257,8 @@ static inline struct duet_codelet *testing_codelet(struct duet_runtime *core, co
 }
 
 /* A core on the passive engine. `t` stays where it is until testing_fini. */
-static inline void testing_init(struct testing *t, const struct testing_machine *make,
-                                const char *policy, uint64_t seed)
+static inline void testing_init_policy(struct testing *t, const struct testing_machine *make,
+                                       const struct duet_policy *policy, uint64_t seed)
 {
     struct duet_machine machine;
     struct duet_message message = {""};
@@ -248,7 +268,7 @@ static inline void testing_init(struct testing *t, const struct testing_machine 
     t->cpus = make->cpus;
     TESTING_MUST(t->workers <= TESTING_WORKERS);
     struct duet_core_config config = {.machine = &machine,
-                                      .policy = duet_policy_find(policy),
+                                      .policy = policy,
                                       .model = duet_model_at(0),
                                       .seed = seed,
                                       .record = true,
@@ -264,6 +284,13 @@ static inline void testing_init(struct testing *t, const struct testing_machine 
         t->gpu = testing_codelet(t->core, "for_gpus", false, true);
     if (!t->any)
         t->any = make->cpus ? t->cpu : t->gpu;
+}
+
+/* The same with a built-in policy. */
+static inline void testing_init(struct testing *t, const struct testing_machine *make,
+                                const char *policy, uint64_t seed)
+{
+    testing_init_policy(t, make, duet_policy_find(policy), seed);
 }
 
 static inline void testing_fini(struct testing *t)
@@ -299,6 +326,18 @@ static inline uint64_t testing_submit(struct testing *t, struct duet_codelet *co
                                   .priority = priority};
     TESTING_MUST(!duet_submit(t->core, &desc));
     return atomic_load(&t->core->submitted);
+}
+
+/* The same, but the task is only created: the test gives it to a policy or to a list by hand. */
+static inline struct duet_task *testing_create(struct testing *t, struct duet_codelet *codelet,
+                                               struct duet_handle *a, int mode_a,
+                                               struct duet_handle *b, int mode_b, int priority)
+{
+    bool hold = t->hold;
+    t->hold = true;
+    (void)testing_submit(t, codelet, a, mode_a, b, mode_b, priority);
+    t->hold = hold;
+    return t->held;
 }
 
 /* The view that a policy would have, for calls by hand. */

@@ -101,8 +101,9 @@ static int engine_classify(void *self, const struct duet_class *klass, uint64_t 
 static void engine_destroy(void *self)
 {
     struct engine *engine = self;
-    for (unsigned w = 0; w < engine->workers; w++) {
+    for (unsigned w = 0; w < engine->workers; w++)
         (void)pthread_join(engine->threads[w].id, NULL);
+    for (unsigned w = 0; w < engine->workers; w++) {
         (void)pthread_cond_destroy(&engine->threads[w].condition);
         (void)pthread_mutex_destroy(&engine->threads[w].mutex);
     }

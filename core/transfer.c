@@ -291,16 +291,17 @@ static struct access *settle(struct duet_view *context, struct replica *from, st
 void duet__copy_done(struct duet_view *context, struct duet_copy *copy)
 {
     struct duet_handle *handle = copy->handle;
-    struct node *source = copy->write_back ? &context->core->nodes[copy->source] : NULL;
-    if (source)
+    struct node *source = &context->core->nodes[copy->source];
+    bool evicting = copy->write_back; /* the copy's record may be used again below */
+    if (evicting)
         spin_lock(&source->lock);
     spin_lock(&handle->lock);
     struct replica *from = handle->replicas[copy->source];
     struct access *waiters = settle(context, from, handle->replicas[copy->destination]);
-    if (source)
+    if (evicting)
         duet__cache_settled(context, source, from);
     spin_unlock(&handle->lock);
-    if (source)
+    if (evicting)
         spin_unlock(&source->lock);
     while (waiters) {
         struct access *next = waiters->next;

@@ -63,7 +63,7 @@ static int write_trace(const struct duet_runtime *runtime, const char *path,
     int error = duet_trace_events(runtime, &events, &count);
     if (error)
         return duet_fail(message, error, "cannot write %s: the trace has no room in memory", path);
-    g_autofree const char **names = g_new0(const char *, kernels + 1);
+    const char **names = g_new0(const char *, kernels + 1);
     for (size_t i = 0; i < kernels; i++)
         names[i] = duet_kernel_name(runtime, i);
     struct duet_stats stats;
@@ -77,6 +77,7 @@ static int write_trace(const struct duet_runtime *runtime, const char *path,
         .makespan_s = stats.last_end_s,
     };
     error = write_recording(path, &recording, message);
+    g_free(names);
     free(events);
     return error;
 }

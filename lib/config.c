@@ -216,7 +216,7 @@ int duet_config_environment(struct duet_config *config, struct duet_message *mes
 static const char *match(const char *argument, const char *name)
 {
     size_t length = strlen(name);
-    if (strncmp(argument, name, length))
+    if (strncmp(argument, name, length) != 0)
         return NULL;
     return argument[length] == '=' ? argument + length + 1 : argument[length] ? NULL : "";
 }

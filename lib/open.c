@@ -84,7 +84,7 @@ static int build_machine(const struct duet_platform *platform, const struct duet
 {
     struct links links = {.overrides = g_array_new(FALSE, FALSE, sizeof(struct duet_link_override)),
                           .names = g_ptr_array_new_with_free_func(g_free)};
-    int error = each_pair("links", config->links, take_link, &links, message);
+    int error = each_pair("--link", config->links, take_link, &links, message);
     if (!error) {
         struct duet_platform_options options = {
             .cpus = config->cpus,
@@ -103,7 +103,7 @@ static int build_machine(const struct duet_platform *platform, const struct duet
         return error;
     if (config->no_costs)
         machine->costs = (struct duet_costs){0};
-    error = each_pair("costs", config->costs, take_cost, &machine->costs, message);
+    error = each_pair("--costs", config->costs, take_cost, &machine->costs, message);
     if (error)
         duet_machine_fini(machine);
     return error;
@@ -116,7 +116,7 @@ static int prime(struct duet_runtime *core, const struct duet_calibration *calib
     for (size_t c = 0; c < calibration->count; c++) {
         const struct duet_curve *curve = &calibration->curves[c];
         for (unsigned a = 0; a < machine->arch_count; a++) {
-            if (strcmp(machine->archs[a].name, curve->arch))
+            if (strcmp(machine->archs[a].name, curve->arch) != 0)
                 continue;
             for (size_t p = 0; p < curve->count; p++) {
                 const struct duet_point *point = &curve->points[p];
@@ -157,6 +157,7 @@ static int bind(const struct duet_config *config, const struct duet_platform *pl
         .seed = config->seed,
         .window = config->window,
         .set_arch = config->set_arch,
+        .strict = config->strict,
         .record = config->record || config->trace,
         .model_error = config->model_error,
         .ops = duet__sim_ops(),

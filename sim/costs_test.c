@@ -91,8 +91,8 @@ static void test_submit_and_push(void)
 {
     if (!lab_child())
         return;
-    struct lab lab = lab_open(
-        &(struct lab_options){.cpus = 2, .costs = {.submit_s = 0.010, .push_s = 0.002}});
+    struct lab lab =
+        lab_open(&(struct lab_options){.cpus = 2, .costs = {.submit_s = 0.010, .push_s = 0.002}});
     struct duet_handle *a = lab_data(&lab, MB);
     static const double dates[] = {0.010, 0.022, 0.034, 0.046, 0.058, 0.068};
     for (unsigned k = 0; k < 3; k++)

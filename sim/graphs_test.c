@@ -86,8 +86,8 @@ static void test_ties(void)
 
 /*
  * The application waits for one handle while other work goes on. a: written on cpu0 until 10 ms;
- * then on gpu0: copied until 16 ms, kernel until 26 ms, back on the host at 32 ms. Meanwhile cpu0 is
- * busy with task 3 from 10 to 1010 ms.
+ * then on gpu0: copied until 16 ms, kernel until 26 ms, back on the host at 32 ms. Meanwhile cpu0
+ * is busy with task 3 from 10 to 1010 ms.
  */
 static void test_acquire(void)
 {

@@ -112,10 +112,10 @@ static void test_merged_write_back(void)
  * there must wait for the new.
  *
  * x (5 MB) comes until 6 ms and is read until 7 ms, when the rest is submitted. y (2 MB) is written
- * until 8 ms; x is read again until 9.5 ms. z (5 MB, written only) wants room from 8 ms on, while x is in use: y starts to
- * leave, from 8 to 11 ms. At 9.5 ms x can be dropped, so z is written until 10 ms and y, which is
- * still there, until 10.5 ms. The CPU wants y then. The old y arrives at 11 ms, the new one leaves
- * from 11 to 14 ms.
+ * until 8 ms; x is read again until 9.5 ms. z (5 MB, written only) wants room from 8 ms on, while x
+ * is in use: y starts to leave, from 8 to 11 ms. At 9.5 ms x can be dropped, so z is written until
+ * 10 ms and y, which is still there, until 10.5 ms. The CPU wants y then. The old y arrives at 11
+ * ms, the new one leaves from 11 to 14 ms.
  */
 static void test_overtaken(void)
 {

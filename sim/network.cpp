@@ -99,8 +99,6 @@ class KeepSignals
     KeepSignals &operator=(KeepSignals const &) = delete;
 };
 
-constexpr int KeepSignals::signals[];
-
 // A file in memory that SimGrid can open by name.
 int memory_file(const char *text)
 {

@@ -68,9 +68,12 @@ static void enter(struct sim *sim)
 void duet__sim_submit_due(struct sim *sim, bool at_this_date)
 {
     const struct submission *submission;
-    while ((submission = first(sim)) &&
-           (submission->date < sim->now || (at_this_date && submission->date == sim->now)))
+    while ((submission = first(sim))) {
+        double date = date_of(sim, submission);
+        if (date > sim->now || (date == sim->now && !at_this_date))
+            return;
         enter(sim);
+    }
 }
 
 bool duet__sim_anything_due(const struct sim *sim)

@@ -53,7 +53,7 @@ int duet__sim_classify(void *engine, const struct duet_class *klass, uint64_t *a
     if (!*archs)
         return duet_fail(message, DUET_ENOMODEL,
                          "no time is known for kernel %s on any architecture of %s that implements "
-                         "it: calibrate it, or give its codelet a cost function",
+                         "it: choose another platform, or give its codelet a cost function",
                          duet__class_kernel(klass), sim->machine.name);
     return DUET_OK;
 }

@@ -56,7 +56,8 @@ RULES = [
     ("validate/*", "c posix glib glpk duet/* platforms/platform.h workloads/*.h ."),
     ("cli/*", "c posix glib duet/* platforms/platform.h workloads/*.h validate/*.h lib/*.h ."),
     ("examples/*", "c posix duet/*"),
-    ("bench/*", "c posix threads malloc.h glib duet/* core/* sim/* lib/* platforms/* workloads/* ."),
+    ("bench/*", "c posix threads malloc.h glib duet/* core/* sim/* lib/* platforms/* workloads/*"
+                " ."),
     ("tests/*", "c posix threads glib duet/* ."),
 ]
 

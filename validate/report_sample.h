@@ -41,7 +41,7 @@ static inline void sample_machine(struct duet_machine *machine, unsigned cpus, u
         worker->node = gpu ? i - cpus + 1 : 0;
         worker->window = gpu ? 2 : 1;
         if (gpu)
-            strcpy(machine->nodes[worker->node].name, worker->name);
+            g_strlcpy(machine->nodes[worker->node].name, worker->name, DUET_NAME_MAX);
     }
 }
 
@@ -68,18 +68,16 @@ static inline void sample_events(struct sample *sample, unsigned policy, unsigne
     for (unsigned id = 1; id <= tasks; id++) {
         unsigned worker = (unsigned)g_rand_int_range(random, 0, (int)machine->worker_count);
         unsigned kernel = (unsigned)g_rand_int_range(random, 0, 4) | (id % 3 ? 3 : 0);
-        bool gpu = machine->workers[worker].node != DUET_HOST;
-        uint16_t node = (uint16_t)machine->workers[worker].node;
-        double start = free_s[worker] + 1e-3, length = gpu ? 6e-3 : 6e-2;
+        double start = free_s[worker] + 1e-3;
 
         for (unsigned i = 0; i < machine->worker_count; i++)
             if (free_s[i] + 1e-3 < start) {
                 worker = i;
                 start = free_s[i] + 1e-3;
             }
-        gpu = machine->workers[worker].node != DUET_HOST;
-        node = (uint16_t)machine->workers[worker].node;
-        length = (gpu ? 6e-3 : 6e-2) * g_rand_double_range(random, 0.5, 1.5);
+        bool gpu = machine->workers[worker].node != DUET_HOST;
+        uint16_t node = (uint16_t)machine->workers[worker].node;
+        double length = (gpu ? 6e-3 : 6e-2) * g_rand_double_range(random, 0.5, 1.5);
         if (gpu) {
             bool peer = machine->node_count > 2 && id % 4 == 0;
 

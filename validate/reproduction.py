@@ -85,28 +85,28 @@ COMPARISONS = [
         ("gemm", (9600, 960), ("--cpus", 1, "--gpus", 1, *SET_ARCH), ""),
         ("gemm", (10240, 2048), ("--cpus", 1, "--gpus", 1, *SET_ARCH, *BIG), "")]),
     (("gemm", "d", "8192", "performance"), "locality-aware", [
-        ("gemm", (7680, 960), (*FULL, *SET_ARCH), "A, B"),
-        ("gemm", (8192, 2048), (*FULL, *SET_ARCH, *BIG), "B")]),
+        ("gemm", (7680, 960), (*FULL, *SET_ARCH), "A, B, F"),
+        ("gemm", (8192, 2048), (*FULL, *SET_ARCH, *BIG), "B, F")]),
     (("gemm", "d", "16384", "performance"), "locality-aware", [
-        ("gemm", (16320, 960), (*FULL, *SET_ARCH), "A, B"),
-        ("gemm", (16384, 2048), (*FULL, *SET_ARCH, *BIG), "B")]),
+        ("gemm", (16320, 960), (*FULL, *SET_ARCH), "A, B, F"),
+        ("gemm", (16384, 2048), (*FULL, *SET_ARCH, *BIG), "B, F")]),
     (("gemm", "d", "40960", "performance"), "locality-aware", [
         ("gemm", (38400, 960), (*FULL, *SET_ARCH), ""),
         ("gemm", (40960, 2048), (*FULL, *SET_ARCH, *BIG), "")]),
     (("cholesky", "d", "40960", "performance"), "locality-aware", [
-        ("cholesky", (38400, 960), (*FULL, *SET_ARCH), "C"),
-        ("cholesky", (40320, 960), (*FULL, *SET_ARCH), "C"),
+        ("cholesky", (38400, 960), (*FULL, *SET_ARCH), "C, F"),
+        ("cholesky", (40320, 960), (*FULL, *SET_ARCH), "C, F"),
         ("cholesky", (40320, 960), FULL, "D"),
-        ("cholesky", (40960, 1024), (*FULL, *SET_ARCH, *BIG), "C")]),
+        ("cholesky", (40960, 1024), (*FULL, *SET_ARCH, *BIG), "C, F")]),
     (("cholesky", "s", "40960", "performance"), "locality-aware", [
         ("cholesky", (38400, 960), (*FULL, *SET_ARCH), ""),
         ("cholesky", (40320, 960), (*FULL, *SET_ARCH), ""),
         ("cholesky", (40320, 960), FULL, "D"),
         ("cholesky", (40960, 1024), (*FULL, *SET_ARCH, *BIG), "")]),
     (("cholesky", "d", "32768", "performance"), "locality-aware", [
-        ("cholesky", (32640, 960), (*FULL, *SET_ARCH), "C"),
+        ("cholesky", (32640, 960), (*FULL, *SET_ARCH), "C, F"),
         ("cholesky", (32640, 960), FULL, "D"),
-        ("cholesky", (32768, 1024), (*FULL, *SET_ARCH, *BIG), "C")]),
+        ("cholesky", (32768, 1024), (*FULL, *SET_ARCH, *BIG), "C, F")]),
     (("lu", "d", "32768", "performance"), "locality-aware", [
         ("lu", (32640, 960), (*FULL, *SET_ARCH), ""),
         ("lu", (32640, 960), FULL, "D")]),
@@ -223,19 +223,35 @@ WHAT_IF = [
 LINKS = (None, 4, 3, 2, 1.5)
 
 
-def problem(n, options):
-    return simulate("cholesky", "--n", n, "--tile", 960, *FULL, *SET_ARCH, *options,
-                    policies=PAPERS)
+def problem(options, policies=PAPERS, reps=5):
+    return simulate("cholesky", "--n", 40320, "--tile", 960, *FULL, *SET_ARCH, *options,
+                    policies=policies, reps=reps)
+
+
+def spread(run):
+    """Lowest and highest rate of the runs."""
+    makespans = run["makespan_s"]
+    rates = [rate(run) * makespans["median"] / value for value in makespans["values"]]
+    return f"{min(rates):.0f} to {max(rates):.0f}"
+
+
+def gains(options):
+    """GFlop/s with and without overlap of copies and kernels, by policy."""
+    both, alone = (problem((*options, *more), policies=("ws", "locality-aware"), reps=3)
+                   for more in ((), ("--gpu-window", 1)))
+    return {policy: (rate(both[policy]), rate(alone[policy])) for policy in both}
 
 
 def what_if_table():
-    base = problem(40320, ())
+    base = problem(())
     rows = []
     for label, options in WHAT_IF:
-        runs = base if not options else problem(40320, options)
+        runs = problem(options)
         cells = [f"{rate(runs[p]):.0f} ({differs(rate(base[p]), rate(runs[p])):+.1f} %)"
                  if options else f"{rate(runs[p]):.0f}" for p in PAPERS]
         rows.append([label, *cells])
+        if not options:
+            rows.append(["lowest to highest of 5 seeds", *(spread(base[p]) for p in PAPERS)])
     return table(["Cholesky d, N = 40320, set-arch", *PAPERS], rows)
 
 
@@ -249,11 +265,9 @@ def overlap_table(published):
         for link in LINKS:
             options = () if link is None else ("--link", f"pcie={link}GB/s")
             options += () if peers else ("--no-peer",)
-            both, alone = problem(40320, options), problem(40320, (*options, "--gpu-window", 1))
             label = f"{'measured links' if link is None else f'links of {link} GB/s'}, " \
                     f"{'GPU-GPU copies' if peers else 'through the host'}"
-            for policy in ("ws", "locality-aware"):
-                with_overlap, without = rate(both[policy]), rate(alone[policy])
+            for policy, (with_overlap, without) in gains(options).items():
                 rows.append([label, policy, f"{with_overlap:.0f}", f"{without:.0f}",
                              f"{with_overlap - without:.0f}"])
     return table(["machine", "policy", "overlap", "no overlap", "gain, GFlop/s"], rows)
@@ -310,6 +324,36 @@ def waits_table():
                   "a ready POTRF waits, ms", "all 42, s"], rows)
 
 
+# One bandwidth for all links, beside the published figures that it should meet.
+LINK_CASES = [("gemm", "d", 8192, 2048), ("gemm", "d", 16384, 2048), ("gemm", "d", 40960, 2048),
+              ("cholesky", "d", 32768, 1024), ("cholesky", "d", 40960, 1024),
+              ("cholesky", "s", 40960, 1024)]
+
+
+def links_row(label, values, options):
+    cells = []
+    for (workload, precision, n, tile), value in zip(LINK_CASES, values):
+        run = simulate(workload, "--n", n, "--tile", tile, "--precision", precision, *FULL,
+                       *SET_ARCH, *BIG, *options, policies=("locality-aware",))["locality-aware"]
+        cells.append(f"{rate(run):.0f} ({differs(value, rate(run)):+.0f} %)")
+    runs = simulate("cholesky", "--n", 32768, "--tile", 1024, *FULL, *SET_ARCH, *BIG, *options,
+                    policies=("locality-aware", "heft"))
+    return [label, *cells,
+            f"{differs(rate(runs['locality-aware']), rate(runs['heft'])):+.0f} %"]
+
+
+def links_table(published):
+    values = [float(find(published, w, p, str(n), "performance")["value"])
+              for w, p, n, tile in LINK_CASES]
+    rows = [["published", *(f"{value:.0f}" for value in values), "-5 %"]]
+    for link in (None, 4, 3, 2.5, 2, 1.5):
+        options = () if link is None else ("--link", f"pcie={link}GB/s")
+        rows.append(links_row("as measured alone" if link is None else f"{link} GB/s", values,
+                              options))
+    heading = [f"{w} {p}, {n}" for w, p, n, tile in LINK_CASES]
+    return table(["links", *heading, "heft, cholesky d, 32768"], rows)
+
+
 # ---------------------------------------------------------------------------------------------
 # Kernels and the order of policies
 
@@ -352,19 +396,19 @@ def verdict(holds):
 def gemm_check():
     runs = simulate("gemm", "--n", 38400, "--tile", 960, *FULL, *SET_ARCH, policies=PAPERS)
     three = [rate(runs[p]) for p in ("ws", "data-aware", "locality-aware")]
-    spread = 100 * (max(three) - min(three)) / max(three)
+    apart = 100 * (max(three) - min(three)) / max(three)
     return ["IPDPS13: GEMM runs alike under ws, data-aware and locality-aware",
-            f"they are within {spread:.1f} %", verdict(spread < 2)]
+            f"they are within {apart:.1f} %", verdict(apart < 2)]
 
 
 def overlap_checks():
     for options in ((), ("--link", "pcie=1.5GB/s")):
-        both, alone = problem(40320, options), problem(40320, (*options, "--gpu-window", 1))
-        gains = {p: rate(both[p]) - rate(alone[p]) for p in ("ws", "locality-aware")}
+        gain = {policy: with_overlap - without
+                for policy, (with_overlap, without) in gains(options).items()}
         where = "links of 1.5 GB/s" if options else "measured links"
         yield [f"IPDPS13: overlap gains locality-aware more than ws ({where})",
-               f"{gains['locality-aware']:.0f} against {gains['ws']:.0f} GFlop/s",
-               verdict(gains["locality-aware"] > gains["ws"])]
+               f"{gain['locality-aware']:.0f} against {gain['ws']:.0f} GFlop/s",
+               verdict(gain["locality-aware"] > gain["ws"])]
 
 
 def heft_checks():
@@ -378,7 +422,7 @@ def heft_checks():
 
 
 def traffic_check():
-    runs = problem(40320, ())
+    runs = problem(())
     order = sorted(PAPERS, key=lambda p: moved_gb(runs[p]))
     text = " < ".join(f"{p} {moved_gb(runs[p]):.0f}" for p in order)
     return ["H1 and H2 exist to move less data than ws", f"{text} GB",
@@ -405,6 +449,7 @@ def blocks():
         "what-if": what_if_table(),
         "waits": waits_table(),
         "overlap": overlap_table(published_rows()),
+        "links": links_table(published_rows()),
         "order": order_table(),
     }
 

@@ -52,8 +52,9 @@ uint64_t duet__setting_number(const struct duet_problem *problem,
                               uint64_t otherwise);
 
 /*
- * DUET_EINVAL with a message if an edge of `size` elements (called `name`) has too many tiles, or if
- * one tile is larger than the matrix (`name` is "n"); another edge may well be shorter than a tile.
+ * DUET_EINVAL with a message if an edge of `size` elements (called `name`) has too many tiles, or
+ * if one tile is larger than the matrix (`name` is "n"); another edge may well be shorter than a
+ * tile.
  */
 DUET_MUST_CHECK int duet__tiles_check(const char *name, uint64_t size, uint64_t tile,
                                       struct duet_message *message);

@@ -116,7 +116,7 @@ static void epilogue(void *self, struct duet_view *view, struct duet_task *task,
 const struct duet_policy duet__policy_heft = {
     .name = "heft",
     .description = "earliest finish time, transfers included, by descending GPU speed-up",
-    .source = "Bleuse et al., PARCO 2015 (XKaapi's HEFT); Topcuoglu et al., TPDS 2002",
+    .source = "Lima et al., Parallel Computing 44, 2015 (XKaapi); Topcuoglu et al., TPDS 2002",
     .order = DUET_DEQUE,
     .state_size_a_worker = sizeof(struct dates),
     .push = push,

@@ -42,6 +42,8 @@ struct duet_config {
     size_t window;             /* tasks submitted and unfinished at most; 0: default (65,536) */
     unsigned gpu_window;       /* tasks in preparation or in flight per GPU; 0: 2 */
     bool set_arch;    /* kernels that have an accelerator implementation run on accelerators only */
+    bool strict;      /* refuse tasks whose data fits no accelerator that could run them, instead of
+                         leaving them to the CPUs */
     bool noise;       /* simulated kernel times are drawn from the measured distribution */
     bool extrapolate; /* allow simulated kernel sizes beyond the measured ones */
     bool no_costs;    /* the simulated runtime's own operations cost nothing */
@@ -59,9 +61,10 @@ void duet_config_init(struct duet_config *config);
 
 /*
  * Overrides fields from the environment: DUET_SIMULATE, DUET_CPUS, DUET_GPUS, DUET_GPU_MEMORY,
- * DUET_LINKS, DUET_POLICY, DUET_MODEL, DUET_SEED, DUET_WINDOW, DUET_SET_ARCH, DUET_NOISE,
- * DUET_EXTRAPOLATE, DUET_COSTS, DUET_TRACE, DUET_REPORT. DUET_EINVAL with a message that names
- * the variable; config may then be partly changed. The strings belong to the environment.
+ * DUET_GPU_WINDOW, DUET_LINKS, DUET_NO_PEER, DUET_POLICY, DUET_MODEL, DUET_SEED, DUET_WINDOW,
+ * DUET_SET_ARCH, DUET_NOISE, DUET_EXTRAPOLATE, DUET_NO_COSTS, DUET_COSTS, DUET_TRACE, DUET_REPORT.
+ * DUET_EINVAL with a message that names the variable; config may then be partly changed. The
+ * strings belong to the environment.
  */
 DUET_MUST_CHECK int duet_config_environment(struct duet_config *config,
                                             struct duet_message *message);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writing a scheduling policy: the framework of XKaapi (Gautier et al., IPDPS 2013; Bleuse et al.,
- * PARCO 2015). A policy decides on which list a task that became ready is placed, and what a worker
- * takes from the lists. It neither locks, nor wakes, nor reads a clock: the core does.
+ * Writing a scheduling policy: the framework of XKaapi (Gautier et al., IPDPS 2013; Lima et al.,
+ * Parallel Computing 44, 2015). A policy decides on which list a task that became ready is placed,
+ * and what a worker takes from the lists. It neither locks, nor wakes, nor reads a clock: the core
+ * does.
  *
  * A policy is a constant `struct duet_policy`, one external symbol a file, and one line in
  * policies/list.h; or a shared object that exports one named `duet_policy`, given as
@@ -144,7 +145,7 @@ double duet_view_seconds(const struct duet_view *view, unsigned worker,
 /*
  * Seconds expected until the inputs that are not valid on the worker's memory node have arrived:
  * the sum over them of latency + bytes / bandwidth x number of accelerators, the XKaapi model in
- * which every accelerator transfers at once (PARCO 2015, section on the performance model).
+ * which every accelerator transfers at once (Lima et al. 2015, section on the performance model).
  */
 double duet_view_transfer_seconds(const struct duet_view *view, unsigned worker,
                                   const struct duet_task *task);

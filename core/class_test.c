@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of execution classes, kernels, restrictions and refusals, and of the size of records. */
+#include <math.h>
+
+#include <glib.h>
+
+#include "core/testing.h"
+
+_Static_assert(sizeof(struct duet_task) <= 256, "256 bytes a task");
+_Static_assert(sizeof(struct access) <= 32, "32 bytes an access");
+
+static const struct testing_machine both = {.cpus = 1, .gpus = 2, .gpu_archs = 2};
+
+static int submit(struct testing *t, struct duet_codelet *codelet, double flops,
+                  struct duet_handle *a, struct duet_handle *b, uint64_t where)
+{
+    struct duet_access accesses[] = {{a, DUET_R}, {b, DUET_RW}};
+    struct duet_task_desc desc = {.codelet = codelet,
+                                  .accesses = accesses,
+                                  .access_count = !a   ? 0
+                                                  : !b ? 1
+                                                       : 2,
+                                  .args = &flops,
+                                  .args_bytes = sizeof flops,
+                                  .where = where};
+    return duet_submit(t->core, &desc);
+}
+
+/* One class for each kernel, work and sequence of sizes, in order of appearance. */
+static void test_identity(void)
+{
+    struct testing t;
+    struct duet_class_stats stats;
+    testing_init(&t, &both, "eager", 1);
+    struct duet_handle *a = testing_handle(&t, 100), *b = testing_handle(&t, 100);
+    struct duet_handle *c = testing_handle(&t, 200);
+    g_assert_cmpint(submit(&t, t.any, 1e3, a, b, 0), ==, DUET_OK);
+    g_assert_cmpint(submit(&t, t.any, 1e3, b, a, 0), ==, DUET_OK); /* same sizes */
+    g_assert_cmpuint(duet_class_count(t.core), ==, 1);
+    g_assert_cmpint(submit(&t, t.any, 1e3, a, c, 0), ==, DUET_OK);
+    g_assert_cmpint(submit(&t, t.any, 1e3, c, a, 0), ==, DUET_OK); /* other order of sizes */
+    g_assert_cmpint(submit(&t, t.any, 2e3, a, b, 0), ==, DUET_OK);
+    g_assert_cmpint(submit(&t, t.gpu, 1e3, a, b, 0), ==, DUET_OK);
+    g_assert_cmpint(submit(&t, t.any, 1e3, a, b, 0), ==, DUET_OK);
+    g_assert_cmpuint(duet_class_count(t.core), ==, 5);
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+    g_assert_cmpint(duet_class_stats(t.core, 0, &stats), ==, DUET_OK);
+    g_assert_cmpstr(stats.kernel, ==, "any");
+    g_assert_cmpuint(stats.tasks, ==, 3);
+    g_assert_cmpfloat(stats.work, ==, 1e3);
+    g_assert_cmpint(duet_class_stats(t.core, 4, &stats), ==, DUET_OK);
+    g_assert_cmpstr(stats.kernel, ==, "for_gpus");
+    g_assert_cmpfloat(stats.expected_s[0], ==, 0); /* cannot run on cores */
+    g_assert_cmpint(duet_class_stats(t.core, 5, &stats), ==, DUET_EINVAL);
+    testing_fini(&t);
+}
+
+/* Hundreds of classes are found again after the table has grown. */
+static void test_many(void)
+{
+    struct testing t;
+    testing_init(&t, &both, "eager", 1);
+    for (unsigned round = 0; round < 3; round++)
+        for (unsigned i = 1; i <= 500; i++)
+            g_assert_cmpint(submit(&t, t.any, i, NULL, NULL, 0), ==, DUET_OK);
+    g_assert_cmpuint(duet_class_count(t.core), ==, 500);
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+    testing_fini(&t);
+}
+
+static double no_flops(const void *args)
+{
+    return NAN;
+}
+
+/* Work is flops where these are counted, else bytes, else 1. */
+static void test_work(void)
+{
+    struct testing t;
+    struct duet_codelet *codelet;
+    struct duet_implementation implementation = {.arch = "core"};
+    struct duet_codelet_desc desc = {.name = "uncounted",
+                                     .implementations = &implementation,
+                                     .implementation_count = 1,
+                                     .flops = no_flops};
+    testing_init(&t, &both, "eager", 1);
+    g_assert_cmpint(duet_codelet(t.core, &desc, &codelet), ==, DUET_OK);
+    struct duet_handle *a = testing_handle(&t, 100), *b = testing_handle(&t, 50);
+    t.hold = true;
+    g_assert_cmpint(submit(&t, codelet, 1, a, b, 0), ==, DUET_OK);
+    const struct duet_class *klass = duet__task_class(t.held);
+    g_assert_cmpfloat(duet__class_work(klass), ==, 150);
+    g_assert_false(duet__class_counts_flops(klass));
+    g_assert_cmpfloat(duet__class_cost(klass, 0), ==, 0);
+    g_assert_cmpint(submit(&t, codelet, 1, NULL, NULL, 0), ==, DUET_OK);
+    g_assert_cmpfloat(duet__class_work(duet__task_class(t.held)), ==, 1);
+    g_assert_cmpint(submit(&t, t.any, 5e3, a, b, 0), ==, DUET_OK);
+    klass = duet__task_class(t.held);
+    g_assert_cmpfloat(duet__class_work(klass), ==, 5e3);
+    g_assert_true(duet__class_counts_flops(klass));
+    g_assert_cmpfloat_with_epsilon(duet__class_cost(klass, 1), 5e-7, 1e-15);
+    g_assert_cmpfloat(duet_task_complexity(t.held), ==, 5e3);
+    testing_fini(&t);
+}
+
+/* What is expected: the calibration's word first, then the codelet's, then what was measured. */
+static void test_expected(void)
+{
+    struct testing t;
+    testing_init(&t, &both, "eager", 1);
+    struct duet_view view = testing_view(&t, DUET_SUBMITTER);
+    t.hold = true;
+    g_assert_cmpint(submit(&t, t.cpu, 1e6, NULL, NULL, 0), ==, DUET_OK);
+    struct duet_task *task = t.held;
+    g_assert_cmpfloat_with_epsilon(duet_view_seconds(&view, 0, task), 1e-3, 1e-12);
+    duet__class_measured(task->klass, 0, 4e-3);
+    g_assert_cmpfloat_with_epsilon(duet_view_seconds(&view, 0, task), 4e-3, 1e-12);
+    duet__class_measured(task->klass, 0, 2e-3);
+    g_assert_cmpfloat_with_epsilon(duet_view_seconds(&view, 0, task), 3e-3, 1e-12);
+    g_assert_cmpint(duet__prime(t.core, "later", 0, 1e6, 7e-3, 3), ==, DUET_OK);
+    g_assert_cmpint(duet__prime(t.core, "later", 9, 1e6, 7e-3, 3), ==, DUET_EINVAL);
+    struct duet_codelet *later = testing_codelet(t.core, "later", true, true);
+    g_assert_cmpint(submit(&t, later, 1e6, NULL, NULL, 0), ==, DUET_OK);
+    g_assert_cmpfloat_with_epsilon(duet_view_seconds(&view, 0, t.held), 7e-3, 1e-12);
+    g_assert_cmpfloat_with_epsilon(duet_view_seconds(&view, 1, t.held), 1e-4, 1e-12);
+    testing_fini(&t);
+}
+
+/* The engine may know no time on some architecture, on none, or refuse. */
+static void test_classify(void)
+{
+    struct testing t;
+    testing_init(&t, &both, "eager", 1);
+    struct duet_view view = testing_view(&t, DUET_SUBMITTER);
+    t.hold = true;
+    t.untimed = duet_where(t.core, "card0");
+    g_assert_cmpint(submit(&t, t.any, 1, NULL, NULL, 0), ==, DUET_OK);
+    g_assert_true(duet_view_can_run(&view, 0, t.held));
+    g_assert_false(duet_view_can_run(&view, 1, t.held));
+    g_assert_true(duet_view_can_run(&view, 2, t.held));
+    t.untimed = duet_where(t.core, "cuda");
+    g_assert_cmpint(submit(&t, t.gpu, 1, NULL, NULL, 0), ==, DUET_ENOWORKER);
+    t.refusal = DUET_ENOMODEL;
+    g_assert_cmpint(submit(&t, t.any, 2, NULL, NULL, 0), ==, DUET_ENOMODEL);
+    g_assert_cmpstr(duet_last_message(t.core), ==, "kernel any refused by the test");
+    t.refusal = 0;
+    g_assert_cmpint(submit(&t, t.any, 2, NULL, NULL, 0), ==, DUET_OK);
+    g_assert_cmpuint(atomic_load(&t.core->submitted), ==, 2);
+    testing_fini(&t);
+}
+
+/* Restrictions by architecture, backend, both; what nobody can run is refused. */
+static void test_where(void)
+{
+    struct testing t;
+    testing_init(&t, &both, "eager", 1);
+    struct duet_view view = testing_view(&t, DUET_SUBMITTER);
+    t.hold = true;
+    static const struct {
+        const char *name;
+        bool able[3];
+    } cases[] = {{NULL, {true, true, true}},         {"core", {true, false, false}},
+                 {"card1", {false, false, true}},    {"cuda", {false, true, true}},
+                 {"card0,cpu", {true, true, false}}, {"card0,unknown,card1", {false, true, true}}};
+    for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_assert_cmpint(submit(&t, t.any, 1, NULL, NULL, duet_where(t.core, cases[i].name)), ==,
+                        DUET_OK);
+        for (unsigned w = 0; w < 3; w++)
+            g_assert_cmpint(duet_view_can_run(&view, w, t.held), ==, cases[i].able[w]);
+    }
+    g_assert_cmpuint(duet_where(t.core, "unknown"), ==, 0);
+    g_assert_cmpuint(duet_where(t.core, "card"), ==, 0);
+    g_assert_cmpuint(duet_where(t.core, ""), ==, 0);
+    g_assert_cmpint(submit(&t, t.cpu, 1, NULL, NULL, duet_where(t.core, "cuda")), ==,
+                    DUET_ENOWORKER);
+    g_assert_nonnull(strstr(duet_last_message(t.core), "for_cpus with this restriction"));
+    testing_fini(&t);
+}
+
+/* No more sets of workers than there is room for; each gets its number once. */
+static void test_masks(void)
+{
+    struct testing t;
+    uint8_t number, again;
+    testing_init(&t, &(struct testing_machine){.cpus = 1, .gpus = 8, .gpu_archs = 8}, "eager", 1);
+    unsigned before = atomic_load(&t.core->mask_count);
+    for (uint64_t kinds = 1; kinds <= MASKS_MAX - before; kinds++) {
+        g_assert_cmpint(duet__mask_find(t.core, kinds, &number), ==, DUET_OK);
+        g_assert_cmpint(duet__mask_find(t.core, kinds, &again), ==, DUET_OK);
+        g_assert_cmpuint(number, ==, again);
+        g_assert_cmpuint(t.core->masks[number].kinds, ==, kinds);
+        g_assert_cmpuint(t.core->masks[number].workers[0], ==, kinds);
+    }
+    g_assert_cmpint(duet__mask_find(t.core, 255, &number), ==, DUET_ENOMEM);
+    g_assert_cmpint(duet__mask_find(t.core, 1, &number), ==, DUET_OK);
+    testing_fini(&t);
+}
+
+static void test_refusals(void)
+{
+    struct testing t;
+    char args[DUET_ARGS_MAX + 1] = {0};
+    testing_init(&t, &both, "eager", 1);
+    struct duet_handle *h = testing_handle(&t, 8), *none;
+    struct duet_access access = {h, (enum duet_mode)0};
+    struct duet_task_desc desc = {.codelet = t.any, .args = args, .args_bytes = sizeof args};
+    g_assert_cmpint(duet_submit(t.core, NULL), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_submit(t.core, &(struct duet_task_desc){.codelet = NULL}), ==,
+                    DUET_EINVAL);
+    g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_EINVAL);
+    desc.args_bytes = DUET_ARGS_MAX;
+    desc.access_count = 1;
+    g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_EINVAL);
+    desc.accesses = &access;
+    g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_EINVAL);
+    g_assert_nonnull(strstr(duet_last_message(t.core), "no valid mode"));
+    access = (struct duet_access){NULL, DUET_R};
+    g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_EINVAL);
+    access.handle = h;
+    g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
+    g_assert_cmpint(duet_vector(t.core, NULL, 0, 8, &none), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_matrix(t.core, NULL, 4, 4, 3, 8, &none), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_matrix(t.core, NULL, 1, SIZE_MAX / 8, 1, 8, &none), ==, DUET_EINVAL);
+    g_assert_null(none);
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+    testing_fini(&t);
+}
+
+static void test_codelets(void)
+{
+    struct testing t;
+    struct duet_codelet *codelet;
+    struct duet_implementation nowhere = {.arch = "vector_unit"};
+    struct duet_codelet_desc desc = {.name = "x", .implementations = &nowhere};
+    testing_init(&t, &both, "eager", 1);
+    g_assert_cmpint(duet_codelet(t.core, &desc, &codelet), ==, DUET_EINVAL);
+    desc.implementation_count = 1;
+    g_assert_cmpint(duet_codelet(t.core, &desc, &codelet), ==, DUET_OK);
+    g_assert_cmpint(submit(&t, codelet, 1, NULL, NULL, 0), ==, DUET_ENOWORKER);
+    g_assert_cmpint(duet_codelet(t.core, &desc, &codelet), ==, DUET_EINVAL);
+    g_assert_null(codelet);
+    desc.name = "a_name_of_thirty-two_characters_";
+    g_assert_cmpint(duet_codelet(t.core, &desc, &codelet), ==, DUET_EINVAL);
+    desc.name = "";
+    g_assert_cmpint(duet_codelet(t.core, &desc, &codelet), ==, DUET_EINVAL);
+    g_assert_cmpuint(duet_kernel_count(t.core), ==, 4);
+    g_assert_cmpstr(duet_kernel_name(t.core, 3), ==, "x");
+    g_assert_null(duet_kernel_name(t.core, 4));
+    testing_fini(&t);
+}
+
+/* No more tasks are unfinished than the window allows, however small it is. */
+static void test_window(void)
+{
+    static const size_t windows[] = {1, 2, 7, 8, 9, 64};
+    for (unsigned i = 0; i < G_N_ELEMENTS(windows); i++) {
+        struct testing t;
+        testing_init(&t, &both, "eager", 1);
+        t.core->window = windows[i];
+        for (unsigned n = 0; n < 200; n++) {
+            g_assert_cmpint(submit(&t, t.any, 1, NULL, NULL, 0), ==, DUET_OK);
+            uint64_t left = atomic_load(&t.core->submitted) - duet_tasks_done(t.core);
+            g_assert_cmpuint(left, <=, windows[i]);
+        }
+        testing_fini(&t);
+    }
+}
+
+/* A stopped core lets a worker go once it has nothing in flight. */
+static void test_stop(void)
+{
+    struct testing t;
+    testing_init(&t, &both, "eager", 1);
+    struct duet_handle *h = testing_handle(&t, 8);
+    (void)testing_submit(&t, t.gpu, h, DUET_R, NULL, 0, 0);
+    struct duet_command copy = testing_next(&t, 1);
+    g_assert_cmpint(copy.kind, ==, DUET_COPY);
+    duet__core_stop(t.core);
+    g_assert_cmpuint(t.wakes, >=, 3);
+    g_assert_cmpint(testing_next(&t, 0).kind, ==, DUET_EXIT);
+    g_assert_cmpint(testing_next(&t, 1).kind, ==, DUET_IDLE);
+    testing_done(&t, &copy, 1e-6, 0);
+    g_assert_cmpuint(testing_work(&t, 1, NULL), ==, 1);
+    g_assert_cmpint(testing_next(&t, 1).kind, ==, DUET_EXIT);
+    testing_fini(&t);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/class/identity", test_identity);
+    g_test_add_func("/class/many", test_many);
+    g_test_add_func("/class/work", test_work);
+    g_test_add_func("/class/expected", test_expected);
+    g_test_add_func("/class/classify", test_classify);
+    g_test_add_func("/class/where", test_where);
+    g_test_add_func("/class/masks", test_masks);
+    g_test_add_func("/class/refusals", test_refusals);
+    g_test_add_func("/class/codelets", test_codelets);
+    g_test_add_func("/class/window", test_window);
+    g_test_add_func("/class/stop", test_stop);
+    return g_test_run();
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the regression model, and of the registry of models. */
+#include <math.h>
+#include <stdlib.h>
+
+#include <glib.h>
+
+#include <duet/model.h>
+
+static const struct duet_model *model;
+static void *state;
+
+static void setup(void)
+{
+    model = duet_model_find("regression");
+    g_assert_nonnull(model);
+    state = calloc(1, model->state_size);
+    g_assert_nonnull(state);
+}
+
+static void finish(void)
+{
+    model->fini(state);
+    g_assert_cmpfloat(model->predict(state, 10, 0), ==, 0);
+    free(state);
+}
+
+static void add(double work, double mean_s, uint64_t samples)
+{
+    g_assert_cmpint(model->add(state, work, 3, mean_s, samples), ==, DUET_OK);
+}
+
+static void expect(double work, double seconds)
+{
+    double got = model->predict(state, work, 9);
+    if (!(fabs(got - seconds) <= 1e-6 * seconds))
+        g_error("work %g: %.12g, not %.12g", work, got, seconds);
+}
+
+/* An exact power law comes back, at large figures too. */
+static void test_exact(void)
+{
+    static const double scales[] = {1, 1e6, 1e12};
+    for (unsigned s = 0; s < 3; s++) {
+        setup();
+        for (double work = 2; work < 1000; work *= 2)
+            add(work * scales[s], 3e-9 * pow(work, 1.2), 1 + (uint64_t)work);
+        for (double work = 1; work < 1e5; work *= 7)
+            expect(work * scales[s], 3e-9 * pow(work, 1.2));
+        finish();
+    }
+}
+
+/* n executions at once weigh as n. */
+static void test_weights(void)
+{
+    setup();
+    add(10, 1, 3);
+    add(10, 8, 1);
+    add(100, 10, 4);
+    double at_10 = exp((3 * log(1.0) + log(8.0)) / 4);
+    expect(10, at_10);
+    expect(100, 10);
+    expect(sqrt(1000), sqrt(at_10 * 10));
+    finish();
+}
+
+static void test_one_size(void)
+{
+    setup();
+    g_assert_cmpfloat(model->predict(state, 10, 0), ==, 0);
+    add(1e9, 2, 5);
+    add(1e9, 2, 5);
+    expect(1e9, 2);
+    expect(3e9, 6);
+    finish();
+}
+
+static void test_registry(void)
+{
+    size_t count = 0;
+    for (const struct duet_model *m; (m = duet_model_at(count)); count++) {
+        g_assert_true(m->name && *m->name && m->description && *m->description);
+        g_assert_true(m->add && m->predict && m->fini && m->state_size);
+        g_assert_true(duet_model_find(m->name) == m);
+    }
+    g_assert_cmpuint(count, >=, 2);
+    g_assert_cmpstr(duet_model_at(0)->name, ==, "history");
+    g_assert_null(duet_model_at(count));
+    g_assert_null(duet_model_find("none"));
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/regression/exact", test_exact);
+    g_test_add_func("/regression/weights", test_weights);
+    g_test_add_func("/regression/one_size", test_one_size);
+    g_test_add_func("/regression/registry", test_registry);
+    return g_test_run();
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every policy must do, whatever it decides: the sentences of policy.h, on machines of all
+ * shapes. DUET_TEST_POLICY=NAME limits it to one.
+ */
+#include <glib.h>
+
+#include "core/testing.h"
+
+enum { MOST = 500 };
+
+static const struct testing_machine machines[] = {
+    {.cpus = 1},
+    {.cpus = 4},
+    {.gpus = 3},
+    {.gpus = 1},
+    {.cpus = 2, .gpus = 2},
+    {.cpus = 3, .gpus = 4, .gpu_archs = 2},
+    {.cpus = 3, .gpus = 3, .capacity_bytes = 1024, .no_peer = true},
+    {.cpus = 4, .gpus = 64},
+};
+
+/* Calls `check` for every policy on every machine. */
+static void everywhere(void (*check)(const struct duet_policy *policy,
+                                     const struct testing_machine *machine))
+{
+    const char *only = g_getenv("DUET_TEST_POLICY");
+    for (size_t p = 0; duet_policy_at(p); p++)
+        for (unsigned m = 0; m < G_N_ELEMENTS(machines); m++)
+            if (!only || !strcmp(only, duet_policy_at(p)->name))
+                check(duet_policy_at(p), &machines[m]);
+}
+
+/* A kernel that this machine can run, of all kinds in turn. */
+static struct duet_codelet *some(const struct testing *t, unsigned i)
+{
+    struct duet_codelet *kinds[] = {t->any, t->cpu ? t->cpu : t->gpu, t->gpu ? t->gpu : t->cpu};
+    return kinds[i % 3];
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The slots, called by hand                                                                    */
+
+/* What a worker can get: its own or shared work, else another's. */
+static struct duet_task *take(struct testing *t, unsigned worker)
+{
+    const struct duet_policy *policy = t->core->policy;
+    struct duet_view view = testing_view(t, (int)worker);
+    struct duet_task *task = policy->pop(t->core->policy_state, &view, worker, t->now);
+    for (unsigned v = 0; !task && policy->steal && v < t->workers; v++)
+        if (v != worker)
+            task = policy->steal(t->core->policy_state, &view, worker, v, t->now);
+    return task;
+}
+
+/* Pushes `count` tasks at once and takes them one by one: each once, by a worker that can run it.
+ */
+static void push_and_take(struct testing *t, unsigned count, int by, uint64_t *rng)
+{
+    struct duet_task *batch[MOST];
+    bool seen[MOST] = {false};
+    struct duet_handle *handles[] = {testing_handle(t, 100), testing_handle(t, 300)};
+    for (unsigned i = 0; i < count; i++)
+        batch[i] = testing_create(t, some(t, i), handles[i % 2], i % 3 ? DUET_R : 0,
+                                  handles[(i + 1) % 2], i % 5 ? DUET_RW : 0, (int)(i % 4));
+    uint64_t first = atomic_load(&t->core->submitted) - count + 1;
+    struct duet_view view = testing_view(t, by);
+    unsigned pushes = t->ops.pushes, taken = 0, failures = 0;
+    t->core->policy->push(t->core->policy_state, &view, batch, count, by, t->now);
+    g_assert_cmpuint(t->ops.pushes - pushes, ==, count);
+    while (taken < count && failures < 1000) {
+        unsigned worker = duet_random_below(rng, t->workers);
+        struct duet_task *task = take(t, worker);
+        failures = task ? 0 : failures + 1;
+        if (!task)
+            continue;
+        uint64_t i = duet_task_id(task) - first;
+        g_assert_cmpuint(i, <, count);
+        g_assert_false(seen[i]);
+        g_assert_true(duet_view_can_run(&view, worker, task));
+        seen[i] = true;
+        taken++;
+    }
+    g_assert_cmpuint(taken, ==, count);
+    for (unsigned w = 0; w < t->workers; w++)
+        g_assert_null(take(t, w));
+}
+
+static void check_slots(const struct duet_policy *policy, const struct testing_machine *machine)
+{
+    static const unsigned counts[] = {1, 2, 3, 31, 32, 33, 100, MOST};
+    uint64_t rng = 1;
+    struct testing t;
+    testing_init_policy(&t, machine, policy, 1);
+    for (unsigned i = 0; i < G_N_ELEMENTS(counts); i++) {
+        push_and_take(&t, counts[i], DUET_SUBMITTER, &rng);
+        push_and_take(&t, counts[i], (int)duet_random_below(&rng, t.workers), &rng);
+    }
+    testing_fini(&t);
+}
+
+static void test_slots(void)
+{
+    everywhere(check_slots);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Whole runs                                                                                   */
+
+/* Asks only the workers that the core has woken, as an engine does. */
+static void work_when_woken(struct testing *t)
+{
+    bool any = true;
+    while (any) {
+        any = false;
+        for (unsigned w = 0; w < t->workers; w++) {
+            if (!t->woken[w])
+                continue;
+            any = true;
+            (void)testing_work(t, w, NULL);
+        }
+    }
+}
+
+/* Fans of tasks that become ready at once, between tasks that gather them. */
+static void submit_fans(struct testing *t, struct duet_handle **handles)
+{
+    static const unsigned widths[] = {1, 2, 33, MOST};
+    for (unsigned i = 0; i < G_N_ELEMENTS(widths); i++) {
+        (void)testing_submit(t, some(t, i), handles[0], DUET_RW, handles[1], DUET_RW, 0);
+        for (unsigned n = 0; n < widths[i]; n++)
+            (void)testing_submit(t, some(t, n), handles[0], DUET_R, handles[2 + n % 6],
+                                 n % 2 ? DUET_RW : DUET_W, (int)(n % 3));
+    }
+}
+
+static void check_run(const struct duet_policy *policy, const struct testing_machine *machine)
+{
+    struct testing t;
+    struct duet_stats stats;
+    struct duet_handle *handles[8];
+    testing_init_policy(&t, machine, policy, 1);
+    for (unsigned h = 0; h < 8; h++)
+        handles[h] = testing_handle(&t, 256);
+    for (unsigned w = 0; w < t.workers; w++)
+        g_assert_cmpint(testing_next(&t, w).kind, ==, DUET_IDLE);
+    submit_fans(&t, handles);
+    work_when_woken(&t);
+    g_assert_cmpuint(duet_tasks_done(t.core), ==, atomic_load(&t.core->submitted));
+    /* again on workers that went idle after work */
+    submit_fans(&t, handles);
+    work_when_woken(&t);
+    g_assert_cmpuint(duet_tasks_done(t.core), ==, atomic_load(&t.core->submitted));
+    duet_stats(t.core, &stats);
+    g_assert_cmpuint(stats.pops + stats.steals, ==, stats.tasks);
+    if (!policy->steal)
+        g_assert_cmpuint(stats.steal_attempts, ==, 0);
+    for (unsigned w = 0; w < t.workers; w++)
+        g_assert_cmpuint(duet_list_length(&t.core->workers[w].list), ==, 0);
+    testing_fini(&t);
+}
+
+static void test_runs(void)
+{
+    everywhere(check_run);
+}
+
+/* Which worker ran which task, in order. */
+static struct duet_event *choices(const struct duet_policy *policy,
+                                  const struct testing_machine *machine, uint64_t seed,
+                                  size_t *count)
+{
+    struct testing t;
+    struct duet_event *events;
+    struct duet_handle *handles[8];
+    testing_init_policy(&t, machine, policy, seed);
+    for (unsigned h = 0; h < 8; h++)
+        handles[h] = testing_handle(&t, 256);
+    submit_fans(&t, handles);
+    testing_drain(&t);
+    g_assert_cmpint(duet_trace_events(t.core, &events, count), ==, DUET_OK);
+    testing_fini(&t);
+    return events;
+}
+
+static void check_deterministic(const struct duet_policy *policy,
+                                const struct testing_machine *machine)
+{
+    size_t count, again;
+    struct duet_event *first = choices(policy, machine, 7, &count);
+    struct duet_event *second = choices(policy, machine, 7, &again);
+    g_assert_cmpuint(count, ==, again);
+    for (size_t i = 0; i < count; i++) {
+        g_assert_cmpint(first[i].worker, ==, second[i].worker);
+        g_assert_cmpuint(first[i].id, ==, second[i].id);
+        g_assert_cmpfloat(first[i].end_s, ==, second[i].end_s);
+    }
+    free(first);
+    free(second);
+}
+
+static void test_deterministic(void)
+{
+    everywhere(check_deterministic);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The description and its check                                                                */
+
+static void test_described(void)
+{
+    size_t count = 0;
+    for (const struct duet_policy *p; (p = duet_policy_at(count)); count++) {
+        g_assert_cmpint(duet_policy_check(p, NULL), ==, DUET_OK);
+        g_assert_true(*p->name && *p->description && *p->source);
+        for (const char *c = p->name; *c; c++)
+            g_assert_true(g_ascii_islower(*c) || g_ascii_isdigit(*c) || *c == '-');
+        g_assert_null(strchr(p->description, '\n'));
+        g_assert_true(duet_policy_find(p->name) == p);
+    }
+    g_assert_cmpuint(count, >=, 5);
+    g_assert_null(duet_policy_find("none"));
+}
+
+static void refuse(struct duet_policy policy, const char *fragment)
+{
+    struct duet_message message = {""};
+    g_assert_cmpint(duet_policy_check(&policy, &message), ==, DUET_EINVAL);
+    g_assert_nonnull(strstr(message.text, fragment));
+}
+
+static void test_check(void)
+{
+    struct duet_policy good = *duet_policy_at(0), bad;
+    g_assert_cmpint(duet_policy_check(NULL, NULL), ==, DUET_EINVAL);
+    bad = good, bad.name = "", refuse(bad, "name");
+    bad = good, bad.description = NULL, refuse(bad, "description");
+    bad = good, bad.source = NULL, refuse(bad, "source");
+    bad = good, bad.push = NULL, refuse(bad, "push");
+    bad = good, bad.pop = NULL, refuse(bad, "pop");
+    bad = good, bad.order = (enum duet_order)9, refuse(bad, "order");
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* What the core promises to a policy                                                           */
+
+struct probe {
+    int step, refuse;
+    uint64_t pushed[16];
+    unsigned batches, count;
+    int by;
+    double note;
+    struct duet_times times;
+};
+
+static int refusal;
+
+static int probe_init(void *self, struct duet_view *view)
+{
+    const struct probe *probe = self;
+    g_assert_cmpint(probe->step, ==, 0);
+    for (unsigned w = 0; w < duet_view_workers(view); w++) {
+        uint64_t *mine = duet_view_worker_state(view, w);
+        g_assert_cmpuint(*mine, ==, 0);
+        *mine = w + 1;
+    }
+    return refusal;
+}
+
+static void probe_push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
+                       int by, double now)
+{
+    struct probe *probe = self;
+    probe->batches++;
+    probe->by = by;
+    for (size_t i = 0; i < count; i++) {
+        g_assert_cmpfloat(duet_task_note(batch[i]), ==, 0);
+        duet_task_set_note(batch[i], (double)duet_task_id(batch[i]));
+        probe->pushed[probe->count++] = duet_task_id(batch[i]);
+        duet_push_tail(view, duet_view_shared(view), batch[i]);
+    }
+}
+
+static struct duet_task *probe_pop(void *self, struct duet_view *view, unsigned worker, double now)
+{
+    g_assert_cmpuint(*(uint64_t *)duet_view_worker_state(view, worker), ==, worker + 1);
+    return duet_pop_head(view, duet_view_shared(view), worker);
+}
+
+static void probe_prologue(void *self, struct duet_view *view, struct duet_task *task,
+                           unsigned worker, double now)
+{
+    struct probe *probe = self;
+    probe->step = 1;
+    g_assert_cmpint(task->state, ==, TASK_TAKEN);
+}
+
+static void probe_epilogue(void *self, struct duet_view *view, struct duet_task *task,
+                           unsigned worker, const struct duet_times *times, double now)
+{
+    struct probe *probe = self;
+    probe->step = 2;
+    probe->times = *times;
+    probe->note = duet_task_note(task);
+    if (duet_task_id(task) == 1)
+        g_assert_cmpuint(probe->batches, ==, 1); /* its successors are not ready yet */
+}
+
+static const struct duet_policy probe_policy = {
+    .name = "probe",
+    .description = "what the core does with a policy",
+    .source = "this test",
+    .state_size = sizeof(struct probe),
+    .state_size_a_worker = sizeof(uint64_t),
+    .init = probe_init,
+    .push = probe_push,
+    .pop = probe_pop,
+    .prologue = probe_prologue,
+    .epilogue = probe_epilogue,
+};
+
+static void test_promises(void)
+{
+    struct testing t;
+    testing_init_policy(&t, &machines[4], &probe_policy, 1);
+    struct probe *probe = t.core->policy_state;
+    struct duet_handle *a = testing_handle(&t, 8), *b = testing_handle(&t, 8);
+    (void)testing_submit(&t, t.any, b, DUET_RW, a, DUET_RW, 0);
+    g_assert_cmpint(probe->by, ==, DUET_SUBMITTER);
+    (void)testing_submit(&t, t.any, a, DUET_R, NULL, 0, 0);
+    (void)testing_submit(&t, t.any, b, DUET_R, NULL, 0, 0);
+    (void)testing_submit(&t, t.any, b, DUET_R, NULL, 0, 0);
+    struct duet_command command = testing_next(&t, 1);
+    g_assert_cmpint(probe->step, ==, 1);
+    t.now = 5;
+    testing_done(&t, &command, 3, 0);
+    g_assert_cmpint(probe->step, ==, 2);
+    g_assert_cmpfloat(probe->times.start_s, ==, 5);
+    g_assert_cmpfloat(probe->times.end_s, ==, 8);
+    g_assert_cmpfloat_with_epsilon(probe->times.predicted_s, 1e-3, 1e-12);
+    g_assert_cmpfloat(probe->note, ==, 1);
+    /* one batch, in order of activation: by access of the finished task, then by submission */
+    g_assert_cmpuint(probe->batches, ==, 2);
+    g_assert_cmpint(probe->by, ==, 1);
+    static const uint64_t order[] = {1, 3, 4, 2};
+    for (unsigned i = 0; i < 4; i++)
+        g_assert_cmpuint(probe->pushed[i], ==, order[i]);
+    testing_drain(&t);
+    testing_fini(&t);
+}
+
+/* An init that fails makes no core, and the engine stays the caller's. */
+static void test_init_fails(void)
+{
+    struct duet_machine machine;
+    struct duet_message message = {""};
+    struct duet_runtime *core;
+    struct testing t = {.destroyed = 0};
+    testing_machine(&machine, &machines[4]);
+    struct duet_core_config config = {.machine = &machine,
+                                      .policy = &probe_policy,
+                                      .model = duet_model_at(0),
+                                      .ops = &testing_ops,
+                                      .engine = &t};
+    refusal = DUET_ENOTFOUND;
+    g_assert_cmpint(duet__core_new(&core, &config, &message), ==, DUET_ENOTFOUND);
+    refusal = 0;
+    g_assert_null(core);
+    g_assert_cmpstr(message.text, ==, "policy probe: unknown name");
+    g_assert_cmpuint(t.destroyed, ==, 0);
+    config.model_error = 1;
+    g_assert_cmpint(duet__core_new(&core, &config, &message), ==, DUET_EINVAL);
+    config.model_error = 0;
+    machine.nodes[1].capacity_bytes = 0;
+    g_assert_cmpint(duet__core_new(&core, &config, &message), ==, DUET_EINVAL);
+    duet_machine_fini(&machine);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/policies/described", test_described);
+    g_test_add_func("/policies/check", test_check);
+    g_test_add_func("/policies/promises", test_promises);
+    g_test_add_func("/policies/init_fails", test_init_fails);
+    g_test_add_func("/policies/slots", test_slots);
+    g_test_add_func("/policies/runs", test_runs);
+    g_test_add_func("/policies/deterministic", test_deterministic);
+    return g_test_run();
+}

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The example program, simulated: by the environment and by arguments, its dates, its trace, and
+what it says and returns when something is wrong."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+BUILD = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve()
+PROGRAM = BUILD / "examples" / "tiled_cholesky"
+TASKS = 8 + 28 + 28 + 56  # potrf, trsm, syrk, gemm of 8 x 8 tiles
+LINE = re.compile(r"round (\d): (submitted|factorised|result read) at (\d+\.\d{6}) s")
+
+
+def run(*arguments, **variables):
+    environment = {name: value for name, value in os.environ.items()
+                   if not re.match(r"DUET_[A-Z]", name)}
+    environment.update(variables)
+    return subprocess.run([PROGRAM, *arguments], env=environment, capture_output=True, text=True,
+                          check=False)
+
+
+def check_output():
+    """The same run by both ways, with dates that increase from wait to wait."""
+    by_environment = run(DUET_SIMULATE="idgraf")
+    by_argument = run("--duet-simulate=idgraf")
+    assert by_environment.returncode == 0, by_environment.stderr
+    assert by_argument.returncode == 0, by_argument.stderr
+    assert by_environment.stdout == by_argument.stdout
+    assert not by_environment.stderr, by_environment.stderr
+    found = [LINE.fullmatch(line) for line in by_environment.stdout.splitlines()]
+    assert all(found), by_environment.stdout
+    assert [match.group(1, 2) for match in found] == [
+        (step, what) for step in "12" for what in ("submitted", "factorised", "result read")]
+    dates = [float(match.group(3)) for match in found]
+    assert dates == sorted(dates), dates
+    assert dates[1] > dates[0] > 0, dates
+    assert dates[4] > dates[3] >= dates[2], dates
+    # 8 potrf, 7 trsm and 7 syrk of 320 x 320 come one after the other in each round
+    assert dates[1] - dates[0] > 0.01, dates
+    return dates
+
+
+def check_choices(dates):
+    """Options reach the simulation; the same seed is the same run."""
+    fewer = run("--duet-simulate=idgraf", "--duet-cpus=1", "--duet-gpus=0")
+    assert fewer.returncode == 0, fewer.stderr
+    last = LINE.fullmatch(fewer.stdout.splitlines()[-1])
+    assert float(last.group(3)) > dates[-1]
+    noisy = [run("--duet-simulate=idgraf", "--duet-noise", f"--duet-seed={seed}").stdout
+             for seed in (1, 1, 2)]
+    assert noisy[0] == noisy[1] != noisy[2]
+
+
+def check_trace():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "trace.json")
+        result = run(DUET_SIMULATE="idgraf", DUET_TRACE=path, DUET_REPORT="1")
+        assert result.returncode == 0, result.stderr
+        assert f"{2 * TASKS} tasks on idgraf" in result.stderr, result.stderr
+        with open(path, encoding="utf-8") as file:
+            events = json.load(file)["traceEvents"]
+        kernels = [event for event in events if event.get("ph") == "X"
+                   and re.match(r"d(potrf|trsm|syrk|gemm)", event["name"])]
+        assert len(kernels) == 2 * TASKS, len(kernels)
+        assert os.listdir(folder) == ["trace.json"]
+        result = run(DUET_SIMULATE="idgraf", DUET_TRACE=os.path.join(folder, "none", "t.json"))
+        assert result.returncode == 1, result.stderr
+        assert "t.json" in result.stderr, result.stderr
+
+
+def check_errors():
+    for arguments, fragment in [
+            ([], "DUET_SIMULATE"),
+            (["--duet-simulate=nowhere"], "nowhere"),
+            (["--duet-simulate=idgraf", "--duet-policy=nobody"], "known are eager, ws"),
+            (["--duet-simulate=idgraf", "--duet-cpus=many"], "--duet-cpus"),
+            (["--duet-simulate=idgraf", "--duet-cpu=1"], "--duet-cpu=1"),
+            (["--duet-simulate=idgraf", "--duet-cpus=500"], "500"),
+    ]:
+        result = run(*arguments)
+        if not arguments and result.returncode == 0:
+            continue  # it runs on this machine
+        assert result.returncode == 2, (arguments, result)
+        assert fragment in result.stderr, result.stderr
+        assert not result.stdout, result.stdout
+    result = run(DUET_SIMULATE="idgraf", DUET_WINDOW="0")
+    assert result.returncode == 2 and "DUET_WINDOW" in result.stderr, result
+    # no CPU is left for potrf, which has no implementation for GPUs
+    result = run("--duet-simulate=idgraf", "--duet-cpus=0", "--duet-gpus=1")
+    assert result.returncode == 1 and "dpotrf" in result.stderr, result
+
+
+if not PROGRAM.exists():
+    print("skipped: no example program")
+    sys.exit(77)
+if "without SimGrid" in run("--duet-simulate=idgraf").stderr:
+    print("skipped: built without SimGrid")
+    sys.exit(77)
+check_choices(check_output())
+check_trace()
+check_errors()

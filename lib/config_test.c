@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Configuration from the environment and from arguments, good and bad; opening with bad ones. */
+#include <string.h>
+
+#include <glib.h>
+
+#include <duet/duet.h>
+#include <duet/trace.h>
+
+/* Clears every variable that a case may have set. */
+static void clear_environment(void)
+{
+    g_auto(GStrv) names = g_listenv();
+    for (char **name = names; *name; name++)
+        if (g_str_has_prefix(*name, "DUET_"))
+            g_unsetenv(*name);
+}
+
+static void test_defaults(void)
+{
+    struct duet_config config;
+    struct duet_message message = {"unchanged"};
+    memset(&config, 0x55, sizeof config);
+    duet_config_init(&config);
+    clear_environment();
+    g_assert_cmpint(duet_config_environment(&config, &message), ==, DUET_OK);
+    g_assert_cmpstr(message.text, ==, "unchanged");
+    g_assert_null(config.simulate);
+    g_assert_cmpint(config.cpus, ==, -1);
+    g_assert_cmpint(config.gpus, ==, -1);
+    g_assert_cmpuint(config.gpu_memory_bytes, ==, 0);
+    g_assert_null(config.policy);
+    g_assert_cmpuint(config.seed, ==, 0);
+    g_assert_false(config.noise || config.set_arch || config.record || config.no_costs);
+}
+
+static void test_environment(void)
+{
+    struct duet_config config;
+    duet_config_init(&config);
+    clear_environment();
+    g_setenv("DUET_SIMULATE", "idgraf", TRUE);
+    g_setenv("DUET_CPUS", "4", TRUE);
+    g_setenv("DUET_GPUS", "0", TRUE);
+    g_setenv("DUET_GPU_MEMORY", "1.5GiB", TRUE);
+    g_setenv("DUET_LINKS", "pcie=12GB/s", TRUE);
+    g_setenv("DUET_POLICY", "heft", TRUE);
+    g_setenv("DUET_MODEL", "regression", TRUE);
+    g_setenv("DUET_SEED", "18446744073709551615", TRUE);
+    g_setenv("DUET_WINDOW", "100", TRUE);
+    g_setenv("DUET_SET_ARCH", "1", TRUE);
+    g_setenv("DUET_NOISE", "yes", TRUE);
+    g_setenv("DUET_EXTRAPOLATE", "", TRUE);
+    g_setenv("DUET_COSTS", "submit=1us", TRUE);
+    g_setenv("DUET_TRACE", "trace.json", TRUE);
+    g_setenv("DUET_REPORT", "no", TRUE);
+    g_assert_cmpint(duet_config_environment(&config, NULL), ==, DUET_OK);
+    g_assert_cmpstr(config.simulate, ==, "idgraf");
+    g_assert_cmpint(config.cpus, ==, 4);
+    g_assert_cmpint(config.gpus, ==, 0);
+    g_assert_cmpuint(config.gpu_memory_bytes, ==, 3ULL << 29);
+    g_assert_cmpstr(config.links, ==, "pcie=12GB/s");
+    g_assert_cmpstr(config.policy, ==, "heft");
+    g_assert_cmpstr(config.model, ==, "regression");
+    g_assert_cmpuint(config.seed, ==, G_MAXUINT64);
+    g_assert_cmpuint(config.window, ==, 100);
+    g_assert_true(config.set_arch && config.noise && config.extrapolate);
+    g_assert_false(config.report);
+    g_assert_cmpstr(config.costs, ==, "submit=1us");
+    g_assert_cmpstr(config.trace, ==, "trace.json");
+    clear_environment();
+}
+
+/* Each of these is refused, and the message names the variable and the value. */
+static void test_bad_environment(void)
+{
+    static const char *const bad[][2] = {
+        {"DUET_CPUS", "-1"},
+        {"DUET_CPUS", "four"},
+        {"DUET_GPUS", "2 "},
+        {"DUET_GPUS", ""},
+        {"DUET_GPUS", "1e3"},
+        {"DUET_GPU_MEMORY", "0"},
+        {"DUET_GPU_MEMORY", "6 GB"},
+        {"DUET_GPU_MEMORY", "6gb"},
+        {"DUET_GPU_MEMORY", "-1GB"},
+        {"DUET_SEED", "0x10"},
+        {"DUET_SEED", "18446744073709551616"},
+        {"DUET_WINDOW", "0"},
+        {"DUET_NOISE", "maybe"},
+        {"DUET_SET_ARCH", "2"},
+        {"DUET_REPORT", "TRUE"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+        struct duet_config config;
+        struct duet_message message = {""};
+        duet_config_init(&config);
+        clear_environment();
+        g_setenv(bad[i][0], bad[i][1], TRUE);
+        g_assert_cmpint(duet_config_environment(&config, &message), ==, DUET_EINVAL);
+        if (!strstr(message.text, bad[i][0]) || !strstr(message.text, bad[i][1]))
+            g_error("%s=%s gives \"%s\"", bad[i][0], bad[i][1], message.text);
+        g_assert_null(strchr(message.text, '\n'));
+    }
+    clear_environment();
+}
+
+/* Options are taken out, the rest stays in order, and arguments prevail over the environment. */
+static void test_arguments(void)
+{
+    g_auto(GStrv) all = g_strsplit("--duet-program first --duet-simulate=idgraf --other=1 "
+                                   "--duet-cpus=2 -x --duet-noise --duet-gpu-memory=1GB last",
+                                   " ", -1);
+    char *argv[10]; /* shortened below, while `all` owns the strings */
+    memcpy(argv, all, sizeof argv);
+    int argc = 9;
+    struct duet_config config;
+    duet_config_init(&config);
+    clear_environment();
+    g_setenv("DUET_CPUS", "4", TRUE);
+    g_assert_cmpint(duet_config_environment(&config, NULL), ==, DUET_OK);
+    g_assert_cmpint(duet_config_arguments(&config, &argc, argv, NULL), ==, DUET_OK);
+    static const char *const rest[] = {"--duet-program", "first", "--other=1", "-x", "last"};
+    g_assert_cmpint(argc, ==, G_N_ELEMENTS(rest));
+    for (int i = 0; i < argc; i++)
+        g_assert_cmpstr(argv[i], ==, rest[i]);
+    g_assert_null(argv[argc]);
+    g_assert_cmpstr(config.simulate, ==, "idgraf");
+    g_assert_cmpint(config.cpus, ==, 2);
+    g_assert_true(config.noise);
+    g_assert_cmpuint(config.gpu_memory_bytes, ==, 1000000000);
+    clear_environment();
+}
+
+static void test_bad_arguments(void)
+{
+    static const char *const bad[] = {"--duet-cpus=x",      "--duet-cpus",
+                                      "--duet-nonsense=1",  "--duet-simulates=a",
+                                      "--duet-window=-2",   "--duet-",
+                                      "--duet-noise=2",     "--duet-seed= 1",
+                                      "--duet-gpu-window=0"};
+    for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+        g_autofree char *line = g_strconcat("program/", bad[i], "/rest", NULL);
+        g_auto(GStrv) all = g_strsplit(line, "/", -1);
+        char *argv[4];
+        int argc = 3;
+        memcpy(argv, all, sizeof argv);
+        struct duet_config config;
+        struct duet_message message = {""};
+        duet_config_init(&config);
+        g_assert_cmpint(duet_config_arguments(&config, &argc, argv, &message), ==, DUET_EINVAL);
+        g_assert_nonnull(strstr(message.text, "--duet-"));
+        g_assert_null(strchr(message.text, '\n'));
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Opening                                                                                      */
+
+static int open_with(void (*change)(struct duet_config *config), const char *fragment)
+{
+    struct duet_runtime *duet = NULL;
+    struct duet_config config;
+    struct duet_message message = {""};
+    duet_config_init(&config);
+    config.simulate = "idgraf";
+    change(&config);
+    int error = duet_open(&duet, &config, &message);
+    g_assert_null(duet);
+    if (!strstr(message.text, fragment))
+        g_error("\"%s\" does not say \"%s\"", message.text, fragment);
+    return error;
+}
+
+static void no_platform(struct duet_config *config)
+{
+    config->simulate = "nowhere";
+}
+
+static void no_policy(struct duet_config *config)
+{
+    config->policy = "nobody";
+}
+
+static void no_model(struct duet_config *config)
+{
+    config->model = "guess";
+}
+
+static void no_cost(struct duet_config *config)
+{
+    config->costs = "submit=1us,lunch=1s";
+}
+
+static void bad_cost(struct duet_config *config)
+{
+    config->costs = "submit=1";
+}
+
+static void bad_links(struct duet_config *config)
+{
+    config->links = "pcie";
+}
+
+static void too_many_gpus(struct duet_config *config)
+{
+    config->cpus = 100;
+}
+
+static void test_bad_open(void)
+{
+    clear_environment();
+    g_assert_cmpint(open_with(no_platform, "nowhere"), ==, DUET_ENOTFOUND);
+    g_assert_cmpint(open_with(no_policy, "known are eager, ws"), ==, DUET_ENOTFOUND);
+    g_assert_cmpint(open_with(no_model, "known are history"), ==, DUET_ENOTFOUND);
+    g_assert_cmpint(open_with(no_cost, "unknown cost 'lunch'"), ==, DUET_EINVAL);
+    g_assert_cmpint(open_with(bad_cost, "takes a time such as"), ==, DUET_EINVAL);
+    g_assert_cmpint(open_with(bad_links, "NAME=VALUE"), ==, DUET_EINVAL);
+    g_assert_cmpint(open_with(too_many_gpus, "100"), ==, DUET_EINVAL);
+}
+
+/* Costs: none, then one replaced; a second runtime beside the first or after it is refused. */
+static void test_open(void)
+{
+    struct duet_runtime *duet = NULL, *second = NULL;
+    struct duet_config config;
+    struct duet_message message = {""};
+    duet_config_init(&config);
+    config.simulate = "idgraf";
+    config.no_costs = true;
+    config.costs = "steal=2us";
+    int error = duet_open(&duet, &config, &message);
+    if (error == DUET_EABSENT) {
+        g_test_skip("built without SimGrid");
+        return;
+    }
+    g_assert_cmpint(error, ==, DUET_OK);
+    const struct duet_costs *costs = &duet_runtime_machine(duet)->costs;
+    g_assert_cmpfloat(costs->submit_s, ==, 0);
+    g_assert_cmpfloat(costs->push_s, ==, 0);
+    g_assert_cmpfloat(costs->pop_s, ==, 0);
+    g_assert_cmpfloat(costs->steal_s, ==, 2e-6);
+    g_assert_cmpfloat(costs->kernel_launch_s, ==, 0);
+    g_assert_cmpfloat(costs->copy_launch_s, ==, 0);
+    g_assert_cmpint(duet_open(&second, &config, &message), ==, DUET_EBUSY);
+    g_assert_cmpint(duet_close(duet), ==, DUET_OK);
+    g_assert_cmpint(duet_open(&second, &config, &message), ==, DUET_EBUSY);
+    g_assert_null(second);
+    g_assert_cmpint(duet_close(NULL), ==, DUET_OK);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/config/defaults", test_defaults);
+    g_test_add_func("/config/environment", test_environment);
+    g_test_add_func("/config/bad_environment", test_bad_environment);
+    g_test_add_func("/config/arguments", test_arguments);
+    g_test_add_func("/config/bad_arguments", test_bad_arguments);
+    g_test_add_func("/config/bad_open", test_bad_open);
+    g_test_add_func("/config/open", test_open);
+    return g_test_run();
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * SimGrid's network as duet sets it up, against an independent fluid model: random copies over
+ * random links, whose rates are found by progressive filling (Bertsekas, Gallager, Data Networks,
+ * 1992, section 6.5.2): raise all rates together; a link that is full, or a copy that is at its own
+ * limit, stops those it concerns; go on with the others.
+ */
+#include "sim/network.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <glib.h>
+
+#include <duet/random.h>
+
+enum { NODES = 7, LINKS = 12, COPIES = 300 };
+
+struct copy {
+    unsigned source, destination;
+    uint64_t bytes;
+    double start_s, end_s; /* as simulated */
+    double left, rate, expected_s;
+};
+
+struct scene {
+    struct duet_machine machine;
+    struct copy copies[COPIES]; /* ascending in start_s */
+    unsigned started, arrived;
+};
+
+/* ------------------------------------------------------------------------------------------- */
+/* The reference                                                                                */
+
+static bool crosses(const struct scene *scene, const struct copy *copy, unsigned link)
+{
+    const struct duet_route *route =
+        duet_machine_route(&scene->machine, copy->source, copy->destination);
+    for (unsigned i = 0; i < route->count; i++)
+        if (route->links[i] == link)
+            return true;
+    return false;
+}
+
+/* How far the rates of the copies not yet fixed can be raised on this link; -1: no such copy. */
+static double room(struct scene *scene, struct copy *const *copies, unsigned count, unsigned link)
+{
+    double left = scene->machine.links[link].bandwidth_Bps;
+    unsigned open = 0;
+    for (unsigned i = 0; i < count; i++) {
+        if (!crosses(scene, copies[i], link))
+            continue;
+        if (copies[i]->rate < 0)
+            open++;
+        else if (!scene->machine.links[link].per_copy)
+            left -= copies[i]->rate;
+    }
+    if (!open)
+        return -1;
+    return scene->machine.links[link].per_copy ? left : left / open;
+}
+
+/* Max-min fair rates of these copies. */
+static void fill(struct scene *scene, struct copy *const *copies, unsigned count)
+{
+    unsigned fixed = 0;
+    for (unsigned i = 0; i < count; i++)
+        copies[i]->rate = -1;
+    while (fixed < count) {
+        double least = INFINITY;
+        unsigned narrowest = LINKS;
+        for (unsigned l = 0; l < LINKS; l++) {
+            double rate = room(scene, copies, count, l);
+            if (rate >= 0 && rate < least) {
+                least = rate;
+                narrowest = l;
+            }
+        }
+        for (unsigned i = 0; i < count; i++) {
+            if (copies[i]->rate < 0 && crosses(scene, copies[i], narrowest)) {
+                copies[i]->rate = least;
+                fixed++;
+            }
+        }
+    }
+}
+
+/* When each copy arrives: rates change when one starts or ends. Returns the most at a time. */
+static unsigned reference(struct scene *scene)
+{
+    struct copy *flowing[COPIES];
+    unsigned count = 0, next = 0, most = 0;
+    double now = 0;
+    while (count || next < COPIES) {
+        double then = next < COPIES ? scene->copies[next].start_s : INFINITY;
+        struct copy *first = NULL;
+        fill(scene, flowing, count);
+        for (unsigned i = 0; i < count; i++) {
+            double end = now + flowing[i]->left / flowing[i]->rate;
+            if (end < then) {
+                then = end;
+                first = flowing[i];
+            }
+        }
+        for (unsigned i = 0; i < count; i++)
+            flowing[i]->left -= flowing[i]->rate * (then - now);
+        now = then;
+        if (!first) {
+            flowing[count++] = &scene->copies[next];
+            scene->copies[next].left = (double)scene->copies[next].bytes;
+            next++;
+            most = MAX(most, count);
+            continue;
+        }
+        first->expected_s = now;
+        for (unsigned i = 0; i < count; i++)
+            if (flowing[i] == first)
+                flowing[i] = flowing[--count];
+    }
+    return most;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The network                                                                                  */
+
+static bool alarm_rings(void *context)
+{
+    struct scene *scene = context;
+    struct copy *copy = &scene->copies[scene->started++];
+    g_assert_cmpfloat(fabs(duet__network_clock() - copy->start_s), <, 1e-12);
+    duet__network_flow(copy->source, copy->destination, copy->bytes, copy);
+    return false;
+}
+
+static void arrived(void *context, void *tag)
+{
+    struct scene *scene = context;
+    struct copy *copy = tag;
+    copy->end_s = duet__network_clock();
+    scene->arrived++;
+}
+
+static int by_start(const void *left, const void *right)
+{
+    const struct copy *a = left, *b = right;
+    return (a->start_s > b->start_s) - (a->start_s < b->start_s);
+}
+
+/* Every second link limits each copy alone; routes cross one to three links. */
+static void make_machine(struct duet_machine *m, uint64_t *random)
+{
+    g_assert_cmpint(duet_machine_init(m, 1, NODES, 1, LINKS), ==, DUET_OK);
+    for (unsigned l = 0; l < LINKS; l++) {
+        g_snprintf(m->links[l].name, sizeof m->links[l].name, "link%u", l);
+        m->links[l].bandwidth_Bps = 1e8 * (1 + 20 * duet_random_unit(random));
+        m->links[l].per_copy = l % 2;
+    }
+    for (unsigned i = 0; i < NODES * NODES; i++) {
+        struct duet_route *route = &m->routes[i];
+        route->direct = i / NODES != i % NODES;
+        route->bandwidth_Bps = INFINITY;
+        for (unsigned k = 1 + duet_random_below(random, 3); route->direct && k > 0; k--) {
+            uint16_t link = (uint16_t)(duet_random_below(random, LINKS / 3) * 3 + k - 1);
+            route->links[route->count++] = link;
+            route->bandwidth_Bps = fmin(route->bandwidth_Bps, m->links[link].bandwidth_Bps);
+        }
+    }
+}
+
+static void make_copies(struct scene *scene, uint64_t *random)
+{
+    for (unsigned i = 0; i < COPIES; i++) {
+        struct copy *copy = &scene->copies[i];
+        copy->source = duet_random_below(random, NODES);
+        copy->destination = (copy->source + 1 + duet_random_below(random, NODES - 1)) % NODES;
+        copy->bytes = 1 + duet_random_below(random, 20000000);
+        copy->start_s = 0.5 * duet_random_unit(random);
+    }
+    qsort(scene->copies, COPIES, sizeof scene->copies[0], by_start);
+}
+
+static void test_random(const void *argument)
+{
+    if (!g_test_subprocess()) { /* SimGrid starts once a process */
+        g_test_trap_subprocess(NULL, 0, G_TEST_SUBPROCESS_INHERIT_STDERR);
+        g_test_trap_assert_passed();
+        return;
+    }
+    static const struct network_calls calls = {.alarm = alarm_rings, .arrived = arrived};
+    static struct scene scene;
+    struct duet_message message = {""};
+    uint64_t random = GPOINTER_TO_UINT(argument);
+    make_machine(&scene.machine, &random);
+    make_copies(&scene, &random);
+    g_assert_cmpuint(reference(&scene), >, 10);
+    if (duet__network_open(&scene.machine, &calls, &scene, &message))
+        g_error("%s", message.text);
+    for (unsigned i = 0; i < COPIES; i++)
+        duet__network_alarm(scene.copies[i].start_s);
+    duet__network_run();
+    g_assert_cmpuint(scene.arrived, ==, COPIES);
+    for (unsigned i = 0; i < COPIES; i++) {
+        const struct copy *copy = &scene.copies[i];
+        if (fabs(copy->end_s - copy->expected_s) > 1e-9 * copy->expected_s)
+            g_error("copy %u of %u bytes from %.12g arrives at %.15g, not %.15g", i,
+                    (unsigned)copy->bytes, copy->start_s, copy->end_s, copy->expected_s);
+    }
+    g_assert_cmpint(duet__network_open(&scene.machine, &calls, &scene, &message), ==, DUET_EBUSY);
+    g_assert_nonnull(strstr(message.text, "once"));
+    duet__network_close();
+    duet_machine_fini(&scene.machine);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    for (unsigned seed = 1; seed <= 8; seed++) {
+        char name[64];
+        g_snprintf(name, sizeof name, "/network/random/%u", seed);
+        g_test_add_data_func(name, GUINT_TO_POINTER(seed), test_random);
+    }
+    return g_test_run();
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How long kernels take on the simulated machine: calibrated means and draws around them, sizes
+ * and architectures that are not known, SetArch; and what is said of a run that is stuck.
+ */
+#include "sim/testing.h"
+
+enum { DRAWS = 10000 };
+
+static const double MEAN = 1e-3, DEVIATION = 2e-4;
+
+static double one(const void *args)
+{
+    return *(const double *)args;
+}
+
+/* Kernel "k" on the CPU: 100 flops in 1 ms (deviation 0.2 ms), 10,000 flops in 16 ms. */
+static struct duet_calibration calibrate(const char *arch)
+{
+    struct duet_calibration calibration = {0};
+    const struct duet_point points[] = {
+        {.work = 100, .mean_s = MEAN, .deviation_s = DEVIATION, .samples = 10},
+        {.work = 10000, .mean_s = 16e-3, .samples = 10},
+    };
+    g_assert_cmpint(duet_calibration_add(&calibration, "k", arch, points, 2, NULL), ==, DUET_OK);
+    return calibration;
+}
+
+static int submit(struct lab *lab, const struct duet_codelet *codelet, double flops)
+{
+    const struct duet_task_desc task = {.codelet = codelet,
+                                        .args = &flops,
+                                        .args_bytes = sizeof flops};
+    return duet_submit(lab->duet, &task);
+}
+
+/* A run of DRAWS executions of k with noise: its durations, by task. */
+struct noisy {
+    const char *policy;
+    uint64_t seed;
+    unsigned cpus;
+};
+
+static void draw(const void *argument, FILE *out)
+{
+    const struct noisy *noisy = argument;
+    struct duet_calibration calibration = calibrate("cpu0");
+    for (unsigned c = 1; c < noisy->cpus; c++) {
+        char name[DUET_NAME_MAX];
+        g_snprintf(name, sizeof name, "cpu%u", c);
+        g_assert_cmpint(duet_calibration_add(&calibration, "k", name, calibration.curves[0].points,
+                                             2, NULL),
+                        ==, DUET_OK);
+    }
+    struct lab lab = lab_open(&(struct lab_options){.cpus = noisy->cpus,
+                                                    .policy = noisy->policy,
+                                                    .seed = noisy->seed,
+                                                    .noise = true,
+                                                    .calibration = &calibration});
+    struct duet_codelet *k = lab_codelet(&lab, "k", one, NULL);
+    double seconds[DRAWS];
+    for (unsigned i = 0; i < DRAWS; i++)
+        g_assert_cmpint(submit(&lab, k, 100), ==, DUET_OK);
+    lab_finish(&lab);
+    g_assert_cmpuint(lab.event_count, ==, DRAWS);
+    for (unsigned i = 0; i < DRAWS; i++)
+        seconds[lab.events[i].id - 1] = lab.events[i].end_s - lab.events[i].start_s;
+    fwrite(seconds, sizeof seconds, 1, out);
+    lab_close(&lab);
+    duet_calibration_fini(&calibration);
+}
+
+static double *draws(GByteArray *bytes)
+{
+    g_assert_cmpuint(bytes->len, ==, DRAWS * sizeof(double));
+    return (double *)(void *)bytes->data;
+}
+
+/*
+ * Mean and deviation of the draws: of 10,000 the mean is off by 1 % of the deviation (its standard
+ * error), the deviation by about 1 %; five times that is allowed. All are positive.
+ */
+static void test_noise(void)
+{
+    GByteArray *bytes = lab_fork(draw, &(struct noisy){"eager", 1, 1});
+    const double *seconds = draws(bytes);
+    double sum = 0, squares = 0;
+    for (unsigned i = 0; i < DRAWS; i++) {
+        g_assert_cmpfloat(seconds[i], >, 0);
+        sum += seconds[i];
+        squares += (seconds[i] - MEAN) * (seconds[i] - MEAN);
+    }
+    g_assert_cmpfloat(fabs(sum / DRAWS - MEAN), <, 0.05 * DEVIATION);
+    g_assert_cmpfloat(fabs(sqrt(squares / DRAWS) - DEVIATION), <, 0.05 * DEVIATION);
+    g_byte_array_unref(bytes);
+}
+
+/*
+ * The same seed: the same draws, to the bit on one CPU, and but for the rounding of dates under
+ * another policy with more CPUs. Another seed: others.
+ */
+static void test_same_luck(void)
+{
+    GByteArray *first = lab_fork(draw, &(struct noisy){"eager", 7, 1});
+    GByteArray *again = lab_fork(draw, &(struct noisy){"eager", 7, 1});
+    GByteArray *other = lab_fork(draw, &(struct noisy){"ws", 7, 3});
+    GByteArray *seed = lab_fork(draw, &(struct noisy){"eager", 8, 1});
+    unsigned equal = 0;
+    g_assert_cmpmem(first->data, first->len, again->data, again->len);
+    for (unsigned i = 0; i < DRAWS; i++) {
+        g_assert_cmpfloat(fabs(draws(first)[i] - draws(other)[i]), <, 1e-12);
+        equal += fabs(draws(first)[i] - draws(seed)[i]) < 1e-12;
+    }
+    g_assert_cmpuint(equal, <, 3);
+    g_byte_array_unref(first);
+    g_byte_array_unref(again);
+    g_byte_array_unref(other);
+    g_byte_array_unref(seed);
+}
+
+/*
+ * Without noise the measured means, and between them a power law: 1,000 flops lie half-way in the
+ * logarithm between 1 and 16 ms: 4 ms.
+ */
+static void test_means(void)
+{
+    if (!lab_child())
+        return;
+    struct duet_calibration calibration = calibrate("cpu0");
+    struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .calibration = &calibration});
+    struct duet_codelet *k = lab_codelet(&lab, "k", one, NULL);
+    g_assert_cmpint(submit(&lab, k, 100), ==, DUET_OK);
+    g_assert_cmpint(submit(&lab, k, 1000), ==, DUET_OK);
+    g_assert_cmpint(submit(&lab, k, 10000), ==, DUET_OK);
+    lab_finish(&lab);
+    assert_kernel(&lab, 1, "cpu0", 0, 0.001);
+    assert_kernel(&lab, 2, "cpu0", 0.001, 0.005);
+    assert_kernel(&lab, 3, "cpu0", 0.005, 0.021);
+    lab_close(&lab);
+    duet_calibration_fini(&calibration);
+}
+
+/* Sizes that were not measured are refused, and the message says what was measured. */
+static void test_outside(void)
+{
+    if (!lab_child())
+        return;
+    struct duet_calibration calibration = calibrate("cpu0");
+    struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .calibration = &calibration});
+    struct duet_codelet *k = lab_codelet(&lab, "k", one, NULL);
+    g_assert_cmpint(submit(&lab, k, 99), ==, DUET_ENOMODEL);
+    const char *message = duet_last_message(lab.duet);
+    g_assert_nonnull(strstr(message, "kernel k with 99 flops"));
+    g_assert_nonnull(strstr(message, "100 to 1e+04 flops"));
+    g_assert_nonnull(strstr(message, "cpu0"));
+    g_assert_nonnull(strstr(message, "extrapolation"));
+    g_assert_cmpint(submit(&lab, k, 10001), ==, DUET_ENOMODEL);
+    g_assert_cmpint(submit(&lab, k, 100), ==, DUET_OK); /* the run goes on */
+    lab_finish(&lab);
+    g_assert_cmpuint(lab.event_count, ==, 1);
+    lab_close(&lab);
+    duet_calibration_fini(&calibration);
+}
+
+/* Where that is allowed, the rate of the nearest measured size: 50 flops in 0.5 ms. */
+static void test_extrapolate(void)
+{
+    if (!lab_child())
+        return;
+    struct duet_calibration calibration = calibrate("cpu0");
+    struct lab lab = lab_open(
+        &(struct lab_options){.cpus = 1, .calibration = &calibration, .extrapolate = true});
+    struct duet_codelet *k = lab_codelet(&lab, "k", one, NULL);
+    g_assert_cmpint(submit(&lab, k, 50), ==, DUET_OK);
+    g_assert_cmpint(submit(&lab, k, 20000), ==, DUET_OK);
+    lab_finish(&lab);
+    assert_kernel(&lab, 1, "cpu0", 0, 0.0005);
+    assert_kernel(&lab, 2, "cpu0", 0.0005, 0.0325);
+    lab_close(&lab);
+    duet_calibration_fini(&calibration);
+}
+
+/* A kernel that nobody has timed, and one that is timed on one architecture alone. */
+static void test_unknown(void)
+{
+    if (!lab_child())
+        return;
+    struct duet_calibration calibration = calibrate("gpu0");
+    struct lab lab =
+        lab_open(&(struct lab_options){.cpus = 2, .gpus = 1, .calibration = &calibration});
+    struct duet_codelet *k = lab_codelet(&lab, "k", one, NULL);
+    struct duet_codelet *mystery = lab_codelet(&lab, "mystery", one, NULL);
+    g_assert_cmpint(submit(&lab, mystery, 100), ==, DUET_ENOMODEL);
+    g_assert_nonnull(strstr(duet_last_message(lab.duet), "kernel mystery"));
+    for (unsigned i = 0; i < 3; i++)
+        g_assert_cmpint(submit(&lab, k, 100), ==, DUET_OK);
+    lab_finish(&lab);
+    assert_kernel(&lab, 3, "gpu0", 0.002, 0.003); /* never on the idle CPUs */
+    lab_close(&lab);
+    duet_calibration_fini(&calibration);
+}
+
+/* Tasks that GPUs can run wait for the GPU although a CPU is idle; the others are for the CPU. */
+static void test_set_arch(void)
+{
+    if (!lab_child())
+        return;
+    struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .gpus = 1, .set_arch = true});
+    for (unsigned i = 0; i < 3; i++)
+        lab_task(&lab, NULL, 0.001, 0);
+    g_assert_cmpint(lab_try(&lab, (struct lab_seconds){.cpu = 0.001}, NULL, 0), ==, DUET_OK);
+    g_assert_cmpint(lab_try(&lab, (struct lab_seconds){1, 1}, "cpu0", 0), ==, DUET_ENOWORKER);
+    g_assert_nonnull(strstr(duet_last_message(lab.duet), "with this restriction"));
+    lab_finish(&lab);
+    assert_kernel(&lab, 3, "gpu0", 0.002, 0.003);
+    assert_kernel(&lab, 4, "cpu0", 0, 0.001);
+    lab_close(&lab);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* A policy that loses tasks                                                                    */
+
+static void lose(void *self, struct duet_view *view, struct duet_task **batch, size_t count, int by,
+                 double now)
+{
+    for (size_t i = 0; i < count; i++)
+        if (duet_task_id(batch[i]) != 2)
+            duet_push_tail(view, duet_view_shared(view), batch[i]);
+}
+
+static struct duet_task *pop_shared(void *self, struct duet_view *view, unsigned worker, double now)
+{
+    return duet_pop_head(view, duet_view_shared(view), worker);
+}
+
+static const struct duet_policy loses = {.name = "loses",
+                                         .description = "forgets task 2",
+                                         .source = "this test",
+                                         .order = DUET_DEQUE,
+                                         .push = lose,
+                                         .pop = pop_shared};
+
+/* Task 1 runs, 2 is lost, 3 needs what 2 writes. The wait ends, and says that something is wrong.
+ */
+static void test_stuck(void)
+{
+    if (!lab_child())
+        return;
+    struct lab lab = lab_open(&(struct lab_options){.cpus = 2, .custom = &loses});
+    struct duet_handle *a = lab_data(&lab, 1000);
+    lab_task(&lab, NULL, 0.001, 0);
+    lab_task(&lab, NULL, 0.001, 1, a, DUET_W);
+    lab_task(&lab, NULL, 0.001, 1, a, DUET_R);
+    g_assert_cmpint(duet_wait(lab.duet), ==, DUET_ESTUCK);
+    const char *message = duet_last_message(lab.duet);
+    g_assert_nonnull(strstr(message, "2 tasks are unfinished"));
+    g_assert_nonnull(strstr(message, "0 are ready on lists"));
+    g_assert_cmpuint(duet_tasks_done(lab.duet), ==, 1);
+    g_assert_cmpint(duet_acquire(lab.duet, a, DUET_R), ==, DUET_ESTUCK);
+    g_assert_cmpint(duet_release(lab.duet, a), ==, DUET_EINVAL); /* it never was acquired */
+    g_assert_cmpint(duet_unregister(lab.duet, a), ==, DUET_ESTUCK);
+    lab_close(&lab);
+}
+
+/* Nobody releases what the application itself holds while it waits for everything. */
+static void test_stuck_by_application(void)
+{
+    if (!lab_child())
+        return;
+    struct lab lab = lab_open(&(struct lab_options){.cpus = 1});
+    struct duet_handle *a = lab_data(&lab, 1000);
+    g_assert_cmpint(duet_acquire(lab.duet, a, DUET_RW), ==, DUET_OK);
+    lab_task(&lab, NULL, 0.001, 1, a, DUET_R);
+    g_assert_cmpint(duet_wait(lab.duet), ==, DUET_ESTUCK);
+    g_assert_nonnull(strstr(duet_last_message(lab.duet), "the application has acquired"));
+    g_assert_cmpint(duet_release(lab.duet, a), ==, DUET_OK);
+    lab_finish(&lab); /* it can still be put right */
+    assert_kernel(&lab, 1, "cpu0", 0, 0.001);
+    lab_close(&lab);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/timing/noise", test_noise);
+    g_test_add_func("/timing/same_luck", test_same_luck);
+    g_test_add_func("/timing/means", test_means);
+    g_test_add_func("/timing/outside", test_outside);
+    g_test_add_func("/timing/extrapolate", test_extrapolate);
+    g_test_add_func("/timing/unknown", test_unknown);
+    g_test_add_func("/timing/set_arch", test_set_arch);
+    g_test_add_func("/timing/stuck", test_stuck);
+    g_test_add_func("/timing/stuck_by_application", test_stuck_by_application);
+    return g_test_run();
+}
