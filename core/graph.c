@@ -296,6 +296,6 @@ void duet__count_finished(struct duet_view *context)
     struct duet_runtime *core = context->core;
     uint64_t finished = atomic_fetch_add(&core->finished, 1) + 1;
     uint64_t left = atomic_load(&core->submitted) - finished;
-    if (left == 0 || left == window_low(core))
+    if (left == 0 || (left <= window_low(core) && atomic_load(&core->throttled)))
         context->notify = true;
 }

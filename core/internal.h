@@ -299,6 +299,7 @@ struct duet_runtime {
     _Atomic(uint64_t) pushed;    /* onto lists: a worker that turned hungry looks again */
     _Atomic(uint64_t) submitted; /* tasks created: the last id */
     _Atomic(uint64_t) finished;  /* of them; counted when their successors are released */
+    _Atomic(unsigned) throttled; /* submissions that wait because the window is full */
     _Atomic(bool) stopping;
     _Atomic(int) error; /* first error of the run */
     struct spin message_lock;
