@@ -73,6 +73,10 @@ void duet__sim_submit_due(struct sim *sim, bool at_this_date)
         if (date > sim->now || (date == sim->now && !at_this_date))
             return;
         enter(sim);
+        /* whom it woke is asked before the next one of the same date, as when it is entered ahead
+         */
+        if (date == sim->now && duet__sim_anything_due(sim))
+            return;
     }
 }
 

@@ -78,10 +78,10 @@ static void test_power_law(void)
     setup();
     for (unsigned i = 0; i < 3; i++)
         add(sizes[i], 5, 2e-3 * pow(sizes[i], 1.5), 10);
-    for (double work = 1; work < 1e5; work *= 3)
+    for (unsigned work = 1; work < 100000; work *= 3) {
         expect(work, 5, 2e-3 * pow(work, 1.5));
-    for (double work = 1; work < 1e5; work *= 3)
         expect(work, 6, 2e-3 * pow(work, 1.5));
+    }
     finish();
 }
 

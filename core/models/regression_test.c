@@ -43,9 +43,9 @@ static void test_exact(void)
     static const double scales[] = {1, 1e6, 1e12};
     for (unsigned s = 0; s < 3; s++) {
         setup();
-        for (double work = 2; work < 1000; work *= 2)
-            add(work * scales[s], 3e-9 * pow(work, 1.2), 1 + (uint64_t)work);
-        for (double work = 1; work < 1e5; work *= 7)
+        for (unsigned work = 2; work < 1000; work *= 2)
+            add(work * scales[s], 3e-9 * pow(work, 1.2), 1 + work);
+        for (unsigned work = 1; work < 100000; work *= 7)
             expect(work * scales[s], 3e-9 * pow(work, 1.2));
         finish();
     }

@@ -71,7 +71,7 @@ static void push(struct testing *t, struct duet_task **batch, size_t count)
 static unsigned placed(struct testing *t, struct duet_task *one)
 {
     struct duet_view view = testing_view(t, DUET_SUBMITTER);
-    size_t before[8];
+    size_t before[8] = {0};
     for (unsigned w = 0; w < t->workers; w++)
         before[w] = duet_list_length(duet_view_list(&view, w));
     push(t, &one, 1);

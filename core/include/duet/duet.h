@@ -129,7 +129,8 @@ enum duet_mode {
 /*
  * Blocks until the application may read (DUET_R) or change (DUET_W, DUET_RW) the data in its own
  * memory, as a task submitted now would; tasks submitted later wait for duet_release. May not be
- * called from inside a task. Errors: DUET_EINVAL, DUET_ESTUCK, DUET_ETASK.
+ * called from inside a task. Errors: DUET_EINVAL (two acquisitions of one handle); DUET_ESTUCK; the
+ * run's error if a task has failed: the handle is acquired then, and is to be released.
  */
 DUET_MUST_CHECK int duet_acquire(struct duet_runtime *runtime, struct duet_handle *handle,
                                  enum duet_mode mode);
