@@ -174,7 +174,10 @@ void duet__fail_run(struct duet_runtime *core, int error, const char *format, ..
 /* ------------------------------------------------------------------------------------------- */
 /* What engines may look at                                                                     */
 
-/* An execution class: kernel, work, footprint. Numbered from 0 in order of appearance. */
+/*
+ * An execution class: kernel, work, footprint. Numbered from 0 in order of appearance; while the
+ * engine classifies it, it has no number yet.
+ */
 unsigned duet__class_index(const struct duet_class *klass);
 const char *duet__class_kernel(const struct duet_class *klass);
 double duet__class_work(const struct duet_class *klass); /* flops, or bytes */

@@ -208,8 +208,11 @@ static void announce(struct duet_view *view, const struct duet_list *list, unsig
         bool able = core->masks[mask].kinds >> core->workers[owner].kind & 1;
         if (able && is_hungry(core, owner) && call(view, owner))
             return;
-        /* the calling worker asks for work next: the only task on its own list is its own */
-        if (able && only && list->owner == view->by)
+        /* the calling worker asks for work next: the only task on its own list is its own, unless
+           it waits for room on its device and takes nothing */
+        unsigned node = core->workers[owner].node;
+        bool stalled = atomic_load_explicit(&core->nodes[node].blocked, memory_order_relaxed);
+        if (able && only && list->owner == view->by && !stalled)
             return;
     }
     if (shared || core->policy->steal)

@@ -140,7 +140,7 @@ static int fill(struct duet_runtime *core, struct duet_task *task,
                 const struct duet_task_desc *desc)
 {
     uint8_t pool = task->pool;
-    memset(task, 0, offsetof(struct duet_task, args));
+    memset(task, 0, sizeof *task);
     task->pool = pool;
     int error = copy_accesses(task, desc, &core->message);
     if (error)

@@ -91,7 +91,8 @@ def run(command, folder):
 problems = []
 count = 0
 for path in repository.files():
-    if str(path) not in {"README.md", "CONTRIBUTING.md", "bench/README.md"} and path.parts[0] != "docs":
+    pages = {"README.md", "CONTRIBUTING.md", "bench/README.md"}
+    if str(path) not in pages and path.parts[0] != "docs":
         continue
     if path.suffix != ".md":
         continue
