@@ -31,12 +31,12 @@ static void print_workload(const struct duet_workload *workload)
 {
     const struct duet_parameter *parameter = workload->parameters;
 
-    printf("%-16s %s\n%-16s   %s\n%-16s   kernels:", workload->name, workload->description, "",
+    printf("%-16s %s\n%-16s   %s\n%-16s   ", workload->name, workload->description, "",
            workload->source, "");
     for (size_t i = 0; workload->kernels[i]; i++)
-        printf(" %s", workload->kernels[i]);
-    printf("; without --n and --tile: n %" PRIu64 ", tile %" PRIu64 "\n", workload->default_n,
-           workload->default_tile);
+        printf("%s %s", i ? "" : "kernels:", workload->kernels[i]);
+    printf("%swithout --n and --tile: n %" PRIu64 ", tile %" PRIu64 "\n",
+           workload->kernels[0] ? "; " : "", workload->default_n, workload->default_tile);
     for (; parameter && parameter->name; parameter++)
         printf("%-16s   --param %s=%s  %s (default: %s)\n", "", parameter->name, parameter->values,
                parameter->description, parameter->initial);

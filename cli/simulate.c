@@ -57,7 +57,7 @@ static int report(const struct duet__simulation *simulation, const struct duet__
         .policies = policies,
         .policy_count = count,
     };
-    int status;
+    int printed, written;
 
     for (size_t i = 0; i < count * reps; i++)
         runs[i] = outcomes[i].run;
@@ -69,13 +69,13 @@ static int report(const struct duet__simulation *simulation, const struct duet__
                                                 .run_count = reps,
                                                 .recording = recording->machine ? recording : NULL};
     }
-    status = duet__files_write(simulation, &all);
-    if (status == DUET__DONE)
-        status = print(simulation, &all);
+    /* the table first: a long run is not lost because a disk is full */
+    printed = print(simulation, &all);
+    written = duet__files_write(simulation, &all);
     g_free(settings);
     g_free(policies);
     g_free(runs);
-    return status;
+    return printed ? printed : written;
 }
 
 static int run(const struct duet__simulation *simulation)

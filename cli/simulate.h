@@ -86,10 +86,26 @@ DUET_MUST_CHECK int duet__outcome_read(struct duet__outcome *outcome, int fd,
                                        const struct duet_machine *machine,
                                        struct duet_message *message);
 
+/*
+ * Names of the files that the option's value `path` stands for: one, or one a policy where `each`;
+ * none for NULL. Ended by NULL; free with g_strfreev.
+ */
+char **duet__files_paths(const struct duet__simulation *simulation, const char *path, bool each);
+
+/*
+ * Checks that every file to be written has a name, and that none is another of them or an input,
+ * whatever the ways in which they are written. DUET_EINVAL with a message that names both.
+ */
+DUET_MUST_CHECK int duet__files_distinct(const struct duet__simulation *simulation,
+                                         struct duet_message *message);
+
 /* Finds out early whether the files can be written. Exit status. */
 int duet__files_check(const struct duet__simulation *simulation);
 
-/* Writes the files that were asked for: trace and Gantt chart of every policy, the page. */
+/*
+ * Writes the files that were asked for: trace and Gantt chart of every policy, the page. Exit
+ * status, after a complaint for each that could not be written.
+ */
 int duet__files_write(const struct duet__simulation *simulation, const struct duet_report *report);
 
 #endif

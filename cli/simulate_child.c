@@ -30,8 +30,9 @@ struct watcher {
     duet__counter *done;
     pid_t parent;
     GMutex mutex;
-    GCond changed;
-    bool over; /* under the mutex */
+    GCond changed; /* `over` is set: only so that the thread need not sleep to the end */
+    /* atomic although it changes under the mutex: ThreadSanitizer cannot see into GLib's */
+    atomic_bool over;
     GThread *thread;
 };
 
@@ -40,7 +41,7 @@ static void *watch(void *argument)
     struct watcher *watcher = argument;
 
     g_mutex_lock(&watcher->mutex);
-    while (!watcher->over) {
+    while (!atomic_load(&watcher->over)) {
         /* nobody reads the outcome any more once the parent has died */
         if (getppid() != watcher->parent)
             _exit(EXIT_FAILURE);
@@ -67,7 +68,7 @@ static void watcher_start(struct watcher *watcher, const struct duet_runtime *ru
 static void watcher_stop(struct watcher *watcher)
 {
     g_mutex_lock(&watcher->mutex);
-    watcher->over = true;
+    atomic_store(&watcher->over, true);
     g_cond_signal(&watcher->changed);
     g_mutex_unlock(&watcher->mutex);
     if (watcher->thread)
@@ -214,7 +215,7 @@ int duet__outcome_read(struct duet__outcome *outcome, int fd, const struct duet_
     struct stat status;
 
     if (fstat(fd, &status) != 0 || (size_t)status.st_size < sizeof(*head))
-        return duet_fail(message, DUET_EIO, "it left nothing to read: is /tmp full?");
+        return duet_fail(message, DUET_EIO, "it ended without a result");
     outcome->mapped_bytes = (size_t)status.st_size;
     outcome->mapping = mmap(NULL, outcome->mapped_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
     if (outcome->mapping == MAP_FAILED) {

@@ -3,7 +3,6 @@
 #include "cli/simulate.h"
 
 #include <signal.h>
-#include <string.h>
 
 #include "cli/command.h"
 #include "validate/gantt.h"
@@ -15,38 +14,9 @@
 typedef int (*write_fn)(FILE *stream, const struct duet_report *report,
                         const struct duet_policy_runs *policy, struct duet_message *message);
 
-/* "out/run.json" for the policy "./mine.so" becomes "out/run-mine.json"; caller frees. */
-static char *path_for(const char *path, const char *policy)
-{
-    char *name = g_path_get_basename(policy), *result;
-    const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
-
-    if (strchr(policy, '/') && strrchr(name, '.') && strrchr(name, '.') > name)
-        *strrchr(name, '.') = 0;
-    if (!dot || (slash && dot < slash) || dot == path || dot[-1] == '/')
-        dot = path + strlen(path);
-    result = g_strdup_printf("%.*s-%s%s", (int)(dot - path), path, name, dot);
-    g_free(name);
-    return result;
-}
-
-/* Names of the files that `path` stands for, NULL-ended: one, or one a policy. */
-static char **paths_for(const struct duet__simulation *simulation, const char *path, bool each)
-{
-    GPtrArray *paths = g_ptr_array_new();
-
-    if (path && (!each || simulation->policy_count == 1))
-        g_ptr_array_add(paths, g_strdup(path));
-    else if (path)
-        for (size_t i = 0; i < simulation->policy_count; i++)
-            g_ptr_array_add(paths, path_for(path, simulation->policies[i]));
-    g_ptr_array_add(paths, NULL);
-    return (char **)g_ptr_array_free(paths, FALSE);
-}
-
 static int check(const struct duet__simulation *simulation, const char *path, bool each)
 {
-    char **paths = paths_for(simulation, path, each);
+    char **paths = duet__files_paths(simulation, path, each);
     struct duet_message message;
     int status = DUET__DONE;
 
@@ -130,11 +100,13 @@ static int write_one(const char *path, write_fn contents, const struct duet_repo
 static int write_all(const struct duet__simulation *simulation, const struct duet_report *report,
                      const char *path, bool each, write_fn contents)
 {
-    char **paths = paths_for(simulation, path, each);
+    char **paths = duet__files_paths(simulation, path, each);
     int status = DUET__DONE;
 
-    for (size_t i = 0; paths[i] && status == DUET__DONE; i++)
-        status = write_one(paths[i], contents, report, &report->policies[i]);
+    /* one that fails does not keep the others from being written */
+    for (size_t i = 0; paths[i]; i++)
+        if (write_one(paths[i], contents, report, &report->policies[i]) != DUET__DONE)
+            status = DUET__FAILED;
     g_strfreev(paths);
     return status;
 }
@@ -142,7 +114,7 @@ static int write_all(const struct duet__simulation *simulation, const struct due
 int duet__files_write(const struct duet__simulation *simulation, const struct duet_report *report)
 {
     sigset_t ends, before;
-    int status;
+    int trace, gantt, html;
 
     /* a signal waits until the files are whole, so that no temporary one stays */
     sigemptyset(&ends);
@@ -150,11 +122,9 @@ int duet__files_write(const struct duet__simulation *simulation, const struct du
     sigaddset(&ends, SIGTERM);
     sigaddset(&ends, SIGHUP);
     sigprocmask(SIG_BLOCK, &ends, &before);
-    status = write_all(simulation, report, simulation->trace, true, write_trace);
-    if (status == DUET__DONE)
-        status = write_all(simulation, report, simulation->gantt, true, write_gantt);
-    if (status == DUET__DONE)
-        status = write_all(simulation, report, simulation->html, false, write_html);
+    trace = write_all(simulation, report, simulation->trace, true, write_trace);
+    gantt = write_all(simulation, report, simulation->gantt, true, write_gantt);
+    html = write_all(simulation, report, simulation->html, false, write_html);
     sigprocmask(SIG_SETMASK, &before, NULL);
-    return status;
+    return trace || gantt || html ? DUET__FAILED : DUET__DONE;
 }

@@ -189,11 +189,16 @@ static int read_machine(struct duet__simulation *simulation, const struct raw *r
                         struct duet_message *message)
 {
     struct duet_config *config = &simulation->config;
-    int gpu_window = 0, result;
+    uint64_t gpu_window = 0;
+    int result;
 
     if (!raw->platform)
         return duet_fail(message, DUET_EINVAL,
                          "which machine? --platform NAME (duet list platforms shows them)");
+    if (!*raw->platform)
+        return duet_fail(message, DUET_EINVAL,
+                         "--platform takes the name of a machine or a file, not '' (duet list "
+                         "platforms shows them)");
     config->simulate = keep(simulation, g_strdup(raw->platform));
     config->no_peer = raw->no_peer;
     config->strict = true; /* tiles that fit no GPU are more likely a mistake than a wish */
@@ -201,7 +206,7 @@ static int read_machine(struct duet__simulation *simulation, const struct raw *r
     if (!result)
         result = int_option("--gpus", raw->gpus, 0, &config->gpus, message);
     if (!result)
-        result = int_option("--gpu-window", raw->gpu_window, 1, &gpu_window, message);
+        result = count_option("--gpu-window", raw->gpu_window, 1, 1024, &gpu_window, message);
     if (!result && raw->gpu_memory)
         result =
             duet__parse_size("--gpu-memory", raw->gpu_memory, &config->gpu_memory_bytes, message);
@@ -278,8 +283,12 @@ static int read_policies(struct duet__simulation *simulation, const char *text,
     for (size_t i = 0; i < simulation->policy_count; i++) {
         const char *name = simulation->policies[i];
         const struct duet_policy *policy;
-        int result = duet__policy_load(name, &policy, message);
+        int result;
 
+        if (strcmp(name, "all") == 0 && strcmp(text, "all") != 0)
+            return duet_fail(message, DUET_EINVAL,
+                             "--policy all stands alone: it is every policy that there is");
+        result = duet__policy_load(name, &policy, message);
         if (result)
             return result;
         for (size_t k = 0; k < i; k++)
@@ -397,6 +406,8 @@ static int read_all(struct duet__simulation *simulation, const struct raw *raw, 
         result = read_policies(simulation, raw->policy, message);
     if (!result)
         result = read_machine(simulation, raw, message);
+    if (!result)
+        result = duet__files_distinct(simulation, message);
     return result ? result : build_machine(simulation, message);
 }
 

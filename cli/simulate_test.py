@@ -5,7 +5,9 @@ import csv
 import io
 import json
 import os
+import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +15,9 @@ import tempfile
 import time
 import xml.etree.ElementTree
 
-DUET = os.environ.get("DUET") or sys.argv[1]
+DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
+CC = os.environ.get("DUET_CC") or "cc"
+ROOT = pathlib.Path(__file__).resolve().parents[1]
 SMALL = "cholesky --platform idgraf --n 7680 --tile 960 --cpus 4 --gpus 8".split()
 
 # (arguments after SMALL, or all of them, as one text; what the message says)
@@ -23,12 +27,16 @@ BAD = [
     ("cholesky", "--platform NAME"),
     ("cholesky gemm --platform idgraf", "'gemm' is one too many"),
     ("cholesky --platform nope", "idgraf"),
+    ("cholesky --platform ''", "--platform takes the name of a machine"),
+    ("cholesky -p ''", "--platform takes the name of a machine"),
     ("cholesky --platform /nope/x.json", "/nope/x.json"),
     ("+ --policy fish", "fish"),
     ("+ --policy heft,,ws", "''"),
     ("+ --policy ''", "names no policy"),
     ("+ --policy heft,ws,heft", "'heft' twice"),
     ("+ --policy ./nope.so", "nope.so"),
+    ("+ --policy all,ws", "all stands alone"),
+    ("+ --policy ws,all", "all stands alone"),
     ("+ --model fish", "unknown performance model 'fish', known are: history"),
     ("+ --model-error 1", "--model-error"),
     ("+ --model-error -0.1", "--model-error"),
@@ -53,6 +61,7 @@ BAD = [
     ("+ --jobs 0", "--jobs"),
     ("+ --window 0", "--window"),
     ("+ --gpu-window 0", "--gpu-window"),
+    ("+ --gpu-window 1025", "--gpu-window takes a whole number from 1 to 1024"),
     ("+ --gpu-memory 6Gb", "6GiB"),
     ("+ --gpu-memory 0", "--gpu-memory"),
     ("+ --gpu-memory 1MiB --set-arch", "device memory"),
@@ -63,6 +72,8 @@ BAD = [
     ("+ --link fish=1GB/s", "fish"),
     ("+ --costs fish=1us", "fish"),
     ("+ --costs submit=1", "1us"),
+    ("+ --costs submit=1e300s", "up to 3600s"),
+    ("+ --costs steal=3600001ms", "up to 3600s"),
     ("+ --costs submit=1us --no-costs", "exclude each other"),
     ("+ --json --csv", "exclude each other"),
     ("+ --param fish=1", "fish"),
@@ -73,7 +84,61 @@ BAD = [
     ("+ --html /nope/x.html", "/nope/x.html"),
     ("+ --trace /nope/x.json", "/nope/x"),
     ("+ --gantt /nope/x.svg", "/nope/x"),
+    ("+ --html ''", "--html takes the name of a file"),
+    ("+ --trace ''", "--trace takes the name of a file"),
+    ("+ --gantt ''", "--gantt takes the name of a file"),
+    ("+ --machine-xml ''", "--machine-xml takes the name of a file"),
 ]
+
+
+# (arguments after SMALL in a folder that the test below fills, what the message says)
+CLASHES = [
+    ("--html x.html --trace ./x.html", "--trace and --html are one file, x.html"),
+    ("--html sub/../x.html --trace x.html", "--trace and --html are one file"),
+    ("--html linked/x.html --trace sub/x.html", "--trace and --html are one file"),
+    ("--html dangling --trace nothing.json", "--trace and --html are one file"),
+    ("--trace x.json --gantt x.json", "--trace and --gantt are one file, x.json"),
+    ("--policy ws,heft --trace x.json --html x-heft.json",
+     "--trace of heft and --html are one file, x-heft.json"),
+    ("--policy ./q1/p.so,./q2/p.so,ws --trace qq.json",
+     "--trace of ./q1/p.so and --trace of ./q2/p.so are one file, qq-p.json"),
+    ("--policy ./q1/p.so --html q1/p.so", "--policy ./q1/p.so and --html are one file"),
+    ("--platform ./in.json --trace in.json", "--platform and --trace are one file, in.json"),
+    ("--platform ./in.json --html linked.json", "--platform and --html are one file"),
+    ("--platform in.json --html idgraf.kernels.json --policy ws", None),
+    ("--platform ./in.json --gantt in.kernels.json",
+     "the kernel times of --platform and --gantt are one file"),
+    ("--machine-xml m.xml --html m.xml", "--html and --machine-xml are one file, m.xml"),
+    ("--machine-xml m.xml --trace m.xml.kernels.json",
+     "--trace and the kernel times of --machine-xml are one file, m.xml.kernels.json"),
+    ("--trace /dev/null --gantt /dev/null", None),
+]
+
+START = """
+#include <duet/policy.h>
+#include <stdlib.h>
+static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
+                 int by, double now)
+{
+    for (size_t i = 0; i < count; i++)
+        duet_push_tail(view, duet_view_shared(view), batch[i]);
+}
+static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
+{
+    %s
+    return duet_pop_head(view, duet_view_shared(view), worker);
+}
+const struct duet_policy duet_policy = {
+    .name = "mine", .description = "a queue", .source = "this test", .push = push, .pop = pop};
+"""
+
+
+def compile_policy(path, statement=""):
+    source = path.with_suffix(".c")
+    source.write_text(START % statement, encoding="utf-8")
+    subprocess.run([CC, "-std=c11", "-shared", "-fPIC", "-w", f"-I{ROOT}/core/include", "-o", path,
+                    source], check=True)
+    source.unlink()
 
 
 def duet(arguments, **options):
@@ -173,6 +238,67 @@ def test_files():
         assert result.returncode == 2, result
         with open(os.path.join(folder, "p.html"), encoding="utf-8") as file:
             assert file.read() == before
+
+
+def snapshot(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*"))
+            if path.is_file()}
+
+
+def test_files_are_distinct():
+    """No file overwrites another or an input; nothing is written where one would."""
+    failures = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for sub in "sub", "q1", "q2":
+            (folder / sub).mkdir()
+        compile_policy(folder / "q1" / "p.so")
+        shutil.copy(folder / "q1" / "p.so", folder / "q2" / "p.so")
+        for end in "json", "kernels.json":
+            text = (ROOT / "platforms" / f"idgraf.{end}").read_text(encoding="utf-8")
+            text = text.replace("idgraf.kernels.json", "in.kernels.json")
+            (folder / f"in.{end}").write_text(text.replace('"idgraf"', '"in"'), encoding="utf-8")
+        (folder / "linked").symlink_to("sub")
+        (folder / "linked.json").symlink_to("in.json")
+        (folder / "dangling").symlink_to("nothing.json")
+        before = snapshot(folder)
+        for text, fragment in CLASHES:
+            result = duet([*SMALL, *text.split()], cwd=folder)
+            if fragment is None:
+                bad = result.returncode != 0 or result.stderr
+            else:
+                bad = (result.returncode != 2 or result.stdout or fragment not in result.stderr
+                       or not re.fullmatch(r"duet: [^\n]+\n", result.stderr)
+                       or snapshot(folder) != before)
+            if bad:
+                failures.append((text, fragment, result.returncode, result.stdout, result.stderr))
+            before = snapshot(folder)
+    assert not failures, "\n".join(map(str, failures))
+
+
+def test_unwritten_file():
+    """A file that fails after the runs costs neither the table nor the other files."""
+    with tempfile.TemporaryDirectory() as folder:
+        result = duet([*SMALL, "--trace", "/dev/full", "--html", "p.html"], cwd=folder)
+        assert result.returncode == 1, result
+        assert result.stdout == good()
+        assert re.fullmatch(r"duet: cannot write /dev/full: [^\n]+\n", result.stderr), result
+        assert os.listdir(folder) == ["p.html"]
+
+
+def test_policy_that_exits():
+    with tempfile.TemporaryDirectory() as name:
+        compile_policy(pathlib.Path(name) / "leaves.so", "exit(0);")
+        result = duet([*SMALL, "--policy", "./leaves.so"], cwd=name)
+        assert result.returncode == 1 and not result.stdout, result
+        assert result.stderr.endswith("failed: it ended without a result\n"), result
+
+
+def test_list_workloads():
+    text = subprocess.run([DUET, "list", "workloads"], capture_output=True, text=True,
+                          check=True).stdout
+    assert "kernels:;" not in text and "kernels: potrf" in text, text
+    assert re.search(r"^ +without --n and --tile: n \d", text, re.M), text
 
 
 def children_of(pid):

@@ -68,6 +68,7 @@ static void class_free(struct duet_class *klass)
     if (!klass)
         return;
     free(klass->cost);
+    free(klass->mean);
     free(klass->expected);
     free(klass->snapshot);
     free(klass->ran);
@@ -108,6 +109,28 @@ static void choose_kinds(struct duet_runtime *core, struct duet_class *klass, ui
     klass->kinds = kinds;
 }
 
+/* What an execution takes for the bounds on the makespan: what is known, else what is believed. */
+double duet__class_seconds(const struct duet_class *klass, unsigned arch)
+{
+    double mean = klass->mean[arch];
+    return mean > 0 ? mean : atomic_load_explicit(&klass->expected[arch], memory_order_relaxed);
+}
+
+/* The first word of model and engine on the class. */
+static void expect(struct duet_runtime *core, struct duet_class *klass)
+{
+    for (unsigned a = 0; a < core->machine.arch_count; a++) {
+        bool implemented = klass->codelet->archs >> a & 1;
+        atomic_init(&klass->expected[a], implemented ? predict(klass, a) : 0);
+        if (implemented && core->ops->mean)
+            klass->mean[a] = core->ops->mean(core->engine, klass, a);
+        double seconds = duet__class_seconds(klass, a);
+        bool usable = klass->kinds & duet__kinds_of_archs(core, UINT64_C(1) << a);
+        if (usable && seconds > 0 && (klass->best_s == 0 || seconds < klass->best_s))
+            klass->best_s = seconds;
+    }
+}
+
 static int class_new(struct duet_codelet *codelet, const void *args, const struct key *key,
                      struct duet_class **out, struct duet_message *message)
 {
@@ -123,10 +146,11 @@ static int class_new(struct duet_codelet *codelet, const void *args, const struc
     klass->bytes = key->bytes;
     klass->slab_bytes = key->slab_bytes;
     klass->cost = calloc(archs, sizeof *klass->cost);
+    klass->mean = calloc(archs, sizeof *klass->mean);
     klass->expected = calloc(archs, sizeof *klass->expected);
     klass->snapshot = calloc(archs, sizeof *klass->snapshot);
     klass->ran = calloc(core->machine.worker_count, sizeof *klass->ran);
-    if (!klass->cost || !klass->expected || !klass->snapshot || !klass->ran) {
+    if (!klass->cost || !klass->mean || !klass->expected || !klass->snapshot || !klass->ran) {
         class_free(klass);
         return DUET_ENOMEM;
     }
@@ -141,13 +165,7 @@ static int class_new(struct duet_codelet *codelet, const void *args, const struc
         return error;
     }
     choose_kinds(core, klass, timed & codelet->archs);
-    for (unsigned a = 0; a < archs; a++) {
-        double seconds = codelet->archs >> a & 1 ? predict(klass, a) : 0;
-        atomic_init(&klass->expected[a], seconds);
-        bool usable = klass->kinds & duet__kinds_of_archs(core, UINT64_C(1) << a);
-        if (usable && seconds > 0 && (klass->best_s == 0 || seconds < klass->best_s))
-            klass->best_s = seconds;
-    }
+    expect(core, klass);
     *out = klass;
     return DUET_OK;
 }

@@ -72,7 +72,7 @@ struct duet_report {
     int status;            /* 0 or a negative enum duet_error */
 };
 
-/* What an engine provides. All slots are needed. */
+/* What an engine provides. All slots but `mean` are needed. */
 struct duet_engine_ops {
     /* Ask duet__next again for this worker, soon. May be called more than needed. */
     void (*wake)(void *engine, unsigned worker);
@@ -98,6 +98,12 @@ struct duet_engine_ops {
      */
     int (*classify)(void *engine, const struct duet_class *klass, uint64_t *archs,
                     struct duet_message *message);
+    /*
+     * Seconds that executions of the class take on that architecture on average, if the engine
+     * knows it for sure: what bounds on the makespan are computed from. 0: the model's word counts.
+     * May be NULL.
+     */
+    double (*mean)(void *engine, const struct duet_class *klass, unsigned arch);
     /* Frees the engine. Called last by duet_close. */
     void (*destroy)(void *engine);
 };

@@ -63,7 +63,8 @@ struct access {
 };
 
 enum task_state {
-    TASK_CREATED,
+    TASK_CREATED,  /* in nobody's hands, or the policy's */
+    TASK_LISTED,   /* on a list */
     TASK_TAKEN,    /* by a worker; memory not yet found */
     TASK_FETCHING, /* memory found; `missing` copies on their way */
     TASK_RUNNING,  /* RUN was given to the engine */
@@ -135,7 +136,8 @@ struct duet_class {
     bool too_big;                          /* some kind was left out for its memory alone */
     double *cost;                          /* by architecture, from the codelet; 0: not known */
     _Atomic(double) *expected;             /* by architecture, from the model; 0: not known */
-    double best_s;                         /* shortest expected time when the class was made */
+    double *mean;                          /* by architecture, from the engine; 0: not known */
+    double best_s;                         /* shortest time, for the critical path */
     double *snapshot;                      /* by architecture: for duet_class_stats */
     uint64_t *ran;                         /* by worker, written by that worker */
     struct duet_class *next;               /* hash chain */
@@ -361,6 +363,7 @@ void duet__context_flush(struct duet_view *context); /* with no lock held: wakes
 /* class.c */
 int duet__class_find(struct duet_codelet *codelet, const void *args, const struct access *accesses,
                      unsigned count, struct duet_class **out, struct duet_message *message);
+double duet__class_seconds(const struct duet_class *klass, unsigned arch);
 void duet__class_measured(struct duet_class *klass, unsigned arch, double seconds);
 void duet__classes_fini(struct duet_runtime *core);
 

@@ -235,6 +235,12 @@ static void push(struct duet_view *view, struct duet_list *list, struct duet_tas
 {
     struct duet_runtime *core = view->core;
     unsigned mask = task->mask;
+    if (task->state != TASK_CREATED) {
+        duet__fail_run(core, DUET_EINVAL, "policy %s pushes task %llu (%s) twice",
+                       core->policy->name, (unsigned long long)task->id, duet_task_kernel(task));
+        return;
+    }
+    task->state = TASK_LISTED;
     task->queued_ns = expected_ns(view, list->owner, task);
     view->ops->pushes++;
     spin_lock(&list->lock);
@@ -276,6 +282,7 @@ static struct duet_task *pop(struct duet_view *view, struct duet_list *list, uns
     if (!task)
         return NULL;
     task->next = task->prev = NULL;
+    task->state = TASK_CREATED;
     return task;
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the ready lists: order at both ends and across restrictions, against a plain array. */
+#include <string.h>
+
 #include <glib.h>
 
 #include "core/testing.h"
@@ -121,6 +123,27 @@ static void test_load(void)
     testing_fini(&t);
 }
 
+/* A policy that pushes a task twice, or asks for a worker that is not there, ends the run. */
+static void test_misuse(void)
+{
+    for (int mistake = 0; mistake < 2; mistake++) {
+        struct testing t;
+        struct duet_task *tasks[TASKS];
+        testing_init(&t, &(struct testing_machine){.cpus = 1, .gpus = 1}, "ws", 1);
+        make_tasks(&t, tasks);
+        struct duet_view view = testing_view(&t, DUET_SUBMITTER);
+        duet_push_tail(&view, duet_view_list(&view, 0), tasks[0]);
+        if (mistake == 0)
+            duet_push_head(&view, duet_view_list(&view, 1), tasks[0]);
+        else
+            g_assert_true(duet_view_list(&view, 99) == duet_view_shared(&view));
+        g_assert_cmpint(duet__run_error(t.core), ==, DUET_EINVAL);
+        g_assert_nonnull(strstr(duet_last_message(t.core), mistake ? "worker 99 of 2" : "twice"));
+        g_assert_cmpuint(duet_list_length(duet_view_list(&view, 0)), ==, 1);
+        testing_fini(&t);
+    }
+}
+
 /* A pushed task wakes its owner if that is idle, else one idle worker that can run it. */
 static void test_wakes(void)
 {
@@ -148,6 +171,7 @@ static void test_wakes(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/list/misuse", test_misuse);
     g_test_add_func("/list/deque", test_deque);
     g_test_add_func("/list/priority", test_priority);
     g_test_add_func("/list/load", test_load);

@@ -62,30 +62,35 @@ static int copy_accesses(struct duet_task *task, const struct duet_task_desc *de
     return DUET_OK;
 }
 
-/* Memory of the largest device among those that a task is too large for, or 0. */
-static uint64_t too_small(const struct duet_runtime *core, const struct duet_class *klass,
-                          uint64_t where)
+/* true if a task is too large for some device; *largest is the memory of the largest of them. */
+static bool too_small(const struct duet_runtime *core, const struct duet_class *klass,
+                      uint64_t where, uint64_t *largest)
 {
     uint64_t archs = klass->codelet->archs & (where ? where : UINT64_MAX);
-    uint64_t kinds = duet__kinds_of_archs(core, archs), largest = 0;
+    uint64_t kinds = duet__kinds_of_archs(core, archs);
+    bool any = false;
+    *largest = 0;
     for (unsigned k = 0; klass->too_big && k < core->kind_count; k++) {
         uint64_t capacity = core->kinds[k].capacity_bytes;
-        if (kinds >> k & 1 && capacity < klass->slab_bytes && capacity > largest)
-            largest = capacity;
+        if (!(kinds >> k & 1) || capacity >= klass->slab_bytes)
+            continue;
+        any = true;
+        if (capacity > *largest)
+            *largest = capacity;
     }
-    return largest;
+    return any;
 }
 
 static int refuse(struct duet_runtime *core, const struct duet_class *klass, uint64_t where)
 {
     const char *kernel = klass->codelet->name;
-    uint64_t largest = too_small(core, klass, where);
-    if (largest) {
+    uint64_t largest;
+    if (too_small(core, klass, where, &largest)) {
         return duet_fail(&core->message, DUET_ETOOBIG,
                          "a %s task needs %llu bytes of device memory, and the largest device has "
-                         "%llu: use smaller tiles, or more memory",
-                         kernel, (unsigned long long)klass->slab_bytes,
-                         (unsigned long long)largest);
+                         "%llu (in blocks of %d): use smaller tiles, or more memory",
+                         kernel, (unsigned long long)klass->slab_bytes, (unsigned long long)largest,
+                         SLAB_ALIGN);
     }
     if (!klass->codelet->archs)
         return duet_fail(&core->message, DUET_ENOWORKER,
@@ -111,8 +116,9 @@ static int restrict_task(struct duet_runtime *core, struct duet_task *task, uint
     uint64_t kinds = task->klass->kinds;
     if (where)
         kinds &= duet__kinds_of_archs(core, where);
+    uint64_t largest;
     bool pushed_out = core->strict && task->klass->too_big && !any_device(core, kinds);
-    if (!kinds || (pushed_out && too_small(core, task->klass, where)))
+    if (!kinds || (pushed_out && too_small(core, task->klass, where, &largest)))
         return refuse(core, task->klass, where);
     if (duet__mask_find(core, kinds, &task->mask))
         return duet_fail(&core->message, DUET_ENOMEM,

@@ -4,7 +4,11 @@
 
 struct duet_list *duet_view_list(struct duet_view *view, unsigned worker)
 {
-    return &view->core->workers[worker].list;
+    if (worker < view->core->machine.worker_count)
+        return &view->core->workers[worker].list;
+    duet__fail_run(view->core, DUET_EINVAL, "policy %s asks for the list of worker %u of %u",
+                   view->core->policy->name, worker, view->core->machine.worker_count);
+    return &view->core->shared;
 }
 
 struct duet_list *duet_view_shared(struct duet_view *view)

@@ -10,6 +10,8 @@
 
 #include <glib.h>
 
+enum { LONGEST_S = 3600 }; /* longer than any operation of a runtime can take */
+
 struct unit {
     const char *name;
     double bytes;
@@ -145,10 +147,13 @@ int duet__parse_seconds(const char *option, const char *text, double *out,
             return 0;
         }
         for (size_t i = 0; i < G_N_ELEMENTS(known); i++) {
-            if (strcmp(end, known[i].name) == 0) {
-                *out = value * known[i].seconds;
-                return 0;
-            }
+            if (strcmp(end, known[i].name) != 0)
+                continue;
+            if (value * known[i].seconds > LONGEST_S)
+                return duet_fail(message, DUET_EINVAL, "%s takes times of up to %ds, not '%s'",
+                                 option, LONGEST_S, text);
+            *out = value * known[i].seconds;
+            return 0;
         }
     }
     return duet_fail(message, DUET_EINVAL, "%s takes a time such as 1us, 250ns or 0, not '%s'",

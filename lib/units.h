@@ -29,7 +29,10 @@ DUET_MUST_CHECK int duet__parse_size(const char *option, const char *text, uint6
 DUET_MUST_CHECK int duet__parse_bandwidth(const char *option, const char *text, double *out,
                                           struct duet_message *message);
 
-/* Seconds, >= 0, with a unit: "1us", "250ns", "2ms", "0.5s", or "0". DUET_EINVAL; unchanged. */
+/*
+ * Seconds, from 0 to an hour, with a unit: "1us", "250ns", "2ms", "0.5s", or "0". DUET_EINVAL; *out
+ * unchanged.
+ */
 DUET_MUST_CHECK int duet__parse_seconds(const char *option, const char *text, double *out,
                                         struct duet_message *message);
 

@@ -90,6 +90,12 @@ static const struct bad json_cases[] = {
     {"\"c2050\", \"memory", "\"x5650\", \"memory", "gpus[0].architecture: x5650 has backend cpu"},
     {"\"memory_bytes\": 4096", "\"memory_bytes\": -1", "gpus[0].memory_bytes: -1 is out of range"},
     {"\"memory_bytes\": 4096", "\"memory_bytes\": 1e300", "gpus[0].memory_bytes: 1e+300"},
+    {"\"memory_bytes\": 4096", "\"memory_bytes\": 1180591620717411303424",
+     "bad.json:12: 1180591620717411303424 is too large a number"},
+    {"\"memory_bytes\": 4096", "\"memory_bytes\": 9223372036854775808",
+     "9223372036854775808 is too large a number"},
+    {"\"memory_bytes\": 4096", "\"memory_bytes\": 9223372036854775807",
+     "gpus[0].memory_bytes: 9.22337e+18 is out of range"},
     {"\"memory_bytes\": 4096", "\"memory_bytes\": [1]", "memory_bytes: expected a number"},
     {"\"bandwidth_Bps\": 6e9", "\"bandwidth_Bps\": 0",
      "links[0].to_device.bandwidth_Bps: 0 is out of range"},
@@ -116,6 +122,9 @@ static const struct bad json_cases[] = {
     {"\"steal_s\": 0,", "", "costs.steal_s: missing"},
     {"idgraf.kernels.json", "../etc/passwd", "calibration: \"../etc/passwd\" is no name"},
     {"idgraf.kernels.json", "nothing.json", "nothing.json: cannot open"},
+    {"idgraf.kernels.json", "sirocco.kernels.json",
+     "sirocco.kernels.json: curves[0].arch: toy has no architecture named e5-2680v3"},
+    {"\"name\": \"toy\"", "\"name\": \"\"", "name: \"\" is no name"},
     {"idgraf.kernels.json", "idgraf.json", "idgraf.json: unknown key"},
 };
 
@@ -216,6 +225,8 @@ static void test_calibrations(void)
          "points[1]: has bytes where the points before have flops"},
         {"\"flops\": 8", "\"flops\": -8", "points[0].flops: -8 is out of range"},
         {"\"kernel\": \"k\"", "\"kernel\": 3", "curves[0].kernel: expected a string"},
+        {"\"arch\": \"a\"", "\"arch\": \"c\"",
+         "curves[0].arch: toy has no architecture named c (it has: a, b)"},
         {"\"origin\": \"o\", ", "", "curves[0].origin: missing"},
         {"\"curves\"", "\"curve\"", "unknown key \"curve\""},
         {"\"schema\": 1", "\"schema\": 0", "schema: 0 is out of range"},
@@ -224,7 +235,10 @@ static void test_calibrations(void)
 
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         char *changed = with(text, cases[i].old, cases[i].new);
-        struct duet_platform p = {.origins = g_ptr_array_new_with_free_func(g_free)};
+        struct duet_arch archs[] = {{"a", "cpu"}, {"b", "cuda"}};
+        struct duet_platform p = {.name = "toy",
+                                  .machine = {.archs = archs, .arch_count = G_N_ELEMENTS(archs)},
+                                  .origins = g_ptr_array_new_with_free_func(g_free)};
         struct duet_message message = {""};
 
         g_assert_cmpint(duet__read_calibration(&p, changed, strlen(changed), "t.json", &message),

@@ -91,6 +91,30 @@ static int read_points(const struct duet__json *at, struct duet_point **points, 
     return error;
 }
 
+/* The architecture of a curve, one of the machine's. */
+static int read_arch(const struct duet__json *parent, const struct duet_platform *platform,
+                     char name[DUET_NAME_MAX])
+{
+    const struct duet_arch *archs = platform->fixed ? platform->xml.archs : platform->machine.archs;
+    unsigned count = platform->fixed ? platform->xml.arch_count : platform->machine.arch_count;
+    struct duet__json at = duet__json_member(parent, "arch");
+    GString *list;
+    int error = duet__json_name(&at, name, DUET_NAME_MAX);
+
+    if (error != DUET_OK)
+        return error;
+    for (unsigned i = 0; i < count; i++)
+        if (strcmp(archs[i].name, name) == 0)
+            return DUET_OK;
+    list = g_string_new(NULL);
+    for (unsigned i = 0; i < count; i++)
+        g_string_append_printf(list, "%s%s", i > 0 ? ", " : "", archs[i].name);
+    error = duet__json_fail(&at, DUET_EPARSE, "%s has no architecture named %s (it has: %.200s)",
+                            platform->name, name, list->str);
+    g_string_free(list, TRUE);
+    return error;
+}
+
 static int read_curve(const struct duet__json *at, struct duet_platform *platform)
 {
     static const char *const known[] = {"kernel", "arch", "origin", "points", NULL};
@@ -110,8 +134,7 @@ static int read_curve(const struct duet__json *at, struct duet_platform *platfor
     error = duet__json_name(&member, kernel, sizeof(kernel));
     if (error != DUET_OK)
         return error;
-    member = duet__json_member(at, "arch");
-    error = duet__json_name(&member, arch, sizeof(arch));
+    error = read_arch(at, platform, arch);
     if (error != DUET_OK)
         return error;
     member = duet__json_member(at, "origin");

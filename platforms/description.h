@@ -111,7 +111,10 @@ DUET_MUST_CHECK int duet__read_xml(struct duet_platform *platform, const char *t
                                    const char *path, char **calibration,
                                    struct duet_message *message);
 
-/* calibration_file.c: adds the curves of a calibration file's text; the file's own format. */
+/*
+ * calibration_file.c: adds the curves of a calibration file's text. Each must be of an architecture
+ * that `platform`, whose machine is read already, has: a misspelt one would lose a kernel silently.
+ */
 DUET_MUST_CHECK int duet__read_calibration(struct duet_platform *platform, const char *text,
                                            size_t length, const char *path,
                                            struct duet_message *message);
@@ -138,6 +141,13 @@ DUET_MUST_CHECK int duet__derive(const struct duet_platform *platform,
 DUET_MUST_CHECK int duet__subset(const struct duet_platform *platform,
                                  const struct duet_platform_options *options,
                                  struct duet_machine *machine, struct duet_message *message);
+
+/*
+ * directories.c: where built-in platforms are looked for, in this order: `search` (may be NULL),
+ * share/duet/platforms under the prefix that the running code is installed in, where there is one,
+ * and the directories known when it was compiled. Free with g_strfreev.
+ */
+char **duet__platform_directories(const char *const *search);
 
 /*
  * platform.c: completes a platform whose description or XML is in memory: reads `calibration`

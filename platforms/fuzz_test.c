@@ -59,7 +59,9 @@ static void read_platform(const char *text, size_t size, bool xml)
 
 static void read_calibration(const char *text, size_t size)
 {
-    struct duet_platform p = {.origins = g_ptr_array_new_with_free_func(g_free)};
+    struct duet_arch archs[] = {{"x5650", "cpu"}, {"m2070", "cuda"}};
+    struct duet_platform p = {.machine = {.archs = archs, .arch_count = G_N_ELEMENTS(archs)},
+                              .origins = g_ptr_array_new_with_free_func(g_free)};
     struct duet_message message = {""};
     int error = duet__read_calibration(&p, text, size, path, &message);
 

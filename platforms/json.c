@@ -2,6 +2,7 @@
 /* Places in a JSON document, typed values with ranges, and messages that name them. */
 #include "platforms/json.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -36,10 +37,22 @@ static const char *scan_plain(struct scan *scan, char c)
     return NULL;
 }
 
+/* Whether the number that begins here, of `length` characters, is whole and beyond 64 bits. */
+static bool beyond_integers(const char *number, size_t length)
+{
+    guint64 value;
+
+    if (strspn(number, "0123456789") != length)
+        return false;
+    errno = 0;
+    value = g_ascii_strtoull(number, NULL, 10);
+    return errno != 0 || value > G_MAXINT64;
+}
+
 /*
  * Refuses what json-glib would accept or, worse, not survive: comments, nesting without end
- * (its parser recurses), halves of surrogate pairs (its scanner asserts) and several roots (its
- * parser forgets all but the last one).
+ * (its parser recurses), halves of surrogate pairs (its scanner asserts), several roots (its
+ * parser forgets all but the last one) and whole numbers that it would read as another (-1).
  */
 static int check_text(const char *text, size_t length, const char *path,
                       struct duet_message *message)
@@ -54,14 +67,22 @@ static int check_text(const char *text, size_t length, const char *path,
 
         if (c == '\n')
             scan.line++;
-        if (!scan.quoted)
+        if (!scan.quoted && scan.depth > 0 && g_ascii_isdigit(c)) {
+            size_t token = strspn(text + i, "0123456789.eE+-");
+
+            if (beyond_integers(text + i, token))
+                return duet_fail(message, DUET_EPARSE, "%s:%u: %.*s is too large a number", path,
+                                 scan.line, (int)MIN(token, 60), text + i);
+            i += token - 1;
+        } else if (!scan.quoted) {
             wrong = scan_plain(&scan, c);
-        else if (c == '"')
+        } else if (c == '"') {
             scan.quoted = false;
-        else if (c == '\\' && text[i + 1] == 'u' && (text[i + 2] == 'd' || text[i + 2] == 'D'))
+        } else if (c == '\\' && text[i + 1] == 'u' && (text[i + 2] == 'd' || text[i + 2] == 'D')) {
             wrong = "\\u escapes from D000 to DFFF are not read, write the character itself";
-        else if (c == '\\' && i + 1 < length)
+        } else if (c == '\\' && i + 1 < length) {
             i++;
+        }
     }
     if (wrong != NULL)
         return duet_fail(message, DUET_EPARSE, "%s:%u: %s", path, scan.line, wrong);

@@ -7,36 +7,16 @@
 
 #include "platforms/description.h"
 
-#ifndef DUET_PLATFORM_DIRS
-#error "define DUET_PLATFORM_DIRS: the directories of built-in platforms, separated by colons"
-#endif
-
 static bool is_path(const char *name)
 {
     return strchr(name, '/') != NULL || g_str_has_suffix(name, ".json") ||
            g_str_has_suffix(name, ".xml");
 }
 
-/* The directories to look in, the caller's first; free with g_strfreev. */
-static char **list_directories(const char *const *search)
-{
-    GPtrArray *list = g_ptr_array_new();
-    char **built_in = g_strsplit(DUET_PLATFORM_DIRS, ":", -1);
-
-    for (size_t i = 0; search != NULL && search[i] != NULL; i++)
-        g_ptr_array_add(list, g_strdup(search[i]));
-    for (size_t i = 0; built_in[i] != NULL; i++)
-        if (built_in[i][0] != '\0')
-            g_ptr_array_add(list, g_strdup(built_in[i]));
-    g_ptr_array_add(list, NULL);
-    g_strfreev(built_in);
-    return (char **)g_ptr_array_free(list, FALSE);
-}
-
 /* The file of a built-in platform, NULL if there is none; free with g_free. */
 static char *find_built_in(const char *name, const char *const *search)
 {
-    char **directories = list_directories(search);
+    char **directories = duet__platform_directories(search);
     char *file = g_strconcat(name, ".json", NULL);
     char *found = NULL;
 
@@ -63,7 +43,7 @@ static int by_text(const void *a, const void *b)
 
 char **duet_platform_names(const char *const *search)
 {
-    char **directories = list_directories(search);
+    char **directories = duet__platform_directories(search);
     GHashTable *seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     GPtrArray *names = g_ptr_array_new();
     GHashTableIter iter;
@@ -97,8 +77,9 @@ static int not_found(const char *name, const char *const *search, struct duet_me
     char *list = g_strjoinv(", ", names);
 
     duet_fail(message, DUET_ENOTFOUND,
-              "no platform is named %.60s (known: %.300s; a path has a '/' or ends in .json, .xml)",
-              name, list[0] != '\0' ? list : "none");
+              "%s%.60s (known: %.300s; a path has a '/' or ends in .json, .xml)",
+              name[0] != '\0' ? "no platform is named " : "the name of the platform is empty", name,
+              list[0] != '\0' ? list : "none");
     g_free(list);
     g_strfreev(names);
     return DUET_ENOTFOUND;

@@ -39,7 +39,8 @@ struct duet_platform_options {
 /*
  * Loads the platform `name`: a built-in one ("idgraf"), or a path to a file if it contains a '/' or
  * ends in .json or .xml. Built-in files are looked for in the directories of `search` (NULL-ended,
- * may be NULL), then in the source tree's and the installed platforms directory. *out is owned by
+ * may be NULL), then in ../share/duet/platforms of the library or program that holds this code,
+ * then in the source tree's and the configured platforms directory. *out is owned by
  * the caller (duet_platform_free). Errors: DUET_ENOTFOUND (message lists the known names),
  * DUET_EIO, DUET_EPARSE, DUET_EINVAL, DUET_ENOMEM; the message names file, and line or key.
  */
@@ -84,7 +85,9 @@ char **duet_platform_names(const char *const *search);
 /*
  * Writes `machine` as a SimGrid platform file that stock SimGrid tools load: hosts for memory
  * nodes, links, routes, and properties from which duet_platform_load of that file builds an equal
- * machine. Atomic: the old file stays whole on error. Errors: DUET_EIO with a message, DUET_ENOMEM.
+ * machine. Kernel times, where `calibration` has any, go into a second file that it names:
+ * `path` with ".kernels.json" added. Each is replaced in one step: on error the old one stays
+ * whole. Errors: DUET_EIO with a message, DUET_ENOMEM.
  */
 DUET_MUST_CHECK int duet_platform_write_xml(const struct duet_machine *machine,
                                             const struct duet_calibration *calibration,

@@ -134,6 +134,8 @@ static void test_not_found(void)
     g_assert_cmpint(duet_platform_load("idgraph", NULL, &p, &message), ==, DUET_ENOTFOUND);
     assert_contains(message.text, "attila, idgraf, mirage, sirocco");
     g_assert_null(p);
+    g_assert_cmpint(duet_platform_load("", NULL, &p, &message), ==, DUET_ENOTFOUND);
+    assert_contains(message.text, "the name of the platform is empty (known: attila");
     g_assert_cmpint(duet_platform_load("no/such.json", NULL, &p, &message), ==, DUET_EIO);
     assert_contains(message.text, "no/such.json: cannot open");
     g_assert_cmpint(duet_platform_load("/", NULL, &p, &message), ==, DUET_EIO);

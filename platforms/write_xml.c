@@ -231,7 +231,7 @@ int duet_platform_write_xml(const struct duet_machine *machine,
                             struct duet_message *message)
 {
     bool timed = calibration != NULL && calibration->count > 0;
-    char *base = NULL, *times_path = NULL, *times_name = NULL, *times = NULL;
+    char *times_path = NULL, *times_name = NULL, *times = NULL;
     GString *text = NULL;
     int error = duet_machine_check(machine, message);
 
@@ -243,8 +243,8 @@ int duet_platform_write_xml(const struct duet_machine *machine,
         return duet_fail(message, DUET_EINVAL,
                          "%s: the name must end in .xml, so that it can be read again", path);
     if (timed) {
-        base = g_strndup(path, strlen(path) - strlen(".xml"));
-        times_path = g_strconcat(base, ".kernels.json", NULL);
+        /* machine.xml.kernels.json: machine.kernels.json may be the times of machine.json */
+        times_path = g_strconcat(path, ".kernels.json", NULL);
         times_name = g_path_get_basename(times_path);
         if (!duet__good_name(times_name, NAME_MAX)) {
             error = duet_fail(message, DUET_EINVAL,
@@ -264,6 +264,5 @@ named:
     g_free(times);
     g_free(times_name);
     g_free(times_path);
-    g_free(base);
     return error;
 }

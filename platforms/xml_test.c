@@ -14,7 +14,7 @@ static struct place make_place(void)
     struct place place = {.directory = g_dir_make_tmp("duet-XXXXXX", NULL)};
 
     place.xml = g_build_filename(place.directory, "machine.xml", NULL);
-    place.times = g_build_filename(place.directory, "machine.kernels.json", NULL);
+    place.times = g_build_filename(place.directory, "machine.xml.kernels.json", NULL);
     return place;
 }
 

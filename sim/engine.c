@@ -259,6 +259,7 @@ const struct duet_engine_ops *duet__sim_ops(void)
         .notify = notify,
         .now = sim_now,
         .classify = duet__sim_classify,
+        .mean = duet__sim_mean,
         .destroy = sim_destroy,
     };
     return &ops;

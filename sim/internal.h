@@ -88,6 +88,7 @@ struct sim {
 /* timing.c */
 int duet__sim_classify(void *engine, const struct duet_class *klass, uint64_t *archs,
                        struct duet_message *message);
+double duet__sim_mean(void *engine, const struct duet_class *klass, unsigned arch);
 double duet__sim_seconds(struct sim *sim, const struct duet_task *task, unsigned arch);
 void duet__sim_timings_fini(struct sim *sim);
 

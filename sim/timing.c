@@ -77,6 +77,12 @@ static struct timing measure(const struct sim *sim, const struct duet_class *kla
     return timing;
 }
 
+/* The mean of the class, whatever is drawn: bounds must not depend on what policies believe. */
+double duet__sim_mean(void *engine, const struct duet_class *klass, unsigned arch)
+{
+    return measure(engine, klass, arch).mean_s;
+}
+
 /* The timings of a class, worked out at its first execution; NULL: out of memory. */
 static const struct timing *timings_of(struct sim *sim, const struct duet_class *klass)
 {

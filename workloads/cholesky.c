@@ -14,7 +14,6 @@
  *     potrf(k) 2T - 2k,  trsm(m,k) 2T - 2k - m,  syrk(n,k) 2T - 2k - n,
  *     gemm(m,n,k) 2T - 2k - n - m
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "workloads/tiles.h"
@@ -27,17 +26,12 @@ static const struct duet_parameter parameters[] = {
 
 static const char *const kernels[] = {"potrf", "trsm", "syrk", "gemm", NULL};
 
-/* One build under way. */
-struct cholesky {
-    struct duet_runtime *runtime;
-    const struct duet__tiles *a;
-    struct duet_codelet *potrf, *trsm, *syrk, *gemm;
-};
+/* Their numbers in a build. */
+enum { POTRF, TRSM, SYRK, GEMM };
 
 static int check(const struct duet_problem *problem, struct duet_message *message)
 {
-    int error = duet__problem_check(problem, parameters, message);
-    return error ? error : duet__tiles_check("n", problem->n, problem->tile, message);
+    return duet__square_check(problem, parameters, message);
 }
 
 static double flops(const struct duet_problem *problem)
@@ -62,144 +56,97 @@ static uint64_t bytes(const struct duet_problem *problem)
     return elements * duet__element_bytes(problem);
 }
 
-static int potrf(const struct cholesky *c, uint32_t k)
+static int potrf(const struct duet__build *build, uint32_t k)
 {
-    const struct duet_access access = {duet__tile(c->a, k, k), DUET_RW};
-    const struct duet__tile_args args = {.n = duet__tile_cols(c->a, k)};
-    int priority = 2 * (int)c->a->row_tiles - 2 * (int)k;
-    return duet__tile_task(c->runtime, c->potrf, args, priority, &access, 1);
+    return duet__factor_diagonal(build, POTRF, k);
 }
 
 /* A(m,k) := A(m,k) L(k,k)^-T */
-static int trsm(const struct cholesky *c, uint32_t m, uint32_t k)
+static int trsm(const struct duet__build *build, uint32_t m, uint32_t k)
 {
-    const struct duet_access accesses[] = {
-        {duet__tile(c->a, k, k), DUET_R},
-        {duet__tile(c->a, m, k), DUET_RW},
-    };
-    const struct duet__tile_args args = {
-        .m = duet__tile_rows(c->a, m),
-        .n = duet__tile_cols(c->a, k),
-    };
-    int priority = 2 * (int)c->a->row_tiles - 2 * (int)k - (int)m;
-    return duet__tile_task(c->runtime, c->trsm, args, priority, accesses, 2);
+    return duet__factor_solve(build, TRSM, m, k);
 }
 
 /* A(n,n) := A(n,n) - L(n,k) L(n,k)' */
-static int syrk(const struct cholesky *c, uint32_t n, uint32_t k)
+static int syrk(const struct duet__build *build, uint32_t n, uint32_t k)
 {
+    const struct duet__tiles *a = build->matrices;
     const struct duet_access accesses[] = {
-        {duet__tile(c->a, n, k), DUET_R},
-        {duet__tile(c->a, n, n), DUET_RW},
+        {duet__tile(a, n, k), DUET_R},
+        {duet__tile(a, n, n), DUET_RW},
     };
-    const struct duet__tile_args args = {
-        .n = duet__tile_rows(c->a, n),
-        .k = duet__tile_cols(c->a, k),
-    };
-    int priority = 2 * (int)c->a->row_tiles - 2 * (int)k - (int)n;
-    return duet__tile_task(c->runtime, c->syrk, args, priority, accesses, 2);
+    const struct duet__tile_args args = {.n = duet__tile_rows(a, n), .k = duet__tile_cols(a, k)};
+    return duet__factor_task(build, SYRK, args, k, n, accesses, 2);
 }
 
 /* A(m,n) := A(m,n) - L(m,k) L(n,k)' */
-static int gemm(const struct cholesky *c, uint32_t m, uint32_t n, uint32_t k)
+static int gemm(const struct duet__build *build, uint32_t m, uint32_t n, uint32_t k)
 {
-    const struct duet_access accesses[] = {
-        {duet__tile(c->a, m, k), DUET_R},
-        {duet__tile(c->a, n, k), DUET_R},
-        {duet__tile(c->a, m, n), DUET_RW},
-    };
-    const struct duet__tile_args args = {
-        .m = duet__tile_rows(c->a, m),
-        .n = duet__tile_rows(c->a, n),
-        .k = duet__tile_cols(c->a, k),
-    };
-    int priority = 2 * (int)c->a->row_tiles - 2 * (int)k - (int)n - (int)m;
-    return duet__tile_task(c->runtime, c->gemm, args, priority, accesses, 3);
+    return duet__factor_update(build, GEMM, m, n, k, duet__tile(build->matrices, n, k));
 }
 
 /* Right-looking: as soon as panel k is known, it updates everything to its right. */
-static int submit_right(const struct cholesky *c)
+static int submit_right(const struct duet__build *build)
 {
-    uint32_t t = c->a->row_tiles;
+    uint32_t t = build->matrices->row_tiles;
     int error = 0;
     for (uint32_t k = 0; !error && k < t; k++) {
-        error = potrf(c, k);
+        error = potrf(build, k);
         for (uint32_t m = k + 1; !error && m < t; m++)
-            error = trsm(c, m, k);
+            error = trsm(build, m, k);
         for (uint32_t n = k + 1; !error && n < t; n++) {
-            error = syrk(c, n, k);
+            error = syrk(build, n, k);
             for (uint32_t m = n + 1; !error && m < t; m++)
-                error = gemm(c, m, n, k);
+                error = gemm(build, m, n, k);
         }
     }
     return error;
 }
 
 /* Left-looking: panel n is updated by all panels k to its left just before it is factorised. */
-static int submit_left(const struct cholesky *c)
+static int submit_left(const struct duet__build *build)
 {
-    uint32_t t = c->a->row_tiles;
+    uint32_t t = build->matrices->row_tiles;
     int error = 0;
     for (uint32_t n = 0; !error && n < t; n++) {
         for (uint32_t k = 0; !error && k < n; k++)
-            error = syrk(c, n, k);
+            error = syrk(build, n, k);
         if (!error)
-            error = potrf(c, n);
+            error = potrf(build, n);
         for (uint32_t m = n + 1; !error && m < t; m++) {
             for (uint32_t k = 0; !error && k < n; k++)
-                error = gemm(c, m, n, k);
+                error = gemm(build, m, n, k);
             if (!error)
-                error = trsm(c, m, n);
+                error = trsm(build, m, n);
         }
     }
     return error;
 }
 
-static int register_kernels(struct cholesky *c, const struct duet_problem *problem)
+static int submit(const struct duet__build *build)
 {
-    bool on_cpu = !strcmp(duet__setting(problem, parameters, "potrf"), "cpu");
-    int error =
-        duet__tile_codelet(c->runtime, problem, "potrf", on_cpu, duet__flops_potrf, &c->potrf);
-    if (!error)
-        error = duet__tile_codelet(c->runtime, problem, "trsm", false, duet__flops_trsm_right,
-                                   &c->trsm);
-    if (!error)
-        error = duet__tile_codelet(c->runtime, problem, "syrk", false, duet__flops_syrk, &c->syrk);
-    if (!error)
-        error = duet__tile_codelet(c->runtime, problem, "gemm", false, duet__flops_gemm, &c->gemm);
-    return error;
+    bool left = !strcmp(duet__setting(build->problem, parameters, "variant"), "left");
+    return left ? submit_left(build) : submit_right(build);
 }
 
-static void fini(void *state)
+static void shapes(const struct duet_problem *problem, struct duet__shape *out)
 {
-    if (state)
-        duet__tiles_fini(state);
-    free(state);
+    out[0] = (struct duet__shape){problem->n, problem->n, .lower = true};
 }
 
 static int build(struct duet_runtime *runtime, const struct duet_problem *problem, void **state,
                  struct duet_message *message)
 {
-    *state = NULL;
-    int error = check(problem, message);
-    if (error)
-        return error;
-    struct duet__tiles *a = calloc(1, sizeof *a);
-    if (!a)
-        return duet_fail(message, DUET_ENOMEM, "no memory for a matrix");
-    struct cholesky c = {.runtime = runtime, .a = a};
-    error = register_kernels(&c, problem);
-    if (!error)
-        error = duet__tiles_init(a, runtime, problem->n, problem->n, problem, true, message);
-    if (!error) {
-        bool left = !strcmp(duet__setting(problem, parameters, "variant"), "left");
-        error = left ? submit_left(&c) : submit_right(&c);
-    }
-    if (error)
-        fini(a);
-    else
-        *state = a;
-    return error;
+    static const struct duet__tiled tiled = {
+        .check = check,
+        .shapes = shapes,
+        .kernels = kernels,
+        .flops = {duet__flops_potrf, duet__flops_trsm_right, duet__flops_syrk, duet__flops_gemm},
+        .placement = "potrf",
+        .parameters = parameters,
+        .submit = submit,
+    };
+    return duet__tiled_build(&tiled, runtime, problem, state, message);
 }
 
 const struct duet_workload duet__workload_cholesky = {
@@ -215,5 +162,5 @@ const struct duet_workload duet__workload_cholesky = {
     .tasks = tasks,
     .bytes = bytes,
     .build = build,
-    .fini = fini,
+    .fini = duet__tiled_fini,
 };

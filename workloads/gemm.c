@@ -5,8 +5,6 @@
  * One task per tile triple; the k updates of a tile of C follow each other. All tasks have equal
  * priority: no tile of C is on a longer path than another.
  */
-#include <stdlib.h>
-
 #include "workloads/tiles.h"
 
 static const struct duet_parameter parameters[] = {
@@ -17,10 +15,8 @@ static const struct duet_parameter parameters[] = {
 
 static const char *const kernels[] = {"gemm", NULL};
 
-/* Matrices of one build. */
-struct product {
-    struct duet__tiles a, b, c;
-};
+/* The matrices of a build. */
+enum { A, B, C };
 
 static uint64_t rows(const struct duet_problem *problem)
 {
@@ -62,67 +58,50 @@ static uint64_t bytes(const struct duet_problem *problem)
     return (m * k + k * n + m * n) * duet__element_bytes(problem);
 }
 
-static int submit(struct duet_runtime *runtime, const struct product *p,
-                  const struct duet_codelet *gemm)
+static int submit(const struct duet__build *build)
 {
+    const struct duet__tiles *a = &build->matrices[A], *b = &build->matrices[B];
+    const struct duet__tiles *c = &build->matrices[C];
     int error = 0;
-    for (uint32_t i = 0; !error && i < p->c.row_tiles; i++) {
-        for (uint32_t j = 0; !error && j < p->c.col_tiles; j++) {
-            for (uint32_t l = 0; !error && l < p->a.col_tiles; l++) {
+    for (uint32_t i = 0; !error && i < c->row_tiles; i++) {
+        for (uint32_t j = 0; !error && j < c->col_tiles; j++) {
+            for (uint32_t l = 0; !error && l < a->col_tiles; l++) {
                 const struct duet_access accesses[] = {
-                    {duet__tile(&p->a, i, l), DUET_R},
-                    {duet__tile(&p->b, l, j), DUET_R},
-                    {duet__tile(&p->c, i, j), DUET_RW},
+                    {duet__tile(a, i, l), DUET_R},
+                    {duet__tile(b, l, j), DUET_R},
+                    {duet__tile(c, i, j), DUET_RW},
                 };
                 const struct duet__tile_args args = {
-                    .m = duet__tile_rows(&p->c, i),
-                    .n = duet__tile_cols(&p->c, j),
-                    .k = duet__tile_cols(&p->a, l),
+                    .m = duet__tile_rows(c, i),
+                    .n = duet__tile_cols(c, j),
+                    .k = duet__tile_cols(a, l),
                 };
-                error = duet__tile_task(runtime, gemm, args, 0, accesses, 3);
+                error = duet__tile_task(build->runtime, build->codelets[0], args, 0, accesses, 3);
             }
         }
     }
     return error;
 }
 
-static void fini(void *state)
+static void shapes(const struct duet_problem *problem, struct duet__shape *out)
 {
-    struct product *p = state;
-    if (!p)
-        return;
-    duet__tiles_fini(&p->a);
-    duet__tiles_fini(&p->b);
-    duet__tiles_fini(&p->c);
-    free(p);
+    uint64_t m = rows(problem), n = problem->n, k = depth(problem);
+    out[A] = (struct duet__shape){m, k, .lower = false};
+    out[B] = (struct duet__shape){k, n, .lower = false};
+    out[C] = (struct duet__shape){m, n, .lower = false};
 }
 
 static int build(struct duet_runtime *runtime, const struct duet_problem *problem, void **state,
                  struct duet_message *message)
 {
-    *state = NULL;
-    int error = check(problem, message);
-    if (error)
-        return error;
-    uint64_t m = rows(problem), n = problem->n, k = depth(problem);
-    struct duet_codelet *gemm;
-    struct product *p = calloc(1, sizeof *p);
-    if (!p)
-        return duet_fail(message, DUET_ENOMEM, "no memory for three matrices");
-    error = duet__tile_codelet(runtime, problem, "gemm", false, duet__flops_gemm, &gemm);
-    if (!error)
-        error = duet__tiles_init(&p->a, runtime, m, k, problem, false, message);
-    if (!error)
-        error = duet__tiles_init(&p->b, runtime, k, n, problem, false, message);
-    if (!error)
-        error = duet__tiles_init(&p->c, runtime, m, n, problem, false, message);
-    if (!error)
-        error = submit(runtime, p, gemm);
-    if (error)
-        fini(p);
-    else
-        *state = p;
-    return error;
+    static const struct duet__tiled tiled = {
+        .check = check,
+        .shapes = shapes,
+        .kernels = kernels,
+        .flops = {duet__flops_gemm},
+        .submit = submit,
+    };
+    return duet__tiled_build(&tiled, runtime, problem, state, message);
 }
 
 const struct duet_workload duet__workload_gemm = {
@@ -138,5 +117,5 @@ const struct duet_workload duet__workload_gemm = {
     .tasks = tasks,
     .bytes = bytes,
     .build = build,
-    .fini = fini,
+    .fini = duet__tiled_fini,
 };

@@ -45,19 +45,20 @@ static double *numbers(size_t count, unsigned seed)
     return a;
 }
 
-static void product_is_right(const struct duet_runtime *recorder, const struct product *p,
-                             GRand *random)
+static void product_is_right(const struct duet_runtime *recorder,
+                             const struct duet__tiles *matrices, GRand *random)
 {
-    size_t m = p->c.rows, n = p->c.cols, k = p->a.cols;
+    const struct duet__tiles *tiles = &matrices[C];
+    size_t m = tiles->rows, n = tiles->cols, k = matrices[A].cols;
     double *a = numbers(m * k, 1), *b = numbers(k * n, 2), *c = numbers(m * n, 3);
     double *result = numbers(m * n, 0);
-    fill(&p->a, a);
-    fill(&p->b, b);
-    fill(&p->c, c);
+    fill(&matrices[A], a);
+    fill(&matrices[B], b);
+    fill(&matrices[C], c);
     recorder_execute(recorder, naive, random);
-    for (uint32_t j = 0; j < p->c.col_tiles; j++) {
-        for (uint32_t i = 0; i < p->c.row_tiles; i++)
-            recorder_extract(duet__tile(&p->c, i, j), result, m, i * p->c.tile, j * p->c.tile);
+    for (uint32_t j = 0; j < tiles->col_tiles; j++) {
+        for (uint32_t i = 0; i < tiles->row_tiles; i++)
+            recorder_extract(duet__tile(tiles, i, j), result, m, i * tiles->tile, j * tiles->tile);
     }
     for (size_t j = 0; j < n; j++) {
         for (size_t i = 0; i < m; i++) {

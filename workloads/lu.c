@@ -11,9 +11,6 @@
  * tiles. The problem's own count, 2n^3/3 - n^2/2 - n/6, divides by the pivots; working note 41
  * adds n for computing their reciprocals.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "workloads/tiles.h"
 
 static const struct duet_parameter parameters[] = {
@@ -23,17 +20,12 @@ static const struct duet_parameter parameters[] = {
 
 static const char *const kernels[] = {"getrf_nopiv", "trsm_l", "trsm_r", "gemm", NULL};
 
-/* One build under way. */
-struct lu {
-    struct duet_runtime *runtime;
-    const struct duet__tiles *a;
-    struct duet_codelet *getrf, *trsm_l, *trsm_r, *gemm;
-};
+/* Their numbers in a build. */
+enum { GETRF, TRSM_L, TRSM_R, GEMM };
 
 static int check(const struct duet_problem *problem, struct duet_message *message)
 {
-    int error = duet__problem_check(problem, parameters, message);
-    return error ? error : duet__tiles_check("n", problem->n, problem->tile, message);
+    return duet__square_check(problem, parameters, message);
 }
 
 static double flops(const struct duet_problem *problem)
@@ -53,123 +45,65 @@ static uint64_t bytes(const struct duet_problem *problem)
     return problem->n * problem->n * duet__element_bytes(problem);
 }
 
-static int getrf(const struct lu *lu, uint32_t k)
+static int getrf(const struct duet__build *build, uint32_t k)
 {
-    const struct duet_access access = {duet__tile(lu->a, k, k), DUET_RW};
-    const struct duet__tile_args args = {.n = duet__tile_cols(lu->a, k)};
-    int priority = 2 * (int)lu->a->row_tiles - 2 * (int)k;
-    return duet__tile_task(lu->runtime, lu->getrf, args, priority, &access, 1);
+    return duet__factor_diagonal(build, GETRF, k);
 }
 
 /* A(m,k) := A(m,k) U(k,k)^-1 */
-static int trsm_r(const struct lu *lu, uint32_t m, uint32_t k)
+static int trsm_r(const struct duet__build *build, uint32_t m, uint32_t k)
 {
-    const struct duet_access accesses[] = {
-        {duet__tile(lu->a, k, k), DUET_R},
-        {duet__tile(lu->a, m, k), DUET_RW},
-    };
-    const struct duet__tile_args args = {
-        .m = duet__tile_rows(lu->a, m),
-        .n = duet__tile_cols(lu->a, k),
-    };
-    int priority = 2 * (int)lu->a->row_tiles - 2 * (int)k - (int)m;
-    return duet__tile_task(lu->runtime, lu->trsm_r, args, priority, accesses, 2);
+    return duet__factor_solve(build, TRSM_R, m, k);
 }
 
 /* A(k,n) := L(k,k)^-1 A(k,n) */
-static int trsm_l(const struct lu *lu, uint32_t k, uint32_t n)
+static int trsm_l(const struct duet__build *build, uint32_t k, uint32_t n)
 {
-    const struct duet_access accesses[] = {
-        {duet__tile(lu->a, k, k), DUET_R},
-        {duet__tile(lu->a, k, n), DUET_RW},
-    };
-    const struct duet__tile_args args = {
-        .m = duet__tile_rows(lu->a, k),
-        .n = duet__tile_cols(lu->a, n),
-    };
-    int priority = 2 * (int)lu->a->row_tiles - 2 * (int)k - (int)n;
-    return duet__tile_task(lu->runtime, lu->trsm_l, args, priority, accesses, 2);
+    return duet__factor_solve(build, TRSM_L, k, n);
 }
 
 /* A(m,n) := A(m,n) - L(m,k) U(k,n) */
-static int gemm(const struct lu *lu, uint32_t m, uint32_t n, uint32_t k)
+static int gemm(const struct duet__build *build, uint32_t m, uint32_t n, uint32_t k)
 {
-    const struct duet_access accesses[] = {
-        {duet__tile(lu->a, m, k), DUET_R},
-        {duet__tile(lu->a, k, n), DUET_R},
-        {duet__tile(lu->a, m, n), DUET_RW},
-    };
-    const struct duet__tile_args args = {
-        .m = duet__tile_rows(lu->a, m),
-        .n = duet__tile_cols(lu->a, n),
-        .k = duet__tile_cols(lu->a, k),
-    };
-    int priority = 2 * (int)lu->a->row_tiles - 2 * (int)k - (int)n - (int)m;
-    return duet__tile_task(lu->runtime, lu->gemm, args, priority, accesses, 3);
+    return duet__factor_update(build, GEMM, m, n, k, duet__tile(build->matrices, k, n));
 }
 
-static int submit(const struct lu *lu)
+static int submit(const struct duet__build *build)
 {
-    uint32_t t = lu->a->row_tiles;
+    uint32_t t = build->matrices->row_tiles;
     int error = 0;
     for (uint32_t k = 0; !error && k < t; k++) {
-        error = getrf(lu, k);
+        error = getrf(build, k);
         for (uint32_t m = k + 1; !error && m < t; m++)
-            error = trsm_r(lu, m, k);
+            error = trsm_r(build, m, k);
         for (uint32_t n = k + 1; !error && n < t; n++) {
-            error = trsm_l(lu, k, n);
+            error = trsm_l(build, k, n);
             for (uint32_t m = k + 1; !error && m < t; m++)
-                error = gemm(lu, m, n, k);
+                error = gemm(build, m, n, k);
         }
     }
     return error;
 }
 
-static int register_kernels(struct lu *lu, const struct duet_problem *problem)
+static void shapes(const struct duet_problem *problem, struct duet__shape *out)
 {
-    bool on_cpu = !strcmp(duet__setting(problem, parameters, "getrf"), "cpu");
-    int error = duet__tile_codelet(lu->runtime, problem, "getrf_nopiv", on_cpu, duet__flops_getrf,
-                                   &lu->getrf);
-    if (!error)
-        error = duet__tile_codelet(lu->runtime, problem, "trsm_l", false, duet__flops_trsm_left,
-                                   &lu->trsm_l);
-    if (!error)
-        error = duet__tile_codelet(lu->runtime, problem, "trsm_r", false, duet__flops_trsm_right,
-                                   &lu->trsm_r);
-    if (!error)
-        error =
-            duet__tile_codelet(lu->runtime, problem, "gemm", false, duet__flops_gemm, &lu->gemm);
-    return error;
-}
-
-static void fini(void *state)
-{
-    if (state)
-        duet__tiles_fini(state);
-    free(state);
+    out[0] = (struct duet__shape){problem->n, problem->n, .lower = false};
 }
 
 static int build(struct duet_runtime *runtime, const struct duet_problem *problem, void **state,
                  struct duet_message *message)
 {
-    *state = NULL;
-    int error = check(problem, message);
-    if (error)
-        return error;
-    struct duet__tiles *a = calloc(1, sizeof *a);
-    if (!a)
-        return duet_fail(message, DUET_ENOMEM, "no memory for a matrix");
-    struct lu lu = {.runtime = runtime, .a = a};
-    error = register_kernels(&lu, problem);
-    if (!error)
-        error = duet__tiles_init(a, runtime, problem->n, problem->n, problem, false, message);
-    if (!error)
-        error = submit(&lu);
-    if (error)
-        fini(a);
-    else
-        *state = a;
-    return error;
+    static const struct duet__tiled tiled = {
+        .check = check,
+        .shapes = shapes,
+        .kernels = kernels,
+        .flops = {duet__flops_getrf, duet__flops_trsm_left, duet__flops_trsm_right,
+                  duet__flops_gemm},
+        .placement = "getrf",
+        .parameters = parameters,
+        .submit = submit,
+    };
+    return duet__tiled_build(&tiled, runtime, problem, state, message);
 }
 
 const struct duet_workload duet__workload_lu = {
@@ -186,5 +120,5 @@ const struct duet_workload duet__workload_lu = {
     .tasks = tasks,
     .bytes = bytes,
     .build = build,
-    .fini = fini,
+    .fini = duet__tiled_fini,
 };

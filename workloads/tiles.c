@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Registered tiles, tiled kernels and their flops, shared by the tiled workloads. */
+/* What the tiled workloads share: tiles, builds, tasks of factorisations and flops of kernels. */
 #include "workloads/tiles.h"
 
 #include <stdio.h>
@@ -34,6 +34,13 @@ int duet__tiles_check(const char *name, uint64_t size, uint64_t tile, struct due
                      (unsigned long long)duet__tile_count(size, DUET__TILES_MAX));
 }
 
+int duet__square_check(const struct duet_problem *problem, const struct duet_parameter *parameters,
+                       struct duet_message *message)
+{
+    int error = duet__problem_check(problem, parameters, message);
+    return error ? error : duet__tiles_check("n", problem->n, problem->tile, message);
+}
+
 /* Elements of the index-th of the pieces of length `tile` that `size` is cut into. */
 static uint32_t piece(uint64_t size, uint32_t tile, uint32_t index)
 {
@@ -56,44 +63,36 @@ struct duet_handle *duet__tile(const struct duet__tiles *tiles, uint32_t i, uint
     return tiles->handles[i + (size_t)j * tiles->row_tiles];
 }
 
-int duet__tiles_init(struct duet__tiles *tiles, struct duet_runtime *runtime, uint64_t rows,
-                     uint64_t cols, const struct duet_problem *problem, bool lower,
-                     struct duet_message *message)
+/* Registers a matrix without data, tile by tile, columns first. An error leaves it half filled. */
+static int tiles_init(struct duet__tiles *tiles, const struct duet__shape *shape,
+                      struct duet_runtime *runtime, const struct duet_problem *problem,
+                      struct duet_message *message)
 {
-    tiles->rows = rows;
-    tiles->cols = cols;
+    tiles->rows = shape->rows;
+    tiles->cols = shape->cols;
     tiles->tile = (uint32_t)problem->tile;
-    tiles->row_tiles = (uint32_t)duet__tile_count(rows, problem->tile);
-    tiles->col_tiles = (uint32_t)duet__tile_count(cols, problem->tile);
+    tiles->row_tiles = (uint32_t)duet__tile_count(shape->rows, problem->tile);
+    tiles->col_tiles = (uint32_t)duet__tile_count(shape->cols, problem->tile);
     size_t count = (size_t)tiles->row_tiles * tiles->col_tiles;
     tiles->handles = calloc(count, sizeof *tiles->handles);
     if (!tiles->handles)
         return duet_fail(message, DUET_ENOMEM, "no memory for the %zu tiles of a matrix", count);
 
-    for (uint32_t j = 0; j < tiles->col_tiles; j++) {
-        for (uint32_t i = lower ? j : 0; i < tiles->row_tiles; i++) {
+    int error = 0;
+    for (uint32_t j = 0; !error && j < tiles->col_tiles; j++) {
+        for (uint32_t i = shape->lower ? j : 0; !error && i < tiles->row_tiles; i++) {
             uint32_t tile_rows = duet__tile_rows(tiles, i);
-            int error = duet_matrix(runtime, NULL, tile_rows, duet__tile_cols(tiles, j), tile_rows,
-                                    duet__element_bytes(problem),
-                                    &tiles->handles[i + (size_t)j * tiles->row_tiles]);
-            if (error) {
-                duet__tiles_fini(tiles);
-                return error;
-            }
+            error = duet_matrix(runtime, NULL, tile_rows, duet__tile_cols(tiles, j), tile_rows,
+                                duet__element_bytes(problem),
+                                &tiles->handles[i + (size_t)j * tiles->row_tiles]);
         }
     }
-    return 0;
+    return error;
 }
 
-void duet__tiles_fini(struct duet__tiles *tiles)
-{
-    free(tiles->handles);
-    *tiles = (struct duet__tiles){0};
-}
-
-int duet__tile_codelet(struct duet_runtime *runtime, const struct duet_problem *problem,
-                       const char *base, bool cpu_only, double (*flops)(const void *args),
-                       struct duet_codelet **out)
+static int register_kernel(struct duet_runtime *runtime, const struct duet_problem *problem,
+                           const char *base, bool cpu_only, double (*flops)(const void *args),
+                           struct duet_codelet **out)
 {
     static const struct duet_implementation implementations[] = {
         {.arch = "cpu", .run = NULL},
@@ -112,6 +111,61 @@ int duet__tile_codelet(struct duet_runtime *runtime, const struct duet_problem *
     return duet_codelet(runtime, &desc, out);
 }
 
+static int register_codelets(struct duet__build *build, const struct duet__tiled *tiled)
+{
+    bool cpu_only =
+        tiled->placement &&
+        !strcmp(duet__setting(build->problem, tiled->parameters, tiled->placement), "cpu");
+    int error = 0;
+    for (size_t i = 0; !error && i < DUET__KERNELS_MAX && tiled->kernels[i]; i++)
+        error = register_kernel(build->runtime, build->problem, tiled->kernels[i],
+                                cpu_only && i == 0, tiled->flops[i], &build->codelets[i]);
+    return error;
+}
+
+static int register_matrices(const struct duet__build *build, const struct duet__tiled *tiled,
+                             struct duet__tiles *matrices, struct duet_message *message)
+{
+    struct duet__shape shapes[DUET__MATRICES_MAX] = {0};
+    tiled->shapes(build->problem, shapes);
+    int error = 0;
+    for (size_t i = 0; !error && i < DUET__MATRICES_MAX && shapes[i].rows; i++)
+        error = tiles_init(&matrices[i], &shapes[i], build->runtime, build->problem, message);
+    return error;
+}
+
+int duet__tiled_build(const struct duet__tiled *tiled, struct duet_runtime *runtime,
+                      const struct duet_problem *problem, void **state,
+                      struct duet_message *message)
+{
+    *state = NULL;
+    int error = tiled->check(problem, message);
+    if (error)
+        return error;
+    struct duet__tiles *matrices = calloc(DUET__MATRICES_MAX, sizeof *matrices);
+    if (!matrices)
+        return duet_fail(message, DUET_ENOMEM, "no memory for the workload's matrices");
+    struct duet__build build = {.runtime = runtime, .problem = problem, .matrices = matrices};
+    error = register_codelets(&build, tiled);
+    if (!error)
+        error = register_matrices(&build, tiled, matrices, message);
+    if (!error)
+        error = tiled->submit(&build);
+    if (error)
+        duet__tiled_fini(matrices);
+    else
+        *state = matrices;
+    return error;
+}
+
+void duet__tiled_fini(void *state)
+{
+    struct duet__tiles *matrices = state;
+    for (size_t i = 0; matrices && i < DUET__MATRICES_MAX; i++)
+        free(matrices[i].handles);
+    free(matrices);
+}
+
 int duet__tile_task(struct duet_runtime *runtime, const struct duet_codelet *codelet,
                     struct duet__tile_args args, int priority, const struct duet_access *accesses,
                     size_t access_count)
@@ -125,6 +179,52 @@ int duet__tile_task(struct duet_runtime *runtime, const struct duet_codelet *cod
         .priority = priority,
     };
     return duet_submit(runtime, &task);
+}
+
+int duet__factor_task(const struct duet__build *build, unsigned kernel, struct duet__tile_args args,
+                      uint32_t k, uint32_t distance, const struct duet_access *accesses,
+                      size_t access_count)
+{
+    int priority = 2 * (int)build->matrices->row_tiles - 2 * (int)k - (int)distance;
+    return duet__tile_task(build->runtime, build->codelets[kernel], args, priority, accesses,
+                           access_count);
+}
+
+int duet__factor_diagonal(const struct duet__build *build, unsigned kernel, uint32_t k)
+{
+    const struct duet__tiles *a = build->matrices;
+    const struct duet_access access = {duet__tile(a, k, k), DUET_RW};
+    const struct duet__tile_args args = {.n = duet__tile_cols(a, k)};
+    return duet__factor_task(build, kernel, args, k, 0, &access, 1);
+}
+
+int duet__factor_solve(const struct duet__build *build, unsigned kernel, uint32_t i, uint32_t j)
+{
+    const struct duet__tiles *a = build->matrices;
+    uint32_t k = i < j ? i : j, distance = i < j ? j : i;
+    const struct duet_access accesses[] = {
+        {duet__tile(a, k, k), DUET_R},
+        {duet__tile(a, i, j), DUET_RW},
+    };
+    const struct duet__tile_args args = {.m = duet__tile_rows(a, i), .n = duet__tile_cols(a, j)};
+    return duet__factor_task(build, kernel, args, k, distance, accesses, 2);
+}
+
+int duet__factor_update(const struct duet__build *build, unsigned kernel, uint32_t m, uint32_t n,
+                        uint32_t k, struct duet_handle *b)
+{
+    const struct duet__tiles *a = build->matrices;
+    const struct duet_access accesses[] = {
+        {duet__tile(a, m, k), DUET_R},
+        {b, DUET_R},
+        {duet__tile(a, m, n), DUET_RW},
+    };
+    const struct duet__tile_args args = {
+        .m = duet__tile_rows(a, m),
+        .n = duet__tile_cols(a, n),
+        .k = duet__tile_cols(a, k),
+    };
+    return duet__factor_task(build, kernel, args, k, m + n, accesses, 3);
 }
 
 double duet__flops_gemm(const void *args)

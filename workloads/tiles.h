@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the tiled workloads share: checking a problem and its settings, matrices cut into square
- * tiles (smaller at the last row and column), and tasks on these tiles.
+ * tiles (smaller at the last row and column), tasks on these tiles, the frame of a build, and the
+ * tasks that are the same in every factorisation.
  */
 #ifndef DUET_TILES_H
 #define DUET_TILES_H
@@ -17,6 +18,8 @@
 enum {
     DUET__TILE_MAX = 65536, /* longest tile edge, so that a tile's elements and bytes stay small */
     DUET__TILES_MAX = 8192, /* tiles in a row or a column: 9 x 10^10 tasks of a Cholesky */
+    DUET__MATRICES_MAX = 3, /* matrices of a tiled workload */
+    DUET__KERNELS_MAX = 4,  /* kernels of a tiled workload */
 };
 
 /* Arguments of every tiled kernel: sizes in elements, in BLAS's notation; k = 0 where unused. */
@@ -24,12 +27,42 @@ struct duet__tile_args {
     uint32_t m, n, k;
 };
 
-/* A matrix as a grid of registered tiles. Zero-initialise, then duet__tiles_init. */
+/* A matrix as a grid of registered tiles; zeroed, one without tiles. */
 struct duet__tiles {
     uint64_t rows, cols;           /* elements of the matrix */
     uint32_t tile;                 /* edge of a tile, elements */
     uint32_t row_tiles, col_tiles; /* tiles of a column, of a row */
     struct duet_handle **handles;  /* column-major; NULL above the diagonal if only lower */
+};
+
+/* A matrix to register. */
+struct duet__shape {
+    uint64_t rows, cols; /* elements */
+    bool lower;          /* only the tiles on and below the diagonal */
+};
+
+/* One build under way. */
+struct duet__build {
+    struct duet_runtime *runtime;
+    const struct duet_problem *problem;
+    const struct duet__tiles *matrices;               /* in the order of `shapes` */
+    struct duet_codelet *codelets[DUET__KERNELS_MAX]; /* in the order of `kernels` */
+};
+
+/* What is a tiled workload's own in a build; duet__tiled_build does the rest. */
+struct duet__tiled {
+    /* The workload's check. */
+    int (*check)(const struct duet_problem *problem, struct duet_message *message);
+    /* Sets the shapes of a checked problem's matrices in the order of registration; `shapes` has
+     * DUET__MATRICES_MAX, all zeroed, and the first that keeps 0 rows ends them. */
+    void (*shapes)(const struct duet_problem *problem, struct duet__shape *shapes);
+    const char *const *kernels; /* base names, at most DUET__KERNELS_MAX, ended by NULL */
+    double (*flops[DUET__KERNELS_MAX])(const void *args); /* of each; a struct duet__tile_args */
+    /* The first kernel runs on CPUs only if the setting of this name is "cpu". NULL: anywhere. */
+    const char *placement;
+    const struct duet_parameter *parameters; /* the workload's, where `placement` is found */
+    /* Submits every task, up to the first error, which it returns. */
+    int (*submit)(const struct duet__build *build);
 };
 
 /*
@@ -59,26 +92,21 @@ uint64_t duet__setting_number(const struct duet_problem *problem,
 DUET_MUST_CHECK int duet__tiles_check(const char *name, uint64_t size, uint64_t tile,
                                       struct duet_message *message);
 
+/*
+ * The check of a workload on one n x n matrix: duet__problem_check, then duet__tiles_check of "n".
+ * DUET_EINVAL with a message.
+ */
+DUET_MUST_CHECK int duet__square_check(const struct duet_problem *problem,
+                                       const struct duet_parameter *parameters,
+                                       struct duet_message *message);
+
 /* Bytes of an element: 4 for precision 's', 8 for 'd'. */
 size_t duet__element_bytes(const struct duet_problem *problem);
 
 /* Number of tiles that cover `size` elements. */
 uint64_t duet__tile_count(uint64_t size, uint64_t tile);
 
-/*
- * Registers a rows x cols matrix without data (simulated) tile by tile, columns first; with
- * `lower`, only the tiles on and below the diagonal. On error it is empty again. Errors:
- * DUET_ENOMEM with a message, or those of duet_matrix.
- */
-DUET_MUST_CHECK int duet__tiles_init(struct duet__tiles *tiles, struct duet_runtime *runtime,
-                                     uint64_t rows, uint64_t cols,
-                                     const struct duet_problem *problem, bool lower,
-                                     struct duet_message *message);
-
-/* Frees the grid, not the handles, which are the runtime's. Safe on a zeroed one, and twice. */
-void duet__tiles_fini(struct duet__tiles *tiles);
-
-/* The tile at row i, column j of the grid. */
+/* The tile at row i, column j of the grid; NULL above the diagonal if only lower. */
 struct duet_handle *duet__tile(const struct duet__tiles *tiles, uint32_t i, uint32_t j);
 
 /* Rows of the tiles of grid row i; columns of the tiles of grid column j. */
@@ -86,19 +114,53 @@ uint32_t duet__tile_rows(const struct duet__tiles *tiles, uint32_t i);
 uint32_t duet__tile_cols(const struct duet__tiles *tiles, uint32_t j);
 
 /*
- * Registers the kernel `base` in the problem's precision ("gemm" -> "dgemm") with implementations
- * for "cpu" and, unless `cpu_only`, for "cuda". Only simulated: neither has code yet.
+ * The body of a tiled workload's build: checks the problem, registers the kernels in its precision
+ * ("gemm" -> "dgemm"), for "cpu" and, unless placed on CPUs only, for "cuda" (only simulated:
+ * neither has code yet), then the matrices without data, tile by tile, columns first, and submits
+ * the tasks; may block in duet_submit. *state is an array of DUET__MATRICES_MAX struct duet__tiles
+ * in the order of the shapes, zeroed where there is no shape, and the caller's, for
+ * duet__tiled_fini; NULL on error. Errors: those of `check` and DUET_ENOMEM, with a message; those
+ * of duet_codelet, duet_matrix and `submit`.
  */
-DUET_MUST_CHECK int duet__tile_codelet(struct duet_runtime *runtime,
-                                       const struct duet_problem *problem, const char *base,
-                                       bool cpu_only, double (*flops)(const void *args),
-                                       struct duet_codelet **out);
+DUET_MUST_CHECK int duet__tiled_build(const struct duet__tiled *tiled, struct duet_runtime *runtime,
+                                      const struct duet_problem *problem, void **state,
+                                      struct duet_message *message);
+
+/* A tiled workload's fini: frees the grids, not the handles (the runtime's). NULL is fine. */
+void duet__tiled_fini(void *state);
 
 /* Submits a kernel on the tiles of `accesses`. Errors: those of duet_submit. */
 DUET_MUST_CHECK int duet__tile_task(struct duet_runtime *runtime,
                                     const struct duet_codelet *codelet, struct duet__tile_args args,
                                     int priority, const struct duet_access *accesses,
                                     size_t access_count);
+
+/*
+ * Tasks of a factorisation of the n x n matrix A, which is build->matrices[0], with T tiles a side;
+ * `kernel` is an index into build->codelets. The priority is 2T - 2k - distance: panel k first, and
+ * within an update the tiles that the next panels need soonest (cholesky.c and lu.c say whose
+ * priorities these are). Errors: those of duet_submit.
+ */
+
+/* A task of step k on the tiles of `accesses`. */
+DUET_MUST_CHECK int duet__factor_task(const struct duet__build *build, unsigned kernel,
+                                      struct duet__tile_args args, uint32_t k, uint32_t distance,
+                                      const struct duet_access *accesses, size_t access_count);
+
+/* Factorises A(k,k) in place; args: n. Distance 0. */
+DUET_MUST_CHECK int duet__factor_diagonal(const struct duet__build *build, unsigned kernel,
+                                          uint32_t k);
+
+/*
+ * Solves with A(k,k), read first, for A(i,j) (args: m x n), where one of i and j is k and the other
+ * one, the distance, is greater: j = k in a column, from the right; i = k in a row, from the left.
+ */
+DUET_MUST_CHECK int duet__factor_solve(const struct duet__build *build, unsigned kernel, uint32_t i,
+                                       uint32_t j);
+
+/* A(m,n) -= A(m,k) B, or B', with B in the tile `b`; args: m, n, k. Distance m + n. */
+DUET_MUST_CHECK int duet__factor_update(const struct duet__build *build, unsigned kernel,
+                                        uint32_t m, uint32_t n, uint32_t k, struct duet_handle *b);
 
 /*
  * Flops of one kernel, as LAPACK working note 41 counts them (a square root, a division, an

@@ -91,13 +91,13 @@ struct duet_policy {
 /* Lists                                                                                        */
 
 /* The list of a worker, and the one that all share. Never NULL. */
-struct duet_list *duet_view_list(struct duet_view *view, unsigned worker);
+struct duet_list *duet_view_list(struct duet_view *view, unsigned worker); /* must exist */
 struct duet_list *duet_view_shared(struct duet_view *view);
 
 /*
- * Places a ready task on a list and makes sure that a worker that can take it will look: the owner
- * of a worker's list; for the shared list, and for any list when the policy steals, an idle worker
- * that can run the task, chosen at random. With DUET_PRIORITY both ends mean "by priority".
+ * Places a ready task, once, on a list and makes sure that a worker that can take it will look: the
+ * owner of a worker's list; for the shared list, and for any list when the policy steals, an idle
+ * worker that can run the task, chosen at random. With DUET_PRIORITY both ends mean "by priority".
  */
 void duet_push_head(struct duet_view *view, struct duet_list *list, struct duet_task *task);
 void duet_push_tail(struct duet_view *view, struct duet_list *list, struct duet_task *task);

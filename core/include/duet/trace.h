@@ -77,8 +77,8 @@ struct duet_stats {
     uint64_t merged;          /* of read_hits: on their way (transfer merging) */
     uint64_t pushes, pops, steals, steal_attempts;
     double busy_s;          /* kernels, summed over workers */
-    double critical_path_s; /* longest dependency chain, each task at its shortest expected
-                               time over the architectures that can run it */
+    double critical_path_s; /* longest dependency chain, each task at its shortest time (as in
+                               struct duet_class_stats) over those that can run it */
 };
 
 /* Fills *stats. Any time; exact when no task is in flight. */
@@ -95,8 +95,9 @@ struct duet_class_stats {
     const char *kernel;       /* owned by the runtime */
     double work;              /* flops, or bytes where flops are not counted */
     uint64_t tasks;           /* finished */
-    const double *expected_s; /* by architecture; 0: cannot run there. Owned by the runtime, valid
-                                 until the next call with this runtime */
+    const double *expected_s; /* by architecture: the mean that a simulated machine draws from,
+                                 else what the model expects; 0: cannot run there. Owned by the
+                                 runtime, valid until the next call with this runtime */
     const uint64_t *ran;      /* by worker: how many finished there. Likewise */
 };
 

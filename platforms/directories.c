@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where built-in platforms are looked for: beside the installed code, then where it was built. */
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "platforms/description.h"
+
+#ifndef DUET_PLATFORM_DIRS
+#error "define DUET_PLATFORM_DIRS: the directories of built-in platforms, separated by colons"
+#endif
+
+/* Adds the platforms installed under the same prefix as the program or library `object`. */
+static void add_installed(GPtrArray *list, const char *object)
+{
+    /* From PREFIX/bin and PREFIX/lib; from PREFIX/lib/x86_64-linux-gnu. */
+    static const char *const ways[] = {"../share/duet/platforms", "../../share/duet/platforms"};
+    char *directory = g_path_get_dirname(object);
+
+    for (size_t i = 0; i < G_N_ELEMENTS(ways); i++) {
+        char *path = g_build_filename(directory, ways[i], NULL);
+        char resolved[PATH_MAX];
+
+        if (realpath(path, resolved) != NULL && g_file_test(resolved, G_FILE_TEST_IS_DIR))
+            g_ptr_array_add(list, g_strdup(resolved));
+        g_free(path);
+    }
+    g_free(directory);
+}
+
+/*
+ * The object that holds this code is libduet.so or a program. The loader knows a program only by
+ * the name that it was called by, which has no directory where the shell has searched PATH.
+ */
+static void add_beside_code(GPtrArray *list)
+{
+    static const char inside = 0;
+    char object[PATH_MAX];
+    Dl_info info;
+
+    if (dladdr(&inside, &info) != 0 && info.dli_fname != NULL &&
+        strchr(info.dli_fname, '/') != NULL && realpath(info.dli_fname, object) != NULL)
+        add_installed(list, object);
+    if (realpath("/proc/self/exe", object) != NULL)
+        add_installed(list, object);
+}
+
+char **duet__platform_directories(const char *const *search)
+{
+    GPtrArray *list = g_ptr_array_new();
+    char **built_in = g_strsplit(DUET_PLATFORM_DIRS, ":", -1);
+
+    for (size_t i = 0; search != NULL && search[i] != NULL; i++)
+        g_ptr_array_add(list, g_strdup(search[i]));
+    add_beside_code(list);
+    for (size_t i = 0; built_in[i] != NULL; i++)
+        if (built_in[i][0] != '\0')
+            g_ptr_array_add(list, g_strdup(built_in[i]));
+    g_ptr_array_add(list, NULL);
+    g_strfreev(built_in);
+    return (char **)g_ptr_array_free(list, FALSE);
+}
