@@ -275,17 +275,22 @@ static void all_policies(struct duet__simulation *simulation)
 static int read_policies(struct duet__simulation *simulation, const char *text,
                          struct duet_message *message)
 {
-    if (text && strcmp(text, "all") == 0)
+    bool all;
+
+    if (!text)
+        text = "ws";
+    all = strcmp(text, "all") == 0;
+    if (all)
         all_policies(simulation);
     else
-        simulation->policies = g_strsplit(text ? text : "ws", ",", -1);
+        simulation->policies = g_strsplit(text, ",", -1);
     simulation->policy_count = g_strv_length(simulation->policies);
     for (size_t i = 0; i < simulation->policy_count; i++) {
         const char *name = simulation->policies[i];
         const struct duet_policy *policy;
         int result;
 
-        if (strcmp(name, "all") == 0 && strcmp(text, "all") != 0)
+        if (strcmp(name, "all") == 0 && !all)
             return duet_fail(message, DUET_EINVAL,
                              "--policy all stands alone: it is every policy that there is");
         result = duet__policy_load(name, &policy, message);

@@ -94,11 +94,14 @@ function(duet_command main)
   set_target_properties(duet_command PROPERTIES OUTPUT_NAME duet)
 endfunction()
 
-# duet_programs(FOLDER [PUBLIC_API]): one program a file, FOLDER/NAME in the build. With PUBLIC_API
+# duet_programs(FOLDER [PUBLIC_API] [EXCLUDE name...]): one program a file, FOLDER/NAME in the build. With PUBLIC_API
 # they see what an application sees: the public headers and libduet.
 function(duet_programs folder)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "PUBLIC_API" "" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "PUBLIC_API" "" "EXCLUDE")
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
+  foreach(name IN LISTS arg_EXCLUDE)
+    list(FILTER sources EXCLUDE REGEX "/${name}\\.c$")
+  endforeach()
   list(FILTER sources EXCLUDE REGEX "_test\\.c$")
   foreach(source IN LISTS sources)
     get_filename_component(name ${source} NAME_WE)
