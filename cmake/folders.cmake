@@ -94,7 +94,8 @@ function(duet_command main)
   set_target_properties(duet_command PROPERTIES OUTPUT_NAME duet)
 endfunction()
 
-# duet_programs(FOLDER [PUBLIC_API] [EXCLUDE name...]): one program a file, FOLDER/NAME in the build. With PUBLIC_API
+# duet_programs(FOLDER [PUBLIC_API] [EXCLUDE name...]): one program a file, FOLDER/NAME in the
+# build. With PUBLIC_API
 # they see what an application sees: the public headers and libduet.
 function(duet_programs folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "PUBLIC_API" "" "EXCLUDE")
