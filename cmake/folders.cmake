@@ -95,8 +95,7 @@ function(duet_command main)
 endfunction()
 
 # duet_programs(FOLDER [PUBLIC_API] [EXCLUDE name...]): one program a file, FOLDER/NAME in the
-# build. With PUBLIC_API
-# they see what an application sees: the public headers and libduet.
+# build. With PUBLIC_API they see what an application sees: the public headers and libduet.
 function(duet_programs folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "PUBLIC_API" "" "EXCLUDE")
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
