@@ -9,6 +9,7 @@ packages="
     libglib2.0-dev libjson-glib-dev libxml2-dev
     libsimgrid-dev
     libglpk-dev
+    libhwloc-dev libopenblas-dev liblapacke-dev
     clang-format clang-tidy universal-ctags python3
 "
 

@@ -32,7 +32,7 @@ static void submitted(void *engine, struct duet_task *task)
 {
     struct null_engine *self = engine;
     struct duet_ops ops = {0};
-    duet__link(self->core, task, self->date, &ops);
+    duet__link(self->core, task, DUET_SUBMITTER, self->date, &ops);
 }
 
 /* One worker does everything at once. */

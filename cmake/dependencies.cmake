@@ -6,12 +6,14 @@ find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(GLIB IMPORTED_TARGET glib-2.0>=2.66 json-glib-1.0)
 pkg_check_modules(LIBXML IMPORTED_TARGET libxml-2.0)
+pkg_check_modules(HWLOC IMPORTED_TARGET hwloc>=2.0)
 find_path(GLPK_INCLUDE_DIR glpk.h)
 find_library(GLPK_LIBRARY glpk)
 mark_as_advanced(GLPK_INCLUDE_DIR GLPK_LIBRARY)
-if(NOT GLIB_FOUND OR NOT LIBXML_FOUND OR NOT GLPK_INCLUDE_DIR OR NOT GLPK_LIBRARY)
-  message(FATAL_ERROR
-    "duet needs GLib, json-glib, libxml2 and GLPK with their headers: ./setup.sh installs them")
+if(NOT GLIB_FOUND OR NOT LIBXML_FOUND OR NOT HWLOC_FOUND OR NOT GLPK_INCLUDE_DIR
+    OR NOT GLPK_LIBRARY)
+  message(FATAL_ERROR "duet needs GLib, json-glib, libxml2, hwloc and GLPK with their headers: "
+    "./setup.sh installs them")
 endif()
 add_library(GLPK::GLPK UNKNOWN IMPORTED)
 set_target_properties(GLPK::GLPK PROPERTIES
@@ -39,6 +41,21 @@ if(NOT DUET_SIMGRID STREQUAL OFF)
   else()
     set(DUET_SIMGRID_STATUS "not found (no simulated engine)")
   endif()
+endif()
+
+# What computes. Without it workloads can only be simulated.
+pkg_check_modules(OPENBLAS QUIET IMPORTED_TARGET openblas)
+find_library(LAPACKE_LIBRARY lapacke)
+find_path(LAPACKE_INCLUDE_DIR lapacke.h)
+mark_as_advanced(LAPACKE_INCLUDE_DIR LAPACKE_LIBRARY)
+set(DUET_HAVE_BLAS OFF)
+set(DUET_BLAS_STATUS "not found (no kernels)")
+if(OPENBLAS_FOUND AND LAPACKE_LIBRARY AND LAPACKE_INCLUDE_DIR)
+  set(DUET_HAVE_BLAS ON)
+  set(DUET_BLAS_STATUS ${OPENBLAS_VERSION})
+  add_library(duet_blas INTERFACE)
+  target_include_directories(duet_blas INTERFACE ${LAPACKE_INCLUDE_DIR})
+  target_link_libraries(duet_blas INTERFACE ${LAPACKE_LIBRARY} PkgConfig::OPENBLAS)
 endif()
 
 # Detection only: no device of this kind is built yet.

@@ -11,14 +11,17 @@ endif()
 # Every folder library linked so far, in one group whose order does not matter.
 set(DUET_FOLDERS "" CACHE INTERNAL "")
 
-# duet_folder(NAME [EXCLUDE file...] [ONLY file...] [LINK library...])
+# duet_folder(NAME [EXCLUDE file...] [EXCLUDE_MATCHING regex] [ONLY file...] [LINK library...])
 # Static library duet_NAME of the sources below NAME/.
 function(duet_folder name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "EXCLUDE;ONLY;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "EXCLUDE_MATCHING" "EXCLUDE;ONLY;LINK")
   file(GLOB_RECURSE sources RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
     ${PROJECT_SOURCE_DIR}/${name}/*.c ${PROJECT_SOURCE_DIR}/${name}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "_test\\.(c|cpp)$")
   list(REMOVE_ITEM sources "" ${arg_EXCLUDE})
+  if(DEFINED arg_EXCLUDE_MATCHING)
+    list(FILTER sources EXCLUDE REGEX "${arg_EXCLUDE_MATCHING}")
+  endif()
   if(DEFINED arg_ONLY)
     list(FILTER sources INCLUDE REGEX "^(${arg_ONLY})$")
   endif()

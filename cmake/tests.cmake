@@ -41,7 +41,7 @@ function(duet_test_properties name)
   endif()
 endfunction()
 
-set(patterns core platforms sim lib workloads validate cli examples bench tests)
+set(patterns core platforms sim backends real lib workloads validate cli examples bench tests)
 list(TRANSFORM patterns PREPEND ${PROJECT_SOURCE_DIR}/)
 list(TRANSFORM patterns APPEND /*_test.*)
 file(GLOB_RECURSE sources RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${patterns})

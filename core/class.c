@@ -293,3 +293,18 @@ double duet__class_cost(const struct duet_class *klass, unsigned arch)
 {
     return klass->cost[arch];
 }
+
+duet_kernel_fn duet__class_function(const struct duet_class *klass, unsigned arch)
+{
+    return klass->codelet->run[arch];
+}
+
+duet_kernel_fn duet__class_emulation(const struct duet_class *klass)
+{
+    return klass->codelet->emulation;
+}
+
+bool duet__class_expands(const struct duet_class *klass)
+{
+    return klass->codelet->expand != NULL;
+}

@@ -67,6 +67,20 @@ static uint64_t belief_stream(uint64_t seed, const char *name)
     return duet_random_stream(seed, hash);
 }
 
+/* What emulated devices call. */
+static duet_kernel_fn emulation(const struct duet_codelet_desc *desc)
+{
+    duet_kernel_fn cpu = NULL;
+    for (size_t i = 0; i < desc->implementation_count; i++) {
+        const struct duet_implementation *one = &desc->implementations[i];
+        if (!strcmp(one->arch, "emulated") && one->run)
+            return one->run;
+        if (!strcmp(one->arch, "cpu") && !cpu)
+            cpu = one->run;
+    }
+    return cpu;
+}
+
 static int codelet_fill(struct duet_runtime *core, struct duet_codelet *codelet,
                         const struct duet_codelet_desc *desc)
 {
@@ -95,16 +109,25 @@ static int codelet_fill(struct duet_runtime *core, struct duet_codelet *codelet,
             if (set >> a & 1)
                 codelet->run[a] = one->run;
     }
+    codelet->emulation = emulation(desc);
     return add_primes(core, codelet);
 }
 
-/* true: the name is taken. registry_lock is held. */
-static bool known(const struct duet_runtime *core, const char *name)
+/* The kernel of this name, or NULL. registry_lock is held. */
+static struct duet_codelet *find(const struct duet_runtime *core, const char *name)
 {
-    for (const struct duet_codelet *c = core->codelets; c; c = c->next)
+    for (struct duet_codelet *c = core->codelets; c; c = c->next)
         if (!strcmp(c->name, name))
-            return true;
-    return false;
+            return c;
+    return NULL;
+}
+
+struct duet_codelet *duet_codelet_find(struct duet_runtime *runtime, const char *name)
+{
+    spin_lock(&runtime->registry_lock);
+    struct duet_codelet *codelet = find(runtime, name);
+    spin_unlock(&runtime->registry_lock);
+    return codelet;
 }
 
 static int check(struct duet_runtime *core, const struct duet_codelet_desc *desc)
@@ -138,7 +161,7 @@ int duet_codelet(struct duet_runtime *runtime, const struct duet_codelet_desc *d
                          duet_strerror(error));
     }
     spin_lock(&runtime->registry_lock);
-    bool duplicate = known(runtime, desc->name);
+    bool duplicate = find(runtime, desc->name) != NULL;
     if (!duplicate) {
         codelet->index = runtime->codelet_count++;
         if (runtime->last_codelet)

@@ -48,3 +48,10 @@ void duet__fail_run(struct duet_runtime *core, int error, const char *format, ..
     spin_unlock(&core->message_lock);
     core->ops->notify(core->engine);
 }
+
+void duet_cancel(struct duet_runtime *runtime)
+{
+    duet__fail_run(runtime, DUET_ECANCELED, "the run was cancelled");
+    for (unsigned w = 0; w < runtime->machine.worker_count; w++)
+        runtime->ops->wake(runtime->engine, w);
+}

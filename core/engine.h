@@ -52,6 +52,7 @@ struct duet_copy {
 
 /* Scheduling operations that a call made, for the engine to charge. Added to, never reset. */
 struct duet_ops {
+    unsigned submissions;    /* children that expanding tasks submitted */
     unsigned pushes;         /* tasks placed on lists */
     unsigned pops;           /* tasks taken from own or shared lists */
     unsigned steal_attempts; /* victims asked, up to and including the one that gave a task */
@@ -77,9 +78,9 @@ struct duet_engine_ops {
     /* Ask duet__next again for this worker, soon. May be called more than needed. */
     void (*wake)(void *engine, unsigned worker);
     /*
-     * A task was created by duet_submit on the application's thread, or an acquisition begins or
-     * ends: call duet__link with it, now or, in simulated time, when its submission has taken its
-     * time; in order for one thread.
+     * A task was created by duet_submit, on the application's thread or inside a task that a worker
+     * runs, or an acquisition begins or ends: call duet__link with it, now or, in simulated time,
+     * when its submission has taken its time; in order for one thread.
      */
     void (*submitted)(void *engine, struct duet_task *task);
     /* Blocks the application's thread until reached(arg). 0, or DUET_ESTUCK if it never will. */
@@ -148,9 +149,10 @@ DUET_MUST_CHECK int duet__prime(struct duet_runtime *core, const char *kernel, u
 /*
  * Enters a created task into the graph at date `now`. Ready at once, it goes to the policy. The
  * task may be finished by another thread before this returns. The operations made are added to
- * *ops.
+ * *ops. `by`: the worker on whose thread, and inside whose kernel, it was submitted, or
+ * DUET_SUBMITTER.
  */
-void duet__link(struct duet_runtime *core, struct duet_task *task, double now,
+void duet__link(struct duet_runtime *core, struct duet_task *task, int by, double now,
                 struct duet_ops *ops);
 
 /*
@@ -166,6 +168,14 @@ void duet__next(struct duet_runtime *core, unsigned worker, double now,
  */
 void duet__done(struct duet_runtime *core, const struct duet_command *command, double now,
                 const struct duet_report *report, struct duet_ops *ops);
+
+/*
+ * The device of `worker` is gone, with its memory: called on the worker's thread before the commands
+ * that it still holds are reported as done with status DUET_ELOST, and at any time otherwise. Its
+ * tasks go to other workers; what only it had computed is lost, and a task that needs it fails. From
+ * then on duet__next says IDLE (or EXIT) to it. For a worker of the host's memory: DUET_EINVAL.
+ */
+int duet__worker_lost(struct duet_runtime *core, unsigned worker, double now, struct duet_ops *ops);
 
 /* true if a task submitted now would be seen by some worker at once: one of them is idle. */
 bool duet__hungry(const struct duet_runtime *core);
@@ -196,6 +206,24 @@ const struct duet_class *duet__task_class(const struct duet_task *task);
 struct duet_task **duet__task_link(struct duet_task *task);
 /* Finds what to call: the implementation for the worker's architecture; NULL if it has none. */
 duet_kernel_fn duet__task_function(const struct duet_task *task, unsigned arch);
+/* What an emulated device calls: the implementation "emulated", else "cpu"; NULL if none. */
+duet_kernel_fn duet__task_emulation(const struct duet_task *task);
+/* The same two for a class, for ops.classify. */
+duet_kernel_fn duet__class_function(const struct duet_class *klass, unsigned arch);
+duet_kernel_fn duet__class_emulation(const struct duet_class *klass);
+/* true for a class of tasks that expand: the engine never runs one. */
+bool duet__class_expands(const struct duet_class *klass);
+/* Its arguments, valid until duet__done. */
+const void *duet__task_args(const struct duet_task *task);
+/*
+ * Fills *out (as many as duet_task_accesses) with the replicas of a task that RUN was given for, in
+ * the memory of node `node`: for a device `base` is where its slab begins, data there being densely
+ * stored (ld = rows); for the host it is not used.
+ */
+void duet__task_buffers(const struct duet_task *task, unsigned node, void *base,
+                        struct duet_buffer *out);
+/* The handle's data in the host's memory. */
+void duet__handle_buffer(const struct duet_handle *handle, struct duet_buffer *out);
 /*
  * Something that the library's start-up keeps with a core, and how to free it; freed last by
  * duet__core_free. And that something again; NULL if there is none.

@@ -175,10 +175,11 @@ static void count_submission(struct duet_runtime *core, double path, double now)
     spin_unlock(&core->submit_lock);
 }
 
-void duet__link(struct duet_runtime *core, struct duet_task *task, double now, struct duet_ops *ops)
+void duet__link(struct duet_runtime *core, struct duet_task *task, int by, double now,
+                struct duet_ops *ops)
 {
     struct duet_view context;
-    view_begin(&context, core, now, DUET_SUBMITTER, ops);
+    view_begin(&context, core, now, by, ops);
     if (task->state == TASK_RELEASED) {
         duet__acquire_end(&context, task);
         duet__context_flush(&context);

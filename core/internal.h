@@ -118,6 +118,8 @@ struct duet_codelet {
     double (*cost)(const void *args, const char *arch);
     uint64_t archs;        /* architectures with an implementation */
     duet_kernel_fn *run;   /* by architecture */
+    duet_kernel_fn emulation;
+    duet_expand_fn expand; /* NULL: an ordinary kernel */
     void **models;         /* by architecture: the model's state; model_lock */
     double *belief_factor; /* by architecture: model_error at work */
     struct spin model_lock;

@@ -162,3 +162,35 @@ duet_kernel_fn duet__task_function(const struct duet_task *task, unsigned arch)
 {
     return task->klass->codelet->run[arch];
 }
+
+duet_kernel_fn duet__task_emulation(const struct duet_task *task)
+{
+    return task->klass->codelet->emulation;
+}
+
+const void *duet__task_args(const struct duet_task *task)
+{
+    return task->args;
+}
+
+void duet__handle_buffer(const struct duet_handle *handle, struct duet_buffer *out)
+{
+    *out = (struct duet_buffer){.data = handle->data,
+                                .rows = handle->rows,
+                                .cols = handle->cols,
+                                .ld = handle->ld,
+                                .element_bytes = handle->element_bytes};
+}
+
+void duet__task_buffers(const struct duet_task *task, unsigned node, void *base,
+                        struct duet_buffer *out)
+{
+    for (unsigned i = 0; i < task->access_count; i++) {
+        const struct duet_handle *handle = task->accesses[i].handle;
+        duet__handle_buffer(handle, &out[i]);
+        if (node == DUET_HOST)
+            continue;
+        out[i].data = (char *)base + handle->replicas[node]->block->offset;
+        out[i].ld = handle->rows;
+    }
+}

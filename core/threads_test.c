@@ -66,7 +66,7 @@ static void engine_submitted(void *self, struct duet_task *task)
 {
     struct engine *engine = self;
     struct duet_ops ops = {0};
-    duet__link(engine->core, task, 0, &ops);
+    duet__link(engine->core, task, DUET_SUBMITTER, 0, &ops);
 }
 
 static int engine_wait(void *self, bool (*reached)(void *arg), void *arg)

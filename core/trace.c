@@ -163,6 +163,35 @@ void duet_stats(const struct duet_runtime *runtime, struct duet_stats *stats)
     stats->critical_path_s = atomic_load(&runtime->critical_path_s);
 }
 
+static void reset_worker(struct worker *worker)
+{
+    worker->event_count = 0;
+    worker->events_lost = false;
+    worker->busy_s = worker->last_end_s = worker->flops = 0;
+    worker->tasks = worker->accesses = worker->reads = worker->hits = worker->merged = 0;
+    worker->pushes = worker->pops = worker->steals = worker->steal_attempts = 0;
+    worker->bytes_in = worker->bytes_out = worker->bytes_between = 0;
+    worker->copies_in = worker->copies_out = worker->copies_between = 0;
+}
+
+void duet_stats_reset(struct duet_runtime *runtime)
+{
+    for (unsigned w = 0; w < runtime->machine.worker_count; w++)
+        reset_worker(&runtime->workers[w]);
+    for (unsigned n = 0; n < runtime->machine.node_count; n++)
+        runtime->nodes[n].evictions = runtime->nodes[n].write_backs = 0;
+    for (size_t i = 0; i < runtime->class_count; i++)
+        memset(runtime->classes[i]->ran, 0,
+               runtime->machine.worker_count * sizeof *runtime->classes[i]->ran);
+    spin_lock(&runtime->registry_lock);
+    for (struct duet_handle *handle = runtime->handles; handle; handle = handle->next)
+        handle->write_path_s = handle->read_path_s = 0;
+    spin_unlock(&runtime->registry_lock);
+    atomic_store(&runtime->submitted_any, false);
+    atomic_store(&runtime->first_submit_s, 0);
+    atomic_store(&runtime->critical_path_s, 0);
+}
+
 uint64_t duet_tasks_done(const struct duet_runtime *runtime)
 {
     return atomic_load_explicit(&runtime->finished, memory_order_relaxed);

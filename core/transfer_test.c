@@ -232,7 +232,7 @@ static void test_estimate(void)
     g_assert_cmpfloat_with_epsilon(duet_view_transfer_seconds(&view, GPU1, task), 2 * once, 1e-15);
     g_assert_cmpuint(duet_view_valid_bytes(&view, 1, task), ==, BYTES);
     g_assert_false(duet_view_valid(&view, 1, task, 2));
-    duet__link(t.core, task, t.now, &t.ops);
+    duet__link(t.core, task, DUET_SUBMITTER, t.now, &t.ops);
     testing_drain(&t);
     testing_fini(&t);
 }

@@ -58,7 +58,7 @@ static void enter(struct sim *sim)
     sim->ring_first = (sim->ring_first + 1) & (sim->ring_capacity - 1);
     sim->ring_count--;
     struct duet_ops ops = {0};
-    duet__link(sim->core, submission.task, date_of(sim, &submission), &ops);
+    duet__link(sim->core, submission.task, DUET_SUBMITTER, date_of(sim, &submission), &ops);
     double pushes_s = ops.pushes * sim->machine.costs.push_s;
     sim->pushed_s += pushes_s;
     sim->submit_s += pushes_s;

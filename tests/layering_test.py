@@ -45,11 +45,12 @@ RULES = [
     ("core/*", "c-pure duet/* core/*"),
     ("backends/cuda/*", "c posix threads duet/* backends/backend.h cuda ."),
     ("backends/*/*", "c posix threads duet/* backends/backend.h ."),
+    ("backends/list", ""),
     ("backends/*", "c duet/* ."),
     ("real/*", "c posix threads hwloc duet/* core/engine.h backends/backend.h ."),
     ("sim/*", "c posix c++ simgrid duet/* core/engine.h ."),
     ("platforms/*", "c posix glib libxml duet/* ."),
-    ("workloads/*/kernels_*", "c posix glib blas cublas duet/* workloads/*"),
+    ("workloads/kernels_*", "c posix glib blas cublas duet/* workloads/*"),
     ("workloads/*", "c posix glib duet/* workloads/*"),
     ("lib/*", "c posix threads glib duet/* core/engine.h sim/*.h real/*.h platforms/platform.h"
               " validate/perfetto.h validate/report_file.h ."),

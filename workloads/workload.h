@@ -29,9 +29,17 @@ struct duet_problem {
     uint64_t n;     /* matrix order, or the size as the workload says */
     uint64_t tile;  /* tile edge in elements */
     char precision; /* 's' or 'd' */
-    uint64_t seed;  /* of what the workload draws at random (the shape of random graphs) */
+    uint64_t seed;  /* of what the workload draws at random: the shape of random graphs, contents */
     const struct duet_setting *settings;
     size_t setting_count;
+    void *data; /* what `generate` made, to compute on; NULL: simulated without data */
+};
+
+/* Whether a result is right, as LAPACK's own tests judge it. */
+struct duet_verdict {
+    const char *formula; /* "||A - L L'|| / (n ||A|| eps)": a constant */
+    double residual;     /* scaled, without unit; NaN or infinite never passes */
+    double threshold;    /* it passes below: LAPACK's tests use 30 */
 };
 
 struct duet_workload {
@@ -61,6 +69,28 @@ struct duet_workload {
                  struct duet_message *message);
     /* Frees what build made, after the runtime is closed. NULL state is fine. */
     void (*fini)(void *state);
+
+    /*
+     * Real runs; all NULL in a workload that can only be simulated. One after another: generate,
+     * then for each run fill, build, duet_wait, retrieve, fini, and verify if wished; then discard.
+     * Codelets stay with the runtime: build finds those that an earlier build registered.
+     */
+
+    /*
+     * Allocates the data of a checked problem (problem->data is not used). *data is the caller's,
+     * for discard. DUET_ENOMEM with a message that says how many bytes. Keeps a copy of what it
+     * needs of *problem.
+     */
+    int (*generate)(const struct duet_problem *problem, void **data, struct duet_message *message);
+    /* Sets the contents, the same for the same seed on every machine; between runs again. */
+    void (*fill)(void *data);
+    /* Unregisters the data, so that results are in the host's memory. The run's error. */
+    int (*retrieve)(struct duet_runtime *runtime, void *state);
+    /* Judges the results of a run that was filled and retrieved. Leaves the data unspecified.
+     * DUET_ENOMEM with a message. */
+    int (*verify)(void *data, struct duet_verdict *verdict, struct duet_message *message);
+    /* Frees the data. NULL is fine. */
+    void (*discard)(void *data);
 };
 
 /* The workload of this name, or NULL. */

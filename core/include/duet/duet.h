@@ -31,6 +31,18 @@ struct duet_handle;  /* a registered piece of data */
 /* How to run. Fill with duet_config_init, then change what you like. Strings are borrowed. */
 struct duet_config {
     const char *simulate; /* platform to simulate: a name or a file; NULL: run on this machine */
+    /*
+     * Run on this machine, but with emulated GPUs: "free" computes on CPU cores in memories of their
+     * own, as fast as these can; a platform (name or file) makes every kernel and copy take the time
+     * that its calibration says, times `scale`, and computes nothing. NULL: no emulation.
+     */
+    const char *emulate;
+    double scale;         /* of emulated times; 0: 1 */
+    const char *lose;     /* "gpu1@100": that emulated GPU is lost at its 100th kernel or copy; several
+                             separated by commas. To try what a program does then. NULL: none */
+    double watchdog_s;    /* a wait in which nothing at all happens for so long ends with DUET_ESTUCK;
+                             0: 10 s; below 0: never */
+    bool no_bind;         /* leave threads where the operating system puts them */
     int cpus;             /* computing CPU cores; -1: all that feed no GPU */
     int gpus;             /* GPUs; -1: all */
     uint64_t gpu_memory_bytes; /* usable bytes of each GPU; 0: as the platform says */
@@ -148,19 +160,32 @@ struct duet_buffer {
 
 /* What a kernel receives. All of it is borrowed for the duration of the call. */
 struct duet_call {
+    struct duet_runtime *runtime; /* for duet_submit from inside a task */
     const void *args; /* the task's arguments */
     const struct duet_buffer *buffers;
     size_t buffer_count; /* as many as accesses, in their order */
     void *stream;        /* backend's stream (cudaStream_t), NULL on CPUs */
 };
 
-/* A kernel: returns 0, or a negative enum duet_error that fails the task. */
+/*
+ * A kernel: returns 0, or a negative enum duet_error that fails the task. It may submit tasks
+ * (nested tasks): they are ordered after all tasks submitted before, so one that conflicts with the
+ * task at hand runs after it. It may not wait, acquire or unregister.
+ */
 typedef int (*duet_kernel_fn)(const struct duet_call *call);
 
 struct duet_implementation {
-    const char *arch;   /* architecture name ("c2050") or backend ("cpu", "cuda") */
-    duet_kernel_fn run; /* may be NULL where only simulated */
+    const char *arch; /* architecture name ("c2050"), backend ("cpu", "cuda"), or "emulated": what an
+                         emulated GPU calls, which is the one for "cpu" if this is not given */
+    duet_kernel_fn run; /* NULL: only simulated; when run for real, as if it were not listed */
 };
+
+struct duet_expansion; /* a task at the moment at which it expands */
+/*
+ * Expands a task into children (duet_expand_block, duet_expand_submit). buffers[i].data is the
+ * host's replica, only to be passed on. Returns 0 or a negative enum duet_error that fails the task.
+ */
+typedef int (*duet_expand_fn)(struct duet_expansion *expansion, const struct duet_call *call);
 
 struct duet_codelet_desc {
     const char *name; /* kernel name; key of the performance models: "dgemm". At most 31 bytes */
@@ -171,15 +196,21 @@ struct duet_codelet_desc {
     /* seconds of one execution on an architecture, as far as the application knows: used where
        neither calibration nor measurements say anything; <= 0: not known. May be NULL */
     double (*cost)(const void *args, const char *arch);
+    /* instead of implementations: the task is replaced by its children when its inputs are there.
+       NULL: an ordinary kernel */
+    duet_expand_fn expand;
 };
 
 /*
  * Registers a kernel; what `desc` points to is copied. Implementations for architectures that the
- * machine does not have are ignored. Errors: DUET_EINVAL (no name, no implementation, duplicate
- * name), DUET_ENOMEM.
+ * machine does not have are ignored. Errors: DUET_EINVAL (no name, no implementation or both
+ * implementations and `expand`, duplicate name), DUET_ENOMEM.
  */
 DUET_MUST_CHECK int duet_codelet(struct duet_runtime *runtime, const struct duet_codelet_desc *desc,
                                  struct duet_codelet **out);
+
+/* The kernel registered under this name, or NULL. */
+struct duet_codelet *duet_codelet_find(struct duet_runtime *runtime, const char *name);
 
 /*
  * The restriction `name`: a set of architectures as a mask for struct duet_task_desc. `name` is an
@@ -224,6 +255,40 @@ DUET_MUST_CHECK int duet_submit(struct duet_runtime *runtime, const struct duet_
  * the message), or DUET_ESTUCK with what waits for what. Any number of waits in a run.
  */
 DUET_MUST_CHECK int duet_wait(struct duet_runtime *runtime);
+
+/*
+ * Gives the run up, from any thread but not from a signal handler: tasks that have not started will
+ * not run any more, those that run end, and duet_wait returns DUET_ECANCELED. As after the failure
+ * of a task, handles keep what was computed so far.
+ */
+void duet_cancel(struct duet_runtime *runtime);
+
+/* ------------------------------------------------------------------------------------------- */
+/* Tasks that expand                                                                            */
+
+/*
+ * Two-level algorithms: a task on a tile becomes tasks on blocks of that tile. The children may run
+ * anywhere, on data that they share only with each other; the expanded task is finished when all of
+ * them are, their results back in the host's memory, and only then do its successors run. Children
+ * may expand in turn. A task expands on a CPU worker: in a machine without, its submission is
+ * refused. The same expansion runs in simulations, where data pointers may be NULL.
+ */
+
+/*
+ * The block of rows x cols elements at (row, col) of access number `index` of the task, as a handle
+ * for its children. It belongs to the expansion. Blocks of one expansion may not overlap.
+ * DUET_EINVAL (outside of the data, overlaps another one, no such access), DUET_ENOMEM.
+ */
+DUET_MUST_CHECK int duet_expand_block(struct duet_expansion *expansion, size_t index, size_t row,
+                                      size_t col, size_t rows, size_t cols,
+                                      struct duet_handle **out);
+
+/*
+ * Submits a child: as duet_submit, but only on blocks of this expansion, which it may write only
+ * where the expanding task may; never blocks.
+ */
+DUET_MUST_CHECK int duet_expand_submit(struct duet_expansion *expansion,
+                                       const struct duet_task_desc *task);
 
 #ifdef __cplusplus
 }

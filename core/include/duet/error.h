@@ -21,7 +21,8 @@ extern "C" {
     X(DUET_ETASK, -10, "a task failed")                                                            \
     X(DUET_EABSENT, -11, "not built into this duet")                                               \
     X(DUET_ECANCELED, -12, "cancelled")                                                            \
-    X(DUET_EBUSY, -13, "in use")
+    X(DUET_EBUSY, -13, "in use")                                                                   \
+    X(DUET_ELOST, -14, "the device was lost")
 
 enum duet_error {
     DUET_OK = 0,

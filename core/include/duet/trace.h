@@ -84,7 +84,14 @@ struct duet_stats {
 /* Fills *stats. Any time; exact when no task is in flight. */
 void duet_stats(const struct duet_runtime *runtime, struct duet_stats *stats);
 
-/* Tasks finished so far: cheap, any thread, for progress bars. */
+/*
+ * Starts a new measurement: counters, the critical path and the trace begin anew; what models have
+ * learned stays. Only when no task is in flight. The dates of what follows still count from the
+ * opening of the runtime.
+ */
+void duet_stats_reset(struct duet_runtime *runtime);
+
+/* Tasks finished since the runtime was opened: cheap, any thread, for progress bars. */
 uint64_t duet_tasks_done(const struct duet_runtime *runtime);
 
 /*

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The seam between the real engine and a kind of device: one folder, one external `const struct
+ * duet_backend` and one line in list.h each.
+ *
+ * A backend is either synchronous (it has `execute`: CPUs), or asynchronous: kernels and copies are
+ * given to a device's streams and reported by `poll` when they have ended. A device has three
+ * streams, each a FIFO: copies in, kernels, copies out. The engine orders nothing across streams but
+ * by waiting for a completion.
+ *
+ * Threads: everything that takes a device is called on the thread of its worker, `open` first and
+ * `close` last; devices are used at the same time by different threads. Errors are negative enum
+ * duet_error. Dates are in seconds on the clock that the engine passes.
+ */
+#ifndef DUET_BACKEND_H
+#define DUET_BACKEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <duet/duet.h>
+#include <duet/machine.h>
+
+/* What all devices of one backend in one engine have in common. Outlives them. */
+struct backend_setup {
+    const struct duet_machine *machine;
+    /*
+     * > 0: paced. A kernel takes the seconds it is launched with and computes nothing; a copy takes
+     * latency + bytes at its fair share of the links of its route (as in the simulation), times
+     * this scale, and moves nothing. 0: free: everything is done, as fast as it goes.
+     */
+    double scale;
+    double (*now)(void *clock); /* seconds since the run began; any thread */
+    void *clock;
+};
+
+/* One device to open. */
+struct backend_config {
+    unsigned index;          /* from 0, less than count() */
+    unsigned node;           /* its memory node in the machine */
+    uint64_t capacity_bytes; /* of the slab to allocate */
+    uint64_t lose_at;        /* emulated: lost at its lose_at-th kernel or copy; 0: never */
+    void (*notify)(void *owner); /* something has ended, poll again; any thread, any time after open */
+    void *owner;
+};
+
+struct backend_kernel {
+    void *tag; /* comes back in the completion */
+    duet_kernel_fn run;
+    struct duet_call *call; /* the engine's, unchanged until the completion; the backend sets stream */
+    double seconds;         /* paced: how long, already scaled */
+};
+
+enum backend_stream { BACKEND_IN, BACKEND_KERNEL, BACKEND_OUT, BACKEND_STREAMS };
+
+/* A 2-D copy: `cols` columns of column_bytes each. At least one end is on the device at hand. */
+struct backend_copy {
+    void *tag;
+    enum backend_stream stream; /* BACKEND_IN or BACKEND_OUT */
+    void *destination;
+    const void *source;
+    size_t column_bytes, cols;
+    size_t destination_pitch, source_pitch; /* bytes from one column to the next */
+    unsigned source_node, destination_node;
+    struct backend_device *peer; /* the other device of a copy between devices, else NULL */
+};
+
+struct backend_completion {
+    void *tag;
+    double start_s, end_s; /* of the kernel or the copy itself, on the engine's clock */
+    int status;            /* 0; what the kernel returned; DUET_ELOST: the device is gone */
+};
+
+/* What a device is, for `duet info` and for the machine that is made from it. */
+struct backend_info {
+    char arch[DUET_NAME_MAX];        /* architecture: "cpu", "h200", "emulated" */
+    char description[128];           /* for people */
+    uint64_t memory_bytes;           /* usable; 0 for the host's */
+    double bandwidth_Bps, latency_s; /* of copies from and to the host, as far as known: what
+                                        schedulers believe until it was measured */
+};
+
+struct backend_device; /* each backend's own */
+
+struct duet_backend {
+    const char *name; /* "cpu", "emulated", "cuda" */
+    const char *description;
+
+    /* How many devices there are (cores for the CPUs). 0 with the reason in *why if none. */
+    unsigned (*count)(struct duet_message *why);
+    int (*describe)(unsigned index, struct backend_info *info, struct duet_message *message);
+
+    /* Begins and ends the use of the backend by one engine. *shared is the backend's; may be NULL. */
+    int (*attach)(void **shared, const struct backend_setup *setup, struct duet_message *message);
+    void (*detach)(void *shared);
+
+    /* Opens a device and allocates its slab. DUET_ENOMEM, DUET_EABSENT ... with a message. */
+    int (*open)(struct backend_device **out, void *shared, const struct backend_config *config,
+                struct duet_message *message);
+    /* Waits for what is in flight, then frees the device and its slab. NULL is fine. */
+    void (*close)(struct backend_device *device);
+
+    /* Synchronous backends only: runs a kernel to its end. Returns its status. */
+    int (*execute)(struct backend_device *device, const struct backend_kernel *kernel);
+
+    /* Asynchronous backends only, all of them. */
+
+    /* Where the slab begins, aligned to 256 bytes at least. Constant from open to close. */
+    void *(*base)(const struct backend_device *device);
+    /* Gives a command to its stream. An error: it was not given and has no completion. */
+    int (*launch)(struct backend_device *device, const struct backend_kernel *kernel);
+    int (*copy)(struct backend_device *device, const struct backend_copy *copy);
+    /*
+     * Writes up to `max` completions, in order within a stream, and returns how many. After the
+     * first DUET_ELOST everything still in flight, and everything given later, ends with DUET_ELOST.
+     */
+    size_t (*poll)(struct backend_device *device, struct backend_completion *out, size_t max);
+    /*
+     * When poll will next have something, as far as that is known: a date; INFINITY: config.notify
+     * tells; 0: it must be asked again and again. Only of interest while something is in flight.
+     */
+    double (*next_s)(const struct backend_device *device);
+};
+
+/* The backend of this name, or NULL. The index-th one, NULL beyond the last. */
+const struct duet_backend *duet__backend_find(const char *name);
+const struct duet_backend *duet__backend_at(size_t index);
+
+#endif
