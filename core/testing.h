@@ -118,7 +118,7 @@ static inline void testing_submitted(void *engine, struct duet_task *task)
     if (t->hold)
         t->held = task;
     else
-        duet__link(t->core, task, t->now, &t->ops);
+        duet__link(t->core, task, DUET_SUBMITTER, t->now, &t->ops);
 }
 
 static inline struct duet_command testing_next(struct testing *t, unsigned worker)
