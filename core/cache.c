@@ -170,6 +170,12 @@ static void unpin(struct duet_view *context, unsigned index, struct duet_task *t
     }
 }
 
+/* Unpins all replicas of a task that was placed. */
+void duet__cache_unpin(struct duet_view *context, unsigned node, struct duet_task *task)
+{
+    unpin(context, node, task, task->access_count);
+}
+
 /* Pins the task's replicas on a device, most recent use now. false: out of memory. Node lock. */
 static bool pin_all(struct duet_view *context, struct node *node, unsigned index,
                     struct duet_task *task)
@@ -242,8 +248,8 @@ static void fetch_all(struct duet_view *context, struct worker *worker, struct d
             worker->merged += fetch == FETCH_MERGED;
         }
         if (fetch == FETCH_FAILED)
-            duet__fail_run(context->core, DUET_ETASK,
-                           "task %llu (%s): no valid copy of its data left",
+            duet__fail_run(context->core, DUET_ELOST,
+                           "task %llu (%s): the only valid copy of its data was lost with a device",
                            (unsigned long long)task->id, duet_task_kernel(task));
     }
 }

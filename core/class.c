@@ -109,6 +109,16 @@ static void choose_kinds(struct duet_runtime *core, struct duet_class *klass, ui
     klass->kinds = kinds;
 }
 
+/* Kinds of workers of the host's memory: where tasks expand. */
+static uint64_t host_kinds(const struct duet_runtime *core)
+{
+    uint64_t kinds = 0;
+    for (unsigned k = 0; k < core->kind_count; k++)
+        if (!core->kinds[k].device)
+            kinds |= UINT64_C(1) << k;
+    return kinds;
+}
+
 /* What an execution takes for the bounds on the makespan: what is known, else what is believed. */
 double duet__class_seconds(const struct duet_class *klass, unsigned arch)
 {
@@ -165,6 +175,8 @@ static int class_new(struct duet_codelet *codelet, const void *args, const struc
         return error;
     }
     choose_kinds(core, klass, timed & codelet->archs);
+    if (codelet->expand)
+        klass->kinds = host_kinds(core);
     expect(core, klass);
     *out = klass;
     return DUET_OK;

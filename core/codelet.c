@@ -110,6 +110,7 @@ static int codelet_fill(struct duet_runtime *core, struct duet_codelet *codelet,
                 codelet->run[a] = one->run;
     }
     codelet->emulation = emulation(desc);
+    codelet->expand = desc->expand;
     return add_primes(core, codelet);
 }
 
@@ -135,6 +136,13 @@ static int check(struct duet_runtime *core, const struct duet_codelet_desc *desc
     if (!desc || !desc->name || !*desc->name || strlen(desc->name) >= DUET_NAME_MAX)
         return duet_fail(&core->message, DUET_EINVAL, "a kernel needs a name of 1 to %d bytes",
                          DUET_NAME_MAX - 1);
+    if (desc->expand) {
+        if (desc->implementation_count)
+            return duet_fail(&core->message, DUET_EINVAL,
+                             "kernel %s has implementations and expands: one or the other",
+                             desc->name);
+        return DUET_OK;
+    }
     if (desc->implementation_count == 0 || !desc->implementations)
         return duet_fail(&core->message, DUET_EINVAL, "kernel %s has no implementation",
                          desc->name);

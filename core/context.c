@@ -22,6 +22,11 @@ void duet__context_wake(struct duet_view *context, unsigned worker)
 void duet__context_flush(struct duet_view *context)
 {
     struct duet_runtime *core = context->core;
+    while (context->over) {
+        struct duet_task *task = context->over;
+        context->over = task->next;
+        duet__task_over(context, task);
+    }
     if (context->wake_all) {
         for (unsigned w = 0; w < core->machine.worker_count; w++)
             core->ops->wake(core->engine, w);

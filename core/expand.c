@@ -1,15 +1,267 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tasks that expand into children on blocks of their data. */
+/*
+ * Tasks that expand into children on blocks of their data. The expanded task keeps its accesses, and
+ * so its successors waiting, until its children are finished and their blocks are back in the host's
+ * memory; blocks are handles of their own, so that children depend on each other only.
+ */
+#include <stdlib.h>
+#include <string.h>
+
 #include "core/internal.h"
+
+enum { BUFFERS = 16 }; /* accesses of a task for which expanding needs no memory of its own */
+
+/* A window of one access's data. */
+struct block {
+    struct duet_handle *handle;
+    const struct duet_handle *whole;
+    size_t row, col, rows, cols;
+    bool writable;
+};
+
+struct duet_expansion {
+    struct duet_runtime *core;
+    struct duet_task *task;       /* that expands */
+    struct duet_view *view;       /* the call in which it expands; NULL afterwards */
+    _Atomic(uint64_t) unfinished; /* children, and 1 while it expands */
+    struct block *blocks;
+    unsigned block_count, block_capacity;
+    struct duet_message message; /* of the last error of the two functions below */
+};
+
+/* ------------------------------------------------------------------------------------------- */
+/* What the application calls while a task expands                                              */
+
+static bool overlap(const struct block *a, const struct block *b)
+{
+    return a->whole == b->whole && a->row < b->row + b->rows && b->row < a->row + a->rows &&
+           a->col < b->col + b->cols && b->col < a->col + a->cols;
+}
+
+/* The first access to the same handle carries the modes of all of them. */
+static bool may_write(const struct duet_task *task, const struct duet_handle *handle)
+{
+    for (unsigned i = 0; i < task->access_count; i++)
+        if (task->accesses[i].handle == handle && (task->accesses[i].mode & DUET_W))
+            return true;
+    return false;
+}
+
+static int check_block(struct duet_expansion *expansion, size_t index, const struct block *wanted)
+{
+    const struct duet_handle *whole = wanted->whole;
+    if (wanted->rows == 0 || wanted->cols == 0 || wanted->row >= whole->rows ||
+        wanted->rows > whole->rows - wanted->row || wanted->col >= whole->cols ||
+        wanted->cols > whole->cols - wanted->col)
+        return duet_fail(&expansion->message, DUET_EINVAL,
+                         "a block of %zu x %zu at (%zu, %zu) does not lie within access %zu, which "
+                         "has %zu x %zu",
+                         wanted->rows, wanted->cols, wanted->row, wanted->col, index, whole->rows,
+                         whole->cols);
+    for (unsigned i = 0; i < expansion->block_count; i++)
+        if (overlap(wanted, &expansion->blocks[i]))
+            return duet_fail(&expansion->message, DUET_EINVAL,
+                             "a block of %zu x %zu at (%zu, %zu) of access %zu overlaps an earlier "
+                             "one",
+                             wanted->rows, wanted->cols, wanted->row, wanted->col, index);
+    if (expansion->block_count == UINT16_MAX)
+        return duet_fail(&expansion->message, DUET_EINVAL, "more than %d blocks in one expansion",
+                         UINT16_MAX);
+    return DUET_OK;
+}
+
+/* Room for one more block. */
+static bool reserve(struct duet_expansion *expansion)
+{
+    if (expansion->block_count < expansion->block_capacity)
+        return true;
+    unsigned capacity = expansion->block_capacity ? 2 * expansion->block_capacity : 64;
+    struct block *blocks = realloc(expansion->blocks, capacity * sizeof *blocks);
+    if (!blocks)
+        return false;
+    expansion->blocks = blocks;
+    expansion->block_capacity = capacity;
+    return true;
+}
 
 int duet_expand_block(struct duet_expansion *expansion, size_t index, size_t row, size_t col,
                       size_t rows, size_t cols, struct duet_handle **out)
 {
+    struct duet_task *task = expansion->task;
     *out = NULL;
-    return DUET_EABSENT;
+    if (index >= task->access_count)
+        return duet_fail(&expansion->message, DUET_EINVAL,
+                         "access %zu of a task with %u accesses", index, task->access_count);
+    const struct duet_handle *whole = task->accesses[index].handle;
+    struct block block = {.whole = whole, .row = row, .col = col, .rows = rows, .cols = cols};
+    int error = check_block(expansion, index, &block);
+    if (error)
+        return error;
+    size_t first = (row + col * whole->ld) * whole->element_bytes;
+    void *data = whole->data ? (char *)whole->data + first : NULL;
+    block.writable = may_write(task, whole);
+    if (reserve(expansion))
+        block.handle = duet__handle_new(expansion->core, data, rows, cols, whole->ld,
+                                        whole->element_bytes);
+    if (!block.handle)
+        return duet_fail(&expansion->message, DUET_ENOMEM, "no memory left for another block");
+    block.handle->expansion = expansion;
+    block.handle->block = expansion->block_count;
+    expansion->blocks[expansion->block_count++] = block;
+    *out = block.handle;
+    return DUET_OK;
 }
 
-int duet_expand_submit(struct duet_expansion *expansion, const struct duet_task_desc *task)
+static int check_child(struct duet_expansion *expansion, const struct duet_task_desc *desc)
 {
-    return DUET_EABSENT;
+    for (size_t i = 0; desc && desc->accesses && i < desc->access_count; i++) {
+        const struct duet_handle *handle = desc->accesses[i].handle;
+        if (!handle || handle->expansion != expansion)
+            return duet_fail(&expansion->message, DUET_EINVAL,
+                             "access %zu of a child is no block of the task that expands", i);
+        if ((desc->accesses[i].mode & DUET_W) && !expansion->blocks[handle->block].writable)
+            return duet_fail(&expansion->message, DUET_EINVAL,
+                             "access %zu of a child writes a block of data that the task may only "
+                             "read",
+                             i);
+    }
+    return DUET_OK;
+}
+
+int duet_expand_submit(struct duet_expansion *expansion, const struct duet_task_desc *desc)
+{
+    struct duet_task *task;
+    int error = check_child(expansion, desc);
+    if (!error)
+        error = duet__task_new(expansion->core, desc, &task, &expansion->message);
+    if (error)
+        return error;
+    task->parent = expansion;
+    atomic_fetch_add_explicit(&expansion->unfinished, 1, memory_order_relaxed);
+    expansion->view->ops->submissions++;
+    duet__link_in(expansion->view, task);
+    return DUET_OK;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Beginning                                                                                    */
+
+/* Calls the codelet's function with the buffers of the host. */
+static int call(struct duet_expansion *expansion)
+{
+    struct duet_task *task = expansion->task;
+    struct duet_buffer few[BUFFERS], *buffers = few;
+    if (task->access_count > BUFFERS)
+        buffers = malloc(task->access_count * sizeof *buffers);
+    if (!buffers)
+        return DUET_ENOMEM;
+    duet__task_buffers(task, DUET_HOST, NULL, buffers);
+    const struct duet_call arguments = {.runtime = expansion->core,
+                                        .args = task->args,
+                                        .buffers = buffers,
+                                        .buffer_count = task->access_count};
+    int status = task->klass->codelet->expand(expansion, &arguments);
+    if (buffers != few)
+        free(buffers);
+    return status;
+}
+
+/* A task that cannot even begin to expand ends without its successors' data. */
+static void end_at_once(struct duet_view *context, struct duet_task *task)
+{
+    duet__graph_finish(context, task, DUET_HOST, false, false);
+    duet__task_end(context, task);
+}
+
+/* Expands a task that a worker of the host's memory has taken. No lock held. */
+void duet__expand(struct duet_view *context, struct duet_task *task)
+{
+    struct duet_expansion *expansion = calloc(1, sizeof *expansion);
+    int status = DUET_ENOMEM;
+    if (expansion) {
+        expansion->core = context->core;
+        expansion->task = task;
+        expansion->view = context;
+        atomic_init(&expansion->unfinished, 1);
+        status = call(expansion);
+        expansion->view = NULL;
+    }
+    if (status)
+        duet__fail_run(context->core, status, "task %llu (%s) cannot expand: %s",
+                       (unsigned long long)task->id, duet_task_kernel(task),
+                       expansion && *expansion->message.text ? expansion->message.text
+                                                             : duet_strerror(status));
+    if (expansion)
+        duet__child_finished(context, expansion);
+    else
+        end_at_once(context, task);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Ending                                                                                       */
+
+/* All children are finished, their blocks are gone: the task itself is finished. */
+static void finish(struct duet_view *context, struct duet_expansion *expansion)
+{
+    struct duet_task *task = expansion->task;
+    bool good = atomic_load_explicit(&context->core->error, memory_order_acquire) == 0;
+    free(expansion->blocks);
+    free(expansion);
+    duet__graph_finish(context, task, DUET_HOST, false, good);
+    duet__task_end(context, task);
+}
+
+/*
+ * Brings the blocks that were written to the host's memory, as an acquisition of all of them; also
+ * after a failure, since their write-backs may be under way.
+ */
+static void gather(struct duet_view *context, struct duet_expansion *expansion,
+                   struct duet_task *task)
+{
+    bool lost = false;
+    /* one more, so that it does not end before all are asked for */
+    for (unsigned i = 0; i < expansion->block_count; i++) {
+        struct access *access = &task->accesses[i];
+        access->handle = expansion->blocks[i].handle;
+        access->mode = DUET_R;
+        spin_lock(&access->handle->lock);
+        lost = duet__fetch(context, access, DUET_HOST) == FETCH_FAILED || lost;
+        spin_unlock(&access->handle->lock);
+    }
+    if (lost)
+        duet__fail_run(context->core, DUET_ELOST,
+                       "task %llu (%s): the only valid copy of its data was lost with a device",
+                       (unsigned long long)expansion->task->id, duet_task_kernel(expansion->task));
+    duet__arrived(context, task, 1);
+}
+
+/* A child has ended, or the expansion itself. The last one brings the results home. */
+void duet__child_finished(struct duet_view *context, struct duet_expansion *expansion)
+{
+    if (atomic_fetch_sub_explicit(&expansion->unfinished, 1, memory_order_acq_rel) > 1)
+        return;
+    if (expansion->block_count == 0) {
+        finish(context, expansion);
+        return;
+    }
+    struct duet_task *task = duet__acquisition_new(context->core, expansion->block_count);
+    if (!task) {
+        /* the blocks stay until the runtime is closed */
+        duet__fail_run(context->core, DUET_ENOMEM, "no memory left to end task %llu (%s)",
+                       (unsigned long long)expansion->task->id, duet_task_kernel(expansion->task));
+        finish(context, expansion);
+        return;
+    }
+    task->parent = expansion;
+    gather(context, expansion, task);
+}
+
+/* The blocks are in the host's memory. */
+void duet__expansion_end(struct duet_view *context, struct duet_task *task)
+{
+    struct duet_expansion *expansion = task->parent;
+    duet__task_free(context->core, task);
+    for (unsigned i = 0; i < expansion->block_count; i++)
+        duet__handle_remove(expansion->core, expansion->blocks[i].handle);
+    finish(context, expansion);
 }

@@ -70,6 +70,9 @@ static void push_ready(struct duet_view *context, struct ready *ready)
         task->ready_s = context->now;
         if (!task->klass) {
             duet__acquire_ready(context, task);
+        } else if (doomed(context->core, task->mask)) {
+            task->next = context->over;
+            context->over = task;
         } else {
             batch[count++] = task;
             if (count == room) {
@@ -175,27 +178,36 @@ static void count_submission(struct duet_runtime *core, double path, double now)
     spin_unlock(&core->submit_lock);
 }
 
+/* Gives one ready task to the policy. */
+void duet__push(struct duet_view *context, struct duet_task *task)
+{
+    struct ready ready = {0};
+    ready_add(&ready, task);
+    push_ready(context, &ready);
+}
+
+/* duet__link as a part of a call. */
+void duet__link_in(struct duet_view *context, struct duet_task *task)
+{
+    task->submit_s = context->now;
+    double path = 0;
+    int granted = enter_all(task, task->klass ? task->klass->best_s : 0, &path);
+    count_submission(context->core, path, context->now);
+    /* from here on another thread may run the task, if this does not make it ready itself */
+    if (atomic_fetch_sub_explicit(&task->pending, granted + 1, memory_order_acq_rel) ==
+        granted + 1)
+        duet__push(context, task);
+}
+
 void duet__link(struct duet_runtime *core, struct duet_task *task, int by, double now,
                 struct duet_ops *ops)
 {
     struct duet_view context;
     view_begin(&context, core, now, by, ops);
-    if (task->state == TASK_RELEASED) {
+    if (task->state == TASK_RELEASED)
         duet__acquire_end(&context, task);
-        duet__context_flush(&context);
-        return;
-    }
-    task->submit_s = now;
-    double path = 0;
-    int granted = enter_all(task, task->klass ? task->klass->best_s : 0, &path);
-    count_submission(core, path, now);
-    /* from here on another thread may run the task, if this does not make it ready itself */
-    if (atomic_fetch_sub_explicit(&task->pending, granted + 1, memory_order_acq_rel) ==
-        granted + 1) {
-        struct ready ready = {0};
-        ready_add(&ready, task);
-        push_ready(&context, &ready);
-    }
+    else
+        duet__link_in(&context, task);
     duet__context_flush(&context);
 }
 
@@ -292,11 +304,38 @@ void duet__graph_finish(struct duet_view *context, struct duet_task *task, unsig
 }
 
 /* One task less is unfinished: the application's thread may be waiting for that. */
-void duet__count_finished(struct duet_view *context)
+static void count_finished(struct duet_view *context)
 {
     struct duet_runtime *core = context->core;
     uint64_t finished = atomic_fetch_add(&core->finished, 1) + 1;
     uint64_t left = atomic_load(&core->submitted) - finished;
     if (left == 0 || (left <= window_low(core) && atomic_load(&core->throttled)))
         context->notify = true;
+}
+
+/* The last that happens to a task: frees it and counts it, after duet__graph_finish. */
+void duet__task_end(struct duet_view *context, struct duet_task *task)
+{
+    struct duet_expansion *parent = task->parent;
+    duet__task_free(context->core, task);
+    count_finished(context);
+    if (parent)
+        duet__child_finished(context, parent);
+}
+
+/*
+ * What was put off until no lock was held: the end of an expansion whose data is back in the host's
+ * memory, or a task that nobody is left to run.
+ */
+void duet__task_over(struct duet_view *context, struct duet_task *task)
+{
+    if (!task->klass) {
+        duet__expansion_end(context, task);
+        return;
+    }
+    duet__fail_run(context->core, DUET_ELOST,
+                   "task %llu (%s): every worker that could run it is lost",
+                   (unsigned long long)task->id, duet_task_kernel(task));
+    duet__graph_finish(context, task, DUET_HOST, false, false);
+    duet__task_end(context, task);
 }

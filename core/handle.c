@@ -25,7 +25,7 @@ static void enlist(struct duet_runtime *core, struct duet_handle *handle)
 }
 
 /* One block of memory: the handle, its replica pointers, and its bit sets. */
-static struct duet_handle *handle_new(const struct duet_runtime *core)
+static struct duet_handle *handle_alloc(const struct duet_runtime *core)
 {
     size_t words = core->node_words * sizeof(_Atomic(uint64_t));
     size_t pointers = core->machine.node_count * sizeof(struct replica *);
@@ -39,6 +39,38 @@ static struct duet_handle *handle_new(const struct duet_runtime *core)
     handle->host.handle = handle;
     bit_set(handle->valid, DUET_HOST);
     return handle;
+}
+
+/* A handle whose sizes are known to be possible, valid in the host's memory. NULL: no memory. */
+struct duet_handle *duet__handle_new(struct duet_runtime *core, void *data, size_t rows,
+                                     size_t cols, size_t ld, size_t element_bytes)
+{
+    struct duet_handle *handle = handle_alloc(core);
+    if (!handle)
+        return NULL;
+    handle->data = data;
+    handle->rows = rows;
+    handle->cols = cols;
+    handle->ld = ld;
+    handle->element_bytes = element_bytes;
+    handle->bytes = (uint64_t)rows * cols * element_bytes;
+    handle->slab_bytes = slab_round(handle->bytes);
+    enlist(core, handle);
+    return handle;
+}
+
+/* Frees a handle that nobody uses, and its places in devices' memories. */
+void duet__handle_remove(struct duet_runtime *core, struct duet_handle *handle)
+{
+    spin_lock(&core->registry_lock);
+    if (handle->prev)
+        handle->prev->next = handle->next;
+    else
+        core->handles = handle->next;
+    if (handle->next)
+        handle->next->prev = handle->prev;
+    spin_unlock(&core->registry_lock);
+    handle_free(core, handle);
 }
 
 int duet_matrix(struct duet_runtime *runtime, void *data, size_t rows, size_t cols, size_t ld,
@@ -55,18 +87,9 @@ int duet_matrix(struct duet_runtime *runtime, void *data, size_t rows, size_t co
         return duet_fail(&runtime->message, DUET_EINVAL,
                          "a matrix of %zu x %zu elements of %zu bytes exceeds the address space",
                          rows, cols, element_bytes);
-    struct duet_handle *handle = handle_new(runtime);
-    if (!handle)
+    *out = duet__handle_new(runtime, data, rows, cols, ld, element_bytes);
+    if (!*out)
         return duet_fail(&runtime->message, DUET_ENOMEM, "no memory left for another handle");
-    handle->data = data;
-    handle->rows = rows;
-    handle->cols = cols;
-    handle->ld = ld;
-    handle->element_bytes = element_bytes;
-    handle->bytes = (uint64_t)rows * cols * element_bytes;
-    handle->slab_bytes = slab_round(handle->bytes);
-    enlist(runtime, handle);
-    *out = handle;
     return DUET_OK;
 }
 
@@ -80,22 +103,21 @@ int duet_vector(struct duet_runtime *runtime, void *data, size_t count, size_t e
 /* Access by the application                                                                    */
 
 /*
- * An acquisition is a task of one access that no worker runs: when it is granted, the data is
- * brought to the host, and the application's thread goes on.
+ * An acquisition is a task that no worker runs: when it is granted, the data is brought to the host,
+ * and the application's thread goes on. The caller sets handles and modes. NULL: no memory.
  */
-static struct duet_task *acquisition_new(struct duet_runtime *core, struct duet_handle *handle,
-                                         enum duet_mode mode)
+struct duet_task *duet__acquisition_new(struct duet_runtime *core, unsigned count)
 {
-    struct duet_task *task = duet__task_alloc(core, 1);
+    struct duet_task *task = duet__task_alloc(core, count);
     if (!task)
         return NULL;
     uint8_t pool = task->pool;
-    memset(task, 0, sizeof *task + sizeof(struct access));
+    memset(task, 0, sizeof *task + count * sizeof(struct access));
     task->pool = pool;
-    task->access_count = 1;
-    task->accesses[0].handle = handle;
-    task->accesses[0].mode = (uint8_t)mode;
-    atomic_init(&task->pending, 2);
+    task->access_count = (uint16_t)count;
+    for (unsigned i = 0; i < count; i++)
+        task->accesses[i].index = task->accesses[i].order = (uint16_t)i;
+    atomic_init(&task->pending, (int32_t)count + 1);
     atomic_init(&task->missing, 1);
     return task;
 }
@@ -109,11 +131,11 @@ void duet__acquire_ready(struct duet_view *context, struct duet_task *task)
     enum fetch fetch = duet__fetch(context, access, DUET_HOST);
     spin_unlock(&access->handle->lock);
     if (fetch == FETCH_FAILED)
-        duet__fail_run(context->core, DUET_ETASK, "no valid copy of handle %llu left",
+        duet__fail_run(context->core, DUET_ELOST,
+                       "handle %llu: its only valid copy was lost with a device",
                        (unsigned long long)access->handle->id);
     /* one for this call, one that stood for not being granted */
-    if (atomic_fetch_sub_explicit(&task->missing, 2, memory_order_acq_rel) == 2)
-        context->notify = true;
+    duet__arrived(context, task, 2);
 }
 
 static bool acquisition_there(void *argument)
@@ -134,9 +156,11 @@ int duet_acquire(struct duet_runtime *runtime, struct duet_handle *handle, enum 
     if (acquired)
         return duet_fail(&runtime->message, DUET_EINVAL, "handle %llu is acquired already",
                          (unsigned long long)handle->id);
-    struct duet_task *task = acquisition_new(runtime, handle, mode);
+    struct duet_task *task = duet__acquisition_new(runtime, 1);
     if (!task)
         return duet_fail(&runtime->message, DUET_ENOMEM, "no memory left for duet_acquire");
+    task->accesses[0].handle = handle;
+    task->accesses[0].mode = (uint8_t)mode;
     spin_lock(&handle->lock);
     handle->acquired = task;
     spin_unlock(&handle->lock);
@@ -207,15 +231,7 @@ int duet_unregister(struct duet_runtime *runtime, struct duet_handle *handle)
         return acquired; /* tasks still refer to it: it stays until duet_close */
     if (handle->acquired) {
         release_now(runtime, handle);
-        spin_lock(&runtime->registry_lock);
-        if (handle->prev)
-            handle->prev->next = handle->next;
-        else
-            runtime->handles = handle->next;
-        if (handle->next)
-            handle->next->prev = handle->prev;
-        spin_unlock(&runtime->registry_lock);
-        handle_free(runtime, handle);
+        duet__handle_remove(runtime, handle);
     }
     return acquired;
 }

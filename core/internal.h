@@ -42,6 +42,7 @@ struct duet_view {
     struct duet_ops *ops;
     double now;
     int by; /* calling worker, or DUET_SUBMITTER */
+    struct duet_task *over; /* to be ended when no lock is held: see duet__task_over */
     bool wake_all, notify;
     unsigned wake_count;
     unsigned wakes[WAKES_MAX];
@@ -88,6 +89,8 @@ struct duet_task {
     bool cancelled;
     uint16_t args_bytes;
     uint32_t worker; /* that took it */
+    /* of a child: the expansion it belongs to; of the acquisition that ends one: that one */
+    struct duet_expansion *parent;
     _Alignas(16) char args[DUET_ARGS_MAX];
     struct access accesses[];
 };
@@ -177,6 +180,8 @@ struct duet_handle {
     void *data;
     size_t rows, cols, ld, element_bytes;
     struct duet_task *acquired;      /* handle lock: the application's acquisition */
+    struct duet_expansion *expansion; /* it is a block of: number `block` */
+    uint32_t block;
     struct duet_handle *next, *prev; /* core->handles, registry lock */
     struct replica host;
     struct replica **replicas; /* by node; NULL until first used; handle lock */
@@ -192,6 +197,7 @@ struct node {
     _Atomic(uint32_t) pinned;        /* replicas with pins */
     uint64_t leaving_bytes;          /* node lock: write-backs in flight that will make room */
     _Atomic(bool) blocked;           /* a worker of this node waits for room */
+    _Atomic(bool) lost;              /* the device is gone: nothing becomes valid here any more */
     unsigned worker;                 /* that starts this node's copies */
     uint64_t evictions, write_backs; /* node lock */
     struct spin pool_lock;
@@ -205,6 +211,7 @@ struct node {
 
 struct worker {
     unsigned index, arch, node, kind, window;
+    _Atomic(bool) lost; /* its device is gone; set by its thread */
     /* this worker's thread */
     unsigned taken;   /* tasks in slots */
     unsigned copying; /* copies given to the engine and not done */
@@ -276,7 +283,9 @@ struct duet_runtime {
         unsigned arch;
         uint64_t capacity_bytes; /* UINT64_MAX: the host */
         bool device;
+        _Atomic(unsigned) living; /* workers of this kind that are not lost */
     } kinds[KINDS_MAX];
+    _Atomic(uint64_t) dead_kinds; /* kinds of which no worker lives */
 
     struct worker *workers;
     struct node *nodes;
@@ -352,6 +361,7 @@ static inline void view_begin(struct duet_view *view, struct duet_runtime *core,
     view->ops = ops;
     view->now = now;
     view->by = by;
+    view->over = NULL;
     view->wake_all = view->notify = false;
     view->wake_count = 0;
 }
@@ -383,12 +393,32 @@ void duet__task_free(struct duet_runtime *core, struct duet_task *task);
 void duet__pools_fini(struct duet_runtime *core);
 
 /* graph.c */
+void duet__link_in(struct duet_view *context, struct duet_task *task);
+void duet__push(struct duet_view *context, struct duet_task *task);
+void duet__task_over(struct duet_view *context, struct duet_task *task);
+void duet__task_end(struct duet_view *context, struct duet_task *task);
 void duet__graph_finish(struct duet_view *context, struct duet_task *task, unsigned node,
                         bool pinned, bool written);
-void duet__count_finished(struct duet_view *context);
 
 /* list.c */
 void duet__list_init(struct duet_list *list, int owner, enum duet_order order);
+
+void duet__list_doom(struct duet_view *view, struct duet_list *list);
+void duet__list_drain(struct duet_view *view, struct duet_list *list);
+
+/* expand.c */
+void duet__expand(struct duet_view *context, struct duet_task *task);
+void duet__child_finished(struct duet_view *context, struct duet_expansion *expansion);
+void duet__expansion_end(struct duet_view *context, struct duet_task *gather);
+
+/* lost.c */
+void duet__node_lost(struct duet_runtime *core, unsigned node);
+void duet__lost_next(struct duet_view *context, struct worker *worker);
+void duet__lost_requeue(struct duet_view *context, struct worker *worker, struct duet_task *task);
+
+/* worker.c */
+void duet__slot_remove(struct worker *worker, struct duet_task *task);
+void duet__task_cancel(struct duet_view *view, struct worker *worker, struct duet_task *task);
 
 /* transfer.c */
 struct duet_copy *duet__next_copy(struct worker *worker);
@@ -400,19 +430,28 @@ void duet__write_back(struct duet_view *context, struct replica *replica);
 void duet__replica_pin(struct duet_runtime *core, struct replica *replica);
 void duet__replica_unpin(struct duet_view *context, struct replica *replica);
 void duet__copy_done(struct duet_view *context, struct duet_copy *copy);
+void duet__copy_lost(struct duet_view *context, struct duet_copy *copy);
+void duet__arrived(struct duet_view *context, struct duet_task *task, int count);
 double duet__transfer_seconds(const struct duet_runtime *core, const struct duet_handle *handle,
                               unsigned node, double accelerators);
 
 /* cache.c */
 int duet__cache_prepare(struct duet_view *context, struct worker *worker, struct duet_task *task);
 void duet__cache_settled(struct duet_view *context, struct node *node, struct replica *replica);
+void duet__cache_unpin(struct duet_view *context, unsigned node, struct duet_task *task);
 void duet__cache_stale(struct duet_runtime *core, struct replica *replica);
 void duet__cache_forget(struct duet_runtime *core, struct replica *replica);
 
 /* submit.c */
+int duet__task_new(struct duet_runtime *core, const struct duet_task_desc *desc,
+                   struct duet_task **out, struct duet_message *message);
 int duet__run_error(struct duet_runtime *runtime);
 
 /* handle.c */
+struct duet_handle *duet__handle_new(struct duet_runtime *core, void *data, size_t rows,
+                                     size_t cols, size_t ld, size_t element_bytes);
+void duet__handle_remove(struct duet_runtime *core, struct duet_handle *handle);
+struct duet_task *duet__acquisition_new(struct duet_runtime *core, unsigned count);
 void duet__handles_fini(struct duet_runtime *core);
 void duet__acquire_ready(struct duet_view *context, struct duet_task *task);
 void duet__acquire_end(struct duet_view *context, struct duet_task *task);
@@ -422,6 +461,13 @@ void duet__trace_task(struct duet_runtime *core, struct worker *worker,
                       const struct duet_task *task, const struct duet_report *report, bool failed);
 void duet__trace_copy(struct duet_runtime *core, struct worker *worker,
                       const struct duet_copy *copy, const struct duet_report *report);
+
+/* true if no worker lives that can run tasks of this mask. */
+static inline bool doomed(const struct duet_runtime *core, unsigned mask)
+{
+    uint64_t dead = atomic_load_explicit(&core->dead_kinds, memory_order_acquire);
+    return dead && !(core->masks[mask].kinds & ~dead);
+}
 
 /* Tasks created and not finished. */
 static inline uint64_t unfinished(const struct duet_runtime *core)

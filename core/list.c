@@ -230,6 +230,46 @@ static int64_t expected_ns(const struct duet_view *view, int owner, const struct
     return (int64_t)(duet_view_seconds(view, (unsigned)owner, task) * 1e9);
 }
 
+/* A list whose owner lives and can run the task; the same one if nobody can. */
+static struct duet_list *living(struct duet_runtime *core, struct duet_list *list,
+                                const struct duet_task *task)
+{
+    unsigned count = core->machine.worker_count;
+    for (unsigned i = 0; i < count; i++) {
+        unsigned w = (unsigned)((task->id + i) % count);
+        struct worker *worker = &core->workers[w];
+        bool able = core->masks[task->mask].kinds >> worker->kind & 1;
+        if (able && !atomic_load_explicit(&worker->lost, memory_order_acquire))
+            return &worker->list;
+    }
+    return list;
+}
+
+static bool owner_lost(struct duet_runtime *core, const struct duet_list *list)
+{
+    return list->owner != DUET_NO_WORKER &&
+           atomic_load_explicit(&core->workers[list->owner].lost, memory_order_acquire);
+}
+
+/* Enters a task into a list. false: the list's owner is lost, or everybody who could run it. */
+static bool enter(struct duet_view *view, struct duet_list *list, struct duet_task *task,
+                  bool at_head, bool *only)
+{
+    task->queued_ns = expected_ns(view, list->owner, task);
+    spin_lock(&list->lock);
+    /* under the lock: whoever declares a worker lost looks through the list afterwards */
+    bool good = !owner_lost(view->core, list) && !doomed(view->core, task->mask);
+    if (good) {
+        uint32_t count = atomic_load_explicit(&list->count, memory_order_relaxed);
+        *only = count == 0;
+        insert(list, task, at_head);
+        atomic_store_explicit(&list->count, count + 1, memory_order_relaxed);
+        add_own(&list->expected_ns, task->queued_ns);
+    }
+    spin_unlock(&list->lock);
+    return good;
+}
+
 static void push(struct duet_view *view, struct duet_list *list, struct duet_task *task,
                  bool at_head)
 {
@@ -241,17 +281,19 @@ static void push(struct duet_view *view, struct duet_list *list, struct duet_tas
         return;
     }
     task->state = TASK_LISTED;
-    task->queued_ns = expected_ns(view, list->owner, task);
     view->ops->pushes++;
-    spin_lock(&list->lock);
-    uint32_t count = atomic_load_explicit(&list->count, memory_order_relaxed);
-    insert(list, task, at_head);
-    atomic_store_explicit(&list->count, count + 1, memory_order_relaxed);
-    add_own(&list->expected_ns, task->queued_ns);
-    spin_unlock(&list->lock);
+    bool only;
+    while (!enter(view, list, task, at_head, &only)) {
+        if (doomed(core, mask)) {
+            task->next = view->over;
+            view->over = task;
+            return;
+        }
+        list = living(core, list, task);
+    }
     /* another worker may have the task by now */
     atomic_fetch_add(&core->pushed, 1);
-    announce(view, list, mask, count == 0);
+    announce(view, list, mask, only);
 }
 
 void duet_push_head(struct duet_view *view, struct duet_list *list, struct duet_task *task)
@@ -284,6 +326,54 @@ static struct duet_task *pop(struct duet_view *view, struct duet_list *list, uns
     task->next = task->prev = NULL;
     task->state = TASK_CREATED;
     return task;
+}
+
+/* Takes all tasks of one mask out of a list, in its order, chained by `next`. */
+static struct duet_task *take_all(struct duet_list *list, unsigned mask)
+{
+    struct duet_task *first = NULL, **end = &first, *task;
+    spin_lock(&list->lock);
+    while ((task = list->queues[mask].head)) {
+        take_out(list, task);
+        uint32_t count = atomic_load_explicit(&list->count, memory_order_relaxed);
+        atomic_store_explicit(&list->count, count - 1, memory_order_relaxed);
+        add_own(&list->expected_ns, -task->queued_ns);
+        task->next = task->prev = NULL;
+        *end = task;
+        end = &task->next;
+    }
+    spin_unlock(&list->lock);
+    return first;
+}
+
+/* Ends the tasks on a list that nobody is left to run. */
+void duet__list_doom(struct duet_view *view, struct duet_list *list)
+{
+    unsigned masks = atomic_load_explicit(&view->core->mask_count, memory_order_acquire);
+    for (unsigned m = 0; m < masks; m++) {
+        struct duet_task *task = doomed(view->core, m) ? take_all(list, m) : NULL;
+        while (task) {
+            struct duet_task *next = task->next;
+            task->next = view->over;
+            view->over = task;
+            task = next;
+        }
+    }
+}
+
+/* Gives the tasks on a lost worker's list to the policy again. */
+void duet__list_drain(struct duet_view *view, struct duet_list *list)
+{
+    unsigned masks = atomic_load_explicit(&view->core->mask_count, memory_order_acquire);
+    for (unsigned m = 0; m < masks; m++) {
+        struct duet_task *task = take_all(list, m);
+        while (task) {
+            struct duet_task *next = task->next;
+            task->state = TASK_CREATED;
+            duet__push(view, task);
+            task = next;
+        }
+    }
 }
 
 struct duet_task *duet_pop_head(struct duet_view *view, struct duet_list *list, unsigned worker)

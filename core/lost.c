@@ -1,8 +1,89 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device that is gone: its tasks go to others, its replicas are void. */
+/*
+ * A device that is gone: its tasks go to others, its replicas are void. Nothing is restored: a task
+ * runs again elsewhere if its inputs are valid there, which they are until it is finished, since
+ * only the end of a writer invalidates other replicas.
+ */
 #include "core/internal.h"
 
-int duet__worker_lost(struct duet_runtime *core, unsigned worker, double now, struct duet_ops *ops)
+/*
+ * Nothing is valid on the node any more, and nothing becomes so. Any thread; more than once is fine.
+ * No lock held.
+ */
+void duet__node_lost(struct duet_runtime *core, unsigned index)
 {
-    return DUET_EABSENT;
+    struct node *node = &core->nodes[index];
+    atomic_store(&node->lost, true);
+    spin_lock(&node->lock);
+    for (struct replica *replica = node->oldest; replica; replica = replica->newer) {
+        spin_lock(&replica->handle->lock);
+        bit_clear(replica->handle->valid, index);
+        spin_unlock(&replica->handle->lock);
+    }
+    spin_unlock(&node->lock);
+}
+
+/* Gives a task that the lost worker holds to the policy again. */
+void duet__lost_requeue(struct duet_view *context, struct worker *worker, struct duet_task *task)
+{
+    duet__slot_remove(worker, task);
+    if (atomic_load_explicit(&context->core->error, memory_order_acquire)) {
+        duet__task_cancel(context, worker, task);
+        return;
+    }
+    if (task->state == TASK_FETCHING || task->state == TASK_RUNNING)
+        duet__cache_unpin(context, worker->node, task);
+    task->state = TASK_CREATED;
+    duet__push(context, task);
+}
+
+/*
+ * What a lost worker has to do when it is asked: nobody starts its copies, and nobody else knows of
+ * the tasks it holds. Those whose inputs are on their way wait for the copies to be reported.
+ */
+void duet__lost_next(struct duet_view *context, struct worker *worker)
+{
+    struct duet_copy *copy;
+    while ((copy = duet__next_copy(worker)))
+        duet__copy_lost(context, copy);
+    for (unsigned i = 0; i < worker->taken; i++) {
+        struct duet_task *task = worker->slots[i];
+        bool arrived = atomic_load_explicit(&task->missing, memory_order_acquire) == 0;
+        if (task->state == TASK_TAKEN || (task->state == TASK_FETCHING && arrived)) {
+            duet__lost_requeue(context, worker, task);
+            i--;
+        }
+    }
+}
+
+/* No task that only workers of this kind can run will ever run. */
+static void kind_lost(struct duet_view *context, unsigned kind)
+{
+    struct duet_runtime *core = context->core;
+    if (atomic_fetch_sub(&core->kinds[kind].living, 1) > 1)
+        return;
+    atomic_fetch_or(&core->dead_kinds, UINT64_C(1) << kind);
+    duet__list_doom(context, &core->shared);
+    for (unsigned w = 0; w < core->machine.worker_count; w++)
+        duet__list_doom(context, &core->workers[w].list);
+}
+
+int duet__worker_lost(struct duet_runtime *core, unsigned index, double now, struct duet_ops *ops)
+{
+    struct worker *worker = &core->workers[index];
+    if (worker->node == DUET_HOST)
+        return DUET_EINVAL;
+    if (atomic_load(&worker->lost))
+        return DUET_OK;
+    struct duet_view context;
+    view_begin(&context, core, now, (int)index, ops);
+    duet__node_lost(core, worker->node);
+    atomic_fetch_and(&core->hungry[index / 64], ~(UINT64_C(1) << (index % 64)));
+    /* first, so that who finds no living worker for a task knows that there is none */
+    kind_lost(&context, worker->kind);
+    atomic_store(&worker->lost, true);
+    duet__list_drain(&context, &worker->list);
+    duet__lost_next(&context, worker);
+    duet__context_flush(&context);
+    return DUET_OK;
 }

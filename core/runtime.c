@@ -13,6 +13,7 @@ static int kind_of(struct duet_runtime *core, const struct duet_worker *worker, 
     for (unsigned k = 0; k < core->kind_count; k++) {
         if (core->kinds[k].arch == worker->arch && core->kinds[k].device == device &&
             core->kinds[k].capacity_bytes == capacity) {
+            atomic_fetch_add(&core->kinds[k].living, 1);
             *out = k;
             return DUET_OK;
         }
@@ -22,6 +23,7 @@ static int kind_of(struct duet_runtime *core, const struct duet_worker *worker, 
     core->kinds[core->kind_count].arch = worker->arch;
     core->kinds[core->kind_count].device = device;
     core->kinds[core->kind_count].capacity_bytes = capacity;
+    atomic_init(&core->kinds[core->kind_count].living, 1);
     *out = core->kind_count++;
     return DUET_OK;
 }

@@ -81,22 +81,28 @@ static bool too_small(const struct duet_runtime *core, const struct duet_class *
     return any;
 }
 
-static int refuse(struct duet_runtime *core, const struct duet_class *klass, uint64_t where)
+static int refuse(const struct duet_runtime *core, const struct duet_class *klass, uint64_t where,
+                  struct duet_message *message)
 {
     const char *kernel = klass->codelet->name;
     uint64_t largest;
     if (too_small(core, klass, where, &largest)) {
-        return duet_fail(&core->message, DUET_ETOOBIG,
+        return duet_fail(message, DUET_ETOOBIG,
                          "a %s task needs %llu bytes of device memory, and the largest device has "
                          "%llu (in blocks of %d): use smaller tiles, or more memory",
                          kernel, (unsigned long long)klass->slab_bytes, (unsigned long long)largest,
                          SLAB_ALIGN);
     }
+    if (klass->codelet->expand)
+        return duet_fail(message, DUET_ENOWORKER,
+                         "kernel %s expands, which needs a CPU worker, and machine %s has none in "
+                         "use: add one with --cpus",
+                         kernel, core->machine.name);
     if (!klass->codelet->archs)
-        return duet_fail(&core->message, DUET_ENOWORKER,
+        return duet_fail(message, DUET_ENOWORKER,
                          "kernel %s has no implementation for any architecture of machine %s",
                          kernel, core->machine.name);
-    return duet_fail(&core->message, DUET_ENOWORKER,
+    return duet_fail(message, DUET_ENOWORKER,
                      "no worker in use on machine %s can run kernel %s%s: add CPUs or GPUs, or "
                      "allow it elsewhere",
                      core->machine.name, kernel, where ? " with this restriction" : "");
@@ -111,7 +117,8 @@ static bool any_device(const struct duet_runtime *core, uint64_t kinds)
 }
 
 /* Which set of workers may run it. */
-static int restrict_task(struct duet_runtime *core, struct duet_task *task, uint64_t where)
+static int restrict_task(struct duet_runtime *core, struct duet_task *task, uint64_t where,
+                         struct duet_message *message)
 {
     uint64_t kinds = task->klass->kinds;
     if (where)
@@ -119,36 +126,36 @@ static int restrict_task(struct duet_runtime *core, struct duet_task *task, uint
     uint64_t largest;
     bool pushed_out = core->strict && task->klass->too_big && !any_device(core, kinds);
     if (!kinds || (pushed_out && too_small(core, task->klass, where, &largest)))
-        return refuse(core, task->klass, where);
+        return refuse(core, task->klass, where, message);
     if (duet__mask_find(core, kinds, &task->mask))
-        return duet_fail(&core->message, DUET_ENOMEM,
+        return duet_fail(message, DUET_ENOMEM,
                          "tasks are restricted to more than %d different sets of workers",
                          MASKS_MAX);
     return DUET_OK;
 }
 
-static int check(struct duet_runtime *core, const struct duet_task_desc *desc)
+static int check(const struct duet_task_desc *desc, struct duet_message *message)
 {
     if (!desc || !desc->codelet)
-        return duet_fail(&core->message, DUET_EINVAL, "a task needs a codelet");
+        return duet_fail(message, DUET_EINVAL, "a task needs a codelet");
     if (desc->args_bytes > DUET_ARGS_MAX || (desc->args_bytes && !desc->args))
-        return duet_fail(&core->message, DUET_EINVAL,
+        return duet_fail(message, DUET_EINVAL,
                          "a %s task has %zu bytes of arguments; at most %d travel with a task",
                          desc->codelet->name, desc->args_bytes, DUET_ARGS_MAX);
     if (desc->access_count > UINT16_MAX || (desc->access_count && !desc->accesses))
-        return duet_fail(&core->message, DUET_EINVAL,
+        return duet_fail(message, DUET_EINVAL,
                          "a %s task has %zu accesses; at most 65,535 are possible",
                          desc->codelet->name, desc->access_count);
     return DUET_OK;
 }
 
 static int fill(struct duet_runtime *core, struct duet_task *task,
-                const struct duet_task_desc *desc)
+                const struct duet_task_desc *desc, struct duet_message *out)
 {
     uint8_t pool = task->pool;
     memset(task, 0, sizeof *task);
     task->pool = pool;
-    int error = copy_accesses(task, desc, &core->message);
+    int error = copy_accesses(task, desc, out);
     if (error)
         return error;
     task->access_count = (uint16_t)desc->access_count;
@@ -162,9 +169,9 @@ static int fill(struct duet_runtime *core, struct duet_task *task,
     error = duet__class_find(codelet, task->args, task->accesses, task->access_count, &task->klass,
                              &message);
     if (error)
-        return duet_fail(&core->message, error, "%s",
+        return duet_fail(out, error, "%s",
                          *message.text ? message.text : duet_strerror(error));
-    error = restrict_task(core, task, desc->where);
+    error = restrict_task(core, task, desc->where, out);
     if (error)
         return error;
     task->priority = desc->priority;
@@ -179,11 +186,32 @@ static bool window_open(void *argument)
     return unfinished(core) <= window_low(core);
 }
 
-int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *desc)
+/*
+ * Makes a task, counted as submitted and not yet linked. Errors as duet_submit, with a message;
+ * never blocks.
+ */
+int duet__task_new(struct duet_runtime *core, const struct duet_task_desc *desc,
+                   struct duet_task **out, struct duet_message *message)
 {
-    int error = check(runtime, desc);
+    int error = check(desc, message);
     if (error)
         return error;
+    struct duet_task *task = duet__task_alloc(core, (unsigned)desc->access_count);
+    if (!task)
+        return duet_fail(message, DUET_ENOMEM, "no memory left for another task");
+    error = fill(core, task, desc, message);
+    if (error) {
+        duet__task_free(core, task);
+        return error;
+    }
+    task->id = atomic_fetch_add_explicit(&core->submitted, 1, memory_order_relaxed) + 1;
+    *out = task;
+    return DUET_OK;
+}
+
+int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *desc)
+{
+    int error = DUET_OK;
     if (unfinished(runtime) >= runtime->window) {
         atomic_fetch_add(&runtime->throttled, 1);
         error = runtime->ops->wait(runtime->engine, window_open, runtime);
@@ -193,17 +221,11 @@ int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *desc)
             return error;
         }
     }
-    struct duet_task *task = duet__task_alloc(runtime, (unsigned)desc->access_count);
-    if (!task)
-        return duet_fail(&runtime->message, DUET_ENOMEM, "no memory left for another task");
-    error = fill(runtime, task, desc);
-    if (error) {
-        duet__task_free(runtime, task);
-        return error;
-    }
-    task->id = atomic_fetch_add_explicit(&runtime->submitted, 1, memory_order_relaxed) + 1;
-    runtime->ops->submitted(runtime->engine, task);
-    return DUET_OK;
+    struct duet_task *task;
+    error = duet__task_new(runtime, desc, &task, &runtime->message);
+    if (!error)
+        runtime->ops->submitted(runtime->engine, task);
+    return error;
 }
 
 /* The run's first error, its message copied to where duet_last_message looks. */

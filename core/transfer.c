@@ -214,18 +214,31 @@ void duet__write_back(struct duet_view *context, struct replica *replica)
     start(context, replica, &replica->handle->host, true);
 }
 
-/* One input less to wait for. */
-static void arrived(struct duet_view *context, struct duet_task *task)
+/* `count` inputs less to wait for. */
+void duet__arrived(struct duet_view *context, struct duet_task *task, int count)
 {
     unsigned worker = task->worker;
-    bool acquisition = task->klass == NULL;
-    if (atomic_fetch_sub_explicit(&task->missing, 1, memory_order_acq_rel) > 1)
+    bool acquisition = task->klass == NULL, expansion = acquisition && task->parent;
+    if (atomic_fetch_sub_explicit(&task->missing, count, memory_order_acq_rel) > count)
         return;
-    /* the task may run and be gone from here on */
-    if (acquisition)
+    /* the task may run and be gone from here on, unless it ends an expansion */
+    if (expansion) {
+        task->next = context->over;
+        context->over = task;
+    } else if (acquisition) {
         context->notify = true;
-    else
+    } else {
         duet__context_wake(context, worker);
+    }
+}
+
+static void all_arrived(struct duet_view *context, struct access *waiters)
+{
+    while (waiters) {
+        struct access *next = waiters->next;
+        duet__arrived(context, access_task(waiters), 1);
+        waiters = next;
+    }
 }
 
 /* true if somebody waits to read what comes into the replica. Handle lock held. */
@@ -271,10 +284,11 @@ static struct access *settle(struct duet_view *context, struct replica *from, st
     struct access *waiters = NULL;
     into->copying = false;
     bit_clear(handle->coming, into->node);
-    bool current = into->copy_version == handle->version;
+    bool lost = atomic_load_explicit(&context->core->nodes[into->node].lost, memory_order_acquire);
+    bool current = into->copy_version == handle->version && !lost;
     if (current)
         bit_set(handle->valid, into->node);
-    if (current || !overtaken(context, into)) {
+    if (current || lost || !overtaken(context, into)) {
         continue_chained(context, into);
         waiters = into->waiters;
         into->waiters = NULL;
@@ -303,11 +317,71 @@ void duet__copy_done(struct duet_view *context, struct duet_copy *copy)
     spin_unlock(&handle->lock);
     if (evicting)
         spin_unlock(&source->lock);
-    while (waiters) {
-        struct access *next = waiters->next;
-        arrived(context, access_task(waiters));
-        waiters = next;
+    all_arrived(context, waiters);
+}
+
+/* Adds the accesses that wait for a replica to a chain of them. Handle lock held. */
+static void add_waiters(struct access **chain, struct replica *replica)
+{
+    struct access **end = &replica->waiters;
+    while (*end)
+        end = &(*end)->next;
+    *end = *chain;
+    *chain = replica->waiters;
+    replica->waiters = NULL;
+}
+
+/* Nothing will come into the replica, nor into those that wait for it. Handle lock held. */
+static struct access *give_up(struct replica *into)
+{
+    struct duet_handle *handle = into->handle;
+    struct access *waiters = NULL;
+    add_waiters(&waiters, into);
+    for (struct replica *chained = into->chained, *next; chained; chained = next) {
+        next = chained->chain_next;
+        chained->chain_next = NULL;
+        chained->copying = false;
+        bit_clear(handle->coming, chained->node);
+        add_waiters(&waiters, chained);
     }
+    into->chained = NULL;
+    return waiters;
+}
+
+/*
+ * A copy that will not arrive because the device at one of its ends is gone. Who waits for it gets
+ * the data from elsewhere; what is nowhere else is lost, and the run fails.
+ */
+void duet__copy_lost(struct duet_view *context, struct duet_copy *copy)
+{
+    struct duet_runtime *core = context->core;
+    struct duet_handle *handle = copy->handle;
+    struct node *source = &core->nodes[copy->source];
+    bool evicting = copy->write_back, data_lost = false;
+    uint64_t id = copy->handle_id;
+    struct access *waiters = NULL;
+    if (evicting)
+        spin_lock(&source->lock);
+    spin_lock(&handle->lock);
+    struct replica *from = handle->replicas[copy->source];
+    struct replica *into = handle->replicas[copy->destination];
+    into->copying = false;
+    bit_clear(handle->coming, into->node);
+    bool lost = atomic_load_explicit(&core->nodes[into->node].lost, memory_order_acquire);
+    if (lost || !overtaken(context, into)) {
+        data_lost = !lost && wanted(into);
+        waiters = give_up(into);
+    }
+    duet__replica_unpin(context, from);
+    if (evicting)
+        duet__cache_settled(context, source, from);
+    spin_unlock(&handle->lock);
+    if (evicting)
+        spin_unlock(&source->lock);
+    if (data_lost)
+        duet__fail_run(core, DUET_ELOST, "handle %llu: its only valid copy was lost with %s",
+                       (unsigned long long)id, core->machine.nodes[source - core->nodes].name);
+    all_arrived(context, waiters);
 }
 
 /*

@@ -70,7 +70,9 @@ unsigned duet_view_random(struct duet_view *view, int worker, unsigned bound)
 
 bool duet_view_can_run(const struct duet_view *view, unsigned worker, const struct duet_task *task)
 {
-    return view->core->masks[task->mask].kinds >> view->core->workers[worker].kind & 1;
+    const struct worker *self = &view->core->workers[worker];
+    return (view->core->masks[task->mask].kinds >> self->kind & 1) &&
+           !atomic_load_explicit(&self->lost, memory_order_acquire);
 }
 
 double duet_view_seconds(const struct duet_view *view, unsigned worker,

@@ -79,18 +79,18 @@ static struct duet_task *find_task(struct duet_view *view, struct worker *worker
 /* ------------------------------------------------------------------------------------------- */
 /* A worker's tasks in preparation and in flight                                                */
 
-/* Ends a task that will not run because the run has failed. */
-static void cancel(struct duet_view *view, struct worker *worker, struct duet_task *task)
+/* Ends a task in no slot that will not run because the run has failed. */
+void duet__task_cancel(struct duet_view *view, struct worker *worker, struct duet_task *task)
 {
-    bool pinned = task->state == TASK_FETCHING && worker->node != DUET_HOST;
+    bool placed = task->state == TASK_FETCHING || task->state == TASK_RUNNING;
+    bool pinned = placed && worker->node != DUET_HOST;
     struct duet_report report = {.start_s = view->now, .end_s = view->now};
     duet__trace_task(view->core, worker, task, &report, true);
     duet__graph_finish(view, task, worker->node, pinned, false);
-    duet__task_free(view->core, task);
-    duet__count_finished(view);
+    duet__task_end(view, task);
 }
 
-static void remove_slot(struct worker *worker, struct duet_task *task)
+void duet__slot_remove(struct worker *worker, struct duet_task *task)
 {
     unsigned i = 0;
     while (worker->slots[i] != task)
@@ -135,14 +135,25 @@ static struct duet_task *startable(struct duet_view *view, struct worker *worker
         }
         bool arrived = atomic_load_explicit(&task->missing, memory_order_acquire) == 0;
         if (failed && task->state != TASK_RUNNING && (task->state == TASK_TAKEN || arrived)) {
-            remove_slot(worker, task);
-            cancel(view, worker, task);
+            duet__slot_remove(worker, task);
+            duet__task_cancel(view, worker, task);
             i--;
         } else if (task->state == TASK_FETCHING && arrived) {
             return task;
         }
     }
     return NULL;
+}
+
+/* The task makes room for its children. */
+static void expand(struct duet_view *view, struct worker *worker, struct duet_task *task)
+{
+    const struct duet_policy *policy = view->core->policy;
+    const struct duet_times times = {.start_s = view->now, .end_s = view->now};
+    duet__slot_remove(worker, task);
+    if (policy->epilogue)
+        policy->epilogue(view->core->policy_state, view, task, worker->index, &times, view->now);
+    duet__expand(view, task);
 }
 
 static void count_ops(struct duet_view *view, struct worker *worker, unsigned pushes_before)
@@ -164,6 +175,10 @@ static void choose(struct duet_view *view, struct worker *worker, struct duet_co
         }
         bool stalled;
         struct duet_task *task = startable(view, worker, &stalled);
+        if (task && task->klass->codelet->expand) {
+            expand(view, worker, task);
+            continue;
+        }
         if (task) {
             task->state = TASK_RUNNING;
             command->kind = DUET_RUN;
@@ -174,10 +189,8 @@ static void choose(struct duet_view *view, struct worker *worker, struct duet_co
         if (atomic_load_explicit(&worker->copies, memory_order_relaxed))
             continue;
         if (stalled || worker->taken == worker->window || !take(view, worker))
-            break;
+            return;
     }
-    if (worker->taken == 0 && worker->copying == 0 && atomic_load(&view->core->stopping))
-        command->kind = DUET_EXIT;
 }
 
 void duet__next(struct duet_runtime *core, unsigned worker, double now,
@@ -188,7 +201,13 @@ void duet__next(struct duet_runtime *core, unsigned worker, double now,
     struct worker *self = &core->workers[worker];
     unsigned pushes = ops->pushes;
     *command = (struct duet_command){.kind = DUET_IDLE, .worker = worker};
-    choose(&view, self, command);
+    if (atomic_load_explicit(&self->lost, memory_order_relaxed))
+        duet__lost_next(&view, self);
+    else
+        choose(&view, self, command);
+    bool idle = command->kind == DUET_IDLE && self->taken == 0 && self->copying == 0;
+    if (idle && atomic_load(&core->stopping))
+        command->kind = DUET_EXIT;
     count_ops(&view, self, pushes);
     duet__context_flush(&view);
 }
@@ -204,7 +223,11 @@ static void task_done(struct duet_view *view, struct worker *worker, struct duet
                                .end_s = report->end_s,
                                .predicted_s = task->predicted_s};
     double seconds = report->end_s - report->start_s;
-    remove_slot(worker, task);
+    if (atomic_load_explicit(&core->nodes[worker->node].lost, memory_order_acquire)) {
+        duet__lost_requeue(view, worker, task); /* what it computed is gone with the memory */
+        return;
+    }
+    duet__slot_remove(worker, task);
     if (report->status)
         duet__fail_run(core, report->status, "task %llu (%s) failed on %s: %s",
                        (unsigned long long)task->id, duet_task_kernel(task),
@@ -215,8 +238,28 @@ static void task_done(struct duet_view *view, struct worker *worker, struct duet
         core->policy->epilogue(core->policy_state, view, task, worker->index, &times, view->now);
     duet__trace_task(core, worker, task, report, report->status != 0);
     duet__graph_finish(view, task, worker->node, worker->node != DUET_HOST, report->status == 0);
-    duet__task_free(core, task);
-    duet__count_finished(view);
+    duet__task_end(view, task);
+}
+
+static void copy_done(struct duet_view *view, struct worker *worker, struct duet_copy *copy,
+                      const struct duet_report *report)
+{
+    struct duet_runtime *core = view->core;
+    worker->copying--;
+    duet__trace_copy(core, worker, copy, report);
+    if (report->status == DUET_ELOST) {
+        /* of a device that lives, it is the other end that is gone */
+        if (!atomic_load_explicit(&worker->lost, memory_order_relaxed) && copy->source != DUET_HOST)
+            duet__node_lost(core, copy->source);
+        duet__copy_lost(view, copy);
+        return;
+    }
+    if (report->status)
+        duet__fail_run(core, report->status, "copy of handle %llu from %s to %s failed: %s",
+                       (unsigned long long)copy->handle_id, core->machine.nodes[copy->source].name,
+                       core->machine.nodes[copy->destination].name,
+                       duet_strerror(report->status));
+    duet__copy_done(view, copy);
 }
 
 void duet__done(struct duet_runtime *core, const struct duet_command *command, double now,
@@ -226,19 +269,10 @@ void duet__done(struct duet_runtime *core, const struct duet_command *command, d
     view_begin(&view, core, now, (int)command->worker, ops);
     struct worker *worker = &core->workers[command->worker];
     unsigned pushes = ops->pushes;
-    if (command->kind == DUET_COPY) {
-        worker->copying--;
-        if (report->status)
-            duet__fail_run(core, report->status, "copy of handle %llu from %s to %s failed: %s",
-                           (unsigned long long)command->copy->handle_id,
-                           core->machine.nodes[command->copy->source].name,
-                           core->machine.nodes[command->copy->destination].name,
-                           duet_strerror(report->status));
-        duet__trace_copy(core, worker, command->copy, report);
-        duet__copy_done(&view, command->copy);
-    } else if (command->kind == DUET_RUN) {
+    if (command->kind == DUET_COPY)
+        copy_done(&view, worker, command->copy, report);
+    else if (command->kind == DUET_RUN)
         task_done(&view, worker, command->task, report);
-    }
     count_ops(&view, worker, pushes);
     duet__context_flush(&view);
 }

@@ -72,7 +72,8 @@ struct duet_config {
 void duet_config_init(struct duet_config *config);
 
 /*
- * Overrides fields from the environment: DUET_SIMULATE, DUET_CPUS, DUET_GPUS, DUET_GPU_MEMORY,
+ * Overrides fields from the environment: DUET_SIMULATE, DUET_EMULATE, DUET_SCALE, DUET_LOSE,
+ * DUET_WATCHDOG (seconds, or "never"), DUET_NO_BIND, DUET_CPUS, DUET_GPUS, DUET_GPU_MEMORY,
  * DUET_GPU_WINDOW, DUET_LINKS, DUET_NO_PEER, DUET_POLICY, DUET_MODEL, DUET_SEED, DUET_WINDOW,
  * DUET_SET_ARCH, DUET_NOISE, DUET_EXTRAPOLATE, DUET_NO_COSTS, DUET_COSTS, DUET_TRACE, DUET_REPORT.
  * DUET_EINVAL with a message that names the variable; config may then be partly changed. The
@@ -92,7 +93,10 @@ DUET_MUST_CHECK int duet_config_arguments(struct duet_config *config, int *argc,
 /*
  * Opens a runtime. `config` NULL: defaults and environment. On success *out is owned by the caller
  * (duet_close). One simulated runtime may be open in a process, and only one after another is
- * not possible either (SimGrid's engine cannot be created twice): DUET_EBUSY.
+ * not possible either (SimGrid's engine cannot be created twice): DUET_EBUSY. Real ones start their
+ * threads before this returns, and there may be several. Links, costs, noise and extrapolation
+ * belong to platforms: a run on this machine without one looks at none of them. DUET_EINVAL:
+ * `simulate` and `emulate` together, `lose` without `emulate`, `scale` without a platform to emulate.
  */
 DUET_MUST_CHECK int duet_open(struct duet_runtime **out, const struct duet_config *config,
                               struct duet_message *message);
@@ -100,7 +104,8 @@ DUET_MUST_CHECK int duet_open(struct duet_runtime **out, const struct duet_confi
 /*
  * Waits for all tasks, writes what was asked for (trace, report) and frees everything, handles
  * and codelets included. Data is not brought back to the host: duet_acquire or
- * duet_unregister before. Returns the first error of the run or of writing. NULL is fine.
+ * duet_unregister before. Returns the first error of the run or of writing; one that no earlier
+ * wait has returned is also printed on standard error. NULL is fine.
  */
 int duet_close(struct duet_runtime *runtime);
 
