@@ -19,7 +19,7 @@ void duet__context_wake(struct duet_view *context, unsigned worker)
         context->wakes[context->wake_count++] = worker;
 }
 
-void duet__context_flush(struct duet_view *context)
+void duet__context_act(struct duet_view *context)
 {
     struct duet_runtime *core = context->core;
     while (context->over) {

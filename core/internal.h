@@ -24,6 +24,7 @@
 #include "core/spin.h"
 
 enum {
+    LINE = 64, /* bytes of a cache line: what different threads write is kept apart */
     MASKS_MAX = 64,          /* distinct sets of workers that tasks can be restricted to */
     KINDS_MAX = 64,          /* kinds of workers: architecture and memory size */
     POOL_EXACT = 8,          /* task records with up to this many accesses fit exactly */
@@ -210,7 +211,7 @@ struct node {
 /* Workers and the whole                                                                        */
 
 struct worker {
-    unsigned index, arch, node, kind, window;
+    _Alignas(LINE) unsigned index, arch, node, kind, window;
     _Atomic(bool) lost; /* its device is gone; set by its thread */
     /* this worker's thread */
     unsigned taken;   /* tasks in slots */
@@ -228,21 +229,22 @@ struct worker {
     uint64_t pushes, pops, steals, steal_attempts;
     uint64_t bytes_in, bytes_out, bytes_between, copies_in, copies_out, copies_between;
     /* anybody */
-    struct spin copy_lock;
+    _Alignas(LINE) struct spin copy_lock;
     struct replica *copy_head, *copy_tail; /* copy_lock: copies to start */
     _Atomic(uint32_t) copies;              /* how many; written under copy_lock */
     _Atomic(int64_t) taken_ns; /* expected time of its tasks in slots; written by its thread */
-    struct duet_list list;
+    _Alignas(LINE) struct duet_list list;
 };
 
 /* Records of tasks with the same number of accesses. */
 struct pool {
-    struct spin lock;
-    struct duet_task *ready;              /* lock */
-    _Atomic(struct duet_task *) returned; /* anybody pushes; whoever holds the lock takes all */
+    _Alignas(LINE) struct spin lock;
+    struct duet_task *ready; /* lock */
     void **chunks;                        /* lock */
     size_t chunk_count, chunk_capacity;
     char *fresh, *fresh_end; /* lock: part of the last chunk not yet used */
+    /* anybody pushes; whoever holds the lock takes all */
+    _Alignas(LINE) _Atomic(struct duet_task *) returned;
 };
 
 /* A set of workers that tasks are restricted to. */
@@ -308,11 +310,14 @@ struct duet_runtime {
     uint64_t handle_count;
     struct prime *primes;
 
-    _Atomic(uint64_t) *hungry;   /* bit a worker: its last duet__next said IDLE for want of work */
-    _Atomic(uint64_t) pushed;    /* onto lists: a worker that turned hungry looks again */
-    _Atomic(uint64_t) submitted; /* tasks created: the last id */
-    _Atomic(uint64_t) finished;  /* of them; counted when their successors are released */
-    _Atomic(unsigned) throttled; /* submissions that wait because the window is full */
+    _Atomic(uint64_t) *hungry; /* bit a worker: its last duet__next said IDLE for want of work */
+    /* written for every task, by different threads: a cache line each */
+    _Alignas(LINE) _Atomic(uint64_t) pushed;    /* onto lists: who turned hungry looks again */
+    _Alignas(LINE) _Atomic(uint64_t) submitted; /* tasks created: the last id */
+    /* a value that `finished` had: enough to see that the window is not full */
+    _Atomic(uint64_t) finished_seen;
+    _Alignas(LINE) _Atomic(uint64_t) finished; /* of them, successors released */
+    _Alignas(LINE) _Atomic(unsigned) throttled; /* submissions that wait: the window is full */
     _Atomic(bool) stopping;
     _Atomic(int) error; /* first error of the run */
     struct spin message_lock;
@@ -370,7 +375,14 @@ static inline void view_begin(struct duet_view *view, struct duet_runtime *core,
 /* context.c                                                                                    */
 
 void duet__context_wake(struct duet_view *context, unsigned worker);
-void duet__context_flush(struct duet_view *context); /* with no lock held: wakes and notifies */
+void duet__context_act(struct duet_view *context);
+
+/* Ends a call, with no lock held: does what was put off, wakes and notifies. */
+static inline void duet__context_flush(struct duet_view *context)
+{
+    if (context->over || context->wake_count || context->wake_all || context->notify)
+        duet__context_act(context);
+}
 
 /* class.c */
 int duet__class_find(struct duet_codelet *codelet, const void *args, const struct access *accesses,

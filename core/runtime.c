@@ -5,6 +5,13 @@
 
 #include "core/internal.h"
 
+/* Memory for structures that are aligned to cache lines. NULL: none left. */
+static void *zeroed(size_t bytes)
+{
+    void *memory = aligned_alloc(LINE, bytes);
+    return memory ? memset(memory, 0, bytes) : NULL;
+}
+
 /* The kind of a worker: its architecture and the memory its tasks must fit into. */
 static int kind_of(struct duet_runtime *core, const struct duet_worker *worker, unsigned *out)
 {
@@ -80,7 +87,7 @@ static int make_worker(struct duet_runtime *core, unsigned index, struct duet_me
 static int make_workers(struct duet_runtime *core, struct duet_message *message)
 {
     unsigned count = core->machine.worker_count;
-    core->workers = calloc(count, sizeof *core->workers);
+    core->workers = zeroed(count * sizeof *core->workers);
     if (!core->workers)
         return DUET_ENOMEM;
     for (unsigned w = 0; w < count; w++) {
@@ -149,7 +156,7 @@ int duet__core_new(struct duet_runtime **out, const struct duet_core_config *con
     if (!(config->model_error >= 0 && config->model_error < 1))
         return duet_fail(message, DUET_EINVAL, "a model error of %g: it must be in [0, 1)",
                          config->model_error);
-    struct duet_runtime *core = calloc(1, sizeof *core);
+    struct duet_runtime *core = zeroed(sizeof *core);
     if (!core)
         return DUET_ENOMEM;
     error = fill(core, config, message);

@@ -153,7 +153,7 @@ static int fill(struct duet_runtime *core, struct duet_task *task,
                 const struct duet_task_desc *desc, struct duet_message *out)
 {
     uint8_t pool = task->pool;
-    memset(task, 0, sizeof *task);
+    memset(task, 0, offsetof(struct duet_task, args));
     task->pool = pool;
     int error = copy_accesses(task, desc, out);
     if (error)
@@ -178,6 +178,18 @@ static int fill(struct duet_runtime *core, struct duet_task *task,
     task->complexity = desc->complexity > 0 ? desc->complexity : task->klass->work;
     atomic_init(&task->pending, (int32_t)different + 1);
     return DUET_OK;
+}
+
+/* Looks at what other threads write only when the last look does not suffice. */
+static bool window_full(struct duet_runtime *core)
+{
+    uint64_t submitted = atomic_load_explicit(&core->submitted, memory_order_relaxed);
+    uint64_t seen = atomic_load_explicit(&core->finished_seen, memory_order_relaxed);
+    if (submitted - seen < core->window)
+        return false;
+    seen = atomic_load(&core->finished);
+    atomic_store_explicit(&core->finished_seen, seen, memory_order_relaxed);
+    return atomic_load(&core->submitted) - seen >= core->window;
 }
 
 static bool window_open(void *argument)
@@ -212,7 +224,7 @@ int duet__task_new(struct duet_runtime *core, const struct duet_task_desc *desc,
 int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *desc)
 {
     int error = DUET_OK;
-    if (unfinished(runtime) >= runtime->window) {
+    if (window_full(runtime)) {
         atomic_fetch_add(&runtime->throttled, 1);
         error = runtime->ops->wait(runtime->engine, window_open, runtime);
         atomic_fetch_sub(&runtime->throttled, 1);

@@ -96,8 +96,8 @@ void duet__slot_remove(struct worker *worker, struct duet_task *task)
     while (worker->slots[i] != task)
         i++;
     worker->taken--;
-    memmove(&worker->slots[i], &worker->slots[i + 1],
-            (worker->taken - i) * sizeof worker->slots[0]);
+    for (; i < worker->taken; i++)
+        worker->slots[i] = worker->slots[i + 1];
     add_own(&worker->taken_ns, -(int64_t)(task->predicted_s * 1e9));
 }
 
@@ -161,20 +161,28 @@ static void count_ops(struct duet_view *view, struct worker *worker, unsigned pu
     worker->pushes += view->ops->pushes - pushes_before;
 }
 
+static bool next_copy(struct worker *worker, struct duet_command *command)
+{
+    if (atomic_load_explicit(&worker->copies, memory_order_relaxed) == 0)
+        return false;
+    struct duet_copy *copy = duet__next_copy(worker);
+    if (!copy)
+        return false;
+    worker->copying++;
+    command->kind = DUET_COPY;
+    command->copy = copy;
+    command->stream = copy->destination == worker->node ? DUET_STREAM_IN : DUET_STREAM_OUT;
+    return true;
+}
+
 /* Fills *command with what the worker can start now. */
 static void choose(struct duet_view *view, struct worker *worker, struct duet_command *command)
 {
     for (;;) {
-        struct duet_copy *copy = duet__next_copy(worker);
-        if (copy) {
-            worker->copying++;
-            command->kind = DUET_COPY;
-            command->copy = copy;
-            command->stream = copy->destination == worker->node ? DUET_STREAM_IN : DUET_STREAM_OUT;
+        if (next_copy(worker, command))
             return;
-        }
-        bool stalled;
-        struct duet_task *task = startable(view, worker, &stalled);
+        bool stalled = false;
+        struct duet_task *task = worker->taken ? startable(view, worker, &stalled) : NULL;
         if (task && task->klass->codelet->expand) {
             expand(view, worker, task);
             continue;
