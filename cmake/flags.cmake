@@ -47,6 +47,24 @@ set(posix $<NOT:$<BOOL:$<TARGET_PROPERTY:DUET_PURE_C>>>)
 target_compile_definitions(duet_flags INTERFACE
   $<${posix}:_POSIX_C_SOURCE=200809L> $<${posix}:_XOPEN_SOURCE=700>)
 
+# The core, the policies and the real engine call each other for every task: libduet and the command
+# are optimised as a whole. The objects stay usable without, for the many small tests.
+set(DUET_LTO OFF)
+if(CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT DUET_SANITIZE AND NOT CMAKE_BUILD_TYPE STREQUAL Debug)
+  set(DUET_LTO ON)
+endif()
+function(duet_lto_objects target)
+  if(DUET_LTO AND TARGET ${target})
+    target_compile_options(${target} PRIVATE -flto -ffat-lto-objects)
+  endif()
+endfunction()
+# duet_lto_link(target ON|OFF)
+function(duet_lto_link target wanted)
+  if(DUET_LTO)
+    target_link_options(${target} PRIVATE $<IF:$<BOOL:${wanted}>,-flto=auto,-fno-lto>)
+  endif()
+endfunction()
+
 if(DUET_SANITIZE)
   if("thread" IN_LIST DUET_SANITIZE AND "address" IN_LIST DUET_SANITIZE)
     message(FATAL_ERROR "DUET_SANITIZE: thread and address exclude each other")

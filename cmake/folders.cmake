@@ -35,8 +35,11 @@ function(duet_folder name)
   set(DUET_FOLDERS ${DUET_FOLDERS} duet_${name} CACHE INTERNAL "")
 endfunction()
 
-# Links `target` with every folder there is. Only what it uses gets into it.
+# Links `target` with every folder there is. Only what it uses gets into it. With LTO, it is
+# optimised as a whole.
 function(duet_link_folders target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "LTO" "" "")
+  duet_lto_link(${target} ${arg_LTO})
   target_include_directories(${target} PRIVATE
     ${PROJECT_SOURCE_DIR}/core/include ${PROJECT_SOURCE_DIR})
   target_link_libraries(${target} PRIVATE duet_flags)
@@ -67,6 +70,7 @@ function(duet_library)
   endif()
   set(exports ${PROJECT_SOURCE_DIR}/cmake/exports.map)
   add_library(duet_shared SHARED ${objects})
+  duet_lto_link(duet_shared ON)
   target_include_directories(duet_shared INTERFACE ${PROJECT_SOURCE_DIR}/core/include)
   target_link_libraries(duet_shared PRIVATE ${libraries})
   target_link_options(duet_shared PRIVATE
@@ -92,7 +96,7 @@ function(duet_command main)
     return()
   endif()
   add_executable(duet_command ${main})
-  duet_link_folders(duet_command)
+  duet_link_folders(duet_command LTO)
   target_link_libraries(duet_command PRIVATE PkgConfig::GLIB)
   set_target_properties(duet_command PROPERTIES OUTPUT_NAME duet)
 endfunction()

@@ -72,6 +72,7 @@ static void class_free(struct duet_class *klass)
     free(klass->expected);
     free(klass->snapshot);
     free(klass->ran);
+    free(klass->executions);
     free(klass);
 }
 
@@ -160,7 +161,9 @@ static int class_new(struct duet_codelet *codelet, const void *args, const struc
     klass->expected = calloc(archs, sizeof *klass->expected);
     klass->snapshot = calloc(archs, sizeof *klass->snapshot);
     klass->ran = calloc(core->machine.worker_count, sizeof *klass->ran);
-    if (!klass->cost || !klass->mean || !klass->expected || !klass->snapshot || !klass->ran) {
+    klass->executions = zeroed(core->machine.worker_count * sizeof *klass->executions);
+    if (!klass->cost || !klass->mean || !klass->expected || !klass->snapshot || !klass->ran ||
+        !klass->executions) {
         class_free(klass);
         return DUET_ENOMEM;
     }
@@ -259,18 +262,37 @@ int duet__class_find(struct duet_codelet *codelet, const void *args, const struc
     return DUET_OK;
 }
 
-/* Feeds the model with a measured execution and refreshes the class's expectation. */
-void duet__class_measured(struct duet_class *klass, unsigned arch, double seconds)
+/* Feeds the model with measured executions and refreshes the class's expectation. */
+static void tell_model(struct duet_class *klass, unsigned arch, double mean_s, uint64_t samples)
 {
     struct duet_codelet *codelet = klass->codelet;
     const struct duet_model *model = codelet->core->model;
     spin_lock(&codelet->model_lock);
-    (void)model->add(codelet->models[arch], klass->work, klass->footprint, seconds, 1);
+    (void)model->add(codelet->models[arch], klass->work, klass->footprint, mean_s, samples);
     double expected = model->predict(codelet->models[arch], klass->work, klass->footprint);
     spin_unlock(&codelet->model_lock);
     if (expected > 0)
         atomic_store_explicit(&klass->expected[arch], expected * codelet->belief_factor[arch],
                               memory_order_relaxed);
+}
+
+/*
+ * A measured execution for the model. Executions of a few microseconds are told in bundles, of one,
+ * two, four and so on, since telling the model costs a good part of a microsecond when several
+ * workers do it.
+ */
+void duet__class_measured(struct duet_class *klass, const struct worker *worker, double seconds)
+{
+    enum { BUNDLE = 64 };
+    static const double short_s = 10e-6;
+    struct executions *own = &klass->executions[worker->index];
+    own->seconds += seconds;
+    if (++own->samples < own->enough && seconds < short_s)
+        return;
+    tell_model(klass, worker->arch, own->seconds / own->samples, own->samples);
+    own->enough = own->samples < BUNDLE ? 2 * own->samples : BUNDLE;
+    own->seconds = 0;
+    own->samples = 0;
 }
 
 void duet__classes_fini(struct duet_runtime *core)

@@ -113,10 +113,16 @@ static void test_expected(void)
     g_assert_cmpint(submit(&t, t.cpu, 1e6, NULL, NULL, 0), ==, DUET_OK);
     struct duet_task *task = t.held;
     g_assert_cmpfloat_with_epsilon(duet_view_seconds(&view, 0, task), 1e-3, 1e-12);
-    duet__class_measured(task->klass, 0, 4e-3);
+    const struct worker *cpu = &t.core->workers[0];
+    duet__class_measured(task->klass, cpu, 4e-3);
     g_assert_cmpfloat_with_epsilon(duet_view_seconds(&view, 0, task), 4e-3, 1e-12);
-    duet__class_measured(task->klass, 0, 2e-3);
+    duet__class_measured(task->klass, cpu, 2e-3);
     g_assert_cmpfloat_with_epsilon(duet_view_seconds(&view, 0, task), 3e-3, 1e-12);
+    /* short executions are told in bundles, here of two, and all of them count */
+    duet__class_measured(task->klass, cpu, 1e-6);
+    g_assert_cmpfloat_with_epsilon(duet_view_seconds(&view, 0, task), 3e-3, 1e-12);
+    duet__class_measured(task->klass, cpu, 2e-6);
+    g_assert_cmpfloat_with_epsilon(duet_view_seconds(&view, 0, task), 6.003e-3 / 4, 1e-12);
     g_assert_cmpint(duet__prime(t.core, "later", 0, 1e6, 7e-3, 3), ==, DUET_OK);
     g_assert_cmpint(duet__prime(t.core, "later", 9, 1e6, 7e-3, 3), ==, DUET_EINVAL);
     struct duet_codelet *later = testing_codelet(t.core, "later", true, true);

@@ -26,7 +26,8 @@ static const struct duet_curve *curve_of(const struct duet_class *klass, unsigne
                                          const struct duet_calibration *calibration)
 {
     const struct duet_codelet *codelet = klass->codelet;
-    return duet_calibration_find(calibration, codelet->name, codelet->core->machine.archs[arch].name);
+    return duet_calibration_find(calibration, codelet->name,
+                                 codelet->core->machine.archs[arch].name);
 }
 
 int duet__class_timed(const struct duet_class *klass, const struct duet_calibration *calibration,

@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <duet/random.h>
 
@@ -131,6 +133,14 @@ struct duet_codelet {
     struct duet_codelet *next;
 };
 
+/* What one worker knows of a class. Its thread writes it. */
+struct executions {
+    _Alignas(LINE) uint64_t ran; /* finished here */
+    /* measured, but not yet told to the model */
+    double seconds;
+    unsigned samples, enough; /* told when there are as many as `enough` */
+};
+
 /* Executions of one kernel with the same work and data sizes. */
 struct duet_class {
     struct duet_codelet *codelet;
@@ -145,7 +155,8 @@ struct duet_class {
     double *mean;                          /* by architecture, from the engine; 0: not known */
     double best_s;                         /* shortest time, for the critical path */
     double *snapshot;                      /* by architecture: for duet_class_stats */
-    uint64_t *ran;                         /* by worker, written by that worker */
+    uint64_t *ran;                         /* by worker: likewise */
+    struct executions *executions;         /* by worker */
     struct duet_class *next;               /* hash chain */
 };
 
@@ -371,6 +382,13 @@ static inline void view_begin(struct duet_view *view, struct duet_runtime *core,
     view->wake_count = 0;
 }
 
+/* Memory for structures that are aligned to cache lines. NULL: none left. */
+static inline void *zeroed(size_t bytes)
+{
+    void *memory = aligned_alloc(LINE, bytes);
+    return memory ? memset(memory, 0, bytes) : NULL;
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* context.c                                                                                    */
 
@@ -388,7 +406,7 @@ static inline void duet__context_flush(struct duet_view *context)
 int duet__class_find(struct duet_codelet *codelet, const void *args, const struct access *accesses,
                      unsigned count, struct duet_class **out, struct duet_message *message);
 double duet__class_seconds(const struct duet_class *klass, unsigned arch);
-void duet__class_measured(struct duet_class *klass, unsigned arch, double seconds);
+void duet__class_measured(struct duet_class *klass, const struct worker *worker, double seconds);
 void duet__classes_fini(struct duet_runtime *core);
 
 /* codelet.c */

@@ -5,13 +5,6 @@
 
 #include "core/internal.h"
 
-/* Memory for structures that are aligned to cache lines. NULL: none left. */
-static void *zeroed(size_t bytes)
-{
-    void *memory = aligned_alloc(LINE, bytes);
-    return memory ? memset(memory, 0, bytes) : NULL;
-}
-
 /* The kind of a worker: its architecture and the memory its tasks must fit into. */
 static int kind_of(struct duet_runtime *core, const struct duet_worker *worker, unsigned *out)
 {

@@ -32,7 +32,7 @@ static void count_task(struct worker *worker, const struct duet_task *task,
         worker->flops += task->klass->work;
     if (report->end_s > worker->last_end_s)
         worker->last_end_s = report->end_s;
-    task->klass->ran[worker->index]++;
+    task->klass->executions[worker->index].ran++;
 }
 
 /* A task has ended on the worker; failed ones count in the records only. */
@@ -181,8 +181,8 @@ void duet_stats_reset(struct duet_runtime *runtime)
     for (unsigned n = 0; n < runtime->machine.node_count; n++)
         runtime->nodes[n].evictions = runtime->nodes[n].write_backs = 0;
     for (size_t i = 0; i < runtime->class_count; i++)
-        memset(runtime->classes[i]->ran, 0,
-               runtime->machine.worker_count * sizeof *runtime->classes[i]->ran);
+        for (unsigned w = 0; w < runtime->machine.worker_count; w++)
+            runtime->classes[i]->executions[w].ran = 0;
     spin_lock(&runtime->registry_lock);
     for (struct duet_handle *handle = runtime->handles; handle; handle = handle->next)
         handle->write_path_s = handle->read_path_s = 0;
@@ -216,7 +216,7 @@ int duet_class_stats(const struct duet_runtime *runtime, size_t index,
     stats->work = klass->work;
     stats->tasks = 0;
     for (unsigned w = 0; w < runtime->machine.worker_count; w++)
-        stats->tasks += klass->ran[w];
+        stats->tasks += klass->ran[w] = klass->executions[w].ran;
     stats->expected_s = klass->snapshot;
     stats->ran = klass->ran;
     return DUET_OK;

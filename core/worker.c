@@ -241,7 +241,7 @@ static void task_done(struct duet_view *view, struct worker *worker, struct duet
                        (unsigned long long)task->id, duet_task_kernel(task),
                        core->machine.workers[worker->index].name, duet_strerror(report->status));
     else if (seconds > 0)
-        duet__class_measured(task->klass, worker->arch, seconds);
+        duet__class_measured(task->klass, worker, seconds);
     if (core->policy->epilogue)
         core->policy->epilogue(core->policy_state, view, task, worker->index, &times, view->now);
     duet__trace_task(core, worker, task, report, report->status != 0);
