@@ -127,6 +127,19 @@ double duet__class_seconds(const struct duet_class *klass, unsigned arch)
     return mean > 0 ? mean : atomic_load_explicit(&klass->expected[arch], memory_order_relaxed);
 }
 
+/* The shortest time that is known of the class now. Not while its tasks are submitted. */
+void duet__class_best(struct duet_class *klass)
+{
+    const struct duet_runtime *core = klass->codelet->core;
+    klass->best_s = 0;
+    for (unsigned a = 0; a < core->machine.arch_count; a++) {
+        double seconds = duet__class_seconds(klass, a);
+        bool usable = klass->kinds & duet__kinds_of_archs(core, UINT64_C(1) << a);
+        if (usable && seconds > 0 && (klass->best_s == 0 || seconds < klass->best_s))
+            klass->best_s = seconds;
+    }
+}
+
 /* The first word of model and engine on the class. */
 static void expect(struct duet_runtime *core, struct duet_class *klass)
 {
@@ -135,11 +148,8 @@ static void expect(struct duet_runtime *core, struct duet_class *klass)
         atomic_init(&klass->expected[a], implemented ? predict(klass, a) : 0);
         if (implemented && core->ops->mean)
             klass->mean[a] = core->ops->mean(core->engine, klass, a);
-        double seconds = duet__class_seconds(klass, a);
-        bool usable = klass->kinds & duet__kinds_of_archs(core, UINT64_C(1) << a);
-        if (usable && seconds > 0 && (klass->best_s == 0 || seconds < klass->best_s))
-            klass->best_s = seconds;
     }
+    duet__class_best(klass);
 }
 
 static int class_new(struct duet_codelet *codelet, const void *args, const struct key *key,

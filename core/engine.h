@@ -87,6 +87,11 @@ struct duet_engine_ops {
     /* Blocks the application's thread until reached(arg). 0, or DUET_ESTUCK if it never will. */
     int (*wait)(void *engine, bool (*reached)(void *arg), void *arg);
     /*
+     * true on a thread that is running a kernel, or asks for a worker: it may not wait. May be NULL:
+     * there is only the application's thread.
+     */
+    bool (*inside)(void *engine);
+    /*
      * Something changed that an application's thread may be waiting for: evaluate its `reached`
      * again. Called from any thread, after the change, like wake.
      */
@@ -230,6 +235,8 @@ duet_kernel_fn duet__class_function(const struct duet_class *klass, unsigned arc
 duet_kernel_fn duet__class_emulation(const struct duet_class *klass);
 /* true for a class of tasks that expand: the engine never runs one. */
 bool duet__class_expands(const struct duet_class *klass);
+/* Date at which it became ready: its kernel begins no earlier. */
+double duet__task_ready(const struct duet_task *task);
 /* Its arguments, valid until duet__done. */
 const void *duet__task_args(const struct duet_task *task);
 /*

@@ -191,24 +191,24 @@ void duet__expand(struct duet_view *context, struct duet_task *task)
                        (unsigned long long)task->id, duet_task_kernel(task),
                        expansion && *expansion->message.text ? expansion->message.text
                                                              : duet_strerror(status));
-    if (expansion)
-        duet__child_finished(context, expansion);
-    else
+    if (!expansion)
         end_at_once(context, task);
+    else if (duet__child_finished(context, expansion))
+        duet__task_end(context, task);
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* Ending                                                                                       */
 
-/* All children are finished, their blocks are gone: the task itself is finished. */
-static void finish(struct duet_view *context, struct duet_expansion *expansion)
+/* All children are finished, their blocks are gone: so is the task itself, which is to be ended. */
+static struct duet_task *finish(struct duet_view *context, struct duet_expansion *expansion)
 {
     struct duet_task *task = expansion->task;
     bool good = atomic_load_explicit(&context->core->error, memory_order_acquire) == 0;
     free(expansion->blocks);
     free(expansion);
     duet__graph_finish(context, task, DUET_HOST, false, good);
-    duet__task_end(context, task);
+    return task;
 }
 
 /*
@@ -235,25 +235,26 @@ static void gather(struct duet_view *context, struct duet_expansion *expansion,
     duet__arrived(context, task, 1);
 }
 
-/* A child has ended, or the expansion itself. The last one brings the results home. */
-void duet__child_finished(struct duet_view *context, struct duet_expansion *expansion)
+/*
+ * A child has ended, or the expansion itself. The last one brings the results home. Returns the task
+ * that expanded if it is to be ended now, by duet__task_end, else NULL.
+ */
+struct duet_task *duet__child_finished(struct duet_view *context, struct duet_expansion *expansion)
 {
     if (atomic_fetch_sub_explicit(&expansion->unfinished, 1, memory_order_acq_rel) > 1)
-        return;
-    if (expansion->block_count == 0) {
-        finish(context, expansion);
-        return;
-    }
+        return NULL;
+    if (expansion->block_count == 0)
+        return finish(context, expansion);
     struct duet_task *task = duet__acquisition_new(context->core, expansion->block_count);
     if (!task) {
         /* the blocks stay until the runtime is closed */
         duet__fail_run(context->core, DUET_ENOMEM, "no memory left to end task %llu (%s)",
                        (unsigned long long)expansion->task->id, duet_task_kernel(expansion->task));
-        finish(context, expansion);
-        return;
+        return finish(context, expansion);
     }
     task->parent = expansion;
     gather(context, expansion, task);
+    return NULL;
 }
 
 /* The blocks are in the host's memory. */
@@ -263,5 +264,5 @@ void duet__expansion_end(struct duet_view *context, struct duet_task *task)
     duet__task_free(context->core, task);
     for (unsigned i = 0; i < expansion->block_count; i++)
         duet__handle_remove(expansion->core, expansion->blocks[i].handle);
-    finish(context, expansion);
+    duet__task_end(context, finish(context, expansion));
 }

@@ -67,7 +67,8 @@ static void push_ready(struct duet_view *context, struct ready *ready)
     struct duet_task *task = ready->first;
     while (task) {
         struct duet_task *next = task->next;
-        task->ready_s = context->now;
+        /* on threads, what released it may have been dated before it was submitted */
+        task->ready_s = context->now > task->submit_s ? context->now : task->submit_s;
         if (!task->klass) {
             duet__acquire_ready(context, task);
         } else if (doomed(context->core, task->mask)) {
@@ -313,14 +314,18 @@ static void count_finished(struct duet_view *context)
         context->notify = true;
 }
 
-/* The last that happens to a task: frees it and counts it, after duet__graph_finish. */
+/*
+ * The last that happens to a task: frees it and counts it, after duet__graph_finish. So with the
+ * task that it was the last child of, and so on, in a loop because expansions may be nested deeply.
+ */
 void duet__task_end(struct duet_view *context, struct duet_task *task)
 {
-    struct duet_expansion *parent = task->parent;
-    duet__task_free(context->core, task);
-    count_finished(context);
-    if (parent)
-        duet__child_finished(context, parent);
+    while (task) {
+        struct duet_expansion *parent = task->parent;
+        duet__task_free(context->core, task);
+        count_finished(context);
+        task = parent ? duet__child_finished(context, parent) : NULL;
+    }
 }
 
 /*

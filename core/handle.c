@@ -150,6 +150,9 @@ int duet_acquire(struct duet_runtime *runtime, struct duet_handle *handle, enum 
     if (!handle || (mode != DUET_R && mode != DUET_W && mode != DUET_RW))
         return duet_fail(&runtime->message, DUET_EINVAL,
                          "duet_acquire needs a handle and a mode of DUET_R, DUET_W or DUET_RW");
+    int error = duet__may_wait(runtime, "duet_acquire");
+    if (error)
+        return error;
     spin_lock(&handle->lock);
     bool acquired = handle->acquired != NULL;
     spin_unlock(&handle->lock);
@@ -165,7 +168,7 @@ int duet_acquire(struct duet_runtime *runtime, struct duet_handle *handle, enum 
     handle->acquired = task;
     spin_unlock(&handle->lock);
     runtime->ops->submitted(runtime->engine, task);
-    int error = runtime->ops->wait(runtime->engine, acquisition_there, task);
+    error = runtime->ops->wait(runtime->engine, acquisition_there, task);
     if (error) {
         duet__explain(runtime, &runtime->message);
         return error;
@@ -221,6 +224,9 @@ int duet_unregister(struct duet_runtime *runtime, struct duet_handle *handle)
 {
     if (!handle)
         return DUET_OK;
+    int error = duet__may_wait(runtime, "duet_unregister");
+    if (error)
+        return error;
     if (handle->acquired && duet_release(runtime, handle)) {
         duet__explain(runtime, &runtime->message);
         return DUET_ESTUCK;

@@ -150,6 +150,7 @@ struct duet_class {
     uint64_t footprint, bytes, slab_bytes; /* slab_bytes: what its replicas take on a device */
     uint64_t kinds;                        /* kinds of workers that can run it */
     bool too_big;                          /* some kind was left out for its memory alone */
+    _Atomic(uint16_t) mask;                /* 1 + that of tasks without restriction; 0: not known */
     double *cost;                          /* by architecture, from the codelet; 0: not known */
     _Atomic(double) *expected;             /* by architecture, from the model; 0: not known */
     double *mean;                          /* by architecture, from the engine; 0: not known */
@@ -405,7 +406,9 @@ static inline void duet__context_flush(struct duet_view *context)
 /* class.c */
 int duet__class_find(struct duet_codelet *codelet, const void *args, const struct access *accesses,
                      unsigned count, struct duet_class **out, struct duet_message *message);
+void duet__class_find_best(struct duet_class *klass);
 double duet__class_seconds(const struct duet_class *klass, unsigned arch);
+void duet__class_best(struct duet_class *klass);
 void duet__class_measured(struct duet_class *klass, const struct worker *worker, double seconds);
 void duet__classes_fini(struct duet_runtime *core);
 
@@ -438,7 +441,8 @@ void duet__list_drain(struct duet_view *view, struct duet_list *list);
 
 /* expand.c */
 void duet__expand(struct duet_view *context, struct duet_task *task);
-void duet__child_finished(struct duet_view *context, struct duet_expansion *expansion);
+struct duet_task *duet__child_finished(struct duet_view *context,
+                                       struct duet_expansion *expansion);
 void duet__expansion_end(struct duet_view *context, struct duet_task *gather);
 
 /* lost.c */
@@ -476,6 +480,7 @@ void duet__cache_forget(struct duet_runtime *core, struct replica *replica);
 int duet__task_new(struct duet_runtime *core, const struct duet_task_desc *desc,
                    struct duet_task **out, struct duet_message *message);
 int duet__run_error(struct duet_runtime *runtime);
+int duet__may_wait(struct duet_runtime *core, const char *function);
 
 /* handle.c */
 struct duet_handle *duet__handle_new(struct duet_runtime *core, void *data, size_t rows,

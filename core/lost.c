@@ -84,6 +84,8 @@ int duet__worker_lost(struct duet_runtime *core, unsigned index, double now, str
     atomic_store(&worker->lost, true);
     duet__list_drain(&context, &worker->list);
     duet__lost_next(&context, worker);
+    /* it may be the one that was called for a task on another list: somebody else has to look */
+    context.wake_all = true;
     duet__context_flush(&context);
     return DUET_OK;
 }

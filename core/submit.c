@@ -120,6 +120,11 @@ static bool any_device(const struct duet_runtime *core, uint64_t kinds)
 static int restrict_task(struct duet_runtime *core, struct duet_task *task, uint64_t where,
                          struct duet_message *message)
 {
+    uint16_t known = atomic_load_explicit(&task->klass->mask, memory_order_acquire);
+    if (!where && known) {
+        task->mask = (uint8_t)(known - 1);
+        return DUET_OK;
+    }
     uint64_t kinds = task->klass->kinds;
     if (where)
         kinds &= duet__kinds_of_archs(core, where);
@@ -131,6 +136,8 @@ static int restrict_task(struct duet_runtime *core, struct duet_task *task, uint
         return duet_fail(message, DUET_ENOMEM,
                          "tasks are restricted to more than %d different sets of workers",
                          MASKS_MAX);
+    if (!where)
+        atomic_store_explicit(&task->klass->mask, (uint16_t)(task->mask + 1), memory_order_release);
     return DUET_OK;
 }
 
@@ -221,10 +228,27 @@ int duet__task_new(struct duet_runtime *core, const struct duet_task_desc *desc,
     return DUET_OK;
 }
 
+static bool inside(const struct duet_runtime *core)
+{
+    return core->ops->inside && core->ops->inside(core->engine);
+}
+
+/* Whether the calling thread may wait. DUET_EINVAL also fails the run: nobody shall overlook it. */
+int duet__may_wait(struct duet_runtime *core, const char *function)
+{
+    if (!inside(core))
+        return DUET_OK;
+    duet__fail_run(core, DUET_EINVAL, "%s was called inside a kernel, which may submit tasks but "
+                                      "not wait",
+                   function);
+    return DUET_EINVAL;
+}
+
 int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *desc)
 {
     int error = DUET_OK;
-    if (window_full(runtime)) {
+    /* a kernel cannot wait for the window: what it submits is beyond it */
+    if (window_full(runtime) && !inside(runtime)) {
         atomic_fetch_add(&runtime->throttled, 1);
         error = runtime->ops->wait(runtime->engine, window_open, runtime);
         atomic_fetch_sub(&runtime->throttled, 1);
@@ -260,7 +284,10 @@ static bool all_finished(void *argument)
 
 int duet_wait(struct duet_runtime *runtime)
 {
-    int error = runtime->ops->wait(runtime->engine, all_finished, runtime);
+    int error = duet__may_wait(runtime, "duet_wait");
+    if (error)
+        return error;
+    error = runtime->ops->wait(runtime->engine, all_finished, runtime);
     if (error) {
         duet__explain(runtime, &runtime->message);
         return error;

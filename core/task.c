@@ -168,6 +168,11 @@ duet_kernel_fn duet__task_emulation(const struct duet_task *task)
     return task->klass->codelet->emulation;
 }
 
+double duet__task_ready(const struct duet_task *task)
+{
+    return task->ready_s;
+}
+
 const void *duet__task_args(const struct duet_task *task)
 {
     return task->args;

@@ -180,9 +180,13 @@ void duet_stats_reset(struct duet_runtime *runtime)
         reset_worker(&runtime->workers[w]);
     for (unsigned n = 0; n < runtime->machine.node_count; n++)
         runtime->nodes[n].evictions = runtime->nodes[n].write_backs = 0;
-    for (size_t i = 0; i < runtime->class_count; i++)
+    for (size_t i = 0; i < runtime->class_count; i++) {
         for (unsigned w = 0; w < runtime->machine.worker_count; w++)
             runtime->classes[i]->executions[w].ran = 0;
+    }
+        /* the new critical path is of times that were measured meanwhile */
+        duet__class_best(runtime->classes[i]);
+    }
     spin_lock(&runtime->registry_lock);
     for (struct duet_handle *handle = runtime->handles; handle; handle = handle->next)
         handle->write_path_s = handle->read_path_s = 0;

@@ -86,7 +86,7 @@ void duet_stats(const struct duet_runtime *runtime, struct duet_stats *stats);
 
 /*
  * Starts a new measurement: counters, the critical path and the trace begin anew; what models have
- * learned stays. Only when no task is in flight. The dates of what follows still count from the
+ * learned stays, and the critical path is from then on made of the times expected now. Only when no task is in flight. The dates of what follows still count from the
  * opening of the runtime.
  */
 void duet_stats_reset(struct duet_runtime *runtime);
