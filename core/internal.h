@@ -406,7 +406,6 @@ static inline void duet__context_flush(struct duet_view *context)
 /* class.c */
 int duet__class_find(struct duet_codelet *codelet, const void *args, const struct access *accesses,
                      unsigned count, struct duet_class **out, struct duet_message *message);
-void duet__class_find_best(struct duet_class *klass);
 double duet__class_seconds(const struct duet_class *klass, unsigned arch);
 void duet__class_best(struct duet_class *klass);
 void duet__class_measured(struct duet_class *klass, const struct worker *worker, double seconds);

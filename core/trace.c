@@ -183,7 +183,6 @@ void duet_stats_reset(struct duet_runtime *runtime)
     for (size_t i = 0; i < runtime->class_count; i++) {
         for (unsigned w = 0; w < runtime->machine.worker_count; w++)
             runtime->classes[i]->executions[w].ran = 0;
-    }
         /* the new critical path is of times that were measured meanwhile */
         duet__class_best(runtime->classes[i]);
     }
