@@ -5,12 +5,13 @@
  *
  * A backend is either synchronous (it has `execute`: CPUs), or asynchronous: kernels and copies are
  * given to a device's streams and reported by `poll` when they have ended. A device has three
- * streams, each a FIFO: copies in, kernels, copies out. The engine orders nothing across streams but
- * by waiting for a completion.
+ * streams, each a FIFO: copies in, kernels, copies out. The engine orders nothing across streams
+ * but by waiting for a completion.
  *
- * Threads: everything that takes a device is called on the thread of its worker, `open` first and
- * `close` last; devices are used at the same time by different threads. Errors are negative enum
- * duet_error. Dates are in seconds on the clock that the engine passes.
+ * Threads: everything that takes an asynchronous device is called on the thread of its worker,
+ * `open` first and `close` last; a synchronous one is used by one thread at a time. Devices are
+ * used at the same time by different threads. Errors are negative enum duet_error. Dates are in
+ * seconds on the clock that the engine passes.
  */
 #ifndef DUET_BACKEND_H
 #define DUET_BACKEND_H
@@ -40,15 +41,18 @@ struct backend_config {
     unsigned index;          /* from 0, less than count() */
     unsigned node;           /* its memory node in the machine */
     uint64_t capacity_bytes; /* of the slab to allocate */
-    uint64_t lose_at;        /* emulated: lost at its lose_at-th kernel or copy; 0: never */
-    void (*notify)(void *owner); /* something has ended, poll again; any thread, any time after open */
+    uint64_t lose_at;        /* emulated: lost when it is given its lose_at-th kernel or copy, with
+                                that one and all in flight; 0: never */
+    /* Something has ended, poll again. Called on any thread, any time after open. */
+    void (*notify)(void *owner);
     void *owner;
 };
 
 struct backend_kernel {
     void *tag; /* comes back in the completion */
     duet_kernel_fn run;
-    struct duet_call *call; /* the engine's, unchanged until the completion; the backend sets stream */
+    struct duet_call *call; /* the engine's, unchanged until the completion, but for the stream,
+                               which the backend sets */
     double seconds;         /* paced: how long, already scaled */
 };
 
@@ -63,7 +67,11 @@ struct backend_copy {
     size_t column_bytes, cols;
     size_t destination_pitch, source_pitch; /* bytes from one column to the next */
     unsigned source_node, destination_node;
-    struct backend_device *peer; /* the other device of a copy between devices, else NULL */
+    /*
+     * The source of a copy between devices, which the destination's stream IN makes; else NULL. It
+     * is closed after the copy has ended. If it is lost, the copy ends with DUET_ELOST.
+     */
+    struct backend_device *peer;
 };
 
 struct backend_completion {
@@ -91,14 +99,20 @@ struct duet_backend {
     unsigned (*count)(struct duet_message *why);
     int (*describe)(unsigned index, struct backend_info *info, struct duet_message *message);
 
-    /* Begins and ends the use of the backend by one engine. *shared is the backend's; may be NULL. */
+    /* Begins and ends the use of the backend by one engine. *shared is its own, and may be NULL. */
     int (*attach)(void **shared, const struct backend_setup *setup, struct duet_message *message);
     void (*detach)(void *shared);
 
-    /* Opens a device and allocates its slab. DUET_ENOMEM, DUET_EABSENT ... with a message. */
+    /*
+     * Opens a device and allocates its slab. Threads that it starts may run where the calling
+     * thread may. DUET_ENOMEM, DUET_EABSENT ... with a message.
+     */
     int (*open)(struct backend_device **out, void *shared, const struct backend_config *config,
                 struct duet_message *message);
-    /* Waits for what is in flight, then frees the device and its slab. NULL is fine. */
+    /*
+     * Waits for what is in flight (paced: drops it), then frees the device and its slab. Notifies
+     * nobody afterwards. NULL is fine.
+     */
     void (*close)(struct backend_device *device);
 
     /* Synchronous backends only: runs a kernel to its end. Returns its status. */
@@ -112,13 +126,16 @@ struct duet_backend {
     int (*launch)(struct backend_device *device, const struct backend_kernel *kernel);
     int (*copy)(struct backend_device *device, const struct backend_copy *copy);
     /*
-     * Writes up to `max` completions, in order within a stream, and returns how many. After the
-     * first DUET_ELOST everything still in flight, and everything given later, ends with DUET_ELOST.
+     * Writes up to `max` completions, in order within a stream, and returns how many. Once the
+     * device is lost everything not polled yet, and everything given later, ends with DUET_ELOST.
      */
     size_t (*poll)(struct backend_device *device, struct backend_completion *out, size_t max);
+    /* true once the device itself is lost: a copy ends with DUET_ELOST when its peer is, too. */
+    bool (*lost)(const struct backend_device *device);
     /*
-     * When poll will next have something, as far as that is known: a date; INFINITY: config.notify
-     * tells; 0: it must be asked again and again. Only of interest while something is in flight.
+     * When to poll again, as far as that is known: a date, and config.notify tells if it becomes
+     * earlier; INFINITY: config.notify tells; 0: it must be asked again and again. At a date poll
+     * may have nothing yet: then ask for the next. Only of interest while something is in flight.
      */
     double (*next_s)(const struct backend_device *device);
 };

@@ -9,10 +9,10 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <duet/duet.h>
 
+#include "bench/timing.h"
 #include "core/engine.h"
 
 struct null_engine {
@@ -83,13 +83,6 @@ static void check(int error, const struct duet_runtime *core)
         return;
     fprintf(stderr, "core_null: %s\n", core ? duet_last_message(core) : duet_strerror(error));
     exit(1);
-}
-
-static double seconds(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
 static void submit(struct duet_runtime *core, const struct duet_codelet *codelet,

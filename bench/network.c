@@ -8,8 +8,8 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "bench/timing.h"
 #include "sim/network.h"
 
 enum { GPUS = 8, FLYING = 4 };
@@ -18,13 +18,6 @@ struct load {
     size_t alarms, copies, started;
     unsigned next;
 };
-
-static double seconds(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static void start_copy(struct load *load)
 {

@@ -9,14 +9,8 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
-static double seconds(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
+#include "bench/timing.h"
 
 static void nothing(void)
 {

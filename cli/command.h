@@ -12,8 +12,9 @@
 /* Exit status of the command. */
 enum {
     DUET__DONE = 0,
-    DUET__FAILED = 1, /* a check or a run failed, an output could not be written */
-    DUET__MISUSED = 2 /* bad usage or bad input */
+    DUET__FAILED = 1,     /* a check or a run failed, an output could not be written */
+    DUET__MISUSED = 2,    /* bad usage or bad input */
+    DUET__SIGNALLED = 128 /* and the number of the signal that ended it early, with a report */
 };
 
 /* A subcommand. */
@@ -26,6 +27,7 @@ struct duet__command {
 };
 
 extern const struct duet__command duet__simulate_command;
+extern const struct duet__command duet__run_command;
 extern const struct duet__command duet__list_command;
 
 /* Prints "duet: ..." as one line on standard error and returns `status`. */

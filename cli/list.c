@@ -10,7 +10,7 @@
 #include <duet/model.h>
 #include <duet/policy.h>
 
-#include "cli/simulate.h"
+#include "cli/job.h"
 #include "platforms/platform.h"
 #include "workloads/workload.h"
 
@@ -35,8 +35,11 @@ static void print_workload(const struct duet_workload *workload)
            workload->source, "");
     for (size_t i = 0; workload->kernels[i]; i++)
         printf("%s %s", i ? "" : "kernels:", workload->kernels[i]);
-    printf("%swithout --n and --tile: n %" PRIu64 ", tile %" PRIu64 "\n",
+    printf("%swithout --n and --tile: n %" PRIu64 ", tile %" PRIu64,
            workload->kernels[0] ? "; " : "", workload->default_n, workload->default_tile);
+    if (workload->real_n)
+        printf(" (duet run: %" PRIu64 ", %" PRIu64 ")", workload->real_n, workload->real_tile);
+    putchar('\n');
     for (; parameter && parameter->name; parameter++)
         printf("%-16s   --param %s=%s  %s (default: %s)\n", "", parameter->name, parameter->values,
                parameter->description, parameter->initial);

@@ -10,6 +10,7 @@ static const char version[] = "0.1.0";
 
 static const struct duet__command *const commands[] = {
     &duet__simulate_command,
+    &duet__run_command,
     &duet__list_command,
 };
 

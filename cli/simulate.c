@@ -2,87 +2,44 @@
 /* `duet simulate`: reads the command line, makes the runs, writes the report. */
 #include "cli/simulate.h"
 
-#include <stdio.h>
-
 #include "cli/command.h"
-
-/* Parameters of the workload, "variant=left, width=8"; caller frees. */
-static char *settings_text(const struct duet__simulation *simulation)
-{
-    GString *text = g_string_new(NULL);
-
-    for (size_t i = 0; i < simulation->problem.setting_count; i++)
-        g_string_append_printf(text, "%s%s=%s", i ? ", " : "", simulation->problem.settings[i].name,
-                               simulation->problem.settings[i].value);
-    return g_string_free(text, FALSE);
-}
-
-static int print(const struct duet__simulation *simulation, const struct duet_report *report)
-{
-    struct duet_message message = {""};
-    int result;
-
-    if (simulation->json)
-        result = duet_report_write_json(stdout, report, &message);
-    else if (simulation->csv)
-        result = duet_report_write_csv(stdout, report, &message);
-    else
-        result = duet_report_write_table(stdout, report, &message);
-    if (result)
-        return duet__complain(DUET__FAILED, "%s", message.text);
-    return duet__finish_output();
-}
 
 /* Makes the report of `outcomes` and puts it where it was asked for. */
 static int report(const struct duet__simulation *simulation, const struct duet__outcome *outcomes)
 {
-    size_t reps = simulation->reps, count = simulation->policy_count;
+    size_t reps = simulation->job.reps, count = simulation->job.policy_count;
     struct duet_run *runs = g_new0(struct duet_run, count * reps);
     struct duet_policy_runs *policies = g_new0(struct duet_policy_runs, count);
-    char *settings = settings_text(simulation);
-    const struct duet_report all = {
-        .command = simulation->command,
+    const struct duet_report world = {
         .world = "simulated",
-        .workload = simulation->workload->name,
-        .settings = settings,
-        .platform = simulation->platform_name,
-        .n = simulation->problem.n,
-        .tile = simulation->problem.tile,
-        .precision = simulation->problem.precision,
-        .set_arch = simulation->config.set_arch,
-        .noise = simulation->config.noise,
+        .noise = simulation->job.config.noise,
         .show_wall = simulation->wall,
-        .flops = simulation->workload->flops(&simulation->problem),
-        .machine = &simulation->machine,
         .policies = policies,
         .policy_count = count,
     };
-    int printed, written;
+    int status;
 
     for (size_t i = 0; i < count * reps; i++)
         runs[i] = outcomes[i].run;
     for (size_t i = 0; i < count; i++) {
         const struct duet_recording *recording = &outcomes[i * reps].recording;
 
-        policies[i] = (struct duet_policy_runs){.policy = simulation->policies[i],
+        policies[i] = (struct duet_policy_runs){.policy = simulation->job.policies[i],
                                                 .runs = runs + i * reps,
                                                 .run_count = reps,
                                                 .recording = recording->machine ? recording : NULL};
     }
-    /* the table first: a long run is not lost because a disk is full */
-    printed = print(simulation, &all);
-    written = duet__files_write(simulation, &all);
-    g_free(settings);
+    status = duet__job_report(&simulation->job, &world);
     g_free(policies);
     g_free(runs);
-    return printed ? printed : written;
+    return status;
 }
 
 static int run(const struct duet__simulation *simulation)
 {
-    size_t count = simulation->policy_count * simulation->reps;
+    size_t count = simulation->job.policy_count * simulation->job.reps;
     struct duet__outcome *outcomes;
-    int status = duet__files_check(simulation);
+    int status = duet__files_check(&simulation->job);
 
     if (status != DUET__DONE)
         return status;

@@ -85,17 +85,6 @@ static double wall_clock(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* Takes the message of a failed call from the runtime, where the call has not given one. */
-static int explain(struct duet_message *message, const struct duet_runtime *runtime, int error)
-{
-    if (error && !message->text[0]) {
-        const char *last = duet_last_message(runtime);
-
-        duet_fail(message, error, "%s", last[0] ? last : duet_strerror(error));
-    }
-    return error;
-}
-
 /* Submits the workload, waits, and reads the figures. */
 static int run_workload(const struct duet__simulation *simulation, struct duet_runtime *runtime,
                         duet__counter *done, void **state, struct head *head)
@@ -106,17 +95,19 @@ static int run_workload(const struct duet__simulation *simulation, struct duet_r
     int error;
 
     watcher_start(&watcher, runtime, done);
-    error = simulation->workload->build(runtime, &simulation->problem, state, &head->message);
-    explain(&head->message, runtime, error);
+    error =
+        simulation->job.workload->build(runtime, &simulation->job.problem, state, &head->message);
+    duet__job_explain(&head->message, runtime, error);
     if (!error)
-        error = explain(&head->message, runtime, duet_wait(runtime));
+        error = duet__job_explain(&head->message, runtime, duet_wait(runtime));
     watcher_stop(&watcher);
     head->run.wall_s = wall_clock() - start;
     if (error)
         return error;
     duet_stats(runtime, &head->run.stats);
     atomic_store_explicit(done, head->run.stats.tasks, memory_order_relaxed);
-    error = explain(&head->message, runtime, duet_bounds(runtime, &bounds, &head->message));
+    error =
+        duet__job_explain(&head->message, runtime, duet_bounds(runtime, &bounds, &head->message));
     head->run.critical_path_s = bounds.critical_path_s;
     head->run.area_s = bounds.area_s;
     return error;
@@ -142,7 +133,7 @@ static int put_outcome(FILE *stream, const struct duet_runtime *runtime, struct 
         int error = duet_trace_events(runtime, &events, &count);
 
         if (error)
-            return explain(&head->message, runtime, error);
+            return duet__job_explain(&head->message, runtime, error);
         head->kernel_count = duet_kernel_count(runtime);
         head->event_count = count;
     }
@@ -157,13 +148,13 @@ static int put_outcome(FILE *stream, const struct duet_runtime *runtime, struct 
 void duet__simulation_child(const struct duet__simulation *simulation, size_t policy, size_t rep,
                             FILE *stream, duet__counter *done)
 {
-    struct duet_config config = simulation->config;
+    struct duet_config config = simulation->job.config;
     struct duet_runtime *runtime = NULL;
-    struct head head = {.run = {.seed = simulation->seed + rep}};
+    struct head head = {.run = {.seed = simulation->job.seed + rep}};
     void *state = NULL;
 
-    head.recorded = rep == 0 && (simulation->trace || simulation->gantt || simulation->html);
-    config.policy = simulation->policies[policy];
+    head.recorded = rep == 0 && duet__job_records(&simulation->job);
+    config.policy = simulation->job.policies[policy];
     config.seed = head.run.seed;
     config.record = head.recorded != 0;
     head.error = duet_open(&runtime, &config, &head.message);

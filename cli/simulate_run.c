@@ -77,7 +77,7 @@ static int open_counters(struct pool *pool)
 /* In the child: makes the run and ends the process. */
 static void child_main(struct pool *pool, struct child *child)
 {
-    size_t reps = pool->simulation->reps;
+    size_t reps = pool->simulation->job.reps;
 
     /* what libraries print must not get among the results */
     dup2(STDERR_FILENO, STDOUT_FILENO);
@@ -141,7 +141,7 @@ static void finish(struct pool *pool, struct child *child, int status)
         error = duet_fail(&message, DUET_ECANCELED, "it ended with status %d", WEXITSTATUS(status));
     else
         error = duet__outcome_read(&pool->outcomes[child->index], fileno(child->stream),
-                                   &pool->simulation->machine, &message);
+                                   &pool->simulation->job.machine, &message);
     if (error)
         fail(pool, child->index, error, &message);
     fclose(child->stream);
@@ -211,20 +211,20 @@ static void run_all(struct pool *pool)
 /* One line for the run that failed. */
 static int complain(const struct pool *pool)
 {
-    const struct duet__simulation *simulation = pool->simulation;
-    int status = duet__status_of(pool->error);
+    const struct duet__job *job = &pool->simulation->job;
+    char *what = g_strdup_printf("the simulation of %s with seed %" G_GUINT64_FORMAT,
+                                 job->policies[pool->failed / job->reps],
+                                 job->seed + pool->failed % job->reps);
+    int status = duet__job_complain(what, pool->error, &pool->message);
 
-    bool hint = strstr(pool->message.text, "allow extrapolation") != NULL;
-    if (status == DUET__MISUSED)
-        return duet__complain(status, "%s%s", pool->message.text, hint ? " (--extrapolate)" : "");
-    return duet__complain(status, "the simulation of %s with seed %" G_GUINT64_FORMAT " failed: %s",
-                          simulation->policies[pool->failed / simulation->reps],
-                          simulation->seed + pool->failed % simulation->reps, pool->message.text);
+    g_free(what);
+    return status;
 }
 
 int duet__simulation_run(const struct duet__simulation *simulation, struct duet__outcome *outcomes)
 {
-    size_t count = simulation->policy_count * simulation->reps;
+    const struct duet__job *job = &simulation->job;
+    size_t count = job->policy_count * job->reps;
     struct pool pool = {.simulation = simulation,
                         .outcomes = outcomes,
                         .count = count,
@@ -233,8 +233,8 @@ int duet__simulation_run(const struct duet__simulation *simulation, struct duet_
 
     if (status == DUET__DONE) {
         pool.children = g_new0(struct child, simulation->jobs);
-        duet__progress_init(&pool.progress, !simulation->quiet,
-                            simulation->workload->tasks(&simulation->problem) * count, count);
+        duet__progress_init(&pool.progress, !job->quiet,
+                            job->workload->tasks(&job->problem) * count, count);
         block_signals(&pool);
         run_all(&pool);
         duet__progress_clear(&pool.progress);

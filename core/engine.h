@@ -74,7 +74,7 @@ struct duet_report {
     int status;            /* 0 or a negative enum duet_error */
 };
 
-/* What an engine provides. All slots but `mean` are needed. */
+/* What an engine provides. All slots are needed but those that say so. */
 struct duet_engine_ops {
     /* Ask duet__next again for this worker, soon. May be called more than needed. */
     void (*wake)(void *engine, unsigned worker);
@@ -91,6 +91,12 @@ struct duet_engine_ops {
      * there is only the application's thread.
      */
     bool (*inside)(void *engine);
+    /*
+     * A kernel submits a task without data, of which the policy says that its worker may keep it
+     * (struct duet_policy.private_nested): true if the engine does, and will run it or submit it
+     * again. May be NULL. See duet__private_begin.
+     */
+    bool (*keep)(void *engine, const struct duet_task_desc *task);
     /*
      * Something changed that an application's thread may be waiting for: evaluate its `reached`
      * again. Called from any thread, after the change, like wake.
@@ -182,6 +188,26 @@ void duet__done(struct duet_runtime *core, const struct duet_command *command, d
  * then on duet__next says IDLE (or EXIT) to it. For a worker of the host's memory: DUET_EINVAL.
  */
 int duet__worker_lost(struct duet_runtime *core, unsigned worker, double now, struct duet_ops *ops);
+
+/*
+ * Tasks that a worker has kept to itself (ops.keep). From begin to end, which may be on different
+ * calls of one worker, the run has one unfinished task more, so that nobody's wait ends before them.
+ * begin is called inside a kernel.
+ */
+void duet__private_begin(struct duet_runtime *core);
+/*
+ * What to call for a task with these arguments on `worker`; NULL if it cannot run there, or is not
+ * known to be short. *klass is for duet__private_ran.
+ */
+duet_kernel_fn duet__private_function(const struct duet_task_desc *task, unsigned worker,
+                                      struct duet_class **klass);
+/* Counts one that has run on `worker`, whose thread this is. */
+void duet__private_ran(struct duet_runtime *core, unsigned worker, struct duet_class *klass);
+/* All of them are done or given away; they kept the worker busy from start_s to end_s. */
+void duet__private_end(struct duet_runtime *core, unsigned worker, double start_s, double end_s);
+
+/* true once the run has failed or was cancelled: what has not started is not to run any more. */
+bool duet__failed(const struct duet_runtime *core);
 
 /* true if a task submitted now would be seen by some worker at once: one of them is idle. */
 bool duet__hungry(const struct duet_runtime *core);

@@ -14,6 +14,7 @@
 struct ready {
     struct duet_task *first, *last;
     size_t count;
+    double now;
 };
 
 static void ready_add(struct ready *ready, struct duet_task *task)
@@ -50,7 +51,48 @@ static size_t batch_room(struct worker *worker, size_t count)
     return worker->batch_capacity;
 }
 
-/* Ready tasks go to the policy in one batch; acquisitions by the application go ahead at once. */
+/*
+ * A task is ready at the latest of the dates of its submission and of all that it waited for: on
+ * threads, who is last to release it may have been the first to look at the clock.
+ */
+static void ready_since(struct duet_task *task, double now)
+{
+    /* looked at first: what the others have written is known then */
+    bool alone = atomic_load_explicit(&task->pending, memory_order_acquire) <= 1;
+    double known = atomic_load_explicit(&task->ready_s, memory_order_relaxed);
+    if (alone && known < now) {
+        atomic_store_explicit(&task->ready_s, now, memory_order_relaxed);
+        return;
+    }
+    while (known < now &&
+           !atomic_compare_exchange_weak_explicit(&task->ready_s, &known, now, memory_order_relaxed,
+                                                  memory_order_relaxed))
+        ;
+}
+
+/* Acquisitions by the application go ahead at once, and what nobody can run is put aside to end. */
+static bool set_aside(struct duet_view *context, struct duet_task *task)
+{
+    ready_since(task, context->now);
+    if (!task->klass) {
+        duet__acquire_ready(context, task);
+        return true;
+    }
+    if (!doomed(context->core, task->mask))
+        return false;
+    task->next = context->over;
+    context->over = task;
+    return true;
+}
+
+/* Gives one ready task to the policy. */
+void duet__push(struct duet_view *context, struct duet_task *task)
+{
+    if (!set_aside(context, task))
+        push_batch(context, &task, 1);
+}
+
+/* Gives ready tasks to the policy, in one batch. */
 static void push_ready(struct duet_view *context, struct ready *ready)
 {
     enum { SMALL = 32 };
@@ -67,14 +109,7 @@ static void push_ready(struct duet_view *context, struct ready *ready)
     struct duet_task *task = ready->first;
     while (task) {
         struct duet_task *next = task->next;
-        /* on threads, what released it may have been dated before it was submitted */
-        task->ready_s = context->now > task->submit_s ? context->now : task->submit_s;
-        if (!task->klass) {
-            duet__acquire_ready(context, task);
-        } else if (doomed(context->core, task->mask)) {
-            task->next = context->over;
-            context->over = task;
-        } else {
+        if (!set_aside(context, task)) {
             batch[count++] = task;
             if (count == room) {
                 push_batch(context, batch, count);
@@ -179,24 +214,16 @@ static void count_submission(struct duet_runtime *core, double path, double now)
     spin_unlock(&core->submit_lock);
 }
 
-/* Gives one ready task to the policy. */
-void duet__push(struct duet_view *context, struct duet_task *task)
-{
-    struct ready ready = {0};
-    ready_add(&ready, task);
-    push_ready(context, &ready);
-}
-
 /* duet__link as a part of a call. */
 void duet__link_in(struct duet_view *context, struct duet_task *task)
 {
     task->submit_s = context->now;
+    atomic_store_explicit(&task->ready_s, context->now, memory_order_relaxed);
     double path = 0;
     int granted = enter_all(task, task->klass ? task->klass->best_s : 0, &path);
     count_submission(context->core, path, context->now);
     /* from here on another thread may run the task, if this does not make it ready itself */
-    if (atomic_fetch_sub_explicit(&task->pending, granted + 1, memory_order_acq_rel) ==
-        granted + 1)
+    if (atomic_fetch_sub_explicit(&task->pending, granted + 1, memory_order_acq_rel) == granted + 1)
         duet__push(context, task);
 }
 
@@ -220,6 +247,7 @@ static void grant(struct duet_handle *handle, struct access *access, struct read
     handle->active++;
     handle->active_mode = access->mode;
     struct duet_task *task = access_task(access);
+    ready_since(task, ready->now);
     if (atomic_fetch_sub_explicit(&task->pending, 1, memory_order_acq_rel) == 1)
         ready_add(ready, task);
 }
@@ -247,19 +275,23 @@ struct stale {
 };
 
 /*
- * The data was written on `node`: every other replica is invalid. Their nodes are told after the
- * handle's lock is free, since a node's lock comes before a handle's. Handle lock held.
+ * The data was written on `node`: every other replica is invalid. true: devices are among them,
+ * which are to be told when the handle's lock is free, since a node's lock comes before a handle's.
+ * Handle lock held.
  */
-static void invalidate_others(const struct duet_runtime *core, struct duet_handle *handle,
+static bool invalidate_others(const struct duet_runtime *core, struct duet_handle *handle,
                               unsigned node, struct stale *stale)
 {
+    uint64_t devices = 0;
     handle->version++;
     stale->words = core->node_words;
     for (unsigned word = 0; word < stale->words; word++) {
         uint64_t own = node / 64 == word ? UINT64_C(1) << (node % 64) : 0;
         stale->bits[word] = atomic_load_explicit(&handle->valid[word], memory_order_relaxed) & ~own;
         atomic_store_explicit(&handle->valid[word], own, memory_order_relaxed);
+        devices |= word ? stale->bits[word] : stale->bits[word] & ~(UINT64_C(1) << DUET_HOST);
     }
+    return devices != 0;
 }
 
 static void tell_stale(struct duet_runtime *core, struct duet_handle *handle,
@@ -283,7 +315,7 @@ void duet__graph_finish(struct duet_view *context, struct duet_task *task, unsig
                         bool pinned, bool written)
 {
     struct duet_runtime *core = context->core;
-    struct ready ready = {0};
+    struct ready ready = {.now = context->now};
     struct stale stale;
     for (unsigned i = 0; i < task->access_count; i++) {
         struct access *access = &task->accesses[i];
@@ -292,20 +324,25 @@ void duet__graph_finish(struct duet_view *context, struct duet_task *task, unsig
             continue;
         bool writes = written && (access->mode & DUET_W);
         spin_lock(&handle->lock);
-        if (writes)
-            invalidate_others(core, handle, node, &stale);
+        if (writes && invalidate_others(core, handle, node, &stale)) {
+            /* before the access is released: afterwards the handle may be unregistered */
+            spin_unlock(&handle->lock);
+            tell_stale(core, handle, &stale);
+            spin_lock(&handle->lock);
+        }
         if (pinned)
             duet__replica_unpin(context, handle->replicas[node]);
         release(handle, &ready);
         spin_unlock(&handle->lock);
-        if (writes)
-            tell_stale(core, handle, &stale);
     }
-    push_ready(context, &ready);
+    if (ready.count == 1)
+        duet__push(context, ready.first);
+    else if (ready.count)
+        push_ready(context, &ready);
 }
 
 /* One task less is unfinished: the application's thread may be waiting for that. */
-static void count_finished(struct duet_view *context)
+void duet__count_finished(struct duet_view *context)
 {
     struct duet_runtime *core = context->core;
     uint64_t finished = atomic_fetch_add(&core->finished, 1) + 1;
@@ -323,7 +360,7 @@ void duet__task_end(struct duet_view *context, struct duet_task *task)
     while (task) {
         struct duet_expansion *parent = task->parent;
         duet__task_free(context->core, task);
-        count_finished(context);
+        duet__count_finished(context);
         task = parent ? duet__child_finished(context, parent) : NULL;
     }
 }

@@ -170,7 +170,7 @@ int duet_acquire(struct duet_runtime *runtime, struct duet_handle *handle, enum 
     runtime->ops->submitted(runtime->engine, task);
     error = runtime->ops->wait(runtime->engine, acquisition_there, task);
     if (error) {
-        duet__explain(runtime, &runtime->message);
+        duet__tell_stuck(runtime);
         return error;
     }
     return duet__run_error(runtime);
@@ -228,7 +228,7 @@ int duet_unregister(struct duet_runtime *runtime, struct duet_handle *handle)
     if (error)
         return error;
     if (handle->acquired && duet_release(runtime, handle)) {
-        duet__explain(runtime, &runtime->message);
+        duet__tell_stuck(runtime);
         return DUET_ESTUCK;
     }
     /* as a writer, so that tasks which only read it are waited for too */

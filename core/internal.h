@@ -87,7 +87,8 @@ struct duet_task {
     uint8_t mask;      /* index into core->masks */
     uint8_t pool;      /* of its record */
     int64_t queued_ns; /* what it adds to the load of the list's owner */
-    double complexity, note, submit_s, ready_s, predicted_s;
+    double complexity, note, submit_s, predicted_s;
+    _Atomic(double) ready_s;
     uint8_t state; /* enum task_state; the worker's thread */
     bool cancelled;
     uint16_t args_bytes;
@@ -139,6 +140,7 @@ struct executions {
     /* measured, but not yet told to the model */
     double seconds;
     unsigned samples, enough; /* told when there are as many as `enough` */
+    double usual_s;           /* near their median, whatever the outliers; 0: none */
 };
 
 /* Executions of one kernel with the same work and data sizes. */
@@ -429,6 +431,7 @@ void duet__link_in(struct duet_view *context, struct duet_task *task);
 void duet__push(struct duet_view *context, struct duet_task *task);
 void duet__task_over(struct duet_view *context, struct duet_task *task);
 void duet__task_end(struct duet_view *context, struct duet_task *task);
+void duet__count_finished(struct duet_view *context);
 void duet__graph_finish(struct duet_view *context, struct duet_task *task, unsigned node,
                         bool pinned, bool written);
 
@@ -479,6 +482,7 @@ void duet__cache_forget(struct duet_runtime *core, struct replica *replica);
 int duet__task_new(struct duet_runtime *core, const struct duet_task_desc *desc,
                    struct duet_task **out, struct duet_message *message);
 int duet__run_error(struct duet_runtime *runtime);
+void duet__tell_stuck(struct duet_runtime *core);
 int duet__may_wait(struct duet_runtime *core, const char *function);
 
 /* handle.c */

@@ -282,6 +282,9 @@ static void push(struct duet_view *view, struct duet_list *list, struct duet_tas
     }
     task->state = TASK_LISTED;
     view->ops->pushes++;
+    /* before anybody can take it: who has seen all tasks finished reads the count */
+    if (view->by >= 0)
+        core->workers[view->by].pushes++;
     bool only;
     while (!enter(view, list, task, at_head, &only)) {
         if (doomed(core, mask)) {

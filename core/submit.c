@@ -228,6 +228,22 @@ int duet__task_new(struct duet_runtime *core, const struct duet_task_desc *desc,
     return DUET_OK;
 }
 
+/* Puts a message where duet_last_message looks; several threads may have something to say. */
+static void tell(struct duet_runtime *core, const struct duet_message *message)
+{
+    spin_lock(&core->message_lock);
+    core->message = *message;
+    spin_unlock(&core->message_lock);
+}
+
+/* Says why a wait has failed. */
+void duet__tell_stuck(struct duet_runtime *core)
+{
+    struct duet_message message = {""};
+    duet__explain(core, &message);
+    tell(core, &message);
+}
+
 static bool inside(const struct duet_runtime *core)
 {
     return core->ops->inside && core->ops->inside(core->engine);
@@ -244,23 +260,38 @@ int duet__may_wait(struct duet_runtime *core, const char *function)
     return DUET_EINVAL;
 }
 
+/* May the worker whose kernel submits this keep it to itself, and does it? */
+static bool kept(struct duet_runtime *core, const struct duet_task_desc *desc)
+{
+    if (!core->ops->keep || !core->policy->private_nested || core->record)
+        return false;
+    return desc && desc->codelet && !desc->access_count && !desc->where &&
+           desc->args_bytes <= DUET_ARGS_MAX && (!desc->args_bytes || desc->args) &&
+           core->ops->keep(core->engine, desc);
+}
+
 int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *desc)
 {
     int error = DUET_OK;
+    if (kept(runtime, desc))
+        return DUET_OK;
     /* a kernel cannot wait for the window: what it submits is beyond it */
     if (window_full(runtime) && !inside(runtime)) {
         atomic_fetch_add(&runtime->throttled, 1);
         error = runtime->ops->wait(runtime->engine, window_open, runtime);
         atomic_fetch_sub(&runtime->throttled, 1);
         if (error) {
-            duet__explain(runtime, &runtime->message);
+            duet__tell_stuck(runtime);
             return error;
         }
     }
     struct duet_task *task;
-    error = duet__task_new(runtime, desc, &task, &runtime->message);
+    struct duet_message message;
+    error = duet__task_new(runtime, desc, &task, &message);
     if (!error)
         runtime->ops->submitted(runtime->engine, task);
+    else
+        tell(runtime, &message);
     return error;
 }
 
@@ -289,7 +320,7 @@ int duet_wait(struct duet_runtime *runtime)
         return error;
     error = runtime->ops->wait(runtime->engine, all_finished, runtime);
     if (error) {
-        duet__explain(runtime, &runtime->message);
+        duet__tell_stuck(runtime);
         return error;
     }
     return duet__run_error(runtime);

@@ -170,7 +170,7 @@ duet_kernel_fn duet__task_emulation(const struct duet_task *task)
 
 double duet__task_ready(const struct duet_task *task)
 {
-    return task->ready_s;
+    return atomic_load_explicit(&task->ready_s, memory_order_relaxed);
 }
 
 const void *duet__task_args(const struct duet_task *task)

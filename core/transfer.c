@@ -251,17 +251,15 @@ static bool wanted(const struct replica *into)
 }
 
 /*
- * The data was written while this copy to the host was under way. Devices that could not write the
- * new contents back because of it look for room again; who waits for the contents gets them by
- * another copy. true: there is one, so the waiters stay. Handle lock held.
+ * Devices that could not write the data back because a copy to the host was under way look for room
+ * again. Handle lock held.
  */
-static bool overtaken(struct duet_view *context, struct replica *into)
+static void look_again(struct duet_view *context, const struct duet_handle *handle)
 {
     struct duet_runtime *core = context->core;
     for (unsigned n = 1; n < core->machine.node_count; n++)
-        if (bit_test(into->handle->valid, n) && atomic_load(&core->nodes[n].blocked))
+        if (bit_test(handle->valid, n) && atomic_load(&core->nodes[n].blocked))
             duet__context_wake(context, core->nodes[n].worker);
-    return wanted(into) && request(context, into);
 }
 
 /* Copies that go through this replica, the host's, continue from it. Handle lock held. */
@@ -275,49 +273,6 @@ static void continue_chained(struct duet_view *context, struct replica *host)
         start(context, host, chained, false);
         chained = next;
     }
-}
-
-/* Ends the copy in the replicas' states. Returns the accesses that need not wait any more. */
-static struct access *settle(struct duet_view *context, struct replica *from, struct replica *into)
-{
-    struct duet_handle *handle = into->handle;
-    struct access *waiters = NULL;
-    into->copying = false;
-    bit_clear(handle->coming, into->node);
-    bool lost = atomic_load_explicit(&context->core->nodes[into->node].lost, memory_order_acquire);
-    bool current = into->copy_version == handle->version && !lost;
-    if (current)
-        bit_set(handle->valid, into->node);
-    if (current || lost || !overtaken(context, into)) {
-        continue_chained(context, into);
-        waiters = into->waiters;
-        into->waiters = NULL;
-    }
-    duet__replica_unpin(context, from);
-    return waiters;
-}
-
-/*
- * A copy has ended: its replica is valid, unless the data was written elsewhere meanwhile. Waiting
- * tasks go on; copies that go through the host continue; an eviction is completed. All of it under
- * one hold of the locks: once they are free, the handle may be unregistered.
- */
-void duet__copy_done(struct duet_view *context, struct duet_copy *copy)
-{
-    struct duet_handle *handle = copy->handle;
-    struct node *source = &context->core->nodes[copy->source];
-    bool evicting = copy->write_back; /* the copy's record may be used again below */
-    if (evicting)
-        spin_lock(&source->lock);
-    spin_lock(&handle->lock);
-    struct replica *from = handle->replicas[copy->source];
-    struct access *waiters = settle(context, from, handle->replicas[copy->destination]);
-    if (evicting)
-        duet__cache_settled(context, source, from);
-    spin_unlock(&handle->lock);
-    if (evicting)
-        spin_unlock(&source->lock);
-    all_arrived(context, waiters);
 }
 
 /* Adds the accesses that wait for a replica to a chain of them. Handle lock held. */
@@ -349,39 +304,79 @@ static struct access *give_up(struct replica *into)
 }
 
 /*
- * A copy that will not arrive because the device at one of its ends is gone. Who waits for it gets
- * the data from elsewhere; what is nowhere else is lost, and the run fails.
+ * Ends the copy in the replicas' states; `arrived`: it has brought what it was to bring. If that is
+ * no longer the data, or did not come, who waits for it gets the data by another copy, and waits
+ * on; *gone: there is none. Returns the accesses that need not wait any more. Handle lock held.
  */
-void duet__copy_lost(struct duet_view *context, struct duet_copy *copy)
+static struct access *settle(struct duet_view *context, struct replica *from, struct replica *into,
+                             bool arrived, bool *gone)
+{
+    struct duet_handle *handle = into->handle;
+    const struct node *nodes = context->core->nodes;
+    struct access *waiters = NULL;
+    into->copying = false;
+    bit_clear(handle->coming, into->node);
+    bool lost = atomic_load_explicit(&nodes[into->node].lost, memory_order_acquire);
+    bool current = arrived && into->copy_version == handle->version && !lost;
+    if (current)
+        bit_set(handle->valid, into->node);
+    if (!current || atomic_load_explicit(&nodes[from->node].lost, memory_order_acquire))
+        look_again(context, handle);
+    if (current) {
+        continue_chained(context, into);
+        waiters = into->waiters;
+        into->waiters = NULL;
+    } else if (lost || !wanted(into) || !request(context, into)) {
+        *gone = !lost && wanted(into);
+        waiters = give_up(into);
+    }
+    duet__replica_unpin(context, from);
+    return waiters;
+}
+
+/*
+ * A copy has ended: its replica is valid, unless the data was written elsewhere meanwhile. Waiting
+ * tasks go on; copies that go through the host continue; an eviction is completed. All of it under
+ * one hold of the locks: once they are free, the handle may be unregistered.
+ */
+static void ended(struct duet_view *context, struct duet_copy *copy, bool arrived)
 {
     struct duet_runtime *core = context->core;
     struct duet_handle *handle = copy->handle;
     struct node *source = &core->nodes[copy->source];
-    bool evicting = copy->write_back, data_lost = false;
+    /* the copy's record may be used again below */
+    bool evicting = copy->write_back, gone = false;
     uint64_t id = copy->handle_id;
-    struct access *waiters = NULL;
     if (evicting)
         spin_lock(&source->lock);
     spin_lock(&handle->lock);
     struct replica *from = handle->replicas[copy->source];
     struct replica *into = handle->replicas[copy->destination];
-    into->copying = false;
-    bit_clear(handle->coming, into->node);
-    bool lost = atomic_load_explicit(&core->nodes[into->node].lost, memory_order_acquire);
-    if (lost || !overtaken(context, into)) {
-        data_lost = !lost && wanted(into);
-        waiters = give_up(into);
-    }
-    duet__replica_unpin(context, from);
+    struct access *waiters = settle(context, from, into, arrived, &gone);
     if (evicting)
         duet__cache_settled(context, source, from);
     spin_unlock(&handle->lock);
     if (evicting)
         spin_unlock(&source->lock);
-    if (data_lost)
+    if (gone)
         duet__fail_run(core, DUET_ELOST, "handle %llu: its only valid copy was lost with %s",
-                       (unsigned long long)id, core->machine.nodes[source - core->nodes].name);
+                       (unsigned long long)id,
+                       arrived ? "a device" : core->machine.nodes[source - core->nodes].name);
     all_arrived(context, waiters);
+}
+
+void duet__copy_done(struct duet_view *context, struct duet_copy *copy)
+{
+    ended(context, copy, true);
+}
+
+/*
+ * A copy that will not arrive because the device at one of its ends is gone. Who waits for it gets
+ * the data from elsewhere; what is nowhere else is lost, and the run fails.
+ */
+void duet__copy_lost(struct duet_view *context, struct duet_copy *copy)
+{
+    ended(context, copy, false);
 }
 
 /*

@@ -131,7 +131,8 @@ static struct duet_task *startable(struct duet_view *view, struct worker *worker
         if (task->state == TASK_TAKEN && !failed && !*stalled) {
             int prepared = duet__cache_prepare(view, worker, task);
             *stalled = prepared == 0;
-            failed = prepared < 0;
+            /* also if an input was lost for good: the task does not run without it */
+            failed = prepared < 0 || atomic_load_explicit(&view->core->error, memory_order_acquire);
         }
         bool arrived = atomic_load_explicit(&task->missing, memory_order_acquire) == 0;
         if (failed && task->state != TASK_RUNNING && (task->state == TASK_TAKEN || arrived)) {
@@ -154,11 +155,6 @@ static void expand(struct duet_view *view, struct worker *worker, struct duet_ta
     if (policy->epilogue)
         policy->epilogue(view->core->policy_state, view, task, worker->index, &times, view->now);
     duet__expand(view, task);
-}
-
-static void count_ops(struct duet_view *view, struct worker *worker, unsigned pushes_before)
-{
-    worker->pushes += view->ops->pushes - pushes_before;
 }
 
 static bool next_copy(struct worker *worker, struct duet_command *command)
@@ -207,7 +203,6 @@ void duet__next(struct duet_runtime *core, unsigned worker, double now,
     struct duet_view view;
     view_begin(&view, core, now, (int)worker, ops);
     struct worker *self = &core->workers[worker];
-    unsigned pushes = ops->pushes;
     *command = (struct duet_command){.kind = DUET_IDLE, .worker = worker};
     if (atomic_load_explicit(&self->lost, memory_order_relaxed))
         duet__lost_next(&view, self);
@@ -216,7 +211,6 @@ void duet__next(struct duet_runtime *core, unsigned worker, double now,
     bool idle = command->kind == DUET_IDLE && self->taken == 0 && self->copying == 0;
     if (idle && atomic_load(&core->stopping))
         command->kind = DUET_EXIT;
-    count_ops(&view, self, pushes);
     duet__context_flush(&view);
 }
 
@@ -276,12 +270,10 @@ void duet__done(struct duet_runtime *core, const struct duet_command *command, d
     struct duet_view view;
     view_begin(&view, core, now, (int)command->worker, ops);
     struct worker *worker = &core->workers[command->worker];
-    unsigned pushes = ops->pushes;
     if (command->kind == DUET_COPY)
         copy_done(&view, worker, command->copy, report);
     else if (command->kind == DUET_RUN)
         task_done(&view, worker, command->task, report);
-    count_ops(&view, worker, pushes);
     duet__context_flush(&view);
 }
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example program, simulated: by the environment and by arguments, its dates, its trace, and
-what it says and returns when something is wrong."""
+"""The example program: on this machine and simulated, by the environment and by arguments, its
+results, its dates, its trace, and what it says and returns when something is wrong."""
 
 import json
+import math
 import os
 import pathlib
 import re
@@ -95,9 +96,32 @@ def check_errors():
     assert result.returncode == 1 and "dpotrf" in result.stderr, result
 
 
+def last_pivot(noise):
+    """The deviation of the last of 2560 values of the process whose covariance is factorised, given
+    all others: by Kalman's filter."""
+    keep, variance = math.exp(-2), 1.0
+    for _ in range(8 * 320 - 1):
+        variance -= variance * variance / (variance + noise)
+        variance = keep * variance + 1 - keep
+    return math.sqrt(variance + noise)
+
+
+def check_real():
+    """On this machine it computes, on a CPU and an emulated GPU at a time."""
+    result = run("--duet-emulate=free", "--duet-cpus=1", "--duet-gpus=1", "--duet-no-bind")
+    assert result.returncode == 0, result
+    pivots = re.findall(r"^round (\d): last pivot (\S+)$", result.stdout, re.M)
+    assert [step for step, _ in pivots] == ["1", "2"], result.stdout
+    for step, pivot in pivots:
+        assert abs(float(pivot) - last_pivot(0.1 * int(step))) < 1e-9, (step, pivot)
+    result = run("--duet-emulate=idgraf", "--duet-simulate=idgraf")
+    assert result.returncode == 2 and "exclude each other" in result.stderr, result
+
+
 if not PROGRAM.exists():
     print("skipped: no example program")
     sys.exit(77)
+check_real()
 if "without SimGrid" in run("--duet-simulate=idgraf").stderr:
     print("skipped: built without SimGrid")
     sys.exit(77)

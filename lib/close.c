@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <glib.h>
 
@@ -15,7 +16,8 @@
 
 struct kept {
     struct duet_platform *platform;
-    char *trace, *policy;
+    void *pace;
+    char *trace, *policy, *place;
     bool report;
 };
 
@@ -23,21 +25,35 @@ static void kept_free(void *data)
 {
     struct kept *kept = data;
     duet_platform_free(kept->platform);
+    g_free(kept->pace);
+    g_free(kept->place);
     g_free(kept->trace);
     g_free(kept->policy);
     g_free(kept);
 }
 
-int duet__remember(struct duet_runtime *runtime, const struct duet_config *config,
-                   struct duet_platform *platform)
+/* Where the tasks ran, so that nobody takes an emulated run for another one. */
+static char *place_of(const struct duet_config *config, const char *machine)
+{
+    if (!config->emulate)
+        return g_strdup(machine);
+    if (!strcmp(config->emulate, "free"))
+        return g_strdup_printf("%s with emulated GPUs", machine);
+    return g_strdup_printf("an emulated %s (times x %g, nothing computed)", machine,
+                           config->scale > 0 ? config->scale : 1);
+}
+
+void duet__remember(struct duet_runtime *runtime, const struct duet_config *config,
+                    struct duet_platform *platform, void *pace)
 {
     struct kept *kept = g_new0(struct kept, 1);
     kept->platform = platform;
+    kept->pace = pace;
+    kept->place = place_of(config, duet_runtime_machine(runtime)->name);
     kept->trace = g_strdup(config->trace);
     kept->policy = g_strdup(config->policy ? config->policy : "ws");
     kept->report = config->report;
     duet__core_keep(runtime, kept, kept_free);
-    return DUET_OK;
 }
 
 static int write_recording(const char *path, const struct duet_recording *recording,
@@ -82,30 +98,38 @@ static int write_trace(const struct duet_runtime *runtime, const char *path,
     return error;
 }
 
-static void write_report(const struct duet_runtime *runtime, const char *policy)
+static void write_report(const struct duet_runtime *runtime, const struct kept *kept)
 {
-    const struct duet_machine *machine = duet_runtime_machine(runtime);
     struct duet_stats stats;
     duet_stats(runtime, &stats);
     double reads = (double)stats.reads_on_device;
     fprintf(stderr,
             "duet: %llu tasks on %s, policy %s: makespan %.6f s, %.1f GFlop/s, "
             "%.3f GB in, %.3f GB out, %.3f GB between devices, cache hits %.1f %%\n",
-            (unsigned long long)stats.tasks, machine->name, policy, stats.makespan_s,
+            (unsigned long long)stats.tasks, kept->place, kept->policy, stats.makespan_s,
             stats.makespan_s > 0 ? stats.flops / stats.makespan_s * 1e-9 : 0,
             (double)stats.bytes_to_device * 1e-9, (double)stats.bytes_to_host * 1e-9,
             (double)stats.bytes_between * 1e-9,
             reads > 0 ? 100 * (double)stats.read_hits / reads : 0);
 }
 
+/* Waits; an error that no earlier wait has told the application is printed. */
+static int last_wait(struct duet_runtime *runtime)
+{
+    struct duet_message told = {""};
+    g_strlcpy(told.text, duet_last_message(runtime), sizeof told.text);
+    int error = duet_wait(runtime);
+    if (error && strcmp(told.text, duet_last_message(runtime)) != 0)
+        fprintf(stderr, "duet: %s\n", duet_last_message(runtime));
+    return error;
+}
+
 int duet_close(struct duet_runtime *runtime)
 {
     if (!runtime)
         return DUET_OK;
-    int error = duet_wait(runtime);
+    int error = last_wait(runtime);
     const struct kept *kept = duet__core_kept(runtime);
-    if (error)
-        fprintf(stderr, "duet: %s\n", duet_last_message(runtime));
     if (kept && kept->trace) {
         struct duet_message message = {""};
         int written = write_trace(runtime, kept->trace, &message);
@@ -114,7 +138,7 @@ int duet_close(struct duet_runtime *runtime)
         error = error ? error : written;
     }
     if (kept && kept->report)
-        write_report(runtime, kept->policy);
+        write_report(runtime, kept);
     duet__core_free(runtime);
     return error;
 }

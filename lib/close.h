@@ -8,10 +8,10 @@
 #include "platforms/platform.h"
 
 /*
- * Keeps the platform (taken over, whatever the result) and what the configuration wants at the
- * closing. DUET_ENOMEM.
+ * Keeps the platform (may be NULL) and the pace of an emulation (of g_malloc, may be NULL), which
+ * it takes over, until the runtime is freed, and what the configuration wants at the closing.
  */
-DUET_MUST_CHECK int duet__remember(struct duet_runtime *runtime, const struct duet_config *config,
-                                   struct duet_platform *platform);
+void duet__remember(struct duet_runtime *runtime, const struct duet_config *config,
+                    struct duet_platform *platform, void *pace);
 
 #endif

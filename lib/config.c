@@ -25,6 +25,32 @@ static int set_simulate(struct duet_config *config, const char *name, const char
     return DUET_OK;
 }
 
+static int set_emulate(struct duet_config *config, const char *name, const char *text,
+                       struct duet_message *message)
+{
+    config->emulate = *text ? text : NULL;
+    return DUET_OK;
+}
+
+static int set_scale(struct duet_config *config, const char *name, const char *text,
+                     struct duet_message *message)
+{
+    return duet__parse_scale(name, text, &config->scale, message);
+}
+
+static int set_lose(struct duet_config *config, const char *name, const char *text,
+                    struct duet_message *message)
+{
+    config->lose = *text ? text : NULL;
+    return DUET_OK;
+}
+
+static int set_watchdog(struct duet_config *config, const char *name, const char *text,
+                        struct duet_message *message)
+{
+    return duet__parse_watchdog(name, text, &config->watchdog_s, message);
+}
+
 static int set_count(const char *name, const char *text, int *out, struct duet_message *message)
 {
     uint64_t value = 0;
@@ -117,6 +143,12 @@ static int set_no_peer(struct duet_config *config, const char *name, const char 
     return set_flag(name, text, &config->no_peer, message);
 }
 
+static int set_no_bind(struct duet_config *config, const char *name, const char *text,
+                       struct duet_message *message)
+{
+    return set_flag(name, text, &config->no_bind, message);
+}
+
 static int set_set_arch(struct duet_config *config, const char *name, const char *text,
                         struct duet_message *message)
 {
@@ -163,6 +195,11 @@ static int set_report(struct duet_config *config, const char *name, const char *
 
 static const struct setting settings[] = {
     {"simulate", set_simulate},
+    {"emulate", set_emulate},
+    {"scale", set_scale},
+    {"lose", set_lose},
+    {"watchdog", set_watchdog},
+    {"no-bind", set_no_bind},
     {"cpus", set_cpus},
     {"gpus", set_gpus},
     {"gpu-memory", set_gpu_memory},

@@ -71,6 +71,37 @@ static void test_environment(void)
     clear_environment();
 }
 
+static void test_real_environment(void)
+{
+    struct duet_config config;
+    duet_config_init(&config);
+    g_assert_null(config.emulate);
+    g_assert_cmpfloat(config.scale, ==, 0);
+    g_assert_cmpfloat(config.watchdog_s, ==, 0);
+    clear_environment();
+    g_setenv("DUET_EMULATE", "free", TRUE);
+    g_setenv("DUET_SCALE", "0.01", TRUE);
+    g_setenv("DUET_LOSE", "gpu1@100", TRUE);
+    g_setenv("DUET_WATCHDOG", "2.5", TRUE);
+    g_setenv("DUET_NO_BIND", "1", TRUE);
+    g_assert_cmpint(duet_config_environment(&config, NULL), ==, DUET_OK);
+    g_assert_cmpstr(config.emulate, ==, "free");
+    g_assert_cmpfloat(config.scale, ==, 0.01);
+    g_assert_cmpstr(config.lose, ==, "gpu1@100");
+    g_assert_cmpfloat(config.watchdog_s, ==, 2.5);
+    g_assert_true(config.no_bind);
+    clear_environment();
+    /* empty texts take back what an earlier source asked for */
+    g_setenv("DUET_EMULATE", "", TRUE);
+    g_setenv("DUET_LOSE", "", TRUE);
+    g_setenv("DUET_WATCHDOG", "never", TRUE);
+    g_assert_cmpint(duet_config_environment(&config, NULL), ==, DUET_OK);
+    g_assert_null(config.emulate);
+    g_assert_null(config.lose);
+    g_assert_cmpfloat(config.watchdog_s, <, 0);
+    clear_environment();
+}
+
 /* Each of these is refused, and the message names the variable and the value. */
 static void test_bad_environment(void)
 {
@@ -90,6 +121,13 @@ static void test_bad_environment(void)
         {"DUET_NOISE", "maybe"},
         {"DUET_SET_ARCH", "2"},
         {"DUET_REPORT", "TRUE"},
+        {"DUET_SCALE", "0"},
+        {"DUET_SCALE", "-1"},
+        {"DUET_SCALE", "1x"},
+        {"DUET_WATCHDOG", "0"},
+        {"DUET_WATCHDOG", "10s"},
+        {"DUET_WATCHDOG", "nan"},
+        {"DUET_NO_BIND", "maybe"},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
         struct duet_config config;
@@ -254,6 +292,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/config/defaults", test_defaults);
     g_test_add_func("/config/environment", test_environment);
+    g_test_add_func("/config/real_environment", test_real_environment);
     g_test_add_func("/config/bad_environment", test_bad_environment);
     g_test_add_func("/config/arguments", test_arguments);
     g_test_add_func("/config/bad_arguments", test_bad_arguments);

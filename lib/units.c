@@ -159,3 +159,26 @@ int duet__parse_seconds(const char *option, const char *text, double *out,
     return duet_fail(message, DUET_EINVAL, "%s takes a time such as 1us, 250ns or 0, not '%s'",
                      option, text);
 }
+
+int duet__parse_scale(const char *option, const char *text, double *out,
+                      struct duet_message *message)
+{
+    return duet__parse_real(option, text, 1e-6, 1e6, out, message);
+}
+
+int duet__parse_watchdog(const char *option, const char *text, double *out,
+                         struct duet_message *message)
+{
+    const char *end = text;
+    double value = 0;
+
+    if (strcmp(text, "never") == 0) {
+        *out = -1;
+        return 0;
+    }
+    if (!scan_real(text, &value, &end) || *end || value < 0.01 || value > 1e9)
+        return duet_fail(message, DUET_EINVAL,
+                         "%s takes seconds (0.01 or more) or 'never', not '%s'", option, text);
+    *out = value;
+    return 0;
+}

@@ -36,4 +36,15 @@ DUET_MUST_CHECK int duet__parse_bandwidth(const char *option, const char *text, 
 DUET_MUST_CHECK int duet__parse_seconds(const char *option, const char *text, double *out,
                                         struct duet_message *message);
 
+/* A factor of emulated times, from a millionth to below a million. DUET_EINVAL; *out unchanged. */
+DUET_MUST_CHECK int duet__parse_scale(const char *option, const char *text, double *out,
+                                      struct duet_message *message);
+
+/*
+ * A watchdog's time, as in struct duet_config: seconds, without unit, from a hundredth; "never"
+ * gives -1. DUET_EINVAL; *out unchanged.
+ */
+DUET_MUST_CHECK int duet__parse_watchdog(const char *option, const char *text, double *out,
+                                         struct duet_message *message);
+
 #endif

@@ -24,6 +24,9 @@ struct real_options {
      */
     double scale;
     double (*seconds)(void *pace, const struct duet_class *klass, unsigned arch);
+    /* Says, instead of `seconds`, what can run where, as ops.classify does; may be NULL. */
+    int (*classify)(void *pace, const struct duet_class *klass, uint64_t *archs,
+                    struct duet_message *message);
     void (*free_pace)(void *pace); /* by the engine's destroy; may be NULL */
     void *pace;
 };
@@ -33,7 +36,7 @@ struct real_wanted {
     int cpus, gpus;            /* computing cores and devices; -1: all */
     uint64_t gpu_memory_bytes; /* of each device; 0: what there is */
     unsigned gpu_window;       /* 0: 2 */
-    bool emulate;              /* free emulation: `gpus` emulated devices (-1: 1), beside real cores */
+    bool emulate; /* free emulation: `gpus` emulated devices (-1: 1), beside real cores */
     bool no_peer;
 };
 
@@ -42,8 +45,10 @@ unsigned duet__real_cores(void);
 
 /*
  * Describes the machine at hand: CPU workers cpu0 ... (more than cores when asked for), devices
- * gpu0 ..., routes with what backends know of their bandwidth. The caller owns *machine. DUET_EINVAL
- * (more devices than there are, no worker at all), with a message that says what there is.
+ * gpu0 ..., routes with what backends know of their bandwidth. All cores are those that feed no
+ * device, but at least one. Emulated devices are programmed as what they stand for: "cuda". The
+ * caller owns *machine. DUET_EINVAL (more devices than there are, no worker at all), with a message
+ * that says what there is.
  */
 DUET_MUST_CHECK int duet__real_machine(struct duet_machine *machine,
                                        const struct real_wanted *wanted,

@@ -7,67 +7,20 @@
 
 #include "sim/internal.h"
 
-/* The sizes a curve covers, for a message: tile edges where they are known. */
-static int refuse(const struct duet_class *klass, const struct duet_curve *curve,
-                  struct duet_message *message)
-{
-    const struct duet_point *low = &curve->points[0], *high = &curve->points[curve->count - 1];
-    const char *kernel = duet__class_kernel(klass);
-    double work = duet__class_work(klass);
-    const char *unit = duet__class_counts_flops(klass) ? "flops" : "bytes";
-    if (low->size > 0 && high->size > 0)
-        return duet_fail(message, DUET_ENOMODEL,
-                         "kernel %s with %.4g %s lies outside what was measured on %s (tiles of %g "
-                         "to %g: %.4g to %.4g %s): choose another tile size, or allow "
-                         "extrapolation",
-                         kernel, work, unit, curve->arch, low->size, high->size, low->work,
-                         high->work, unit);
-    return duet_fail(message, DUET_ENOMODEL,
-                     "kernel %s with %.4g %s lies outside what was measured on %s (%.4g to %.4g "
-                     "%s): choose another size, or allow extrapolation",
-                     kernel, work, unit, curve->arch, low->work, high->work, unit);
-}
-
-/*
- * Clears the architectures on which nothing is known of the kernel. A size outside the measured
- * ones is refused even if another architecture could take it: leaving one out in silence would
- * simulate another machine.
- */
 int duet__sim_classify(void *engine, const struct duet_class *klass, uint64_t *archs,
                        struct duet_message *message)
 {
     struct sim *sim = engine;
-    for (unsigned a = 0; a < sim->machine.arch_count; a++) {
-        if (!(*archs >> a & 1))
-            continue;
-        const struct duet_curve *curve =
-            duet_calibration_find(sim->options.calibration, duet__class_kernel(klass),
-                                  sim->machine.archs[a].name);
-        bool cost = duet__class_cost(klass, a) > 0;
-        if (!curve && !cost)
-            *archs &= ~(UINT64_C(1) << a);
-        if (curve && !cost &&
-            duet_curve_at(curve, duet__class_work(klass), sim->options.extrapolate, NULL, NULL))
-            return refuse(klass, curve, message);
-    }
-    if (!*archs)
-        return duet_fail(message, DUET_ENOMODEL,
-                         "no time is known for kernel %s on any architecture of %s that implements "
-                         "it: choose another platform, or give its codelet a cost function",
-                         duet__class_kernel(klass), sim->machine.name);
-    return DUET_OK;
+    return duet__class_timed(klass, sim->options.calibration, sim->options.extrapolate, archs,
+                             message);
 }
 
 static struct timing measure(const struct sim *sim, const struct duet_class *klass, unsigned arch)
 {
     struct timing timing = {0};
     double deviation = 0;
-    const struct duet_curve *curve =
-        duet_calibration_find(sim->options.calibration, duet__class_kernel(klass),
-                              sim->machine.archs[arch].name);
-    if (!curve || duet_curve_at(curve, duet__class_work(klass), sim->options.extrapolate,
-                                &timing.mean_s, &deviation))
-        timing.mean_s = duet__class_cost(klass, arch);
+    timing.mean_s = duet__class_calibrated(klass, arch, sim->options.calibration,
+                                           sim->options.extrapolate, &deviation);
     if (sim->options.noise && deviation > 0 && timing.mean_s > 0) {
         double ratio = deviation / timing.mean_s;
         double variance = log1p(ratio * ratio);

@@ -22,6 +22,8 @@ GROUPS = {
     "c-pure": C_PURE,
     "c": C_PURE + C_REST,
     "posix": POSIX,
+    "linux": ["sys/prctl.h"],
+    "x86": ["cpuid.h", "x86intrin.h"],
     "threads": ["pthread.h", "threads.h", "semaphore.h"],
     "glib": ["glib.h", "glib/*", "glib-object.h", "gio/gio.h", "json-glib/json-glib.h"],
     "libxml": ["libxml/*"],
@@ -29,6 +31,7 @@ GROUPS = {
     "simgrid": ["simgrid/*", "xbt/*", "simgrid/*.hpp"],
     "hwloc": ["hwloc.h", "hwloc/*"],
     "blas": ["cblas.h", "lapacke.h"],
+    "starpu": ["starpu.h"],
     "cublas": ["cublas_v2.h", "cusolverDn.h"],
     "cuda": ["cuda.h", "cuda_runtime.h", "cuda_runtime_api.h"],
 }
@@ -47,7 +50,8 @@ RULES = [
     ("backends/*/*", "c posix threads duet/* backends/backend.h ."),
     ("backends/list", ""),
     ("backends/*", "c duet/* ."),
-    ("real/*", "c posix threads hwloc duet/* core/engine.h backends/backend.h ."),
+    ("real/clock_tsc", "c x86 ."),
+    ("real/*", "c posix linux threads hwloc duet/* core/engine.h backends/backend.h ."),
     ("sim/*", "c posix c++ simgrid duet/* core/engine.h ."),
     ("platforms/*", "c posix glib libxml duet/* ."),
     ("workloads/kernels_*", "c posix glib blas cublas duet/* workloads/*"),
@@ -57,8 +61,9 @@ RULES = [
     ("validate/*", "c posix glib glpk duet/* platforms/platform.h workloads/*.h ."),
     ("cli/*", "c posix glib duet/* platforms/platform.h workloads/*.h validate/*.h lib/*.h ."),
     ("examples/*", "c posix duet/*"),
+    ("bench/overhead/*", "c-pure duet/* starpu bench/*"),
     ("bench/*", "c posix threads malloc.h glib duet/* core/* sim/* lib/* platforms/* workloads/*"
-                " ."),
+                " blas bench/*"),
     ("tests/*", "c posix threads glib duet/* ."),
 ]
 

@@ -39,6 +39,34 @@ static void put_fact(FILE *stream, const char *name, const char *format, ...)
     g_free(text);
 }
 
+static void put_real_facts(FILE *stream, const struct duet_report *report)
+{
+    const struct duet_report_real *real = report->real;
+    double worst = 0;
+    size_t failed = 0;
+
+    put_fact(stream, "Warm-up runs", "%zu", real->warmups);
+    put_fact(stream, "Cores", "%u", real->cores);
+    if (real->lose)
+        put_fact(stream, "Lost on purpose", "%s", real->lose);
+    if (real->interrupted)
+        put_fact(stream, "Interrupted", "not all of %zu runs a policy are there", real->reps);
+    put_fact(stream, "Bounds from", "%s",
+             real->emulation == DUET_EMULATION_PACED ? "the platform's mean times"
+                                                     : "the mean times measured");
+    for (size_t i = 0; real->formula && i < report->policy_count; i++) {
+        for (size_t k = 0; k < report->policies[i].run_count; k++) {
+            double residual = report->policies[i].runs[k].residual;
+
+            failed += !duet_report_passes(report, residual);
+            worst = fmax(worst, isnan(residual) ? INFINITY : residual);
+        }
+    }
+    if (real->formula)
+        put_fact(stream, "Verification", "%s: %s = %.3g at most, to be below %g",
+                 failed ? "FAILED" : "passed", real->formula, worst, real->threshold);
+}
+
 static void put_facts(FILE *stream, const struct duet_report *report)
 {
     const struct duet_policy_runs *first = report->policies;
@@ -51,29 +79,34 @@ static void put_facts(FILE *stream, const struct duet_report *report)
     put_fact(stream, "Precision", "%s", report->precision == 's' ? "single" : "double");
     put_fact(stream, "Tasks", "%" PRIu64, first->runs[0].stats.tasks);
     put_fact(stream, "Runs a policy", "%zu, seed%s %" PRIu64 "%s", first->run_count,
-             first->run_count > 1 ? "s from" : "", first->runs[0].seed,
+             first->run_count > 1 && !report->real ? "s from" : "", first->runs[0].seed,
              report->noise ? ", with noise" : "");
     if (report->set_arch)
         put_fact(stream, "Restriction", "set-arch");
     if (report->settings[0])
         put_fact(stream, "Parameters", "%s", report->settings);
+    if (report->real)
+        put_real_facts(stream, report);
     fputs("</dl>\n", stream);
     g_free(resources);
 }
 
 static void put_top(FILE *stream, const struct duet_report *report)
 {
+    char *place = duet_report_place(report);
+
     fputs("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>",
           stream);
     put_text(stream, "", report->workload, " on ");
-    put_text(stream, "", report->platform, "</title>\n<style>\n");
+    put_text(stream, "", place, "</title>\n<style>\n");
     put_lines(stream, duet__html_style);
     put_text(stream, "</style>\n</head>\n<body>\n<main>\n<header>\n<h1>", report->workload, " on ");
-    put_text(stream, "", report->platform, "</h1>\n<p class=\"lead\">");
-    put_text(stream, "", report->world, " with duet</p>\n");
+    put_text(stream, "", place, "</h1>\n<p class=\"lead\">");
+    put_text(stream, "", report->real ? "run" : report->world, " with duet</p>\n");
     put_facts(stream, report);
     put_text(stream, "<pre>", report->command, "</pre>\n</header>\n");
+    g_free(place);
 }
 
 /* A number cell: what is sorted by, and what is shown. */

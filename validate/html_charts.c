@@ -82,9 +82,13 @@ static void put_makespan(FILE *stream, const struct duet_policy_runs *policy,
     put_attribute(stream, "y", y + BAR / 2.0 + 4.5);
     fputs(">", stream);
     duet_write_fixed(stream, summary->makespan_s, summary->makespan_s < 1 ? 5 : 3);
-    fputs(" s<tspan class=\"soft\" dx=\"10\">", stream);
-    duet_write_fixed(stream, summary->gflops, 1);
-    fputs(" GFlop/s</tspan></text>\n", stream);
+    fputs(" s", stream);
+    if (!isnan(summary->gflops)) {
+        fputs("<tspan class=\"soft\" dx=\"10\">", stream);
+        duet_write_fixed(stream, summary->gflops, 1);
+        fputs(" GFlop/s</tspan>", stream);
+    }
+    fputs("</text>\n", stream);
 }
 
 void duet__html_makespans(FILE *stream, const struct duet_report *report,
@@ -113,8 +117,10 @@ void duet__html_makespans(FILE *stream, const struct duet_report *report,
         fputs("/>", stream);
         put_makespan(stream, &report->policies[i], &summaries[i], scale, y);
     }
-    put_bound(stream, "path", "critical path", path, scale, 0, height);
-    put_bound(stream, "area", "area bound", area, scale, 1, height);
+    if (path > 0) /* else it is not known */
+        put_bound(stream, "path", "critical path", path, scale, 0, height);
+    if (area > 0)
+        put_bound(stream, "area", "area bound", area, scale, 1, height);
     fputs("</svg>\n", stream);
 }
 

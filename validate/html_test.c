@@ -66,10 +66,48 @@ static void test_without_recording(void)
     sample_fini(&sample);
 }
 
+/* An emulated run says so at the top, and shows no rate. */
+static void test_emulated(void)
+{
+    struct duet_report_real real = {.emulation = DUET_EMULATION_PACED,
+                                    .scale = 0.5,
+                                    .lose = "gpu1@9",
+                                    .cores = 2,
+                                    .warmups = 4,
+                                    .reps = SAMPLE_RUNS,
+                                    .interrupted = true};
+    struct sample sample;
+    char *text;
+
+    sample_init(&sample, 2, 3, 40);
+    sample.report.world = "emulated";
+    sample.report.real = &real;
+    text = page(&sample.report);
+    assert_alone(text);
+    g_assert_nonnull(strstr(text, "on an emulated sample (times x 0.5, nothing computed)</h1>"));
+    g_assert_nonnull(strstr(text, "gpu1@9"));
+    g_assert_nonnull(strstr(text, "<dt>Warm-up runs</dt><dd>4</dd>"));
+    g_assert_nonnull(strstr(text, "<dt>Interrupted</dt>"));
+    g_assert_null(strstr(text, "<dt>Verification</dt>"));
+    g_assert_null(strstr(text, " GFlop/s</tspan>"));
+    free(text);
+    real.emulation = DUET_EMULATION_FREE;
+    real.formula = "||x||";
+    real.threshold = 30;
+    sample.runs[1][2].residual = 31;
+    text = page(&sample.report);
+    g_assert_nonnull(strstr(text, "on sample with emulated GPUs</h1>"));
+    g_assert_nonnull(strstr(text, "<dd>FAILED: ||x|| = 31 at most, to be below 30</dd>"));
+    g_assert_nonnull(strstr(text, " GFlop/s</tspan>"));
+    free(text);
+    sample_fini(&sample);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/html/page", test_page);
     g_test_add_func("/html/without_recording", test_without_recording);
+    g_test_add_func("/html/emulated", test_emulated);
     return g_test_run();
 }

@@ -28,6 +28,8 @@ double duet_run_gflops(const struct duet_report *report, const struct duet_run *
 {
     double flops = report->flops > 0 ? report->flops : run->stats.flops;
 
+    if (report->real && report->real->emulation == DUET_EMULATION_PACED)
+        return NAN;
     return run->stats.makespan_s > 0 ? flops / run->stats.makespan_s / 1e9 : 0;
 }
 
@@ -140,6 +142,23 @@ static int summarise_makespan(const struct duet_policy_runs *policy, double *val
     return 0;
 }
 
+bool duet_report_passes(const struct duet_report *report, double residual)
+{
+    return residual < report->real->threshold;
+}
+
+/* The worst of the residuals, and how many do not pass. */
+static void judge(const struct duet_report *report, const struct duet_policy_runs *policy,
+                  struct duet_policy_summary *summary)
+{
+    for (size_t i = 0; report->real && report->real->formula && i < policy->run_count; i++) {
+        double residual = policy->runs[i].residual;
+
+        summary->failed += !duet_report_passes(report, residual);
+        summary->residual = fmax(summary->residual, isnan(residual) ? INFINITY : residual);
+    }
+}
+
 int duet_report_summarise(const struct duet_report *report, const struct duet_policy_runs *policy,
                           struct duet_policy_summary *summary, struct duet_message *message)
 {
@@ -161,8 +180,11 @@ int duet_report_summarise(const struct duet_report *report, const struct duet_po
         .wall_s = median_of(report, policy, wall, values),
     };
     result = summarise_makespan(policy, values, summary, message);
-    if (!result && summary->makespan_s > 0)
+    if (!result && report->real && report->real->emulation == DUET_EMULATION_PACED)
+        summary->gflops = NAN;
+    else if (!result && summary->makespan_s > 0)
         summary->gflops = median_of(report, policy, flops, values) / summary->makespan_s / 1e9;
+    judge(report, policy, summary);
     g_free(values);
     return result;
 }
@@ -198,6 +220,18 @@ char *duet_report_resources(const struct duet_machine *machine)
     append_workers(text, machine, true, "CPU");
     append_workers(text, machine, false, "GPU");
     return g_string_free(text, FALSE);
+}
+
+char *duet_report_place(const struct duet_report *report)
+{
+    const struct duet_report_real *real = report->real;
+
+    if (real && real->emulation == DUET_EMULATION_FREE)
+        return g_strdup_printf("%s with emulated GPUs", report->platform);
+    if (real && real->emulation == DUET_EMULATION_PACED)
+        return g_strdup_printf("an emulated %s (times x %g, nothing computed)", report->platform,
+                               real->scale);
+    return g_strdup(report->platform);
 }
 
 char *duet_report_problem(const struct duet_report *report)

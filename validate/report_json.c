@@ -65,6 +65,53 @@ static void put_makespan(FILE *stream, const struct duet_policy_runs *policy,
     fputs("]},\n     ", stream);
 }
 
+/* What only runs on this machine have. */
+static void put_real(FILE *stream, const struct duet_report_real *real)
+{
+    fputs(",\n     \"emulation\": ", stream);
+    if (real->emulation == DUET_EMULATION_FREE) {
+        fputs("{\"kind\": \"free\"}", stream);
+    } else if (real->emulation == DUET_EMULATION_PACED) {
+        fputs("{\"kind\": \"paced\", ", stream);
+        put_number(stream, "scale", real->scale);
+        putc('}', stream);
+    } else {
+        fputs("null", stream);
+    }
+    fputs(", \"lose\": ", stream);
+    if (real->lose)
+        duet_write_json_string(stream, real->lose);
+    else
+        fputs("null", stream);
+    fprintf(stream, ",\n     \"cores\": %u, \"warmups\": %zu, \"reps_wanted\": %zu, ", real->cores,
+            real->warmups, real->reps);
+    put_string(stream, "bounds_from",
+               real->emulation == DUET_EMULATION_PACED ? "platform" : "measured");
+}
+
+static void put_verification(FILE *stream, const struct duet_report_real *real,
+                             const struct duet_policy_runs *policy,
+                             const struct duet_policy_summary *summary)
+{
+    fputs(",\n     \"verification\": ", stream);
+    if (!real->formula) {
+        fputs("null", stream);
+        return;
+    }
+    putc('{', stream);
+    put_string(stream, "formula", real->formula);
+    fputs(", ", stream);
+    put_number(stream, "threshold", real->threshold);
+    fprintf(stream, ", \"passed\": %s,\n      \"residuals\": [",
+            summary->failed ? "false" : "true");
+    for (size_t i = 0; i < policy->run_count; i++) {
+        if (i)
+            fputs(", ", stream);
+        duet_write_json_number(stream, policy->runs[i].residual);
+    }
+    fputs("]}", stream);
+}
+
 static void put_policy(FILE *stream, const struct duet_report *report,
                        const struct duet_policy_runs *policy,
                        const struct duet_policy_summary *summary)
@@ -90,6 +137,10 @@ static void put_policy(FILE *stream, const struct duet_report *report,
         duet_write_json_number(stream, summary->wall_s);
     else
         fputs("null", stream);
+    if (report->real) {
+        put_real(stream, report->real);
+        put_verification(stream, report->real, policy, summary);
+    }
     putc('}', stream);
 }
 
@@ -98,6 +149,8 @@ int duet_report_write_json(FILE *stream, const struct duet_report *report,
 {
     fputs("{\"schema\": 1,\n ", stream);
     put_string(stream, "command", report->command);
+    if (report->real)
+        fprintf(stream, ",\n \"interrupted\": %s", report->real->interrupted ? "true" : "false");
     fputs(",\n \"runs\": [", stream);
     for (size_t i = 0; i < report->policy_count; i++) {
         struct duet_policy_summary summary;
@@ -136,6 +189,23 @@ static void put_value(FILE *stream, double value)
         duet_write_json_number(stream, value);
 }
 
+static void put_real_cells(FILE *stream, const struct duet_report_real *real,
+                           const struct duet_run *run)
+{
+    static const char *const emulations[] = {"", "free", "paced"};
+
+    fprintf(stream, ",%s", emulations[real->emulation]);
+    put_value(stream, real->emulation == DUET_EMULATION_PACED ? real->scale : NAN);
+    putc(',', stream);
+    put_text(stream, real->lose ? real->lose : "");
+    fprintf(stream, ",%u,%zu,%s", real->cores, real->warmups, real->interrupted ? "true" : "false");
+    if (real->formula && !isfinite(run->residual))
+        fputs(",inf", stream); /* an empty cell is a run that was not verified */
+    else
+        put_value(stream, real->formula ? run->residual : NAN);
+    put_value(stream, real->formula ? real->threshold : NAN);
+}
+
 static void put_run(FILE *stream, const struct duet_report *report,
                     const struct duet_policy_runs *policy, size_t rep)
 {
@@ -161,6 +231,8 @@ static void put_run(FILE *stream, const struct duet_report *report,
     put_value(stream, run->area_s);
     if (report->show_wall)
         put_value(stream, run->wall_s);
+    if (report->real)
+        put_real_cells(stream, report->real, run);
     putc('\n', stream);
 }
 
@@ -171,8 +243,10 @@ int duet_report_write_csv(FILE *stream, const struct duet_report *report,
     fprintf(stream,
             "world,workload,n,tile,precision,platform,cpus,gpus,policy,set_arch,rep,seed,tasks,"
             "makespan_s,gflops,host_to_device_bytes,device_to_host_bytes,device_to_device_bytes,"
-            "cache_hit_ratio,idle_share,critical_path_s,area_s%s\n",
-            report->show_wall ? ",wall_s" : "");
+            "cache_hit_ratio,idle_share,critical_path_s,area_s%s%s\n",
+            report->show_wall ? ",wall_s" : "",
+            report->real ? ",emulation,scale,lose,cores,warmups,interrupted,residual,threshold"
+                         : "");
     for (size_t i = 0; i < report->policy_count; i++)
         for (size_t rep = 0; rep < report->policies[i].run_count; rep++)
             put_run(stream, report, &report->policies[i], rep);

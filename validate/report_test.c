@@ -167,6 +167,187 @@ static void test_table(void)
     sample_fini(&sample);
 }
 
+/* ------------------------------------------------------------------------------------------- */
+/* Runs on this machine                                                                         */
+
+static const char formula[] = "||A - L L'|| / (n ||A|| eps)";
+
+/* Makes the sample one of real runs whose residuals are 0.01, 0.02, ... */
+static struct duet_report_real sample_real(struct sample *sample)
+{
+    for (unsigned p = 0; p < SAMPLE_POLICIES; p++)
+        for (unsigned r = 0; r < SAMPLE_RUNS; r++)
+            sample->runs[p][r].residual = 0.01 * (1 + r);
+    sample->report.world = "real";
+    sample->report.noise = false;
+    sample->report.show_wall = true;
+    return (struct duet_report_real){.scale = 1,
+                                     .cores = 2,
+                                     .warmups = 1,
+                                     .reps = SAMPLE_RUNS,
+                                     .formula = formula,
+                                     .threshold = 30};
+}
+
+static JsonObject *policy_of(JsonParser *parser, const char *text, unsigned index)
+{
+    JsonObject *root;
+
+    g_assert_true(json_parser_load_from_data(parser, text, -1, NULL));
+    root = json_node_get_object(json_parser_get_root(parser));
+    assert_members(root, "schema command interrupted runs");
+    return json_array_get_object_element(json_object_get_array_member(root, "runs"), index);
+}
+
+static void test_real_json(void)
+{
+    JsonParser *parser = json_parser_new();
+    struct duet_report_real real;
+    struct sample sample;
+    JsonObject *run, *part;
+    char *text;
+
+    sample_init(&sample, 2, 2, 100);
+    real = sample_real(&sample);
+    sample.report.real = &real;
+    text = written(duet_report_write_json, &sample.report);
+    run = policy_of(parser, text, 1);
+    assert_members(run, "world workload n tile precision platform cpus gpus policy set_arch tasks "
+                        "makespan_s gflops bytes cache_hit_ratio idle_share bounds_s wall_s "
+                        "emulation lose cores warmups reps_wanted bounds_from verification");
+    g_assert_cmpstr(json_object_get_string_member(run, "world"), ==, "real");
+    g_assert_true(json_object_get_null_member(run, "emulation"));
+    g_assert_true(json_object_get_null_member(run, "lose"));
+    g_assert_cmpstr(json_object_get_string_member(run, "bounds_from"), ==, "measured");
+    g_assert_cmpint(json_object_get_int_member(run, "warmups"), ==, 1);
+    part = json_object_get_object_member(run, "verification");
+    assert_members(part, "formula threshold passed residuals");
+    g_assert_true(json_object_get_boolean_member(part, "passed"));
+    g_assert_cmpfloat(json_array_get_double_element(json_object_get_array_member(part, "residuals"),
+                                                    2),
+                      ==, 0.03);
+    free(text);
+
+    /* a residual that is no number does not pass, and is null */
+    real.emulation = DUET_EMULATION_FREE;
+    real.lose = "gpu1@3";
+    real.interrupted = true;
+    sample.runs[1][0].residual = NAN;
+    text = written(duet_report_write_json, &sample.report);
+    run = policy_of(parser, text, 1);
+    part = json_object_get_object_member(run, "verification");
+    g_assert_false(json_object_get_boolean_member(part, "passed"));
+    g_assert_true(json_array_get_null_element(json_object_get_array_member(part, "residuals"), 0));
+    part = json_object_get_object_member(run, "emulation");
+    g_assert_cmpstr(json_object_get_string_member(part, "kind"), ==, "free");
+    g_assert_cmpstr(json_object_get_string_member(run, "lose"), ==, "gpu1@3");
+    g_assert_nonnull(strstr(text, "\"interrupted\": true"));
+    free(text);
+    g_object_unref(parser);
+    sample_fini(&sample);
+}
+
+/* Nothing is computed at a platform's pace: no rate, anywhere. */
+static void test_paced(void)
+{
+    struct duet_policy_summary summary;
+    struct duet_report_real real;
+    struct sample sample;
+    char *text, **lines;
+
+    sample_init(&sample, 2, 2, 100);
+    real = sample_real(&sample);
+    real.emulation = DUET_EMULATION_PACED;
+    real.scale = 0.25;
+    real.formula = NULL;
+    sample.report.real = &real;
+    g_assert_cmpint(duet_report_summarise(&sample.report, &sample.policies[0], &summary, NULL), ==,
+                    0);
+    g_assert_true(isnan(summary.gflops));
+    text = written(duet_report_write_json, &sample.report);
+    g_assert_nonnull(strstr(text, "\"gflops\": null"));
+    g_assert_nonnull(strstr(text, "\"emulation\": {\"kind\": \"paced\", \"scale\": 0.25}"));
+    g_assert_nonnull(strstr(text, "\"bounds_from\": \"platform\""));
+    g_assert_nonnull(strstr(text, "\"verification\": null"));
+    free(text);
+    text = written(duet_report_write_table, &sample.report);
+    lines = g_strsplit(text, "\n", -1);
+    g_assert_cmpstr(lines[0], ==,
+                    "run on an emulated sample (times x 0.25, nothing computed): 2 CPUs (x5650) + "
+                    "2 GPUs (c2050)");
+    g_assert_nonnull(strstr(lines[3], "at scale 1"));
+    g_assert_nonnull(strstr(text, "\nby the mean times of the platform\n"));
+    g_strfreev(lines);
+    free(text);
+    sample_fini(&sample);
+}
+
+static void test_real_table(void)
+{
+    struct duet_report_real real;
+    struct sample sample;
+    char *text;
+
+    sample_init(&sample, 2, 2, 100);
+    real = sample_real(&sample);
+    sample.report.real = &real;
+    sample.runs[0][0].critical_path_s = 0;
+    sample.runs[0][1].critical_path_s = 0;
+    text = written(duet_report_write_table, &sample.report);
+    g_assert_true(g_str_has_prefix(text, "run on sample: 2 CPUs (x5650) + 2 GPUs (c2050)\n"));
+    g_assert_nonnull(strstr(text, ", 3 runs a policy after 1 warm-up, 2 cores\n"));
+    g_assert_nonnull(strstr(text, "lower bounds of heft: critical path not known, area "));
+    g_assert_nonnull(strstr(text, "||A|| eps), to be below 30: passed in all 9 runs\n"));
+    free(text);
+
+    real.interrupted = true;
+    real.lose = "gpu0@7";
+    sample.runs[2][1].residual = 30;
+    sample.policies[2].run_count = 2;
+    text = written(duet_report_write_table, &sample.report);
+    g_assert_true(g_str_has_prefix(
+        text, "interrupted: of 3 runs a policy, heft has 3, ws has 3, locality-aware has 2\n"));
+    g_assert_nonnull(strstr(text, "\nlost on purpose: gpu0@7\n"));
+    g_assert_nonnull(strstr(text, ": FAILED in 1 of 8 runs\n"));
+    free(text);
+
+    sample.report.policy_count = 0;
+    text = written(duet_report_write_table, &sample.report);
+    g_assert_cmpstr(text, ==, "interrupted: of 3 runs a policy, none is finished\n");
+    free(text);
+    sample_fini(&sample);
+}
+
+static void test_real_csv(void)
+{
+    struct duet_report_real real;
+    struct sample sample;
+    char *text, **lines;
+
+    sample_init(&sample, 2, 2, 100);
+    real = sample_real(&sample);
+    real.emulation = DUET_EMULATION_FREE;
+    real.lose = "gpu0@7,gpu1@8";
+    real.interrupted = true;
+    sample.report.real = &real;
+    sample.runs[0][1].residual = INFINITY;
+    text = written(duet_report_write_csv, &sample.report);
+    lines = g_strsplit(text, "\n", -1);
+    g_assert_true(g_str_has_suffix(
+        lines[0], ",wall_s,emulation,scale,lose,cores,warmups,interrupted,residual,threshold"));
+    g_assert_true(g_str_has_suffix(lines[1], ",0.25,free,,\"gpu0@7,gpu1@8\",2,1,true,0.01,30"));
+    g_assert_true(g_str_has_suffix(lines[2], ",true,inf,30"));
+    real.formula = NULL;
+    g_strfreev(lines);
+    free(text);
+    text = written(duet_report_write_csv, &sample.report);
+    lines = g_strsplit(text, "\n", -1);
+    g_assert_true(g_str_has_suffix(lines[1], ",true,,"));
+    g_strfreev(lines);
+    free(text);
+    sample_fini(&sample);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -175,5 +356,9 @@ int main(int argc, char **argv)
     g_test_add_func("/report/json", test_json);
     g_test_add_func("/report/csv", test_csv);
     g_test_add_func("/report/table", test_table);
+    g_test_add_func("/report/real_json", test_real_json);
+    g_test_add_func("/report/real_table", test_real_table);
+    g_test_add_func("/report/real_csv", test_real_csv);
+    g_test_add_func("/report/paced", test_paced);
     return g_test_run();
 }

@@ -13,25 +13,51 @@
  * panel k first, and within an update the tiles that the next panels need soonest:
  *     potrf(k) 2T - 2k,  trsm(m,k) 2T - 2k - m,  syrk(n,k) 2T - 2k - n,
  *     gemm(m,n,k) 2T - 2k - n - m
+ *
+ * With blocks it has two levels of parallelism, as in Ltaief, Tomov, Nath, Dongarra, "Hybrid
+ * multicore Cholesky factorization with multiple GPU accelerators", 2010: the task of a diagonal
+ * tile expands into the same factorisation of its blocks, right-looking, so that all CPUs may take
+ * part in what the next panel waits for.
  */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "workloads/kernels.h"
 #include "workloads/tiles.h"
+
+enum { BLOCKS_MAX = 64 /* blocks of an edge of a tile: 45,760 children of a diagonal tile */ };
 
 static const struct duet_parameter parameters[] = {
     {"variant", "right|left", "right", "order of the loops: eager or late updates"},
     {"potrf", "cpu|any", "cpu", "where the diagonal tiles are factorised: CPUs only, or anywhere"},
+    {"block", "0..65536", "0", "diagonal tiles are factorised by blocks of this edge; 0: at once"},
+    DUET__LAYOUT_PARAMETER,
     {0},
 };
 
 static const char *const kernels[] = {"potrf", "trsm", "syrk", "gemm", NULL};
 
 /* Their numbers in a build. */
-enum { POTRF, TRSM, SYRK, GEMM };
+enum { POTRF, TRSM, SYRK, GEMM, BLOCKS };
+
+static uint32_t block_of(const struct duet_problem *problem)
+{
+    return (uint32_t)duet__setting_number(problem, parameters, "block", 0);
+}
 
 static int check(const struct duet_problem *problem, struct duet_message *message)
 {
-    return duet__square_check(problem, parameters, message);
+    int error = duet__square_check(problem, parameters, message);
+    if (error)
+        return error;
+    uint64_t block = block_of(problem);
+    if (!block || duet__tile_count(problem->tile, block) <= BLOCKS_MAX)
+        return 0;
+    return duet_fail(message, DUET_EINVAL,
+                     "blocks of %llu are too small for tiles of %llu: use blocks of %llu or more",
+                     (unsigned long long)block, (unsigned long long)problem->tile,
+                     (unsigned long long)duet__tile_count(problem->tile, BLOCKS_MAX));
 }
 
 static double flops(const struct duet_problem *problem)
@@ -56,8 +82,32 @@ static uint64_t bytes(const struct duet_problem *problem)
     return elements * duet__element_bytes(problem);
 }
 
+/* Arguments of a diagonal tile that is factorised by blocks. */
+struct blocks_args {
+    struct duet__tile_args size; /* first, for the flops */
+    uint32_t block;              /* edge of a block */
+    int32_t priority;            /* of the task, added to its children's */
+    uint32_t cpu_only;           /* children run on CPUs only */
+};
+
+/* Factorises the diagonal tile k by blocks of `block`. */
+static int potrf_by_blocks(const struct duet__build *build, uint32_t k, uint32_t block)
+{
+    const struct duet_access access = {duet__tile(build->matrices, k, k), DUET_RW};
+    const struct blocks_args args = {
+        .size.n = duet__tile_cols(build->matrices, k),
+        .block = block,
+        .priority = duet__factor_priority(build, k, 0),
+        .cpu_only = !strcmp(duet__setting(build->problem, parameters, "potrf"), "cpu"),
+    };
+    return duet__build_task(build, BLOCKS, &args, sizeof args, args.priority, &access, 1);
+}
+
 static int potrf(const struct duet__build *build, uint32_t k)
 {
+    uint32_t block = build->expansion ? 0 : block_of(build->problem);
+    if (block && block < duet__tile_cols(build->matrices, k))
+        return potrf_by_blocks(build, k, block);
     return duet__factor_diagonal(build, POTRF, k);
 }
 
@@ -82,7 +132,8 @@ static int syrk(const struct duet__build *build, uint32_t n, uint32_t k)
 /* A(m,n) := A(m,n) - L(m,k) L(n,k)' */
 static int gemm(const struct duet__build *build, uint32_t m, uint32_t n, uint32_t k)
 {
-    return duet__factor_update(build, GEMM, m, n, k, duet__tile(build->matrices, n, k));
+    return duet__factor_update(build, GEMM, m, n, k, duet__tile(build->matrices, n, k),
+                               DUET__TRANSPOSED);
 }
 
 /* Right-looking: as soon as panel k is known, it updates everything to its right. */
@@ -123,30 +174,111 @@ static int submit_left(const struct duet__build *build)
     return error;
 }
 
-static int submit(const struct duet__build *build)
+/* The kernels in the precision of the tile, which the build has registered. */
+static int find_kernels(struct duet__build *build, size_t element_bytes)
 {
-    bool left = !strcmp(duet__setting(build->problem, parameters, "variant"), "left");
-    return left ? submit_left(build) : submit_right(build);
+    for (unsigned i = 0; kernels[i]; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%c%s", element_bytes == 4 ? 's' : 'd', kernels[i]);
+        build->codelets[i] = duet_codelet_find(build->runtime, name);
+        if (!build->codelets[i])
+            return DUET_ENOTFOUND;
+    }
+    return 0;
+}
+
+/* Makes the blocks of the tile that expands. */
+static int make_blocks(struct duet_expansion *expansion, struct duet__tiles *blocks)
+{
+    int error = 0;
+    for (uint32_t j = 0; !error && j < blocks->col_tiles; j++) {
+        for (uint32_t i = j; !error && i < blocks->row_tiles; i++)
+            error = duet_expand_block(expansion, 0, (size_t)i * blocks->tile_rows,
+                                      (size_t)j * blocks->tile_cols, duet__tile_rows(blocks, i),
+                                      duet__tile_cols(blocks, j),
+                                      &blocks->handles[i + (size_t)j * blocks->row_tiles]);
+    }
+    return error;
+}
+
+static int expand(struct duet_expansion *expansion, const struct duet_call *call)
+{
+    const struct blocks_args *args = call->args;
+    uint32_t n = args->size.n, edge = args->block, count = (uint32_t)duet__tile_count(n, edge);
+    struct duet__tiles blocks = {n, n, edge, edge, count, count, NULL};
+    struct duet__build build = {
+        .runtime = call->runtime,
+        .matrices = &blocks,
+        .expansion = expansion,
+        .where = args->cpu_only ? duet_where(call->runtime, "cpu") : 0,
+        .priority = args->priority,
+    };
+    blocks.handles = calloc((size_t)count * count, sizeof(struct duet_handle *));
+    if (!blocks.handles)
+        return DUET_ENOMEM;
+    int error = find_kernels(&build, call->buffers[0].element_bytes);
+    if (!error)
+        error = make_blocks(expansion, &blocks);
+    if (!error)
+        error = submit_right(&build);
+    free(blocks.handles);
+    return error;
+}
+
+/* Finds the kernel of diagonal tiles that are factorised by blocks, or registers it. */
+static int find_blocks(const struct duet__build *build, struct duet_codelet **out)
+{
+    const struct duet_codelet_desc desc = {
+        .name = build->problem->precision == 's' ? "spotrf_blocks" : "dpotrf_blocks",
+        .flops = duet__flops_potrf,
+        .expand = expand,
+    };
+    *out = duet_codelet_find(build->runtime, desc.name);
+    return *out ? 0 : duet_codelet(build->runtime, &desc, out);
+}
+
+static int submit(const struct duet__build *begun)
+{
+    struct duet__build build = *begun;
+    bool left = !strcmp(duet__setting(build.problem, parameters, "variant"), "left");
+    int error = block_of(build.problem) ? find_blocks(&build, &build.codelets[BLOCKS]) : 0;
+    if (error)
+        return error;
+    return left ? submit_left(&build) : submit_right(&build);
 }
 
 static void shapes(const struct duet_problem *problem, struct duet__shape *out)
 {
-    out[0] = (struct duet__shape){problem->n, problem->n, .lower = true};
+    out[0] =
+        (struct duet__shape){problem->n, problem->n, .lower = true, .contents = DUET__SYMMETRIC};
 }
+
+static const struct duet__tiled tiled = {
+    .check = check,
+    .shapes = shapes,
+    .kernels = kernels,
+    .flops = {duet__flops_potrf, duet__flops_trsm_right, duet__flops_syrk, duet__flops_gemm},
+    .placement = "potrf",
+    .parameters = parameters,
+    .submit = submit,
+};
 
 static int build(struct duet_runtime *runtime, const struct duet_problem *problem, void **state,
                  struct duet_message *message)
 {
-    static const struct duet__tiled tiled = {
-        .check = check,
-        .shapes = shapes,
-        .kernels = kernels,
-        .flops = {duet__flops_potrf, duet__flops_trsm_right, duet__flops_syrk, duet__flops_gemm},
-        .placement = "potrf",
-        .parameters = parameters,
-        .submit = submit,
-    };
     return duet__tiled_build(&tiled, runtime, problem, state, message);
+}
+
+static int generate(const struct duet_problem *problem, void **data, struct duet_message *message)
+{
+    return duet__tiled_generate(&tiled, problem, data, message);
+}
+
+static int verify(void *data, struct duet_verdict *verdict, struct duet_message *message)
+{
+    const struct duet__tiled_data *made = data;
+    *verdict = (struct duet_verdict){.formula = "||A - L L'|| / (n ||A|| eps)", .threshold = 30};
+    return duet__residual_cholesky(&made->matrices[0], &verdict->residual, message);
 }
 
 const struct duet_workload duet__workload_cholesky = {
@@ -157,10 +289,17 @@ const struct duet_workload duet__workload_cholesky = {
     .kernels = kernels,
     .default_n = 38400,
     .default_tile = 960,
+    .real_n = 4096,
+    .real_tile = 256,
     .check = check,
     .flops = flops,
     .tasks = tasks,
     .bytes = bytes,
     .build = build,
     .fini = duet__tiled_fini,
+    .generate = generate,
+    .fill = duet__tiled_fill,
+    .retrieve = duet__tiled_retrieve,
+    .verify = verify,
+    .discard = duet__tiled_discard,
 };

@@ -9,6 +9,8 @@
 
 #include "workloads/cholesky.c" /* NOLINT(bugprone-suspicious-include) */
 
+#include "workloads/test_compute.h"
+
 /* ------------------------------------------------------------------------------------------- */
 /* Naive kernels                                                                                */
 
@@ -120,7 +122,8 @@ static void fill(const struct duet__tiles *tiles, const double *a, size_t n)
 {
     for (uint32_t j = 0; j < tiles->col_tiles; j++) {
         for (uint32_t i = j; i < tiles->row_tiles; i++)
-            recorder_fill(duet__tile(tiles, i, j), a, n, i * tiles->tile, j * tiles->tile);
+            recorder_fill(duet__tile(tiles, i, j), a, n, i * tiles->tile_rows,
+                          j * tiles->tile_cols);
     }
 }
 
@@ -128,7 +131,8 @@ static void extract(const struct duet__tiles *tiles, double *a, size_t n)
 {
     for (uint32_t j = 0; j < tiles->col_tiles; j++) {
         for (uint32_t i = j; i < tiles->row_tiles; i++)
-            recorder_extract(duet__tile(tiles, i, j), a, n, i * tiles->tile, j * tiles->tile);
+            recorder_extract(duet__tile(tiles, i, j), a, n, i * tiles->tile_rows,
+                             j * tiles->tile_cols);
     }
 }
 
@@ -252,7 +256,7 @@ static void test_variants(void)
 /* Flops of square tiles, as kernel times are calibrated for them. */
 static void test_flops(void)
 {
-    const struct duet__tile_args b = {960, 960, 960};
+    const struct duet__tile_args b = {.m = 960, .n = 960, .k = 960};
     g_assert_cmpfloat(duet__flops_gemm(&b), ==, 2.0 * 960 * 960 * 960);
     g_assert_cmpfloat(duet__flops_trsm_right(&b), ==, 960.0 * 960 * 960);
     g_assert_cmpfloat(duet__flops_syrk(&b), ==, 960.0 * 960 * 961);
@@ -321,7 +325,8 @@ static void refuse(struct duet_problem problem, const char *text)
 static void test_check(void)
 {
     static const struct duet_setting diagonal = {"variant", "diagonal"}, prefix = {"variant", "le"},
-                                     empty = {"variant", ""}, unknown = {"colour", "red"};
+                                     empty = {"variant", ""}, unknown = {"colour", "red"},
+                                     small = {"block", "3"}, text = {"block", "half"};
     struct duet_problem single = problem_of(10, 10, NULL);
     single.precision = 'z';
     refuse(problem_of(0, 10, NULL), "size n is 0");
@@ -334,7 +339,110 @@ static void test_check(void)
     refuse(problem_of(10, 10, &diagonal), "give right|left");
     refuse(problem_of(10, 10, &prefix), "give right|left");
     refuse(problem_of(10, 10, &empty), "give right|left");
-    refuse(problem_of(10, 10, &unknown), "this workload has variant, potrf");
+    refuse(problem_of(1000, 500, &small), "use blocks of 8 or more");
+    refuse(problem_of(1000, 500, &text), "give 0..65536");
+    refuse(problem_of(10, 10, &unknown), "this workload has variant, potrf, block, layout");
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* With its own kernels                                                                         */
+
+static const struct duet_setting lapack = {"layout", "lapack"};
+
+static void test_compute(void)
+{
+    static const uint64_t sizes[][2] = {{1, 1}, {7, 3}, {40, 40}, {64, 16}, {131, 32}};
+    if (!can_compute(&recorded_cholesky))
+        return;
+    for (size_t i = 0; i < G_N_ELEMENTS(sizes) * 4; i++) {
+        struct duet_problem problem =
+            problem_of(sizes[i / 4][0], sizes[i / 4][1], i % 2 ? &lapack : NULL);
+        problem.precision = i / 2 % 2 ? 's' : 'd';
+        problem.seed = i;
+        recorded_cholesky.discard(compute_right(&recorded_cholesky, &problem));
+    }
+    recorded_cholesky.discard(NULL);
+}
+
+static void test_damage(void)
+{
+    struct duet_problem problem = problem_of(131, 32, NULL);
+    if (!can_compute(&recorded_cholesky))
+        return;
+    void *data = compute_right(&recorded_cholesky, &problem);
+    check_finds(&recorded_cholesky, &problem, data, 0, 130, 0, 1e-3);
+    check_finds(&recorded_cholesky, &problem, data, 0, 100, 40, -1e-3);
+    check_finds(&recorded_cholesky, &problem, data, 0, 33, 33, 1e-3);
+    check_finds(&recorded_cholesky, &problem, data, 0, 130, 130, 1e-3);
+    check_finds(&recorded_cholesky, &problem, data, 0, 130, 130, NAN);
+    check_finds(&recorded_cholesky, &problem, data, 0, 64, 2, INFINITY);
+    recorded_cholesky.discard(data);
+}
+
+/* The same factor to the bit in both layouts and orders: kernels do not see where tiles lie. */
+static void test_layouts(void)
+{
+    struct duet_problem tiles = problem_of(131, 32, NULL), whole = problem_of(131, 32, &lapack);
+    if (!can_compute(&recorded_cholesky))
+        return;
+    struct duet__tiled_data *a = compute_right(&recorded_cholesky, &tiles);
+    struct duet__tiled_data *b = compute_right(&recorded_cholesky, &whole);
+    for (uint64_t j = 0; j < 131; j++) {
+        for (uint64_t i = j; i < 131; i++)
+            g_assert_cmpfloat(duet__storage_value(a->matrices, i, j), ==,
+                              duet__storage_value(b->matrices, i, j));
+    }
+    recorded_cholesky.discard(a);
+    recorded_cholesky.discard(b);
+}
+
+/* A matrix that is not positive definite fails the task. */
+static void test_indefinite(void)
+{
+    double a[4] = {1, 2, 2, 1};
+    struct duet_buffer buffer = {a, 2, 2, 2, sizeof *a};
+    const struct duet__tile_args args = {.n = 2};
+    const struct duet_call call = {NULL, &args, &buffer, 1, NULL};
+    if (can_compute(&recorded_cholesky))
+        g_assert_cmpint(duet__kernel("potrf")(&call), ==, DUET_ETASK);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Two levels                                                                                   */
+
+/* By blocks with naive kernels, and with its own. The blocks' edge need not divide the tile's. */
+static void test_blocks(void)
+{
+    static const struct duet_setting block = {"block", "3"};
+    static const struct duet_setting both[] = {{"block", "16"}, {"layout", "lapack"}};
+    factorise(30, 7, &block);
+    factorise(13, 4, &block);
+    factorise(24, 3, &block);
+    if (!can_compute(&recorded_cholesky))
+        return;
+    struct duet_problem problem = problem_of(131, 48, NULL);
+    problem.settings = both;
+    problem.setting_count = 2;
+    recorded_cholesky.discard(compute_right(&recorded_cholesky, &problem));
+    problem.precision = 's';
+    recorded_cholesky.discard(compute_right(&recorded_cholesky, &problem));
+}
+
+/* The graph with blocks is the same but for the kernel of diagonal tiles larger than a block. */
+static void test_blocks_graph(void)
+{
+    static const struct duet_setting block = {"block", "5"};
+    void *state;
+    struct duet_problem problem = problem_of(33, 10, &block);
+    struct duet_runtime *recorder = record(&problem, &state);
+    g_assert_cmpuint(recorder_count(recorder, "dpotrf_blocks"), ==, 3);
+    g_assert_cmpuint(recorder_count(recorder, "dpotrf"), ==, 1); /* the last one, of order 3 */
+    g_assert_cmpuint(recorder_count(recorder, NULL), ==, recorded_cholesky.tasks(&problem));
+    g_assert_cmpfloat_with_epsilon(recorder_flops(recorder) / recorded_cholesky.flops(&problem), 1,
+                                   1e-13);
+    g_assert_cmpint(recorder_task(recorder, 0)->priority, ==, 8);
+    recorder_free(recorder);
+    recorded_cholesky.fini(state);
 }
 
 int main(int argc, char **argv)
@@ -348,5 +456,11 @@ int main(int argc, char **argv)
     g_test_add_func("/workloads/cholesky/priorities", test_priorities);
     g_test_add_func("/workloads/cholesky/failures", test_failures);
     g_test_add_func("/workloads/cholesky/check", test_check);
+    g_test_add_func("/workloads/cholesky/compute", test_compute);
+    g_test_add_func("/workloads/cholesky/damage", test_damage);
+    g_test_add_func("/workloads/cholesky/layouts", test_layouts);
+    g_test_add_func("/workloads/cholesky/indefinite", test_indefinite);
+    g_test_add_func("/workloads/cholesky/blocks", test_blocks);
+    g_test_add_func("/workloads/cholesky/blocks_graph", test_blocks_graph);
     return g_test_run();
 }

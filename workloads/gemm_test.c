@@ -6,6 +6,8 @@
 
 #include "workloads/gemm.c" /* NOLINT(bugprone-suspicious-include) */
 
+#include "workloads/test_compute.h"
+
 static int run_gemm(const struct duet_call *call)
 {
     const struct duet_buffer *a = &call->buffers[0], *b = &call->buffers[1], *c = &call->buffers[2];
@@ -31,8 +33,8 @@ static void fill(const struct duet__tiles *tiles, const double *a)
 {
     for (uint32_t j = 0; j < tiles->col_tiles; j++) {
         for (uint32_t i = 0; i < tiles->row_tiles; i++)
-            recorder_fill(duet__tile(tiles, i, j), a, tiles->rows, i * tiles->tile,
-                          j * tiles->tile);
+            recorder_fill(duet__tile(tiles, i, j), a, tiles->rows, i * tiles->tile_rows,
+                          j * tiles->tile_cols);
     }
 }
 
@@ -45,8 +47,8 @@ static double *numbers(size_t count, unsigned seed)
     return a;
 }
 
-static void product_is_right(const struct duet_runtime *recorder,
-                             const struct duet__tiles *matrices, GRand *random)
+static void product_is_right(struct duet_runtime *recorder, const struct duet__tiles *matrices,
+                             GRand *random)
 {
     const struct duet__tiles *tiles = &matrices[C];
     size_t m = tiles->rows, n = tiles->cols, k = matrices[A].cols;
@@ -58,7 +60,8 @@ static void product_is_right(const struct duet_runtime *recorder,
     recorder_execute(recorder, naive, random);
     for (uint32_t j = 0; j < tiles->col_tiles; j++) {
         for (uint32_t i = 0; i < tiles->row_tiles; i++)
-            recorder_extract(duet__tile(tiles, i, j), result, m, i * tiles->tile, j * tiles->tile);
+            recorder_extract(duet__tile(tiles, i, j), result, m, i * tiles->tile_rows,
+                             j * tiles->tile_cols);
     }
     for (size_t j = 0; j < n; j++) {
         for (size_t i = 0; i < m; i++) {
@@ -154,6 +157,45 @@ static void test_settings(void)
     g_assert_cmpint(check_setting_of("k", "1", &message), ==, 0);
 }
 
+static struct duet_problem computed(const struct duet_setting *settings, size_t count,
+                                    char precision)
+{
+    return (struct duet_problem){.n = 70,
+                                 .tile = 32,
+                                 .precision = precision,
+                                 .seed = 3,
+                                 .settings = settings,
+                                 .setting_count = count};
+}
+
+static void test_compute(void)
+{
+    static const struct duet_setting settings[] = {{"m", "13"}, {"k", "200"}, {"layout", "lapack"}};
+    if (!can_compute(&recorded_gemm))
+        return;
+    for (size_t i = 0; i < 8; i++) {
+        struct duet_problem problem = computed(settings, i % 4, i < 4 ? 'd' : 's');
+        recorded_gemm.discard(compute_right(&recorded_gemm, &problem));
+    }
+}
+
+static void test_damage(void)
+{
+    if (!can_compute(&recorded_gemm))
+        return;
+    struct duet_problem problem = computed(NULL, 0, 'd');
+    void *data = compute_right(&recorded_gemm, &problem);
+    check_finds(&recorded_gemm, &problem, data, C, 0, 0, 1e-3);
+    check_finds(&recorded_gemm, &problem, data, C, 69, 69, -1e-3);
+    check_finds(&recorded_gemm, &problem, data, C, 31, 40, 1e-10);
+    check_finds(&recorded_gemm, &problem, data, C, 5, 50, NAN);
+    recorded_gemm.discard(data);
+    problem.precision = 's';
+    data = compute_right(&recorded_gemm, &problem);
+    check_finds(&recorded_gemm, &problem, data, C, 31, 40, 1e-3);
+    recorded_gemm.discard(data);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -161,5 +203,7 @@ int main(int argc, char **argv)
     g_test_add_func("/workloads/gemm/figures", test_figures);
     g_test_add_func("/workloads/gemm/failures", test_failures);
     g_test_add_func("/workloads/gemm/settings", test_settings);
+    g_test_add_func("/workloads/gemm/compute", test_compute);
+    g_test_add_func("/workloads/gemm/damage", test_damage);
     return g_test_run();
 }

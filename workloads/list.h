@@ -2,5 +2,8 @@
 /* The workloads there are, one line each: NAME stands for duet__workload_NAME in NAME.c. */
 WORKLOAD(cholesky)
 WORKLOAD(gemm)
+WORKLOAD(jacobi2d)
 WORKLOAD(layered)
 WORKLOAD(lu)
+WORKLOAD(lu_pivot)
+WORKLOAD(saxpy)

@@ -11,10 +11,12 @@
  * tiles. The problem's own count, 2n^3/3 - n^2/2 - n/6, divides by the pivots; working note 41
  * adds n for computing their reciprocals.
  */
+#include "workloads/kernels.h"
 #include "workloads/tiles.h"
 
 static const struct duet_parameter parameters[] = {
     {"getrf", "cpu|any", "cpu", "where the diagonal tiles are factorised: CPUs only, or anywhere"},
+    DUET__LAYOUT_PARAMETER,
     {0},
 };
 
@@ -65,7 +67,7 @@ static int trsm_l(const struct duet__build *build, uint32_t k, uint32_t n)
 /* A(m,n) := A(m,n) - L(m,k) U(k,n) */
 static int gemm(const struct duet__build *build, uint32_t m, uint32_t n, uint32_t k)
 {
-    return duet__factor_update(build, GEMM, m, n, k, duet__tile(build->matrices, k, n));
+    return duet__factor_update(build, GEMM, m, n, k, duet__tile(build->matrices, k, n), 0);
 }
 
 static int submit(const struct duet__build *build)
@@ -87,23 +89,35 @@ static int submit(const struct duet__build *build)
 
 static void shapes(const struct duet_problem *problem, struct duet__shape *out)
 {
-    out[0] = (struct duet__shape){problem->n, problem->n, .lower = false};
+    out[0] = (struct duet__shape){problem->n, problem->n, .contents = DUET__DOMINANT};
 }
+
+static const struct duet__tiled tiled = {
+    .check = check,
+    .shapes = shapes,
+    .kernels = kernels,
+    .flops = {duet__flops_getrf, duet__flops_trsm_left, duet__flops_trsm_right, duet__flops_gemm},
+    .placement = "getrf",
+    .parameters = parameters,
+    .submit = submit,
+};
 
 static int build(struct duet_runtime *runtime, const struct duet_problem *problem, void **state,
                  struct duet_message *message)
 {
-    static const struct duet__tiled tiled = {
-        .check = check,
-        .shapes = shapes,
-        .kernels = kernels,
-        .flops = {duet__flops_getrf, duet__flops_trsm_left, duet__flops_trsm_right,
-                  duet__flops_gemm},
-        .placement = "getrf",
-        .parameters = parameters,
-        .submit = submit,
-    };
     return duet__tiled_build(&tiled, runtime, problem, state, message);
+}
+
+static int generate(const struct duet_problem *problem, void **data, struct duet_message *message)
+{
+    return duet__tiled_generate(&tiled, problem, data, message);
+}
+
+static int verify(void *data, struct duet_verdict *verdict, struct duet_message *message)
+{
+    const struct duet__tiled_data *made = data;
+    *verdict = (struct duet_verdict){.formula = "||A - L U|| / (n ||A|| eps)", .threshold = 30};
+    return duet__residual_lu(&made->matrices[0], NULL, &verdict->residual, message);
 }
 
 const struct duet_workload duet__workload_lu = {
@@ -115,10 +129,17 @@ const struct duet_workload duet__workload_lu = {
     .kernels = kernels,
     .default_n = 38400,
     .default_tile = 960,
+    .real_n = 4096,
+    .real_tile = 256,
     .check = check,
     .flops = flops,
     .tasks = tasks,
     .bytes = bytes,
     .build = build,
     .fini = duet__tiled_fini,
+    .generate = generate,
+    .fill = duet__tiled_fill,
+    .retrieve = duet__tiled_retrieve,
+    .verify = verify,
+    .discard = duet__tiled_discard,
 };

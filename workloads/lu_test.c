@@ -6,6 +6,8 @@
 
 #include "workloads/lu.c" /* NOLINT(bugprone-suspicious-include) */
 
+#include "workloads/test_compute.h"
+
 /* ------------------------------------------------------------------------------------------- */
 /* Naive kernels                                                                                */
 
@@ -91,7 +93,8 @@ static void fill(const struct duet__tiles *tiles, const double *a, size_t n)
 {
     for (uint32_t j = 0; j < tiles->col_tiles; j++) {
         for (uint32_t i = 0; i < tiles->row_tiles; i++)
-            recorder_fill(duet__tile(tiles, i, j), a, n, i * tiles->tile, j * tiles->tile);
+            recorder_fill(duet__tile(tiles, i, j), a, n, i * tiles->tile_rows,
+                          j * tiles->tile_cols);
     }
 }
 
@@ -99,7 +102,8 @@ static void extract(const struct duet__tiles *tiles, double *a, size_t n)
 {
     for (uint32_t j = 0; j < tiles->col_tiles; j++) {
         for (uint32_t i = 0; i < tiles->row_tiles; i++)
-            recorder_extract(duet__tile(tiles, i, j), a, n, i * tiles->tile, j * tiles->tile);
+            recorder_extract(duet__tile(tiles, i, j), a, n, i * tiles->tile_rows,
+                             j * tiles->tile_cols);
     }
 }
 
@@ -232,6 +236,37 @@ static void test_failures(void)
     recorded_lu.fini(NULL);
 }
 
+static void test_compute(void)
+{
+    static const uint64_t sizes[][2] = {{1, 1}, {7, 3}, {40, 40}, {64, 16}, {131, 48}};
+    static const struct duet_setting lapack = {"layout", "lapack"};
+    if (!can_compute(&recorded_lu))
+        return;
+    for (size_t i = 0; i < G_N_ELEMENTS(sizes) * 4; i++) {
+        struct duet_problem problem = {.n = sizes[i / 4][0],
+                                       .tile = sizes[i / 4][1],
+                                       .precision = i / 2 % 2 ? 's' : 'd',
+                                       .seed = i,
+                                       .settings = &lapack,
+                                       .setting_count = i % 2};
+        recorded_lu.discard(compute_right(&recorded_lu, &problem));
+    }
+}
+
+static void test_damage(void)
+{
+    struct duet_problem problem = {.n = 131, .tile = 48, .precision = 'd', .seed = 1};
+    if (!can_compute(&recorded_lu))
+        return;
+    void *data = compute_right(&recorded_lu, &problem);
+    check_finds(&recorded_lu, &problem, data, 0, 130, 0, 1e-3);
+    check_finds(&recorded_lu, &problem, data, 0, 0, 130, 1e-3);
+    check_finds(&recorded_lu, &problem, data, 0, 100, 100, -1e-3);
+    check_finds(&recorded_lu, &problem, data, 0, 60, 50, -1e-3);
+    check_finds(&recorded_lu, &problem, data, 0, 50, 60, NAN);
+    recorded_lu.discard(data);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -240,5 +275,7 @@ int main(int argc, char **argv)
     g_test_add_func("/workloads/lu/kernels", test_kernels);
     g_test_add_func("/workloads/lu/priorities", test_priorities);
     g_test_add_func("/workloads/lu/failures", test_failures);
+    g_test_add_func("/workloads/lu/compute", test_compute);
+    g_test_add_func("/workloads/lu/damage", test_damage);
     return g_test_run();
 }

@@ -93,6 +93,12 @@ int duet__problem_check(const struct duet_problem *problem, const struct duet_pa
     if (!problem->tile || problem->tile > DUET__TILE_MAX)
         return duet_fail(message, DUET_EINVAL, "tile edge %llu is not possible: give 1 to %d",
                          (unsigned long long)problem->tile, DUET__TILE_MAX);
+    return duet__settings_check(problem, parameters, message);
+}
+
+int duet__settings_check(const struct duet_problem *problem,
+                         const struct duet_parameter *parameters, struct duet_message *message)
+{
     if (problem->precision != 's' && problem->precision != 'd')
         return duet_fail(message, DUET_EINVAL,
                          "precision '%c' is not possible: give 's' (single) or 'd' (double)",

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A recorder in place of the runtime, for the tests of workloads: it keeps what a workload
- * registers and submits, and can execute the tasks with naive kernels on small matrices, in the
- * order of submission or in any order that the declared accesses allow.
+ * registers and submits, and can execute the tasks with naive kernels or the workload's own, in the
+ * order of submission or in any order that the declared accesses allow. Tasks that expand execute
+ * their children as they submit them.
  *
  * A test includes this file first, then the .c files under test: the macros at the end of this
  * file send their calls here instead of to the library, and rename what they define, so that the
@@ -26,7 +27,8 @@ enum { RECORDER_ACCESSES = 160, RECORDER_CODELETS = 64 };
 
 struct duet_handle {
     size_t rows, cols, ld, element_bytes;
-    double *data; /* rows x cols, for recorder_execute */
+    double *data;  /* rows x cols, for recorder_execute; else cast, if the workload gave it */
+    bool borrowed; /* the workload gave it, or it is a block of an expanding task */
 };
 
 struct duet_codelet {
@@ -34,6 +36,8 @@ struct duet_codelet {
     unsigned implementation_count;
     double (*flops)(const void *args);
     double (*cost)(const void *args, const char *arch);
+    duet_kernel_fn run;    /* for "cpu" */
+    duet_expand_fn expand; /* instead */
 };
 
 struct recorded {
@@ -55,6 +59,14 @@ struct duet_runtime {
     const struct duet_machine *machine;
 };
 
+/* A task that is expanding. */
+struct duet_expansion {
+    const struct recorded *task;
+    const struct recorder_kernel *kernels;
+    GPtrArray *blocks; /* struct duet_handle */
+    size_t children;
+};
+
 /* A kernel of the tests: works on the buffers and checks args against them. */
 struct recorder_kernel {
     const char *name;
@@ -64,7 +76,8 @@ struct recorder_kernel {
 static inline void recorder_free_handle(void *pointer)
 {
     struct duet_handle *handle = pointer;
-    g_free(handle->data);
+    if (!handle->borrowed)
+        g_free(handle->data);
     g_free(handle);
 }
 
@@ -95,14 +108,13 @@ static inline int recorder_matrix(struct duet_runtime *recorder, void *data, siz
                                   size_t cols, size_t ld, size_t element_bytes,
                                   struct duet_handle **out)
 {
-    g_assert_null(data);
     g_assert_cmpuint(rows, >, 0);
     g_assert_cmpuint(cols, >, 0);
     g_assert_cmpuint(ld, >=, rows);
     if (recorder_fails(recorder))
         return DUET_ENOMEM;
     *out = g_new0(struct duet_handle, 1);
-    **out = (struct duet_handle){rows, cols, ld, element_bytes, NULL};
+    **out = (struct duet_handle){rows, cols, ld, element_bytes, data, data != NULL};
     g_ptr_array_add(recorder->handles, *out);
     return 0;
 }
@@ -117,9 +129,10 @@ static inline int recorder_codelet(struct duet_runtime *recorder,
                                    const struct duet_codelet_desc *desc, struct duet_codelet **out)
 {
     g_assert_cmpuint(strlen(desc->name), <, 32);
-    g_assert_cmpuint(desc->implementation_count, >, 0);
+    g_assert_true(!desc->expand == (desc->implementation_count > 0));
     g_assert_cmpuint(recorder->codelet_count, <, RECORDER_CODELETS);
-    g_assert_cmpstr(desc->implementations[0].arch, ==, "cpu");
+    if (!desc->expand)
+        g_assert_cmpstr(desc->implementations[0].arch, ==, "cpu");
     if (desc->implementation_count > 1)
         g_assert_cmpstr(desc->implementations[1].arch, ==, "cuda");
     if (recorder_fails(recorder))
@@ -129,16 +142,34 @@ static inline int recorder_codelet(struct duet_runtime *recorder,
     (*out)->implementation_count = (unsigned)desc->implementation_count;
     (*out)->flops = desc->flops;
     (*out)->cost = desc->cost;
+    (*out)->run = desc->expand ? NULL : desc->implementations[0].run;
+    (*out)->expand = desc->expand;
     return 0;
 }
 
-static inline int recorder_submit(struct duet_runtime *recorder, const struct duet_task_desc *desc)
+static inline struct duet_codelet *recorder_find(struct duet_runtime *recorder, const char *name)
+{
+    for (unsigned i = 0; i < recorder->codelet_count; i++) {
+        if (!strcmp(recorder->codelets[i].name, name))
+            return &recorder->codelets[i];
+    }
+    return NULL;
+}
+
+/* The handle stays in the list: the tasks that were recorded refer to it. */
+static inline int recorder_unregister(struct duet_runtime *recorder, struct duet_handle *handle)
+{
+    g_assert_true(g_ptr_array_find(recorder->handles, handle, NULL));
+    return recorder_fails(recorder) ? DUET_ETASK : 0;
+}
+
+/* The task of a description. */
+static inline struct recorded *recorder_copy(const struct duet_task_desc *desc)
 {
     g_assert_cmpuint(desc->access_count, <=, RECORDER_ACCESSES);
     g_assert_cmpuint(desc->args_bytes, <=, DUET_ARGS_MAX);
-    if (recorder_fails(recorder))
-        return DUET_ENOMEM;
     struct recorded *task = g_new0(struct recorded, 1);
+    g_assert_nonnull(desc->codelet);
     task->codelet = desc->codelet;
     task->access_count = desc->access_count;
     task->priority = desc->priority;
@@ -150,13 +181,22 @@ static inline int recorder_submit(struct duet_runtime *recorder, const struct du
             g_assert_true(desc->accesses[i].handle != desc->accesses[j].handle);
         task->accesses[i] = desc->accesses[i];
     }
-    g_ptr_array_add(recorder->tasks, task);
+    return task;
+}
+
+static inline int recorder_submit(struct duet_runtime *recorder, const struct duet_task_desc *desc)
+{
+    if (recorder_fails(recorder))
+        return DUET_ENOMEM;
+    g_ptr_array_add(recorder->tasks, recorder_copy(desc));
     return 0;
 }
 
 static inline uint64_t recorder_where(const struct duet_runtime *recorder, const char *name)
 {
     uint64_t mask = 0;
+    if (!recorder->machine)
+        return !strcmp(name, "cpu");
     for (unsigned a = 0; a < recorder->machine->arch_count; a++) {
         if (!strcmp(recorder->machine->archs[a].backend, name))
             mask |= UINT64_C(1) << a;
@@ -192,7 +232,7 @@ static inline double recorder_flops(const struct duet_runtime *recorder)
     double sum = 0;
     for (size_t i = 0; i < recorder->tasks->len; i++) {
         const struct recorded *task = recorder_task(recorder, i);
-        sum += task->codelet->flops(task->args);
+        sum += task->codelet->flops ? task->codelet->flops(task->args) : 0;
     }
     return sum;
 }
@@ -221,34 +261,92 @@ static inline bool recorder_conflict(const struct recorded *earlier, const struc
     return false;
 }
 
-/* Runs one task on the handles' data; what it may only read must not change. */
-static inline void recorder_run(const struct recorded *task, const struct recorder_kernel *kernels)
+/* The handle's elements without what may lie between columns. */
+static inline GByteArray *recorder_elements(const struct duet_handle *handle)
 {
-    struct duet_buffer buffers[RECORDER_ACCESSES];
-    double *copies[RECORDER_ACCESSES] = {NULL};
-    for (size_t i = 0; i < task->access_count; i++) {
-        const struct duet_handle *h = task->accesses[i].handle;
-        g_assert_nonnull(h->data);
-        buffers[i] = (struct duet_buffer){h->data, h->rows, h->cols, h->ld, sizeof(double)};
-        if (task->accesses[i].mode == DUET_R)
-            copies[i] = g_memdup2(h->data, h->ld * h->cols * sizeof(double));
+    GByteArray *elements = g_byte_array_new();
+    for (size_t j = 0; j < handle->cols; j++)
+        g_byte_array_append(elements,
+                            (guint8 *)handle->data + j * handle->ld * handle->element_bytes,
+                            (guint)(handle->rows * handle->element_bytes));
+    return elements;
+}
+
+/* Calls the kernel of a task: of `kernels`, or, if that is NULL, the task's own. */
+static inline int recorder_call(const struct recorded *task, const struct duet_call *call,
+                                const struct recorder_kernel *kernels)
+{
+    if (task->codelet->expand) {
+        struct duet_expansion expansion = {task, kernels,
+                                           g_ptr_array_new_with_free_func(recorder_free_handle), 0};
+        int error = task->codelet->expand(&expansion, call);
+        g_assert_cmpuint(expansion.children, >, 0);
+        g_ptr_array_free(expansion.blocks, TRUE);
+        return error;
     }
+    if (!kernels)
+        return task->codelet->run(call);
     while (kernels->name && strcmp(kernels->name, task->codelet->name) != 0)
         kernels++;
     g_assert_nonnull(kernels->name);
-    const struct duet_call call = {task->args, buffers, task->access_count, NULL};
-    g_assert_cmpint(kernels->run(&call), ==, 0);
+    return kernels->run(call);
+}
+
+/* Runs one task on the handles' data; what it may only read must not change. */
+static inline void recorder_run(const struct recorded *task, const struct recorder_kernel *kernels,
+                                struct duet_runtime *runtime)
+{
+    struct duet_buffer buffers[RECORDER_ACCESSES];
+    GByteArray *copies[RECORDER_ACCESSES] = {NULL};
     for (size_t i = 0; i < task->access_count; i++) {
         const struct duet_handle *h = task->accesses[i].handle;
-        if (copies[i])
-            g_assert_cmpmem(h->data, h->ld * h->cols * sizeof(double), copies[i],
-                            h->ld * h->cols * sizeof(double));
-        g_free(copies[i]);
+        g_assert_nonnull(h->data);
+        buffers[i] = (struct duet_buffer){h->data, h->rows, h->cols, h->ld, h->element_bytes};
+        if (task->accesses[i].mode == DUET_R)
+            copies[i] = recorder_elements(h);
+    }
+    const struct duet_call call = {runtime, task->args, buffers, task->access_count, NULL};
+    g_assert_cmpint(recorder_call(task, &call, kernels), ==, 0);
+    for (size_t i = 0; i < task->access_count; i++) {
+        if (!copies[i])
+            continue;
+        GByteArray *now = recorder_elements(task->accesses[i].handle);
+        g_assert_cmpmem(now->data, now->len, copies[i]->data, copies[i]->len);
+        g_byte_array_free(now, TRUE);
+        g_byte_array_free(copies[i], TRUE);
     }
 }
 
-/* Runs all tasks in the order of submission, or, with `random`, in an order drawn from it. */
-static inline void recorder_execute(const struct duet_runtime *recorder,
+/* A block of a task that expands. */
+static inline int recorder_block(struct duet_expansion *expansion, size_t index, size_t row,
+                                 size_t col, size_t rows, size_t cols, struct duet_handle **out)
+{
+    g_assert_cmpuint(index, <, expansion->task->access_count);
+    const struct duet_handle *whole = expansion->task->accesses[index].handle;
+    g_assert_true(rows && cols && row + rows <= whole->rows && col + cols <= whole->cols);
+    *out = g_new0(struct duet_handle, 1);
+    **out = (struct duet_handle){rows, cols, whole->ld, whole->element_bytes, NULL, true};
+    (*out)->data = (void *)((char *)whole->data + (row + col * whole->ld) * whole->element_bytes);
+    g_ptr_array_add(expansion->blocks, *out);
+    return 0;
+}
+
+/* Runs a child at once. */
+static inline int recorder_child(struct duet_expansion *expansion,
+                                 const struct duet_task_desc *desc)
+{
+    for (size_t i = 0; i < desc->access_count; i++)
+        g_assert_true(g_ptr_array_find(expansion->blocks, desc->accesses[i].handle, NULL));
+    struct recorded *child = recorder_copy(desc);
+    expansion->children++;
+    recorder_run(child, expansion->kernels, NULL);
+    g_free(child);
+    return 0;
+}
+
+/* Runs all tasks in the order of submission, or, with `random`, in an order drawn from it.
+ * `kernels` NULL: the workload's own, on the data it gave. */
+static inline void recorder_execute(struct duet_runtime *recorder,
                                     const struct recorder_kernel *kernels, GRand *random)
 {
     size_t count = recorder->tasks->len;
@@ -263,7 +361,7 @@ static inline void recorder_execute(const struct duet_runtime *recorder,
                 blocked = !done[i] && recorder_conflict(recorder_task(recorder, i),
                                                         recorder_task(recorder, task));
         }
-        recorder_run(recorder_task(recorder, task), kernels);
+        recorder_run(recorder_task(recorder, task), kernels, recorder);
         done[task] = true;
     }
     g_free(done);
@@ -305,13 +403,20 @@ static inline double *recorder_at(const struct duet_buffer *buffer, size_t i, si
 #define duet_matrix recorder_matrix
 #define duet_vector recorder_vector
 #define duet_codelet(runtime, desc, out) recorder_codelet(runtime, desc, out)
+#define duet_codelet_find recorder_find
 #define duet_submit recorder_submit
+#define duet_unregister recorder_unregister
+#define duet_expand_block recorder_block
+#define duet_expand_submit recorder_child
 #define duet_where recorder_where
 #define duet_runtime_machine recorder_machine
 
 #define duet__workload_cholesky recorded_cholesky
 #define duet__workload_gemm recorded_gemm
 #define duet__workload_lu recorded_lu
+#define duet__workload_lu_pivot recorded_lu_pivot
+#define duet__workload_saxpy recorded_saxpy
+#define duet__workload_jacobi2d recorded_jacobi2d
 #define duet__workload_layered recorded_layered
 #define duet__element_bytes recorded_element_bytes
 #define duet__tile_count recorded_tile_count
@@ -321,8 +426,11 @@ static inline double *recorder_at(const struct duet_buffer *buffer, size_t i, si
 #define duet__tile_cols recorded_tile_cols
 #define duet__tile recorded_tile
 #define duet__tile_task recorded_tile_task
+#define duet__build_task recorded_build_task
 #define duet__tiled_build recorded_tiled_build
+#define duet__tiled_retrieve recorded_tiled_retrieve
 #define duet__tiled_fini recorded_tiled_fini
+#define duet__factor_priority recorded_factor_priority
 #define duet__factor_task recorded_factor_task
 #define duet__factor_diagonal recorded_factor_diagonal
 #define duet__factor_solve recorded_factor_solve

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "workloads/kernels.h"
+
 size_t duet__element_bytes(const struct duet_problem *problem)
 {
     return problem->precision == 's' ? 4 : 8;
@@ -41,21 +43,14 @@ int duet__square_check(const struct duet_problem *problem, const struct duet_par
     return error ? error : duet__tiles_check("n", problem->n, problem->tile, message);
 }
 
-/* Elements of the index-th of the pieces of length `tile` that `size` is cut into. */
-static uint32_t piece(uint64_t size, uint32_t tile, uint32_t index)
-{
-    uint64_t rest = size - (uint64_t)index * tile;
-    return rest < tile ? (uint32_t)rest : tile;
-}
-
 uint32_t duet__tile_rows(const struct duet__tiles *tiles, uint32_t i)
 {
-    return piece(tiles->rows, tiles->tile, i);
+    return (uint32_t)duet__piece(tiles->rows, tiles->tile_rows, i);
 }
 
 uint32_t duet__tile_cols(const struct duet__tiles *tiles, uint32_t j)
 {
-    return piece(tiles->cols, tiles->tile, j);
+    return (uint32_t)duet__piece(tiles->cols, tiles->tile_cols, j);
 }
 
 struct duet_handle *duet__tile(const struct duet__tiles *tiles, uint32_t i, uint32_t j)
@@ -63,16 +58,38 @@ struct duet_handle *duet__tile(const struct duet__tiles *tiles, uint32_t i, uint
     return tiles->handles[i + (size_t)j * tiles->row_tiles];
 }
 
-/* Registers a matrix without data, tile by tile, columns first. An error leaves it half filled. */
+/* Registers a tile of the matrix that `storage` holds; NULL: one without data. */
+static int register_tile(struct duet__tiles *tiles, uint32_t i, uint32_t j, size_t element_bytes,
+                         const struct duet__storage *storage, struct duet_runtime *runtime)
+{
+    size_t rows = duet__tile_rows(tiles, i), ld = rows;
+    void *data = storage ? duet__storage_tile(storage, i, j, &ld) : NULL;
+    return duet_matrix(runtime, data, rows, duet__tile_cols(tiles, j), ld, element_bytes,
+                       &tiles->handles[i + (size_t)j * tiles->row_tiles]);
+}
+
+/* The grid of a matrix, without handles. */
+static struct duet__tiles grid(const struct duet__shape *shape, const struct duet_problem *problem)
+{
+    struct duet__tiles tiles = {
+        .rows = shape->rows,
+        .cols = shape->cols,
+        .tile_rows = shape->tile_rows ? shape->tile_rows : (uint32_t)problem->tile,
+        .tile_cols = shape->tile_cols ? shape->tile_cols : (uint32_t)problem->tile,
+    };
+    tiles.row_tiles = (uint32_t)duet__tile_count(shape->rows, tiles.tile_rows);
+    tiles.col_tiles = (uint32_t)duet__tile_count(shape->cols, tiles.tile_cols);
+    return tiles;
+}
+
+/* Registers a matrix, tile by tile, columns first. An error leaves it half filled. */
 static int tiles_init(struct duet__tiles *tiles, const struct duet__shape *shape,
-                      struct duet_runtime *runtime, const struct duet_problem *problem,
+                      const struct duet__storage *storage, const struct duet__build *build,
                       struct duet_message *message)
 {
-    tiles->rows = shape->rows;
-    tiles->cols = shape->cols;
-    tiles->tile = (uint32_t)problem->tile;
-    tiles->row_tiles = (uint32_t)duet__tile_count(shape->rows, problem->tile);
-    tiles->col_tiles = (uint32_t)duet__tile_count(shape->cols, problem->tile);
+    size_t element_bytes =
+        shape->element_bytes ? shape->element_bytes : duet__element_bytes(build->problem);
+    *tiles = grid(shape, build->problem);
     size_t count = (size_t)tiles->row_tiles * tiles->col_tiles;
     tiles->handles = calloc(count, sizeof *tiles->handles);
     if (!tiles->handles)
@@ -80,28 +97,28 @@ static int tiles_init(struct duet__tiles *tiles, const struct duet__shape *shape
 
     int error = 0;
     for (uint32_t j = 0; !error && j < tiles->col_tiles; j++) {
-        for (uint32_t i = shape->lower ? j : 0; !error && i < tiles->row_tiles; i++) {
-            uint32_t tile_rows = duet__tile_rows(tiles, i);
-            error = duet_matrix(runtime, NULL, tile_rows, duet__tile_cols(tiles, j), tile_rows,
-                                duet__element_bytes(problem),
-                                &tiles->handles[i + (size_t)j * tiles->row_tiles]);
-        }
+        for (uint32_t i = shape->lower ? j : 0; !error && i < tiles->row_tiles; i++)
+            error = register_tile(tiles, i, j, element_bytes, storage, build->runtime);
     }
     return error;
 }
 
+/* Finds the kernel in the problem's precision, or registers it. */
 static int register_kernel(struct duet_runtime *runtime, const struct duet_problem *problem,
                            const char *base, bool cpu_only, double (*flops)(const void *args),
                            struct duet_codelet **out)
 {
-    static const struct duet_implementation implementations[] = {
-        {.arch = "cpu", .run = NULL},
+    const struct duet_implementation implementations[] = {
+        {.arch = "cpu", .run = problem->data ? duet__kernel(base) : NULL},
         {.arch = "cuda", .run = NULL},
     };
     char name[32]; /* as long as a kernel's name may be; the core copies it */
     int length = snprintf(name, sizeof name, "%c%s", problem->precision, base);
     if (length < 0 || (size_t)length >= sizeof name)
         return DUET_EINVAL;
+    *out = duet_codelet_find(runtime, name);
+    if (*out)
+        return 0;
     const struct duet_codelet_desc desc = {
         .name = name,
         .implementations = implementations,
@@ -113,13 +130,16 @@ static int register_kernel(struct duet_runtime *runtime, const struct duet_probl
 
 static int register_codelets(struct duet__build *build, const struct duet__tiled *tiled)
 {
-    bool cpu_only =
-        tiled->placement &&
-        !strcmp(duet__setting(build->problem, tiled->parameters, tiled->placement), "cpu");
+    unsigned cpu_only = tiled->cpu_only;
+    if (tiled->placement &&
+        !strcmp(duet__setting(build->problem, tiled->parameters, tiled->placement), "cpu"))
+        cpu_only |= 1;
+    if (build->problem->data)
+        duet__blas_threads(1);
     int error = 0;
     for (size_t i = 0; !error && i < DUET__KERNELS_MAX && tiled->kernels[i]; i++)
         error = register_kernel(build->runtime, build->problem, tiled->kernels[i],
-                                cpu_only && i == 0, tiled->flops[i], &build->codelets[i]);
+                                cpu_only >> i & 1, tiled->flops[i], &build->codelets[i]);
     return error;
 }
 
@@ -127,10 +147,12 @@ static int register_matrices(const struct duet__build *build, const struct duet_
                              struct duet__tiles *matrices, struct duet_message *message)
 {
     struct duet__shape shapes[DUET__MATRICES_MAX] = {0};
+    const struct duet__tiled_data *data = build->problem->data;
     tiled->shapes(build->problem, shapes);
     int error = 0;
     for (size_t i = 0; !error && i < DUET__MATRICES_MAX && shapes[i].rows; i++)
-        error = tiles_init(&matrices[i], &shapes[i], build->runtime, build->problem, message);
+        error =
+            tiles_init(&matrices[i], &shapes[i], data ? &data->matrices[i] : NULL, build, message);
     return error;
 }
 
@@ -166,27 +188,56 @@ void duet__tiled_fini(void *state)
     free(matrices);
 }
 
-int duet__tile_task(struct duet_runtime *runtime, const struct duet_codelet *codelet,
-                    struct duet__tile_args args, int priority, const struct duet_access *accesses,
-                    size_t access_count)
+int duet__tiled_retrieve(struct duet_runtime *runtime, void *state)
+{
+    struct duet__tiles *matrices = state;
+    int first = 0;
+    for (size_t i = 0; i < DUET__MATRICES_MAX; i++) {
+        size_t count = (size_t)matrices[i].row_tiles * matrices[i].col_tiles;
+        for (size_t t = 0; matrices[i].handles && t < count; t++) {
+            if (!matrices[i].handles[t])
+                continue;
+            int error = duet_unregister(runtime, matrices[i].handles[t]);
+            first = first ? first : error;
+            matrices[i].handles[t] = NULL;
+        }
+    }
+    return first;
+}
+
+int duet__build_task(const struct duet__build *build, unsigned kernel, const void *args,
+                     size_t args_bytes, int priority, const struct duet_access *accesses,
+                     size_t access_count)
 {
     const struct duet_task_desc task = {
-        .codelet = codelet,
+        .codelet = build->codelets[kernel],
         .accesses = accesses,
         .access_count = access_count,
-        .args = &args,
-        .args_bytes = sizeof args,
-        .priority = priority,
+        .args = args,
+        .args_bytes = args_bytes,
+        .priority = build->priority + priority,
+        .where = build->where,
     };
-    return duet_submit(runtime, &task);
+    return build->expansion ? duet_expand_submit(build->expansion, &task)
+                            : duet_submit(build->runtime, &task);
+}
+
+int duet__tile_task(const struct duet__build *build, unsigned kernel, struct duet__tile_args args,
+                    int priority, const struct duet_access *accesses, size_t access_count)
+{
+    return duet__build_task(build, kernel, &args, sizeof args, priority, accesses, access_count);
+}
+
+int duet__factor_priority(const struct duet__build *build, uint32_t k, uint32_t distance)
+{
+    return 2 * (int)build->matrices->row_tiles - 2 * (int)k - (int)distance;
 }
 
 int duet__factor_task(const struct duet__build *build, unsigned kernel, struct duet__tile_args args,
                       uint32_t k, uint32_t distance, const struct duet_access *accesses,
                       size_t access_count)
 {
-    int priority = 2 * (int)build->matrices->row_tiles - 2 * (int)k - (int)distance;
-    return duet__tile_task(build->runtime, build->codelets[kernel], args, priority, accesses,
+    return duet__tile_task(build, kernel, args, duet__factor_priority(build, k, distance), accesses,
                            access_count);
 }
 
@@ -211,7 +262,7 @@ int duet__factor_solve(const struct duet__build *build, unsigned kernel, uint32_
 }
 
 int duet__factor_update(const struct duet__build *build, unsigned kernel, uint32_t m, uint32_t n,
-                        uint32_t k, struct duet_handle *b)
+                        uint32_t k, struct duet_handle *b, uint32_t form)
 {
     const struct duet__tiles *a = build->matrices;
     const struct duet_access accesses[] = {
@@ -223,6 +274,7 @@ int duet__factor_update(const struct duet__build *build, unsigned kernel, uint32
         .m = duet__tile_rows(a, m),
         .n = duet__tile_cols(a, n),
         .k = duet__tile_cols(a, k),
+        .form = DUET__MINUS | form,
     };
     return duet__factor_task(build, kernel, args, k, m + n, accesses, 3);
 }
@@ -259,6 +311,8 @@ double duet__flops_potrf(const void *args)
 
 double duet__flops_getrf(const void *args)
 {
-    double n = ((const struct duet__tile_args *)args)->n;
-    return n > 1 ? 2 * n * n * n / 3 - n * n / 2 - n / 6 : 1;
+    const struct duet__tile_args *size = args;
+    double n = size->n, m = size->m ? size->m : n;
+    double flops = m * n * n - n * n * n / 3 - n * n / 2 - n / 6;
+    return m > 1 ? flops : 1;
 }

@@ -13,32 +13,47 @@
 
 #include <duet/duet.h>
 
+#include "workloads/data.h"
 #include "workloads/workload.h"
 
 enum {
-    DUET__TILE_MAX = 65536, /* longest tile edge, so that a tile's elements and bytes stay small */
-    DUET__TILES_MAX = 8192, /* tiles in a row or a column: 9 x 10^10 tasks of a Cholesky */
-    DUET__MATRICES_MAX = 3, /* matrices of a tiled workload */
-    DUET__KERNELS_MAX = 4,  /* kernels of a tiled workload */
+    DUET__TILE_MAX = 65536,  /* longest tile edge, so that a tile's elements and bytes stay small */
+    DUET__TILES_MAX = 8192,  /* tiles in a row or a column: 9 x 10^10 tasks of a Cholesky */
+    DUET__MATRICES_MAX = 10, /* matrices of a tiled workload */
+    DUET__KERNELS_MAX = 5,   /* kernels of a tiled workload */
 };
+
+/* What a product does: C := C + A B, and with these bits C - A B, C + A B' or C - A B'. */
+enum duet__form { DUET__MINUS = 1, DUET__TRANSPOSED = 2 };
 
 /* Arguments of every tiled kernel: sizes in elements, in BLAS's notation; k = 0 where unused. */
 struct duet__tile_args {
     uint32_t m, n, k;
+    uint32_t form; /* of gemm: bits of enum duet__form; else 0 */
 };
+
+/* The parameter of workloads on matrices for the layout of these in memory. */
+#define DUET__LAYOUT_PARAMETER                                                                     \
+    {                                                                                              \
+        "layout", "tile|lapack", "tile",                                                           \
+            "matrices in memory: each tile contiguous, or column-major as a whole"                 \
+    }
 
 /* A matrix as a grid of registered tiles; zeroed, one without tiles. */
 struct duet__tiles {
     uint64_t rows, cols;           /* elements of the matrix */
-    uint32_t tile;                 /* edge of a tile, elements */
+    uint32_t tile_rows, tile_cols; /* of a tile, elements; fewer in the last of a column or row */
     uint32_t row_tiles, col_tiles; /* tiles of a column, of a row */
     struct duet_handle **handles;  /* column-major; NULL above the diagonal if only lower */
 };
 
 /* A matrix to register. */
 struct duet__shape {
-    uint64_t rows, cols; /* elements */
-    bool lower;          /* only the tiles on and below the diagonal */
+    uint64_t rows, cols;           /* elements */
+    uint32_t tile_rows, tile_cols; /* of a tile; 0: the problem's tile */
+    uint32_t element_bytes;        /* 0: by the problem's precision */
+    bool lower;                    /* only the tiles on and below the diagonal */
+    enum duet__contents contents;
 };
 
 /* One build under way. */
@@ -47,6 +62,10 @@ struct duet__build {
     const struct duet_problem *problem;
     const struct duet__tiles *matrices;               /* in the order of `shapes` */
     struct duet_codelet *codelets[DUET__KERNELS_MAX]; /* in the order of `kernels` */
+    struct duet_expansion
+        *expansion; /* tasks are children of this; NULL: submitted to the runtime */
+    uint64_t where; /* architectures of every task; 0: anywhere */
+    int priority;   /* added to that of every task */
 };
 
 /* What is a tiled workload's own in a build; duet__tiled_build does the rest. */
@@ -58,12 +77,25 @@ struct duet__tiled {
     void (*shapes)(const struct duet_problem *problem, struct duet__shape *shapes);
     const char *const *kernels; /* base names, at most DUET__KERNELS_MAX, ended by NULL */
     double (*flops[DUET__KERNELS_MAX])(const void *args); /* of each; a struct duet__tile_args */
-    /* The first kernel runs on CPUs only if the setting of this name is "cpu". NULL: anywhere. */
+    unsigned cpu_only; /* bit i: kernel i has no implementation but the CPUs' */
+    /* So has the first kernel if the setting of this name is "cpu". NULL: there is no such one. */
     const char *placement;
     const struct duet_parameter *parameters; /* the workload's, where `placement` is found */
     /* Submits every task, up to the first error, which it returns. */
     int (*submit)(const struct duet__build *build);
 };
+
+/* What a tiled workload computes on, made by duet__tiled_generate. */
+struct duet__tiled_data {
+    struct duet_problem problem; /* without settings and data */
+    uint64_t iterations;         /* set by workloads that iterate, after generating */
+    struct duet__storage matrices[DUET__MATRICES_MAX]; /* in the order of `shapes`, then zeroed */
+};
+
+/* Checks precision and settings: what duet__problem_check does beside the sizes. */
+DUET_MUST_CHECK int duet__settings_check(const struct duet_problem *problem,
+                                         const struct duet_parameter *parameters,
+                                         struct duet_message *message);
 
 /*
  * Checks n, tile, precision, and every setting against `parameters` (ended by a NULL name; NULL:
@@ -114,13 +146,14 @@ uint32_t duet__tile_rows(const struct duet__tiles *tiles, uint32_t i);
 uint32_t duet__tile_cols(const struct duet__tiles *tiles, uint32_t j);
 
 /*
- * The body of a tiled workload's build: checks the problem, registers the kernels in its precision
- * ("gemm" -> "dgemm"), for "cpu" and, unless placed on CPUs only, for "cuda" (only simulated:
- * neither has code yet), then the matrices without data, tile by tile, columns first, and submits
- * the tasks; may block in duet_submit. *state is an array of DUET__MATRICES_MAX struct duet__tiles
- * in the order of the shapes, zeroed where there is no shape, and the caller's, for
- * duet__tiled_fini; NULL on error. Errors: those of `check` and DUET_ENOMEM, with a message; those
- * of duet_codelet, duet_matrix and `submit`.
+ * The body of a tiled workload's build: checks the problem, finds or registers the kernels in its
+ * precision ("gemm" -> "dgemm"), for "cpu" and, unless placed on CPUs only, for "cuda" (without
+ * code there), with the CPU's code if the problem has data (BLAS then uses one thread a call); then
+ * the matrices, tile by tile, columns first, and submits the tasks; may block in duet_submit. A
+ * kernel found keeps the placement it was registered with. *state is an array of DUET__MATRICES_MAX
+ * struct duet__tiles in the order of the shapes, zeroed where there is no shape, and the caller's,
+ * for duet__tiled_fini; NULL on error. Errors: those of `check` and DUET_ENOMEM, with a message;
+ * those of duet_codelet, duet_matrix and `submit`.
  */
 DUET_MUST_CHECK int duet__tiled_build(const struct duet__tiled *tiled, struct duet_runtime *runtime,
                                       const struct duet_problem *problem, void **state,
@@ -129,18 +162,43 @@ DUET_MUST_CHECK int duet__tiled_build(const struct duet__tiled *tiled, struct du
 /* A tiled workload's fini: frees the grids, not the handles (the runtime's). NULL is fine. */
 void duet__tiled_fini(void *state);
 
-/* Submits a kernel on the tiles of `accesses`. Errors: those of duet_submit. */
-DUET_MUST_CHECK int duet__tile_task(struct duet_runtime *runtime,
-                                    const struct duet_codelet *codelet, struct duet__tile_args args,
-                                    int priority, const struct duet_access *accesses,
-                                    size_t access_count);
+/* A tiled workload's retrieve. Unregisters everything even after an error; the first comes back. */
+int duet__tiled_retrieve(struct duet_runtime *runtime, void *state);
+
+/*
+ * The body of a tiled workload's generate: *data is a struct duet__tiled_data. Errors: DUET_EABSENT
+ * (a kernel has no code in this build), DUET_ENOMEM, both with a message.
+ */
+DUET_MUST_CHECK int duet__tiled_generate(const struct duet__tiled *tiled,
+                                         const struct duet_problem *problem, void **data,
+                                         struct duet_message *message);
+/* A tiled workload's fill: of every matrix by its contents. */
+void duet__tiled_fill(void *data);
+/* A tiled workload's discard. NULL is fine. */
+void duet__tiled_discard(void *data);
+
+/*
+ * Makes a task of a build, for its runtime or as a child of its expansion; `kernel` is an index
+ * into build->codelets. Errors: those of duet_submit or duet_expand_submit.
+ */
+DUET_MUST_CHECK int duet__build_task(const struct duet__build *build, unsigned kernel,
+                                     const void *args, size_t args_bytes, int priority,
+                                     const struct duet_access *accesses, size_t access_count);
+
+/* The same with the usual arguments. */
+DUET_MUST_CHECK int duet__tile_task(const struct duet__build *build, unsigned kernel,
+                                    struct duet__tile_args args, int priority,
+                                    const struct duet_access *accesses, size_t access_count);
 
 /*
  * Tasks of a factorisation of the n x n matrix A, which is build->matrices[0], with T tiles a side;
  * `kernel` is an index into build->codelets. The priority is 2T - 2k - distance: panel k first, and
  * within an update the tiles that the next panels need soonest (cholesky.c and lu.c say whose
- * priorities these are). Errors: those of duet_submit.
+ * priorities these are). Errors: those of duet__build_task.
  */
+
+/* The priority of a task of step k. */
+int duet__factor_priority(const struct duet__build *build, uint32_t k, uint32_t distance);
 
 /* A task of step k on the tiles of `accesses`. */
 DUET_MUST_CHECK int duet__factor_task(const struct duet__build *build, unsigned kernel,
@@ -158,9 +216,13 @@ DUET_MUST_CHECK int duet__factor_diagonal(const struct duet__build *build, unsig
 DUET_MUST_CHECK int duet__factor_solve(const struct duet__build *build, unsigned kernel, uint32_t i,
                                        uint32_t j);
 
-/* A(m,n) -= A(m,k) B, or B', with B in the tile `b`; args: m, n, k. Distance m + n. */
+/*
+ * A(m,n) -= A(m,k) B with B in the tile `b`; form: 0, or DUET__TRANSPOSED for B'; args: m, n, k,
+ * form. Distance m + n.
+ */
 DUET_MUST_CHECK int duet__factor_update(const struct duet__build *build, unsigned kernel,
-                                        uint32_t m, uint32_t n, uint32_t k, struct duet_handle *b);
+                                        uint32_t m, uint32_t n, uint32_t k, struct duet_handle *b,
+                                        uint32_t form);
 
 /*
  * Flops of one kernel, as LAPACK working note 41 counts them (a square root, a division, an
@@ -171,7 +233,8 @@ double duet__flops_syrk(const void *args);       /* lower C (n x n) += A (n x k)
 double duet__flops_trsm_right(const void *args); /* B (m x n) T^-1, T of order n: m n^2 */
 double duet__flops_trsm_left(const void *args);  /* T^-1 B (m x n), T of order m: m^2 n */
 double duet__flops_potrf(const void *args);      /* order n: n^3/3 + n^2/2 + n/6 */
-double duet__flops_getrf(const void *args);      /* order n, no pivots: 2n^3/3 - n^2/2 - n/6; 1 for
-                                                    n = 1, as models need some work */
+/* LU of m x n with m >= n, m = 0 for m = n, without dividing for reciprocals of the pivots: m n^2 -
+   n^3/3 - n^2/2 - n/6; 1 where that is 0 (n = m = 1), as models need some work. */
+double duet__flops_getrf(const void *args);
 
 #endif

@@ -49,6 +49,7 @@ struct duet_workload {
     const struct duet_parameter *parameters; /* ended by a NULL name; NULL: none */
     const char *const *kernels;              /* base names ("gemm"), ended by NULL */
     uint64_t default_n, default_tile;
+    uint64_t real_n, real_tile; /* the same for runs on a machine; 0: those above */
 
     /* Checks sizes, precision and every setting. DUET_EINVAL with a message that says what to do.
      */

@@ -1,5 +1,195 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Being written. */
-#include "backends/backend.h"
+/*
+ * Emulated GPUs: devices in ordinary memory with an address space, a capacity and three streams of
+ * their own. They do what a GPU does where there is none, or take the time that one would take.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
-const struct duet_backend duet__backend_emulated = {.name = "emulated"};
+#include "backends/emulated/internal.h"
+
+enum {
+    DEVICES = 64, /* how many may be emulated: as many as anybody would want threads for */
+    DEFAULT_BYTES = 1 << 30,
+    SHARE_OF_HOST = 16, /* a device takes at most this part of the host's memory by default */
+};
+
+static unsigned count(struct duet_message *why)
+{
+    return DEVICES;
+}
+
+static int check_index(unsigned index, struct duet_message *message)
+{
+    if (index < DEVICES)
+        return DUET_OK;
+    return duet_fail(message, DUET_EINVAL,
+                     "emulated device %u: at most %d devices can be emulated, from 0 on", index,
+                     DEVICES);
+}
+
+static uint64_t usual_bytes(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+    uint64_t bytes = DEFAULT_BYTES;
+    if (pages > 0 && page_bytes > 0) {
+        uint64_t share = (uint64_t)pages * (uint64_t)page_bytes / SHARE_OF_HOST;
+        bytes = share < bytes ? share : bytes;
+    }
+    return bytes >> 20 << 20;
+}
+
+/*
+ * Any capacity may be asked for; the one here is what an emulation takes without being told.
+ * Bandwidth and latency are assumed, not measured: one thread's memcpy, and waking it up.
+ */
+static int describe(unsigned index, struct backend_info *info, struct duet_message *message)
+{
+    int error = check_index(index, message);
+    if (error)
+        return error;
+    *info = (struct backend_info){.arch = "emulated",
+                                  .description = "GPU emulated in the host's memory, by CPU cores",
+                                  .memory_bytes = usual_bytes(),
+                                  .bandwidth_Bps = 5e9,
+                                  .latency_s = 1e-5};
+    return DUET_OK;
+}
+
+static void detach(void *shared)
+{
+    struct emulated *emulated = shared;
+    if (!emulated)
+        return;
+    if (emulated->setup.scale > 0)
+        duet__bus_fini(&emulated->bus);
+    free(emulated);
+}
+
+static int attach(void **shared, const struct backend_setup *setup, struct duet_message *message)
+{
+    if (!setup->now || !(setup->scale >= 0) || isinf(setup->scale))
+        return duet_fail(message, DUET_EINVAL,
+                         "emulated devices need a clock and a finite scale >= 0, not %g",
+                         setup->scale);
+    if (setup->scale > 0 && !setup->machine)
+        return duet_fail(message, DUET_EINVAL,
+                         "emulated devices with a pace need the machine that sets it");
+    struct emulated *emulated = calloc(1, sizeof *emulated);
+    if (!emulated)
+        return duet_fail(message, DUET_ENOMEM, "emulated devices: out of memory");
+    emulated->setup = *setup;
+    if (setup->scale > 0) {
+        int error = duet__bus_init(&emulated->bus, setup->machine);
+        if (error) {
+            free(emulated);
+            return duet_fail(message, error, "emulated devices: out of memory");
+        }
+    }
+    *shared = emulated;
+    return DUET_OK;
+}
+
+static int open_device(struct backend_device **out, void *shared,
+                       const struct backend_config *config, struct duet_message *message)
+{
+    struct emulated *emulated = shared;
+    int error = check_index(config->index, message);
+    if (error)
+        return error;
+    if (!config->capacity_bytes || !config->notify)
+        return duet_fail(message, DUET_EINVAL,
+                         "emulated device %u: needs a capacity and somebody to notify",
+                         config->index);
+    if (emulated->setup.scale > 0)
+        return duet__emulated_open_paced(out, emulated, config, message);
+    return duet__emulated_open_free(out, emulated, config, message);
+}
+
+static void close_device(struct backend_device *device)
+{
+    if (device)
+        device->mode->close(device);
+}
+
+static void *base(const struct backend_device *device)
+{
+    return device->memory.base;
+}
+
+static int launch(struct backend_device *device, const struct backend_kernel *kernel)
+{
+    struct command command = {.report.tag = kernel->tag, .is_kernel = true, .kernel = *kernel};
+    return device->mode->launch(device, &command);
+}
+
+/* true if both ends of a copy are where they should be: an engine that errs is told here. */
+static bool well_placed(const struct backend_device *device, const struct backend_copy *copy)
+{
+    bool in = copy->stream == BACKEND_IN;
+    if (!in && copy->stream != BACKEND_OUT)
+        return false;
+    if (in && !duet__memory_holds(&device->memory, copy->destination, copy->column_bytes,
+                                  copy->cols, copy->destination_pitch))
+        return false;
+    if (in && !copy->peer)
+        return true;
+    if (!in && copy->peer)
+        return false;
+    return duet__memory_holds(&(in ? copy->peer : device)->memory, copy->source, copy->column_bytes,
+                              copy->cols, copy->source_pitch);
+}
+
+static int copy(struct backend_device *device, const struct backend_copy *what)
+{
+    struct command command = {.report.tag = what->tag, .copy = *what};
+    return well_placed(device, what) ? device->mode->launch(device, &command) : DUET_EINVAL;
+}
+
+static size_t poll(struct backend_device *device, struct backend_completion *out, size_t max)
+{
+    return device->mode->poll(device, out, max);
+}
+
+static bool lost(const struct backend_device *device)
+{
+    return device->lost;
+}
+
+static double next_s(const struct backend_device *device)
+{
+    return device->mode->next_s(device);
+}
+
+size_t duet__emulated_take(struct queue *queue, struct backend_completion *out, size_t max,
+                           bool lost)
+{
+    size_t taken = 0;
+    for (; taken < max && queue->done; taken++, queue->done--) {
+        const struct command *command = ring_at(&queue->commands, 0);
+        out[taken] = command->report;
+        if (lost)
+            out[taken].status = DUET_ELOST;
+        duet__ring_drop(&queue->commands);
+    }
+    return taken;
+}
+
+const struct duet_backend duet__backend_emulated = {
+    .name = "emulated",
+    .description = "GPUs emulated in ordinary memory, by CPU cores or by a calibration's pace",
+    .count = count,
+    .describe = describe,
+    .attach = attach,
+    .detach = detach,
+    .open = open_device,
+    .close = close_device,
+    .base = base,
+    .launch = launch,
+    .copy = copy,
+    .poll = poll,
+    .lost = lost,
+    .next_s = next_s,
+};

@@ -26,6 +26,7 @@ const struct duet_policy duet__policy_ws = {
     .description = "work stealing: push and pop locally, steal from a random victim",
     .source = "Gautier et al., XKaapi, IPDPS 2013",
     .order = DUET_DEQUE,
+    .private_nested = true,
     .push = push,
     .pop = pop,
     .steal = steal,

@@ -96,7 +96,8 @@ DUET_MUST_CHECK int duet_config_arguments(struct duet_config *config, int *argc,
  * not possible either (SimGrid's engine cannot be created twice): DUET_EBUSY. Real ones start their
  * threads before this returns, and there may be several. Links, costs, noise and extrapolation
  * belong to platforms: a run on this machine without one looks at none of them. DUET_EINVAL:
- * `simulate` and `emulate` together, `lose` without `emulate`, `scale` without a platform to emulate.
+ * `simulate` and `emulate` together, `lose` without `emulate`, `scale` without a platform to
+ * emulate.
  */
 DUET_MUST_CHECK int duet_open(struct duet_runtime **out, const struct duet_config *config,
                               struct duet_message *message);

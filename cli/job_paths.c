@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of the files that `duet simulate` writes, and whether they are different ones. */
-#include "cli/simulate.h"
+/* Names of the files that the subcommands write, and whether they are different ones. */
+#include "cli/job.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,15 +31,15 @@ static char *path_for(const char *path, const char *policy)
     return result;
 }
 
-char **duet__files_paths(const struct duet__simulation *simulation, const char *path, bool each)
+char **duet__files_paths(const struct duet__job *job, const char *path, bool each)
 {
     GPtrArray *paths = g_ptr_array_new();
 
-    if (path && (!each || simulation->policy_count == 1))
+    if (path && (!each || job->policy_count == 1))
         g_ptr_array_add(paths, g_strdup(path));
     else if (path)
-        for (size_t i = 0; i < simulation->policy_count; i++)
-            g_ptr_array_add(paths, path_for(path, simulation->policies[i]));
+        for (size_t i = 0; i < job->policy_count; i++)
+            g_ptr_array_add(paths, path_for(path, job->policies[i]));
     g_ptr_array_add(paths, NULL);
     return (char **)g_ptr_array_free(paths, FALSE);
 }
@@ -107,54 +107,52 @@ static void add(GArray *claims, char *what, const char *path, bool output)
     g_array_append_val(claims, claim);
 }
 
-static void add_outputs(GArray *claims, const struct duet__simulation *simulation,
-                        const char *option, const char *path, bool each)
+static void add_outputs(GArray *claims, const struct duet__job *job, const char *option,
+                        const char *path, bool each)
 {
-    char **paths = duet__files_paths(simulation, path, each);
+    char **paths = duet__files_paths(job, path, each);
 
     for (size_t i = 0; paths[i]; i++)
         add(claims,
-            paths[1] ? g_strdup_printf("%s of %s", option, simulation->policies[i])
-                     : g_strdup(option),
+            paths[1] ? g_strdup_printf("%s of %s", option, job->policies[i]) : g_strdup(option),
             paths[i], true);
     g_strfreev(paths);
 }
 
 /* The machine's file, and its kernel times where they lie beside it under a usual name. */
-static void add_platform(GArray *claims, const char *path)
+static void add_platform(GArray *claims, const char *option, const char *path)
 {
-    static const char what[] = "the kernel times of --platform";
     const char *dot = strrchr(path, '.');
     char *times;
 
     if (!strchr(path, '/') && !g_str_has_suffix(path, ".json") && !g_str_has_suffix(path, ".xml"))
         return;
-    add(claims, g_strdup("--platform"), path, false);
+    add(claims, g_strdup(option), path, false);
     times = g_strconcat(path, ".kernels.json", NULL);
     if (g_file_test(times, G_FILE_TEST_EXISTS))
-        add(claims, g_strdup(what), times, false);
+        add(claims, g_strdup_printf("the kernel times of %s", option), times, false);
     g_free(times);
     times = g_strdup_printf("%.*s.kernels.json", dot ? (int)(dot - path) : (int)strlen(path), path);
     if (g_file_test(times, G_FILE_TEST_EXISTS))
-        add(claims, g_strdup(what), times, false);
+        add(claims, g_strdup_printf("the kernel times of %s", option), times, false);
     g_free(times);
 }
 
-static GArray *collect(const struct duet__simulation *simulation)
+static GArray *collect(const struct duet__job *job)
 {
     GArray *claims = g_array_new(FALSE, FALSE, sizeof(struct claim));
 
-    add_platform(claims, simulation->config.simulate);
-    for (size_t i = 0; i < simulation->policy_count; i++)
-        if (!duet_policy_find(simulation->policies[i]))
-            add(claims, g_strdup_printf("--policy %s", simulation->policies[i]),
-                simulation->policies[i], false);
-    add_outputs(claims, simulation, "--trace", simulation->trace, true);
-    add_outputs(claims, simulation, "--gantt", simulation->gantt, true);
-    add_outputs(claims, simulation, "--html", simulation->html, false);
-    add_outputs(claims, simulation, "--machine-xml", simulation->machine_xml, false);
-    if (simulation->machine_xml) {
-        char *times = g_strconcat(simulation->machine_xml, ".kernels.json", NULL);
+    if (duet__job_platform(job))
+        add_platform(claims, job->platform_option, duet__job_platform(job));
+    for (size_t i = 0; i < job->policy_count; i++)
+        if (!duet_policy_find(job->policies[i]))
+            add(claims, g_strdup_printf("--policy %s", job->policies[i]), job->policies[i], false);
+    add_outputs(claims, job, "--trace", job->trace, true);
+    add_outputs(claims, job, "--gantt", job->gantt, true);
+    add_outputs(claims, job, "--html", job->html, false);
+    add_outputs(claims, job, "--machine-xml", job->machine_xml, false);
+    if (job->machine_xml) {
+        char *times = g_strconcat(job->machine_xml, ".kernels.json", NULL);
 
         add(claims, g_strdup("the kernel times of --machine-xml"), times, true);
         g_free(times);
@@ -180,14 +178,14 @@ static int compare(const GArray *claims, struct duet_message *message)
     return 0;
 }
 
-int duet__files_distinct(const struct duet__simulation *simulation, struct duet_message *message)
+int duet__files_distinct(const struct duet__job *job, struct duet_message *message)
 {
     const struct {
         const char *option, *path;
-    } outputs[] = {{"--trace", simulation->trace},
-                   {"--gantt", simulation->gantt},
-                   {"--html", simulation->html},
-                   {"--machine-xml", simulation->machine_xml}};
+    } outputs[] = {{"--trace", job->trace},
+                   {"--gantt", job->gantt},
+                   {"--html", job->html},
+                   {"--machine-xml", job->machine_xml}};
     GArray *claims;
     int result;
 
@@ -195,7 +193,7 @@ int duet__files_distinct(const struct duet__simulation *simulation, struct duet_
         if (outputs[i].path && !*outputs[i].path)
             return duet_fail(message, DUET_EINVAL, "%s takes the name of a file, not ''",
                              outputs[i].option);
-    claims = collect(simulation);
+    claims = collect(job);
     result = compare(claims, message);
     for (size_t i = 0; i < claims->len; i++) {
         struct claim *claim = &g_array_index(claims, struct claim, i);

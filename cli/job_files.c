@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files that `duet simulate` writes beside its table. */
-#include "cli/simulate.h"
+/* The files that the subcommands write beside its table. */
+#include "cli/job.h"
 
 #include <signal.h>
 
@@ -14,9 +14,9 @@
 typedef int (*write_fn)(FILE *stream, const struct duet_report *report,
                         const struct duet_policy_runs *policy, struct duet_message *message);
 
-static int check(const struct duet__simulation *simulation, const char *path, bool each)
+static int check(const struct duet__job *job, const char *path, bool each)
 {
-    char **paths = duet__files_paths(simulation, path, each);
+    char **paths = duet__files_paths(job, path, each);
     struct duet_message message;
     int status = DUET__DONE;
 
@@ -32,14 +32,14 @@ static int check(const struct duet__simulation *simulation, const char *path, bo
     return status;
 }
 
-int duet__files_check(const struct duet__simulation *simulation)
+int duet__files_check(const struct duet__job *job)
 {
-    int status = check(simulation, simulation->trace, true);
+    int status = check(job, job->trace, true);
 
     if (status == DUET__DONE)
-        status = check(simulation, simulation->gantt, true);
+        status = check(job, job->gantt, true);
     if (status == DUET__DONE)
-        status = check(simulation, simulation->html, false);
+        status = check(job, job->html, false);
     return status;
 }
 
@@ -59,13 +59,15 @@ static int write_gantt(FILE *stream, const struct duet_report *report,
     if (!result) {
         char *resources = duet_report_resources(report->machine);
         char *problem = duet_report_problem(report);
-        char *title = g_strdup_printf("%s on %s: %s, %.4g s", report->workload, report->platform,
+        char *place = duet_report_place(report);
+        char *title = g_strdup_printf("%s on %s: %s, %.4g s", report->workload, place,
                                       policy->policy, policy->recording->makespan_s);
         char *subtitle = g_strdup_printf("%s; %s", problem, resources);
 
         duet_gantt_write_svg(stream, &gantt, title, subtitle);
         g_free(subtitle);
         g_free(title);
+        g_free(place);
         g_free(problem);
         g_free(resources);
         duet_gantt_fini(&gantt);
@@ -97,34 +99,36 @@ static int write_one(const char *path, write_fn contents, const struct duet_repo
     return result ? duet__complain(DUET__FAILED, "%s", message.text) : DUET__DONE;
 }
 
-static int write_all(const struct duet__simulation *simulation, const struct duet_report *report,
+static int write_all(const struct duet__job *job, const struct duet_report *report,
                      const char *path, bool each, write_fn contents)
 {
-    char **paths = duet__files_paths(simulation, path, each);
+    char **paths = duet__files_paths(job, path, each);
     int status = DUET__DONE;
 
     /* one that fails does not keep the others from being written */
-    for (size_t i = 0; paths[i]; i++)
+    for (size_t i = 0; paths[i] && i < report->policy_count; i++)
         if (write_one(paths[i], contents, report, &report->policies[i]) != DUET__DONE)
             status = DUET__FAILED;
     g_strfreev(paths);
     return status;
 }
 
-int duet__files_write(const struct duet__simulation *simulation, const struct duet_report *report)
+int duet__files_write(const struct duet__job *job, const struct duet_report *report)
 {
     sigset_t ends, before;
     int trace, gantt, html;
 
+    if (!report->policy_count)
+        return DUET__DONE;
     /* a signal waits until the files are whole, so that no temporary one stays */
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);
     sigaddset(&ends, SIGHUP);
     sigprocmask(SIG_BLOCK, &ends, &before);
-    trace = write_all(simulation, report, simulation->trace, true, write_trace);
-    gantt = write_all(simulation, report, simulation->gantt, true, write_gantt);
-    html = write_all(simulation, report, simulation->html, false, write_html);
+    trace = write_all(job, report, job->trace, true, write_trace);
+    gantt = write_all(job, report, job->gantt, true, write_gantt);
+    html = write_all(job, report, job->html, false, write_html);
     sigprocmask(SIG_SETMASK, &before, NULL);
     return trace || gantt || html ? DUET__FAILED : DUET__DONE;
 }

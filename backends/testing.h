@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * For tests of backends: an engine's side of one (clock, machine, somebody to notify), and waiting
+ * for completions in the way that the backend asks for.
+ */
+#ifndef DUET_BACKENDS_TESTING_H
+#define DUET_BACKENDS_TESTING_H
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <glib.h>
+
+#include "backends/backend.h"
+
+enum {
+    TESTING_NODES = 3,
+    TESTING_BYTES = 1 << 20, /* of a slab */
+    TESTING_WATCHDOG_S = 60,
+};
+
+/* A backend in use by a test. */
+struct testing {
+    const struct duet_backend *backend;
+    struct duet_machine machine;
+    void *shared;
+};
+
+/* A device in use, and whom it notifies. */
+struct testing_device {
+    struct testing *testing;
+    struct backend_device *device;
+    unsigned char *base;
+    unsigned node;
+    pthread_mutex_t mutex;
+    pthread_cond_t notified;
+    uint64_t notices; /* with the mutex */
+    bool closed;      /* no notice may come any more */
+};
+
+static inline double testing_now(void *clock)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Every node is one link away from every other. */
+static inline void testing_machine(struct duet_machine *machine)
+{
+    g_assert_cmpint(duet_machine_init(machine, 1, TESTING_NODES, 1, 1), ==, DUET_OK);
+    machine->links[0].bandwidth_Bps = 1e9;
+    for (unsigned i = 0; i < TESTING_NODES * TESTING_NODES; i++) {
+        machine->routes[i].direct = i / TESTING_NODES != i % TESTING_NODES;
+        machine->routes[i].count = 1;
+        machine->routes[i].bandwidth_Bps = 1e9;
+    }
+}
+
+/* Attaches the backend, free and with a real clock. */
+static inline void testing_init(struct testing *t, const struct duet_backend *backend)
+{
+    struct duet_message message = {""};
+    memset(t, 0, sizeof *t);
+    t->backend = backend;
+    testing_machine(&t->machine);
+    struct backend_setup setup = {.machine = &t->machine, .now = testing_now};
+    if (backend->attach(&t->shared, &setup, &message))
+        g_error("%s", message.text);
+}
+
+static inline void testing_fini(struct testing *t)
+{
+    t->backend->detach(t->shared);
+    duet_machine_fini(&t->machine);
+}
+
+static inline void testing_notify(void *owner)
+{
+    struct testing_device *device = owner;
+    (void)pthread_mutex_lock(&device->mutex);
+    g_assert_false(device->closed);
+    device->notices++;
+    (void)pthread_cond_broadcast(&device->notified);
+    (void)pthread_mutex_unlock(&device->mutex);
+}
+
+/* Opens device `index` as node index + 1; config.notify and owner are set here. */
+static inline void testing_open_as(struct testing_device *d, struct testing *t,
+                                   struct backend_config config)
+{
+    struct duet_message message = {""};
+    memset(d, 0, sizeof *d);
+    d->testing = t;
+    d->node = config.node;
+    (void)pthread_mutex_init(&d->mutex, NULL);
+    (void)pthread_cond_init(&d->notified, NULL);
+    config.notify = testing_notify;
+    config.owner = d;
+    if (t->backend->open(&d->device, t->shared, &config, &message))
+        g_error("%s", message.text);
+    if (t->backend->base)
+        d->base = t->backend->base(d->device);
+}
+
+static inline void testing_open(struct testing_device *d, struct testing *t, unsigned index)
+{
+    testing_open_as(d, t,
+                    (struct backend_config){.index = index,
+                                            .node = t->backend->base ? index + 1 : DUET_HOST,
+                                            .capacity_bytes =
+                                                t->backend->base ? TESTING_BYTES : 0});
+}
+
+static inline void testing_close(struct testing_device *d)
+{
+    d->testing->backend->close(d->device);
+    (void)pthread_mutex_lock(&d->mutex);
+    d->closed = true;
+    (void)pthread_mutex_unlock(&d->mutex);
+    (void)pthread_cond_destroy(&d->notified);
+    (void)pthread_mutex_destroy(&d->mutex);
+}
+
+/* Until there has been another notice than `seen`; a date on CLOCK_REALTIME ends the patience. */
+static inline void testing_await(struct testing_device *d, uint64_t seen)
+{
+    struct timespec until;
+    int error = 0;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += TESTING_WATCHDOG_S;
+    (void)pthread_mutex_lock(&d->mutex);
+    while (d->notices == seen && error != ETIMEDOUT)
+        error = pthread_cond_timedwait(&d->notified, &d->mutex, &until);
+    if (d->notices == seen)
+        g_error("nothing was notified for %d s", TESTING_WATCHDOG_S);
+    (void)pthread_mutex_unlock(&d->mutex);
+}
+
+static inline uint64_t testing_notices(struct testing_device *d)
+{
+    (void)pthread_mutex_lock(&d->mutex);
+    uint64_t notices = d->notices;
+    (void)pthread_mutex_unlock(&d->mutex);
+    return notices;
+}
+
+/* Polls until there are `count` completions, at most `step` at a time, as an engine would. */
+static inline void testing_collect_by(struct testing_device *d, struct backend_completion *out,
+                                      size_t count, size_t step)
+{
+    const struct duet_backend *backend = d->testing->backend;
+    double begun = testing_now(NULL);
+    size_t got = 0;
+    while (got < count) {
+        uint64_t seen = testing_notices(d);
+        size_t now = backend->poll(d->device, out + got, MIN(step, count - got));
+        g_assert_cmpuint(now, <=, MIN(step, count - got));
+        got += now;
+        if (now || got == count)
+            continue;
+        if (testing_now(NULL) - begun > TESTING_WATCHDOG_S)
+            g_error("%zu of %zu completions after %d s", got, count, TESTING_WATCHDOG_S);
+        if (isinf(backend->next_s(d->device)))
+            testing_await(d, seen);
+        else
+            (void)sched_yield();
+    }
+}
+
+static inline void testing_collect(struct testing_device *d, struct backend_completion *out,
+                                   size_t count)
+{
+    testing_collect_by(d, out, count, count);
+}
+
+/* One completion, which must say that all went well. */
+static inline void testing_finish(struct testing_device *d, const void *tag)
+{
+    struct backend_completion done;
+    testing_collect(d, &done, 1);
+    g_assert_true(done.tag == tag);
+    g_assert_cmpint(done.status, ==, DUET_OK);
+}
+
+/* A dense copy of `bytes` from or to the host. The tag is the address of the device's end. */
+static inline struct backend_copy testing_in(const struct testing_device *d, size_t offset,
+                                             const void *source, size_t bytes)
+{
+    return (struct backend_copy){.tag = d->base + offset,
+                                 .stream = BACKEND_IN,
+                                 .destination = d->base + offset,
+                                 .source = source,
+                                 .column_bytes = bytes,
+                                 .cols = 1,
+                                 .destination_pitch = bytes,
+                                 .source_pitch = bytes,
+                                 .source_node = DUET_HOST,
+                                 .destination_node = d->node};
+}
+
+static inline struct backend_copy testing_out(const struct testing_device *d, size_t offset,
+                                              void *destination, size_t bytes)
+{
+    return (struct backend_copy){.tag = d->base + offset,
+                                 .stream = BACKEND_OUT,
+                                 .destination = destination,
+                                 .source = d->base + offset,
+                                 .column_bytes = bytes,
+                                 .cols = 1,
+                                 .destination_pitch = bytes,
+                                 .source_pitch = bytes,
+                                 .source_node = d->node,
+                                 .destination_node = DUET_HOST};
+}
+
+/* Gives a copy to the device, which must take it. */
+static inline void testing_copy(struct testing_device *d, struct backend_copy copy)
+{
+    g_assert_cmpint(d->testing->backend->copy(d->device, &copy), ==, DUET_OK);
+}
+
+static inline void testing_launch(struct testing_device *d, void *tag, duet_kernel_fn run,
+                                  struct duet_call *call)
+{
+    struct backend_kernel kernel = {.tag = tag, .run = run, .call = call};
+    g_assert_cmpint(d->testing->backend->launch(d->device, &kernel), ==, DUET_OK);
+}
+
+/* Copies and waits. Nothing else may be in flight. */
+static inline void testing_write(struct testing_device *d, size_t offset, const void *source,
+                                 size_t bytes)
+{
+    testing_copy(d, testing_in(d, offset, source, bytes));
+    testing_finish(d, d->base + offset);
+}
+
+static inline void testing_read(struct testing_device *d, size_t offset, void *destination,
+                                size_t bytes)
+{
+    testing_copy(d, testing_out(d, offset, destination, bytes));
+    testing_finish(d, d->base + offset);
+}
+
+/* Both at once: the first device of a backend. */
+static inline void testing_start(struct testing *t, struct testing_device *d,
+                                 const struct duet_backend *backend)
+{
+    testing_init(t, backend);
+    testing_open(d, t, 0);
+}
+
+static inline void testing_stop(struct testing *t, struct testing_device *d)
+{
+    testing_close(d);
+    testing_fini(t);
+}
+
+/* Whether a kernel of the tests, run on the host, may touch the device's memory, and block. */
+static inline bool testing_reaches(const struct duet_backend *backend)
+{
+    return !strcmp(backend->name, "emulated");
+}
+
+static inline bool testing_absent(const struct duet_backend *backend, unsigned devices)
+{
+    struct duet_message why = {""};
+    unsigned count = backend->count(&why);
+    if (count >= devices)
+        return false;
+    if (count == 0)
+        g_assert_cmpstr(why.text, !=, "");
+    g_test_skip(count ? "too few devices" : why.text);
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Kernels                                                                                      */
+
+/* What a test kernel is told, and tells. */
+struct testing_probe {
+    int status;            /* to return */
+    _Atomic(unsigned) ran; /* how often */
+    _Atomic(bool) waiting; /* it is running and waits ... */
+    _Atomic(bool) go;      /* ... for this */
+    bool stream;           /* it was given one */
+};
+
+struct testing_argument {
+    struct testing_probe *probe;
+};
+
+static inline int testing_probe_kernel(const struct duet_call *call)
+{
+    const struct testing_argument *argument = call->args;
+    argument->probe->stream = call->stream != NULL;
+    argument->probe->ran++;
+    return argument->probe->status;
+}
+
+static inline int testing_blocking_kernel(const struct duet_call *call)
+{
+    const struct testing_argument *argument = call->args;
+    argument->probe->waiting = true;
+    while (!argument->probe->go)
+        (void)sched_yield();
+    argument->probe->ran++;
+    return DUET_OK;
+}
+
+/* Adds 1 to every byte of its only buffer. */
+static inline int testing_add_kernel(const struct duet_call *call)
+{
+    const struct duet_buffer *buffer = &call->buffers[0];
+    unsigned char *bytes = buffer->data;
+    for (size_t i = 0; i < buffer->rows; i++)
+        bytes[i]++;
+    return DUET_OK;
+}
+
+static inline struct duet_buffer testing_buffer(const struct testing_device *d, size_t offset,
+                                                size_t bytes)
+{
+    return (struct duet_buffer){.data = d->base + offset,
+                                .rows = bytes,
+                                .cols = 1,
+                                .ld = bytes,
+                                .element_bytes = 1};
+}
+
+#endif

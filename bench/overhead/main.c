@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a task costs in one runtime: times small task programs and verifies that each ran as it
+ * should. One program per runtime; bench/overhead.py runs and compares them.
+ *
+ * Usage: PROGRAM BENCHMARK [WORKERS [REPEATS [SIZE [CASE...]]]]
+ * Prints a JSON object a line for each repeat (after one more that warms up) and case.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+
+#include "bench/overhead/overhead.h"
+#include "bench/timing.h"
+
+enum {
+    STENCIL_WIDTH = 8,
+    STENCIL_BYTES = 2 * STENCIL_WIDTH * CELL_BYTES,
+    SAXPY_PASSES = 4,
+    CASES_MAX = 16,
+};
+
+struct run {
+    const char *benchmark;
+    void *self;
+    unsigned workers;
+    size_t size;
+    size_t cases[CASES_MAX];
+    size_t case_count;
+    /* seconds of the same in C, before the runtime and its threads are there */
+    double serial_s;
+    double iteration_s; /* stencil: serial_s is then of one point with no iterations */
+    bool quiet;         /* this repeat warms up */
+};
+
+static void print(const struct run *run, const char *unit, size_t which, double value)
+{
+    if (run->quiet)
+        return;
+    char text[32] = "null"; /* not a number, or infinite */
+    if (isfinite(value))
+        snprintf(text, sizeof text, "%.6g", value);
+    printf("{\"runtime\": \"%s\", \"benchmark\": \"%s\", \"workers\": %u, \"size\": %zu, "
+           "\"case\": %zu, \"unit\": \"%s\", \"value\": %s}\n",
+           overhead_peer.name, run->benchmark, run->workers, run->size, which, unit, text);
+}
+
+static void expect(const struct run *run, bool right, const char *what)
+{
+    if (right)
+        return;
+    fprintf(stderr, "%s of %s with %u workers: %s\n", run->benchmark, overhead_peer.name,
+            run->workers, what);
+    exit(1);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+
+/* Seconds of `joins` rounds of `tasks` tasks. */
+static double fork_join(const struct run *run, size_t tasks, size_t joins)
+{
+    uint32_t *marks = zeroed(tasks * sizeof *marks);
+    double start = seconds();
+    overhead_peer.fork_join(run->self, marks, tasks, joins);
+    double elapsed = seconds() - start;
+    for (size_t i = 0; i < tasks; i++)
+        expect(run, marks[i] == joins, "a task did not run once");
+    free(marks);
+    return elapsed;
+}
+
+static void measure_independent(const struct run *run)
+{
+    print(run, "ns/task", 0, 1e9 * fork_join(run, run->size, 1) / (double)run->size);
+}
+
+/* Cases: tasks a join; `size` tasks in all. */
+static void measure_fork_join(const struct run *run)
+{
+    for (size_t i = 0; i < run->case_count; i++) {
+        size_t tasks = run->cases[i];
+        size_t joins = run->size > tasks ? run->size / tasks : 1;
+        print(run, "ns/join", tasks, 1e9 * fork_join(run, tasks, joins) / (double)joins);
+    }
+}
+
+static void measure_chain(const struct run *run)
+{
+    char *base = zeroed(CELL_BYTES);
+    overhead_peer.blocks(run->self, base, 1, CELL_BYTES);
+    double start = seconds();
+    overhead_peer.chain(run->self, run->size);
+    double elapsed = seconds() - start;
+    overhead_peer.drop(run->self);
+    expect(run, *(uint64_t *)(void *)base == run->size, "tasks were lost, or ran at once");
+    free(base);
+    print(run, "ns/task", 0, 1e9 * elapsed / (double)run->size);
+}
+
+static void measure_cholesky(const struct run *run)
+{
+    size_t n = run->size, tasks = n * (n + 1) * (n + 2) / 6;
+    char *base = zeroed(n * n * CELL_BYTES);
+    overhead_peer.blocks(run->self, base, n * n, CELL_BYTES);
+    double start = seconds();
+    overhead_peer.cholesky(run->self, n);
+    double elapsed = seconds() - start;
+    overhead_peer.drop(run->self);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j <= i; j++) /* j updates, then potrf or trsm */
+            expect(run, *(uint64_t *)(void *)(base + (i * n + j) * CELL_BYTES) == j + 1,
+                   "tasks were lost, or ran at once");
+    free(base);
+    print(run, "ns/task", 0, 1e9 * elapsed / (double)tasks);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+
+/* Seconds of one call, from enough of them. */
+static void serial_fibonacci(struct run *run)
+{
+    const double enough_s = 0.02;
+    volatile unsigned n = (unsigned)run->size; /* or one call would do for all */
+    uint64_t sum = 0;
+    size_t calls = 0;
+    double start = seconds(), elapsed;
+    do {
+        sum += kernel_fibonacci(n);
+        calls++;
+        elapsed = seconds() - start;
+    } while (elapsed < enough_s);
+    expect(run, sum == calls * kernel_fibonacci(n), "C says otherwise");
+    run->serial_s = elapsed / (double)calls;
+}
+
+static void measure_fibonacci(const struct run *run)
+{
+    unsigned n = (unsigned)run->size;
+    expect(run, n >= 2, "SIZE must be at least 2");
+    size_t calls = frame_count(n);
+    struct frame *frames = zeroed(calls * sizeof *frames);
+    double start = seconds();
+    uint64_t value = overhead_peer.fibonacci(run->self, n, frames);
+    double elapsed = seconds() - start;
+    free(frames);
+    expect(run, value == kernel_fibonacci(n), "a wrong result");
+    print(run, "ns/task", 0, 1e9 * elapsed / (double)calls);
+    print(run, "Tp/Tserial", 0, elapsed / run->serial_s);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+
+static uint64_t *cell(char *base, size_t index)
+{
+    return (uint64_t *)(void *)(base + index * CELL_BYTES);
+}
+
+/* What the stencil benchmark computes, in C. Returns its seconds. */
+static double compute_stencil(char *base, size_t steps, uint64_t iterations)
+{
+    double start = seconds();
+    for (size_t t = 1; t <= steps; t++) {
+        size_t before = (t - 1) % 2 * STENCIL_WIDTH, now = t % 2 * STENCIL_WIDTH;
+        for (size_t i = 0; i < STENCIL_WIDTH; i++)
+            kernel_stencil(cell(base, now + i), cell(base, before + (i ? i - 1 : 0)),
+                           cell(base, before + i),
+                           cell(base, before + (i + 1 < STENCIL_WIDTH ? i + 1 : i)), iterations);
+    }
+    return seconds() - start;
+}
+
+/* Time of a point is linear in its iterations, each of which waits for the one before. */
+static void serial_stencil(struct run *run)
+{
+    const int attempts = 5;
+    const uint64_t few = 16, many = 4096;
+    const double points = (double)(run->size * STENCIL_WIDTH);
+    double few_s = INFINITY, many_s = INFINITY;
+    char *base = zeroed(STENCIL_BYTES);
+    for (int i = 0; i < attempts; i++) {
+        few_s = fmin(few_s, compute_stencil(base, run->size, few) / points);
+        many_s = fmin(many_s, compute_stencil(base, run->size, many) / points);
+    }
+    free(base);
+    run->iteration_s = (many_s - few_s) / (double)(many - few);
+    run->serial_s = fmax(0, few_s - run->iteration_s * (double)few);
+}
+
+/* Wall seconds of the stencil in tasks. */
+static double parallel_stencil(const struct run *run, char *base, uint64_t iterations)
+{
+    overhead_peer.blocks(run->self, base, 2 * STENCIL_WIDTH, CELL_BYTES);
+    double start = seconds();
+    overhead_peer.stencil(run->self, STENCIL_WIDTH, run->size, iterations);
+    double elapsed = seconds() - start;
+    overhead_peer.drop(run->self);
+    return elapsed;
+}
+
+/*
+ * Efficiency of the stencil with tasks of so many iterations, the best of a few; *granularity_s
+ * becomes the time of all workers over the tasks.
+ */
+static double efficiency(const struct run *run, uint64_t iterations, double *granularity_s)
+{
+    const int attempts = 3;
+    double elapsed = INFINITY;
+    char *right = zeroed(STENCIL_BYTES);
+    compute_stencil(right, run->size, iterations);
+    for (int i = 0; i < attempts; i++) {
+        char *base = zeroed(STENCIL_BYTES);
+        elapsed = fmin(elapsed, parallel_stencil(run, base, iterations));
+        expect(run, memcmp(right, base, STENCIL_BYTES) == 0, "another result than C");
+        free(base);
+    }
+    free(right);
+    *granularity_s = elapsed * run->workers / (double)(run->size * STENCIL_WIDTH);
+    return (run->serial_s + run->iteration_s * (double)iterations) / *granularity_s;
+}
+
+/*
+ * METG(50 %) of Task Bench (Slaughter et al., SC 2020): the smallest granularity, that is time of
+ * all workers over tasks, at which half of the workers' time is the tasks' own. Iterations grow by
+ * a factor of 1.5 until it is, up to a millisecond or so; between the last two points interpolated
+ * in logarithms.
+ */
+static void measure_stencil(const struct run *run)
+{
+    const double goal = 0.5;
+    const uint64_t most_iterations = 1000000;
+    double before_e = 0, before_s = 0;
+    for (uint64_t iterations = 16; iterations < most_iterations; iterations += iterations / 2) {
+        double granularity_s;
+        double e = efficiency(run, iterations, &granularity_s);
+        if (e >= goal) {
+            double share = before_e > 0 ? log(goal / before_e) / log(e / before_e) : 1;
+            double metg_s =
+                before_e > 0 ? before_s * pow(granularity_s / before_s, share) : granularity_s;
+            print(run, "ns", 0, 1e9 * metg_s);
+            return;
+        }
+        before_e = e;
+        before_s = granularity_s;
+    }
+    print(run, "ns", 0, INFINITY);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+
+static void fill_saxpy(float *x, float *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        x[i] = (float)(i % 16);
+        y[i] = 1;
+    }
+}
+
+static void check_saxpy(const struct run *run, const float *x, const float *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++) /* small integers: exact */
+        expect(run, y[i] == 1 + 2 * SAXPY_PASSES * x[i], "a wrong result");
+}
+
+/* One C loop: the least of a few, for all cases are divided by it. */
+static void serial_saxpy(struct run *run)
+{
+    const int attempts = 5;
+    size_t n = run->size;
+    float *x = zeroed(2 * n * sizeof *x), *y = x + n;
+    run->serial_s = INFINITY;
+    for (int i = 0; i < attempts; i++) {
+        fill_saxpy(x, y, n);
+        double start = seconds();
+        for (size_t pass = 0; pass < SAXPY_PASSES; pass++)
+            kernel_saxpy(n, x, y);
+        run->serial_s = fmin(run->serial_s, seconds() - start);
+        check_saxpy(run, x, y, n);
+    }
+    free(x);
+}
+
+/*
+ * As figure 7 of Gautier et al., IPDPS 2013: SAXPY by blocks against the same in one C loop. Cases:
+ * elements a block, dividing SIZE.
+ */
+static void measure_saxpy(const struct run *run)
+{
+    size_t n = run->size;
+    float *x = zeroed(2 * n * sizeof *x), *y = x + n;
+    for (size_t i = 0; i < run->case_count; i++) {
+        size_t block = run->cases[i];
+        expect(run, block && n % block == 0, "the block must divide SIZE");
+        fill_saxpy(x, y, n);
+        overhead_peer.blocks(run->self, (char *)x, 2 * (n / block), block * sizeof *x);
+        double start = seconds();
+        overhead_peer.saxpy(run->self, n / block, SAXPY_PASSES);
+        double elapsed = seconds() - start;
+        overhead_peer.drop(run->self);
+        check_saxpy(run, x, y, n);
+        print(run, "Tp/Tserial", block, elapsed / run->serial_s);
+    }
+    free(x);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    void (*measure)(const struct run *run);
+    void (*serial)(struct run *run); /* called first; NULL: no comparison with C */
+    size_t size;                     /* default; in the words of the usage: */
+    const char *meaning;
+    size_t cases[CASES_MAX];
+    size_t case_count;
+} benchmarks[] = {
+    {"independent", measure_independent, NULL, 50000, "tasks without data", {0}, 0},
+    {"fork_join", measure_fork_join, NULL, 20000, "tasks; CASE: a join", {1, 10, 100, 1000}, 4},
+    {"chain", measure_chain, NULL, 50000, "tasks that change one block", {0}, 0},
+    {"cholesky", measure_cholesky, NULL, 40, "tiles a side", {0}, 0},
+    {"fibonacci", measure_fibonacci, serial_fibonacci, 20, "number", {0}, 0},
+    {"stencil", measure_stencil, serial_stencil, 200, "steps of 8 points", {0}, 0},
+    {"saxpy",
+     measure_saxpy,
+     serial_saxpy,
+     1 << 20,
+     "elements; CASE: a block",
+     {1 << 8, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18},
+     6},
+};
+
+enum { BENCHMARKS = sizeof benchmarks / sizeof benchmarks[0] };
+
+static int usage(void)
+{
+    fprintf(stderr, "usage: PROGRAM BENCHMARK [WORKERS [REPEATS [SIZE [CASE...]]]]\n");
+    for (size_t i = 0; i < BENCHMARKS; i++)
+        fprintf(stderr, "  %-12s SIZE: %s (%zu)\n", benchmarks[i].name, benchmarks[i].meaning,
+                benchmarks[i].size);
+    return 2;
+}
+
+static size_t number(int argc, char **argv, int index, size_t otherwise)
+{
+    return argc > index ? strtoul(argv[index], NULL, 10) : otherwise;
+}
+
+int main(int argc, char **argv)
+{
+    size_t b = 0;
+    while (b < BENCHMARKS && (argc < 2 || strcmp(benchmarks[b].name, argv[1]) != 0))
+        b++;
+    if (b == BENCHMARKS)
+        return usage();
+    struct run run = {
+        .benchmark = benchmarks[b].name,
+        .workers = (unsigned)number(argc, argv, 2, 1),
+        .size = number(argc, argv, 4, benchmarks[b].size),
+        .case_count = argc > 5 ? (size_t)argc - 5 : benchmarks[b].case_count,
+    };
+    size_t repeats = number(argc, argv, 3, 1);
+    if (!run.workers || !repeats || !run.size || run.case_count > CASES_MAX)
+        return usage();
+    for (size_t i = 0; i < run.case_count; i++) {
+        run.cases[i] = argc > 5 ? number(argc, argv, 5 + (int)i, 0) : benchmarks[b].cases[i];
+        if (!run.cases[i])
+            return usage();
+    }
+    if (benchmarks[b].serial)
+        benchmarks[b].serial(&run);
+    run.self = overhead_peer.open(run.workers);
+    for (size_t i = 0; i <= repeats; i++) {
+        run.quiet = i == 0;
+        benchmarks[b].measure(&run);
+    }
+    overhead_peer.close(run.self);
+    return 0;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A thread beside runs on this machine: draws their progress, and gives them up when a signal asks
+ * for the end of the process. A second signal ends it at once.
+ */
+#ifndef DUET_CLI_ATTENDANT_H
+#define DUET_CLI_ATTENDANT_H
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <glib.h>
+
+#include <duet/duet.h>
+
+#include "cli/progress.h"
+
+enum { DUET__SIGNALS = 3 }; /* that end a process and are attended to: SIGINT, SIGTERM, SIGHUP */
+
+/* Zero-initialise, then duet__attendant_start. */
+struct duet__attendant {
+    /* that runs; taken out by whoever uses it, so that it is not closed meanwhile */
+    _Atomic(struct duet_runtime *) runtime;
+    _Atomic(uint64_t) closed_tasks, finished_runs;
+    atomic_int number; /* of the signal that came; 0: none */
+    atomic_bool over;
+    GThread *thread;
+    sigset_t watched, mask; /* what is waited for; the mask as it was */
+    struct sigaction actions[DUET__SIGNALS];
+    struct duet__progress progress;
+};
+
+/*
+ * Starts it, before any runtime is opened (so that no thread of one takes a signal). `bar`,
+ * `tasks`, `runs` as in duet__progress_init. Signals that are ignored stay so.
+ */
+void duet__attendant_start(struct duet__attendant *attendant, bool bar, uint64_t tasks,
+                           uint64_t runs);
+
+/* Ends it. A signal that comes from now on does what it did before duet__attendant_start. */
+void duet__attendant_stop(struct duet__attendant *attendant);
+
+/* Shows it a runtime; takes it away again, before it is closed. */
+void duet__attendant_watch(struct duet__attendant *attendant, struct duet_runtime *runtime);
+void duet__attendant_leave(struct duet__attendant *attendant);
+
+/* A run is finished. */
+void duet__attendant_count(struct duet__attendant *attendant);
+
+/* The number of the signal that came; 0: none. */
+int duet__attendant_signal(struct duet__attendant *attendant);
+
+#endif

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From options as texts to a checked struct duet__job. */
+#include "cli/job.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <duet/model.h>
+#include <duet/policy.h>
+
+#include "cli/command.h"
+#include "lib/plugin.h"
+#include "lib/units.h"
+
+/* The command line as one can paste it into a shell. */
+static char *quote(int argc, char *const *argv)
+{
+    GString *text = g_string_new("duet");
+
+    for (int i = 0; i < argc; i++) {
+        char *valid = g_utf8_make_valid(argv[i], -1);
+        char *quoted = *valid && !valid[strspn(valid, "abcdefghijklmnopqrstuvwxyz"
+                                                      "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                                      "0123456789_-+=./,:@%")]
+                           ? g_strdup(valid)
+                           : g_shell_quote(valid);
+
+        g_string_append_printf(text, " %s", quoted);
+        g_free(quoted);
+        g_free(valid);
+    }
+    return g_string_free(text, FALSE);
+}
+
+void duet__job_init(struct duet__job *job, const char *name, int argc, char *const *argv)
+{
+    job->name = name;
+    job->command = quote(argc, argv);
+    job->settings = g_array_new(FALSE, FALSE, sizeof(struct duet_setting));
+    job->links = g_array_new(FALSE, FALSE, sizeof(struct duet_link_override));
+    job->texts = g_ptr_array_new_with_free_func(g_free);
+    job->seed = 1;
+    duet_config_init(&job->config);
+}
+
+void duet__job_fini(struct duet__job *job)
+{
+    g_free(job->command);
+    if (job->settings)
+        g_array_free(job->settings, TRUE);
+    if (job->links)
+        g_array_free(job->links, TRUE);
+    if (job->texts)
+        g_ptr_array_free(job->texts, TRUE);
+    g_strfreev(job->policies);
+    g_free(job->trace);
+    g_free(job->gantt);
+    g_free(job->html);
+    g_free(job->machine_xml);
+    g_free(job->platform_name);
+    duet_machine_fini(&job->machine);
+    *job = (struct duet__job){0};
+}
+
+const char *duet__job_keep(struct duet__job *job, char *text)
+{
+    g_ptr_array_add(job->texts, text);
+    return text;
+}
+
+const char *duet__job_platform(const struct duet__job *job)
+{
+    const char *emulate = job->config.emulate;
+
+    if (emulate && strcmp(emulate, "free") != 0)
+        return emulate;
+    return job->config.simulate;
+}
+
+bool duet__job_records(const struct duet__job *job)
+{
+    return job->trace || job->gantt || job->html;
+}
+
+int duet__job_help(const struct duet__texts *texts)
+{
+    if (texts->policy && strcmp(texts->policy, "help") == 0)
+        duet__print_policies();
+    else if (texts->model && strcmp(texts->model, "help") == 0)
+        duet__print_models();
+    else
+        return -1;
+    return duet__finish_output();
+}
+
+int duet__job_refuse(int error, const struct duet_message *message)
+{
+    /* a file that cannot be read is bad input */
+    return duet__complain(error == DUET_EIO ? DUET__MISUSED : duet__status_of(error), "%s",
+                          message->text);
+}
+
+int duet__job_explain(struct duet_message *message, const struct duet_runtime *runtime, int error)
+{
+    if (error && !message->text[0]) {
+        const char *last = duet_last_message(runtime);
+
+        duet_fail(message, error, "%s", last[0] ? last : duet_strerror(error));
+    }
+    return error;
+}
+
+int duet__job_complain(const char *what, int error, const struct duet_message *message)
+{
+    int status = duet__status_of(error);
+    bool hint = strstr(message->text, "allow extrapolation") != NULL;
+
+    if (status == DUET__MISUSED)
+        return duet__complain(status, "%s%s", message->text, hint ? " (--extrapolate)" : "");
+    return duet__complain(status, "%s failed: %s", what, message->text);
+}
+
+int duet__count_option(const char *option, const char *text, uint64_t low, uint64_t high,
+                       uint64_t *out, struct duet_message *message)
+{
+    return text ? duet__parse_count(option, text, low, high, out, message) : 0;
+}
+
+static int int_option(const char *option, const char *text, uint64_t low, int *out,
+                      struct duet_message *message)
+{
+    uint64_t value;
+    int result;
+
+    if (!text)
+        return 0;
+    result = duet__parse_count(option, text, low, 1000000, &value, message);
+    if (!result)
+        *out = (int)value;
+    return result;
+}
+
+/* Splits "NAME=VALUE". */
+static int split(struct duet__job *job, const char *option, const char *text, const char **name,
+                 const char **value, struct duet_message *message)
+{
+    const char *equals = strchr(text, '=');
+
+    if (!equals || equals == text)
+        return duet_fail(message, DUET_EINVAL, "%s takes NAME=VALUE, not '%s'", option, text);
+    *name = duet__job_keep(job, g_strndup(text, (size_t)(equals - text)));
+    *value = duet__job_keep(job, g_strdup(equals + 1));
+    return 0;
+}
+
+static int unknown_model(const char *name, struct duet_message *message)
+{
+    GString *known = g_string_new(NULL);
+    int result;
+
+    for (size_t i = 0; duet_model_at(i); i++)
+        g_string_append_printf(known, "%s%s", i ? ", " : "", duet_model_at(i)->name);
+    result = duet_fail(message, DUET_ENOTFOUND, "unknown performance model '%s', known are: %s",
+                       name, known->str);
+    g_string_free(known, TRUE);
+    return result;
+}
+
+int duet__job_read_run(struct duet__job *job, const struct duet__texts *texts, uint64_t reps,
+                       struct duet_message *message)
+{
+    struct duet_config *config = &job->config;
+    uint64_t window = 0;
+    int result = duet__count_option("--reps", texts->reps, 1, 100000, &reps, message);
+
+    if (!result)
+        result = duet__count_option("--seed", texts->seed, 0, UINT64_MAX, &job->seed, message);
+    if (!result)
+        result = duet__count_option("--window", texts->window, 1, UINT32_MAX, &window, message);
+    if (!result && texts->model_error)
+        result = duet__parse_real("--model-error", texts->model_error, 0, 1, &config->model_error,
+                                  message);
+    if (!result && texts->model && !duet_model_find(texts->model))
+        result = unknown_model(texts->model, message);
+    if (!result && texts->json && texts->csv)
+        result = duet_fail(message, DUET_EINVAL, "--json and --csv exclude each other");
+    config->model = duet__job_keep(job, g_strdup(texts->model));
+    config->window = (size_t)window;
+    config->set_arch = texts->set_arch;
+    config->extrapolate = texts->extrapolate;
+    job->reps = (size_t)reps;
+    job->json = texts->json;
+    job->csv = texts->csv;
+    job->quiet = texts->quiet;
+    job->trace = g_strdup(texts->trace);
+    job->gantt = g_strdup(texts->gantt);
+    job->html = g_strdup(texts->html);
+    job->machine_xml = g_strdup(texts->machine_xml);
+    return result;
+}
+
+static int unknown_workload(const struct duet__job *job, const char *name,
+                            struct duet_message *message)
+{
+    GString *known = g_string_new(NULL);
+    int result;
+
+    for (size_t i = 0; duet_workload_at(i); i++)
+        g_string_append_printf(known, "%s%s", i ? ", " : "", duet_workload_at(i)->name);
+    if (name)
+        result = duet_fail(message, DUET_ENOTFOUND, "unknown workload '%s', known are: %s", name,
+                           known->str);
+    else
+        result = duet_fail(message, DUET_EINVAL, "which workload? duet %s WORKLOAD, one of: %s",
+                           job->name, known->str);
+    g_string_free(known, TRUE);
+    return result;
+}
+
+int duet__job_read_workload(struct duet__job *job, int argc, char *const *argv,
+                            struct duet_message *message)
+{
+    const char *name = argc > 1 ? argv[1] : NULL;
+
+    if (argc > 2)
+        return duet_fail(message, DUET_EINVAL, "one workload at a time: '%s' is one too many",
+                         argv[2]);
+    job->workload = name ? duet_workload_find(name) : NULL;
+    return job->workload ? 0 : unknown_workload(job, name, message);
+}
+
+static int read_params(struct duet__job *job, char *const *params, struct duet_message *message)
+{
+    for (; params && *params; params++) {
+        struct duet_setting setting = {0};
+        int result = split(job, "--param", *params, &setting.name, &setting.value, message);
+
+        if (result)
+            return result;
+        g_array_append_val(job->settings, setting);
+    }
+    job->problem.settings = (const struct duet_setting *)(void *)job->settings->data;
+    job->problem.setting_count = job->settings->len;
+    return 0;
+}
+
+int duet__job_read_problem(struct duet__job *job, const struct duet__texts *texts, uint64_t n,
+                           uint64_t tile, struct duet_message *message)
+{
+    struct duet_problem *problem = &job->problem;
+    const char *precision = texts->precision;
+    int result;
+
+    problem->n = n;
+    problem->tile = tile;
+    problem->precision = 'd';
+    problem->seed = job->seed;
+    if (precision && strcmp(precision, "s") != 0 && strcmp(precision, "d") != 0)
+        return duet_fail(message, DUET_EINVAL, "--precision is s (single) or d (double), not '%s'",
+                         precision);
+    if (precision)
+        problem->precision = precision[0];
+    result = duet__count_option("--n", texts->n, 1, UINT32_MAX, &problem->n, message);
+    if (!result)
+        result = duet__count_option("--tile", texts->tile, 1, UINT32_MAX, &problem->tile, message);
+    if (!result)
+        result = read_params(job, texts->params, message);
+    return result ? result : job->workload->check(problem, message);
+}
+
+static void all_policies(struct duet__job *job)
+{
+    GPtrArray *names = g_ptr_array_new();
+
+    for (size_t i = 0; duet_policy_at(i); i++)
+        g_ptr_array_add(names, g_strdup(duet_policy_at(i)->name));
+    g_ptr_array_add(names, NULL);
+    job->policies = (char **)g_ptr_array_free(names, FALSE);
+}
+
+int duet__job_read_policies(struct duet__job *job, const struct duet__texts *texts,
+                            struct duet_message *message)
+{
+    const char *text = texts->policy ? texts->policy : "ws";
+    bool all = strcmp(text, "all") == 0;
+
+    if (all)
+        all_policies(job);
+    else
+        job->policies = g_strsplit(text, ",", -1);
+    job->policy_count = g_strv_length(job->policies);
+    for (size_t i = 0; i < job->policy_count; i++) {
+        const char *name = job->policies[i];
+        const struct duet_policy *policy;
+        int result;
+
+        if (strcmp(name, "all") == 0 && !all)
+            return duet_fail(message, DUET_EINVAL,
+                             "--policy all stands alone: it is every policy that there is");
+        result = duet__policy_load(name, &policy, message);
+        if (result)
+            return result;
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(name, job->policies[k]) == 0)
+                return duet_fail(message, DUET_EINVAL, "--policy names '%s' twice", name);
+    }
+    return job->policy_count
+               ? 0
+               : duet_fail(message, DUET_EINVAL, "--policy names no policy (--policy help)");
+}
+
+static int read_links(struct duet__job *job, char **links, struct duet_message *message)
+{
+    for (char **link = links; link && *link; link++) {
+        struct duet_link_override override = {0};
+        const char *value = "";
+        int result = split(job, "--link", *link, &override.name, &value, message);
+
+        if (!result)
+            result = duet__parse_bandwidth("--link", value, &override.bandwidth_Bps, message);
+        if (result)
+            return result;
+        g_array_append_val(job->links, override);
+    }
+    if (links && *links)
+        job->config.links = duet__job_keep(job, g_strjoinv(",", links));
+    return 0;
+}
+
+int duet__job_read_machine(struct duet__job *job, const struct duet__texts *texts,
+                           struct duet_message *message)
+{
+    struct duet_config *config = &job->config;
+    uint64_t gpu_window = 0;
+    int result = int_option("--cpus", texts->cpus, 0, &config->cpus, message);
+
+    config->no_peer = texts->no_peer;
+    config->strict = true; /* tiles that fit no GPU are more likely a mistake than a wish */
+    if (!result)
+        result = int_option("--gpus", texts->gpus, 0, &config->gpus, message);
+    if (!result)
+        result =
+            duet__count_option("--gpu-window", texts->gpu_window, 1, 1024, &gpu_window, message);
+    if (!result && texts->gpu_memory)
+        result =
+            duet__parse_size("--gpu-memory", texts->gpu_memory, &config->gpu_memory_bytes, message);
+    config->gpu_window = (unsigned)gpu_window;
+    return result ? result : read_links(job, texts->links, message);
+}

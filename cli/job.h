@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the subcommands that make runs have in common: what to run, how, and what to write. */
+#ifndef DUET_CLI_JOB_H
+#define DUET_CLI_JOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <glib.h>
+
+#include <duet/duet.h>
+
+#include "cli/options.h"
+#include "platforms/platform.h"
+#include "validate/report.h"
+#include "workloads/workload.h"
+
+/* What was asked for. Zero-initialise; duet__job_fini frees it, half-built or not. */
+struct duet__job {
+    const char *name; /* of the subcommand */
+    char *command;    /* the command line, quoted for a shell */
+    const struct duet_workload *workload;
+    struct duet_problem problem;
+    GArray *settings;          /* struct duet_setting, what problem.settings points to */
+    GArray *links;             /* struct duet_link_override */
+    struct duet_config config; /* of every run, but for policy, seed and record */
+    GPtrArray *texts;          /* strings that the fields above point to */
+    char **policies;           /* NULL-ended */
+    size_t policy_count;
+    size_t reps; /* runs of each policy */
+    uint64_t seed;
+    bool json, csv, quiet;
+    char *trace, *gantt, *html;  /* files to write; NULL: not wanted */
+    char *machine_xml;           /* likewise; written before the runs */
+    const char *platform_option; /* by which a platform was given: "--platform" */
+    char *platform_name;         /* as reports call it */
+    struct duet_machine machine; /* what the runs are made on */
+};
+
+/* Prepares a job whose subcommand is `name` and whose command line is argv. */
+void duet__job_init(struct duet__job *job, const char *name, int argc, char *const *argv);
+
+void duet__job_fini(struct duet__job *job);
+
+/* A text that lives as long as the job; takes it over. NULL is fine. */
+const char *duet__job_keep(struct duet__job *job, char *text);
+
+/* "--policy help" and "--model help": prints what there is. Returns -1, or the exit status. */
+int duet__job_help(const struct duet__texts *texts);
+
+/*
+ * Reading, in this order. Each returns 0 or DUET_EINVAL, DUET_ENOTFOUND and so on with a message.
+ */
+
+/* Options of the runs; `reps` is the default. */
+DUET_MUST_CHECK int duet__job_read_run(struct duet__job *job, const struct duet__texts *texts,
+                                       uint64_t reps, struct duet_message *message);
+/* The workload that the remaining arguments name: sets job->workload. */
+DUET_MUST_CHECK int duet__job_read_workload(struct duet__job *job, int argc, char *const *argv,
+                                            struct duet_message *message);
+/* Its problem, checked; `n` and `tile` are the defaults. */
+DUET_MUST_CHECK int duet__job_read_problem(struct duet__job *job, const struct duet__texts *texts,
+                                           uint64_t n, uint64_t tile, struct duet_message *message);
+DUET_MUST_CHECK int duet__job_read_policies(struct duet__job *job, const struct duet__texts *texts,
+                                            struct duet_message *message);
+/* Options of the machine. */
+DUET_MUST_CHECK int duet__job_read_machine(struct duet__job *job, const struct duet__texts *texts,
+                                           struct duet_message *message);
+
+/* The option's number from `low` to `high`; *out is unchanged where it was not given. */
+DUET_MUST_CHECK int duet__count_option(const char *option, const char *text, uint64_t low,
+                                       uint64_t high, uint64_t *out, struct duet_message *message);
+
+/* Exit status after reading failed: complains. */
+int duet__job_refuse(int error, const struct duet_message *message);
+
+/* Takes the message of a failed call from the runtime, where the call has given none. Returns it.
+ */
+int duet__job_explain(struct duet_message *message, const struct duet_runtime *runtime, int error);
+
+/*
+ * Complains about a run that failed: about the input where that was to blame, else that `what`
+ * ("the run of ws") failed. Exit status.
+ */
+int duet__job_complain(const char *what, int error, const struct duet_message *message);
+
+/* Prints the policies, or the models, that there are: for "--policy help" and `duet list`. */
+void duet__print_policies(void);
+void duet__print_models(void);
+
+/* The platform that a run simulates or emulates: a name or a file; NULL: none. */
+const char *duet__job_platform(const struct duet__job *job);
+
+/* Whether a file shows a recorded run. */
+bool duet__job_records(const struct duet__job *job);
+
+/*
+ * The seed, world and what else is not in the job come from `world`, which is completed with what
+ * is, printed as was asked for, and written into the files. Exit status.
+ */
+int duet__job_report(const struct duet__job *job, const struct duet_report *world);
+
+/*
+ * Names of the files that the option's value `path` stands for: one, or one a policy where `each`;
+ * none for NULL. Ended by NULL; free with g_strfreev.
+ */
+char **duet__files_paths(const struct duet__job *job, const char *path, bool each);
+
+/*
+ * Checks that every file to be written has a name, and that none is another of them or an input,
+ * whatever the ways in which they are written. DUET_EINVAL with a message that names both.
+ */
+DUET_MUST_CHECK int duet__files_distinct(const struct duet__job *job, struct duet_message *message);
+
+/* Finds out early whether the files can be written. Exit status. */
+int duet__files_check(const struct duet__job *job);
+
+/*
+ * Writes the files that were asked for: trace and Gantt chart of every policy of the report, the
+ * page; none if it has no policy. Exit status, after a complaint for each that could not be
+ * written.
+ */
+int duet__files_write(const struct duet__job *job, const struct duet_report *report);
+
+#endif

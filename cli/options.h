@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The options of the subcommands that make runs, as texts. */
+#ifndef DUET_CLI_OPTIONS_H
+#define DUET_CLI_OPTIONS_H
+
+#include <stdbool.h>
+
+#include <glib.h>
+
+/* Which subcommands have an option. */
+enum {
+    DUET__FOR_SIMULATE = 1,
+    DUET__FOR_RUN = 2,
+    DUET__FOR_ALL = DUET__FOR_SIMULATE | DUET__FOR_RUN,
+};
+
+/* Options as texts; NULL: not given. Zero-initialise; duet__texts_fini frees them. */
+struct duet__texts {
+    char *platform, *emulate, *scale, *n, *tile, *precision, *cpus, *gpus, *policy;
+    char *reps, *warmup, *seed, *jobs, *lose, *watchdog;
+    char *gpu_memory, *gpu_window, *window, *model, *model_error, *costs;
+    char *trace, *gantt, *html, *machine_xml;
+    char **links, **params;
+    gboolean set_arch, noise, extrapolate, no_costs, no_peer, no_bind, verify;
+    gboolean json, csv, wall, quiet;
+};
+
+/*
+ * Reads the options of one subcommand (`command`: DUET__FOR_...). As duet__parse_options; texts is
+ * to be freed even if it returns false.
+ */
+bool duet__texts_parse(struct duet__texts *texts, int command, const char *name,
+                       const char *summary, const char *notes, int *argc, char ***argv);
+
+void duet__texts_fini(struct duet__texts *texts);
+
+#endif

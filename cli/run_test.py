@@ -1,0 +1,392 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`duet run`: bad input, formats, verification, emulation, lost GPUs, failing kernels, signals."""
+
+import csv
+import io
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
+CC = os.environ.get("DUET_CC") or "cc"
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+SMALL = "cholesky --n 512 --tile 128 --cpus 1 --gpus 0 --reps 2".split()
+TASKS = 20  # of it
+FREE = "cholesky --n 512 --tile 128 --emulate free --reps 2 --verify".split()
+PACED = "cholesky --n 3840 --tile 960 --emulate idgraf --scale 0.01 --reps 2".split()
+
+# (arguments, after those of SMALL where they begin with a +; what the message says)
+BAD = [
+    ("", "which workload? duet run WORKLOAD"),
+    ("fish", "unknown workload 'fish', known are: cholesky"),
+    ("+ gemm", "'gemm' is one too many"),
+    ("layered", "duet simulate layered"),
+    ("+ --platform idgraf", "--platform"),
+    ("+ --noise", "--noise"),
+    ("+ --jobs 2", "--jobs"),
+    ("+ --n 0", "--n takes a whole number"),
+    ("+ --n 100", "tile"),
+    ("+ --precision x", "--precision is s"),
+    ("+ --reps 0", "--reps"),
+    ("+ --warmup -1", "--warmup"),
+    ("+ --warmup 1.5", "--warmup takes a whole number from 0"),
+    ("+ --seed x", "--seed"),
+    ("+ --cpus 0", "at least one worker"),
+    ("+ --gpus 1000", "1000"),
+    ("+ --policy fish", "unknown policy 'fish'"),
+    ("+ --policy ws,ws", "'ws' twice"),
+    ("+ --model fish", "unknown performance model 'fish'"),
+    ("+ --json --csv", "exclude each other"),
+    ("+ --param fish=1", "fish"),
+    ("+ --watchdog 0", "--watchdog takes seconds"),
+    ("+ --watchdog 1s", "--watchdog takes seconds"),
+    ("+ --emulate ''", "--emulate takes 'free'"),
+    ("+ --emulate nope", "idgraf"),
+    ("+ --emulate /nope/x.json", "/nope/x.json"),
+    ("+ --scale 0.1", "--scale is for an emulated platform"),
+    ("+ --emulate free --scale 0.1", "--scale is for an emulated platform"),
+    ("+ --emulate idgraf --scale 0", "--scale takes a number"),
+    ("+ --emulate idgraf --scale x", "--scale takes a number"),
+    ("+ --emulate idgraf --verify", "computes nothing"),
+    ("+ --emulate idgraf --link fish=1GB/s --tile 320", "fish"),
+    ("+ --emulate idgraf --cpus 100", "100"),
+    ("+ --emulate idgraf", "--extrapolate"),
+    ("+ --link pcie=1GB/s", "--link is for an emulated platform"),
+    ("+ --extrapolate", "--extrapolate is for an emulated platform"),
+    ("+ --lose gpu0@1", "--lose is for emulated GPUs"),
+    ("+ --emulate free --gpus 1 --lose gpu1@1", "gpu1"),
+    ("+ --emulate free --gpus 1 --lose gpu0", "gpu1@100"),
+    ("+ --emulate free --gpus 1 --gpu-memory 200kB", "device memory"),
+    ("+ --html /nope/x.html", "/nope/x.html"),
+    ("+ --trace ''", "--trace takes the name of a file"),
+    ("+ --trace x.json --html x.json", "--trace and --html are one file"),
+    ("+ --policy ws,heft --trace x.json --html x-ws.json", "one file, x-ws.json"),
+    ("+ --emulate ./x.json --trace x.json", "--emulate and --trace are one file"),
+]
+
+RUN_FIELDS = set("""world workload n tile precision platform cpus gpus policy set_arch tasks
+    makespan_s gflops bytes cache_hit_ratio idle_share bounds_s wall_s emulation lose cores warmups
+    reps_wanted bounds_from verification""".split())
+
+# Every matrix is one that is not positive definite.
+BREAKER = """
+#include <stdlib.h>
+int LAPACKE_dpotrf_work(int order, char half, int n, double *a, int ld) { return 1; }
+int LAPACKE_dpotrf(int order, char half, int n, double *a, int ld) { return 1; }
+void dpotrf_(const char *half, const int *n, double *a, const int *ld, int *info) { *info = 1; }
+"""
+
+# A policy that gives no task back.
+LOSER = """
+#include <duet/policy.h>
+static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
+                 int by, double now)
+{
+}
+static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
+{
+    return 0;
+}
+const struct duet_policy duet_policy = {
+    .name = "loser", .description = "loses tasks", .source = "this test", .push = push, .pop = pop};
+"""
+
+
+def duet(arguments, **options):
+    return subprocess.run([DUET, "run", *arguments], capture_output=True, text=True, timeout=120,
+                          **options)
+
+
+def good(*arguments, **options):
+    result = duet(arguments, **options)
+    assert result.returncode == 0, (arguments, result)
+    for line in result.stderr.splitlines():
+        # said of workers that share cores, which is how many this machine has
+        assert "take turns" in line, (arguments, result.stderr)
+    return result.stdout
+
+
+def good_json(*arguments, **options):
+    report = json.loads(good(*arguments, "--json", **options))
+    assert list(report) == ["schema", "command", "interrupted", "runs"], report
+    assert report["schema"] == 1 and report["command"].startswith("duet run ")
+    assert report["interrupted"] is False
+    for run in report["runs"]:
+        assert set(run) == RUN_FIELDS, set(run) ^ RUN_FIELDS
+    return report["runs"]
+
+
+def failed(fragment, *arguments, **options):
+    result = duet(arguments, **options)
+    assert result.returncode == 1 and not result.stdout, (arguments, result)
+    assert result.stderr.count("\n") == 1 and fragment in result.stderr, (arguments, result)
+
+
+def test_bad_input():
+    failures = []
+    with tempfile.TemporaryDirectory() as folder:
+        for text, fragment in BAD:
+            arguments = ["" if word == "''" else word for word in text.split()]
+            if arguments[:1] == ["+"]:
+                arguments = SMALL + arguments[1:]
+            result = duet(arguments, cwd=folder)
+            lines = [line for line in result.stderr.splitlines() if "take turns" not in line]
+            if (result.returncode != 2 or result.stdout or len(lines) != 1
+                    or fragment not in lines[0] or not lines[0].startswith("duet: ")):
+                failures.append((text, fragment, result.returncode, result.stdout, result.stderr))
+        left = os.listdir(folder)
+    assert not failures, "\n".join(map(str, failures))
+    assert not left, left
+
+
+def test_help():
+    text = good("--help")
+    assert "duet run" in text and "--warmup" in text and "--platform" not in text, text
+    assert "heft" in good("--policy", "help")
+    assert "history" in good("--model=help")
+
+
+def test_table():
+    text = good(*SMALL, "--policy", "ws,heft", "--verify", "--warmup", "2")
+    assert re.match(r"run on \S+: 1 CPU \(\S+\)\n", text), text
+    assert ("cholesky, n 512, tile 128, double precision, 20 tasks, 2 runs a policy after 2 "
+            "warm-ups, ") in text
+    for name in "ws", "heft":
+        assert re.search(rf"^{name} +\d", text, re.M), (name, text)
+    assert re.search(r"^lower bounds of ws: critical path 0\.\d+ s, area 0\.\d+ s", text, re.M)
+    assert "by the mean times measured in these runs\n" in text
+    assert re.search(r"^verification: .* to be below 30: passed in all 4 runs\n", text, re.M), text
+    assert "emulated" not in text
+
+
+def test_json():
+    runs = good_json(*SMALL, "--policy", "ws,heft", "--verify", "--reps", "3", "--seed", "7")
+    assert [run["policy"] for run in runs] == ["ws", "heft"]
+    for run in runs:
+        assert run["world"] == "real" and run["emulation"] is None and run["lose"] is None
+        assert (run["cpus"], run["gpus"], run["tasks"]) == (1, 0, TASKS)
+        assert run["cores"] >= 1 and run["warmups"] == 1 and run["reps_wanted"] == 3
+        assert len(run["makespan_s"]["values"]) == 3 and min(run["makespan_s"]["values"]) > 0
+        assert run["gflops"] > 0 and run["wall_s"] >= run["makespan_s"]["median"] * 0.5
+        assert run["bounds_from"] == "measured" and run["bounds_s"]["critical_path"] > 0
+        check = run["verification"]
+        assert check["passed"] is True and len(check["residuals"]) == 3, check
+        assert all(0 < residual < check["threshold"] == 30 for residual in check["residuals"])
+    assert len({run["platform"] for run in runs}) == 1
+    assert good_json(*SMALL)[0]["verification"] is None
+
+
+def test_same_data():
+    """The same seed makes the same data, and other seeds others."""
+    residuals = [good_json(*SMALL, "--verify", "--seed", seed)[0]["verification"]["residuals"]
+                 for seed in "112"]
+    assert residuals[0] == residuals[1] != residuals[2], residuals
+
+
+def test_csv():
+    rows = list(csv.DictReader(io.StringIO(good(*SMALL, "--policy", "ws,eager", "--csv",
+                                                "--verify"))))
+    assert [(row["policy"], row["rep"]) for row in rows] == [
+        (policy, str(rep)) for policy in ("ws", "eager") for rep in range(2)]
+    for row in rows:
+        assert (row["world"], row["emulation"], row["scale"], row["lose"]) == ("real", "", "", "")
+        assert (row["warmups"], row["interrupted"], row["threshold"]) == ("1", "false", "30")
+        assert 0 < float(row["residual"]) < 30 and float(row["wall_s"]) > 0
+
+
+def test_first_run():
+    """Without a warm-up nothing is known of the first run's kernels when they are submitted."""
+    run = good_json(*SMALL, "--warmup", "0", "--reps", "1")[0]
+    assert run["bounds_s"]["critical_path"] == 0 and run["bounds_s"]["area"] > 0
+    assert "critical path not known" in good(*SMALL, "--warmup", "0", "--reps", "1")
+
+
+def test_all_workloads():
+    listed = subprocess.run([DUET, "list", "workloads"], capture_output=True, text=True, check=True)
+    names = re.findall(r"^([a-z]\S+)", listed.stdout, re.M)
+    assert {"cholesky", "lu", "gemm"} <= set(names), names
+    for name in names:
+        if name == "layered":
+            continue
+        for precision in "s", "d":
+            run = good_json(name, "--n", "384", "--tile", "128", "--precision", precision,
+                            "--verify", "--cpus", "1", "--gpus", "1", "--emulate", "free",
+                            "--policy", "ws,heft", "--reps", "1")[1]
+            assert run["verification"]["passed"], run
+
+
+def test_free_emulation():
+    """Memory for six tiles of ten: all work on the GPU, with eviction, and right results."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = good_json(*FREE, "--cpus", "0", "--gpus", "1", "--param", "potrf=any",
+                        "--gpu-memory", str(6 * 128 * 128 * 8), "--trace", "t.json", cwd=folder)[0]
+        events = json.loads((pathlib.Path(folder) / "t.json").read_text())["traceEvents"]
+    assert run["world"] == "emulated" and run["emulation"] == {"kind": "free"}
+    assert (run["cpus"], run["gpus"]) == (0, 1) and run["verification"]["passed"]
+    assert run["gflops"] > 0 and run["bytes"]["device_to_host"] > 0
+    assert any(event.get("args", {}).get("write_back") for event in events)
+    text = good(*FREE, "--cpus", "1", "--gpus", "2")
+    assert re.match(r"run on \S+ with emulated GPUs: 1 CPU \(\S+\) \+ 2 GPUs \(\S+\)\n", text), text
+
+
+def test_paced_emulation():
+    """Nothing is faster than its time; nothing is computed; everybody is told."""
+    run = good_json(*PACED, "--cpus", "4", "--gpus", "8", "--policy", "heft")[0]
+    assert run["world"] == "emulated" and run["platform"] == "idgraf"
+    assert run["emulation"] == {"kind": "paced", "scale": 0.01} and run["gflops"] is None
+    assert (run["cpus"], run["gpus"], run["tasks"]) == (4, 8, 20)
+    assert run["bounds_from"] == "platform" and run["verification"] is None
+    for value in run["makespan_s"]["values"]:
+        assert value > run["bounds_s"]["critical_path"] > 0
+    text = good(*PACED)
+    assert text.startswith("run on an emulated idgraf (times x 0.01, nothing computed): 4 CPU")
+    assert "at scale 1" in text and "by the mean times of the platform\n" in text, text
+    row = next(csv.DictReader(io.StringIO(good(*PACED, "--csv"))))
+    assert (row["world"], row["emulation"], row["scale"], row["gflops"]) == (
+        "emulated", "paced", "0.01", ""), row
+    # defaults are those of simulations; a workload without kernels can be paced, too
+    assert good_json("layered", "--emulate", "idgraf", "--scale", "0.001", "--reps", "2",
+                     "--n", "200")[0]["tasks"] == 200
+
+
+def test_paced_bounds():
+    """The bounds of a paced run are those of the simulation, times the scale."""
+    simulated = subprocess.run([DUET, "simulate", "cholesky", "--platform", "idgraf", "--n", "3840",
+                                "--tile", "960", "--json"], capture_output=True, text=True)
+    if "not built" in simulated.stderr or "without SimGrid" in simulated.stderr:
+        return
+    expected = json.loads(simulated.stdout)["runs"][0]["bounds_s"]
+    measured = good_json(*PACED, "--reps", "1", "--warmup", "0")[0]["bounds_s"]
+    for name in "critical_path", "area":
+        assert abs(measured[name] / (expected[name] * 0.01) - 1) < 1e-6, (name, measured, expected)
+
+
+def test_files():
+    """Dates begin with the first submission of the first measured run."""
+    with tempfile.TemporaryDirectory() as folder:
+        runs = good_json(*SMALL, "--policy", "ws,heft", "--warmup", "3", "--trace", "t.json",
+                         "--gantt", "g.svg", "--html", "p.html", cwd=folder)
+        assert sorted(os.listdir(folder)) == ["g-heft.svg", "g-ws.svg", "p.html", "t-heft.json",
+                                              "t-ws.json"]
+        trace = json.loads((pathlib.Path(folder) / "t-ws.json").read_text())["traceEvents"]
+        page = (pathlib.Path(folder) / "p.html").read_text()
+    kernels = [event for event in trace if event.get("cat") == "kernel"]
+    assert len(kernels) == TASKS, len(kernels)
+    assert min(event["args"]["submitted_us"] for event in kernels) == 0
+    last = max(event["ts"] + event["dur"] for event in kernels)
+    assert abs(last / 1e6 - runs[0]["makespan_s"]["values"][0]) < 1e-6, (last, runs[0])
+    assert "Warm-up runs" in page and "run with duet" in page
+
+
+def test_lost_gpu():
+    """The others do its work; the only one leaves work that nobody can do."""
+    run = good_json(*FREE, "--cpus", "1", "--gpus", "2", "--lose", "gpu1@1")[0]
+    assert run["lose"] == "gpu1@1" and run["verification"]["passed"]
+    assert "\nlost on purpose: gpu1@1\n" in good(*FREE, "--cpus", "1", "--gpus", "2", "--lose",
+                                                 "gpu1@1")
+    failed("the run of ws failed: ", *FREE, "--cpus", "0", "--gpus", "1", "--param", "potrf=any",
+           "--lose", "gpu0@5", "--no-bind")
+
+
+def test_failing_kernel():
+    """One line that names the task; no report, no file."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(folder) / "breaker.c"
+        source.write_text(BREAKER, encoding="utf-8")
+        breaker = source.with_suffix(".so")
+        subprocess.run([CC, "-shared", "-fPIC", "-w", "-o", breaker, source], check=True)
+        environment = dict(os.environ, LD_PRELOAD=str(breaker))
+        environment["ASAN_OPTIONS"] = (environment.get("ASAN_OPTIONS", "")
+                                       + ":verify_asan_link_order=0")
+        before = sorted(os.listdir(folder))
+        failed("the run of ws failed: task 1 (dpotrf) failed on cpu0", *SMALL, "--html", "p.html",
+               "--policy", "ws,heft", cwd=folder, env=environment)
+        assert sorted(os.listdir(folder)) == before
+
+
+def test_stuck():
+    """A policy that loses tasks: the watchdog ends the run."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(folder) / "loser.c"
+        source.write_text(LOSER, encoding="utf-8")
+        subprocess.run([CC, "-std=c11", "-shared", "-fPIC", "-w", f"-I{ROOT}/core/include", "-o",
+                        source.with_suffix(".so"), source], check=True)
+        failed("the run of ./loser.so failed: nothing can happen any more, yet 20 tasks", *SMALL,
+               "--policy", "./loser.so", "--watchdog", "0.3", cwd=folder)
+
+
+def interrupt(arguments, folder, numbers=(signal.SIGINT,), after=1.5):
+    process = subprocess.Popen([DUET, "run", *arguments], cwd=folder, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(after)
+    for number in numbers:
+        process.send_signal(number)
+        time.sleep(0.3)
+    output, messages = process.communicate(timeout=60)
+    return process.returncode, output, messages
+
+
+def test_interruption():
+    """What is finished is reported as such, in every format, with whole files."""
+    endless = [*PACED, "--n", "1920", "--cpus", "2", "--gpus", "1", "--reps", "100000", "--policy",
+               "ws,heft"]
+    with tempfile.TemporaryDirectory() as folder:
+        status, output, messages = interrupt(
+            [*endless, "--json", "--html", "p.html", "--trace", "t.json"], folder)
+        report = json.loads(output)
+        assert status == 128 + signal.SIGINT, (status, messages)
+        assert re.search(r"^duet: interrupted: \d+ of 200000 measured runs are finished$", messages,
+                         re.M), messages
+        assert report["interrupted"] is True and len(report["runs"]) == 1, report
+        assert report["runs"][0]["reps_wanted"] == 100000
+        assert 1 <= len(report["runs"][0]["makespan_s"]["values"]) < 100000
+        assert sorted(os.listdir(folder)) == ["p.html", "t-ws.json"]
+        json.loads((pathlib.Path(folder) / "t-ws.json").read_text())
+        page = (pathlib.Path(folder) / "p.html").read_text()
+        assert "<dt>Interrupted</dt>" in page and page.rstrip().endswith("</html>")
+    with tempfile.TemporaryDirectory() as folder:
+        status, output, _ = interrupt(endless, folder, [signal.SIGTERM])
+        assert status == 128 + signal.SIGTERM
+        assert re.match(r"interrupted: of 100000 runs a policy, ws has \d+\n", output), output
+        status, output, _ = interrupt([*endless, "--csv"], folder)
+        rows = list(csv.DictReader(io.StringIO(output)))
+        assert status == 128 + signal.SIGINT and rows
+        assert {row["interrupted"] for row in rows} == {"true"}
+        assert os.listdir(folder) == []
+
+
+def test_impatience():
+    """A kernel that lasts is waited for, unless a second signal comes; no file is left."""
+    with tempfile.TemporaryDirectory() as folder:
+        status, output, _ = interrupt([*PACED, "--scale", "100000", "--html", "p.html"], folder,
+                                      [signal.SIGINT, signal.SIGINT])
+        assert status == -signal.SIGINT and output == "", (status, output)
+        assert os.listdir(folder) == []
+
+
+def test_ignored_signal():
+    """As under nohup: what is ignored stays so."""
+    process = subprocess.Popen(["sh", "-c", 'trap "" INT; exec "$@"', "sh", DUET, "run", *PACED,
+                                "--reps", "30", "--json"], text=True, stdout=subprocess.PIPE)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, process.returncode
+    assert json.loads(output)["interrupted"] is False
+
+
+probe = duet(SMALL)
+if "without BLAS" in probe.stderr:
+    print("there are no kernels in this duet")
+    sys.exit(77)
+for name, test in list(globals().items()):
+    if name.startswith("test_") and (len(sys.argv) < 3 or name in sys.argv):
+        started = time.monotonic()
+        test()
+        print(f"{name}: {time.monotonic() - started:.1f} s")

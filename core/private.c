@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the core knows of tasks that a worker keeps to itself: whether they can, how many there were,
+ * and that the run is not over before them.
+ */
+#include "core/internal.h"
+
+void duet__private_begin(struct duet_runtime *core)
+{
+    atomic_fetch_add(&core->submitted, 1);
+}
+
+duet_kernel_fn duet__private_function(const struct duet_task_desc *desc, unsigned index,
+                                      struct duet_class **klass)
+{
+    struct duet_codelet *codelet = (struct duet_codelet *)(uintptr_t)desc->codelet;
+    const struct worker *worker = &codelet->core->workers[index];
+    if (duet__class_find(codelet, desc->args, NULL, 0, klass, NULL))
+        return NULL;
+    /* nobody can take what is kept while a kernel runs, so kernels are to be known as short */
+    static const double short_s = 20e-6;
+    double usual_s = (*klass)->executions[index].usual_s;
+    bool able = (*klass)->kinds >> worker->kind & 1 && usual_s > 0 && usual_s < short_s;
+    return able ? codelet->run[worker->arch] : NULL;
+}
+
+void duet__private_ran(struct duet_runtime *core, unsigned index, struct duet_class *klass)
+{
+    struct worker *worker = &core->workers[index];
+    worker->tasks++;
+    klass->executions[index].ran++;
+    if (klass->counts_flops)
+        worker->flops += klass->work;
+}
+
+void duet__private_end(struct duet_runtime *core, unsigned index, double start_s, double end_s)
+{
+    struct worker *worker = &core->workers[index];
+    struct duet_ops ops = {0};
+    struct duet_view context;
+    worker->busy_s += end_s - start_s;
+    if (end_s > worker->last_end_s)
+        worker->last_end_s = end_s;
+    view_begin(&context, core, end_s, (int)index, &ops);
+    duet__count_finished(&context);
+    duet__context_flush(&context);
+}
+
+bool duet__failed(const struct duet_runtime *core)
+{
+    return atomic_load_explicit(&core->error, memory_order_acquire) != 0;
+}

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * For tests of the core: an engine that really copies and really computes, with one thread a
+ * worker, or with one thread for all of them in an order drawn from a seed, so that a failure can
+ * be looked at again. Commands are carried out and reported in every order that streams allow.
+ * Devices can be lost: then what they are given, and what others want to copy from them, ends with
+ * DUET_ELOST.
+ */
+#ifndef DUET_CORE_TESTING_ENGINE_H
+#define DUET_CORE_TESTING_ENGINE_H
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <glib.h>
+
+#include "core/testing.h"
+
+enum {
+    FIFOS = 3,      /* of a worker: kernels, copies in, copies out */
+    FIFO_MAX = 512, /* commands in flight */
+};
+
+struct engine;
+
+/* What an engine is to do. */
+struct engine_setting {
+    struct testing_machine machine;
+    const char *policy;
+    uint64_t seed;
+    bool alone; /* one thread for all workers */
+    bool spin;  /* workers poll instead of parking, so that wakes order nothing */
+    unsigned fail_kernel, fail_copy, cancel_at; /* the n-th kernel or copy; 0: none */
+    unsigned losses;                            /* devices that are lost, at a random command */
+    unsigned lose_within;                       /* of these first commands of the device */
+    /* carries a task's kernel out: data of accesses, their words and modes. A status */
+    int (*compute)(struct engine *engine, struct duet_task *task, unsigned worker,
+                   uint64_t *const *buffers, const size_t *words, const uint8_t *modes);
+};
+
+struct fifo {
+    struct duet_command commands[FIFO_MAX];
+    int status[FIFO_MAX];
+    unsigned first, count;
+    unsigned ended; /* of them, from the first: carried out, but not reported yet */
+};
+
+struct thread {
+    struct engine *engine;
+    unsigned worker;
+    pthread_t id;
+    uint64_t rng;
+    pthread_mutex_t mutex;
+    pthread_cond_t condition;
+    _Atomic(bool) woken;
+    bool told;               /* the core knows that the device is lost */
+    bool left;               /* the core has said EXIT */
+    unsigned begun, lose_at; /* commands carried out, the one at which the device is lost */
+    struct fifo fifos[FIFOS];
+};
+
+struct engine {
+    struct duet_runtime *core;
+    const struct engine_setting *setting;
+    void *data; /* the test's */
+    unsigned workers;
+    struct thread *threads;
+    char **memories;     /* by node; NULL for the host */
+    _Atomic(bool) *gone; /* by node */
+    pthread_mutex_t mutex;
+    pthread_cond_t condition;
+    bool started;
+    uint64_t rng; /* of an engine alone */
+    _Atomic(uint64_t) turn, kernels, copies;
+};
+
+/* The worker whose commands or kernel this thread is at, or -1. */
+static _Thread_local int engine_inside = -1;
+
+/* ------------------------------------------------------------------------------------------- */
+/* What a worker does                                                                           */
+
+static inline char *engine_place(const struct engine *engine, unsigned node,
+                                 const struct duet_handle *handle, uint64_t offset)
+{
+    return node == DUET_HOST ? handle->data : engine->memories[node] + offset;
+}
+
+static inline int engine_copy(struct engine *engine, const struct duet_copy *copy)
+{
+    uint64_t number = atomic_fetch_add(&engine->copies, 1) + 1;
+    if (number == engine->setting->fail_copy)
+        return DUET_EIO;
+    if (atomic_load(&engine->gone[copy->source]))
+        return DUET_ELOST;
+    memcpy(engine_place(engine, copy->destination, copy->handle, copy->destination_offset),
+           engine_place(engine, copy->source, copy->handle, copy->source_offset), copy->bytes);
+    /* lost meanwhile: what has been copied is of no use */
+    return atomic_load(&engine->gone[copy->source]) ? DUET_ELOST : DUET_OK;
+}
+
+static inline int engine_kernel(struct engine *engine, unsigned worker, struct duet_task *task)
+{
+    uint64_t *buffers[UINT8_MAX];
+    size_t words[UINT8_MAX];
+    uint8_t modes[UINT8_MAX];
+    unsigned node = engine->core->workers[worker].node;
+    uint64_t number = atomic_fetch_add(&engine->kernels, 1) + 1;
+    TESTING_MUST(task->access_count <= UINT8_MAX);
+    TESTING_MUST(engine->core->masks[task->mask].kinds >> engine->core->workers[worker].kind & 1);
+    for (unsigned i = 0; i < task->access_count; i++) {
+        const struct duet_handle *handle = task->accesses[i].handle;
+        const struct slab_block *block = handle->replicas[node]->block;
+        modes[i] = task->accesses[i].mode;
+        words[i] = handle->bytes / sizeof(uint64_t);
+        buffers[i] = (uint64_t *)(void *)engine_place(engine, node, handle,
+                                                      node == DUET_HOST ? 0 : block->offset);
+    }
+    if (number == engine->setting->cancel_at)
+        duet_cancel(engine->core);
+    if (number == engine->setting->fail_kernel)
+        return DUET_EIO;
+    return engine->setting->compute(engine, task, worker, buffers, words, modes);
+}
+
+/* Carries out the first command of a queue that has not been yet. */
+static inline void engine_carry_out(struct engine *engine, struct thread *self, struct fifo *fifo)
+{
+    unsigned i = (fifo->first + fifo->ended++) % FIFO_MAX;
+    const struct duet_command *command = &fifo->commands[i];
+    unsigned node = engine->core->workers[self->worker].node;
+    if (++self->begun == self->lose_at)
+        atomic_store(&engine->gone[node], true);
+    if (atomic_load(&engine->gone[node]))
+        fifo->status[i] = DUET_ELOST;
+    else if (command->kind == DUET_RUN)
+        fifo->status[i] = engine_kernel(engine, self->worker, command->task);
+    else
+        fifo->status[i] = engine_copy(engine, command->copy);
+}
+
+/* The core learns, once, that the device is lost. */
+static inline void engine_tell_lost(struct engine *engine, struct thread *self)
+{
+    struct duet_ops ops = {0};
+    if (self->told)
+        return;
+    self->told = true;
+    TESTING_MUST(!duet__worker_lost(engine->core, self->worker, 0, &ops));
+}
+
+/* A device may also be lost while nothing is in flight, and known to be before it is given more. */
+static inline void engine_lose_idle(struct engine *engine, struct thread *self)
+{
+    if (self->told || !self->lose_at || self->begun + 1 < self->lose_at ||
+        duet_random_below(&self->rng, 4))
+        return;
+    atomic_store(&engine->gone[engine->core->workers[self->worker].node], true);
+    engine_tell_lost(engine, self);
+}
+
+/* Reports the first command of a queue, which has been carried out. */
+static inline void engine_report(struct engine *engine, struct thread *self, struct fifo *fifo)
+{
+    struct duet_ops ops = {0};
+    struct duet_command command = fifo->commands[fifo->first];
+    struct duet_report report = {.end_s = 1e-6, .status = fifo->status[fifo->first]};
+    fifo->first = (fifo->first + 1) % FIFO_MAX;
+    fifo->count--;
+    fifo->ended--;
+    bool gone = atomic_load(&engine->gone[engine->core->workers[self->worker].node]);
+    if (report.status == DUET_ELOST && gone)
+        engine_tell_lost(engine, self);
+    duet__done(engine->core, &command, 0, &report, &ops);
+}
+
+/* Carries out or reports one command of one of the queues, whichever. */
+static inline void engine_go_on(struct engine *engine, struct thread *self)
+{
+    unsigned f = duet_random_below(&self->rng, FIFOS);
+    while (!self->fifos[f].count)
+        f = (f + 1) % FIFOS;
+    struct fifo *fifo = &self->fifos[f];
+    for (unsigned i = duet_random_below(&self->rng, 4) ? 0 : 50; i > 0; i--)
+        atomic_signal_fence(memory_order_seq_cst);
+    if (!engine->setting->alone && !duet_random_below(&self->rng, 8))
+        (void)sched_yield();
+    bool waits = fifo->ended < fifo->count && duet_random_below(&self->rng, 4) == 0;
+    if (fifo->ended == 0 || waits)
+        engine_carry_out(engine, self, fifo);
+    else
+        engine_report(engine, self, fifo);
+}
+
+static inline unsigned engine_in_flight(const struct thread *self)
+{
+    return self->fifos[0].count + self->fifos[1].count + self->fifos[2].count;
+}
+
+/* Asks until the core says IDLE or EXIT. false: EXIT. */
+static inline bool engine_ask(struct engine *engine, struct thread *self)
+{
+    engine_lose_idle(engine, self);
+    for (;;) {
+        struct duet_ops ops = {0};
+        struct duet_command command;
+        duet__next(engine->core, self->worker, 0, &command, &ops);
+        if (command.kind == DUET_IDLE)
+            return true;
+        if (command.kind == DUET_EXIT) {
+            /* the core promises it only once nothing is in flight */
+            TESTING_MUST(engine_in_flight(self) == 0);
+            return false;
+        }
+        unsigned f = command.kind == DUET_RUN ? 0 : 1 + (command.stream == DUET_STREAM_OUT);
+        struct fifo *fifo = &self->fifos[f];
+        TESTING_MUST(fifo->count < FIFO_MAX);
+        fifo->commands[(fifo->first + fifo->count++) % FIFO_MAX] = command;
+        /* some of the time, work starts before everything was asked for */
+        if (!duet_random_below(&self->rng, 4))
+            engine_go_on(engine, self);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* A thread a worker                                                                            */
+
+static inline void engine_park(struct engine *engine, struct thread *self)
+{
+    if (engine->setting->spin) {
+        atomic_store_explicit(&self->woken, false, memory_order_relaxed);
+        (void)sched_yield();
+        return;
+    }
+    (void)pthread_mutex_lock(&self->mutex);
+    while (!atomic_load(&self->woken))
+        (void)pthread_cond_wait(&self->condition, &self->mutex);
+    (void)pthread_mutex_unlock(&self->mutex);
+}
+
+static inline void *engine_work(void *argument)
+{
+    struct thread *self = argument;
+    struct engine *engine = self->engine;
+    engine_inside = (int)self->worker;
+    for (;;) {
+        atomic_store(&self->woken, false);
+        if (!engine_ask(engine, self))
+            return NULL;
+        if (engine_in_flight(self))
+            engine_go_on(engine, self);
+        else
+            engine_park(engine, self);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* One thread for all                                                                           */
+
+/* One step of one of the workers that have something to do. false: none has. */
+static inline bool engine_step(struct engine *engine)
+{
+    unsigned first = duet_random_below(&engine->rng, engine->workers);
+    for (unsigned i = 0; i < engine->workers; i++) {
+        struct thread *self = &engine->threads[(first + i) % engine->workers];
+        bool flight = engine_in_flight(self) > 0;
+        if (self->left || (!flight && !atomic_load(&self->woken)))
+            continue;
+        engine_inside = (int)self->worker;
+        if (atomic_load(&self->woken) && (!flight || duet_random_below(&engine->rng, 2))) {
+            atomic_store(&self->woken, false);
+            self->left = !engine_ask(engine, self);
+        } else {
+            engine_go_on(engine, self);
+            atomic_store(&self->woken, true);
+        }
+        engine_inside = -1;
+        return true;
+    }
+    return false;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* What the core calls                                                                          */
+
+static inline void engine_wake(void *self, unsigned worker)
+{
+    struct engine *engine = self;
+    struct thread *thread = &engine->threads[worker];
+    if (atomic_exchange(&thread->woken, true) || engine->setting->spin || engine->setting->alone)
+        return;
+    (void)pthread_mutex_lock(&thread->mutex);
+    (void)pthread_cond_signal(&thread->condition);
+    (void)pthread_mutex_unlock(&thread->mutex);
+}
+
+static inline void engine_submitted(void *self, struct duet_task *task)
+{
+    struct engine *engine = self;
+    struct duet_ops ops = {0};
+    int by = engine_inside >= 0 ? engine_inside : DUET_SUBMITTER;
+    duet__link(engine->core, task, by, 0, &ops);
+    /* alone, work may begin before the next task is submitted */
+    if (engine->setting->alone && by == DUET_SUBMITTER)
+        for (unsigned i = duet_random_below(&engine->rng, 8); i > 0; i--)
+            (void)engine_step(engine);
+}
+
+static inline int engine_wait(void *self, bool (*reached)(void *arg), void *arg)
+{
+    struct engine *engine = self;
+    TESTING_MUST(engine_inside < 0);
+    while (engine->setting->alone && !reached(arg))
+        if (!engine_step(engine))
+            return DUET_ESTUCK;
+    (void)pthread_mutex_lock(&engine->mutex);
+    while (!reached(arg))
+        (void)pthread_cond_wait(&engine->condition, &engine->mutex);
+    (void)pthread_mutex_unlock(&engine->mutex);
+    return DUET_OK;
+}
+
+static inline bool engine_is_inside(void *self)
+{
+    return engine_inside >= 0;
+}
+
+static inline void engine_notify(void *self)
+{
+    struct engine *engine = self;
+    (void)pthread_mutex_lock(&engine->mutex);
+    (void)pthread_cond_broadcast(&engine->condition);
+    (void)pthread_mutex_unlock(&engine->mutex);
+}
+
+static inline double engine_now(void *self)
+{
+    return 0;
+}
+
+static inline int engine_classify(void *self, const struct duet_class *klass, uint64_t *archs,
+                                  struct duet_message *message)
+{
+    return DUET_OK;
+}
+
+static inline void engine_destroy(void *self)
+{
+    struct engine *engine = self;
+    while (engine->setting->alone && engine->started && engine_step(engine))
+        ;
+    for (unsigned w = 0; w < engine->workers && engine->started; w++) {
+        if (!engine->setting->alone)
+            (void)pthread_join(engine->threads[w].id, NULL);
+        else
+            TESTING_MUST(engine->threads[w].left);
+    }
+    for (unsigned w = 0; w < engine->workers; w++) {
+        (void)pthread_cond_destroy(&engine->threads[w].condition);
+        (void)pthread_mutex_destroy(&engine->threads[w].mutex);
+    }
+    for (unsigned n = 0; n < engine->core->machine.node_count; n++)
+        g_free(engine->memories[n]);
+    (void)pthread_cond_destroy(&engine->condition);
+    (void)pthread_mutex_destroy(&engine->mutex);
+    g_free(engine->memories);
+    g_free(engine->gone);
+    g_free(engine->threads);
+    g_free(engine);
+}
+
+static const struct duet_engine_ops engine_ops = {
+    .wake = engine_wake,
+    .submitted = engine_submitted,
+    .wait = engine_wait,
+    .inside = engine_is_inside,
+    .notify = engine_notify,
+    .now = engine_now,
+    .classify = engine_classify,
+    .destroy = engine_destroy,
+};
+
+/* ------------------------------------------------------------------------------------------- */
+/* Making                                                                                       */
+
+/* Draws which devices are lost and when. */
+static inline void engine_draw_losses(struct engine *engine)
+{
+    const struct engine_setting *setting = engine->setting;
+    uint64_t rng = duet_random_stream(setting->seed, 999);
+    unsigned first = setting->machine.cpus, gpus = setting->machine.gpus;
+    for (unsigned i = 0; gpus && i < setting->losses; i++) {
+        struct thread *thread = &engine->threads[first + duet_random_below(&rng, gpus)];
+        thread->lose_at = 1 + duet_random_below(&rng, setting->lose_within);
+    }
+}
+
+static inline void engine_make_thread(struct engine *engine, unsigned w)
+{
+    struct thread *thread = &engine->threads[w];
+    thread->engine = engine;
+    thread->worker = w;
+    thread->rng = duet_random_stream(engine->setting->seed, 1000 + w);
+    atomic_init(&thread->woken, true);
+    (void)pthread_mutex_init(&thread->mutex, NULL);
+    (void)pthread_cond_init(&thread->condition, NULL);
+}
+
+/* Some routes are slower than others, so that copies come from anywhere. */
+static inline void engine_draw_routes(struct duet_machine *machine, uint64_t seed)
+{
+    uint64_t rng = duet_random_stream(seed, 997);
+    for (unsigned i = 0; i < machine->node_count * machine->node_count; i++)
+        machine->routes[i].latency_s *= 1 + duet_random_below(&rng, 3);
+}
+
+/* A core on a new engine, both freed by duet__core_free; `setting` stays where it is until then. */
+static inline struct engine *engine_new(const struct engine_setting *setting)
+{
+    struct engine *engine = g_new0(struct engine, 1);
+    struct duet_message message = {""};
+    struct duet_machine machine;
+    testing_machine(&machine, &setting->machine);
+    engine_draw_routes(&machine, setting->seed);
+    engine->setting = setting;
+    engine->workers = machine.worker_count;
+    engine->threads = g_new0(struct thread, engine->workers);
+    engine->memories = g_new0(char *, machine.node_count);
+    engine->gone = g_malloc0(machine.node_count * sizeof *engine->gone);
+    engine->rng = duet_random_stream(setting->seed, 998);
+    (void)pthread_mutex_init(&engine->mutex, NULL);
+    (void)pthread_cond_init(&engine->condition, NULL);
+    for (unsigned w = 0; w < engine->workers; w++)
+        engine_make_thread(engine, w);
+    engine_draw_losses(engine);
+    struct duet_core_config config = {.machine = &machine,
+                                      .policy = duet_policy_find(setting->policy),
+                                      .model = duet_model_at(setting->seed % 2),
+                                      .seed = setting->seed,
+                                      .window = 64,
+                                      .record = true,
+                                      .ops = &engine_ops,
+                                      .engine = engine};
+    int error = duet__core_new(&engine->core, &config, &message);
+    if (error)
+        g_error("%s", message.text);
+    duet_machine_fini(&machine);
+    return engine;
+}
+
+static inline void engine_start(struct engine *engine)
+{
+    engine->started = true;
+    for (unsigned n = 1; n < engine->core->machine.node_count; n++)
+        engine->memories[n] = g_malloc0(engine->core->machine.nodes[n].capacity_bytes);
+    for (unsigned w = 0; w < engine->workers && !engine->setting->alone; w++) {
+        struct thread *thread = &engine->threads[w];
+        TESTING_MUST(!pthread_create(&thread->id, NULL, engine_work, thread));
+    }
+}
+
+#endif

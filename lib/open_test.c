@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening runtimes that run on this machine: alone, with emulated GPUs, at a platform's pace. */
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include <glib.h>
+
+#include <duet/duet.h>
+#include <duet/trace.h>
+
+enum { COUNT = 64, TILE = 960 };
+
+static struct duet_runtime *open_good(const struct duet_config *config)
+{
+    struct duet_runtime *duet = NULL;
+    struct duet_message message = {""};
+    int error = duet_open(&duet, config, &message);
+    if (error)
+        g_error("not opened: %s", message.text);
+    return duet;
+}
+
+/* A configuration with a short watchdog, so that what goes wrong ends. */
+static struct duet_config defaults(void)
+{
+    struct duet_config config;
+    duet_config_init(&config);
+    config.watchdog_s = 5;
+    config.no_bind = true;
+    return config;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Configurations that cannot be                                                                */
+
+static void assert_refused(const struct duet_config *config, int expected, const char *fragment)
+{
+    struct duet_runtime *duet = NULL;
+    struct duet_message message = {""};
+    int error = duet_open(&duet, config, &message);
+    g_assert_null(duet);
+    g_assert_cmpint(error, ==, expected);
+    if (!strstr(message.text, fragment))
+        g_error("\"%s\" does not say \"%s\"", message.text, fragment);
+    g_assert_null(strchr(message.text, '\n'));
+}
+
+static void test_refused(void)
+{
+    struct duet_config config = defaults();
+    config.simulate = "idgraf";
+    config.emulate = "free";
+    assert_refused(&config, DUET_EINVAL, "exclude each other");
+    config = defaults();
+    config.lose = "gpu0@1";
+    assert_refused(&config, DUET_EINVAL, "emulate");
+    config.simulate = "idgraf";
+    assert_refused(&config, DUET_EINVAL, "emulate");
+    config = defaults();
+    config.scale = 0.5;
+    assert_refused(&config, DUET_EINVAL, "platform");
+    config.emulate = "free";
+    assert_refused(&config, DUET_EINVAL, "platform");
+    config.emulate = "idgraf";
+    config.scale = -1;
+    assert_refused(&config, DUET_EINVAL, "positive");
+    config.scale = NAN;
+    assert_refused(&config, DUET_EINVAL, "positive");
+    config.scale = INFINITY;
+    assert_refused(&config, DUET_EINVAL, "positive");
+    config = defaults();
+    config.watchdog_s = NAN;
+    assert_refused(&config, DUET_EINVAL, "watchdog");
+    config = defaults();
+    config.emulate = "nowhere";
+    assert_refused(&config, DUET_ENOTFOUND, "nowhere");
+    config.emulate = "idgraf";
+    config.cpus = 100;
+    assert_refused(&config, DUET_EINVAL, "100");
+    config.cpus = -1;
+    config.lose = "gpu99@1";
+    assert_refused(&config, DUET_EINVAL, "gpu99");
+    config = defaults();
+    config.policy = "nobody";
+    assert_refused(&config, DUET_ENOTFOUND, "known are eager, ws");
+    config = defaults();
+    config.model = "guess";
+    assert_refused(&config, DUET_ENOTFOUND, "known are history");
+    config = defaults();
+    config.gpus = 1000;
+    assert_refused(&config, DUET_EINVAL, "GPU");
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Tasks that compute                                                                           */
+
+/* Adds one to every element. */
+static int increment(const struct duet_call *call)
+{
+    const struct duet_buffer *buffer = &call->buffers[0];
+    for (size_t i = 0; i < buffer->rows; i++)
+        ((double *)buffer->data)[i] += 1;
+    return DUET_OK;
+}
+
+static int fail(const struct duet_call *call)
+{
+    return DUET_EINVAL;
+}
+
+static double flops(const void *args)
+{
+    return COUNT;
+}
+
+static void submit(struct duet_runtime *duet, struct duet_codelet *codelet,
+                   struct duet_handle *handle)
+{
+    const struct duet_access access = {handle, DUET_RW};
+    const struct duet_task_desc task = {.codelet = codelet, .accesses = &access, .access_count = 1};
+    g_assert_cmpint(duet_submit(duet, &task), ==, DUET_OK);
+}
+
+static struct duet_codelet *codelet_of(struct duet_runtime *duet, duet_kernel_fn run)
+{
+    const struct duet_implementation where[] = {{"cpu", run}, {"cuda", NULL}};
+    const struct duet_codelet_desc desc = {.name = "increment",
+                                           .implementations = where,
+                                           .implementation_count = 2,
+                                           .flops = flops};
+    struct duet_codelet *codelet = NULL;
+    g_assert_cmpint(duet_codelet(duet, &desc, &codelet), ==, DUET_OK);
+    return codelet;
+}
+
+/* Makes 20 tasks in a row on one vector and looks at what they leave. */
+static void count_to_20(struct duet_runtime *duet)
+{
+    double values[COUNT] = {0};
+    struct duet_codelet *codelet = codelet_of(duet, increment);
+    struct duet_handle *handle = NULL;
+    g_assert_cmpint(duet_vector(duet, values, COUNT, sizeof *values, &handle), ==, DUET_OK);
+    for (int i = 0; i < 20; i++)
+        submit(duet, codelet, handle);
+    g_assert_cmpint(duet_wait(duet), ==, DUET_OK);
+    g_assert_cmpint(duet_unregister(duet, handle), ==, DUET_OK);
+    for (int i = 0; i < COUNT; i++)
+        g_assert_cmpfloat(values[i], ==, 20);
+}
+
+/* Two at a time, and one after another; what models know comes from these runs. */
+static void test_real(void)
+{
+    struct duet_config config = defaults();
+    config.cpus = 1;
+    config.gpus = 0;
+    struct duet_runtime *one = open_good(&config), *other = open_good(&config);
+    count_to_20(one);
+    count_to_20(other);
+    struct duet_class_stats stats;
+    g_assert_cmpint(duet_class_stats(one, 0, &stats), ==, DUET_OK);
+    g_assert_cmpuint(stats.tasks, ==, 20);
+    g_assert_cmpfloat(stats.expected_s[0], >, 0);
+    g_assert_cmpint(duet_close(one), ==, DUET_OK);
+    g_assert_cmpint(duet_close(other), ==, DUET_OK);
+    one = open_good(&config);
+    count_to_20(one);
+    g_assert_cmpint(duet_close(one), ==, DUET_OK);
+}
+
+/* Nothing is known of a kernel before it has run: no platform's times are believed here. */
+static void test_history_is_empty(void)
+{
+    struct duet_config config = defaults();
+    config.cpus = 1;
+    config.gpus = 0;
+    struct duet_runtime *duet = open_good(&config);
+    struct duet_codelet *codelet = codelet_of(duet, fail);
+    struct duet_handle *handle = NULL;
+    double values[COUNT] = {0};
+    struct duet_class_stats stats;
+    g_assert_cmpint(duet_vector(duet, values, COUNT, sizeof *values, &handle), ==, DUET_OK);
+    submit(duet, codelet, handle);
+    g_assert_cmpint(duet_wait(duet), !=, DUET_OK);
+    g_assert_nonnull(strstr(duet_last_message(duet), "increment"));
+    g_assert_cmpint(duet_class_stats(duet, 0, &stats), ==, DUET_OK);
+    g_assert_cmpfloat(stats.expected_s[0], ==, 0);
+    g_assert_cmpint(duet_close(duet), !=, DUET_OK);
+}
+
+static void test_free(void)
+{
+    struct duet_config config = defaults();
+    config.emulate = "free";
+    config.cpus = 0;
+    config.gpus = 2;
+    config.gpu_memory_bytes = 1 << 20;
+    struct duet_runtime *duet = open_good(&config);
+    g_assert_cmpuint(duet_runtime_machine(duet)->worker_count, ==, 2);
+    g_assert_cmpuint(duet_runtime_machine(duet)->nodes[2].capacity_bytes, ==, 1 << 20);
+    count_to_20(duet);
+    struct duet_stats stats;
+    duet_stats(duet, &stats);
+    g_assert_cmpuint(stats.bytes_to_device, >=, COUNT * sizeof(double));
+    g_assert_cmpuint(stats.reads_on_device, ==, 20);
+    g_assert_cmpint(duet_close(duet), ==, DUET_OK);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* At a platform's pace                                                                         */
+
+static double gemm_flops(const void *args)
+{
+    return 2.0 * TILE * TILE * TILE;
+}
+
+/* Nobody calls it. */
+static int unreachable(const struct duet_call *call)
+{
+    g_assert_not_reached();
+    return DUET_ETASK;
+}
+
+static struct duet_runtime *open_paced(double scale, struct duet_codelet **codelet,
+                                       struct duet_handle **handle)
+{
+    struct duet_config config = defaults();
+    config.emulate = "idgraf";
+    config.scale = scale;
+    config.cpus = 0;
+    config.gpus = 1;
+    config.record = true;
+    struct duet_runtime *duet = open_good(&config);
+    const struct duet_implementation where[] = {{"cpu", unreachable}, {"cuda", unreachable}};
+    const struct duet_codelet_desc desc = {.name = "dgemm",
+                                           .implementations = where,
+                                           .implementation_count = 2,
+                                           .flops = gemm_flops};
+    g_assert_cmpint(duet_codelet(duet, &desc, codelet), ==, DUET_OK);
+    g_assert_cmpint(duet_matrix(duet, NULL, TILE, TILE, TILE, sizeof(double), handle), ==, DUET_OK);
+    return duet;
+}
+
+/*
+ * The scheduler believes the platform's kernel and copy times at the emulation's pace, and those
+ * are what kernels and copies take at least.
+ */
+static void test_paced(void)
+{
+    const double scale = 0.25, gemm_s = 5.91e-3; /* as duet list kernels --platform idgraf says */
+    struct duet_codelet *codelet = NULL;
+    struct duet_handle *handle = NULL;
+    struct duet_runtime *full = open_paced(0, &codelet, &handle), *duet;
+    const struct duet_route whole = *duet_machine_route(duet_runtime_machine(full), 0, 1);
+    g_assert_cmpint(duet_close(full), ==, DUET_OK);
+    duet = open_paced(scale, &codelet, &handle);
+    const struct duet_route *route = duet_machine_route(duet_runtime_machine(duet), 0, 1);
+    g_assert_cmpfloat_with_epsilon(route->bandwidth_Bps, whole.bandwidth_Bps / scale, 1);
+    g_assert_cmpfloat_with_epsilon(route->latency_s, whole.latency_s * scale, 1e-15);
+    /* while the data is the program's own, nothing runs that could be learned from */
+    g_assert_cmpint(duet_acquire(duet, handle, DUET_RW), ==, DUET_OK);
+    submit(duet, codelet, handle);
+    struct duet_class_stats stats;
+    g_assert_cmpint(duet_class_stats(duet, 0, &stats), ==, DUET_OK);
+    unsigned arch = duet_runtime_machine(duet)->workers[0].arch;
+    g_assert_cmpfloat_with_epsilon(stats.expected_s[arch], gemm_s * scale, 0.01 * gemm_s * scale);
+    double expected = stats.expected_s[arch];
+    g_assert_cmpint(duet_release(duet, handle), ==, DUET_OK);
+    g_assert_cmpint(duet_wait(duet), ==, DUET_OK);
+    struct duet_event *events = NULL;
+    size_t count = 0;
+    g_assert_cmpint(duet_trace_events(duet, &events, &count), ==, DUET_OK);
+    g_assert_cmpuint(count, ==, 2);
+    double copy_s = whole.latency_s + TILE * TILE * sizeof(double) / whole.bandwidth_Bps;
+    g_assert_cmpfloat(events[0].end_s - events[0].start_s, >=, copy_s * scale * 0.999);
+    g_assert_cmpfloat(events[1].end_s - events[1].start_s, >=, expected * 0.999);
+    g_free(events);
+    g_assert_cmpint(duet_close(duet), ==, DUET_OK);
+}
+
+static double other_flops(const void *args)
+{
+    return 1e3;
+}
+
+/* A size that was not measured is refused, as in a simulation. */
+static void test_paced_beyond(void)
+{
+    struct duet_config config = defaults();
+    config.emulate = "idgraf";
+    config.scale = 0.01;
+    for (int extrapolate = 0; extrapolate < 2; extrapolate++) {
+        config.extrapolate = extrapolate;
+        struct duet_runtime *duet = open_good(&config);
+        const struct duet_implementation where[] = {{"cpu", NULL}, {"cuda", NULL}};
+        const struct duet_codelet_desc desc = {.name = "dgemm",
+                                               .implementations = where,
+                                               .implementation_count = 2,
+                                               .flops = other_flops};
+        struct duet_codelet *codelet = NULL;
+        g_assert_cmpint(duet_codelet(duet, &desc, &codelet), ==, DUET_OK);
+        const struct duet_task_desc task = {.codelet = codelet};
+        int error = duet_submit(duet, &task);
+        g_assert_cmpint(error, ==, extrapolate ? DUET_OK : DUET_ENOMODEL);
+        if (error)
+            g_assert_nonnull(strstr(duet_last_message(duet), "allow extrapolation"));
+        g_assert_cmpint(duet_close(duet), ==, DUET_OK);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Closing                                                                                      */
+
+static struct duet_runtime *open_failing(void)
+{
+    struct duet_config config = defaults();
+    config.cpus = 1;
+    config.gpus = 0;
+    struct duet_runtime *duet = open_good(&config);
+    const struct duet_task_desc task = {.codelet = codelet_of(duet, fail)};
+    g_assert_cmpint(duet_submit(duet, &task), ==, DUET_OK);
+    return duet;
+}
+
+static void close_untold(void)
+{
+    g_assert_cmpint(duet_close(open_failing()), !=, DUET_OK);
+}
+
+static void close_told(void)
+{
+    struct duet_runtime *duet = open_failing();
+    int error = duet_wait(duet);
+    g_assert_cmpint(error, !=, DUET_OK);
+    g_assert_cmpint(duet_close(duet), ==, error);
+}
+
+/* The error of a run is printed by the closing, unless a wait has returned it. */
+static void test_close_after_failure(void)
+{
+    g_test_trap_subprocess("/open/subprocess/untold", 0, G_TEST_SUBPROCESS_DEFAULT);
+    g_test_trap_assert_passed();
+    g_test_trap_assert_stderr("*duet: *increment*");
+    g_test_trap_subprocess("/open/subprocess/told", 0, G_TEST_SUBPROCESS_DEFAULT);
+    g_test_trap_assert_passed();
+    g_test_trap_assert_stderr_unmatched("*duet: *");
+}
+
+static void test_close_after_cancel(void)
+{
+    struct duet_config config = defaults();
+    config.emulate = "free";
+    config.gpus = 1;
+    struct duet_runtime *duet = open_good(&config);
+    struct duet_codelet *codelet = codelet_of(duet, increment);
+    double values[COUNT] = {0};
+    struct duet_handle *handle = NULL;
+    g_assert_cmpint(duet_vector(duet, values, COUNT, sizeof *values, &handle), ==, DUET_OK);
+    for (int i = 0; i < 1000; i++)
+        submit(duet, codelet, handle);
+    duet_cancel(duet);
+    g_assert_cmpint(duet_wait(duet), ==, DUET_ECANCELED);
+    g_assert_cmpint(duet_close(duet), ==, DUET_ECANCELED);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/open/refused", test_refused);
+    g_test_add_func("/open/real", test_real);
+    g_test_add_func("/open/history_is_empty", test_history_is_empty);
+    g_test_add_func("/open/free", test_free);
+    g_test_add_func("/open/paced", test_paced);
+    g_test_add_func("/open/paced_beyond", test_paced_beyond);
+    g_test_add_func("/open/subprocess/untold", close_untold);
+    g_test_add_func("/open/subprocess/told", close_told);
+    g_test_add_func("/open/close_after_failure", test_close_after_failure);
+    g_test_add_func("/open/close_after_cancel", test_close_after_cancel);
+    return g_test_run();
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The real engine with emulated GPUs that compute: copies, little memory, GPUs that are lost. */
+#include <stdlib.h>
+
+#include "real/testing_steps.h"
+
+enum { TIGHT_BYTES = 8 << 8, /* eight blocks */ SIZE = 7 };
+
+static void test_results(void)
+{
+    for (unsigned gpus = 1; gpus <= 3; gpus++) {
+        for (unsigned cpus = 0; cpus <= 2; cpus++) {
+            struct testing t = {.cpus = cpus, .gpus = gpus};
+            struct duet_stats stats = run_steps(&t, 10 * gpus + cpus, NULL);
+            g_assert_cmpuint(stats.tasks, ==, STEPS);
+            if (!cpus)
+                g_assert_cmpuint(stats.bytes_to_device, >, 0);
+        }
+    }
+}
+
+static void test_policies(void)
+{
+    for (size_t p = 0; duet_policy_at(p); p++) {
+        struct testing t = {.cpus = 1, .gpus = 2, .policy = duet_policy_at(p)->name};
+        (void)run_steps(&t, p, NULL);
+    }
+}
+
+static void test_little_memory(void)
+{
+    for (unsigned round = 0; round < 4; round++) {
+        struct testing t = {.cpus = round % 2,
+                            .gpus = 2,
+                            .gpu_memory_bytes = TIGHT_BYTES,
+                            .no_peer = round / 2,
+                            .window = round == 3 ? 32 : 0};
+        struct duet_stats stats = run_steps(&t, round, NULL);
+        if (!t.cpus)
+            g_assert_cmpuint(stats.evictions, >, 0);
+        if (t.no_peer)
+            g_assert_cmpuint(stats.bytes_between, ==, 0);
+    }
+}
+
+/* Columns of a matrix that is a part of a larger one, there and back. */
+static int negate(const struct duet_call *call)
+{
+    const struct duet_buffer *buffer = call->buffers;
+    double *data = buffer->data;
+    if (buffer->rows != SIZE || buffer->cols != SIZE - 2 || buffer->ld != SIZE || !call->stream)
+        return DUET_EINVAL;
+    for (size_t j = 0; j < buffer->cols; j++)
+        for (size_t i = 0; i < buffer->rows; i++)
+            data[j * buffer->ld + i] *= -1;
+    return DUET_OK;
+}
+
+static void test_matrix(void)
+{
+    struct testing t = {.gpus = 1};
+    struct duet_runtime *core = testing_open(&t);
+    double matrix[2 * SIZE * SIZE];
+    struct duet_access access = {.mode = DUET_RW};
+    for (unsigned i = 0; i < 2 * SIZE * SIZE; i++)
+        matrix[i] = 1 + i;
+    testing_must(core, duet_matrix(core, matrix, SIZE, SIZE - 2, 2 * SIZE, sizeof(double),
+                                   &access.handle));
+    testing_submit(core, testing_codelet(core, "negate", negate, "cuda"), &access, 1, NULL, 0);
+    testing_must(core, duet_unregister(core, access.handle));
+    for (unsigned i = 0; i < 2 * SIZE * SIZE; i++) {
+        bool inside = i % (2 * SIZE) < SIZE && i / (2 * SIZE) < SIZE - 2;
+        g_assert_cmpfloat(matrix[i], ==, inside ? -1.0 - i : 1.0 + i);
+    }
+    duet__core_free(core);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Submitting from kernels; errors                                                              */
+
+struct again {
+    struct duet_codelet *codelet;
+    _Atomic(int) *calls;
+};
+
+static int once_more(const struct duet_call *call)
+{
+    struct again again;
+    memcpy(&again, call->args, sizeof again);
+    const struct duet_task_desc desc = {.codelet = again.codelet,
+                                        .args = &again.calls,
+                                        .args_bytes = sizeof again.calls};
+    return duet_submit(call->runtime, &desc);
+}
+
+static void test_nested(void)
+{
+    for (unsigned cpus = 0; cpus < 2; cpus++) {
+        struct testing t = {.cpus = cpus, .gpus = 2, .window = 8};
+        struct duet_runtime *core = testing_open(&t);
+        _Atomic(int) calls = 0;
+        const struct again again = {testing_codelet(core, "count", testing_count, NULL), &calls};
+        struct duet_codelet *codelet = testing_codelet(core, "again", once_more, "cuda");
+        for (unsigned i = 0; i < 300; i++)
+            testing_submit(core, codelet, NULL, 0, &again, sizeof again);
+        testing_must(core, duet_wait(core));
+        g_assert_cmpint(atomic_load(&calls), ==, 300);
+        duet__core_free(core);
+    }
+}
+
+static int fail(const struct duet_call *call)
+{
+    return DUET_EIO;
+}
+
+static void test_error(void)
+{
+    struct testing t = {.gpus = 1};
+    struct duet_runtime *core = testing_open(&t);
+    testing_submit(core, testing_codelet(core, "spoil", fail, NULL), NULL, 0, NULL, 0);
+    g_assert_cmpint(duet_wait(core), ==, DUET_EIO);
+    g_assert_nonnull(strstr(duet_last_message(core), "task 1 (spoil) failed on gpu0"));
+    duet__core_free(core);
+}
+
+/* Nobody is left behind when it ends in the middle, with copies between the devices. */
+static void test_close_in_the_middle(void)
+{
+    for (unsigned round = 0; round < 10; round++) {
+        struct testing t = {.cpus = round % 2, .gpus = 3};
+        struct duet_runtime *core = testing_open(&t);
+        struct duet_codelet *codelet = testing_codelet(core, "mix", mix_all, NULL);
+        struct duet_access accesses[2] = {{.mode = DUET_R}, {.mode = DUET_RW}};
+        uint64_t cells[CELLS] = {0};
+        struct duet_handle *handles[CELLS];
+        for (unsigned c = 0; c < CELLS; c++)
+            testing_must(core, duet_vector(core, &cells[c], 1, sizeof cells[c], &handles[c]));
+        for (unsigned i = 0; i < 500; i++) {
+            accesses[0].handle = handles[i % CELLS];
+            accesses[1].handle = handles[i * 7 % CELLS];
+            testing_submit(core, codelet, accesses, 2, NULL, 0);
+        }
+        if (round % 4 < 2)
+            duet_cancel(core);
+        duet__core_free(core);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Devices that are lost                                                                        */
+
+/* Either everything is right in the end, or the run says that data was lost. */
+static void test_lost(void)
+{
+    const char *const lose[] = {"gpu0@1", "gpu1@2", "gpu0@50,gpu1@100", "gpu1@300",
+                                "gpu0@1,gpu1@1"};
+    for (unsigned i = 0; i < 4 * G_N_ELEMENTS(lose); i++) {
+        int error = DUET_OK;
+        struct testing t = {.cpus = 1 + i / G_N_ELEMENTS(lose) % 2,
+                            .gpus = 2,
+                            .lose = lose[i % G_N_ELEMENTS(lose)],
+                            .no_peer = i >= 2 * G_N_ELEMENTS(lose)};
+        (void)run_steps(&t, i, &error);
+        g_assert_true(error == DUET_OK || error == DUET_ELOST);
+    }
+}
+
+/* What reads only is computed again elsewhere: nothing is lost with the device. */
+static void test_lost_readers(void)
+{
+    struct testing t = {.cpus = 1, .gpus = 1, .lose = "gpu0@5"};
+    struct duet_runtime *core = testing_open(&t);
+    struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, NULL);
+    _Atomic(int) calls = 0, *counter = &calls;
+    for (unsigned i = 0; i < 500; i++)
+        testing_submit(core, codelet, NULL, 0, &counter, sizeof counter);
+    testing_must(core, duet_wait(core));
+    g_assert_cmpint(atomic_load(&calls), >=, 500);
+    g_assert_cmpuint(duet_tasks_done(core), ==, 500);
+    duet__core_free(core);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/device/results", test_results);
+    g_test_add_func("/device/policies", test_policies);
+    g_test_add_func("/device/little_memory", test_little_memory);
+    g_test_add_func("/device/matrix", test_matrix);
+    g_test_add_func("/device/nested", test_nested);
+    g_test_add_func("/device/error", test_error);
+    g_test_add_func("/device/close_in_the_middle", test_close_in_the_middle);
+    g_test_add_func("/device/lost", test_lost);
+    g_test_add_func("/device/lost_readers", test_lost_readers);
+    return g_test_run();
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making and freeing the real engine. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "real/internal.h"
+
+static double real_now(void *engine)
+{
+    const struct real *real = engine;
+    return duet__clock_now(&real->clock);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Freeing                                                                                      */
+
+static void free_worker(struct worker *worker)
+{
+    if (worker->opened && !worker->device)
+        worker->backend->close(worker->opened);
+    for (unsigned i = 0; worker->slots && i < worker->window; i++)
+        free(worker->slots[i].many);
+    free(worker->slots);
+    duet__private_fini(&worker->kept);
+}
+
+static void real_free(struct real *real)
+{
+    for (unsigned w = 0; real->workers && w < real->machine.worker_count; w++)
+        free_worker(&real->workers[w]);
+    for (unsigned i = 0; i < real->use_count; i++)
+        if (real->uses[i].attached)
+            real->uses[i].backend->detach(real->uses[i].shared);
+    for (unsigned w = 0; w < real->parks; w++)
+        duet__park_fini(&real->workers[w].park);
+    if (real->has_watch)
+        duet__watch_fini(&real->watch);
+    if (real->has_seat)
+        duet__seat_fini(&real->seat);
+    if (real->has_crew)
+        duet__crew_fini(&real->crew);
+    if (real->options.free_pace)
+        real->options.free_pace(real->options.pace);
+    duet__places_free(real->places);
+    free(real->workers);
+    free(real->emulated);
+    free(real->uses);
+    duet_machine_fini(&real->machine);
+    free(real);
+}
+
+static void destroy(void *engine)
+{
+    struct real *real = engine;
+    if (real->crew.started || real->crew.has_stand_in) {
+        duet__seat_stop(real);
+        duet__core_stop(real->core);
+        duet__crew_join(real);
+    }
+    real_free(real);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Making                                                                                       */
+
+/* The backend that runs this worker's kernels, or NULL with a message. */
+static const struct duet_backend *backend_of(const struct real *real, const struct worker *worker,
+                                             struct duet_message *message)
+{
+    const char *name = real->machine.archs[worker->arch].backend;
+    const char *who = real->machine.workers[worker->index].name;
+    if (worker->device && real->options.emulate)
+        name = "emulated";
+    const struct duet_backend *backend = duet__backend_find(name);
+    if (!backend)
+        (void)duet_fail(message, DUET_EABSENT, "%s is programmed by %s, which this duet lacks", who,
+                        name);
+    else if (worker->device == (backend->execute != NULL))
+        (void)duet_fail(message, DUET_EINVAL, "%s of machine %s has %s, but %s programs %s", who,
+                        real->machine.name,
+                        worker->device ? "a memory of its own" : "no memory of its own", name,
+                        worker->device ? "none that has" : "only those that have");
+    else
+        return backend;
+    return NULL;
+}
+
+/* Puts the backend on the list of those in use. */
+static void use(struct real *real, const struct duet_backend *backend)
+{
+    for (unsigned i = 0; i < real->use_count; i++)
+        if (real->uses[i].backend == backend)
+            return;
+    real->uses[real->use_count++].backend = backend;
+}
+
+static int make_worker(struct real *real, unsigned index, struct duet_message *message)
+{
+    const struct duet_worker *from = &real->machine.workers[index];
+    struct worker *worker = &real->workers[index];
+    worker->real = real;
+    worker->index = index;
+    worker->arch = from->arch;
+    worker->node = from->node;
+    worker->window = from->window;
+    worker->device = from->node != DUET_HOST;
+    worker->place = UNBOUND;
+    worker->inside = (struct inside){.real = real, .by = (int)index};
+    worker->backend = backend_of(real, worker, message);
+    if (!worker->backend)
+        return duet__backend_find(real->machine.archs[worker->arch].backend) ? DUET_EINVAL
+                                                                             : DUET_EABSENT;
+    use(real, worker->backend);
+    for (unsigned w = 0; w < index; w++)
+        worker->ordinal += real->workers[w].backend == worker->backend;
+    real->cpus += !worker->device;
+    real->emulated[worker->arch] = worker->device && real->options.emulate;
+    worker->slots = calloc(worker->window, sizeof *worker->slots);
+    if (!worker->slots || duet__park_init(&worker->park))
+        return DUET_ENOMEM;
+    real->parks++;
+    return DUET_OK;
+}
+
+static int make_workers(struct real *real, struct duet_message *message)
+{
+    unsigned count = real->machine.worker_count;
+    real->workers = aligned_alloc(CACHE_LINE, count * sizeof *real->workers);
+    real->emulated = calloc(real->machine.arch_count, sizeof *real->emulated);
+    real->uses = calloc(count, sizeof *real->uses);
+    if (!real->workers || !real->emulated || !real->uses)
+        return DUET_ENOMEM;
+    memset(real->workers, 0, count * sizeof *real->workers);
+    for (unsigned w = 0; w < count; w++) {
+        int error = make_worker(real, w, message);
+        if (error)
+            return error;
+    }
+    return DUET_OK;
+}
+
+/* Threads that compute, the emulated devices' among them; none in a paced emulation. */
+static unsigned computing(const struct real *real)
+{
+    unsigned count = real->cpus;
+    for (unsigned w = real->cpus; w < real->machine.worker_count; w++)
+        count += real->emulated[real->workers[w].arch];
+    return real->options.scale > 0 ? 0 : count;
+}
+
+static void warn(const struct real *real, unsigned count, unsigned cores)
+{
+    char devices[64] = "";
+    if (count > real->cpus)
+        (void)snprintf(devices, sizeof devices, " and %u emulated GPUs", count - real->cpus);
+    (void)fprintf(stderr,
+                  "duet: %u CPU workers%s on %u core%s: they take turns, so that times will not be "
+                  "those of %u cores\n",
+                  real->cpus, devices, cores, cores == 1 ? "" : "s", count);
+}
+
+/* Which thread is bound to which core, and whether there are enough of them for watching. */
+static int place(struct real *real)
+{
+    int error = duet__places_new(&real->places);
+    if (error)
+        return error;
+    unsigned cores = duet__places_cores(real->places), count = duet__places_count(real->places);
+    unsigned workers = real->machine.worker_count, compute = computing(real);
+    unsigned streams = compute > real->cpus ? compute - real->cpus : 0; /* emulated GPUs' own */
+    real->spin = workers + streams <= cores;
+    if (compute > cores)
+        warn(real, compute, cores);
+    for (unsigned w = 0; w < workers && real->options.bind; w++)
+        if (w < real->cpus ? real->cpus <= count : w < cores)
+            real->workers[w].place = (int)w;
+    return DUET_OK;
+}
+
+static int fill(struct real *real, struct duet_message *message)
+{
+    int error = duet__crew_init(&real->crew);
+    real->has_crew = !error;
+    if (!error) {
+        error = duet__seat_init(&real->seat);
+        real->has_seat = !error;
+    }
+    if (!error) {
+        error = duet__watch_init(&real->watch, real->options.watchdog_s);
+        real->has_watch = !error;
+    }
+    if (!error)
+        error = make_workers(real, message);
+    return error ? error : place(real);
+}
+
+static int check(const struct real_options *options, struct duet_message *message)
+{
+    if (!(options->watchdog_s > 0))
+        return duet_fail(message, DUET_EINVAL, "a watchdog of %g s: it must be positive",
+                         options->watchdog_s);
+    if (!(options->scale >= 0) || isinf(options->scale) ||
+        (options->scale > 0 && !options->seconds))
+        return duet_fail(message, DUET_EINVAL,
+                         "a pace of %g: it must be positive, with times to apply it to",
+                         options->scale);
+    return DUET_OK;
+}
+
+int duet__real_new(void **out, const struct duet_machine *machine,
+                   const struct real_options *options, struct duet_message *message)
+{
+    *out = NULL;
+    int error = check(options, message);
+    if (error)
+        return error;
+    struct real *real = aligned_alloc(CACHE_LINE, sizeof *real);
+    if (!real)
+        return duet_fail(message, DUET_ENOMEM, "no memory left for the engine");
+    memset(real, 0, sizeof *real);
+    real->options = *options;
+    real->options.lose = NULL;
+    real->options.free_pace = NULL; /* the caller's until this has succeeded */
+    real->outside = (struct inside){.real = real, .by = DUET_SUBMITTER};
+    error = duet_machine_copy(&real->machine, machine);
+    if (!error)
+        error = fill(real, message);
+    if (!error)
+        error = duet__lose_parse(real, options->lose, message);
+    if (error) {
+        if (error == DUET_ENOMEM)
+            (void)duet_fail(message, error, "no memory left for the engine");
+        real_free(real);
+        return error;
+    }
+    real->options.free_pace = options->free_pace;
+    duet__clock_start(&real->clock);
+    *out = real;
+    return DUET_OK;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Starting                                                                                     */
+
+static int attach_backends(struct real *real, struct duet_message *message)
+{
+    const struct backend_setup setup = {
+        .machine = &real->machine,
+        .scale = real->options.scale,
+        .now = real_now,
+        .clock = real,
+    };
+    for (unsigned i = 0; i < real->use_count; i++) {
+        struct use *used = &real->uses[i];
+        int error = used->backend->attach(&used->shared, &setup, message);
+        if (error)
+            return error;
+        used->attached = true;
+    }
+    return DUET_OK;
+}
+
+/* Those of CPU workers belong to no thread: the first one changes hands. */
+static int open_cores(struct real *real, struct duet_message *message)
+{
+    for (unsigned w = 0; w < real->cpus; w++) {
+        struct worker *worker = &real->workers[w];
+        const struct backend_config config = {.index = worker->ordinal, .node = worker->node};
+        int error = worker->backend->open(&worker->opened, NULL, &config, message);
+        if (error)
+            return error;
+    }
+    return DUET_OK;
+}
+
+/* As every worker does at its start, the one without a thread asks for work once, and is idle. */
+static void ask_first(struct real *real)
+{
+    struct duet_command command;
+    struct duet_ops ops = {0};
+    duet__next(real->core, 0, duet__worker_now(&real->workers[0]), &command, &ops);
+    atomic_store(&real->workers[0].resting, true);
+}
+
+int duet__real_attach(void *engine, struct duet_runtime *core, struct duet_message *message)
+{
+    struct real *real = engine;
+    real->core = core;
+    int error = attach_backends(real, message);
+    if (!error)
+        error = open_cores(real, message);
+    if (!error && real->cpus)
+        ask_first(real);
+    return error ? error : duet__crew_start(real, message);
+}
+
+const struct duet_engine_ops *duet__real_ops(void)
+{
+    static const struct duet_engine_ops ops = {
+        .wake = duet__real_wake,
+        .submitted = duet__real_submitted,
+        .wait = duet__real_wait,
+        .inside = duet__inside,
+        .keep = duet__real_keep,
+        .notify = duet__real_notify,
+        .now = real_now,
+        .classify = duet__real_classify,
+        .mean = duet__real_mean,
+        .destroy = destroy,
+    };
+    return &ops;
+}

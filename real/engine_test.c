@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The real engine on CPU workers: order, results, errors, the end in the middle of a graph. */
+#include <stdlib.h>
+
+#include "real/testing_steps.h"
+
+enum { WIDE = 40, DATED = 6 };
+
+/* ------------------------------------------------------------------------------------------- */
+/* Order and results                                                                            */
+
+static void test_results(void)
+{
+    for (unsigned cpus = 1; cpus <= 4; cpus++) {
+        for (size_t p = 0; duet_policy_at(p); p++) {
+            struct testing t = {.cpus = cpus, .policy = duet_policy_at(p)->name};
+            (void)run_steps(&t, 10 * cpus + p, NULL);
+        }
+        struct testing t = {.cpus = cpus, .window = 16};
+        (void)run_steps(&t, cpus, NULL);
+    }
+}
+
+/* More buffers than a kernel's slot has room for, then few again. */
+static void test_many_accesses(void)
+{
+    struct testing t = {.cpus = 2};
+    struct duet_runtime *core = testing_open(&t);
+    struct duet_codelet *codelet = testing_codelet(core, "mix", mix_all, NULL);
+    uint64_t cells[WIDE], expected[WIDE];
+    struct duet_access accesses[WIDE];
+    for (unsigned c = 0; c < WIDE; c++) {
+        cells[c] = expected[c] = c;
+        accesses[c].mode = c + 1 == WIDE ? DUET_RW : DUET_R;
+        testing_must(core, duet_vector(core, &cells[c], 1, sizeof cells[c], &accesses[c].handle));
+    }
+    for (unsigned count = WIDE; count > 0; count--) {
+        testing_submit(core, codelet, &accesses[WIDE - count], count, NULL, 0);
+        for (unsigned c = WIDE - count; c < WIDE; c++)
+            expected[WIDE - 1] = mix(expected[WIDE - 1], expected[c]);
+    }
+    testing_must(core, duet_wait(core));
+    g_assert_cmpmem(cells, sizeof cells, expected, sizeof expected);
+    duet__core_free(core);
+}
+
+/* A kernel sees the matrix and the arguments as they were given. */
+static int look_at(const struct duet_call *call)
+{
+    const struct duet_buffer *buffer = call->buffers;
+    double *data = buffer->data, args[2];
+    memcpy(args, call->args, sizeof args);
+    if (call->buffer_count != 1 || buffer->rows != 3 || buffer->cols != 2 || buffer->ld != 5 ||
+        buffer->element_bytes != sizeof(double) || !call->runtime || call->stream)
+        return DUET_EINVAL;
+    data[1 * buffer->ld + 2] = args[0] + args[1];
+    return DUET_OK;
+}
+
+static void test_call(void)
+{
+    struct testing t = {.cpus = 1};
+    struct duet_runtime *core = testing_open(&t);
+    double matrix[10] = {0}, args[] = {1, 2};
+    struct duet_access access = {.mode = DUET_RW};
+    testing_must(core, duet_matrix(core, matrix, 3, 2, 5, sizeof(double), &access.handle));
+    testing_submit(core, testing_codelet(core, "look_at", look_at, NULL), &access, 1, args,
+                   sizeof args);
+    testing_must(core, duet_wait(core));
+    g_assert_cmpfloat(matrix[7], ==, 3);
+    duet__core_free(core);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Dates                                                                                        */
+
+/* The two handles that the i-th task of test_dates changes. */
+static unsigned handle_of(uint64_t i, unsigned which)
+{
+    return (unsigned)(which ? i * i + i / 7 : i) % DATED;
+}
+
+/*
+ * One after another on a worker, none before it was ready or before another one that it waits for
+ * had ended, none after it was waited for.
+ */
+static void check_dates(const struct duet_runtime *core, double end_s)
+{
+    struct duet_event *events = NULL;
+    size_t count = 0;
+    double free_s[8] = {0}, written_s[DATED] = {0};
+    g_assert_cmpint(duet_trace_events(core, &events, &count), ==, DUET_OK);
+    g_assert_cmpuint(count, ==, STEPS);
+    for (size_t i = 0; i < count; i++) {
+        const struct duet_event *event = &events[i];
+        g_assert_cmpint(event->worker, <, G_N_ELEMENTS(free_s));
+        g_assert_cmpfloat(event->submit_s, >=, 0);
+        g_assert_cmpfloat(event->submit_s, <=, event->ready_s);
+        g_assert_cmpfloat(event->ready_s, <=, event->start_s);
+        g_assert_cmpfloat(event->start_s, <=, event->end_s);
+        g_assert_cmpfloat(event->end_s, <=, end_s);
+        g_assert_cmpfloat(free_s[event->worker], <=, event->start_s);
+        free_s[event->worker] = event->end_s;
+        for (unsigned which = 0; which < 2; which++)
+            g_assert_cmpfloat(written_s[handle_of(event->id, which)], <=, event->start_s);
+        for (unsigned which = 0; which < 2; which++)
+            written_s[handle_of(event->id, which)] = event->end_s;
+    }
+    free(events);
+}
+
+static void test_dates(void)
+{
+    struct testing t = {.cpus = 3, .record = true};
+    struct duet_runtime *core = testing_open(&t);
+    struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, NULL);
+    _Atomic(int) calls = 0, *counter = &calls;
+    uint64_t cells[DATED] = {0};
+    struct duet_handle *handles[DATED];
+    for (unsigned c = 0; c < DATED; c++)
+        testing_must(core, duet_vector(core, &cells[c], 1, sizeof cells[c], &handles[c]));
+    for (uint64_t id = 1; id <= STEPS; id++) {
+        const struct duet_access accesses[] = {{handles[handle_of(id, 0)], DUET_RW},
+                                               {handles[handle_of(id, 1)], DUET_RW}};
+        testing_submit(core, codelet, accesses, 2, &counter, sizeof counter);
+    }
+    testing_must(core, duet_wait(core));
+    double end_s = duet_now(core);
+    g_assert_cmpint(atomic_load(&calls), ==, STEPS);
+    check_dates(core, end_s);
+    duet__core_free(core);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Errors                                                                                       */
+
+static int fail(const struct duet_call *call)
+{
+    return DUET_EIO;
+}
+
+static void test_error(void)
+{
+    struct testing t = {.cpus = 2};
+    struct duet_runtime *core = testing_open(&t);
+    struct duet_codelet *bad = testing_codelet(core, "spoil", fail, NULL);
+    struct duet_codelet *good = testing_codelet(core, "count", testing_count, NULL);
+    _Atomic(int) calls = 0, *counter = &calls;
+    uint64_t cell = 0;
+    struct duet_access access = {.mode = DUET_RW};
+    testing_must(core, duet_vector(core, &cell, 1, sizeof cell, &access.handle));
+    testing_submit(core, good, &access, 1, &counter, sizeof counter);
+    testing_submit(core, bad, &access, 1, NULL, 0);
+    testing_submit(core, good, &access, 1, &counter, sizeof counter);
+    g_assert_cmpint(duet_wait(core), ==, DUET_EIO);
+    g_assert_nonnull(strstr(duet_last_message(core), "task 2 (spoil)"));
+    g_assert_cmpint(atomic_load(&calls), ==, 1);
+    duet__core_free(core);
+}
+
+static void test_no_code(void)
+{
+    struct testing t = {.cpus = 1};
+    struct duet_runtime *core = testing_open(&t);
+    const struct duet_task_desc desc = {.codelet = testing_codelet(core, "dgemm", NULL, NULL)};
+    g_assert_cmpint(duet_submit(core, &desc), ==, DUET_ENOWORKER);
+    g_assert_nonnull(strstr(duet_last_message(core), "kernel dgemm has no code that can run here"));
+    testing_must(core, duet_wait(core));
+    duet__core_free(core);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Ends                                                                                         */
+
+/* Holds up its worker until the counter is 1. */
+static int hold_up(const struct duet_call *call)
+{
+    _Atomic(int) *counter;
+    memcpy(&counter, call->args, sizeof counter);
+    testing_until(counter, 1);
+    return DUET_OK;
+}
+
+/* A long chain behind a task that is running; `cpus` such chains. */
+static void submit_chains(struct duet_runtime *core, unsigned cpus, _Atomic(int) *gate,
+                          _Atomic(int) *calls, uint64_t *cells)
+{
+    struct duet_codelet *first = testing_codelet(core, "hold_up", hold_up, NULL);
+    struct duet_codelet *rest = testing_codelet(core, "count", testing_count, NULL);
+    for (unsigned c = 0; c < cpus; c++) {
+        struct duet_access access = {.mode = DUET_RW};
+        testing_must(core, duet_vector(core, &cells[c], 1, sizeof cells[c], &access.handle));
+        testing_submit(core, first, &access, 1, &gate, sizeof gate);
+        for (unsigned i = 0; i < 200; i++)
+            testing_submit(core, rest, &access, 1, &calls, sizeof calls);
+    }
+}
+
+static void test_cancel(void)
+{
+    for (unsigned cpus = 1; cpus <= 3; cpus++) {
+        struct testing t = {.cpus = cpus};
+        struct duet_runtime *core = testing_open(&t);
+        _Atomic(int) gate = 0, calls = 0;
+        uint64_t cells[3] = {0};
+        submit_chains(core, cpus, &gate, &calls, cells);
+        duet_cancel(core);
+        atomic_store(&gate, 1);
+        g_assert_cmpint(duet_wait(core), ==, DUET_ECANCELED);
+        g_assert_cmpint(atomic_load(&calls), ==, 0);
+        duet__core_free(core);
+    }
+}
+
+/* Without a wait: what runs ends, what is ready may run, and nothing is left behind. */
+static void test_close_in_the_middle(void)
+{
+    for (unsigned round = 0; round < 8; round++) {
+        struct testing t = {.cpus = 1 + round % 4};
+        struct duet_runtime *core = testing_open(&t);
+        _Atomic(int) gate = 0, calls = 0;
+        uint64_t cells[4] = {0};
+        submit_chains(core, t.cpus, &gate, &calls, cells);
+        if (round % 2)
+            testing_sleep(3e-3); /* the stand-in has taken over, most often */
+        atomic_store(&gate, 1);
+        if (round < 4)
+            duet_cancel(core);
+        duet__core_free(core);
+        if (round >= 4)
+            g_assert_cmpint(atomic_load(&calls), ==, 200 * t.cpus);
+    }
+}
+
+static void test_open_close(void)
+{
+    for (unsigned i = 0; i < 100; i++) {
+        struct testing t = {.cpus = 1 + i % 4};
+        struct duet_runtime *core = testing_open(&t);
+        _Atomic(int) calls = 0, *counter = &calls;
+        if (i % 3) {
+            struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, NULL);
+            testing_submit(core, codelet, NULL, 0, &counter, sizeof counter);
+            if (i % 3 > 1)
+                testing_must(core, duet_wait(core));
+        }
+        duet__core_free(core);
+        g_assert_cmpint(atomic_load(&calls), ==, i % 3 > 0);
+    }
+}
+
+/* Two runtimes at once know their own threads. */
+static void test_two(void)
+{
+    struct testing t = {.cpus = 2};
+    struct duet_runtime *cores[] = {testing_open(&t), testing_open(&t)};
+    struct duet_codelet *codelets[2];
+    _Atomic(int) calls = 0, *counter = &calls;
+    for (unsigned i = 0; i < 2; i++)
+        codelets[i] = testing_codelet(cores[i], "count", testing_count, NULL);
+    for (unsigned i = 0; i < STEPS; i++)
+        testing_submit(cores[i % 2], codelets[i % 2], NULL, 0, &counter, sizeof counter);
+    for (unsigned i = 0; i < 2; i++) {
+        testing_must(cores[i], duet_wait(cores[i]));
+        duet__core_free(cores[i]);
+    }
+    g_assert_cmpint(atomic_load(&calls), ==, STEPS);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/engine/results", test_results);
+    g_test_add_func("/engine/many_accesses", test_many_accesses);
+    g_test_add_func("/engine/call", test_call);
+    g_test_add_func("/engine/dates", test_dates);
+    g_test_add_func("/engine/error", test_error);
+    g_test_add_func("/engine/no_code", test_no_code);
+    g_test_add_func("/engine/cancel", test_cancel);
+    g_test_add_func("/engine/close_in_the_middle", test_close_in_the_middle);
+    g_test_add_func("/engine/open_close", test_open_close);
+    g_test_add_func("/engine/two", test_two);
+    return g_test_run();
+}

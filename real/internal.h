@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the real engine share. Every worker has a thread, but the first CPU worker: its
+ * seat (seat.c) is held by whichever thread of the application waits, or by a stand-in.
+ *
+ * Mutexes: seat.mutex > park.mutex; crew.mutex and watch.mutex are taken with none of the engine's
+ * or with seat.mutex held.
+ */
+#ifndef DUET_REAL_INTERNAL_H
+#define DUET_REAL_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backends/backend.h"
+#include "core/engine.h"
+#include "real/clock.h"
+#include "real/park.h"
+#include "real/private.h"
+#include "real/real.h"
+#include "real/topology.h"
+
+enum {
+    CACHE_LINE = 64,
+    FEW = 16,        /* buffers for which a kernel's slot has room of its own */
+    UNBOUND = -1,    /* place of a thread that no core is chosen for */
+    SPIN_NS = 30000, /* that an idle thread spins before it sleeps: about what waking it costs */
+    PACED_SLACK_NS = 1000, /* within which sleeps of a paced emulation end */
+};
+
+struct real;
+
+/*
+ * On a thread that runs a worker's commands or a kernel of a device: whose it is. Kernels may not
+ * wait, and what they submit says which worker's thread they are on.
+ */
+struct inside {
+    struct real *real;
+    int by; /* worker, or DUET_SUBMITTER on a thread that is no worker's */
+};
+
+/* A kernel from the core's command to its completion. */
+struct slot {
+    struct duet_call call;
+    struct duet_buffer few[FEW];
+    struct duet_buffer *many; /* more accesses than that */
+    size_t room;              /* of `many` */
+    /* of a device */
+    bool used;
+    struct duet_command command;
+    duet_kernel_fn run;
+    const struct inside *inside; /* while it runs on a thread of the backend's */
+    uint64_t number;             /* kernels were launched in this order */
+    double launched_s;
+};
+
+struct worker {
+    /* its thread; what is not changed by it is written once, before it starts */
+    _Alignas(CACHE_LINE) struct real *real;
+    unsigned index, arch, node;
+    bool device;
+    bool owed; /* it is to be asked again: not idle when it was last asked, or called since */
+    double now_s;
+    const struct duet_backend *backend;
+    struct backend_device *opened;
+    struct slot *slots;               /* `window` of them */
+    unsigned window, kernels, copies; /* kernels and copies: in flight on the device */
+    uint64_t launched;
+    bool lost;
+    struct private_deque kept; /* by a CPU worker, of what its kernels submit */
+    unsigned ordinal;          /* of its device among those of its backend */
+    uint64_t lose_at;
+    int place; /* core to bind to, or UNBOUND */
+    pthread_t thread;
+    struct inside inside;
+    /* what others look at; written by its thread */
+    _Atomic(uint64_t) steps;      /* commands begun or ended */
+    _Atomic(const char *) kernel; /* that runs, the oldest of a device; NULL: none */
+    _Atomic(uint64_t) task;       /* its number */
+    _Atomic(double) since_s;
+    _Atomic(bool) resting; /* nothing to do, nothing in flight */
+    /* called by others */
+    _Alignas(CACHE_LINE) struct park park;
+};
+
+/* A backend in use. */
+struct use {
+    const struct duet_backend *backend;
+    void *shared;
+    bool attached;
+};
+
+enum crew_state { CREW_GATHERS, CREW_WORKS, CREW_DISBANDS };
+
+/* Threads that start and end together: crew.c. */
+struct crew {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    /* mutex */
+    enum crew_state state;
+    unsigned ready;   /* threads that have opened what they need, or failed to */
+    unsigned leaving; /* device threads with nothing more to do */
+    int error;
+    struct duet_message message;
+    /* the thread that attaches and destroys */
+    unsigned started; /* worker threads, in order of their workers */
+    bool has_stand_in;
+};
+
+enum seat_holder { SEAT_FREE, SEAT_APPLICATION, SEAT_STAND_IN };
+
+/* Of the first CPU worker: seat.c. */
+struct seat {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;    /* for the application's threads: it is free, or they look again */
+    pthread_cond_t stopped;    /* for the stand-in */
+    _Atomic(int) holder;       /* enum seat_holder; written under the mutex */
+    _Atomic(bool) wanted;      /* by the application, from the stand-in; likewise */
+    unsigned standing;         /* mutex: the application's threads that wait without it */
+    _Atomic(unsigned) waiting; /* the application's threads in ops.wait */
+    bool stopping;             /* mutex */
+    struct park park;          /* the stand-in's, while it has nothing to do */
+    pthread_t stand_in;
+};
+
+/* For what a run is waited for that does not go on: watch.c. */
+struct watch {
+    double look_s; /* how often those who wait look; INFINITY: never */
+    pthread_mutex_t mutex;
+    /* mutex */
+    uint64_t steps; /* as it was when last looked at */
+    double since_s; /* when it was first seen to be so */
+};
+
+struct real {
+    struct duet_machine machine;
+    struct real_options options; /* without `lose` */
+    struct duet_runtime *core;   /* NULL until attached */
+    struct clock clock;
+    struct places *places;
+    bool spin; /* there is a core for every thread: threads with nothing to do watch for a while */
+    unsigned cpus;
+    struct worker *workers;
+    bool *emulated; /* by architecture: its devices are */
+    struct use *uses;
+    unsigned use_count;
+    unsigned parks;                     /* made, for workers in order */
+    struct inside outside;              /* for kernels that run on threads of a backend */
+    bool has_crew, has_seat, has_watch; /* made */
+    struct crew crew;
+    struct watch watch;
+    _Alignas(CACHE_LINE) struct seat seat;
+    /* written by the application's threads; rough under several of them: whether it has changed */
+    _Alignas(CACHE_LINE) _Atomic(uint64_t) submissions;
+    _Atomic(uint64_t) waits;
+};
+
+/* ------------------------------------------------------------------------------------------- */
+/* worker.c                                                                                     */
+
+/* For how long a thread runs a worker's commands. */
+struct until {
+    bool (*reached)(void *arg); /* evaluated after a call, not after every task */
+    void *arg;
+    bool watches; /* ends with SERVED_STUCK when nothing happens any more */
+};
+
+enum served { SERVED_ENOUGH, SERVED_STUCK, SERVED_EXIT };
+
+/* Runs a CPU worker's commands until `until` (NULL: until the core says EXIT). */
+enum served duet__serve(struct worker *self, const struct until *until);
+
+/* The date for the worker's next call into the core: now, and never before the one before. */
+double duet__worker_now(struct worker *self);
+
+/* Watches for a call, without sleeping, until a date. */
+void duet__spin(const struct worker *self, double date_s);
+
+/* Fills in what a kernel is called with. DUET_ENOMEM. */
+int duet__slot_fill(struct worker *self, struct slot *slot, const struct duet_task *task);
+
+/* Seconds a kernel takes at the engine's pace; 0 if it has none. */
+double duet__paced_seconds(const struct worker *self, const struct duet_task *task);
+
+/* true on a thread that is running something of this engine's: it may not wait. */
+bool duet__inside(void *engine);
+
+/* Enters, for kernels that begin on this thread, whose they are (NULL: none). Returns what was. */
+const struct inside *duet__enter(const struct inside *inside);
+
+void duet__real_submitted(void *engine, struct duet_task *task);
+bool duet__real_keep(void *engine, const struct duet_task_desc *task);
+
+/* A CPU worker's and a device's thread: argument is the worker. */
+void *duet__cpu_thread(void *worker);
+void *duet__device_thread(void *worker);
+
+/* ------------------------------------------------------------------------------------------- */
+/* seat.c                                                                                       */
+
+int duet__seat_init(struct seat *seat);
+void duet__seat_fini(struct seat *seat);
+void duet__real_wake(void *engine, unsigned index);
+void duet__real_notify(void *engine);
+int duet__real_wait(void *engine, bool (*reached)(void *arg), void *arg);
+/* The stand-in's thread: argument is the engine. */
+void *duet__stand_in(void *engine);
+/* The stand-in takes the seat, or keeps it, until the core says EXIT. */
+void duet__seat_stop(struct real *real);
+
+/* ------------------------------------------------------------------------------------------- */
+/* watch.c                                                                                      */
+
+int duet__watch_init(struct watch *watch, double watchdog_s);
+void duet__watch_fini(struct watch *watch);
+/*
+ * Has nothing happened for so long, while nothing runs that could still make it happen? Says on
+ * standard error what runs if something does. Called every look_s by a thread that waits, or on
+ * behalf of one.
+ */
+bool duet__watch(struct real *real);
+
+/* ------------------------------------------------------------------------------------------- */
+/* crew.c                                                                                       */
+
+int duet__crew_init(struct crew *crew);
+void duet__crew_fini(struct crew *crew);
+/*
+ * Starts all threads and waits until they are ready. On error none is left, and *message says what
+ * happened.
+ */
+int duet__crew_start(struct real *real, struct duet_message *message);
+/* Waits for their ends, after duet__core_stop. */
+void duet__crew_join(struct real *real);
+/*
+ * On a thread of the crew: it is ready, or `error` with what *message says. Waits for the others.
+ * false: it is to close what it has opened and to end.
+ */
+bool duet__crew_ready(struct real *real, int error, const struct duet_message *message);
+/* On a device's thread: waits until no device is used any more. */
+void duet__crew_leave(struct real *real);
+
+/* ------------------------------------------------------------------------------------------- */
+/* thread.c                                                                                     */
+
+/* Names the calling thread, for debuggers, and binds it to its place. */
+void duet__thread_begin(const struct real *real, const char *name, int place);
+/* Sleeps until a date of the engine's clock. */
+void duet__sleep_until(const struct real *real, double date_s);
+/*
+ * Lets the calling thread's sleeps end within ns of their date, on average. Returns what it was, in
+ * ns.
+ */
+unsigned long duet__thread_slack(unsigned long ns);
+
+/* ------------------------------------------------------------------------------------------- */
+/* classify.c and lose.c                                                                        */
+
+int duet__real_classify(void *engine, const struct duet_class *klass, uint64_t *archs,
+                        struct duet_message *message);
+double duet__real_mean(void *engine, const struct duet_class *klass, unsigned arch);
+
+/* Sets workers' lose_at from "gpu1@100,gpu0@5"; NULL: none. DUET_EINVAL with a message. */
+int duet__lose_parse(struct real *real, const char *text, struct duet_message *message);
+
+#endif

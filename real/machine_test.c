@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The machine at hand as the scheduler sees it, and what may be asked of it. */
+#include <stdlib.h>
+
+#include "real/testing.h"
+
+static void check(int cpus, int gpus, bool no_peer, unsigned expected_cpus, unsigned expected_gpus)
+{
+    const struct real_wanted wanted = {.cpus = cpus,
+                                       .gpus = gpus,
+                                       .gpu_memory_bytes = 12345,
+                                       .gpu_window = 3,
+                                       .emulate = true,
+                                       .no_peer = no_peer};
+    struct duet_machine machine;
+    struct duet_message message = {""};
+    g_assert_cmpint(duet__real_machine(&machine, &wanted, &message), ==, DUET_OK);
+    g_assert_cmpint(duet_machine_check(&machine, &message), ==, DUET_OK);
+    g_assert_cmpuint(machine.node_count, ==, 1 + expected_gpus);
+    g_assert_cmpuint(machine.worker_count, ==, expected_cpus + expected_gpus);
+    for (unsigned w = 0; w < machine.worker_count; w++) {
+        const struct duet_worker *worker = &machine.workers[w];
+        bool gpu = w >= expected_cpus;
+        g_autofree char *name =
+            g_strdup_printf("%s%u", gpu ? "gpu" : "cpu", gpu ? w - expected_cpus : w);
+        g_assert_cmpstr(worker->name, ==, name);
+        g_assert_cmpuint(worker->window, ==, gpu ? 3 : 1);
+        g_assert_cmpstr(machine.archs[worker->arch].name, ==, gpu ? "emulated" : "cpu");
+        g_assert_cmpstr(machine.archs[worker->arch].backend, ==, gpu ? "cuda" : "cpu");
+        if (gpu)
+            g_assert_cmpuint(machine.nodes[worker->node].capacity_bytes, ==, 12345);
+    }
+    for (unsigned s = 1; s < machine.node_count; s++)
+        for (unsigned d = 1; d < machine.node_count; d++)
+            g_assert_cmpint(duet_machine_route(&machine, s, d)->direct, ==, s != d && !no_peer);
+    duet_machine_fini(&machine);
+}
+
+static void test_machine(void)
+{
+    unsigned cores = duet__real_cores();
+    g_assert_cmpuint(cores, >, 0);
+    check(3, 0, false, 3, 0);
+    check(0, 1, false, 0, 1);
+    check(2, 3, false, 2, 3);
+    check(1, 2, true, 1, 2);
+    check((int)cores + 5, 0, false, cores + 5, 0);
+    check(-1, 0, false, cores, 0);
+    check(-1, -1, false, cores > 1 ? cores - 1 : 1, 1);
+    check(-1, 60, false, cores > 60 ? cores - 60 : 1, 60);
+}
+
+static void test_refusals(void)
+{
+    const struct {
+        struct real_wanted wanted;
+        const char *says;
+    } cases[] = {
+        {{.cpus = 0, .gpus = 0}, "at least one worker"},
+        {{.cpus = 0, .gpus = 0, .emulate = true}, "at least one worker"},
+        {{.cpus = 1, .gpus = 100000}, "100000 GPUs are wanted"},
+        {{.cpus = 1, .gpus = 100000, .emulate = true}, "100000 emulated GPUs are wanted"},
+    };
+    for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
+        struct duet_machine machine;
+        struct duet_message message = {""};
+        g_assert_cmpint(duet__real_machine(&machine, &cases[i].wanted, &message), ==, DUET_EINVAL);
+        g_assert_nonnull(strstr(message.text, cases[i].says));
+        g_assert_null(machine.workers);
+    }
+}
+
+static void test_lose(void)
+{
+    const struct {
+        const char *text, *says;
+    } cases[] = {
+        {"gpu0", "not 'gpu0'"},           {"gpu0@", "'gpu0@'"},
+        {"gpu0@0", "'gpu0@0'"},           {"gpu0@-1", "'gpu0@-1'"},
+        {"gpu0@1x", "'gpu0@1x'"},         {"gpu0@99999999999999999999", "from 1"},
+        {"gpu2@1", "cannot lose 'gpu2'"}, {"gpu@1", "cannot lose 'gpu'"},
+        {"cpu0@1", "no such device"},     {"gpu0@1,gpu0@2", "gpu0 is to be lost twice"},
+        {"gpu0@1,,gpu1@1", "not ''"},
+    };
+    for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
+        struct testing t = {.cpus = 1, .gpus = 2, .lose = cases[i].text};
+        int error;
+        g_assert_null(testing_try(&t, &error));
+        g_assert_cmpint(error, ==, DUET_EINVAL);
+        g_assert_nonnull(strstr(t.message.text, cases[i].says));
+    }
+    struct testing t = {.cpus = 1, .gpus = 2, .lose = "gpu1@1000,gpu0@1000"};
+    duet__core_free(testing_open(&t));
+}
+
+/* An engine for a machine that nothing here can run. */
+static void test_engine_refusals(void)
+{
+    const struct real_wanted wanted = {.cpus = 1, .gpus = 1, .emulate = true};
+    struct real_options options = {.watchdog_s = INFINITY};
+    struct duet_machine machine;
+    struct duet_message message = {""};
+    void *engine;
+    g_assert_cmpint(duet__real_machine(&machine, &wanted, &message), ==, DUET_OK);
+    strcpy(machine.archs[1].backend, "abacus");
+    g_assert_cmpint(duet__real_new(&engine, &machine, &options, &message), ==, DUET_EABSENT);
+    g_assert_nonnull(strstr(message.text, "gpu0 is programmed by abacus"));
+    strcpy(machine.archs[1].backend, "cpu");
+    g_assert_cmpint(duet__real_new(&engine, &machine, &options, &message), ==, DUET_EINVAL);
+    options.emulate = true;
+    options.watchdog_s = 0;
+    g_assert_cmpint(duet__real_new(&engine, &machine, &options, &message), ==, DUET_EINVAL);
+    g_assert_nonnull(strstr(message.text, "watchdog"));
+    options.watchdog_s = 1;
+    options.scale = 1;
+    g_assert_cmpint(duet__real_new(&engine, &machine, &options, &message), ==, DUET_EINVAL);
+    options.scale = 0;
+    g_assert_cmpint(duet__real_new(&engine, &machine, &options, &message), ==, DUET_OK);
+    duet__real_ops()->destroy(engine); /* of no core yet */
+    duet_machine_fini(&machine);
+}
+
+/* A device that cannot be opened: nothing runs on, and the reason is given. */
+static void test_open_fails(void)
+{
+    for (unsigned round = 0; round < 4; round++) {
+        struct testing t = {.cpus = round, .gpus = 3, .gpu_memory_bytes = UINT64_C(1) << 62};
+        int error;
+        g_assert_null(testing_try(&t, &error));
+        g_assert_cmpint(error, ==, DUET_ENOMEM);
+        g_assert_cmpstr(t.message.text, !=, "");
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/machine/machine", test_machine);
+    g_test_add_func("/machine/refusals", test_refusals);
+    g_test_add_func("/machine/lose", test_lose);
+    g_test_add_func("/machine/engine_refusals", test_engine_refusals);
+    g_test_add_func("/machine/open_fails", test_open_fails);
+    return g_test_run();
+}

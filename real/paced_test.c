@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Paced emulation: nothing computes, and dates are those of the pace. */
+#include <stdlib.h>
+
+#include "real/testing.h"
+
+enum { TASKS = 200 };
+
+static void check_events(const struct duet_runtime *core, const struct testing *t)
+{
+    struct duet_event *events = NULL;
+    size_t count = 0, kernels = 0;
+    double free_s[4] = {0}, chain_s = 0;
+    g_assert_cmpint(duet_trace_events(core, &events, &count), ==, DUET_OK);
+    for (size_t i = 0; i < count; i++) {
+        double took_s = events[i].end_s - events[i].start_s;
+        if (events[i].kind != DUET_EVENT_TASK)
+            continue;
+        kernels++;
+        g_assert_cmpfloat(fabs(took_s - t->seconds * t->scale), <, 1e-12);
+        g_assert_cmpfloat(events[i].ready_s, <=, events[i].start_s);
+        g_assert_cmpfloat(free_s[events[i].worker], <=, events[i].start_s);
+        free_s[events[i].worker] = events[i].end_s;
+        /* every second task is one link of a chain */
+        if (events[i].id % 2 == 0) {
+            g_assert_cmpfloat(chain_s, <=, events[i].start_s);
+            chain_s = events[i].end_s;
+        }
+    }
+    g_assert_cmpuint(kernels, ==, TASKS);
+    free(events);
+}
+
+static void run(unsigned cpus, unsigned gpus, double scale)
+{
+    struct testing t = {.cpus = cpus,
+                        .gpus = gpus,
+                        .record = true,
+                        .scale = scale,
+                        .seconds = 1e-4};
+    struct duet_runtime *core = testing_open(&t);
+    struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, NULL);
+    _Atomic(int) calls = 0, *counter = &calls;
+    uint64_t cell = 42;
+    struct duet_access access = {.mode = DUET_RW};
+    testing_must(core, duet_vector(core, &cell, 1, sizeof cell, &access.handle));
+    for (unsigned i = 0; i < TASKS; i++)
+        testing_submit(core, codelet, &access, i % 2, &counter, sizeof counter);
+    testing_must(core, duet_wait(core));
+    g_assert_cmpint(atomic_load(&calls), ==, 0);
+    check_events(core, &t);
+    testing_must(core, duet_unregister(core, access.handle));
+    g_assert_cmpuint(cell, ==, 42);
+    duet__core_free(core);
+}
+
+static void test_dates(void)
+{
+    for (unsigned cpus = 0; cpus <= 2; cpus++)
+        for (unsigned gpus = cpus ? 0 : 1; gpus <= 2; gpus++)
+            run(cpus, gpus, 0.1 * (1 + cpus + gpus));
+}
+
+/* What the machine is said to take is what bounds are computed from. */
+static void test_mean(void)
+{
+    struct testing t = {.cpus = 1, .gpus = 1, .scale = 0.5, .seconds = 1e-4};
+    struct duet_runtime *core = testing_open(&t);
+    testing_submit(core, testing_codelet(core, "count", testing_count, NULL), NULL, 0, NULL, 0);
+    testing_must(core, duet_wait(core));
+    struct duet_class_stats stats;
+    g_assert_cmpint(duet_class_stats(core, 0, &stats), ==, DUET_OK);
+    g_assert_cmpfloat(stats.expected_s[0], ==, 0.5e-4);
+    g_assert_cmpfloat(stats.expected_s[1], ==, 0.5e-4);
+    duet__core_free(core);
+}
+
+/* Kernels without a time cannot run, those without code can. */
+static void test_classify(void)
+{
+    struct testing t = {.cpus = 1, .scale = 1, .seconds = 0};
+    struct duet_runtime *core = testing_open(&t);
+    const struct duet_task_desc desc = {.codelet = testing_codelet(core, "dgemm", NULL, NULL)};
+    g_assert_cmpint(duet_submit(core, &desc), ==, DUET_ENOMODEL);
+    g_assert_nonnull(strstr(duet_last_message(core), "dgemm"));
+    t.seconds = 1e-6;
+    g_assert_cmpint(duet_submit(core, &desc), ==, DUET_OK);
+    testing_must(core, duet_wait(core));
+    duet__core_free(core);
+}
+
+static void test_lost(void)
+{
+    struct testing t = {.cpus = 1, .gpus = 2, .scale = 1, .seconds = 1e-5, .lose = "gpu0@3,gpu1@9"};
+    struct duet_runtime *core = testing_open(&t);
+    struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, NULL);
+    for (unsigned i = 0; i < TASKS; i++)
+        testing_submit(core, codelet, NULL, 0, NULL, 0);
+    testing_must(core, duet_wait(core));
+    g_assert_cmpuint(duet_tasks_done(core), ==, TASKS);
+    duet__core_free(core);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/paced/dates", test_dates);
+    g_test_add_func("/paced/mean", test_mean);
+    g_test_add_func("/paced/classify", test_classify);
+    g_test_add_func("/paced/lost", test_lost);
+    return g_test_run();
+}

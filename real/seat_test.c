@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who runs the first CPU worker: threads of the application that wait, and the stand-in. */
+#include <stdlib.h>
+
+#include "real/testing.h"
+
+enum { THREADS = 4, ROUNDS = 40 };
+
+/* ------------------------------------------------------------------------------------------- */
+/* The application waits                                                                        */
+
+/* With one CPU worker, tasks run on the thread that waits. */
+static int where_am_i(const struct duet_call *call)
+{
+    pthread_t *thread;
+    memcpy(&thread, call->args, sizeof thread);
+    *thread = pthread_self();
+    return DUET_OK;
+}
+
+static void test_waiting_thread_runs(void)
+{
+    struct testing t = {.cpus = 1};
+    struct duet_runtime *core = testing_open(&t);
+    struct duet_codelet *codelet = testing_codelet(core, "where_am_i", where_am_i, NULL);
+    unsigned here = 0;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        pthread_t thread = {0}, *to = &thread;
+        testing_submit(core, codelet, NULL, 0, &to, sizeof to);
+        testing_must(core, duet_wait(core));
+        here += pthread_equal(thread, pthread_self()) != 0;
+    }
+    /* the stand-in may be faster when this thread is held up, but not always */
+    g_assert_cmpuint(here, >, 0);
+    duet__core_free(core);
+}
+
+struct submitter {
+    struct duet_runtime *core;
+    struct duet_codelet *codelet;
+    _Atomic(int) *calls;
+    pthread_t id;
+};
+
+/* Submits and waits, all the time, beside others that do the same. */
+static void *submit_and_wait(void *argument)
+{
+    const struct submitter *self = argument;
+    uint64_t cell = 0;
+    struct duet_access access = {.mode = DUET_RW};
+    testing_must(self->core, duet_vector(self->core, &cell, 1, sizeof cell, &access.handle));
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        for (unsigned i = 0; i <= round % 5; i++)
+            testing_submit(self->core, self->codelet, &access, i % 2, &self->calls,
+                           sizeof self->calls);
+        if (round % 3 == 0) {
+            testing_must(self->core, duet_acquire(self->core, access.handle, DUET_RW));
+            testing_must(self->core, duet_release(self->core, access.handle));
+        } else if (round % 3 == 1) {
+            testing_must(self->core, duet_wait(self->core));
+        }
+    }
+    testing_must(self->core, duet_unregister(self->core, access.handle));
+    return NULL;
+}
+
+static void several_threads(unsigned cpus, size_t window)
+{
+    struct testing t = {.cpus = cpus, .window = window};
+    struct duet_runtime *core = testing_open(&t);
+    struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, NULL);
+    _Atomic(int) calls = 0;
+    struct submitter submitters[THREADS];
+    int expected = 0;
+    for (unsigned i = 0; i < THREADS; i++) {
+        submitters[i] = (struct submitter){.core = core, .codelet = codelet, .calls = &calls};
+        g_assert_cmpint(pthread_create(&submitters[i].id, NULL, submit_and_wait, &submitters[i]),
+                        ==, 0);
+    }
+    for (unsigned i = 0; i < THREADS; i++)
+        g_assert_cmpint(pthread_join(submitters[i].id, NULL), ==, 0);
+    testing_must(core, duet_wait(core));
+    for (int round = 0; round < ROUNDS; round++)
+        expected += THREADS * (1 + round % 5);
+    g_assert_cmpint(atomic_load(&calls), ==, expected);
+    duet__core_free(core);
+}
+
+static void test_several_threads(void)
+{
+    for (unsigned cpus = 1; cpus <= 3; cpus++) {
+        several_threads(cpus, 0);
+        several_threads(cpus, 8);
+    }
+}
+
+/* A full window is waited for, again and again. */
+static void test_window(void)
+{
+    for (unsigned cpus = 1; cpus <= 2; cpus++) {
+        struct testing t = {.cpus = cpus, .window = 4};
+        struct duet_runtime *core = testing_open(&t);
+        struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, NULL);
+        _Atomic(int) calls = 0, *counter = &calls;
+        for (unsigned i = 0; i < 2000; i++)
+            testing_submit(core, codelet, NULL, 0, &counter, sizeof counter);
+        testing_must(core, duet_wait(core));
+        g_assert_cmpint(atomic_load(&calls), ==, 2000);
+        duet__core_free(core);
+    }
+}
+
+/* A wait that is over leaves ready tasks on the worker's list: they are not forgotten. */
+static void test_left_over(void)
+{
+    struct testing t = {.cpus = 1};
+    struct duet_runtime *core = testing_open(&t);
+    struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, NULL);
+    _Atomic(int) calls = 0, *counter = &calls;
+    uint64_t cell = 0;
+    struct duet_access access = {.mode = DUET_RW};
+    testing_must(core, duet_vector(core, &cell, 1, sizeof cell, &access.handle));
+    for (int round = 1; round <= 5; round++) {
+        for (unsigned i = 0; i < 100; i++)
+            testing_submit(core, codelet, NULL, 0, &counter, sizeof counter);
+        testing_must(core, duet_acquire(core, access.handle, DUET_R));
+        testing_must(core, duet_release(core, access.handle));
+        testing_until(&calls, 100 * round);
+    }
+    testing_must(core, duet_wait(core));
+    duet__core_free(core);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* It does not                                                                                  */
+
+static void test_stand_in(void)
+{
+    for (unsigned cpus = 1; cpus <= 2; cpus++) {
+        struct testing t = {.cpus = cpus};
+        struct duet_runtime *core = testing_open(&t);
+        struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, NULL);
+        _Atomic(int) calls = 0, *counter = &calls;
+        for (int round = 1; round <= 20; round++) {
+            for (unsigned i = 0; i < 10; i++)
+                testing_submit(core, codelet, NULL, 0, &counter, sizeof counter);
+            testing_until(&calls, 10 * round);
+            if (round % 4 == 0)
+                testing_must(core, duet_wait(core));
+        }
+        duet__core_free(core);
+    }
+}
+
+/* Holds up its worker until the counter is 1; then 2. */
+static int pass_the_gate(const struct duet_call *call)
+{
+    _Atomic(int) *counter;
+    memcpy(&counter, call->args, sizeof counter);
+    atomic_fetch_add(counter, 10);
+    while ((atomic_load(counter) & 1) == 0)
+        testing_sleep(1e-4);
+    return DUET_OK;
+}
+
+static void *open_the_gate(void *argument)
+{
+    testing_sleep(5e-3);
+    atomic_fetch_add((_Atomic(int) *)argument, 1);
+    return NULL;
+}
+
+/* The stand-in is in the middle of a task when the application comes to wait, and gives way. */
+static void test_gives_way(void)
+{
+    struct testing t = {.cpus = 1};
+    struct duet_runtime *core = testing_open(&t);
+    struct duet_codelet *gate = testing_codelet(core, "gate", pass_the_gate, NULL);
+    struct duet_codelet *where = testing_codelet(core, "where_am_i", where_am_i, NULL);
+    unsigned here = 0;
+    for (unsigned round = 0; round < 5; round++) {
+        _Atomic(int) state = 0, *counter = &state;
+        uint64_t cell = 0;
+        struct duet_access access = {.mode = DUET_RW};
+        pthread_t thread = {0}, *to = &thread, opener;
+        testing_must(core, duet_vector(core, &cell, 1, sizeof cell, &access.handle));
+        testing_submit(core, gate, &access, 1, &counter, sizeof counter);
+        testing_until(&state, 10);
+        testing_submit(core, where, &access, 1, &to, sizeof to);
+        g_assert_cmpint(pthread_create(&opener, NULL, open_the_gate, &state), ==, 0);
+        testing_must(core, duet_wait(core));
+        here += pthread_equal(thread, pthread_self()) != 0;
+        g_assert_cmpint(pthread_join(opener, NULL), ==, 0);
+        testing_must(core, duet_unregister(core, access.handle));
+    }
+    g_assert_cmpuint(here, >, 0);
+    duet__core_free(core);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Kernels that submit                                                                          */
+
+struct tree {
+    _Atomic(int) *calls;
+    struct duet_codelet *codelet;
+    unsigned depth;
+};
+
+static int grow(const struct duet_call *call)
+{
+    struct tree tree;
+    memcpy(&tree, call->args, sizeof tree);
+    atomic_fetch_add(tree.calls, 1);
+    if (tree.depth-- == 0)
+        return DUET_OK;
+    const struct duet_task_desc desc = {.codelet = tree.codelet,
+                                        .args = &tree,
+                                        .args_bytes = sizeof tree};
+    int error = duet_submit(call->runtime, &desc);
+    return error ? error : duet_submit(call->runtime, &desc);
+}
+
+static void test_nested(void)
+{
+    /* also beyond a window that is much too small, for which a kernel cannot wait */
+    const size_t windows[] = {0, 4};
+    for (unsigned i = 0; i < 6; i++) {
+        struct testing t = {.cpus = 1 + i % 3, .window = windows[i / 3]};
+        struct duet_runtime *core = testing_open(&t);
+        _Atomic(int) calls = 0;
+        struct tree tree = {&calls, testing_codelet(core, "grow", grow, NULL), 9};
+        testing_submit(core, tree.codelet, NULL, 0, &tree, sizeof tree);
+        testing_must(core, duet_wait(core));
+        g_assert_cmpint(atomic_load(&calls), ==, 1023);
+        duet__core_free(core);
+    }
+}
+
+static int wait_inside(const struct duet_call *call)
+{
+    return duet_wait(call->runtime) == DUET_EINVAL ? DUET_OK : DUET_EIO;
+}
+
+static int acquire_inside(const struct duet_call *call)
+{
+    struct duet_handle *handle;
+    memcpy(&handle, call->args, sizeof handle);
+    return duet_acquire(call->runtime, handle, DUET_R) == DUET_EINVAL ? DUET_OK : DUET_EIO;
+}
+
+static int unregister_inside(const struct duet_call *call)
+{
+    struct duet_handle *handle;
+    memcpy(&handle, call->args, sizeof handle);
+    return duet_unregister(call->runtime, handle) == DUET_EINVAL ? DUET_OK : DUET_EIO;
+}
+
+/* Refused, and the run fails even if the kernel does not care. */
+static void test_no_wait_inside(void)
+{
+    const struct {
+        const char *name;
+        duet_kernel_fn run;
+    } kernels[] = {{"duet_wait", wait_inside},
+                   {"duet_acquire", acquire_inside},
+                   {"duet_unregister", unregister_inside}};
+    for (unsigned i = 0; i < 2 * G_N_ELEMENTS(kernels); i++) {
+        /* on a CPU's thread, and on one of an emulated GPU's own */
+        struct testing t = {.cpus = 1, .gpus = i % 2};
+        struct duet_runtime *core = testing_open(&t);
+        uint64_t cell = 0;
+        struct duet_handle *handle;
+        testing_must(core, duet_vector(core, &cell, 1, sizeof cell, &handle));
+        testing_submit(core,
+                       testing_codelet(core, "kernel", kernels[i / 2].run, i % 2 ? "cuda" : "cpu"),
+                       NULL, 0, &handle, sizeof handle);
+        g_assert_cmpint(duet_wait(core), ==, DUET_EINVAL);
+        g_assert_true(g_str_has_prefix(duet_last_message(core), kernels[i / 2].name));
+        g_assert_nonnull(strstr(duet_last_message(core), "inside a kernel"));
+        duet__core_free(core);
+    }
+}
+
+/* A kernel of one runtime may use another one. */
+static int wait_elsewhere(const struct duet_call *call)
+{
+    struct {
+        struct duet_runtime *core;
+        struct duet_codelet *codelet;
+        _Atomic(int) *calls;
+    } other;
+    memcpy(&other, call->args, sizeof other);
+    const struct duet_task_desc desc = {.codelet = other.codelet,
+                                        .args = &other.calls,
+                                        .args_bytes = sizeof other.calls};
+    int error = duet_submit(other.core, &desc);
+    return error ? error : duet_wait(other.core);
+}
+
+static void test_wait_elsewhere(void)
+{
+    struct testing t = {.cpus = 1};
+    struct duet_runtime *core = testing_open(&t), *second = testing_open(&t);
+    _Atomic(int) calls = 0;
+    struct {
+        struct duet_runtime *core;
+        struct duet_codelet *codelet;
+        _Atomic(int) *calls;
+    } other = {second, testing_codelet(second, "count", testing_count, NULL), &calls};
+    for (unsigned i = 0; i < 10; i++)
+        testing_submit(core,
+                       i ? duet_codelet_find(core, "elsewhere")
+                         : testing_codelet(core, "elsewhere", wait_elsewhere, NULL),
+                       NULL, 0, &other, sizeof other);
+    testing_must(core, duet_wait(core));
+    g_assert_cmpint(atomic_load(&calls), ==, 10);
+    duet__core_free(core);
+    duet__core_free(second);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/seat/waiting_thread_runs", test_waiting_thread_runs);
+    g_test_add_func("/seat/several_threads", test_several_threads);
+    g_test_add_func("/seat/window", test_window);
+    g_test_add_func("/seat/left_over", test_left_over);
+    g_test_add_func("/seat/stand_in", test_stand_in);
+    g_test_add_func("/seat/gives_way", test_gives_way);
+    g_test_add_func("/seat/nested", test_nested);
+    g_test_add_func("/seat/no_wait_inside", test_no_wait_inside);
+    g_test_add_func("/seat/wait_elsewhere", test_wait_elsewhere);
+    return g_test_run();
+}

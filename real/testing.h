@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For tests of the real engine: a core on it, and kernels that leave traces of their order. */
+#ifndef DUET_REAL_TESTING_H
+#define DUET_REAL_TESTING_H
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <glib.h>
+
+#include <duet/duet.h>
+#include <duet/trace.h>
+
+#include "core/engine.h"
+#include "real/real.h"
+
+enum { TESTING_ALARM_S = 120 }; /* a test that hangs is killed */
+
+/* What is not set is usual. */
+struct testing {
+    unsigned cpus, gpus; /* emulated GPUs */
+    const char *policy;
+    double watchdog_s; /* 0: never */
+    size_t window;
+    uint64_t gpu_memory_bytes;
+    bool no_peer, record;
+    const char *lose;
+    double scale; /* > 0: paced, kernels take testing_seconds */
+    double seconds;
+    struct duet_message message; /* of the opening */
+};
+
+/* A paced emulation's time: the same for all kernels. */
+static inline double testing_seconds(void *pace, const struct duet_class *klass, unsigned arch)
+{
+    const struct testing *t = pace;
+    return t->seconds;
+}
+
+/* A core on a real engine, or NULL with the error in *error and the reason in t->message. */
+static inline struct duet_runtime *testing_try(struct testing *t, int *error)
+{
+    const struct real_wanted wanted = {
+        .cpus = (int)t->cpus,
+        .gpus = (int)t->gpus,
+        .gpu_memory_bytes = t->gpu_memory_bytes ? t->gpu_memory_bytes : 1 << 20,
+        .emulate = true,
+        .no_peer = t->no_peer,
+    };
+    const struct real_options options = {
+        .bind = true,
+        .watchdog_s = t->watchdog_s > 0 ? t->watchdog_s : INFINITY,
+        .emulate = true,
+        .lose = t->lose,
+        .scale = t->scale,
+        .seconds = t->scale > 0 ? testing_seconds : NULL,
+        .pace = t,
+    };
+    struct duet_machine machine;
+    struct duet_runtime *core = NULL;
+    (void)alarm(TESTING_ALARM_S);
+    *error = duet__real_machine(&machine, &wanted, &t->message);
+    if (*error)
+        return NULL;
+    struct duet_core_config config = {
+        .machine = &machine,
+        .policy = duet_policy_find(t->policy ? t->policy : "ws"),
+        .model = duet_model_at(0),
+        .window = t->window,
+        .record = t->record,
+        .ops = duet__real_ops(),
+    };
+    *error = duet__real_new(&config.engine, &machine, &options, &t->message);
+    if (!*error) {
+        *error = duet__core_new(&core, &config, &t->message);
+        if (*error)
+            config.ops->destroy(config.engine);
+    }
+    if (!*error)
+        *error = duet__real_attach(config.engine, core, &t->message);
+    if (*error) {
+        duet__core_free(core);
+        core = NULL;
+    }
+    duet_machine_fini(&machine);
+    return core;
+}
+
+/* The same, where nothing may go wrong. The caller ends it with duet__core_free. */
+static inline struct duet_runtime *testing_open(struct testing *t)
+{
+    int error;
+    struct duet_runtime *core = testing_try(t, &error);
+    if (!core)
+        g_error("%s: %s", duet_strerror(error), t->message.text);
+    return core;
+}
+
+/* What must not fail, with the reason if it does. */
+#define testing_must(core, call)                                                                   \
+    do {                                                                                           \
+        int testing_error = (call);                                                                \
+        if (testing_error)                                                                         \
+            g_error("%s: %s (%s)", #call, duet_strerror(testing_error), duet_last_message(core));  \
+    } while (0)
+
+/* A kernel for CPUs and emulated GPUs; `where` limits it to one ("cpu", "cuda"), NULL: both. */
+static inline struct duet_codelet *testing_codelet(struct duet_runtime *core, const char *name,
+                                                   duet_kernel_fn run, const char *where)
+{
+    const struct duet_implementation both[] = {{"cpu", run}, {"cuda", NULL}, {"emulated", run}};
+    const struct duet_implementation gpu[] = {{"cuda", NULL}, {"emulated", run}};
+    bool only_cpu = where && !strcmp(where, "cpu"), only_gpu = where && !only_cpu;
+    const struct duet_codelet_desc desc = {.name = name,
+                                           .implementations = only_gpu ? gpu : both,
+                                           .implementation_count = only_cpu   ? 1
+                                                                   : only_gpu ? 2
+                                                                              : 3};
+    struct duet_codelet *codelet = NULL;
+    testing_must(core, duet_codelet(core, &desc, &codelet));
+    return codelet;
+}
+
+/* Submits a task on up to `count` handles, whose arguments are `bytes` at args. */
+static inline void testing_submit(struct duet_runtime *core, const struct duet_codelet *codelet,
+                                  const struct duet_access *accesses, size_t count,
+                                  const void *args, size_t bytes)
+{
+    const struct duet_task_desc desc = {.codelet = codelet,
+                                        .accesses = accesses,
+                                        .access_count = count,
+                                        .args = args,
+                                        .args_bytes = bytes};
+    testing_must(core, duet_submit(core, &desc));
+}
+
+static inline void testing_sleep(double seconds)
+{
+    const struct timespec time = {.tv_sec = (time_t)seconds,
+                                  .tv_nsec = (long)(fmod(seconds, 1) * 1e9)};
+    (void)nanosleep(&time, NULL);
+}
+
+/* Waits, without duet's help, until a counter that kernels change has this value. */
+static inline void testing_until(_Atomic(int) *counter, int value)
+{
+    while (atomic_load(counter) != value)
+        testing_sleep(1e-4);
+}
+
+/* A kernel that counts its calls in the _Atomic(int) that its argument points to. */
+static inline int testing_count(const struct duet_call *call)
+{
+    _Atomic(int) *counter;
+    memcpy(&counter, call->args, sizeof counter);
+    atomic_fetch_add(counter, 1);
+    return DUET_OK;
+}
+
+#endif

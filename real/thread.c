@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the engine asks of the operating system for a thread: name, core, exact sleep. */
+#include <errno.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "real/internal.h"
+
+static const double SHORT_S = 5e-6; /* sleeping less costs more than it saves */
+
+void duet__thread_begin(const struct real *real, const char *name, int place)
+{
+    char text[DUET_NAME_MAX + sizeof "duet "];
+    (void)snprintf(text, sizeof text, "duet %s", name);
+    (void)prctl(PR_SET_NAME, text); /* as many bytes as there is room for */
+    if (place != UNBOUND)
+        duet__places_bind(real->places, (unsigned)place);
+}
+
+unsigned long duet__thread_slack(unsigned long ns)
+{
+    int before = prctl(PR_GET_TIMERSLACK);
+    (void)prctl(PR_SET_TIMERSLACK, ns);
+    return before > 0 ? (unsigned long)before : 0;
+}
+
+static void sleep_for(double seconds)
+{
+    const long second_ns = 1000000000;
+    struct timespec date;
+    time_t whole = (time_t)seconds;
+    (void)clock_gettime(CLOCK_MONOTONIC, &date);
+    date.tv_sec += whole;
+    date.tv_nsec += (long)((seconds - (double)whole) * (double)second_ns);
+    if (date.tv_nsec >= second_ns) {
+        date.tv_nsec -= second_ns;
+        date.tv_sec++;
+    }
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &date, NULL) == EINTR)
+        ;
+}
+
+void duet__sleep_until(const struct real *real, double date_s)
+{
+    double left_s;
+    /* again if the two clocks differ a little */
+    while ((left_s = date_s - duet__clock_now(&real->clock)) > 0) {
+        if (real->spin && left_s < SHORT_S)
+            duet__clock_rest();
+        else
+            sleep_for(left_s);
+    }
+}

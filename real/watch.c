@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * For what a run is waited for that does not go on. Threads that wait look every now and then;
+ * those that work only count, each for itself.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "real/internal.h"
+
+enum { LOOKS = 4 }; /* in the time after which something is said */
+
+int duet__watch_init(struct watch *watch, double watchdog_s)
+{
+    watch->look_s = watchdog_s / LOOKS;
+    return pthread_mutex_init(&watch->mutex, NULL) ? DUET_ENOMEM : DUET_OK;
+}
+
+void duet__watch_fini(struct watch *watch)
+{
+    (void)pthread_mutex_destroy(&watch->mutex);
+}
+
+/* A number that grows with everything that happens. */
+static uint64_t count_steps(const struct real *real)
+{
+    uint64_t steps = atomic_load_explicit(&real->submissions, memory_order_relaxed) +
+                     atomic_load_explicit(&real->waits, memory_order_relaxed);
+    for (unsigned w = 0; w < real->machine.worker_count; w++)
+        steps += atomic_load_explicit(&real->workers[w].steps, memory_order_relaxed);
+    return steps;
+}
+
+/* true if the worker runs something, or has been called and will. */
+static bool busy(const struct worker *worker)
+{
+    return !atomic_load_explicit(&worker->resting, memory_order_relaxed) ||
+           atomic_load_explicit(&worker->park.state, memory_order_relaxed) == PARK_WOKEN;
+}
+
+/* What has been running longest: a kernel, else anything. NULL: nothing. */
+static const struct worker *busiest(const struct real *real)
+{
+    const struct worker *found = NULL;
+    double found_s = INFINITY;
+    for (unsigned w = 0; w < real->machine.worker_count; w++) {
+        const struct worker *worker = &real->workers[w];
+        bool kernel = atomic_load_explicit(&worker->kernel, memory_order_relaxed);
+        double since_s = atomic_load_explicit(&worker->since_s, memory_order_relaxed);
+        if (!busy(worker))
+            continue;
+        if (!found || (kernel && since_s < found_s)) {
+            found = worker;
+            found_s = kernel ? since_s : INFINITY;
+        }
+    }
+    return found;
+}
+
+/* The task's name and number are of one task, since nothing has happened for seconds. */
+static void say(const struct real *real, const struct worker *worker, double now)
+{
+    const char *kernel = atomic_load_explicit(&worker->kernel, memory_order_relaxed);
+    const char *name = real->machine.workers[worker->index].name;
+    if (kernel)
+        (void)fprintf(stderr,
+                      "duet: task %llu (%s) has been running on %s for %.1f s and all else waits\n",
+                      (unsigned long long)atomic_load_explicit(&worker->task, memory_order_relaxed),
+                      kernel, name,
+                      now - atomic_load_explicit(&worker->since_s, memory_order_relaxed));
+    else
+        (void)fprintf(stderr, "duet: nothing has ended for %.1f s: %s is %s\n",
+                      now - real->watch.since_s, name,
+                      worker->device ? "copying" : "busy without a kernel");
+}
+
+static bool look(struct real *real, double now)
+{
+    struct watch *watch = &real->watch;
+    uint64_t steps = count_steps(real);
+    if (steps != watch->steps) {
+        watch->steps = steps;
+        watch->since_s = now;
+        return false;
+    }
+    if (now - watch->since_s < real->options.watchdog_s)
+        return false;
+    const struct worker *worker = busiest(real);
+    if (!worker)
+        return true;
+    say(real, worker, now);
+    watch->since_s = now; /* the next line in as long again */
+    return false;
+}
+
+bool duet__watch(struct real *real)
+{
+    (void)pthread_mutex_lock(&real->watch.mutex);
+    bool stuck = look(real, duet__clock_now(&real->clock));
+    (void)pthread_mutex_unlock(&real->watch.mutex);
+    return stuck;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waits for what never comes end with an error; kernels that take long are only spoken of. */
+#include <stdlib.h>
+
+#include "real/testing.h"
+
+static const double WATCHDOG_S = 0.05;
+
+/* An application that waits for what it holds up itself. */
+static void stuck(unsigned cpus, unsigned gpus)
+{
+    struct testing t = {.cpus = cpus, .gpus = gpus, .watchdog_s = WATCHDOG_S};
+    struct duet_runtime *core = testing_open(&t);
+    struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, NULL);
+    _Atomic(int) calls = 0, *counter = &calls;
+    uint64_t cell = 0;
+    struct duet_access access = {.mode = DUET_RW};
+    testing_must(core, duet_vector(core, &cell, 1, sizeof cell, &access.handle));
+    testing_must(core, duet_acquire(core, access.handle, DUET_RW));
+    testing_submit(core, codelet, &access, 1, &counter, sizeof counter);
+    g_assert_cmpint(duet_wait(core), ==, DUET_ESTUCK);
+    g_assert_nonnull(strstr(duet_last_message(core), "acquired"));
+    g_assert_cmpint(atomic_load(&calls), ==, 0);
+    /* which is no end of the run */
+    testing_must(core, duet_release(core, access.handle));
+    testing_must(core, duet_wait(core));
+    g_assert_cmpint(atomic_load(&calls), ==, 1);
+    duet__core_free(core);
+}
+
+static void test_stuck(void)
+{
+    stuck(1, 0);
+    stuck(2, 0);
+    stuck(0, 1);
+    stuck(1, 1);
+}
+
+struct waiter {
+    struct duet_runtime *core;
+    pthread_t id;
+    int error;
+};
+
+static void *wait_for_all(void *argument)
+{
+    struct waiter *self = argument;
+    self->error = duet_wait(self->core);
+    return NULL;
+}
+
+/* All that wait are told, with the seat and without it. */
+static void test_all_are_told(void)
+{
+    struct testing t = {.cpus = 1, .watchdog_s = WATCHDOG_S};
+    struct duet_runtime *core = testing_open(&t);
+    struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, NULL);
+    _Atomic(int) calls = 0, *counter = &calls;
+    uint64_t cell = 0;
+    struct duet_access access = {.mode = DUET_RW};
+    struct waiter waiters[3];
+    testing_must(core, duet_vector(core, &cell, 1, sizeof cell, &access.handle));
+    testing_must(core, duet_acquire(core, access.handle, DUET_RW));
+    testing_submit(core, codelet, &access, 1, &counter, sizeof counter);
+    for (unsigned i = 0; i < G_N_ELEMENTS(waiters); i++) {
+        waiters[i] = (struct waiter){.core = core};
+        g_assert_cmpint(pthread_create(&waiters[i].id, NULL, wait_for_all, &waiters[i]), ==, 0);
+    }
+    for (unsigned i = 0; i < G_N_ELEMENTS(waiters); i++) {
+        g_assert_cmpint(pthread_join(waiters[i].id, NULL), ==, 0);
+        g_assert_cmpint(waiters[i].error, ==, DUET_ESTUCK);
+    }
+    duet__core_free(core);
+}
+
+struct held {
+    struct duet_runtime *core;
+    struct duet_handle *handle;
+};
+
+/* Another thread lets go in time: that is no reason to give up. */
+static void *let_go(void *argument)
+{
+    const struct held *held = argument;
+    testing_sleep(WATCHDOG_S / 10);
+    testing_must(held->core, duet_release(held->core, held->handle));
+    return NULL;
+}
+
+static void test_in_time(void)
+{
+    struct testing t = {.cpus = 1, .watchdog_s = 1000 * WATCHDOG_S};
+    struct held held = {.core = testing_open(&t)};
+    struct duet_codelet *codelet = testing_codelet(held.core, "count", testing_count, NULL);
+    _Atomic(int) calls = 0, *counter = &calls;
+    uint64_t cell = 0;
+    pthread_t other;
+    testing_must(held.core, duet_vector(held.core, &cell, 1, sizeof cell, &held.handle));
+    testing_must(held.core, duet_acquire(held.core, held.handle, DUET_RW));
+    struct duet_access access = {held.handle, DUET_RW};
+    testing_submit(held.core, codelet, &access, 1, &counter, sizeof counter);
+    g_assert_cmpint(pthread_create(&other, NULL, let_go, &held), ==, 0);
+    testing_must(held.core, duet_wait(held.core));
+    g_assert_cmpint(atomic_load(&calls), ==, 1);
+    g_assert_cmpint(pthread_join(other, NULL), ==, 0);
+    duet__core_free(held.core);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* What takes long                                                                              */
+
+static int take_long(const struct duet_call *call)
+{
+    testing_sleep(20 * WATCHDOG_S);
+    return DUET_OK;
+}
+
+static void run_long(unsigned cpus, unsigned gpus)
+{
+    struct testing t = {.cpus = cpus, .gpus = gpus, .watchdog_s = WATCHDOG_S};
+    struct duet_runtime *core = testing_open(&t);
+    struct duet_codelet *codelet = testing_codelet(core, "slow", take_long, NULL);
+    testing_submit(core, codelet, NULL, 0, NULL, 0);
+    testing_must(core, duet_wait(core));
+    duet__core_free(core);
+}
+
+static void long_on_the_seat(void)
+{
+    run_long(1, 0);
+}
+
+static void long_on_a_gpu(void)
+{
+    run_long(0, 1);
+}
+
+/* The stand-in has taken the seat, and the kernel with it. */
+static void long_on_the_stand_in(void)
+{
+    struct testing t = {.cpus = 1, .watchdog_s = WATCHDOG_S};
+    struct duet_runtime *core = testing_open(&t);
+    struct duet_codelet *slow = testing_codelet(core, "slow", take_long, NULL);
+    testing_submit(core, slow, NULL, 0, NULL, 0);
+    testing_sleep(WATCHDOG_S);
+    testing_must(core, duet_wait(core));
+    duet__core_free(core);
+}
+
+static void test_long(void)
+{
+    const char *const where[][2] = {{"seat", "cpu0"}, {"stand_in", "cpu0"}, {"gpu", "gpu0"}};
+    for (unsigned i = 0; i < G_N_ELEMENTS(where); i++) {
+        g_autofree char *path = g_strdup_printf("/watch/long/subprocess/%s", where[i][0]);
+        g_autofree char *line =
+            g_strdup_printf("*task 1 (slow) has been running on %s for *", where[i][1]);
+        g_test_trap_subprocess(path, 0, 0);
+        g_test_trap_assert_passed();
+        g_test_trap_assert_stderr(line);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/watch/stuck", test_stuck);
+    g_test_add_func("/watch/all_are_told", test_all_are_told);
+    g_test_add_func("/watch/in_time", test_in_time);
+    g_test_add_func("/watch/long", test_long);
+    g_test_add_func("/watch/long/subprocess/seat", long_on_the_seat);
+    g_test_add_func("/watch/long/subprocess/stand_in", long_on_the_stand_in);
+    g_test_add_func("/watch/long/subprocess/gpu", long_on_a_gpu);
+    return g_test_run();
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a CPU worker's thread does: it asks the core, runs the kernel, reports. On the way of a task
+ * there is one reading of the clock: a kernel begins when the worker has asked for it, which is
+ * when the one before it ended; what the core does in between counts as the kernel's.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "real/internal.h"
+
+enum { SPIN_RESTS = 16 }; /* between two readings of the clock */
+
+/* ------------------------------------------------------------------------------------------- */
+/* Whose kernel runs on this thread                                                             */
+
+/* Small and always there: read without a call, even in a shared library. */
+static _Thread_local const struct inside *inside_now __attribute__((tls_model("initial-exec")));
+
+const struct inside *duet__enter(const struct inside *inside)
+{
+    const struct inside *before = inside_now;
+    inside_now = inside;
+    return before;
+}
+
+bool duet__inside(void *engine)
+{
+    return inside_now && inside_now->real == engine;
+}
+
+void duet__real_submitted(void *engine, struct duet_task *task)
+{
+    struct real *real = engine;
+    struct duet_ops ops = {0};
+    int by = duet__inside(real) ? inside_now->by : DUET_SUBMITTER;
+    uint64_t submissions = atomic_load_explicit(&real->submissions, memory_order_relaxed);
+    atomic_store_explicit(&real->submissions, submissions + 1, memory_order_relaxed);
+    duet__link(real->core, task, by, duet__clock_now(&real->clock), &ops);
+}
+
+bool duet__real_keep(void *engine, const struct duet_task_desc *task)
+{
+    struct real *real = engine;
+    if (!duet__inside(real) || inside_now->by < 0 || real->options.scale > 0)
+        return false;
+    struct worker *self = &real->workers[inside_now->by];
+    return !self->device && duet__private_keep(real->core, self->index, &self->kept, task);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Kernels                                                                                      */
+
+static double later(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+double duet__worker_now(struct worker *self)
+{
+    self->now_s = later(self->now_s, duet__clock_now(&self->real->clock));
+    return self->now_s;
+}
+
+/* Room for the buffers of a kernel with many accesses; kept for the next one. */
+static struct duet_buffer *many(struct slot *slot, size_t count)
+{
+    if (count > slot->room) {
+        struct duet_buffer *more = realloc(slot->many, 2 * count * sizeof *more);
+        if (!more)
+            return NULL;
+        slot->many = more;
+        slot->room = 2 * count;
+    }
+    return slot->many;
+}
+
+int duet__slot_fill(struct worker *self, struct slot *slot, const struct duet_task *task)
+{
+    size_t count = duet_task_accesses(task);
+    struct duet_buffer *buffers = count <= FEW ? slot->few : many(slot, count);
+    if (!buffers)
+        return DUET_ENOMEM;
+    void *base = self->device ? self->backend->base(self->opened) : NULL;
+    if (count)
+        duet__task_buffers(task, self->node, base, buffers);
+    slot->call = (struct duet_call){.runtime = self->real->core,
+                                    .args = duet__task_args(task),
+                                    .buffers = buffers,
+                                    .buffer_count = count};
+    return DUET_OK;
+}
+
+double duet__paced_seconds(const struct worker *self, const struct duet_task *task)
+{
+    const struct real_options *options = &self->real->options;
+    if (!(options->scale > 0))
+        return 0;
+    double seconds = options->seconds(options->pace, duet__task_class(task), self->arch);
+    return seconds > 0 ? seconds * options->scale : 0;
+}
+
+/* Computes. Returns the kernel's status; *end_s is when it ended. */
+static int compute(struct worker *self, const struct duet_task *task, struct slot *slot,
+                   double *end_s)
+{
+    const struct backend_kernel kernel = {
+        .tag = slot,
+        .run = duet__task_function(task, self->arch),
+        .call = &slot->call,
+    };
+    int status = self->backend->execute(self->opened, &kernel);
+    *end_s = later(*end_s, duet__worker_now(self));
+    return status;
+}
+
+/* Lets the time of a kernel pass. It ends at its date, even if this thread wakes up later. */
+static int pass(struct worker *self, const struct duet_task *task, double *end_s)
+{
+    *end_s += duet__paced_seconds(self, task);
+    duet__sleep_until(self->real, *end_s);
+    (void)duet__worker_now(self);
+    return DUET_OK;
+}
+
+static void show(struct worker *self, const struct duet_task *task, double start_s)
+{
+    uint64_t steps = atomic_load_explicit(&self->steps, memory_order_relaxed);
+    atomic_store_explicit(&self->steps, steps + 1, memory_order_relaxed);
+    atomic_store_explicit(&self->task, duet_task_id(task), memory_order_relaxed);
+    atomic_store_explicit(&self->since_s, start_s, memory_order_relaxed);
+    atomic_store_explicit(&self->kernel, duet_task_kernel(task), memory_order_relaxed);
+}
+
+/* Runs a kernel to its end and reports it. */
+static void run(struct worker *self, const struct duet_command *command, struct duet_ops *ops)
+{
+    struct real *real = self->real;
+    struct slot *slot = self->slots;
+    const struct duet_task *task = command->task;
+    /* not before it was ready: another worker may have made it so after the last look at the clock;
+       looking for something to steal is nobody's kernel */
+    double start_s = ops->steal_attempts ? duet__worker_now(self) : self->now_s;
+    start_s = later(start_s, duet__task_ready(task));
+    show(self, task, start_s);
+    struct duet_report report = {.start_s = start_s, .end_s = start_s};
+    report.status = duet__slot_fill(self, slot, task);
+    if (!report.status)
+        report.status = real->options.scale > 0 ? pass(self, task, &report.end_s)
+                                                : compute(self, task, slot, &report.end_s);
+    self->now_s = later(self->now_s, report.end_s);
+    atomic_store_explicit(&self->kernel, NULL, memory_order_relaxed);
+    ops->steal_attempts = 0;
+    duet__done(real->core, command, self->now_s, &report, ops);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Having nothing to do                                                                         */
+
+void duet__spin(const struct worker *self, double date_s)
+{
+    do {
+        for (int i = 0; i < SPIN_RESTS; i++) {
+            if (park_called(&self->park))
+                return;
+            duet__clock_rest();
+        }
+    } while (duet__clock_now(&self->real->clock) < date_s);
+}
+
+enum rest { REST_ASK, REST_ENOUGH, REST_STUCK };
+
+/* Waits until the core is to be asked again, or there is another reason to go on. */
+static enum rest rest(struct worker *self, const struct until *until)
+{
+    struct real *real = self->real;
+    double limit_s = until && until->watches ? real->watch.look_s : INFINITY;
+    if (real->spin)
+        duet__spin(self, duet__clock_now(&real->clock) + SPIN_NS * 1e-9);
+    for (;;) {
+        enum park_state call = duet__park(&self->park, limit_s);
+        if (call == PARK_AWAKE && limit_s < INFINITY && duet__watch(real))
+            return REST_STUCK;
+        self->owed = call == PARK_WOKEN;
+        if (call != PARK_AWAKE && until && until->reached(until->arg))
+            return REST_ENOUGH;
+        if (call == PARK_WOKEN)
+            return REST_ASK;
+    }
+}
+
+/* Takes a call that came during a kernel. true: enough. */
+static bool enough(struct worker *self, const struct until *until)
+{
+    return until && park_called(&self->park) && park_take(&self->park) != PARK_AWAKE &&
+           until->reached(until->arg);
+}
+
+/* Runs what the last kernel, and what runs here, has kept for this worker. true: enough. */
+static bool run_kept(struct worker *self, const struct until *until)
+{
+    struct duet_runtime *core = self->real->core;
+    double start_s = self->now_s;
+    bool ends = false;
+    while (!ends && duet__private_run(core, self->index, &self->kept)) {
+        uint64_t steps = atomic_load_explicit(&self->steps, memory_order_relaxed);
+        atomic_store_explicit(&self->steps, steps + 1, memory_order_relaxed);
+        ends = enough(self, until);
+    }
+    duet__private_give_all(core, &self->kept);
+    self->kept.open = false;
+    duet__private_end(core, self->index, start_s, duet__worker_now(self));
+    return ends;
+}
+
+static enum served serve(struct worker *self, const struct until *until)
+{
+    struct duet_ops ops = {0};
+    (void)duet__worker_now(self);
+    self->owed = true;
+    for (;;) {
+        struct duet_command command;
+        duet__next(self->real->core, self->index, self->now_s, &command, &ops);
+        if (command.kind == DUET_EXIT)
+            return SERVED_EXIT;
+        if (command.kind == DUET_RUN) {
+            run(self, &command, &ops);
+            bool ends = self->kept.open && run_kept(self, until);
+            if (ends || enough(self, until))
+                return SERVED_ENOUGH;
+            continue;
+        }
+        self->owed = false;
+        atomic_store_explicit(&self->resting, true, memory_order_relaxed);
+        enum rest why = rest(self, until);
+        if (why != REST_ASK)
+            return why == REST_STUCK ? SERVED_STUCK : SERVED_ENOUGH;
+        atomic_store_explicit(&self->resting, false, memory_order_relaxed);
+        self->owed = true;
+        ops.steal_attempts = 0;
+        (void)duet__worker_now(self);
+    }
+}
+
+enum served duet__serve(struct worker *self, const struct until *until)
+{
+    const struct inside *before = duet__enter(&self->inside);
+    atomic_store_explicit(&self->resting, false, memory_order_relaxed);
+    enum served served = serve(self, until);
+    atomic_store_explicit(&self->resting, true, memory_order_relaxed);
+    (void)duet__enter(before);
+    return served;
+}
+
+void *duet__cpu_thread(void *worker)
+{
+    struct worker *self = worker;
+    struct real *real = self->real;
+    duet__thread_begin(real, real->machine.workers[self->index].name, self->place);
+    if (duet__crew_ready(real, DUET_OK, NULL))
+        (void)duet__serve(self, NULL);
+    return NULL;
+}

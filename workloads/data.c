@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the tiles of a matrix lie in memory, and random contents that depend on seed and place. */
+#include "workloads/data.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PAGE_BYTES = 4096,
+    ADDRESS_BITS = 57, /* no machine addresses more */
+    CHUNK = 512,       /* elements that are drawn at a time */
+};
+
+/* ------------------------------------------------------------------------------------------- */
+/* Random numbers that are a function of a counter: splitmix64 (Steele, Lea, Flood, "Fast splittable
+   pseudorandom number generators", 2014), a stream for each column.                            */
+
+static const uint64_t golden = UINT64_C(0x9e3779b97f4a7c15);
+
+static uint64_t mix(uint64_t z)
+{
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/* The index-th number of a stream. */
+static uint64_t number(uint64_t key, uint64_t index)
+{
+    return mix(key + (index + 1) * golden);
+}
+
+/* The same, uniform in [-1/2, 1/2). */
+static double uniform(uint64_t key, uint64_t index)
+{
+    return (double)(number(key, index) >> 11) * 0x1p-53 - 0.5;
+}
+
+uint64_t duet__data_key(uint64_t seed, unsigned matrix)
+{
+    return number(mix(seed), matrix);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Memory                                                                                       */
+
+uint64_t duet__storage_bytes(const struct duet__storage *s)
+{
+    uint64_t elements = s->rows * s->cols;
+    if (s->lower && !s->whole) {
+        uint64_t full = s->rows / s->tile_rows, rest = s->rows % s->tile_rows;
+        uint64_t square = (uint64_t)s->tile_rows * s->tile_rows;
+        elements = full * (full + 1) / 2 * square + full * rest * s->tile_rows + rest * rest;
+    }
+    return elements * s->element_bytes;
+}
+
+int duet__storage_allocate(struct duet__storage *s, struct duet_message *message)
+{
+    uint64_t bytes = duet__storage_bytes(s);
+    uint64_t pages = (bytes + PAGE_BYTES - 1) / PAGE_BYTES;
+    s->memory = bytes >> ADDRESS_BITS ? NULL : aligned_alloc(PAGE_BYTES, pages * PAGE_BYTES);
+    if (s->memory)
+        return 0;
+    return duet_fail(message, DUET_ENOMEM,
+                     "no memory for a matrix of %llu x %llu elements: %llu bytes; choose a smaller "
+                     "problem",
+                     (unsigned long long)s->rows, (unsigned long long)s->cols,
+                     (unsigned long long)bytes);
+}
+
+void duet__storage_free(struct duet__storage *s)
+{
+    free(s->memory);
+    s->memory = NULL;
+}
+
+size_t duet__piece(uint64_t size, uint32_t tile, uint32_t index)
+{
+    uint64_t rest = size - (uint64_t)index * tile;
+    return rest < tile ? (size_t)rest : tile;
+}
+
+/* Where a tile begins, in elements, if one follows the other. */
+static uint64_t tile_offset(const struct duet__storage *s, uint32_t i, uint32_t j)
+{
+    uint64_t row = (uint64_t)i * s->tile_rows, col = (uint64_t)j * s->tile_cols;
+    uint64_t offset = col * s->rows;
+    if (s->lower) { /* column c of tiles lacks its first c tiles */
+        row -= col;
+        offset -= (uint64_t)j * (j - 1) / 2 * s->tile_rows * s->tile_cols;
+    }
+    return offset + row * duet__piece(s->cols, s->tile_cols, j);
+}
+
+void *duet__storage_tile(const struct duet__storage *s, uint32_t i, uint32_t j, size_t *ld)
+{
+    uint64_t whole_offset = (uint64_t)i * s->tile_rows + (uint64_t)j * s->tile_cols * s->rows;
+    *ld = s->whole ? s->rows : duet__piece(s->rows, s->tile_rows, i);
+    return s->memory + (s->whole ? whole_offset : tile_offset(s, i, j)) * s->element_bytes;
+}
+
+void *duet__storage_at(const struct duet__storage *s, uint64_t i, uint64_t j)
+{
+    size_t ld;
+    char *tile =
+        duet__storage_tile(s, (uint32_t)(i / s->tile_rows), (uint32_t)(j / s->tile_cols), &ld);
+    return tile + (i % s->tile_rows + j % s->tile_cols * ld) * s->element_bytes;
+}
+
+double duet__storage_value(const struct duet__storage *s, uint64_t i, uint64_t j)
+{
+    const void *at = duet__storage_at(s, i, j);
+    return s->element_bytes == 4 ? (double)*(const float *)at : *(const double *)at;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Contents                                                                                     */
+
+/* As it will be when stored. */
+static double rounded(const struct duet__storage *s, double value)
+{
+    return s->element_bytes == 4 ? (double)(float)value : value;
+}
+
+double duet__storage_initial(const struct duet__storage *s, uint64_t i, uint64_t j)
+{
+    if (s->contents == DUET__ZEROS)
+        return 0;
+    bool mirrored = s->contents == DUET__SYMMETRIC && i < j;
+    double value = uniform(number(s->key, mirrored ? i : j), mirrored ? j : i);
+    if (i == j && s->contents != DUET__RANDOM)
+        value += (double)s->rows;
+    return rounded(s, value);
+}
+
+void duet__storage_initial_column(const struct duet__storage *s, uint64_t i, uint64_t j,
+                                  size_t count, double *out)
+{
+    bool stream = s->contents != DUET__ZEROS && (s->contents != DUET__SYMMETRIC || i >= j);
+    uint64_t key = number(s->key, j);
+    for (size_t r = 0; stream && r < count; r++)
+        out[r] = rounded(s, uniform(key, i + r));
+    for (size_t r = 0; !stream && r < count; r++)
+        out[r] = duet__storage_initial(s, i + r, j);
+    if (i <= j && j - i < count)
+        out[j - i] = duet__storage_initial(s, j, j);
+}
+
+void duet__store_values(void *data, const double *values, size_t count, size_t element_bytes)
+{
+    if (element_bytes == sizeof(double)) {
+        memcpy(data, values, count * sizeof *values);
+        return;
+    }
+    for (size_t r = 0; r < count; r++)
+        ((float *)data)[r] = (float)values[r];
+}
+
+static void fill_tile(const struct duet__storage *s, uint32_t i, uint32_t j)
+{
+    double values[CHUNK];
+    size_t ld, rows = duet__piece(s->rows, s->tile_rows, i),
+               cols = duet__piece(s->cols, s->tile_cols, j);
+    char *tile = duet__storage_tile(s, i, j, &ld);
+    for (size_t c = 0; c < cols; c++) {
+        for (size_t r = 0; r < rows; r += CHUNK) {
+            size_t count = rows - r < CHUNK ? rows - r : CHUNK;
+            duet__storage_initial_column(s, (uint64_t)i * s->tile_rows + r,
+                                         (uint64_t)j * s->tile_cols + c, count, values);
+            duet__store_values(tile + (r + c * ld) * s->element_bytes, values, count,
+                               s->element_bytes);
+        }
+    }
+}
+
+void duet__storage_fill(const struct duet__storage *s)
+{
+    uint32_t row_tiles = (uint32_t)((s->rows + s->tile_rows - 1) / s->tile_rows);
+    uint32_t col_tiles = (uint32_t)((s->cols + s->tile_cols - 1) / s->tile_cols);
+    for (uint32_t j = 0; j < col_tiles; j++) {
+        for (uint32_t i = s->lower ? j : 0; i < row_tiles; i++)
+            fill_tile(s, i, j);
+    }
+}

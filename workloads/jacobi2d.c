@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Jacobi's iteration for Laplace's equation on a square: every inner point of an n x n grid becomes
+ * the mean of its four neighbours, over and over; values on the boundary around it are fixed.
+ *
+ * The grid is cut into blocks of tile x tile points. A step has a task for each block, which reads
+ * the block of the step before and the borders of its four neighbours, and writes the block and its
+ * own borders: its first row (north), its last row (south), its first column (west) and its last
+ * column (east), handles of their own, so that what travels from one block to another is a border
+ * and not a block. There are two of everything, for odd and even steps.
+ *
+ * The boundary values are borders of blocks that are not there: north of the first row of blocks is
+ * a border south that no task writes, and so on. So there is only one kind of task.
+ */
+#include "workloads/kernels.h"
+#include "workloads/tiles.h"
+
+enum { TASKS_MAX = 100000000, CHUNK = 512 /* points that are filled at a time */ };
+
+static const struct duet_parameter parameters[] = {
+    {"iterations", "1..1000000", "10", "steps"},
+    {0},
+};
+
+static const char *const kernels[] = {"jacobi2d", NULL};
+
+/*
+ * What there are two of, and the matrices' numbers: of step parity p, GRIDS * p more. With T x T
+ * blocks SOUTH has T + 1 rows, row i the borders south of the blocks in row i - 1; NORTH has those
+ * north of row i, and T + 1 rows as well; columns of EAST and WEST likewise.
+ */
+enum { GRID, NORTH, SOUTH, WEST, EAST, GRIDS };
+
+static uint64_t iterations(const struct duet_problem *problem)
+{
+    return duet__setting_number(problem, parameters, "iterations", 1);
+}
+
+static int check(const struct duet_problem *problem, struct duet_message *message)
+{
+    int error = duet__square_check(problem, parameters, message);
+    if (error)
+        return error;
+    uint64_t t = duet__tile_count(problem->n, problem->tile);
+    if (t * t * iterations(problem) <= TASKS_MAX)
+        return 0;
+    return duet_fail(message, DUET_EINVAL,
+                     "%llu steps of %llu x %llu blocks are too many: at most %d tasks are possible",
+                     (unsigned long long)iterations(problem), (unsigned long long)t,
+                     (unsigned long long)t, TASKS_MAX);
+}
+
+static double flops(const struct duet_problem *problem)
+{
+    return 4 * (double)problem->n * (double)problem->n * (double)iterations(problem);
+}
+
+static uint64_t tasks(const struct duet_problem *problem)
+{
+    uint64_t t = duet__tile_count(problem->n, problem->tile);
+    return t * t * iterations(problem);
+}
+
+static uint64_t bytes(const struct duet_problem *problem)
+{
+    uint64_t n = problem->n, t = duet__tile_count(n, problem->tile);
+    return (2 * n * n + 8 * (t + 1) * n) * duet__element_bytes(problem);
+}
+
+/* Three additions and a multiplication a point. */
+static double flops_jacobi2d(const void *args)
+{
+    const struct duet__tile_args *size = args;
+    return 4.0 * size->m * size->n;
+}
+
+/* The task of block (i,j) in a step that reads what is at `old` and writes what is at `new`. */
+static int step_block(const struct duet__build *build, const struct duet__tiles *old,
+                      const struct duet__tiles *new, uint32_t i, uint32_t j)
+{
+    const struct duet_access accesses[] = {
+        {duet__tile(&old[GRID], i, j), DUET_R},
+        {duet__tile(&old[SOUTH], i, j), DUET_R},     /* of the block to the north */
+        {duet__tile(&old[NORTH], i + 1, j), DUET_R}, /* of the block to the south */
+        {duet__tile(&old[EAST], i, j), DUET_R},      /* of the block to the west */
+        {duet__tile(&old[WEST], i, j + 1), DUET_R},  /* of the block to the east */
+        {duet__tile(&new[GRID], i, j), DUET_W},
+        {duet__tile(&new[NORTH], i, j), DUET_W},
+        {duet__tile(&new[SOUTH], i + 1, j), DUET_W},
+        {duet__tile(&new[WEST], i, j), DUET_W},
+        {duet__tile(&new[EAST], i, j + 1), DUET_W},
+    };
+    const struct duet__tile_args args = {
+        .m = duet__tile_rows(&new[GRID], i),
+        .n = duet__tile_cols(&new[GRID], j),
+    };
+    return duet__tile_task(build, 0, args, 0, accesses, sizeof accesses / sizeof *accesses);
+}
+
+static int submit(const struct duet__build *build)
+{
+    uint32_t t = build->matrices[GRID].row_tiles;
+    uint64_t count = iterations(build->problem);
+    int error = 0;
+    for (uint64_t step = 0; !error && step < count; step++) {
+        const struct duet__tiles *old = &build->matrices[GRIDS * (step % 2)];
+        const struct duet__tiles *new = &build->matrices[GRIDS * (1 - step % 2)];
+        for (uint32_t j = 0; !error && j < t; j++) {
+            for (uint32_t i = 0; !error && i < t; i++)
+                error = step_block(build, old, new, i, j);
+        }
+    }
+    return error;
+}
+
+static void shapes(const struct duet_problem *problem, struct duet__shape *out)
+{
+    uint64_t n = problem->n, t = duet__tile_count(n, problem->tile);
+    for (unsigned parity = 0; parity < 2; parity++, out += GRIDS) {
+        out[GRID] = (struct duet__shape){.rows = n, .cols = n};
+        out[NORTH] = out[SOUTH] = (struct duet__shape){t + 1, n, .tile_rows = 1};
+        out[WEST] = out[EAST] = (struct duet__shape){n, t + 1, .tile_cols = 1};
+    }
+}
+
+static const struct duet__tiled tiled = {
+    .check = check,
+    .shapes = shapes,
+    .kernels = kernels,
+    .flops = {flops_jacobi2d},
+    .parameters = parameters,
+    .submit = submit,
+};
+
+static int build(struct duet_runtime *runtime, const struct duet_problem *problem, void **state,
+                 struct duet_message *message)
+{
+    return duet__tiled_build(&tiled, runtime, problem, state, message);
+}
+
+static int generate(const struct duet_problem *problem, void **data, struct duet_message *message)
+{
+    int error = duet__tiled_generate(&tiled, problem, data, message);
+    if (!error)
+        ((struct duet__tiled_data *)*data)->iterations = iterations(problem);
+    return error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Contents                                                                                     */
+
+/* The grid with its boundary: rows and columns 0 and n + 1 are the boundary, random like the rest.
+ */
+static struct duet__storage framed(const struct duet__tiled_data *data)
+{
+    uint64_t edge = data->problem.n + 2;
+    return (struct duet__storage){
+        .rows = edge,
+        .cols = edge,
+        .tile_rows = (uint32_t)edge,
+        .tile_cols = (uint32_t)edge,
+        .element_bytes = data->matrices[GRID].element_bytes,
+        .contents = DUET__RANDOM,
+        .key = duet__data_key(data->problem.seed, 0),
+    };
+}
+
+/* Where row `index` of NORTH and SOUTH, or column `index` of WEST and EAST, lies in the frame. */
+static uint64_t frame_border(const struct duet_problem *problem, unsigned kind, uint64_t index)
+{
+    uint64_t first = index * problem->tile + 1; /* of the blocks number `index` */
+    uint64_t border = kind == NORTH || kind == WEST ? first : first - 1;
+    uint64_t last = kind == NORTH || kind == WEST ? problem->n + 1 : problem->n;
+    return border < last ? border : last;
+}
+
+static uint64_t frame_row(const struct duet_problem *problem, unsigned kind, uint64_t row)
+{
+    return kind == NORTH || kind == SOUTH ? frame_border(problem, kind, row) : row + 1;
+}
+
+static uint64_t frame_col(const struct duet_problem *problem, unsigned kind, uint64_t col)
+{
+    return kind == WEST || kind == EAST ? frame_border(problem, kind, col) : col + 1;
+}
+
+/* Fills a column of a tile; rows of a tile follow each other in the frame too. */
+static void fill_column(const struct duet__storage *frame, uint64_t row, uint64_t col, size_t rows,
+                        char *out)
+{
+    double values[CHUNK];
+    for (size_t r = 0; r < rows; r += CHUNK) {
+        size_t count = rows - r < CHUNK ? rows - r : CHUNK;
+        duet__storage_initial_column(frame, row + r, col, count, values);
+        duet__store_values(out + r * frame->element_bytes, values, count, frame->element_bytes);
+    }
+}
+
+static void fill_tile(const struct duet__tiled_data *data, unsigned number, uint32_t i, uint32_t j)
+{
+    const struct duet__storage *matrix = &data->matrices[number];
+    const struct duet_problem *problem = &data->problem;
+    struct duet__storage frame = framed(data);
+    unsigned kind = number % GRIDS;
+    size_t ld, rows = duet__piece(matrix->rows, matrix->tile_rows, i);
+    char *tile = duet__storage_tile(matrix, i, j, &ld);
+    for (size_t c = 0; c < duet__piece(matrix->cols, matrix->tile_cols, j); c++)
+        fill_column(&frame, frame_row(problem, kind, (uint64_t)i * matrix->tile_rows),
+                    frame_col(problem, kind, (uint64_t)j * matrix->tile_cols + c), rows,
+                    tile + c * ld * matrix->element_bytes);
+}
+
+/* Both steps get the contents of the first, of which the odd one keeps only the boundary. */
+static void fill(void *pointer)
+{
+    const struct duet__tiled_data *data = pointer;
+    for (unsigned number = 0; number < 2 * GRIDS; number++) {
+        const struct duet__storage *matrix = &data->matrices[number];
+        uint64_t row_tiles = duet__tile_count(matrix->rows, matrix->tile_rows);
+        uint64_t col_tiles = duet__tile_count(matrix->cols, matrix->tile_cols);
+        for (uint32_t j = 0; j < col_tiles; j++) {
+            for (uint32_t i = 0; i < row_tiles; i++)
+                fill_tile(data, number, i, j);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Is the result right?                                                                         */
+
+/* A step on the grid with its boundary, of edge x edge points in all, in the order of additions in
+ * which the tasks do it, so that the results must be equal. */
+#define DEFINE_STEP(name, type)                                                                    \
+    static void name(const type *old, type *new, size_t edge)                                      \
+    {                                                                                              \
+        for (size_t j = 1; j + 1 < edge; j++) {                                                    \
+            for (size_t i = 1; i + 1 < edge; i++) {                                                \
+                size_t at = i + j * edge;                                                          \
+                new[at] = ((old[at - 1] + old[at + 1]) + (old[at - edge] + old[at + edge])) *      \
+                          (type)0.25;                                                              \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+DEFINE_STEP(step_single, float)
+DEFINE_STEP(step_double, double)
+
+/* Points of `grid` that differ from the inner points of `frame`. */
+static uint64_t count_different(const struct duet__storage *grid, const struct duet__storage *frame)
+{
+    uint64_t count = 0;
+    for (uint64_t j = 0; j < grid->cols; j++) {
+        for (uint64_t i = 0; i < grid->rows; i++)
+            count += duet__storage_value(grid, i, j) != duet__storage_value(frame, i + 1, j + 1);
+    }
+    return count;
+}
+
+/* Computes all steps in `frames`, two filled grids with their boundary. */
+static uint64_t judge(const struct duet__tiled_data *data, const struct duet__storage *frames)
+{
+    size_t edge = data->problem.n + 2;
+    for (uint64_t step = 0; step < data->iterations; step++) {
+        void *old = frames[step % 2].memory, *new = frames[1 - step % 2].memory;
+        if (data->problem.precision == 's')
+            step_single(old, new, edge);
+        else
+            step_double(old, new, edge);
+    }
+    uint64_t last = data->iterations % 2;
+    return count_different(&data->matrices[GRIDS * last + GRID], &frames[last]);
+}
+
+static int verify(void *pointer, struct duet_verdict *verdict, struct duet_message *message)
+{
+    const struct duet__tiled_data *data = pointer;
+    struct duet__storage frames[2] = {framed(data), framed(data)};
+    *verdict = (struct duet_verdict){.formula = "points that differ from those of a sequential run",
+                                     .threshold = 1};
+    int error = duet__storage_allocate(&frames[0], message);
+    if (!error)
+        error = duet__storage_allocate(&frames[1], message);
+    if (!error) {
+        duet__storage_fill(&frames[0]);
+        duet__storage_fill(&frames[1]);
+        verdict->residual = (double)judge(data, frames);
+    }
+    duet__storage_free(&frames[0]);
+    duet__storage_free(&frames[1]);
+    return error;
+}
+
+const struct duet_workload duet__workload_jacobi2d = {
+    .name = "jacobi2d",
+    .description = "Jacobi iteration for Laplace's equation on n x n points, tile x tile a task",
+    .source =
+        "Golub, Van Loan, Matrix Computations, section 10.1 (section 11.2 in the 4th edition)",
+    .parameters = parameters,
+    .kernels = kernels,
+    .default_n = 8192,
+    .default_tile = 1024,
+    .real_n = 4096,
+    .real_tile = 512,
+    .check = check,
+    .flops = flops,
+    .tasks = tasks,
+    .bytes = bytes,
+    .build = build,
+    .fini = duet__tiled_fini,
+    .generate = generate,
+    .fill = fill,
+    .retrieve = duet__tiled_retrieve,
+    .verify = verify,
+    .discard = duet__tiled_discard,
+};

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* jacobi2d: counts, that blocks and borders make what a sweep over the whole grid makes, checks. */
+#include "workloads/test_recorder.h"
+
+#include "workloads/tiles.c" /* NOLINT(bugprone-suspicious-include) */
+
+#include "workloads/jacobi2d.c" /* NOLINT(bugprone-suspicious-include) */
+
+#include "workloads/test_compute.h"
+
+static const struct duet_setting steps[] = {{"iterations", "4"},
+                                            {"iterations", "1"},
+                                            {"iterations", "7"}};
+
+static struct duet_problem problem_of(uint64_t n, uint64_t tile, char precision, size_t setting)
+{
+    return (struct duet_problem){.n = n,
+                                 .tile = tile,
+                                 .precision = precision,
+                                 .seed = 9,
+                                 .settings = &steps[setting],
+                                 .setting_count = 1};
+}
+
+static void test_counts(void)
+{
+    void *state;
+    struct duet_problem problem = problem_of(25, 10, 's', 0);
+    struct duet_runtime *recorder = recorder_new();
+    g_assert_cmpint(recorded_jacobi2d.build(recorder, &problem, &state, NULL), ==, 0);
+    g_assert_cmpuint(recorder_count(recorder, "sjacobi2d"), ==, 9 * 4);
+    g_assert_cmpuint(recorder_count(recorder, NULL), ==, recorded_jacobi2d.tasks(&problem));
+    g_assert_cmpuint(recorder->handles->len, ==, 2 * (9 + 4 * 4 * 3));
+    g_assert_cmpuint(recorder_bytes(recorder), ==, recorded_jacobi2d.bytes(&problem));
+    g_assert_cmpfloat(recorder_flops(recorder), ==, recorded_jacobi2d.flops(&problem));
+    const struct recorded *task = recorder_task(recorder, 0);
+    g_assert_cmpuint(task->access_count, ==, 10);
+    for (size_t i = 0; i < 10; i++)
+        g_assert_cmpint(task->accesses[i].mode, ==, i < 5 ? DUET_R : DUET_W);
+    recorder_free(recorder);
+    recorded_jacobi2d.fini(state);
+}
+
+/* Blocks that are no neighbours may step at the same time; neighbours of the next step wait. */
+static void test_dependencies(void)
+{
+    void *state;
+    struct duet_problem problem = problem_of(30, 10, 'd', 0);
+    struct duet_runtime *recorder = recorder_new();
+    g_assert_cmpint(recorded_jacobi2d.build(recorder, &problem, &state, NULL), ==, 0);
+    for (size_t a = 0; a < 9; a++) {
+        for (size_t b = 0; b < 9; b++) {
+            size_t distance =
+                (size_t)(abs((int)(a % 3) - (int)(b % 3)) + abs((int)(a / 3) - (int)(b / 3)));
+            g_assert_false(a != b && recorder_conflict(recorder_task(recorder, a),
+                                                       recorder_task(recorder, b)));
+            g_assert_true(recorder_conflict(recorder_task(recorder, a),
+                                            recorder_task(recorder, 9 + b)) == (distance < 2));
+        }
+    }
+    recorder_free(recorder);
+    recorded_jacobi2d.fini(state);
+}
+
+static void test_failures(void)
+{
+    struct duet_problem problem = problem_of(20, 10, 'd', 1);
+    for (unsigned calls = 1; calls < 1 + 2 * (4 + 4 * 6) + 4; calls++) {
+        struct duet_runtime *recorder = recorder_new();
+        void *state = &problem;
+        recorder->fail_after = calls;
+        g_assert_cmpint(recorded_jacobi2d.build(recorder, &problem, &state, NULL), ==, DUET_ENOMEM);
+        g_assert_null(state);
+        recorder_free(recorder);
+    }
+    recorded_jacobi2d.fini(NULL);
+}
+
+/* The mean of the neighbours' values of the step before, from the definition. */
+static double point(const struct duet__tiled_data *data, unsigned step, uint64_t i, uint64_t j)
+{
+    struct duet__storage frame = framed(data);
+    uint64_t n = data->problem.n;
+    if (step == 0 || i == 0 || j == 0 || i == n + 1 || j == n + 1)
+        return duet__storage_initial(&frame, i, j);
+    return ((point(data, step - 1, i - 1, j) + point(data, step - 1, i + 1, j)) +
+            (point(data, step - 1, i, j - 1) + point(data, step - 1, i, j + 1))) *
+           0.25;
+}
+
+static void test_definition(void)
+{
+    struct duet_problem problem = problem_of(13, 5, 'd', 0);
+    struct duet__tiled_data *data = compute_right(&recorded_jacobi2d, &problem);
+    for (uint64_t j = 0; j < 13; j++) {
+        for (uint64_t i = 0; i < 13; i++)
+            g_assert_cmpfloat(duet__storage_value(&data->matrices[GRID], i, j), ==,
+                              point(data, 4, i + 1, j + 1));
+    }
+    recorded_jacobi2d.discard(data);
+}
+
+static void test_compute(void)
+{
+    static const uint64_t sizes[][2] = {{1, 1}, {5, 1}, {8, 8}, {9, 4}, {100, 30}};
+    for (size_t i = 0; i < G_N_ELEMENTS(sizes) * 6; i++) {
+        struct duet_problem problem =
+            problem_of(sizes[i / 6][0], sizes[i / 6][1], i % 2 ? 's' : 'd', i % 3);
+        recorded_jacobi2d.discard(compute_right(&recorded_jacobi2d, &problem));
+    }
+}
+
+static void test_damage(void)
+{
+    struct duet_problem problem = problem_of(100, 30, 'd', 0);
+    void *data = compute_right(&recorded_jacobi2d, &problem);
+    check_finds(&recorded_jacobi2d, &problem, data, GRID, 0, 0, 1e-15);
+    check_finds(&recorded_jacobi2d, &problem, data, GRID, 99, 99, 1e-3);
+    check_finds(&recorded_jacobi2d, &problem, data, GRID, 50, 3, NAN);
+    recorded_jacobi2d.discard(data);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/workloads/jacobi2d/counts", test_counts);
+    g_test_add_func("/workloads/jacobi2d/dependencies", test_dependencies);
+    g_test_add_func("/workloads/jacobi2d/failures", test_failures);
+    g_test_add_func("/workloads/jacobi2d/definition", test_definition);
+    g_test_add_func("/workloads/jacobi2d/compute", test_compute);
+    g_test_add_func("/workloads/jacobi2d/damage", test_damage);
+    return g_test_run();
+}

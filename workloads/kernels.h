@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the tasks of workloads compute on CPUs, and how their results are judged. What needs BLAS
+ * and LAPACK stands in kernels_blas*.c and kernels_verify.c; a build without has kernels_absent.c
+ * instead.
+ *
+ * A kernel works in single or double precision, as the elements of its buffers are, with their
+ * sizes and leading dimensions, which may differ from one replica to another. It fails with
+ * DUET_ETASK where the mathematics does not go on (a matrix that is not positive definite, a pivot
+ * of 0 or not finite), DUET_ENOMEM where it needs workspace.
+ */
+#ifndef DUET_KERNELS_H
+#define DUET_KERNELS_H
+
+#include <duet/duet.h>
+
+#include "workloads/data.h"
+
+/*
+ * The CPU's code for the kernel of this base name (both precisions), or NULL if this build has
+ * none. Accesses in their order, and arguments:
+ *
+ *   gemm         A, B, C        C := C +- A B or B'; struct duet__tile_args, its `form`
+ *   syrk         A, C           lower C := C - A A'
+ *   trsm         L, B           B := B L^-T, L lower
+ *   trsm_l       L, B           B := L^-1 B, L lower with unit diagonal
+ *   trsm_r       U, B           B := B U^-1, U upper
+ *   potrf        A              lower A := L with A = L L'
+ *   getrf_nopiv  A              A := L, U with A = L U, unit diagonal of L not stored
+ *   getrf        P, A1, A2 ...  the panel of these tiles, one below the other, by partial pivoting;
+ *                               P: row interchanges as in LAPACK, int32_t from 1, in the panel
+ *   laswp        P, A1, A2 ...  these row interchanges, in their order, in the tiles of a column
+ *   axpy         x, y           y := alpha x + y; struct duet__axpy_args
+ *   jacobi2d     see jacobi2d.c
+ */
+duet_kernel_fn duet__kernel(const char *base);
+
+/* Arguments of axpy. */
+struct duet__axpy_args {
+    uint64_t count; /* elements */
+    double alpha;
+};
+
+/* The same for the kernels that need BLAS; for duet__kernel. */
+duet_kernel_fn duet__blas_kernel(const char *base);
+
+/* The kernel jacobi2d, which needs none. */
+int duet__kernel_jacobi2d(const struct duet_call *call);
+
+/*
+ * Threads that a call of BLAS uses from now on, in the whole process; 0: as many as there are
+ * cores. Not while another thread is in such a call. Nothing in a build without BLAS.
+ */
+void duet__blas_threads(unsigned count);
+
+/*
+ * Judges the lower triangle `a`, filled, then factorised: *residual = ||A - L L'|| / (n ||A|| eps)
+ * in the 1-norm with eps the unit roundoff of the precision, as LAPACK's test program does
+ * (xPOT01). NaN where the factor holds one. Uses all cores for a moment, then one thread a call of
+ * BLAS. DUET_ENOMEM with a message.
+ */
+DUET_MUST_CHECK int duet__residual_cholesky(const struct duet__storage *a, double *residual,
+                                            struct duet_message *message);
+
+/*
+ * The same for P A = L U (xGET01): ||P A - L U|| / (n ||A|| eps). `pivots` has the row interchanges
+ * of panel k in its tile (k,0), relative to the panel; NULL: there were none. NaN also where an
+ * interchange is none.
+ */
+DUET_MUST_CHECK int duet__residual_lu(const struct duet__storage *a,
+                                      const struct duet__storage *pivots, double *residual,
+                                      struct duet_message *message);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* In the place of the kernels and checks that need BLAS, where there is none. */
+#include "workloads/kernels.h"
+
+duet_kernel_fn duet__blas_kernel(const char *base)
+{
+    (void)base;
+    return NULL;
+}
+
+void duet__blas_threads(unsigned count)
+{
+    (void)count;
+}
+
+int duet__residual_cholesky(const struct duet__storage *a, double *residual,
+                            struct duet_message *message)
+{
+    return duet_fail(message, DUET_EABSENT, "this duet was built without BLAS");
+}
+
+int duet__residual_lu(const struct duet__storage *a, const struct duet__storage *pivots,
+                      double *residual, struct duet_message *message)
+{
+    return duet_fail(message, DUET_EABSENT, "this duet was built without BLAS");
+}

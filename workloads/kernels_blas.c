@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* BLAS and LAPACK on matrices in either precision, by CBLAS of OpenBLAS and LAPACKE. */
+#include "workloads/kernels_blas.h"
+
+#include <cblas.h>
+#include <lapacke.h>
+
+#include "workloads/kernels.h"
+
+enum { SOLVE_LEAF = 32 /* order of a triangle from which on xTRSM is left to itself */ };
+
+_Static_assert(sizeof(lapack_int) == sizeof(int32_t), "pivots are stored as LAPACK writes them");
+
+void duet__blas_threads(unsigned count)
+{
+    openblas_set_num_threads(count ? (int)count : openblas_get_num_procs());
+}
+
+static bool is_single(const struct duet_buffer *a)
+{
+    return a->element_bytes == sizeof(float);
+}
+
+/* Sizes and strides as BLAS takes them: they are checked where a problem is (2^29 at most). */
+static int blas_int(size_t size)
+{
+    return (int)size;
+}
+
+static void *at(const struct duet_buffer *a, size_t i, size_t j)
+{
+    return (char *)a->data + (i + j * a->ld) * a->element_bytes;
+}
+
+struct duet_buffer duet__window(const struct duet_buffer *a, size_t row, size_t col, size_t rows,
+                                size_t cols)
+{
+    return (struct duet_buffer){at(a, row, col), rows, cols, a->ld, a->element_bytes};
+}
+
+double duet__view_get(const struct duet_buffer *a, size_t i, size_t j)
+{
+    return is_single(a) ? (double)*(float *)at(a, i, j) : *(double *)at(a, i, j);
+}
+
+void duet__blas_gemm(bool transposed, double alpha, const struct duet_buffer *a,
+                     const struct duet_buffer *b, const struct duet_buffer *c)
+{
+    CBLAS_TRANSPOSE trans = transposed ? CblasTrans : CblasNoTrans;
+    int m = blas_int(c->rows), n = blas_int(c->cols), k = blas_int(a->cols);
+    int lda = blas_int(a->ld), ldb = blas_int(b->ld), ldc = blas_int(c->ld);
+    if (is_single(c))
+        cblas_sgemm(CblasColMajor, CblasNoTrans, trans, m, n, k, (float)alpha, a->data, lda,
+                    b->data, ldb, 1, c->data, ldc);
+    else
+        cblas_dgemm(CblasColMajor, CblasNoTrans, trans, m, n, k, alpha, a->data, lda, b->data, ldb,
+                    1, c->data, ldc);
+}
+
+void duet__blas_syrk(const struct duet_buffer *a, const struct duet_buffer *c)
+{
+    int n = blas_int(c->rows), k = blas_int(a->cols);
+    int lda = blas_int(a->ld), ldc = blas_int(c->ld);
+    if (is_single(c))
+        cblas_ssyrk(CblasColMajor, CblasLower, CblasNoTrans, n, k, -1, a->data, lda, 1, c->data,
+                    ldc);
+    else
+        cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, n, k, -1, a->data, lda, 1, c->data,
+                    ldc);
+}
+
+/* In BLAS's words. */
+struct triangle {
+    CBLAS_SIDE side;
+    CBLAS_UPLO uplo;
+    CBLAS_TRANSPOSE trans;
+    CBLAS_DIAG diag;
+};
+
+static const struct triangle triangles[] = {
+    [DUET__RIGHT_LOWER_TRANSPOSED] = {CblasRight, CblasLower, CblasTrans, CblasNonUnit},
+    [DUET__RIGHT_UPPER] = {CblasRight, CblasUpper, CblasNoTrans, CblasNonUnit},
+    [DUET__LEFT_LOWER_UNIT] = {CblasLeft, CblasLower, CblasNoTrans, CblasUnit},
+};
+
+static void solve(enum duet__triangle triangle, const struct duet_buffer *t,
+                  const struct duet_buffer *b)
+{
+    const struct triangle *kind = &triangles[triangle];
+    int m = blas_int(b->rows), n = blas_int(b->cols), ldt = blas_int(t->ld), ldb = blas_int(b->ld);
+    if (is_single(b))
+        cblas_strsm(CblasColMajor, kind->side, kind->uplo, kind->trans, kind->diag, m, n, 1,
+                    t->data, ldt, b->data, ldb);
+    else
+        cblas_dtrsm(CblasColMajor, kind->side, kind->uplo, kind->trans, kind->diag, m, n, 1,
+                    t->data, ldt, b->data, ldb);
+}
+
+void duet__blas_trsm(enum duet__triangle triangle, const struct duet_buffer *t,
+                     const struct duet_buffer *b)
+{
+    if (t->rows <= SOLVE_LEAF) {
+        solve(triangle, t, b);
+        return;
+    }
+    bool left = triangle == DUET__LEFT_LOWER_UNIT, upper = triangle == DUET__RIGHT_UPPER;
+    size_t half = (t->rows / 2 + SOLVE_LEAF - 1) / SOLVE_LEAF * SOLVE_LEAF, rest = t->rows - half;
+    struct duet_buffer t1 = duet__window(t, 0, 0, half, half);
+    struct duet_buffer t2 = duet__window(t, half, half, rest, rest);
+    struct duet_buffer beside =
+        upper ? duet__window(t, 0, half, half, rest) : duet__window(t, half, 0, rest, half);
+    struct duet_buffer b1 = duet__window(b, 0, 0, left ? half : b->rows, left ? b->cols : half);
+    struct duet_buffer b2 =
+        left ? duet__window(b, half, 0, rest, b->cols) : duet__window(b, 0, half, b->rows, rest);
+    duet__blas_trsm(triangle, &t1, &b1);
+    if (left)
+        duet__blas_gemm(false, -1, &beside, &b1, &b2);
+    else
+        duet__blas_gemm(!upper, -1, &b1, &beside, &b2);
+    duet__blas_trsm(triangle, &t2, &b2);
+}
+
+void duet__blas_trmm(enum duet__triangle triangle, const struct duet_buffer *t,
+                     const struct duet_buffer *b)
+{
+    const struct triangle *kind = &triangles[triangle];
+    int m = blas_int(b->rows), n = blas_int(b->cols), ldt = blas_int(t->ld), ldb = blas_int(b->ld);
+    if (is_single(b))
+        cblas_strmm(CblasColMajor, kind->side, kind->uplo, kind->trans, kind->diag, m, n, 1,
+                    t->data, ldt, b->data, ldb);
+    else
+        cblas_dtrmm(CblasColMajor, kind->side, kind->uplo, kind->trans, kind->diag, m, n, 1,
+                    t->data, ldt, b->data, ldb);
+}
+
+void duet__blas_eliminate(const struct duet_buffer *a, size_t k)
+{
+    int m = blas_int(a->rows - k - 1), n = blas_int(a->cols - k - 1), ld = blas_int(a->ld);
+    double pivot = duet__view_get(a, k, k);
+    if (m == 0)
+        return;
+    if (is_single(a)) {
+        cblas_sscal(m, (float)(1 / pivot), at(a, k + 1, k), 1);
+        cblas_sger(CblasColMajor, m, n, -1, at(a, k + 1, k), 1, at(a, k, k + 1), ld,
+                   at(a, k + 1, k + 1), ld);
+    } else {
+        cblas_dscal(m, 1 / pivot, at(a, k + 1, k), 1);
+        cblas_dger(CblasColMajor, m, n, -1, at(a, k + 1, k), 1, at(a, k, k + 1), ld,
+                   at(a, k + 1, k + 1), ld);
+    }
+}
+
+void duet__blas_swap(const struct duet_buffer *a, size_t i, const struct duet_buffer *b, size_t j)
+{
+    int n = blas_int(a->cols), lda = blas_int(a->ld), ldb = blas_int(b->ld);
+    if (is_single(a))
+        cblas_sswap(n, at(a, i, 0), lda, at(b, j, 0), ldb);
+    else
+        cblas_dswap(n, at(a, i, 0), lda, at(b, j, 0), ldb);
+}
+
+void duet__blas_axpy(double alpha, const struct duet_buffer *x, const struct duet_buffer *y)
+{
+    int n = blas_int(y->rows);
+    if (is_single(y))
+        cblas_saxpy(n, (float)alpha, x->data, 1, y->data, 1);
+    else
+        cblas_daxpy(n, alpha, x->data, 1, y->data, 1);
+}
+
+int duet__blas_potrf(const struct duet_buffer *a)
+{
+    lapack_int n = blas_int(a->rows), ld = blas_int(a->ld);
+    return is_single(a) ? LAPACKE_spotrf_work(LAPACK_COL_MAJOR, 'L', n, a->data, ld)
+                        : LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, a->data, ld);
+}
+
+int duet__blas_getrf(const struct duet_buffer *a, int32_t *pivots)
+{
+    lapack_int m = blas_int(a->rows), n = blas_int(a->cols), ld = blas_int(a->ld);
+    return is_single(a) ? LAPACKE_sgetrf_work(LAPACK_COL_MAJOR, m, n, a->data, ld, pivots)
+                        : LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, m, n, a->data, ld, pivots);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kernels of LU factorisations: of a tile without pivoting, which LAPACK does not have; of a panel
+ * of tiles with partial pivoting; and the row interchanges that it asks for.
+ */
+#include "workloads/kernels_blas_lu.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "workloads/kernels_blas.h"
+
+enum {
+    LEAF = 16,         /* order below which columns are eliminated one by one */
+    SWAP_COLUMNS = 32, /* columns in which rows are swapped at a time, as LAPACK's xLASWP */
+};
+
+/* ------------------------------------------------------------------------------------------- */
+/* Without pivoting                                                                             */
+
+static int eliminate(const struct duet_buffer *a)
+{
+    for (size_t k = 0; k < a->rows; k++) {
+        double pivot = duet__view_get(a, k, k);
+        if (pivot == 0 || !isfinite(pivot))
+            return DUET_ETASK;
+        duet__blas_eliminate(a, k);
+    }
+    return 0;
+}
+
+/* By halves (Toledo, "Locality of reference in LU decomposition with partial pivoting", SIAM J.
+ * Matrix Anal. Appl. 18, 1997, without the pivoting), so that nearly all of it is products. */
+static int factorise(const struct duet_buffer *a)
+{
+    if (a->rows <= LEAF)
+        return eliminate(a);
+    size_t half = (a->rows / 2 + LEAF - 1) / LEAF * LEAF, rest = a->rows - half;
+    struct duet_buffer a11 = duet__window(a, 0, 0, half, half);
+    struct duet_buffer a12 = duet__window(a, 0, half, half, rest);
+    struct duet_buffer a21 = duet__window(a, half, 0, rest, half);
+    struct duet_buffer a22 = duet__window(a, half, half, rest, rest);
+    int error = factorise(&a11);
+    if (error)
+        return error;
+    duet__blas_trsm(DUET__LEFT_LOWER_UNIT, &a11, &a12);
+    duet__blas_trsm(DUET__RIGHT_UPPER, &a11, &a21);
+    duet__blas_gemm(false, -1, &a21, &a12, &a22);
+    return factorise(&a22);
+}
+
+int duet__kernel_getrf_nopiv(const struct duet_call *call)
+{
+    return factorise(&call->buffers[0]);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* With partial pivoting: buffers 1 to buffer_count - 1 are tiles one below the other, all with as
+   many rows as the first but for the last one.                                                 */
+
+static size_t panel_rows(const struct duet_call *call)
+{
+    size_t rows = 0;
+    for (size_t t = 1; t < call->buffer_count; t++)
+        rows += call->buffers[t].rows;
+    return rows;
+}
+
+/* Are the tiles windows of one column-major matrix, each below the one before? */
+static bool is_contiguous(const struct duet_call *call)
+{
+    for (size_t t = 2; t < call->buffer_count; t++) {
+        const struct duet_buffer *above = &call->buffers[t - 1], *tile = &call->buffers[t];
+        if (above->ld != tile->ld ||
+            (char *)above->data + above->rows * above->element_bytes != tile->data)
+            return false;
+    }
+    return call->buffer_count == 2 || call->buffers[1].ld >= panel_rows(call);
+}
+
+static void copy_columns(const struct duet_buffer *to, const struct duet_buffer *from)
+{
+    for (size_t j = 0; j < to->cols; j++)
+        memcpy((char *)to->data + j * to->ld * to->element_bytes,
+               (char *)from->data + j * from->ld * from->element_bytes,
+               to->rows * to->element_bytes);
+}
+
+/* Copies the tiles into the panel, or back out of it. */
+static void gather(const struct duet_call *call, const struct duet_buffer *panel, bool back)
+{
+    size_t row = 0;
+    for (size_t t = 1; t < call->buffer_count; t++) {
+        const struct duet_buffer *tile = &call->buffers[t];
+        struct duet_buffer window = duet__window(panel, row, 0, tile->rows, tile->cols);
+        copy_columns(back ? tile : &window, back ? &window : tile);
+        row += tile->rows;
+    }
+}
+
+int duet__kernel_getrf(const struct duet_call *call)
+{
+    struct duet_buffer panel = call->buffers[1];
+    int32_t *pivots = call->buffers[0].data;
+    panel.rows = panel_rows(call);
+    if (is_contiguous(call))
+        return duet__blas_getrf(&panel, pivots) ? DUET_ETASK : 0;
+    panel.ld = panel.rows;
+    panel.data = malloc(panel.ld * panel.cols * panel.element_bytes);
+    if (!panel.data)
+        return DUET_ENOMEM;
+    gather(call, &panel, false);
+    int info = duet__blas_getrf(&panel, pivots);
+    gather(call, &panel, true);
+    free(panel.data);
+    return info ? DUET_ETASK : 0;
+}
+
+/* Interchanges rows in a few columns of the tiles. */
+static void swap_rows(const struct duet_call *call, size_t col, size_t cols)
+{
+    const struct duet_buffer *top = &call->buffers[1];
+    const int32_t *pivots = call->buffers[0].data;
+    struct duet_buffer upper = duet__window(top, 0, col, top->rows, cols);
+    for (size_t i = 0; i < call->buffers[0].rows; i++) {
+        size_t other = (size_t)pivots[i] - 1;
+        if (other == i)
+            continue;
+        const struct duet_buffer *tile = &call->buffers[1 + other / top->rows];
+        struct duet_buffer lower = duet__window(tile, 0, col, tile->rows, cols);
+        duet__blas_swap(&upper, i, &lower, other % top->rows);
+    }
+}
+
+int duet__kernel_laswp(const struct duet_call *call)
+{
+    const struct duet_buffer *pivots = &call->buffers[0];
+    size_t rows = panel_rows(call), cols = call->buffers[1].cols;
+    for (size_t i = 0; i < pivots->rows; i++) {
+        int32_t pivot = ((const int32_t *)pivots->data)[i];
+        if (pivot <= (int32_t)i || (size_t)pivot > rows)
+            return DUET_ETASK;
+    }
+    for (size_t col = 0; col < cols; col += SWAP_COLUMNS)
+        swap_rows(call, col, cols - col < SWAP_COLUMNS ? cols - col : SWAP_COLUMNS);
+    return 0;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernels on tiles and vectors that are one call of BLAS or LAPACK, and the list of all. */
+#include <string.h>
+
+#include "workloads/kernels.h"
+#include "workloads/kernels_blas.h"
+#include "workloads/kernels_blas_lu.h"
+#include "workloads/tiles.h"
+
+static int gemm(const struct duet_call *call)
+{
+    const struct duet__tile_args *args = call->args;
+    duet__blas_gemm(args->form & DUET__TRANSPOSED, args->form & DUET__MINUS ? -1 : 1,
+                    &call->buffers[0], &call->buffers[1], &call->buffers[2]);
+    return 0;
+}
+
+static int syrk(const struct duet_call *call)
+{
+    duet__blas_syrk(&call->buffers[0], &call->buffers[1]);
+    return 0;
+}
+
+static int trsm(const struct duet_call *call)
+{
+    duet__blas_trsm(DUET__RIGHT_LOWER_TRANSPOSED, &call->buffers[0], &call->buffers[1]);
+    return 0;
+}
+
+static int trsm_l(const struct duet_call *call)
+{
+    duet__blas_trsm(DUET__LEFT_LOWER_UNIT, &call->buffers[0], &call->buffers[1]);
+    return 0;
+}
+
+static int trsm_r(const struct duet_call *call)
+{
+    duet__blas_trsm(DUET__RIGHT_UPPER, &call->buffers[0], &call->buffers[1]);
+    return 0;
+}
+
+static int potrf(const struct duet_call *call)
+{
+    return duet__blas_potrf(&call->buffers[0]) ? DUET_ETASK : 0;
+}
+
+static int axpy(const struct duet_call *call)
+{
+    const struct duet__axpy_args *args = call->args;
+    duet__blas_axpy(args->alpha, &call->buffers[0], &call->buffers[1]);
+    return 0;
+}
+
+static const struct {
+    const char *base;
+    duet_kernel_fn run;
+} kernels[] = {
+    {"gemm", gemm},
+    {"syrk", syrk},
+    {"trsm", trsm},
+    {"trsm_l", trsm_l},
+    {"trsm_r", trsm_r},
+    {"potrf", potrf},
+    {"getrf_nopiv", duet__kernel_getrf_nopiv},
+    {"getrf", duet__kernel_getrf},
+    {"laswp", duet__kernel_laswp},
+    {"axpy", axpy},
+};
+
+duet_kernel_fn duet__blas_kernel(const char *base)
+{
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        if (!strcmp(kernels[i].base, base))
+            return kernels[i].run;
+    }
+    return NULL;
+}

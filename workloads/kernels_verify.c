@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Scaled residuals of factorisations, as LAPACK's test programs compute them (xPOT01, xGET01): the
+ * product of the factors, tile by tile, is compared with the matrix as it was filled, of which no
+ * copy is needed.
+ */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "workloads/kernels.h"
+#include "workloads/kernels_blas.h"
+
+/* One judgement under way. */
+struct judge {
+    const struct duet__storage *a;
+    bool symmetric;       /* A = L L', only the lower triangle; else P A = L U */
+    const uint64_t *rows; /* row i of P A is this row of A; NULL: P = I */
+    double *difference;   /* by column: sums of |P A - L U| and of |A| */
+    double *norm;
+    void *work; /* a tile */
+};
+
+static uint32_t tiles_of(uint64_t size, uint32_t tile)
+{
+    return (uint32_t)((size + tile - 1) / tile);
+}
+
+static struct duet_buffer view(const struct duet__storage *a, uint32_t i, uint32_t j)
+{
+    struct duet_buffer tile = {.rows = duet__piece(a->rows, a->tile_rows, i),
+                               .cols = duet__piece(a->cols, a->tile_cols, j),
+                               .element_bytes = a->element_bytes};
+    tile.data = duet__storage_tile(a, i, j, &tile.ld);
+    return tile;
+}
+
+/*
+ * Copies the factor's tile (i,j) into the workspace; of a diagonal tile the lower (Cholesky) or the
+ * upper triangle (LU), with zeros in the rest.
+ */
+static struct duet_buffer copy_factor(const struct judge *judge, uint32_t i, uint32_t j)
+{
+    struct duet_buffer from = view(judge->a, i, j), to = from;
+    to.data = judge->work;
+    to.ld = to.rows;
+    for (size_t c = 0; c < to.cols; c++) {
+        size_t first = i == j && judge->symmetric ? c : 0;
+        size_t end = i == j && !judge->symmetric ? c + 1 : to.rows;
+        const char *source = (char *)from.data + c * from.ld * from.element_bytes;
+        char *column = (char *)to.data + c * to.ld * to.element_bytes;
+        memset(column, 0, to.rows * to.element_bytes);
+        memcpy(column + first * to.element_bytes, source + first * to.element_bytes,
+               (end - first) * to.element_bytes);
+    }
+    return to;
+}
+
+/* Tile (i,j) of L L' or L U, in the workspace. */
+static struct duet_buffer multiply(const struct judge *judge, uint32_t i, uint32_t j)
+{
+    uint32_t diagonal = i < j ? i : j;
+    struct duet_buffer product = copy_factor(judge, i, j);
+    struct duet_buffer triangle = view(judge->a, diagonal, diagonal);
+    enum duet__triangle kind = i > j ? DUET__RIGHT_UPPER : DUET__LEFT_LOWER_UNIT;
+    duet__blas_trmm(judge->symmetric ? DUET__RIGHT_LOWER_TRANSPOSED : kind, &triangle, &product);
+    for (uint32_t k = 0; k < diagonal; k++) {
+        struct duet_buffer left = view(judge->a, i, k);
+        struct duet_buffer right = judge->symmetric ? view(judge->a, j, k) : view(judge->a, k, j);
+        duet__blas_gemm(judge->symmetric, 1, &left, &right, &product);
+    }
+    return product;
+}
+
+/* Adds element (row, col), which is to be `value`, to the sums of its column and its mirror's. */
+static void compare(const struct judge *judge, uint64_t row, uint64_t col, double value)
+{
+    double initial = duet__storage_initial(judge->a, judge->rows ? judge->rows[row] : row, col);
+    judge->difference[col] += fabs(value - initial);
+    judge->norm[col] += fabs(initial);
+    if (judge->symmetric && row != col) {
+        judge->difference[row] += fabs(value - initial);
+        judge->norm[row] += fabs(initial);
+    }
+}
+
+static void compare_tile(const struct judge *judge, uint32_t i, uint32_t j)
+{
+    struct duet_buffer product = multiply(judge, i, j);
+    for (size_t c = 0; c < product.cols; c++) {
+        for (size_t r = i == j && judge->symmetric ? c : 0; r < product.rows; r++)
+            compare(judge, (uint64_t)i * judge->a->tile_rows + r,
+                    (uint64_t)j * judge->a->tile_cols + c, duet__view_get(&product, r, c));
+    }
+}
+
+/* The largest of the sums; NaN if one is. */
+static double largest(const double *sums, uint64_t count)
+{
+    double max = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        if (isnan(sums[i]))
+            return sums[i];
+        max = fmax(max, sums[i]);
+    }
+    return max;
+}
+
+static double residual_of(const struct judge *judge)
+{
+    const struct duet__storage *a = judge->a;
+    uint32_t tiles = tiles_of(a->rows, a->tile_rows);
+    double roundoff = a->element_bytes == 4 ? (double)FLT_EPSILON / 2 : DBL_EPSILON / 2;
+    duet__blas_threads(0);
+    for (uint32_t j = 0; j < tiles; j++) {
+        for (uint32_t i = judge->symmetric ? j : 0; i < tiles; i++)
+            compare_tile(judge, i, j);
+    }
+    duet__blas_threads(1);
+    return largest(judge->difference, a->cols) / (double)a->rows / largest(judge->norm, a->cols) /
+           roundoff;
+}
+
+/* The order in which the interchanges leave the rows. false if one of them is none. */
+static bool permute(uint64_t *rows, uint64_t n, const struct duet__storage *pivots)
+{
+    for (uint64_t i = 0; i < n; i++)
+        rows[i] = i;
+    for (uint64_t i = 0; i < n; i++) {
+        int32_t pivot = *(const int32_t *)duet__storage_at(pivots, i, 0);
+        uint64_t other = i - i % pivots->tile_rows + (uint64_t)pivot - 1;
+        if (pivot < 1 || other < i || other >= n)
+            return false;
+        uint64_t row = rows[i];
+        rows[i] = rows[other];
+        rows[other] = row;
+    }
+    return true;
+}
+
+static int judge_factor(struct judge *judge, const struct duet__storage *pivots, double *residual,
+                        struct duet_message *message)
+{
+    const struct duet__storage *a = judge->a;
+    uint64_t *rows = NULL;
+    judge->difference = calloc(a->cols, sizeof *judge->difference);
+    judge->norm = calloc(a->cols, sizeof *judge->norm);
+    judge->work = malloc((size_t)a->tile_rows * a->tile_cols * a->element_bytes);
+    if (pivots)
+        judge->rows = rows = calloc(a->rows, sizeof *rows);
+    int error = 0;
+    if (!judge->difference || !judge->norm || !judge->work || (pivots && !rows))
+        error = duet_fail(message, DUET_ENOMEM, "no memory to judge a matrix of order %llu",
+                          (unsigned long long)a->rows);
+    else if (pivots && !permute(rows, a->rows, pivots))
+        *residual = NAN;
+    else
+        *residual = residual_of(judge);
+    free(judge->difference);
+    free(judge->norm);
+    free(judge->work);
+    free(rows);
+    return error;
+}
+
+int duet__residual_cholesky(const struct duet__storage *a, double *residual,
+                            struct duet_message *message)
+{
+    struct judge judge = {.a = a, .symmetric = true};
+    return judge_factor(&judge, NULL, residual, message);
+}
+
+int duet__residual_lu(const struct duet__storage *a, const struct duet__storage *pivots,
+                      double *residual, struct duet_message *message)
+{
+    struct judge judge = {.a = a};
+    return judge_factor(&judge, pivots, residual, message);
+}

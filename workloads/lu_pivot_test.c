@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * LU with partial pivoting: counts, accesses, and that its tasks compute LAPACK's factors and
+ * interchanges in any order that the accesses allow.
+ */
+#include "workloads/test_recorder.h"
+
+#include "workloads/tiles.c" /* NOLINT(bugprone-suspicious-include) */
+
+#include "workloads/lu_pivot.c" /* NOLINT(bugprone-suspicious-include) */
+
+#include "workloads/test_compute.h"
+
+static const struct duet_setting lapack = {"layout", "lapack"};
+
+static struct duet_problem problem_of(uint64_t n, uint64_t tile, char precision)
+{
+    return (struct duet_problem){.n = n, .tile = tile, .precision = precision, .seed = 5};
+}
+
+static void test_counts(void)
+{
+    static const uint64_t sizes[][2] = {{7, 7}, {20, 10}, {960 * 5, 960}, {960 * 5 + 17, 960}};
+    for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++) {
+        void *state;
+        uint64_t n = sizes[i][0], tile = sizes[i][1], t = (n + tile - 1) / tile;
+        struct duet_problem problem = problem_of(n, tile, 'd');
+        struct duet_runtime *recorder = recorder_new();
+        g_assert_cmpint(recorded_lu_pivot.build(recorder, &problem, &state, NULL), ==, 0);
+        g_assert_cmpuint(recorder_count(recorder, "dgetrf"), ==, t);
+        g_assert_cmpuint(recorder_count(recorder, "dlaswp"), ==, t * (t - 1));
+        g_assert_cmpuint(recorder_count(recorder, "dtrsm_l"), ==, t * (t - 1) / 2);
+        g_assert_cmpuint(recorder_count(recorder, "dgemm"), ==, t * (t - 1) * (2 * t - 1) / 6);
+        g_assert_cmpuint(recorder_count(recorder, NULL), ==, recorded_lu_pivot.tasks(&problem));
+        g_assert_cmpuint(recorder->handles->len, ==, t * t + t);
+        g_assert_cmpuint(recorder_bytes(recorder), ==, recorded_lu_pivot.bytes(&problem));
+        /* trsm_l counts its unit diagonal: one flop too many for each element it works on. */
+        double extra = 0;
+        for (size_t k = 0; k < recorder->tasks->len; k++) {
+            const struct recorded *task = recorder_task(recorder, k);
+            const struct duet__tile_args *args = (const void *)task->args;
+            if (!strcmp(task->codelet->name, "dtrsm_l"))
+                extra += (double)args->m * args->n;
+        }
+        g_assert_cmpfloat_with_epsilon((recorder_flops(recorder) - extra) /
+                                           recorded_lu_pivot.flops(&problem),
+                                       1, 1e-12);
+        recorder_free(recorder);
+        recorded_lu_pivot.fini(state);
+    }
+}
+
+/* Panels and interchanges are the CPUs'; the first panel writes its interchanges and all tiles of
+ * its column, the interchanges of the next column read them. */
+static void test_accesses(void)
+{
+    void *state;
+    struct duet_problem problem = problem_of(25, 10, 's');
+    struct duet_runtime *recorder = recorder_new();
+    g_assert_cmpint(recorded_lu_pivot.build(recorder, &problem, &state, NULL), ==, 0);
+    for (unsigned i = 0; i < 4; i++)
+        g_assert_cmpuint(recorder->codelets[i].implementation_count, ==, i < 2 ? 1 : 2);
+    const struct recorded *getrf = recorder_task(recorder, 0), *laswp = recorder_task(recorder, 1);
+    g_assert_cmpstr(getrf->codelet->name, ==, "sgetrf");
+    g_assert_cmpstr(laswp->codelet->name, ==, "slaswp");
+    g_assert_cmpuint(getrf->access_count, ==, 4);
+    g_assert_cmpuint(laswp->access_count, ==, 4);
+    g_assert_true(getrf->accesses[0].handle == laswp->accesses[0].handle);
+    g_assert_cmpint(getrf->accesses[0].mode, ==, DUET_W);
+    g_assert_cmpint(laswp->accesses[0].mode, ==, DUET_R);
+    g_assert_cmpuint(getrf->accesses[0].handle->rows, ==, 10);
+    g_assert_cmpuint(getrf->accesses[0].handle->element_bytes, ==, 4);
+    for (size_t i = 1; i < 4; i++) {
+        g_assert_cmpint(getrf->accesses[i].mode, ==, DUET_RW);
+        g_assert_cmpint(laswp->accesses[i].mode, ==, DUET_RW);
+        g_assert_cmpuint(getrf->accesses[i].handle->rows, ==, i < 3 ? 10 : 5);
+    }
+    g_assert_cmpint(getrf->priority, ==, 6);
+    g_assert_cmpint(laswp->priority, ==, 5);
+    /* the last: interchanges of the last panel in the second column, its last tile only */
+    const struct recorded *last = recorder_task(recorder, recorder->tasks->len - 1);
+    g_assert_cmpstr(last->codelet->name, ==, "slaswp");
+    g_assert_cmpuint(last->access_count, ==, 2);
+    g_assert_cmpint(last->priority, ==, 0);
+    recorder_free(recorder);
+    recorded_lu_pivot.fini(state);
+}
+
+static void test_failures(void)
+{
+    struct duet_problem problem = problem_of(20, 10, 'd');
+    for (unsigned calls = 1; calls < 4 + 6 + recorded_lu_pivot.tasks(&problem); calls++) {
+        struct duet_runtime *recorder = recorder_new();
+        void *state = &problem;
+        recorder->fail_after = calls;
+        g_assert_cmpint(recorded_lu_pivot.build(recorder, &problem, &state, NULL), ==, DUET_ENOMEM);
+        g_assert_null(state);
+        recorder_free(recorder);
+    }
+    recorded_lu_pivot.fini(NULL);
+}
+
+static void test_compute(void)
+{
+    static const uint64_t sizes[][2] = {{1, 1}, {2, 1}, {7, 3}, {40, 40}, {64, 16}, {131, 48}};
+    if (!can_compute(&recorded_lu_pivot))
+        return;
+    for (size_t i = 0; i < G_N_ELEMENTS(sizes) * 4; i++) {
+        struct duet_problem problem =
+            problem_of(sizes[i / 4][0], sizes[i / 4][1], i / 2 % 2 ? 's' : 'd');
+        problem.settings = &lapack;
+        problem.setting_count = i % 2;
+        recorded_lu_pivot.discard(compute_right(&recorded_lu_pivot, &problem));
+    }
+}
+
+/* Partial pivoting by hand: the interchanges are unique where no two candidates are equal. */
+static void eliminate(double *a, int *pivots, size_t n)
+{
+    for (size_t k = 0; k < n; k++) {
+        size_t pivot = k;
+        for (size_t i = k; i < n; i++)
+            pivot = fabs(a[i + k * n]) > fabs(a[pivot + k * n]) ? i : pivot;
+        pivots[k] = (int)pivot;
+        for (size_t j = 0; j < n; j++) {
+            double swapped = a[k + j * n];
+            a[k + j * n] = a[pivot + j * n];
+            a[pivot + j * n] = swapped;
+        }
+        for (size_t i = k + 1; i < n; i++)
+            a[i + k * n] /= a[k + k * n];
+        for (size_t j = k + 1; j < n; j++) {
+            for (size_t i = k + 1; i < n; i++)
+                a[i + j * n] -= a[i + k * n] * a[k + j * n];
+        }
+    }
+}
+
+static void test_same_as_by_hand(void)
+{
+    enum { N = 90, TILE = 20 };
+    if (!can_compute(&recorded_lu_pivot))
+        return;
+    double *a = g_new(double, N *N);
+    int pivots[N];
+    struct duet_problem problem = problem_of(N, TILE, 'd');
+    struct duet__tiled_data *data = compute_right(&recorded_lu_pivot, &problem);
+    for (uint64_t i = 0; i < (uint64_t)N * N; i++)
+        a[i] = duet__storage_initial(&data->matrices[A], i % N, i / N);
+    eliminate(a, pivots, N);
+    for (uint64_t j = 0; j < N; j++) {
+        int32_t pivot = *(int32_t *)duet__storage_at(&data->matrices[PIVOTS], j, 0);
+        g_assert_cmpint(pivot - 1 + (int)(j / TILE * TILE), ==, pivots[j]);
+        for (uint64_t i = 0; i < N; i++)
+            g_assert_cmpfloat_with_epsilon(duet__storage_value(&data->matrices[A], i, j),
+                                           a[i + j * N], 1e-11);
+    }
+    recorded_lu_pivot.discard(data);
+    g_free(a);
+}
+
+static void set_pivot(void *data, uint64_t i, int32_t pivot)
+{
+    struct duet__tiled_data *made = data;
+    *(int32_t *)duet__storage_at(&made->matrices[PIVOTS], i, 0) = pivot;
+}
+
+static void test_damage(void)
+{
+    static const int32_t wrong[] = {0, -1, 48, 1000, INT32_MAX, INT32_MIN};
+    struct duet_problem problem = problem_of(131, 48, 'd');
+    if (!can_compute(&recorded_lu_pivot))
+        return;
+    void *data = compute_right(&recorded_lu_pivot, &problem);
+    check_finds(&recorded_lu_pivot, &problem, data, A, 130, 0, 1e-3);
+    check_finds(&recorded_lu_pivot, &problem, data, A, 0, 130, 1e-3);
+    check_finds(&recorded_lu_pivot, &problem, data, A, 130, 130, -1e-3);
+    check_finds(&recorded_lu_pivot, &problem, data, A, 70, 50, NAN);
+    for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++) {
+        bool passes;
+        compute(&recorded_lu_pivot, problem, data, NULL);
+        set_pivot(data, 96, wrong[i]);
+        judged(&recorded_lu_pivot, data, &passes);
+        g_assert_false(passes);
+    }
+    recorded_lu_pivot.discard(data);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/workloads/lu_pivot/counts", test_counts);
+    g_test_add_func("/workloads/lu_pivot/accesses", test_accesses);
+    g_test_add_func("/workloads/lu_pivot/failures", test_failures);
+    g_test_add_func("/workloads/lu_pivot/compute", test_compute);
+    g_test_add_func("/workloads/lu_pivot/same_as_by_hand", test_same_as_by_hand);
+    g_test_add_func("/workloads/lu_pivot/damage", test_damage);
+    return g_test_run();
+}

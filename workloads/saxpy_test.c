@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* saxpy: counts, that its tasks compute the sum, and that a wrong element is found. */
+#include "workloads/test_recorder.h"
+
+#include "workloads/tiles.c" /* NOLINT(bugprone-suspicious-include) */
+
+#include "workloads/saxpy.c" /* NOLINT(bugprone-suspicious-include) */
+
+#include "workloads/test_compute.h"
+
+static const struct duet_setting thrice = {"iterations", "3"};
+
+static struct duet_problem problem_of(uint64_t n, uint64_t tile, char precision)
+{
+    return (struct duet_problem){.n = n,
+                                 .tile = tile,
+                                 .precision = precision,
+                                 .seed = 2,
+                                 .settings = &thrice,
+                                 .setting_count = 1};
+}
+
+static void test_counts(void)
+{
+    void *state;
+    struct duet_problem problem = problem_of(1000, 300, 's');
+    struct duet_runtime *recorder = recorder_new();
+    g_assert_cmpint(recorded_saxpy.build(recorder, &problem, &state, NULL), ==, 0);
+    g_assert_cmpuint(recorder_count(recorder, "saxpy"), ==, 12);
+    g_assert_cmpuint(recorder_count(recorder, NULL), ==, recorded_saxpy.tasks(&problem));
+    g_assert_cmpuint(recorder_bytes(recorder), ==, recorded_saxpy.bytes(&problem));
+    g_assert_cmpuint(recorder_bytes(recorder), ==, 8000);
+    g_assert_cmpfloat(recorder_flops(recorder), ==, recorded_saxpy.flops(&problem));
+    const struct recorded *task = recorder_task(recorder, 11);
+    g_assert_cmpint(task->accesses[0].mode, ==, DUET_R);
+    g_assert_cmpint(task->accesses[1].mode, ==, DUET_RW);
+    g_assert_cmpuint(task->accesses[1].handle->rows, ==, 100);
+    recorder_free(recorder);
+    recorded_saxpy.fini(state);
+}
+
+static void test_compute(void)
+{
+    if (!can_compute(&recorded_saxpy))
+        return;
+    static const uint64_t sizes[][2] = {{1, 1}, {100, 100}, {1000, 300}, {5000, 4999}};
+    for (size_t i = 0; i < G_N_ELEMENTS(sizes) * 2; i++) {
+        struct duet_problem problem =
+            problem_of(sizes[i / 2][0], sizes[i / 2][1], i % 2 ? 's' : 'd');
+        struct duet__tiled_data *data = compute_right(&recorded_saxpy, &problem);
+        for (uint64_t j = 0; j < problem.n; j++) {
+            double x = duet__storage_initial(&data->matrices[X], j, 0);
+            double y = duet__storage_initial(&data->matrices[Y], j, 0);
+            g_assert_cmpfloat_with_epsilon(duet__storage_value(&data->matrices[Y], j, 0),
+                                           y + 2.25 * x, i % 2 ? 1e-6 : 1e-14);
+        }
+        recorded_saxpy.discard(data);
+    }
+}
+
+static void test_damage(void)
+{
+    if (!can_compute(&recorded_saxpy))
+        return;
+    struct duet_problem problem = problem_of(1000, 300, 'd');
+    void *data = compute_right(&recorded_saxpy, &problem);
+    check_finds(&recorded_saxpy, &problem, data, Y, 0, 0, 1e-3);
+    check_finds(&recorded_saxpy, &problem, data, Y, 999, 0, 1e-13);
+    check_finds(&recorded_saxpy, &problem, data, Y, 511, 0, NAN);
+    check_finds(&recorded_saxpy, &problem, data, Y, 512, 0, NAN);
+    check_finds(&recorded_saxpy, &problem, data, Y, 512, 0, -INFINITY);
+    recorded_saxpy.discard(data);
+    problem = problem_of(1000, 300, 's');
+    data = compute_right(&recorded_saxpy, &problem);
+    check_finds(&recorded_saxpy, &problem, data, Y, 999, 0, 1e-5);
+    recorded_saxpy.discard(data);
+}
+
+/* One update too many or too few is wrong by alpha x. */
+static void test_iterations(void)
+{
+    if (!can_compute(&recorded_saxpy))
+        return;
+    bool passes;
+    struct duet_problem problem = problem_of(1000, 300, 'd');
+    struct duet__tiled_data *data = compute_right(&recorded_saxpy, &problem);
+    data->iterations = 4;
+    judged(&recorded_saxpy, data, &passes);
+    g_assert_false(passes);
+    recorded_saxpy.discard(data);
+}
+
+static void refuse(struct duet_problem problem, const char *text)
+{
+    struct duet_message message = {""};
+    g_assert_cmpint(recorded_saxpy.check(&problem, &message), ==, DUET_EINVAL);
+    g_assert_nonnull(strstr(message.text, text));
+}
+
+static void test_check(void)
+{
+    static const struct duet_setting many = {"iterations", "1000000"}, none = {"iterations", "0"};
+    struct duet_problem often = problem_of(1000, 1, 'd'), never = often;
+    often.settings = &many;
+    never.settings = &none;
+    refuse(problem_of(0, 1, 'd'), "size n is 0");
+    refuse(problem_of(10, 0, 'd'), "give a tile of 1 to 10");
+    refuse(problem_of(10, 11, 'd'), "give a tile of 1 to 10");
+    refuse(problem_of(UINT64_MAX, UINT64_MAX, 'd'), "give a tile of 1 to 268435456");
+    refuse(problem_of(UINT64_MAX, 1, 'd'), "use a larger tile");
+    refuse(problem_of(10, 1, 'q'), "precision 'q'");
+    refuse(often, "updated 1000000 times");
+    refuse(never, "give 1..1000000");
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/workloads/saxpy/counts", test_counts);
+    g_test_add_func("/workloads/saxpy/compute", test_compute);
+    g_test_add_func("/workloads/saxpy/damage", test_damage);
+    g_test_add_func("/workloads/saxpy/iterations", test_iterations);
+    g_test_add_func("/workloads/saxpy/check", test_check);
+    return g_test_run();
+}

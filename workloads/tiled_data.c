@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making, filling and freeing the matrices that the tiled workloads compute on. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "workloads/kernels.h"
+#include "workloads/tiles.h"
+
+/* DUET_EABSENT if one of the kernels cannot be run. */
+static int check_kernels(const char *const *kernels, struct duet_message *message)
+{
+    for (; *kernels; kernels++) {
+        if (!duet__kernel(*kernels))
+            return duet_fail(message, DUET_EABSENT,
+                             "there is no code for kernel %s: this duet was built without BLAS, so "
+                             "that the workload can only be simulated",
+                             *kernels);
+    }
+    return 0;
+}
+
+/* Sets everything but the memory. */
+static void describe(struct duet__storage *storage, const struct duet__shape *shape,
+                     const struct duet_problem *problem, unsigned number)
+{
+    *storage = (struct duet__storage){
+        .rows = shape->rows,
+        .cols = shape->cols,
+        .tile_rows = shape->tile_rows ? shape->tile_rows : (uint32_t)problem->tile,
+        .tile_cols = shape->tile_cols ? shape->tile_cols : (uint32_t)problem->tile,
+        .element_bytes = shape->element_bytes ? shape->element_bytes : duet__element_bytes(problem),
+        .lower = shape->lower,
+        .contents = shape->contents,
+        .key = duet__data_key(problem->seed, number),
+    };
+}
+
+int duet__tiled_generate(const struct duet__tiled *tiled, const struct duet_problem *problem,
+                         void **out, struct duet_message *message)
+{
+    *out = NULL;
+    int error = check_kernels(tiled->kernels, message);
+    if (error)
+        return error;
+    struct duet__tiled_data *data = calloc(1, sizeof *data);
+    if (!data)
+        return duet_fail(message, DUET_ENOMEM, "no memory for a problem of %zu bytes",
+                         sizeof *data);
+    data->problem = *problem;
+    data->problem.settings = NULL;
+    data->problem.setting_count = 0;
+    data->problem.data = NULL;
+
+    struct duet__shape shapes[DUET__MATRICES_MAX] = {0};
+    tiled->shapes(problem, shapes);
+    bool whole = !strcmp(duet__setting(problem, tiled->parameters, "layout"), "lapack");
+    for (unsigned i = 0; !error && i < DUET__MATRICES_MAX && shapes[i].rows; i++) {
+        describe(&data->matrices[i], &shapes[i], problem, i);
+        data->matrices[i].whole = whole;
+        error = duet__storage_allocate(&data->matrices[i], message);
+    }
+    if (error)
+        duet__tiled_discard(data);
+    else
+        *out = data;
+    return error;
+}
+
+void duet__tiled_fill(void *pointer)
+{
+    struct duet__tiled_data *data = pointer;
+    for (size_t i = 0; i < DUET__MATRICES_MAX && data->matrices[i].rows; i++)
+        duet__storage_fill(&data->matrices[i]);
+}
+
+void duet__tiled_discard(void *pointer)
+{
+    struct duet__tiled_data *data = pointer;
+    for (size_t i = 0; data && i < DUET__MATRICES_MAX; i++)
+        duet__storage_free(&data->matrices[i]);
+    free(data);
+}
