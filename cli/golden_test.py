@@ -50,10 +50,10 @@ def output(arguments):
 
 
 def readme_problem():
-    """README shows what scripts/demo prints."""
+    """README shows what scripts/demo prints of the simulation."""
     root = GOLDEN.parents[1]
     demo = (root / "scripts" / "demo").read_text(encoding="utf-8").replace("\\\n", " ")
-    words = demo[demo.index("build/duet simulate") + len("build/duet"):].split()
+    words = demo[demo.index("build/duet simulate") + len("build/duet"):].splitlines()[0].split()
     shown = subprocess.run([os.path.abspath(DUET), *words], check=True, capture_output=True,
                            text=True).stdout
     if shown in (root / "README.md").read_text(encoding="utf-8"):

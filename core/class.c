@@ -104,10 +104,12 @@ static void choose_kinds(struct duet_runtime *core, struct duet_class *klass, ui
             klass->too_big = true;
         }
     }
+    klass->able = kinds;
     /* the papers' SetArch: kernels that accelerators can run are for accelerators only */
     if (core->set_arch && devices)
         kinds &= devices;
     klass->kinds = kinds;
+    atomic_init(&klass->possible, kinds);
 }
 
 /* Kinds of workers of the host's memory: where tasks expand. */
@@ -127,17 +129,19 @@ double duet__class_seconds(const struct duet_class *klass, unsigned arch)
     return mean > 0 ? mean : atomic_load_explicit(&klass->expected[arch], memory_order_relaxed);
 }
 
-/* The shortest time that is known of the class now. Not while its tasks are submitted. */
+/* The shortest time that is known of the class now, on the kinds of workers that may run it. */
 void duet__class_best(struct duet_class *klass)
 {
     const struct duet_runtime *core = klass->codelet->core;
-    klass->best_s = 0;
+    uint64_t kinds = atomic_load_explicit(&klass->possible, memory_order_relaxed);
+    double best_s = 0;
     for (unsigned a = 0; a < core->machine.arch_count; a++) {
         double seconds = duet__class_seconds(klass, a);
-        bool usable = klass->kinds & duet__kinds_of_archs(core, UINT64_C(1) << a);
-        if (usable && seconds > 0 && (klass->best_s == 0 || seconds < klass->best_s))
-            klass->best_s = seconds;
+        bool usable = kinds & duet__kinds_of_archs(core, UINT64_C(1) << a);
+        if (usable && seconds > 0 && (best_s == 0 || seconds < best_s))
+            best_s = seconds;
     }
+    atomic_store_explicit(&klass->best_s, best_s, memory_order_relaxed);
 }
 
 /* The first word of model and engine on the class. */
@@ -189,7 +193,7 @@ static int class_new(struct duet_codelet *codelet, const void *args, const struc
     }
     choose_kinds(core, klass, timed & codelet->archs);
     if (codelet->expand)
-        klass->kinds = host_kinds(core);
+        klass->able = klass->kinds = host_kinds(core);
     expect(core, klass);
     *out = klass;
     return DUET_OK;

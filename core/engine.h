@@ -87,8 +87,8 @@ struct duet_engine_ops {
     /* Blocks the application's thread until reached(arg). 0, or DUET_ESTUCK if it never will. */
     int (*wait)(void *engine, bool (*reached)(void *arg), void *arg);
     /*
-     * true on a thread that is running a kernel, or asks for a worker: it may not wait. May be NULL:
-     * there is only the application's thread.
+     * true on a thread that is running a kernel, or asks for a worker: it may not wait. May be
+     * NULL: there is only the application's thread.
      */
     bool (*inside)(void *engine);
     /*

@@ -214,13 +214,19 @@ static void count_submission(struct duet_runtime *core, double path, double now)
     spin_unlock(&core->submit_lock);
 }
 
+/* What it takes at least; an acquisition takes nothing. */
+static double best_seconds(const struct duet_task *task)
+{
+    return task->klass ? atomic_load_explicit(&task->klass->best_s, memory_order_relaxed) : 0;
+}
+
 /* duet__link as a part of a call. */
 void duet__link_in(struct duet_view *context, struct duet_task *task)
 {
     task->submit_s = context->now;
     atomic_store_explicit(&task->ready_s, context->now, memory_order_relaxed);
     double path = 0;
-    int granted = enter_all(task, task->klass ? task->klass->best_s : 0, &path);
+    int granted = enter_all(task, best_seconds(task), &path);
     count_submission(context->core, path, context->now);
     /* from here on another thread may run the task, if this does not make it ready itself */
     if (atomic_fetch_sub_explicit(&task->pending, granted + 1, memory_order_acq_rel) == granted + 1)

@@ -150,13 +150,15 @@ struct duet_class {
     double work;
     bool counts_flops;
     uint64_t footprint, bytes, slab_bytes; /* slab_bytes: what its replicas take on a device */
-    uint64_t kinds;                        /* kinds of workers that can run it */
+    uint64_t able;              /* kinds of workers that can run it */
+    uint64_t kinds;             /* those of a task that names none: fewer with SetArch */
+    _Atomic(uint64_t) possible; /* those, and the kinds that some task has named */
     bool too_big;                          /* some kind was left out for its memory alone */
     _Atomic(uint16_t) mask;                /* 1 + that of tasks without restriction; 0: not known */
     double *cost;                          /* by architecture, from the codelet; 0: not known */
     _Atomic(double) *expected;             /* by architecture, from the model; 0: not known */
     double *mean;                          /* by architecture, from the engine; 0: not known */
-    double best_s;                         /* shortest time, for the critical path */
+    _Atomic(double) best_s;                /* shortest time, for the critical path */
     double *snapshot;                      /* by architecture: for duet_class_stats */
     uint64_t *ran;                         /* by worker: likewise */
     struct executions *executions;         /* by worker */

@@ -116,6 +116,18 @@ static bool any_device(const struct duet_runtime *core, uint64_t kinds)
     return false;
 }
 
+/*
+ * The bounds on the makespan count in every kind of worker that some task may run on: a task that
+ * names workers means them, whatever SetArch says of others of its kernel.
+ */
+static void count_in(struct duet_class *klass, uint64_t kinds)
+{
+    if (!(kinds & ~atomic_load_explicit(&klass->possible, memory_order_relaxed)))
+        return;
+    atomic_fetch_or(&klass->possible, kinds);
+    duet__class_best(klass);
+}
+
 /* Which set of workers may run it. */
 static int restrict_task(struct duet_runtime *core, struct duet_task *task, uint64_t where,
                          struct duet_message *message)
@@ -127,7 +139,7 @@ static int restrict_task(struct duet_runtime *core, struct duet_task *task, uint
     }
     uint64_t kinds = task->klass->kinds;
     if (where)
-        kinds &= duet__kinds_of_archs(core, where);
+        kinds = task->klass->able & duet__kinds_of_archs(core, where);
     uint64_t largest;
     bool pushed_out = core->strict && task->klass->too_big && !any_device(core, kinds);
     if (!kinds || (pushed_out && too_small(core, task->klass, where, &largest)))
@@ -138,6 +150,8 @@ static int restrict_task(struct duet_runtime *core, struct duet_task *task, uint
                          MASKS_MAX);
     if (!where)
         atomic_store_explicit(&task->klass->mask, (uint16_t)(task->mask + 1), memory_order_release);
+    else
+        count_in(task->klass, kinds);
     return DUET_OK;
 }
 

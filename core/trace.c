@@ -212,7 +212,7 @@ int duet_class_stats(const struct duet_runtime *runtime, size_t index,
         return DUET_EINVAL;
     struct duet_class *klass = runtime->classes[index];
     for (unsigned a = 0; a < runtime->machine.arch_count; a++) {
-        bool able = klass->kinds & duet__kinds_of_archs(runtime, UINT64_C(1) << a);
+        bool able = atomic_load(&klass->possible) & duet__kinds_of_archs(runtime, UINT64_C(1) << a);
         klass->snapshot[a] = able ? duet__class_seconds(klass, a) : 0;
     }
     stats->kernel = klass->codelet->name;

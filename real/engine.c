@@ -154,11 +154,14 @@ static void warn(const struct real *real, unsigned count, unsigned cores)
 {
     char devices[64] = "";
     if (count > real->cpus)
-        (void)snprintf(devices, sizeof devices, " and %u emulated GPUs", count - real->cpus);
-    (void)fprintf(stderr,
-                  "duet: %u CPU workers%s on %u core%s: they take turns, so that times will not be "
-                  "those of %u cores\n",
-                  real->cpus, devices, cores, cores == 1 ? "" : "s", count);
+        (void)snprintf(devices, sizeof devices, " and %u emulated GPU%s", count - real->cpus,
+                       count - real->cpus == 1 ? "" : "s");
+    (void)
+        fprintf(stderr,
+                "duet: %u CPU worker%s%s on %u core%s: they take turns, so that times will not be "
+                "those of %u cores\n",
+                real->cpus, real->cpus == 1 ? "" : "s", devices, cores, cores == 1 ? "" : "s",
+                count);
 }
 
 /* Which thread is bound to which core, and whether there are enough of them for watching. */

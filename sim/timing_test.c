@@ -200,7 +200,10 @@ static void test_unknown(void)
     duet_calibration_fini(&calibration);
 }
 
-/* Tasks that GPUs can run wait for the GPU although a CPU is idle; the others are for the CPU. */
+/*
+ * Tasks that GPUs can run wait for the GPU although a CPU is idle; the others are for the CPU, and so
+ * are those that name it.
+ */
 static void test_set_arch(void)
 {
     if (!lab_child())
@@ -209,11 +212,13 @@ static void test_set_arch(void)
     for (unsigned i = 0; i < 3; i++)
         lab_task(&lab, NULL, 0.001, 0);
     g_assert_cmpint(lab_try(&lab, (struct lab_seconds){.cpu = 0.001}, NULL, 0), ==, DUET_OK);
-    g_assert_cmpint(lab_try(&lab, (struct lab_seconds){1, 1}, "cpu0", 0), ==, DUET_ENOWORKER);
+    g_assert_cmpint(lab_try(&lab, (struct lab_seconds){1, 1}, "cpu0", 0), ==, DUET_OK);
+    g_assert_cmpint(lab_try(&lab, (struct lab_seconds){.gpu = 1}, "cpu0", 0), ==, DUET_ENOWORKER);
     g_assert_nonnull(strstr(duet_last_message(lab.duet), "with this restriction"));
     lab_finish(&lab);
     assert_kernel(&lab, 3, "gpu0", 0.002, 0.003);
     assert_kernel(&lab, 4, "cpu0", 0, 0.001);
+    assert_kernel(&lab, 5, "cpu0", 0.001, 1.001);
     lab_close(&lab);
 }
 

@@ -36,8 +36,8 @@ struct duet__storage {
 /* Elements of the index-th of the pieces of length `tile` that `size` is cut into. */
 size_t duet__piece(uint64_t size, uint32_t tile, uint32_t index);
 
-/* The key of matrix `number` of a problem with this seed. */
-uint64_t duet__data_key(uint64_t seed, unsigned number);
+/* The key of matrix number `matrix` of a problem with this seed. */
+uint64_t duet__data_key(uint64_t seed, unsigned matrix);
 
 /* Bytes of its memory. */
 uint64_t duet__storage_bytes(const struct duet__storage *storage);

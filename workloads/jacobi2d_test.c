@@ -50,8 +50,7 @@ static void test_dependencies(void)
     g_assert_cmpint(recorded_jacobi2d.build(recorder, &problem, &state, NULL), ==, 0);
     for (size_t a = 0; a < 9; a++) {
         for (size_t b = 0; b < 9; b++) {
-            size_t distance =
-                (size_t)(abs((int)(a % 3) - (int)(b % 3)) + abs((int)(a / 3) - (int)(b / 3)));
+            int distance = abs((int)(a % 3) - (int)(b % 3)) + abs((int)(a / 3) - (int)(b / 3));
             g_assert_false(a != b && recorder_conflict(recorder_task(recorder, a),
                                                        recorder_task(recorder, b)));
             g_assert_true(recorder_conflict(recorder_task(recorder, a),

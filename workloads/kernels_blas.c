@@ -9,7 +9,7 @@
 
 enum { SOLVE_LEAF = 32 /* order of a triangle from which on xTRSM is left to itself */ };
 
-_Static_assert(sizeof(lapack_int) == sizeof(int32_t), "pivots are stored as LAPACK writes them");
+_Static_assert(sizeof(lapack_int) == 4, "pivots are stored as LAPACK writes them");
 
 void duet__blas_threads(unsigned count)
 {

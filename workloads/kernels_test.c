@@ -56,7 +56,7 @@ static struct duet_buffer make(unsigned number, size_t rows, size_t cols, size_t
 /* The elements, densely; the caller frees them. */
 static double *values(const struct duet_buffer *a)
 {
-    double *dense = g_new(double, a->rows * a->cols);
+    double *dense = g_new0(double, a->rows * a->cols);
     for (size_t j = 0; j < a->cols; j++) {
         for (size_t i = 0; i < a->rows; i++)
             dense[i + j * a->rows] = get(a, i, j);
@@ -324,7 +324,7 @@ static void free_panel(struct duet_buffer *b)
 static double *stack(const struct duet_buffer *b)
 {
     size_t m = b[1].rows, rows = 2 * m + 1, n = b[1].cols;
-    double *dense = g_new(double, rows *n);
+    double *dense = g_new0(double, rows *n);
     for (size_t j = 0; j < n; j++) {
         for (size_t i = 0; i < rows; i++)
             dense[i + j * rows] = get(&b[1 + i / m], i % m, j);

@@ -66,17 +66,17 @@ int duet__tiled_generate(const struct duet__tiled *tiled, const struct duet_prob
     return error;
 }
 
-void duet__tiled_fill(void *pointer)
+void duet__tiled_fill(void *data)
 {
-    struct duet__tiled_data *data = pointer;
-    for (size_t i = 0; i < DUET__MATRICES_MAX && data->matrices[i].rows; i++)
-        duet__storage_fill(&data->matrices[i]);
+    const struct duet__tiled_data *made = data;
+    for (size_t i = 0; i < DUET__MATRICES_MAX && made->matrices[i].rows; i++)
+        duet__storage_fill(&made->matrices[i]);
 }
 
-void duet__tiled_discard(void *pointer)
+void duet__tiled_discard(void *data)
 {
-    struct duet__tiled_data *data = pointer;
-    for (size_t i = 0; data && i < DUET__MATRICES_MAX; i++)
-        duet__storage_free(&data->matrices[i]);
-    free(data);
+    struct duet__tiled_data *made = data;
+    for (size_t i = 0; made && i < DUET__MATRICES_MAX; i++)
+        duet__storage_free(&made->matrices[i]);
+    free(made);
 }

@@ -53,7 +53,8 @@ struct duet_config {
     uint64_t seed;             /* of every random choice; same seed, same simulated run */
     size_t window;             /* tasks submitted and unfinished at most; 0: default (65,536) */
     unsigned gpu_window;       /* tasks in preparation or in flight per GPU; 0: 2 */
-    bool set_arch;    /* kernels that have an accelerator implementation run on accelerators only */
+    bool set_arch;    /* kernels that have an accelerator implementation run on accelerators only,
+                         unless a task's own `where` names other workers */
     bool strict;      /* refuse tasks whose data fits no accelerator that could run them, instead of
                          leaving them to the CPUs */
     bool noise;       /* simulated kernel times are drawn from the measured distribution */

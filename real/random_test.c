@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The whole library as applications see it: random programs on this machine with emulated GPUs
+ * whose memories are much too small, and which are lost now and then, against the same programs
+ * carried out in order by one thread.
+ *
+ * DUET_TEST_LONG=N multiplies the number of programs by N; DUET_TEST_SEED=N: only program number N.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <duet/policy.h>
+#include <duet/trace.h>
+
+#include "real/testing_random.h"
+
+enum { PROGRAMS = 40, WATCHDOG_S = 200 };
+
+struct run {
+    struct setting setting;
+    struct duet_runtime *duet;
+    struct duet_codelet *codelets[KINDS], *add[2]; /* add: anywhere, on CPUs */
+    struct duet_buffer real[HANDLES], expected[HANDLES];
+    uint64_t real_words[HANDLES][WORDS_MAX], expected_words[HANDLES][WORDS_MAX];
+    uint64_t real_sums[SUMS][SUM_WORDS], expected_sums[SUMS][SUM_WORDS];
+    struct duet_handle *handles[HANDLES], *sums[SUMS];
+    struct step *steps; /* those of submitter s begin at s * setting.steps */
+    uint64_t tasks;     /* that the oracle has carried out */
+    _Atomic(uint64_t) turn, kernels;
+    _Atomic(int) refused; /* the first error of a submission */
+};
+
+/* A call of a run that may fail as it was made to, and in no other way. */
+static void check_error(const struct run *run, int error)
+{
+    const struct setting *setting = &run->setting;
+    bool expected = error == DUET_OK || (error == DUET_ELOST && losing(setting)) ||
+                    (error == DUET_EIO && setting->fail_kernel) ||
+                    (error == DUET_ECANCELED && setting->cancel_at);
+    if (!expected || (error && !*duet_last_message(run->duet)))
+        g_error("program %" G_GUINT64_FORMAT ": %s (%s)", setting->seed, duet_strerror(error),
+                duet_last_message(run->duet));
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Nested tasks: they add, so that their order does not matter                                  */
+
+/* What an adding task carries. */
+struct addition {
+    struct run *run;
+    uint64_t salt;
+    unsigned deeper; /* tasks that it submits in turn */
+};
+
+static void add_to(uint64_t *words, uint64_t salt)
+{
+    for (uint64_t j = 0; j < SUM_WORDS; j++)
+        words[j] += mix(salt + j);
+}
+
+static void submit_task(struct run *run, const struct duet_task_desc *desc)
+{
+    int none = DUET_OK, error = duet_submit(run->duet, desc);
+    if (error)
+        (void)atomic_compare_exchange_strong(&run->refused, &none, error);
+}
+
+/* Only what runs on CPUs submits in turn where devices may be lost, and their tasks run again. */
+static void submit_addition(struct run *run, uint64_t salt, unsigned deeper)
+{
+    const struct addition addition = {.run = run, .salt = salt, .deeper = deeper};
+    const struct duet_access access = {run->sums[salt % SUMS], DUET_RW};
+    const struct duet_task_desc desc = {.codelet = run->add[losing(&run->setting) && deeper],
+                                        .accesses = &access,
+                                        .access_count = 1,
+                                        .args = &addition,
+                                        .args_bytes = sizeof addition};
+    submit_task(run, &desc);
+}
+
+static void submit_nested(struct run *run, uint64_t salt, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        submit_addition(run, mix(salt + 1000 + i), (unsigned)(salt >> i) % 3);
+}
+
+static void replay_addition(struct run *run, uint64_t salt, unsigned deeper)
+{
+    run->tasks++;
+    add_to(run->expected_sums[salt % SUMS], salt);
+    if (deeper)
+        replay_addition(run, mix(salt + 2000), deeper - 1);
+}
+
+static void replay_nested(struct run *run, uint64_t salt, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        replay_addition(run, mix(salt + 1000 + i), (unsigned)(salt >> i) % 3);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Kernels                                                                                      */
+
+/* What all kernels begin with: the one that is to fails, or cancels the run. */
+static int count_kernel(struct run *run)
+{
+    uint64_t number = atomic_fetch_add(&run->kernels, 1) + 1;
+    if (number % 16 == 0)
+        (void)sched_yield();
+    if (number == run->setting.cancel_at)
+        duet_cancel(run->duet);
+    return number == run->setting.fail_kernel ? DUET_EIO : DUET_OK;
+}
+
+static int add(const struct duet_call *call)
+{
+    struct addition addition;
+    memcpy(&addition, call->args, sizeof addition);
+    int error = count_kernel(addition.run);
+    if (error)
+        return error;
+    add_to(call->buffers[0].data, addition.salt);
+    if (addition.deeper)
+        submit_addition(addition.run, mix(addition.salt + 2000), addition.deeper - 1);
+    return DUET_OK;
+}
+
+/* The task of a step begins, not one of its children. */
+static void begin(const struct argument *argument)
+{
+    struct step *step = argument->step;
+    if (argument->number)
+        return;
+    g_assert_true(step->turn == 0 || losing(&step->run->setting));
+    step->turn = atomic_fetch_add(&step->run->turn, 1) + 1;
+    submit_nested(step->run, step->salt, step->nested);
+}
+
+static int work(const struct duet_call *call)
+{
+    struct argument argument;
+    memcpy(&argument, call->args, sizeof argument);
+    g_assert_true(call->runtime == argument.step->run->duet);
+    int error = count_kernel(argument.step->run);
+    if (error)
+        return error;
+    begin(&argument);
+    argument.step->results[argument.number] =
+        compute(argument.salt, call->buffers, argument.modes, call->buffer_count);
+    return DUET_OK;
+}
+
+static int submit_child(struct run *run, struct duet_expansion *expansion,
+                        const struct family *family, struct duet_handle *const *blocks,
+                        const struct argument *parent, unsigned c)
+{
+    const struct child *child = &family->children[c];
+    struct argument carried = child_argument(family, parent, c);
+    struct duet_access accesses[EXPAND_ACCESSES];
+    for (unsigned a = 0; a < child->count; a++)
+        accesses[a] =
+            (struct duet_access){blocks[child->blocks[a]], (enum duet_mode)child->modes[a]};
+    const struct duet_task_desc desc = {.codelet = run->codelets[child->kind],
+                                        .accesses = accesses,
+                                        .access_count = child->count,
+                                        .args = &carried,
+                                        .args_bytes = sizeof carried,
+                                        .priority = child->priority};
+    return duet_expand_submit(expansion, &desc);
+}
+
+static int expand(struct duet_expansion *expansion, const struct duet_call *call)
+{
+    struct argument argument;
+    struct family family;
+    struct duet_handle *blocks[BLOCKS];
+    int error = DUET_OK;
+    memcpy(&argument, call->args, sizeof argument);
+    begin(&argument);
+    make_family(&family, &argument, call->buffers, call->buffer_count);
+    for (unsigned b = 0; b < family.block_count && !error; b++)
+        error = duet_expand_block(expansion, family.blocks[b].access, family.blocks[b].row,
+                                  family.blocks[b].col, family.blocks[b].rows,
+                                  family.blocks[b].cols, &blocks[b]);
+    for (unsigned c = 0; c < family.child_count && !error; c++)
+        error = submit_child(argument.step->run, expansion, &family, blocks, &argument, c);
+    return error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The oracle                                                                                   */
+
+static void replay_task(const struct argument *argument, bool expands,
+                        const struct duet_buffer *buffers, unsigned count)
+{
+    struct run *run = argument->step->run;
+    if (!expands) {
+        uint64_t result = compute(argument->salt, buffers, argument->modes, count);
+        g_assert_cmphex(argument->step->results[argument->number], ==, result);
+        run->tasks++;
+        return;
+    }
+    struct family family;
+    make_family(&family, argument, buffers, count);
+    for (unsigned c = 0; c < family.child_count; c++) {
+        struct argument child = child_argument(&family, argument, c);
+        struct duet_buffer parts[EXPAND_ACCESSES];
+        for (unsigned a = 0; a < family.children[c].count; a++) {
+            const struct block *block = &family.blocks[family.children[c].blocks[a]];
+            parts[a] = buffers[block->access];
+            parts[a].data = word(&parts[a], block->row, block->col);
+            parts[a].rows = block->rows;
+            parts[a].cols = block->cols;
+        }
+        replay_task(&child, family.children[c].kind == EXPANDS, parts, family.children[c].count);
+    }
+}
+
+/* What the application does to a matrix it has acquired, or unregistered. */
+static uint64_t touch(const struct step *step, const struct duet_buffer *buffer)
+{
+    return compute(step->salt, buffer, step->modes, 1);
+}
+
+static void replay(struct run *run, struct step *step)
+{
+    struct duet_buffer buffers[ACCESSES];
+    struct argument argument = step_argument(step);
+    for (unsigned i = 0; i < step->count; i++)
+        buffers[i] = run->expected[step->handles[i]];
+    if (step->kind < KINDS) {
+        replay_task(&argument, step->kind == EXPANDS, buffers, step->count);
+        replay_nested(run, step->salt, step->nested);
+    } else if (step->kind != WAIT) {
+        g_assert_cmphex(step->results[0], ==, touch(step, buffers));
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The application                                                                              */
+
+static void attach(struct run *run, unsigned h)
+{
+    const struct duet_buffer *buffer = &run->real[h];
+    g_assert_cmpint(duet_matrix(run->duet, buffer->data, buffer->rows, buffer->cols, buffer->ld,
+                                sizeof(uint64_t), &run->handles[h]),
+                    ==, DUET_OK);
+}
+
+static void submit_step(struct run *run, struct step *step)
+{
+    struct argument carried = step_argument(step);
+    struct duet_access accesses[ACCESSES];
+    for (unsigned a = 0; a < step->count; a++)
+        accesses[a] =
+            (struct duet_access){run->handles[step->handles[a]], (enum duet_mode)step->modes[a]};
+    const struct duet_task_desc desc = {
+        .codelet = run->codelets[step->kind],
+        .accesses = accesses,
+        .access_count = step->count,
+        .args = &carried,
+        .args_bytes = sizeof carried,
+        .priority = step->priority,
+        .where = step->where ? duet_where(run->duet, step->where) : 0,
+    };
+    submit_task(run, &desc);
+}
+
+static void look(struct run *run, struct step *step)
+{
+    unsigned h = step->handles[0];
+    check_error(run, duet_acquire(run->duet, run->handles[h], (enum duet_mode)step->modes[0]));
+    step->turn = atomic_fetch_add(&run->turn, 1) + 1;
+    step->results[0] = touch(step, &run->real[h]);
+    g_assert_cmpint(duet_release(run->duet, run->handles[h]), ==, DUET_OK);
+}
+
+static void renew(struct run *run, struct step *step)
+{
+    unsigned h = step->handles[0];
+    check_error(run, duet_unregister(run->duet, run->handles[h]));
+    step->turn = atomic_fetch_add(&run->turn, 1) + 1;
+    step->results[0] = touch(step, &run->real[h]);
+    attach(run, h);
+}
+
+struct submitter {
+    struct run *run;
+    struct step *steps;
+    pthread_t id;
+};
+
+static void *submit(void *argument)
+{
+    const struct submitter *self = argument;
+    struct run *run = self->run;
+    for (unsigned i = 0; i < run->setting.steps; i++) {
+        struct step *step = &self->steps[i];
+        if (step->kind < KINDS)
+            submit_step(run, step);
+        else if (step->kind == LOOK)
+            look(run, step);
+        else if (step->kind == RENEW)
+            renew(run, step);
+        else
+            check_error(run, duet_wait(run->duet));
+        if (step->kind == WAIT)
+            step->turn = atomic_fetch_add(&run->turn, 1) + 1;
+    }
+    return NULL;
+}
+
+static void submit_all(struct run *run)
+{
+    struct submitter submitters[SUBMITTERS_MAX];
+    for (unsigned s = 0; s < run->setting.submitters; s++) {
+        submitters[s] =
+            (struct submitter){.run = run, .steps = &run->steps[s * run->setting.steps]};
+        g_assert_cmpint(pthread_create(&submitters[s].id, NULL, submit, &submitters[s]), ==, 0);
+    }
+    for (unsigned s = 0; s < run->setting.submitters; s++)
+        (void)pthread_join(submitters[s].id, NULL);
+}
+
+/*
+ * Steps of several submitters on the same matrices have no order of their own: any in which they
+ * ran is right, if data was coherent in that order.
+ */
+static void check_contents(struct run *run)
+{
+    unsigned total = run->setting.steps * run->setting.submitters;
+    for (unsigned s = 0; s < run->setting.submitters; s++)
+        check_order(&run->steps[s * run->setting.steps], run->setting.steps);
+    if (run->setting.shared)
+        qsort(run->steps, total, sizeof *run->steps, by_turn);
+    for (unsigned i = 0; i < total; i++)
+        replay(run, &run->steps[i]);
+    for (unsigned h = 0; h < HANDLES; h++) /* what lies between the columns included */
+        g_assert_cmpmem(run->real_words[h], sizeof run->real_words[h], run->expected_words[h],
+                        sizeof run->expected_words[h]);
+    g_assert_cmpmem(run->real_sums, sizeof run->real_sums, run->expected_sums,
+                    sizeof run->expected_sums);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* A run                                                                                        */
+
+static struct duet_codelet *codelet(struct run *run, const char *name, duet_kernel_fn kernel,
+                                    bool cpu, bool gpu)
+{
+    struct duet_codelet *made = NULL;
+    const struct duet_implementation implementations[] = {{.arch = cpu ? "cpu" : "emulated",
+                                                           .run = kernel},
+                                                          {.arch = "emulated", .run = kernel}};
+    const struct duet_codelet_desc desc = {.name = name,
+                                           .implementations = kernel ? implementations : NULL,
+                                           .implementation_count = !kernel ? 0 : 1 + (cpu && gpu),
+                                           .expand = kernel ? NULL : expand};
+    int error = duet_codelet(run->duet, &desc, &made);
+    if (error)
+        g_error("%s", duet_last_message(run->duet));
+    return made;
+}
+
+static void make_codelets(struct run *run)
+{
+    bool cpus = run->setting.config.cpus > 0, gpus = run->setting.config.gpus > 0;
+    run->codelets[ANY] = codelet(run, "any", work, cpus, gpus);
+    run->codelets[CPUS] = codelet(run, "cpus", work, cpus, !cpus);
+    run->codelets[DEVICES] = codelet(run, "devices", work, !gpus, gpus);
+    run->codelets[EXPANDS] = codelet(run, "expands", NULL, false, false);
+    run->add[0] = codelet(run, "add", add, cpus, gpus);
+    run->add[1] = codelet(run, "add_on_cpu", add, cpus, !cpus);
+}
+
+static void make_matrix(struct run *run, unsigned h, uint64_t *rng)
+{
+    size_t rows = 1 + duet_random_below(rng, ROWS_MAX), cols = 1 + duet_random_below(rng, COLS_MAX);
+    for (size_t i = 0; i < WORDS_MAX; i++)
+        run->real_words[h][i] = run->expected_words[h][i] = duet_random_next(rng);
+    run->real[h] = (struct duet_buffer){.data = run->real_words[h],
+                                        .rows = rows,
+                                        .cols = cols,
+                                        .ld = rows + duet_random_below(rng, PADDING_MAX + 1),
+                                        .element_bytes = sizeof(uint64_t)};
+    run->expected[h] = run->real[h];
+    run->expected[h].data = run->expected_words[h];
+    attach(run, h);
+}
+
+static struct run *run_new(const struct setting *setting)
+{
+    struct run *run = g_new0(struct run, 1);
+    struct duet_message message = {""};
+    uint64_t rng = duet_random_stream(setting->seed, 5);
+    run->setting = *setting;
+    int error = duet_open(&run->duet, &setting->config, &message);
+    if (error)
+        g_error("program %" G_GUINT64_FORMAT ": %s", setting->seed, message.text);
+    make_codelets(run);
+    for (unsigned h = 0; h < HANDLES; h++)
+        make_matrix(run, h, &rng);
+    for (unsigned i = 0; i < SUMS; i++)
+        g_assert_cmpint(duet_vector(run->duet, run->real_sums[i], SUM_WORDS, sizeof(uint64_t),
+                                    &run->sums[i]),
+                        ==, DUET_OK);
+    run->steps = g_new0(struct step, (size_t)setting->steps * setting->submitters);
+    for (unsigned s = 0; s < setting->submitters; s++)
+        for (unsigned i = 0; i < setting->steps; i++)
+            make_step(run, &run->setting, s, &rng, &run->steps[s * setting->steps + i]);
+    return run;
+}
+
+static void run_free(struct run *run)
+{
+    for (unsigned i = 0; i < run->setting.steps * run->setting.submitters; i++)
+        g_free(run->steps[i].results);
+    g_free(run->steps);
+    g_free(run);
+}
+
+/* How runs ended. */
+struct tally {
+    unsigned runs, good, lost, lost_well;
+    uint64_t tasks;
+};
+
+static void execute(const struct setting *setting, struct tally *tally)
+{
+    struct duet_stats stats;
+    struct run *run = run_new(setting);
+    (void)alarm(WATCHDOG_S);
+    submit_all(run);
+    int error = duet_wait(run->duet);
+    check_error(run, error);
+    check_error(run, atomic_load(&run->refused));
+    for (unsigned h = 0; h < HANDLES + SUMS; h++) {
+        int end =
+            duet_unregister(run->duet, h < HANDLES ? run->handles[h] : run->sums[h - HANDLES]);
+        check_error(run, end);
+        g_assert_true(!error || end == error); /* the first one stays */
+        error = end;
+    }
+    duet_stats(run->duet, &stats);
+    if (!error) {
+        check_contents(run);
+        g_assert_cmpuint(stats.tasks, ==, run->tasks);
+    }
+    g_assert_cmpint(duet_close(run->duet), ==, error);
+    (void)alarm(0);
+    tally->runs++;
+    tally->good += !error;
+    tally->lost += losing(setting);
+    tally->lost_well += !error && losing(setting);
+    tally->tasks += stats.tasks;
+    run_free(run);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Settings                                                                                     */
+
+static void draw_machine(struct setting *setting, uint64_t *rng)
+{
+    static const uint64_t memories[] = {1, 1, 2, 4, 100};
+    struct duet_config *config = &setting->config;
+    config->emulate = "free";
+    config->cpus = (int)duet_random_below(rng, 4);
+    config->gpus = (int)duet_random_below(rng, 4);
+    if (config->cpus + config->gpus == 0)
+        config->cpus = 1;
+    config->gpu_memory_bytes =
+        memories[duet_random_below(rng, 5)] * (ACCESSES * ((BYTES_MAX + 255) / 256 * 256));
+    config->no_peer = duet_random_below(rng, 2);
+    config->gpu_window = duet_random_below(rng, 5);
+    config->window = duet_random_below(rng, 2) ? 0 : 2 + duet_random_below(rng, 40);
+    config->no_bind = true;
+    config->watchdog_s = WATCHDOG_S / 4.0;
+}
+
+/* Some devices, each at one of its first commands. */
+static void draw_losses(struct setting *setting, uint64_t *rng)
+{
+    size_t length = 0;
+    for (int g = 0; g < setting->config.gpus; g++)
+        if (duet_random_below(rng, 2))
+            length += (size_t)snprintf(setting->lose + length, sizeof setting->lose - length,
+                                       "%sgpu%d@%u", length ? "," : "", g,
+                                       1 + duet_random_below(rng, 80));
+    setting->config.lose = length ? setting->lose : NULL;
+}
+
+static void draw(struct setting *setting, uint64_t number)
+{
+    uint64_t rng = duet_random_stream(number, 1);
+    unsigned policies = 0;
+    while (duet_policy_at(policies))
+        policies++;
+    memset(setting, 0, sizeof *setting);
+    duet_config_init(&setting->config);
+    draw_machine(setting, &rng);
+    setting->seed = setting->config.seed = number;
+    setting->config.policy = duet_policy_at(duet_random_below(&rng, policies))->name;
+    setting->config.model = duet_random_below(&rng, 2) ? "history" : "regression";
+    setting->config.set_arch = duet_random_below(&rng, 4) == 0;
+    setting->config.record = duet_random_below(&rng, 2);
+    setting->submitters = duet_random_below(&rng, 2) ? 1 : 1 + duet_random_below(&rng, 3);
+    setting->shared = setting->submitters > 1 && duet_random_below(&rng, 2);
+    setting->steps = 1 + duet_random_below(&rng, 200 / setting->submitters);
+    setting->look = duet_random_below(&rng, 2);
+    setting->nested = duet_random_below(&rng, 2);
+    setting->expand = setting->config.cpus && duet_random_below(&rng, 2);
+    if (duet_random_below(&rng, 3) == 0)
+        draw_losses(setting, &rng);
+    unsigned failure = duet_random_below(&rng, 16), when = 1 + duet_random_below(&rng, 100);
+    setting->fail_kernel = failure == 0 ? when : 0;
+    setting->cancel_at = failure == 1 ? when : 0;
+}
+
+static void run_one(uint64_t number, struct tally *tally)
+{
+    struct setting setting;
+    draw(&setting, number);
+    const struct duet_config *config = &setting.config;
+    g_test_message("%" G_GUINT64_FORMAT ": %s, %d + %d, %u x %u steps%s%s%s%s, lost: %s", number,
+                   config->policy, config->cpus, config->gpus, setting.submitters, setting.steps,
+                   setting.shared ? ", shared" : "", setting.expand ? ", expand" : "",
+                   setting.nested ? ", nested" : "", setting.look ? ", look" : "",
+                   config->lose ? config->lose : "none");
+    execute(&setting, tally);
+}
+
+static void test_programs(void)
+{
+    const char *only = g_getenv("DUET_TEST_SEED"), *times = g_getenv("DUET_TEST_LONG");
+    uint64_t programs = PROGRAMS * (times ? g_ascii_strtoull(times, NULL, 10) : 1);
+    struct tally tally = {0};
+    if (only) {
+        run_one(g_ascii_strtoull(only, NULL, 10), &tally);
+        return;
+    }
+    for (uint64_t number = 0; number < programs; number++)
+        run_one(number, &tally);
+    g_test_message("%" G_GUINT64_FORMAT " tasks; %u of %u runs ended well, of %u with losses %u",
+                   tally.tasks, tally.good, tally.runs, tally.lost, tally.lost_well);
+    g_assert_cmpuint(2 * tally.good, >, tally.runs);
+}
+
+/* Two runtimes in one process know nothing of each other. */
+static void *run_some(void *first)
+{
+    struct tally tally = {0};
+    for (uint64_t number = *(const uint64_t *)first; number < 1012; number += 2)
+        run_one(number, &tally);
+    return NULL;
+}
+
+static void test_two_runtimes(void)
+{
+    static const uint64_t firsts[] = {1000, 1001};
+    pthread_t threads[2];
+    for (unsigned i = 0; i < 2; i++)
+        g_assert_cmpint(pthread_create(&threads[i], NULL, run_some, (void *)(uintptr_t)&firsts[i]),
+                        ==, 0);
+    for (unsigned i = 0; i < 2; i++)
+        (void)pthread_join(threads[i], NULL);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/random/programs", test_programs);
+    g_test_add_func("/random/two_runtimes", test_two_runtimes);
+    return g_test_run();
+}
