@@ -76,17 +76,23 @@ static void class_free(struct duet_class *klass)
     free(klass);
 }
 
+/* Seconds that can be added up: what takes more than some days, or is no number, is not known. */
+static double believable(double seconds)
+{
+    return seconds > 0 && seconds < 1e6 ? seconds : 0;
+}
+
 /* The model's word, or the codelet's own. model_lock is not held. */
 static double predict(const struct duet_class *klass, unsigned arch)
 {
     struct duet_codelet *codelet = klass->codelet;
     spin_lock(&codelet->model_lock);
-    double seconds =
-        codelet->core->model->predict(codelet->models[arch], klass->work, klass->footprint);
+    double seconds = believable(
+        codelet->core->model->predict(codelet->models[arch], klass->work, klass->footprint));
     spin_unlock(&codelet->model_lock);
     if (!(seconds > 0))
-        seconds = klass->cost[arch];
-    return seconds > 0 ? seconds * codelet->belief_factor[arch] : 0;
+        seconds = believable(klass->cost[arch]);
+    return seconds * codelet->belief_factor[arch];
 }
 
 /* Which kinds of workers can run it, out of the architectures that have code and times. */
@@ -283,7 +289,8 @@ static void tell_model(struct duet_class *klass, unsigned arch, double mean_s, u
     const struct duet_model *model = codelet->core->model;
     spin_lock(&codelet->model_lock);
     (void)model->add(codelet->models[arch], klass->work, klass->footprint, mean_s, samples);
-    double expected = model->predict(codelet->models[arch], klass->work, klass->footprint);
+    double expected =
+        believable(model->predict(codelet->models[arch], klass->work, klass->footprint));
     spin_unlock(&codelet->model_lock);
     if (expected > 0)
         atomic_store_explicit(&klass->expected[arch], expected * codelet->belief_factor[arch],
@@ -302,8 +309,8 @@ void duet__class_measured(struct duet_class *klass, const struct worker *worker,
     struct executions *own = &klass->executions[worker->index];
     own->seconds += seconds;
     /* a step towards each: half of them lie on either side in the end */
-    own->usual_s = own->usual_s > 0 ? own->usual_s * (seconds > own->usual_s ? 1.1 : 1 / 1.1)
-                                    : seconds;
+    own->usual_s =
+        own->usual_s > 0 ? own->usual_s * (seconds > own->usual_s ? 1.1 : 1 / 1.1) : seconds;
     if (++own->samples < own->enough && seconds < short_s)
         return;
     tell_model(klass, worker->arch, own->seconds / own->samples, own->samples);

@@ -182,17 +182,18 @@ void duet__done(struct duet_runtime *core, const struct duet_command *command, d
                 const struct duet_report *report, struct duet_ops *ops);
 
 /*
- * The device of `worker` is gone, with its memory: called on the worker's thread before the commands
- * that it still holds are reported as done with status DUET_ELOST, and at any time otherwise. Its
- * tasks go to other workers; what only it had computed is lost, and a task that needs it fails. From
- * then on duet__next says IDLE (or EXIT) to it. For a worker of the host's memory: DUET_EINVAL.
+ * The device of `worker` is gone, with its memory: called on the worker's thread before the
+ * commands that it still holds are reported as done with status DUET_ELOST, and at any time
+ * otherwise. Its tasks go to other workers; what only it had computed is lost, and a task that
+ * needs it fails. From then on duet__next says IDLE (or EXIT) to it. For a worker of the host's
+ * memory: DUET_EINVAL.
  */
 int duet__worker_lost(struct duet_runtime *core, unsigned worker, double now, struct duet_ops *ops);
 
 /*
  * Tasks that a worker has kept to itself (ops.keep). From begin to end, which may be on different
- * calls of one worker, the run has one unfinished task more, so that nobody's wait ends before them.
- * begin is called inside a kernel.
+ * calls of one worker, the run has one unfinished task more, so that nobody's wait ends before
+ * them. begin is called inside a kernel.
  */
 void duet__private_begin(struct duet_runtime *core);
 /*

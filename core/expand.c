@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tasks that expand into children on blocks of their data. The expanded task keeps its accesses, and
- * so its successors waiting, until its children are finished and their blocks are back in the host's
- * memory; blocks are handles of their own, so that children depend on each other only.
+ * Tasks that expand into children on blocks of their data. The expanded task keeps its accesses,
+ * and so its successors waiting, until its children are finished and their blocks are back in the
+ * host's memory; blocks are handles of their own, so that children depend on each other only.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -90,8 +90,8 @@ int duet_expand_block(struct duet_expansion *expansion, size_t index, size_t row
     struct duet_task *task = expansion->task;
     *out = NULL;
     if (index >= task->access_count)
-        return duet_fail(&expansion->message, DUET_EINVAL,
-                         "access %zu of a task with %u accesses", index, task->access_count);
+        return duet_fail(&expansion->message, DUET_EINVAL, "access %zu of a task with %u accesses",
+                         index, task->access_count);
     const struct duet_handle *whole = task->accesses[index].handle;
     struct block block = {.whole = whole, .row = row, .col = col, .rows = rows, .cols = cols};
     int error = check_block(expansion, index, &block);
@@ -101,8 +101,8 @@ int duet_expand_block(struct duet_expansion *expansion, size_t index, size_t row
     void *data = whole->data ? (char *)whole->data + first : NULL;
     block.writable = may_write(task, whole);
     if (reserve(expansion))
-        block.handle = duet__handle_new(expansion->core, data, rows, cols, whole->ld,
-                                        whole->element_bytes);
+        block.handle =
+            duet__handle_new(expansion->core, data, rows, cols, whole->ld, whole->element_bytes);
     if (!block.handle)
         return duet_fail(&expansion->message, DUET_ENOMEM, "no memory left for another block");
     block.handle->expansion = expansion;
@@ -236,8 +236,8 @@ static void gather(struct duet_view *context, struct duet_expansion *expansion,
 }
 
 /*
- * A child has ended, or the expansion itself. The last one brings the results home. Returns the task
- * that expanded if it is to be ended now, by duet__task_end, else NULL.
+ * A child has ended, or the expansion itself. The last one brings the results home. Returns the
+ * task that expanded if it is to be ended now, by duet__task_end, else NULL.
  */
 struct duet_task *duet__child_finished(struct duet_view *context, struct duet_expansion *expansion)
 {

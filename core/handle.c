@@ -103,8 +103,8 @@ int duet_vector(struct duet_runtime *runtime, void *data, size_t count, size_t e
 /* Access by the application                                                                    */
 
 /*
- * An acquisition is a task that no worker runs: when it is granted, the data is brought to the host,
- * and the application's thread goes on. The caller sets handles and modes. NULL: no memory.
+ * An acquisition is a task that no worker runs: when it is granted, the data is brought to the
+ * host, and the application's thread goes on. The caller sets handles and modes. NULL: no memory.
  */
 struct duet_task *duet__acquisition_new(struct duet_runtime *core, unsigned count)
 {

@@ -26,7 +26,7 @@
 #include "core/spin.h"
 
 enum {
-    LINE = 64, /* bytes of a cache line: what different threads write is kept apart */
+    LINE = 64,               /* bytes of a cache line: what different threads write is kept apart */
     MASKS_MAX = 64,          /* distinct sets of workers that tasks can be restricted to */
     KINDS_MAX = 64,          /* kinds of workers: architecture and memory size */
     POOL_EXACT = 8,          /* task records with up to this many accesses fit exactly */
@@ -44,7 +44,7 @@ struct duet_view {
     struct duet_runtime *core;
     struct duet_ops *ops;
     double now;
-    int by; /* calling worker, or DUET_SUBMITTER */
+    int by;                 /* calling worker, or DUET_SUBMITTER */
     struct duet_task *over; /* to be ended when no lock is held: see duet__task_over */
     bool wake_all, notify;
     unsigned wake_count;
@@ -123,8 +123,8 @@ struct duet_codelet {
     char name[DUET_NAME_MAX];
     double (*flops)(const void *args);
     double (*cost)(const void *args, const char *arch);
-    uint64_t archs;        /* architectures with an implementation */
-    duet_kernel_fn *run;   /* by architecture */
+    uint64_t archs;      /* architectures with an implementation */
+    duet_kernel_fn *run; /* by architecture */
     duet_kernel_fn emulation;
     duet_expand_fn expand; /* NULL: an ordinary kernel */
     void **models;         /* by architecture: the model's state; model_lock */
@@ -137,6 +137,8 @@ struct duet_codelet {
 /* What one worker knows of a class. Its thread writes it. */
 struct executions {
     _Alignas(LINE) uint64_t ran; /* finished here */
+    uint64_t timed;              /* of these, and how long they took together */
+    double timed_s;
     /* measured, but not yet told to the model */
     double seconds;
     unsigned samples, enough; /* told when there are as many as `enough` */
@@ -150,9 +152,9 @@ struct duet_class {
     double work;
     bool counts_flops;
     uint64_t footprint, bytes, slab_bytes; /* slab_bytes: what its replicas take on a device */
-    uint64_t able;              /* kinds of workers that can run it */
-    uint64_t kinds;             /* those of a task that names none: fewer with SetArch */
-    _Atomic(uint64_t) possible; /* those, and the kinds that some task has named */
+    uint64_t able;                         /* kinds of workers that can run it */
+    uint64_t kinds;                        /* those of a task that names none: fewer with SetArch */
+    _Atomic(uint64_t) possible;            /* those, and the kinds that some task has named */
     bool too_big;                          /* some kind was left out for its memory alone */
     _Atomic(uint16_t) mask;                /* 1 + that of tasks without restriction; 0: not known */
     double *cost;                          /* by architecture, from the codelet; 0: not known */
@@ -196,7 +198,7 @@ struct duet_handle {
     uint64_t id, bytes, slab_bytes;
     void *data;
     size_t rows, cols, ld, element_bytes;
-    struct duet_task *acquired;      /* handle lock: the application's acquisition */
+    struct duet_task *acquired;       /* handle lock: the application's acquisition */
     struct duet_expansion *expansion; /* it is a block of: number `block` */
     uint32_t block;
     struct duet_handle *next, *prev; /* core->handles, registry lock */
@@ -256,7 +258,7 @@ struct worker {
 struct pool {
     _Alignas(LINE) struct spin lock;
     struct duet_task *ready; /* lock */
-    void **chunks;                        /* lock */
+    void **chunks;           /* lock */
     size_t chunk_count, chunk_capacity;
     char *fresh, *fresh_end; /* lock: part of the last chunk not yet used */
     /* anybody pushes; whoever holds the lock takes all */
@@ -332,7 +334,7 @@ struct duet_runtime {
     _Alignas(LINE) _Atomic(uint64_t) submitted; /* tasks created: the last id */
     /* a value that `finished` had: enough to see that the window is not full */
     _Atomic(uint64_t) finished_seen;
-    _Alignas(LINE) _Atomic(uint64_t) finished; /* of them, successors released */
+    _Alignas(LINE) _Atomic(uint64_t) finished;  /* of them, successors released */
     _Alignas(LINE) _Atomic(unsigned) throttled; /* submissions that wait: the window is full */
     _Atomic(bool) stopping;
     _Atomic(int) error; /* first error of the run */
@@ -445,8 +447,7 @@ void duet__list_drain(struct duet_view *view, struct duet_list *list);
 
 /* expand.c */
 void duet__expand(struct duet_view *context, struct duet_task *task);
-struct duet_task *duet__child_finished(struct duet_view *context,
-                                       struct duet_expansion *expansion);
+struct duet_task *duet__child_finished(struct duet_view *context, struct duet_expansion *expansion);
 void duet__expansion_end(struct duet_view *context, struct duet_task *gather);
 
 /* lost.c */

@@ -7,8 +7,8 @@
 #include "core/internal.h"
 
 /*
- * Nothing is valid on the node any more, and nothing becomes so. Any thread; more than once is fine.
- * No lock held.
+ * Nothing is valid on the node any more, and nothing becomes so. Any thread; more than once is
+ * fine. No lock held.
  */
 void duet__node_lost(struct duet_runtime *core, unsigned index)
 {

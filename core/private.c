@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the core knows of tasks that a worker keeps to itself: whether they can, how many there were,
- * and that the run is not over before them.
+ * What the core knows of tasks that a worker keeps to itself: whether they can, how many there
+ * were, and that the run is not over before them.
  */
 #include "core/internal.h"
 

@@ -190,8 +190,7 @@ static int fill(struct duet_runtime *core, struct duet_task *task,
     error = duet__class_find(codelet, task->args, task->accesses, task->access_count, &task->klass,
                              &message);
     if (error)
-        return duet_fail(out, error, "%s",
-                         *message.text ? message.text : duet_strerror(error));
+        return duet_fail(out, error, "%s", *message.text ? message.text : duet_strerror(error));
     error = restrict_task(core, task, desc->where, out);
     if (error)
         return error;
@@ -268,8 +267,9 @@ int duet__may_wait(struct duet_runtime *core, const char *function)
 {
     if (!inside(core))
         return DUET_OK;
-    duet__fail_run(core, DUET_EINVAL, "%s was called inside a kernel, which may submit tasks but "
-                                      "not wait",
+    duet__fail_run(core, DUET_EINVAL,
+                   "%s was called inside a kernel, which may submit tasks but "
+                   "not wait",
                    function);
     return DUET_EINVAL;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The core under threads: random programs of which tasks expand, again and again, or submit others. */
+/* The core under threads: random programs of which tasks expand, again and again, or submit others.
+ */
 #include "core/testing_random.h"
 
 static const struct testing_machine small = {.cpus = 3, .gpus = 3, .capacity_bytes = 6 << 10};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The core under threads: random programs on one thread a worker and memories that are much too
- * small. With tasks that expand and nested ones in threads_expand_test.c, with devices that are lost
- * in threads_lost_test.c, and by one thread in a random order in random_test.c.
+ * small. With tasks that expand and nested ones in threads_expand_test.c, with devices that are
+ * lost in threads_lost_test.c, and by one thread in a random order in random_test.c.
  */
 #include "core/testing_random.h"
 

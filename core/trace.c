@@ -32,7 +32,10 @@ static void count_task(struct worker *worker, const struct duet_task *task,
         worker->flops += task->klass->work;
     if (report->end_s > worker->last_end_s)
         worker->last_end_s = report->end_s;
-    task->klass->executions[worker->index].ran++;
+    struct executions *own = &task->klass->executions[worker->index];
+    own->ran++;
+    own->timed++;
+    own->timed_s += report->end_s - report->start_s;
 }
 
 /* A task has ended on the worker; failed ones count in the records only. */
@@ -174,6 +177,13 @@ static void reset_worker(struct worker *worker)
     worker->copies_in = worker->copies_out = worker->copies_between = 0;
 }
 
+/* What the models have been told, or will be, stays. */
+static void forget_times(struct executions *own)
+{
+    own->ran = own->timed = 0;
+    own->timed_s = 0;
+}
+
 void duet_stats_reset(struct duet_runtime *runtime)
 {
     for (unsigned w = 0; w < runtime->machine.worker_count; w++)
@@ -182,7 +192,7 @@ void duet_stats_reset(struct duet_runtime *runtime)
         runtime->nodes[n].evictions = runtime->nodes[n].write_backs = 0;
     for (size_t i = 0; i < runtime->class_count; i++) {
         for (unsigned w = 0; w < runtime->machine.worker_count; w++)
-            runtime->classes[i]->executions[w].ran = 0;
+            forget_times(&runtime->classes[i]->executions[w]);
         /* the new critical path is of times that were measured meanwhile */
         duet__class_best(runtime->classes[i]);
     }
@@ -205,6 +215,26 @@ size_t duet_class_count(const struct duet_runtime *runtime)
     return runtime->class_count;
 }
 
+/*
+ * Mean of the executions since the last reset on an architecture, if the engine does not know it
+ * for sure; what is expected if there were none.
+ */
+static double class_mean(const struct duet_runtime *runtime, const struct duet_class *klass,
+                         unsigned arch)
+{
+    uint64_t timed = 0;
+    double timed_s = 0;
+    for (unsigned w = 0; w < runtime->machine.worker_count; w++) {
+        if (runtime->workers[w].arch != arch)
+            continue;
+        timed += klass->executions[w].timed;
+        timed_s += klass->executions[w].timed_s;
+    }
+    if (klass->mean[arch] > 0 || !(timed_s > 0))
+        return duet__class_seconds(klass, arch);
+    return timed_s / (double)timed;
+}
+
 int duet_class_stats(const struct duet_runtime *runtime, size_t index,
                      struct duet_class_stats *stats)
 {
@@ -213,7 +243,7 @@ int duet_class_stats(const struct duet_runtime *runtime, size_t index,
     struct duet_class *klass = runtime->classes[index];
     for (unsigned a = 0; a < runtime->machine.arch_count; a++) {
         bool able = atomic_load(&klass->possible) & duet__kinds_of_archs(runtime, UINT64_C(1) << a);
-        klass->snapshot[a] = able ? duet__class_seconds(klass, a) : 0;
+        klass->snapshot[a] = able ? class_mean(runtime, klass, a) : 0;
     }
     stats->kernel = klass->codelet->name;
     stats->work = klass->work;

@@ -259,8 +259,7 @@ static void copy_done(struct duet_view *view, struct worker *worker, struct duet
     if (report->status)
         duet__fail_run(core, report->status, "copy of handle %llu from %s to %s failed: %s",
                        (unsigned long long)copy->handle_id, core->machine.nodes[copy->source].name,
-                       core->machine.nodes[copy->destination].name,
-                       duet_strerror(report->status));
+                       core->machine.nodes[copy->destination].name, duet_strerror(report->status));
     duet__copy_done(view, copy);
 }
 

@@ -50,7 +50,8 @@ bool duet__private_keep(struct duet_runtime *core, unsigned worker, struct priva
     return true;
 }
 
-/* Gives the oldest to the core. A task that was good when it was kept is refused only for memory. */
+/* Gives the oldest to the core. A task that was good when it was kept is refused only for memory.
+ */
 static void give(struct duet_runtime *core, struct private_deque *deque)
 {
     const struct private_task *task = at(deque, deque->oldest++);

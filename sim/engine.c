@@ -67,8 +67,8 @@ static void charge(struct sim *sim, unsigned worker, const struct duet_ops *ops)
     struct sim_worker *self = &sim->workers[worker];
     if (self->thread_s < sim->now)
         self->thread_s = sim->now;
-    self->thread_s += ops->submissions * costs->submit_s + ops->pushes * costs->push_s + ops->pops * costs->pop_s +
-                      ops->steal_attempts * costs->steal_s;
+    self->thread_s += ops->submissions * costs->submit_s + ops->pushes * costs->push_s +
+                      ops->pops * costs->pop_s + ops->steal_attempts * costs->steal_s;
 }
 
 static void run_kernel(struct sim *sim, const struct duet_command *command)

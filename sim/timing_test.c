@@ -201,8 +201,8 @@ static void test_unknown(void)
 }
 
 /*
- * Tasks that GPUs can run wait for the GPU although a CPU is idle; the others are for the CPU, and so
- * are those that name it.
+ * Tasks that GPUs can run wait for the GPU although a CPU is idle; the others are for the CPU, and
+ * so are those that name it.
  */
 static void test_set_arch(void)
 {

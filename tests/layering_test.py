@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may include whom, what the core may call, and what is exported.
 
-The table below is the rule; docs/architecture.md gives the reasons. Tests (*_test.c) may include
-what they like, and nobody includes them.
+The table below is the rule; docs/architecture.md gives the reasons. Tests (*_test.c), and what they
+share (testing*.h), may include what they like, and nobody else includes them.
 """
 
 import collections
 import os
+import pathlib
 import re
 import subprocess
 
@@ -131,8 +132,12 @@ def allowed(path, name, rule):
     return False
 
 
+def for_tests(path):
+    return repository.is_test(path) or path.name.startswith("testing")
+
+
 def include_problems(path, lines):
-    if repository.is_test(path):
+    if for_tests(path):
         rule = None
     else:
         rule = rule_for(path)
@@ -149,6 +154,8 @@ def include_problems(path, lines):
             yield f"{path}:{number}: \"{written}\" is no file of this repository (use <>)"
         elif re.search(r"_test\.(c|cpp|h)$", written):
             yield f"{path}:{number}: tests are not included"
+        elif rule is not None and pathlib.PurePath(written).name.startswith("testing"):
+            yield f"{path}:{number}: {written} is for tests only"
         elif rule is not None and not allowed(path, ours or written, rule):
             yield f"{path}:{number}: {written} may not be included here (may: {rule or 'nothing'})"
 
@@ -178,7 +185,7 @@ def source_problems():
                            repository.read(path))
         lines = text.splitlines()
         yield from include_problems(path, lines)
-        if repository.is_test(path):
+        if for_tests(path):
             continue
         folder = path.parts[0]
         if folder in {"core", "sim"}:

@@ -13,10 +13,18 @@ struct state {
     double n, x, y, xx, xy;
 };
 
+/* Tasks without data have no work: as if it were 1. */
+static double log_work(double work)
+{
+    return work > 0 ? log(work) : 0;
+}
+
 static int add(void *self, double work, uint64_t footprint, double mean_s, uint64_t samples)
 {
     struct state *s = self;
-    double n = (double)samples, x = log(work), y = log(mean_s);
+    double n = (double)samples, x = log_work(work), y = log(mean_s);
+    if (!isfinite(y)) /* a time of 0 */
+        return DUET_OK;
     s->n += n;
     s->x += n * x;
     s->y += n * y;
@@ -34,7 +42,7 @@ static double predict(const void *self, double work, uint64_t footprint)
     double variance = s->xx / s->n - mean_x * mean_x;
     /* one size only, up to rounding: time in proportion to work */
     double slope = variance > 1e-9 ? (s->xy / s->n - mean_x * mean_y) / variance : 1;
-    return exp(mean_y + slope * (log(work) - mean_x));
+    return exp(mean_y + slope * (log_work(work) - mean_x));
 }
 
 static void fini(void *self)

@@ -51,6 +51,20 @@ static void test_exact(void)
     }
 }
 
+/* Tasks without data, times of 0, and sizes far away leave it a number. */
+static void test_no_work(void)
+{
+    setup();
+    add(0, 0, 1);
+    g_assert_cmpfloat(model->predict(state, 0, 0), ==, 0);
+    add(0, 3, 2);
+    expect(0, 3);
+    add(10, 3, 2);
+    expect(0, 3);
+    expect(1e300, 3);
+    finish();
+}
+
 /* n executions at once weigh as n. */
 static void test_weights(void)
 {
@@ -93,6 +107,7 @@ static void test_registry(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/regression/no_work", test_no_work);
     g_test_add_func("/regression/exact", test_exact);
     g_test_add_func("/regression/weights", test_weights);
     g_test_add_func("/regression/one_size", test_one_size);

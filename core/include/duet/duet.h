@@ -32,19 +32,19 @@ struct duet_handle;  /* a registered piece of data */
 struct duet_config {
     const char *simulate; /* platform to simulate: a name or a file; NULL: run on this machine */
     /*
-     * Run on this machine, but with emulated GPUs: "free" computes on CPU cores in memories of their
-     * own, as fast as these can; a platform (name or file) makes every kernel and copy take the time
-     * that its calibration says, times `scale`, and computes nothing. NULL: no emulation.
+     * Run on this machine, but with emulated GPUs: "free" computes on CPU cores in memories of
+     * their own, as fast as these can; a platform (name or file) makes every kernel and copy take
+     * the time that its calibration says, times `scale`, and computes nothing. NULL: no emulation.
      */
     const char *emulate;
-    double scale;         /* of emulated times; 0: 1 */
-    const char *lose;     /* "gpu1@100": that emulated GPU is lost at its 100th kernel or copy; several
-                             separated by commas. To try what a program does then. NULL: none */
-    double watchdog_s;    /* a wait in which nothing at all happens for so long ends with DUET_ESTUCK;
-                             0: 10 s; below 0: never */
-    bool no_bind;         /* leave threads where the operating system puts them */
-    int cpus;             /* computing CPU cores; -1: all that feed no GPU */
-    int gpus;             /* GPUs; -1: all */
+    double scale;      /* of emulated times; 0: 1 */
+    const char *lose;  /* "gpu1@100": that emulated GPU is lost at its 100th kernel or copy; several
+                          separated by commas. To try what a program does then. NULL: none */
+    double watchdog_s; /* a wait in which nothing at all happens for so long ends with DUET_ESTUCK;
+                          0: 10 s; below 0: never */
+    bool no_bind;      /* leave threads where the operating system puts them */
+    int cpus;          /* computing CPU cores; -1: all that feed no GPU */
+    int gpus;          /* GPUs; -1: all */
     uint64_t gpu_memory_bytes; /* usable bytes of each GPU; 0: as the platform says */
     const char *links;         /* "pcie=12GB/s,qpi=8GB/s": bandwidths to replace; NULL: none */
     bool no_peer;              /* no direct copies between GPUs */
@@ -168,7 +168,7 @@ struct duet_buffer {
 /* What a kernel receives. All of it is borrowed for the duration of the call. */
 struct duet_call {
     struct duet_runtime *runtime; /* for duet_submit from inside a task */
-    const void *args; /* the task's arguments */
+    const void *args;             /* the task's arguments */
     const struct duet_buffer *buffers;
     size_t buffer_count; /* as many as accesses, in their order */
     void *stream;        /* backend's stream (cudaStream_t), NULL on CPUs */
@@ -182,15 +182,17 @@ struct duet_call {
 typedef int (*duet_kernel_fn)(const struct duet_call *call);
 
 struct duet_implementation {
-    const char *arch; /* architecture name ("c2050"), backend ("cpu", "cuda"), or "emulated": what an
-                         emulated GPU calls, which is the one for "cpu" if this is not given */
+    /* architecture ("c2050"), backend ("cpu", "cuda"), or "emulated": what an emulated GPU calls,
+       which is the one for "cpu" if this is not given */
+    const char *arch;
     duet_kernel_fn run; /* NULL: only simulated; when run for real, as if it were not listed */
 };
 
 struct duet_expansion; /* a task at the moment at which it expands */
 /*
  * Expands a task into children (duet_expand_block, duet_expand_submit). buffers[i].data is the
- * host's replica, only to be passed on. Returns 0 or a negative enum duet_error that fails the task.
+ * host's replica, only to be passed on. Returns 0 or a negative enum duet_error that fails the
+ * task.
  */
 typedef int (*duet_expand_fn)(struct duet_expansion *expansion, const struct duet_call *call);
 

@@ -86,8 +86,8 @@ void duet_stats(const struct duet_runtime *runtime, struct duet_stats *stats);
 
 /*
  * Starts a new measurement: counters, the critical path and the trace begin anew; what models have
- * learned stays, and the critical path is from then on made of the times expected now. Only when no task is in flight. The dates of what follows still count from the
- * opening of the runtime.
+ * learned stays, and the critical path is from then on made of the times expected now. Only when no
+ * task is in flight. The dates of what follows still count from the opening of the runtime.
  */
 void duet_stats_reset(struct duet_runtime *runtime);
 
@@ -99,13 +99,14 @@ uint64_t duet_tasks_done(const struct duet_runtime *runtime);
  * take on each architecture, the figures behind the area bound.
  */
 struct duet_class_stats {
-    const char *kernel;       /* owned by the runtime */
-    double work;              /* flops, or bytes where flops are not counted */
-    uint64_t tasks;           /* finished */
-    const double *expected_s; /* by architecture: the mean that a simulated machine draws from,
-                                 else what the model expects; 0: cannot run there. Owned by the
-                                 runtime, valid until the next call with this runtime */
-    const uint64_t *ran;      /* by worker: how many finished there. Likewise */
+    const char *kernel; /* owned by the runtime */
+    double work;        /* flops, or bytes where flops are not counted */
+    uint64_t tasks;     /* finished */
+    /* by architecture: the mean that a simulated machine draws from, else of those that were
+       measured, else what the model expects; 0: cannot run there. Owned by the runtime, valid until
+       the next call with this runtime */
+    const double *expected_s;
+    const uint64_t *ran; /* by worker: how many finished there. Likewise */
 };
 
 /* (see struct duet_class_stats) Number of classes, and the figures of one. DUET_EINVAL beyond. */
