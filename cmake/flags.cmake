@@ -55,7 +55,7 @@ if(CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT DUET_SANITIZE AND NOT CMAKE_BUILD_TY
 endif()
 function(duet_lto_objects target)
   if(DUET_LTO AND TARGET ${target})
-    target_compile_options(${target} PRIVATE -flto -ffat-lto-objects)
+    target_compile_options(${target} PRIVATE -O3 -flto -ffat-lto-objects)
   endif()
 endfunction()
 # duet_lto_link(target ON|OFF)

@@ -227,7 +227,8 @@ static int place(struct duet_view *context, unsigned index, struct duet_task *ta
 
 /*
  * Requests the inputs; the task's replicas have their places. What is valid here stays so while the
- * access is granted, since only a granted writer invalidates, and needs no lock.
+ * access is granted, since only a granted writer invalidates, and needs no lock. Nor does
+ * `leaving`, which only this worker's thread sets and clears.
  */
 static void fetch_all(struct duet_view *context, struct worker *worker, struct duet_task *task)
 {
@@ -237,7 +238,8 @@ static void fetch_all(struct duet_view *context, struct worker *worker, struct d
         if (!access->mode)
             continue;
         enum fetch fetch = FETCH_HIT;
-        if (!bit_test_acquire(access->handle->valid, node)) {
+        bool leaving = (access->mode & DUET_W) && access->handle->replicas[node]->leaving;
+        if (leaving || !bit_test_acquire(access->handle->valid, node)) {
             spin_lock(&access->handle->lock);
             fetch = duet__fetch(context, access, node);
             spin_unlock(&access->handle->lock);

@@ -220,31 +220,74 @@ static void test_dead(void)
     testing_fini(&t);
 }
 
-/* A place that is used again while its contents are being written back stays. */
+/*
+ * A place that is used again while its contents are being written back stays. Who only reads them
+ * need not wait for that; who changes them does.
+ */
 static void test_used_while_leaving(void)
 {
-    struct testing t;
-    start(&t, 2, 1);
-    struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
-    struct duet_handle *c = testing_handle(&t, BLOCK);
-    touch(&t, NULL, a, DUET_W, NULL, 0);
-    touch(&t, NULL, b, DUET_W, NULL, 0);
-    (void)testing_submit(&t, t.gpu, c, DUET_W, NULL, 0, 0);
-    struct duet_command out = testing_next(&t, GPU);
-    g_assert_true(out.kind == DUET_COPY && out.copy->handle == a);
-    g_assert_true(a->replicas[1]->leaving);
-    (void)duet_unregister(t.core, b); /* makes room otherwise */
-    struct duet_command run = testing_next(&t, GPU);
-    (void)testing_submit(&t, t.gpu, a, DUET_RW, NULL, 0, 0);
-    struct duet_command again = testing_next(&t, GPU);
-    g_assert_true(run.kind == DUET_RUN && again.kind == DUET_RUN);
-    testing_done(&t, &out, 1e-6, 0);
-    g_assert_true(valid(a, 1));
-    testing_done(&t, &run, 1e-6, 0);
-    testing_done(&t, &again, 1e-6, 0);
-    g_assert_true(valid(a, 1) && !valid(a, 0));
-    g_assert_cmpuint(t.core->nodes[1].leaving_bytes, ==, 0);
-    testing_fini(&t);
+    for (int mode = DUET_R; mode <= DUET_RW; mode++) {
+        struct testing t;
+        start(&t, 2, 1);
+        struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
+        struct duet_handle *c = testing_handle(&t, BLOCK);
+        touch(&t, NULL, a, DUET_W, NULL, 0);
+        touch(&t, NULL, b, DUET_W, NULL, 0);
+        (void)testing_submit(&t, t.gpu, c, DUET_W, NULL, 0, 0);
+        struct duet_command out = testing_next(&t, GPU);
+        g_assert_true(out.kind == DUET_COPY && out.copy->handle == a);
+        g_assert_true(a->replicas[1]->leaving);
+        (void)duet_unregister(t.core, b); /* makes room otherwise */
+        struct duet_command run = testing_next(&t, GPU);
+        g_assert_cmpint(run.kind, ==, DUET_RUN);
+        (void)testing_submit(&t, t.gpu, a, mode, NULL, 0, 0);
+        struct duet_command again = testing_next(&t, GPU);
+        g_assert_cmpint(again.kind, ==, mode == DUET_R ? DUET_RUN : DUET_IDLE);
+        t.woken[GPU] = false;
+        testing_done(&t, &out, 1e-6, 0);
+        g_assert_true(t.woken[GPU] == (mode != DUET_R) && valid(a, 1) && valid(a, 0));
+        if (mode != DUET_R)
+            again = testing_next(&t, GPU);
+        g_assert_cmpint(again.kind, ==, DUET_RUN);
+        testing_done(&t, &run, 1e-6, 0);
+        testing_done(&t, &again, 1e-6, 0);
+        g_assert_true(valid(a, 1) && valid(a, 0) == (mode == DUET_R));
+        g_assert_cmpuint(t.core->nodes[1].leaving_bytes, ==, 0);
+        testing_fini(&t);
+    }
+}
+
+/* New contents for a place whose old ones are being written back come after these, by the host. */
+static void test_renewed_while_leaving(void)
+{
+    for (int mode = DUET_R; mode <= DUET_RW; mode++) {
+        struct testing t;
+        start(&t, 2, 2);
+        struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
+        touch(&t, NULL, a, DUET_W, NULL, 0);
+        touch(&t, NULL, b, DUET_W, NULL, 0);
+        (void)testing_submit(&t, t.gpu, testing_handle(&t, BLOCK), DUET_W, NULL, 0, 0);
+        struct duet_command out = testing_next(&t, GPU);
+        g_assert_true(out.kind == DUET_COPY && out.copy->handle == a);
+        (void)duet_unregister(t.core, b);
+        struct duet_command run = testing_next(&t, GPU);
+        g_assert_cmpint(run.kind, ==, DUET_RUN);
+        (void)testing_submit(&t, t.gpu, a, DUET_W, NULL, 0, 0);
+        g_assert_cmpuint(testing_work(&t, GPU2, NULL), ==, 1);
+        g_assert_true(!valid(a, 1) && valid(a, 2));
+        (void)testing_submit(&t, t.gpu, a, mode, NULL, 0, 0);
+        g_assert_cmpint(testing_next(&t, GPU).kind, ==, DUET_IDLE);
+        g_assert_cmpuint(testing_work(&t, GPU2, NULL), ==, 0);
+        testing_done(&t, &out, 1e-6, 0);
+        struct testing_log log = {0};
+        g_assert_cmpuint(testing_work(&t, GPU2, &log), ==, 0);
+        g_assert_cmpuint(testing_work(&t, GPU, &log), ==, 1);
+        g_assert_cmpuint(log.count, ==, mode & DUET_R ? 2 : 0);
+        testing_done(&t, &run, 1e-6, 0);
+        g_assert_true(valid(a, 1) && valid(a, 2) == (mode == DUET_R));
+        g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+        testing_fini(&t);
+    }
 }
 
 /* Unregistering gives every place back. */
@@ -275,6 +318,7 @@ int main(int argc, char **argv)
     g_test_add_func("/cache/limits", test_limits);
     g_test_add_func("/cache/dead", test_dead);
     g_test_add_func("/cache/used_while_leaving", test_used_while_leaving);
+    g_test_add_func("/cache/renewed_while_leaving", test_renewed_while_leaving);
     g_test_add_func("/cache/unregister", test_unregister);
     return g_test_run();
 }

@@ -238,6 +238,7 @@ void duet__link(struct duet_runtime *core, struct duet_task *task, int by, doubl
 {
     struct duet_view context;
     view_begin(&context, core, now, by, ops);
+    context.busy = by >= 0;
     if (task->state == TASK_RELEASED)
         duet__acquire_end(&context, task);
     else

@@ -145,6 +145,17 @@ static bool acquisition_there(void *argument)
            atomic_load_explicit(&task->missing, memory_order_acquire) == 0;
 }
 
+/* Puts the application's acquisition on the handle. false: there is one already. */
+static bool set_acquired(struct duet_handle *handle, struct duet_task *task)
+{
+    spin_lock(&handle->lock);
+    bool first = !handle->acquired;
+    if (first)
+        handle->acquired = task;
+    spin_unlock(&handle->lock);
+    return first;
+}
+
 int duet_acquire(struct duet_runtime *runtime, struct duet_handle *handle, enum duet_mode mode)
 {
     if (!handle || (mode != DUET_R && mode != DUET_W && mode != DUET_RW))
@@ -153,20 +164,16 @@ int duet_acquire(struct duet_runtime *runtime, struct duet_handle *handle, enum 
     int error = duet__may_wait(runtime, "duet_acquire");
     if (error)
         return error;
-    spin_lock(&handle->lock);
-    bool acquired = handle->acquired != NULL;
-    spin_unlock(&handle->lock);
-    if (acquired)
-        return duet_fail(&runtime->message, DUET_EINVAL, "handle %llu is acquired already",
-                         (unsigned long long)handle->id);
     struct duet_task *task = duet__acquisition_new(runtime, 1);
     if (!task)
         return duet_fail(&runtime->message, DUET_ENOMEM, "no memory left for duet_acquire");
     task->accesses[0].handle = handle;
     task->accesses[0].mode = (uint8_t)mode;
-    spin_lock(&handle->lock);
-    handle->acquired = task;
-    spin_unlock(&handle->lock);
+    if (!set_acquired(handle, task)) {
+        duet__task_free(runtime, task);
+        return duet_fail(&runtime->message, DUET_EINVAL, "handle %llu is acquired already",
+                         (unsigned long long)handle->id);
+    }
     runtime->ops->submitted(runtime->engine, task);
     error = runtime->ops->wait(runtime->engine, acquisition_there, task);
     if (error) {

@@ -4,7 +4,7 @@
  *
  * Locks, all short spin locks, in the order in which they may be nested:
  *   node lock (LRU, slab)  >  handle lock (dependencies, replica states)  >  everything else
- *   (copy queues, lists, pools, models), which are leaves.
+ *   (copy queues, lists, pools, models, traces), which are leaves.
  * duet__link holds the locks of all handles of one task, taken in order of address.
  * Fields without a remark are written once, before other threads can see the object.
  */
@@ -46,6 +46,7 @@ struct duet_view {
     double now;
     int by;                 /* calling worker, or DUET_SUBMITTER */
     struct duet_task *over; /* to be ended when no lock is held: see duet__task_over */
+    bool busy; /* inside a kernel of `by`, which goes on: that worker asks for work much later */
     bool wake_all, notify;
     unsigned wake_count;
     unsigned wakes[WAKES_MAX];
@@ -239,12 +240,14 @@ struct worker {
     unsigned *victims;
     struct duet_task **batch; /* room for tasks that a completion made ready */
     size_t batch_capacity;
-    struct duet_event *events;
-    size_t event_count, event_capacity;
-    bool events_lost;
     double busy_s, last_end_s, flops;
     uint64_t tasks, accesses, reads, hits, merged;
     uint64_t pushes, pops, steals, steal_attempts;
+    /* this worker's thread, and those who ask for statistics: trace_lock */
+    struct spin trace_lock;
+    bool events_lost;
+    struct duet_event *events;
+    size_t event_count, event_capacity;
     uint64_t bytes_in, bytes_out, bytes_between, copies_in, copies_out, copies_between;
     /* anybody */
     _Alignas(LINE) struct spin copy_lock;
@@ -385,7 +388,7 @@ static inline void view_begin(struct duet_view *view, struct duet_runtime *core,
     view->now = now;
     view->by = by;
     view->over = NULL;
-    view->wake_all = view->notify = false;
+    view->busy = view->wake_all = view->notify = false;
     view->wake_count = 0;
 }
 

@@ -209,10 +209,10 @@ static void announce(struct duet_view *view, const struct duet_list *list, unsig
         if (able && is_hungry(core, owner) && call(view, owner))
             return;
         /* the calling worker asks for work next: the only task on its own list is its own, unless
-           it waits for room on its device and takes nothing */
+           it is still at a kernel, or waits for room on its device and takes nothing */
         unsigned node = core->workers[owner].node;
         bool stalled = atomic_load_explicit(&core->nodes[node].blocked, memory_order_relaxed);
-        if (able && only && list->owner == view->by && !stalled)
+        if (able && only && list->owner == view->by && !view->busy && !stalled)
             return;
     }
     if (shared || core->policy->steal)

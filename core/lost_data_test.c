@@ -234,6 +234,36 @@ static void test_writer_waits(void)
     lost_end(&t, DUET_OK, "");
 }
 
+/*
+ * A task changes in place what is being written back: if the device is lost in the middle of it, it
+ * runs again on what was there before, and not on what had been changed when it was copied.
+ */
+static void test_changed_while_leaving(void)
+{
+    struct testing t;
+    struct testing_log log = {0};
+    start(&t, 1, false, 2);
+    struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
+    touch(&t, "card0", a, DUET_W);
+    touch(&t, "card0", b, DUET_W);
+    submit_to(&t, t.any, "cuda,cpu", testing_handle(&t, BLOCK), DUET_W, NULL, 0);
+    struct duet_command out = expect_copy(&t, GPU, a, 1, 0);
+    g_assert_cmpint(duet_unregister(t.core, b), ==, DUET_OK); /* makes room otherwise */
+    submit_to(&t, t.any, NULL, a, DUET_RW, NULL, 0);
+    struct duet_command other = expect_run(&t, GPU);
+    expect_idle(&t, GPU);
+    testing_done(&t, &out, 1e-6, DUET_OK);
+    g_assert_true(t.woken[GPU]);
+    struct duet_command run = expect_run(&t, GPU);
+    g_assert_true(valid(a, 0) && valid(a, 1));
+    lose(&t, GPU);
+    done_lost(&t, &other);
+    done_lost(&t, &run);
+    g_assert_cmpuint(go(&t, &log), ==, 2);
+    g_assert_cmpuint(log.count, ==, 0);
+    lost_end(&t, DUET_OK, "");
+}
+
 /* The data is valid on another device: the copy comes from there instead. */
 static void test_other_source(void)
 {
@@ -551,6 +581,7 @@ int main(int argc, char **argv)
     g_test_add_func("/lost_data/write_backs", test_write_backs);
     g_test_add_func("/lost_data/waiting_for_write_back", test_waiting_for_write_back);
     g_test_add_func("/lost_data/writer_waits", test_writer_waits);
+    g_test_add_func("/lost_data/changed_while_leaving", test_changed_while_leaving);
     g_test_add_func("/lost_data/other_source", test_other_source);
     g_test_add_func("/lost_data/stalled_behind", test_stalled_behind);
     g_test_add_func("/lost_data/old_arrives", test_old_arrives);

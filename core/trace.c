@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counters and records of a run. Each worker writes its own; they are put together when asked for.
+/*
+ * Counters and records of a run. Each worker writes its own; they are put together when asked for.
+ * Those of copies, and the records, with a lock: write-backs may still be on their way when the
+ * last task has ended.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/internal.h"
 
-/* Room for one more record of the worker, or NULL: the record is lost, and that is remembered. */
-static struct duet_event *new_event(struct worker *worker)
+/* Adds a record of the worker, or remembers that one is lost. trace_lock held. */
+static void add_event(struct worker *worker, const struct duet_event *event)
 {
     if (worker->event_count == worker->event_capacity) {
         size_t capacity = worker->event_capacity ? 2 * worker->event_capacity : 1024;
         struct duet_event *events = realloc(worker->events, capacity * sizeof *events);
         if (!events) {
             worker->events_lost = true;
-            return NULL;
+            return;
         }
         worker->events = events;
         worker->event_capacity = capacity;
     }
-    return &worker->events[worker->event_count++];
+    worker->events[worker->event_count++] = *event;
 }
 
 static void count_task(struct worker *worker, const struct duet_task *task,
@@ -44,9 +47,9 @@ void duet__trace_task(struct duet_runtime *core, struct worker *worker,
 {
     if (!failed)
         count_task(worker, task, report);
-    struct duet_event *event = core->record ? new_event(worker) : NULL;
-    if (event)
-        *event = (struct duet_event){.kind = DUET_EVENT_TASK,
+    if (!core->record)
+        return;
+    const struct duet_event event = {.kind = DUET_EVENT_TASK,
                                      .worker = (int)worker->index,
                                      .kernel = task->klass->codelet->index,
                                      .id = task->id,
@@ -58,10 +61,13 @@ void duet__trace_task(struct duet_runtime *core, struct worker *worker,
                                      .destination = (uint16_t)worker->node,
                                      .failed = failed,
                                      .bytes = task->klass->bytes};
+    spin_lock(&worker->trace_lock);
+    add_event(worker, &event);
+    spin_unlock(&worker->trace_lock);
 }
 
-void duet__trace_copy(struct duet_runtime *core, struct worker *worker,
-                      const struct duet_copy *copy, const struct duet_report *report)
+/* trace_lock held. */
+static void count_copy(struct worker *worker, const struct duet_copy *copy)
 {
     if (copy->source == DUET_HOST) {
         worker->bytes_in += copy->bytes;
@@ -73,9 +79,13 @@ void duet__trace_copy(struct duet_runtime *core, struct worker *worker,
         worker->bytes_between += copy->bytes;
         worker->copies_between++;
     }
-    struct duet_event *event = core->record ? new_event(worker) : NULL;
-    if (event)
-        *event = (struct duet_event){.kind = DUET_EVENT_COPY,
+}
+
+/* A copy has ended; failed ones count in the records only. */
+void duet__trace_copy(struct duet_runtime *core, struct worker *worker,
+                      const struct duet_copy *copy, const struct duet_report *report)
+{
+    const struct duet_event event = {.kind = DUET_EVENT_COPY,
                                      .worker = (int)worker->index,
                                      .id = copy->handle_id,
                                      .submit_s = copy->decided_s,
@@ -87,6 +97,12 @@ void duet__trace_copy(struct duet_runtime *core, struct worker *worker,
                                      .write_back = copy->write_back,
                                      .failed = report->status != 0,
                                      .bytes = copy->bytes};
+    spin_lock(&worker->trace_lock);
+    if (!report->status)
+        count_copy(worker, copy);
+    if (core->record)
+        add_event(worker, &event);
+    spin_unlock(&worker->trace_lock);
 }
 
 static int compare(const void *left, const void *right)
@@ -101,32 +117,60 @@ static int compare(const void *left, const void *right)
     return (a->id > b->id) - (a->id < b->id);
 }
 
+static size_t count_events(struct worker *worker, bool *lost)
+{
+    spin_lock(&worker->trace_lock);
+    size_t count = worker->event_count;
+    *lost = worker->events_lost;
+    spin_unlock(&worker->trace_lock);
+    return count;
+}
+
+/* As many as there is room for. How many. */
+static size_t copy_events(struct worker *worker, struct duet_event *out, size_t room)
+{
+    spin_lock(&worker->trace_lock);
+    size_t count = worker->event_count < room ? worker->event_count : room;
+    if (count)
+        memcpy(out, worker->events, count * sizeof *out);
+    spin_unlock(&worker->trace_lock);
+    return count;
+}
+
 int duet_trace_events(const struct duet_runtime *runtime, struct duet_event **events, size_t *count)
 {
     *events = NULL;
     *count = 0;
     if (!runtime->record)
         return DUET_EINVAL;
-    size_t total = 0;
+    size_t room = 0, filled = 0;
     for (unsigned w = 0; w < runtime->machine.worker_count; w++) {
-        if (runtime->workers[w].events_lost)
+        bool lost;
+        room += count_events(&runtime->workers[w], &lost);
+        if (lost)
             return DUET_ENOMEM;
-        total += runtime->workers[w].event_count;
     }
-    struct duet_event *all = malloc((total ? total : 1) * sizeof *all);
+    struct duet_event *all = malloc((room ? room : 1) * sizeof *all);
     if (!all)
         return DUET_ENOMEM;
-    size_t filled = 0;
-    for (unsigned w = 0; w < runtime->machine.worker_count; w++) {
-        const struct worker *worker = &runtime->workers[w];
-        if (worker->event_count)
-            memcpy(&all[filled], worker->events, worker->event_count * sizeof *all);
-        filled += worker->event_count;
-    }
-    qsort(all, total, sizeof *all, compare);
+    for (unsigned w = 0; w < runtime->machine.worker_count; w++)
+        filled += copy_events(&runtime->workers[w], &all[filled], room - filled);
+    qsort(all, filled, sizeof *all, compare);
     *events = all;
-    *count = total;
+    *count = filled;
     return DUET_OK;
+}
+
+static void add_copies(struct duet_stats *stats, struct worker *worker)
+{
+    spin_lock(&worker->trace_lock);
+    stats->bytes_to_device += worker->bytes_in;
+    stats->bytes_to_host += worker->bytes_out;
+    stats->bytes_between += worker->bytes_between;
+    stats->copies_to_device += worker->copies_in;
+    stats->copies_to_host += worker->copies_out;
+    stats->copies_between += worker->copies_between;
+    spin_unlock(&worker->trace_lock);
 }
 
 static void add_worker(struct duet_stats *stats, const struct worker *worker)
@@ -137,12 +181,6 @@ static void add_worker(struct duet_stats *stats, const struct worker *worker)
     stats->busy_s += worker->busy_s;
     if (worker->last_end_s > stats->last_end_s)
         stats->last_end_s = worker->last_end_s;
-    stats->bytes_to_device += worker->bytes_in;
-    stats->bytes_to_host += worker->bytes_out;
-    stats->bytes_between += worker->bytes_between;
-    stats->copies_to_device += worker->copies_in;
-    stats->copies_to_host += worker->copies_out;
-    stats->copies_between += worker->copies_between;
     stats->reads_on_device += worker->reads;
     stats->read_hits += worker->hits;
     stats->merged += worker->merged;
@@ -155,11 +193,15 @@ static void add_worker(struct duet_stats *stats, const struct worker *worker)
 void duet_stats(const struct duet_runtime *runtime, struct duet_stats *stats)
 {
     memset(stats, 0, sizeof *stats);
-    for (unsigned w = 0; w < runtime->machine.worker_count; w++)
+    for (unsigned w = 0; w < runtime->machine.worker_count; w++) {
         add_worker(stats, &runtime->workers[w]);
+        add_copies(stats, &runtime->workers[w]);
+    }
     for (unsigned n = 0; n < runtime->machine.node_count; n++) {
+        spin_lock(&runtime->nodes[n].lock);
         stats->evictions += runtime->nodes[n].evictions;
         stats->write_backs += runtime->nodes[n].write_backs;
+        spin_unlock(&runtime->nodes[n].lock);
     }
     stats->first_submit_s = atomic_load(&runtime->first_submit_s);
     stats->makespan_s = stats->tasks ? stats->last_end_s - stats->first_submit_s : 0;
@@ -168,13 +210,22 @@ void duet_stats(const struct duet_runtime *runtime, struct duet_stats *stats)
 
 static void reset_worker(struct worker *worker)
 {
-    worker->event_count = 0;
-    worker->events_lost = false;
     worker->busy_s = worker->last_end_s = worker->flops = 0;
     worker->tasks = worker->accesses = worker->reads = worker->hits = worker->merged = 0;
     worker->pushes = worker->pops = worker->steals = worker->steal_attempts = 0;
+    spin_lock(&worker->trace_lock);
+    worker->event_count = 0;
+    worker->events_lost = false;
     worker->bytes_in = worker->bytes_out = worker->bytes_between = 0;
     worker->copies_in = worker->copies_out = worker->copies_between = 0;
+    spin_unlock(&worker->trace_lock);
+}
+
+static void reset_node(struct node *node)
+{
+    spin_lock(&node->lock);
+    node->evictions = node->write_backs = 0;
+    spin_unlock(&node->lock);
 }
 
 /* What the models have been told, or will be, stays. */
@@ -189,7 +240,7 @@ void duet_stats_reset(struct duet_runtime *runtime)
     for (unsigned w = 0; w < runtime->machine.worker_count; w++)
         reset_worker(&runtime->workers[w]);
     for (unsigned n = 0; n < runtime->machine.node_count; n++)
-        runtime->nodes[n].evictions = runtime->nodes[n].write_backs = 0;
+        reset_node(&runtime->nodes[n]);
     for (size_t i = 0; i < runtime->class_count; i++) {
         for (unsigned w = 0; w < runtime->machine.worker_count; w++)
             forget_times(&runtime->classes[i]->executions[w]);

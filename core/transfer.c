@@ -162,11 +162,14 @@ static void start(struct duet_view *context, struct replica *from, struct replic
     enqueue(context, into);
 }
 
-/* Brings data to a replica, through the host when there is no direct route. Handle lock held. */
+/*
+ * Brings data to a replica, through the host when there is no direct route, or when its old
+ * contents are still being copied there. Handle lock held.
+ */
 static bool request(struct duet_view *context, struct replica *into)
 {
     struct duet_handle *handle = into->handle;
-    int source = nearest(context->core, handle, into->node);
+    int source = into->leaving ? -1 : nearest(context->core, handle, into->node);
     if (source >= 0) {
         start(context, handle->replicas[source], into, false);
         return true;
@@ -185,25 +188,34 @@ static bool request(struct duet_view *context, struct replica *into)
     return true;
 }
 
+/* The access waits for the copy into a replica. Handle lock held. */
+static void await(struct access *waiter, struct replica *into)
+{
+    atomic_fetch_add_explicit(&access_task(waiter)->missing, 1, memory_order_relaxed);
+    waiter->next = into->waiters;
+    into->waiters = waiter;
+}
+
 /*
  * Makes the data of an access valid on a node where its replica has a place. Unless it is valid
  * already (FETCH_HIT), the access becomes a waiter and its task's `missing` count grows by one.
- * An access that only writes waits for a copy that is still coming in, and fetches nothing.
- * Handle lock held.
+ * An access that only writes waits for a copy that is still coming in, and fetches nothing. One
+ * that writes what is being written back waits until that has been read: what arrives on the host
+ * is not half of one and half of the other. Handle lock held.
  */
 enum fetch duet__fetch(struct duet_view *context, struct access *waiter, unsigned node)
 {
     struct duet_handle *handle = waiter->handle;
     struct replica *replica = handle->replicas[node];
     bool merged = replica->copying;
-    if (bit_test(handle->valid, node) || (!merged && !(waiter->mode & DUET_R)))
+    if (bit_test(handle->valid, node) || (!merged && !(waiter->mode & DUET_R))) {
+        if ((waiter->mode & DUET_W) && replica->leaving)
+            await(waiter, &handle->host);
         return FETCH_HIT;
+    }
     if (!merged && !request(context, replica))
         return FETCH_FAILED;
-    struct duet_task *task = access_task(waiter);
-    atomic_fetch_add_explicit(&task->missing, 1, memory_order_relaxed);
-    waiter->next = replica->waiters;
-    replica->waiters = waiter;
+    await(waiter, replica);
     return merged ? FETCH_MERGED : FETCH_STARTED;
 }
 

@@ -135,6 +135,37 @@ static void test_failure(void)
     }
 }
 
+/* Submits leaves that are no children of the task that expands, and then nothing else happens. */
+static int expand_to_leaves(struct duet_expansion *expansion, const struct duet_call *call)
+{
+    struct tree *tree;
+    memcpy(&tree, call->args, sizeof tree);
+    for (unsigned i = 0; i < 3; i++)
+        grow(call->runtime, tree, 0);
+    return DUET_OK;
+}
+
+/* A worker may be kept tasks outside of kernels, too. */
+static void test_expanding(void)
+{
+    for (unsigned cpus = 1; cpus <= 2; cpus++) {
+        struct testing t = {.cpus = cpus};
+        struct duet_runtime *core = testing_open(&t);
+        struct tree tree = {.codelet = testing_codelet(core, "branch", branch, "cpu")};
+        struct tree *to = &tree;
+        const struct duet_codelet_desc desc = {.name = "expand", .expand = expand_to_leaves};
+        struct duet_codelet *codelet;
+        testing_must(core, duet_codelet(core, &desc, &codelet));
+        warm(core, &tree);
+        for (unsigned round = 1; round <= 20; round++) {
+            testing_submit(core, codelet, NULL, 0, &to, sizeof to);
+            testing_must(core, duet_wait(core));
+            g_assert_cmpuint(tree.leaves, ==, 3 * round);
+        }
+        duet__core_free(core);
+    }
+}
+
 /* What is not known to be short goes the common way. */
 static int nothing(const struct duet_call *call)
 {
@@ -164,6 +195,7 @@ int main(int argc, char **argv)
     g_test_add_func("/real/private/several", test_several);
     g_test_add_func("/real/private/others", test_others);
     g_test_add_func("/real/private/failure", test_failure);
+    g_test_add_func("/real/private/expanding", test_expanding);
     g_test_add_func("/real/private/not_kept", test_not_kept);
     return g_test_run();
 }

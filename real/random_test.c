@@ -8,7 +8,6 @@
  * DUET_TEST_SEED=N: only program number N.
  */
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -16,23 +15,9 @@
 #include <duet/policy.h>
 #include <duet/trace.h>
 
-#include "real/testing_random.h"
+#include "real/testing_random_tasks.h"
 
 enum { PROGRAMS = 40, WATCHDOG_S = 200 };
-
-struct run {
-    struct setting setting;
-    struct duet_runtime *duet;
-    struct duet_codelet *codelets[KINDS], *add[2]; /* add: anywhere, on CPUs */
-    struct duet_buffer real[HANDLES], expected[HANDLES];
-    uint64_t real_words[HANDLES][WORDS_MAX], expected_words[HANDLES][WORDS_MAX];
-    uint64_t real_sums[SUMS][SUM_WORDS], expected_sums[SUMS][SUM_WORDS];
-    struct duet_handle *handles[HANDLES], *sums[SUMS];
-    struct step *steps; /* those of submitter s begin at s * setting.steps */
-    uint64_t tasks;     /* that the oracle has carried out */
-    _Atomic(uint64_t) turn, kernels;
-    _Atomic(int) refused; /* the first error of a submission */
-};
 
 /* A call of a run that may fail as it was made to, and in no other way. */
 static void check_error(const struct run *run, int error)
@@ -44,151 +29,6 @@ static void check_error(const struct run *run, int error)
     if (!expected)
         g_error("program %" G_GUINT64_FORMAT ": %s (%s)", setting->seed, duet_strerror(error),
                 duet_last_message(run->duet));
-}
-
-/* ------------------------------------------------------------------------------------------- */
-/* Nested tasks: they add, so that their order does not matter                                  */
-
-/* What an adding task carries. */
-struct addition {
-    struct run *run;
-    uint64_t salt;
-    unsigned deeper; /* tasks that it submits in turn */
-};
-
-static void add_to(uint64_t *words, uint64_t salt)
-{
-    for (uint64_t j = 0; j < SUM_WORDS; j++)
-        words[j] += mix(salt + j);
-}
-
-static void submit_task(struct run *run, const struct duet_task_desc *desc)
-{
-    int none = DUET_OK, error = duet_submit(run->duet, desc);
-    if (error)
-        (void)atomic_compare_exchange_strong(&run->refused, &none, error);
-}
-
-/* Only what runs on CPUs submits in turn where devices may be lost, and their tasks run again. */
-static void submit_addition(struct run *run, uint64_t salt, unsigned deeper)
-{
-    const struct addition addition = {.run = run, .salt = salt, .deeper = deeper};
-    const struct duet_access access = {run->sums[salt % SUMS], DUET_RW};
-    const struct duet_task_desc desc = {.codelet = run->add[losing(&run->setting) && deeper],
-                                        .accesses = &access,
-                                        .access_count = 1,
-                                        .args = &addition,
-                                        .args_bytes = sizeof addition};
-    submit_task(run, &desc);
-}
-
-static void submit_nested(struct run *run, uint64_t salt, unsigned count)
-{
-    for (unsigned i = 0; i < count; i++)
-        submit_addition(run, mix(salt + 1000 + i), (unsigned)(salt >> i) % 3);
-}
-
-static void replay_addition(struct run *run, uint64_t salt, unsigned deeper)
-{
-    run->tasks++;
-    add_to(run->expected_sums[salt % SUMS], salt);
-    if (deeper)
-        replay_addition(run, mix(salt + 2000), deeper - 1);
-}
-
-static void replay_nested(struct run *run, uint64_t salt, unsigned count)
-{
-    for (unsigned i = 0; i < count; i++)
-        replay_addition(run, mix(salt + 1000 + i), (unsigned)(salt >> i) % 3);
-}
-
-/* ------------------------------------------------------------------------------------------- */
-/* Kernels                                                                                      */
-
-/* What all kernels begin with: the one that is to fails, or cancels the run. */
-static int count_kernel(struct run *run)
-{
-    uint64_t number = atomic_fetch_add(&run->kernels, 1) + 1;
-    if (number % 16 == 0)
-        (void)sched_yield();
-    if (number == run->setting.cancel_at)
-        duet_cancel(run->duet);
-    return number == run->setting.fail_kernel ? DUET_EIO : DUET_OK;
-}
-
-static int add(const struct duet_call *call)
-{
-    struct addition addition;
-    memcpy(&addition, call->args, sizeof addition);
-    int error = count_kernel(addition.run);
-    if (error)
-        return error;
-    add_to(call->buffers[0].data, addition.salt);
-    if (addition.deeper)
-        submit_addition(addition.run, mix(addition.salt + 2000), addition.deeper - 1);
-    return DUET_OK;
-}
-
-/* The task of a step begins, not one of its children. */
-static void begin(const struct argument *argument)
-{
-    struct step *step = argument->step;
-    if (argument->number)
-        return;
-    g_assert_true(step->turn == 0 || losing(&step->run->setting));
-    step->turn = atomic_fetch_add(&step->run->turn, 1) + 1;
-    submit_nested(step->run, step->salt, step->nested);
-}
-
-static int work(const struct duet_call *call)
-{
-    struct argument argument;
-    memcpy(&argument, call->args, sizeof argument);
-    g_assert_true(call->runtime == argument.step->run->duet);
-    int error = count_kernel(argument.step->run);
-    if (error)
-        return error;
-    begin(&argument);
-    argument.step->results[argument.number] =
-        compute(argument.salt, call->buffers, argument.modes, call->buffer_count);
-    return DUET_OK;
-}
-
-static int submit_child(struct run *run, struct duet_expansion *expansion,
-                        const struct family *family, struct duet_handle *const *blocks,
-                        const struct argument *parent, unsigned c)
-{
-    const struct child *child = &family->children[c];
-    struct argument carried = child_argument(family, parent, c);
-    struct duet_access accesses[EXPAND_ACCESSES];
-    for (unsigned a = 0; a < child->count; a++)
-        accesses[a] =
-            (struct duet_access){blocks[child->blocks[a]], (enum duet_mode)child->modes[a]};
-    const struct duet_task_desc desc = {.codelet = run->codelets[child->kind],
-                                        .accesses = accesses,
-                                        .access_count = child->count,
-                                        .args = &carried,
-                                        .args_bytes = sizeof carried,
-                                        .priority = child->priority};
-    return duet_expand_submit(expansion, &desc);
-}
-
-static int expand(struct duet_expansion *expansion, const struct duet_call *call)
-{
-    struct argument argument;
-    struct family family;
-    struct duet_handle *blocks[BLOCKS];
-    int error = DUET_OK;
-    memcpy(&argument, call->args, sizeof argument);
-    begin(&argument);
-    make_family(&family, &argument, call->buffers, call->buffer_count);
-    for (unsigned b = 0; b < family.block_count && !error; b++)
-        error = duet_expand_block(expansion, family.blocks[b].access, family.blocks[b].row,
-                                  family.blocks[b].col, family.blocks[b].rows,
-                                  family.blocks[b].cols, &blocks[b]);
-    for (unsigned c = 0; c < family.child_count && !error; c++)
-        error = submit_child(argument.step->run, expansion, &family, blocks, &argument, c);
-    return error;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -344,6 +184,7 @@ static void check_contents(struct run *run)
                         sizeof run->expected_words[h]);
     g_assert_cmpmem(run->real_sums, sizeof run->real_sums, run->expected_sums,
                     sizeof run->expected_sums);
+    g_assert_cmphex(atomic_load(&run->real_bare), ==, run->expected_bare);
 }
 
 /* ------------------------------------------------------------------------------------------- */

@@ -236,6 +236,36 @@ static void test_nested(void)
     }
 }
 
+/* Submits a task and goes on until another worker has run it. */
+static int outlast_child(const struct duet_call *call)
+{
+    struct tree tree;
+    memcpy(&tree, call->args, sizeof tree);
+    const struct duet_task_desc desc = {.codelet = tree.codelet,
+                                        .args = &tree.calls,
+                                        .args_bytes = sizeof tree.calls};
+    int error = duet_submit(call->runtime, &desc);
+    if (!error)
+        testing_until(tree.calls, 1);
+    return error;
+}
+
+/* An idle worker is called for the only task on the list of one that is at a long kernel. */
+static void test_only_child(void)
+{
+    struct testing t = {.cpus = 2};
+    struct duet_runtime *core = testing_open(&t);
+    _Atomic(int) calls = 0;
+    struct tree tree = {&calls, testing_codelet(core, "count", testing_count, NULL), 0};
+    struct duet_codelet *codelet = testing_codelet(core, "outlast", outlast_child, NULL);
+    for (unsigned round = 0; round < 20; round++) {
+        atomic_store(&calls, 0);
+        testing_submit(core, codelet, NULL, 0, &tree, sizeof tree);
+        testing_must(core, duet_wait(core));
+    }
+    duet__core_free(core);
+}
+
 static int wait_inside(const struct duet_call *call)
 {
     return duet_wait(call->runtime) == DUET_EINVAL ? DUET_OK : DUET_EIO;
@@ -328,6 +358,7 @@ int main(int argc, char **argv)
     g_test_add_func("/seat/stand_in", test_stand_in);
     g_test_add_func("/seat/gives_way", test_gives_way);
     g_test_add_func("/seat/nested", test_nested);
+    g_test_add_func("/seat/only_child", test_only_child);
     g_test_add_func("/seat/no_wait_inside", test_no_wait_inside);
     g_test_add_func("/seat/wait_elsewhere", test_wait_elsewhere);
     return g_test_run();

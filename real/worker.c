@@ -223,8 +223,10 @@ static enum served serve(struct worker *self, const struct until *until)
         duet__next(self->real->core, self->index, self->now_s, &command, &ops);
         if (command.kind == DUET_EXIT)
             return SERVED_EXIT;
-        if (command.kind == DUET_RUN) {
+        if (command.kind == DUET_RUN)
             run(self, &command, &ops);
+        /* a task that expands inside duet__next may have submitted something, too */
+        if (command.kind == DUET_RUN || self->kept.open) {
             bool ends = self->kept.open && run_kept(self, until);
             if (ends || enough(self, until))
                 return SERVED_ENOUGH;

@@ -108,16 +108,47 @@ static void test_merged_write_back(void)
 }
 
 /*
- * A write-back overtaken by a write: what arrives at the host is the old contents, and who reads
- * there must wait for the new.
+ * A write-back overtaken by a write elsewhere: what arrives at the host is the old contents, and
+ * who reads there must wait for the new.
+ *
+ * y (2 MB) is written on gpu0 until 4 ms, x (5 MB) until 8 ms. z (7 MB), taken at 4 ms, needs all:
+ * y leaves from 4 to 7 ms. At 5 ms the rest is submitted: gpu1 writes y anew until 5.5 ms. The CPU
+ * wants y then; the new one leaves from 7 to 11 ms, its second half at half the speed since x
+ * leaves too.
+ */
+static void test_overtaken(void)
+{
+    if (!lab_child())
+        return;
+    struct lab lab =
+        lab_open(&(struct lab_options){.cpus = 1, .gpus = 2, .gpu_memory_bytes = 8 * MB});
+    struct duet_handle *x = lab_data(&lab, 5 * MB), *y = lab_data(&lab, 2 * MB);
+    struct duet_handle *z = lab_data(&lab, 7 * MB), *later = lab_data(&lab, MB);
+    lab_task(&lab, "gpu0", 0.004, 1, y, DUET_W);
+    lab_task(&lab, "gpu0", 0.004, 1, x, DUET_W);
+    lab_task(&lab, "gpu0", 0.001, 1, z, DUET_R);
+    lab_task(&lab, "cpu0", 0.005, 1, later, DUET_W);
+    g_assert_cmpint(duet_acquire(lab.duet, later, DUET_R), ==, DUET_OK);
+    g_assert_cmpint(duet_release(lab.duet, later), ==, DUET_OK);
+    lab_task(&lab, "gpu1", 0.0005, 1, y, DUET_W);
+    lab_task(&lab, "cpu0", 0.001, 1, y, DUET_R);
+    lab_finish(&lab);
+    assert_copy(&lab, 2, 1, "gpu0", "host", 0.004, 0.007);
+    assert_kernel(&lab, 5, "gpu1", 0.005, 0.0055);
+    assert_copy(&lab, 2, 2, "gpu1", "host", 0.007, 0.011);
+    assert_kernel(&lab, 6, "cpu0", 0.011, 0.012);
+    lab_close(&lab);
+}
+
+/*
+ * A task that changes what is being written back waits until that has been read.
  *
  * x (5 MB) comes until 6 ms and is read until 7 ms, when the rest is submitted. y (2 MB) is written
  * until 8 ms; x is read again until 9.5 ms. z (5 MB, written only) wants room from 8 ms on, while x
  * is in use: y starts to leave, from 8 to 11 ms. At 9.5 ms x can be dropped, so z is written until
- * 10 ms and y, which is still there, until 10.5 ms. The CPU wants y then. The old y arrives at 11
- * ms, the new one leaves from 11 to 14 ms.
+ * 10 ms. y, which is still there, is changed from 11 to 11.5 ms, and leaves again until 14.5 ms.
  */
-static void test_overtaken(void)
+static void test_changed_while_leaving(void)
 {
     if (!lab_child())
         return;
@@ -134,9 +165,10 @@ static void test_overtaken(void)
     lab_task(&lab, "cpu0", 0.001, 1, y, DUET_R);
     lab_finish(&lab);
     assert_copy(&lab, 2, 1, "gpu0", "host", 0.008, 0.011);
-    assert_kernel(&lab, 5, "gpu0", 0.010, 0.0105);
-    assert_copy(&lab, 2, 2, "gpu0", "host", 0.011, 0.014);
-    assert_kernel(&lab, 6, "cpu0", 0.014, 0.015);
+    assert_kernel(&lab, 4, "gpu0", 0.0095, 0.010);
+    assert_kernel(&lab, 5, "gpu0", 0.011, 0.0115);
+    assert_copy(&lab, 2, 2, "gpu0", "host", 0.0115, 0.0145);
+    assert_kernel(&lab, 6, "cpu0", 0.0145, 0.0155);
     lab_close(&lab);
 }
 
@@ -192,6 +224,7 @@ int main(int argc, char **argv)
     g_test_add_func("/memory/oldest", test_oldest);
     g_test_add_func("/memory/merged_write_back", test_merged_write_back);
     g_test_add_func("/memory/overtaken", test_overtaken);
+    g_test_add_func("/memory/changed_while_leaving", test_changed_while_leaving);
     g_test_add_func("/memory/too_big", test_too_big);
     g_test_add_func("/memory/just_fits", test_just_fits);
     return g_test_run();

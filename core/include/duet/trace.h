@@ -40,7 +40,8 @@ struct duet_event {
     uint16_t source; /* COPY: memory nodes; TASK: both the worker's node */
     uint16_t destination;
     bool write_back; /* COPY: made room for something else (eviction) */
-    bool failed;     /* TASK: the kernel reported an error or was not run because of one */
+    bool failed;     /* TASK: the kernel reported an error or was not run because of one;
+                        COPY: it did not arrive */
     uint64_t bytes;  /* COPY: bytes moved; TASK: bytes of all accesses */
 };
 

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of tasks that are submitted from inside a kernel or an expansion. */
+#include <glib.h>
+
+#include "core/testing_expand.h"
+#include "core/testing_lost.h"
+
+enum { BLOCK = SLAB_ALIGN };
+
+/* As if the kernel that this worker runs submitted a task. Its number. */
+static uint64_t nested(struct testing *t, unsigned worker, struct duet_codelet *codelet,
+                       struct duet_handle *handle, int mode)
+{
+    struct duet_task *task = testing_create(t, codelet, handle, mode, NULL, 0, 0);
+    uint64_t id = duet_task_id(task);
+    duet__link(t->core, task, (int)worker, t->now, &t->ops);
+    return id;
+}
+
+/* One that conflicts with the task at hand runs after it, and after all submitted before. */
+static void test_order(void)
+{
+    for (size_t p = 0; duet_policy_at(p); p++) {
+        struct testing t;
+        uint64_t ids[4];
+        lost_start(&t, &(struct testing_machine){.cpus = 2}, duet_policy_at(p)->name);
+        struct duet_handle *h = testing_handle(&t, BLOCK);
+        uint64_t outer = testing_submit(&t, t.cpu, h, DUET_RW, NULL, 0, 0);
+        unsigned worker = t.woken[0] ? 0 : 1;
+        struct duet_command run = expect_run(&t, worker);
+        uint64_t before = testing_submit(&t, t.cpu, h, DUET_R, NULL, 0, 0);
+        uint64_t inner = nested(&t, worker, t.cpu, h, DUET_RW);
+        uint64_t after = testing_submit(&t, t.cpu, h, DUET_R, NULL, 0, 0);
+        g_assert_cmpuint(go(&t, NULL), ==, 0);
+        testing_done(&t, &run, 1e-6, 0);
+        t.woken[worker] = true;
+        g_assert_cmpuint(go(&t, NULL), ==, 3);
+        g_assert_cmpuint(plan_order(&t, ids, 4), ==, 4);
+        const uint64_t expected[] = {outer, before, inner, after};
+        g_assert_cmpmem(ids, sizeof ids, expected, sizeof expected);
+        lost_end(&t, DUET_OK, "");
+    }
+}
+
+/* One that conflicts with nothing is run by an idle worker while the kernel goes on. */
+static void test_taken_by_others(void)
+{
+    for (size_t p = 0; duet_policy_at(p); p++) {
+        struct testing t;
+        lost_start(&t, &(struct testing_machine){.cpus = 3}, duet_policy_at(p)->name);
+        (void)testing_submit(&t, t.cpu, NULL, 0, NULL, 0, 0);
+        unsigned worker = 0;
+        while (!t.woken[worker])
+            worker++;
+        struct duet_command run = expect_run(&t, worker);
+        for (unsigned i = 0; i < 3; i++) {
+            (void)nested(&t, worker, t.cpu, NULL, 0);
+            if (duet_policy_at(p)->steal)
+                g_assert_cmpuint(go(&t, NULL), ==, 1);
+        }
+        g_assert_cmpuint(unfinished(t.core), >=, 1);
+        testing_done(&t, &run, 1e-6, 0);
+        t.woken[worker] = true;
+        (void)go(&t, NULL);
+        lost_end(&t, DUET_OK, "");
+    }
+}
+
+/* A device's kernel submits tasks for CPUs and for itself, which waits for room. */
+static void test_from_device(void)
+{
+    struct testing t;
+    struct testing_machine make = {.cpus = 1, .gpus = 1, .capacity_bytes = BLOCK};
+    enum { GPU = 1 };
+    lost_start(&t, &make, "ws");
+    struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
+    (void)testing_submit(&t, t.gpu, a, DUET_W, NULL, 0, 0);
+    struct duet_command run = expect_run(&t, GPU);
+    (void)nested(&t, GPU, t.gpu, b, DUET_W);
+    (void)nested(&t, GPU, t.cpu, b, DUET_R);
+    (void)nested(&t, GPU, t.cpu, NULL, 0);
+    g_assert_cmpuint(go(&t, NULL), ==, 1);
+    testing_done(&t, &run, 1e-6, 0);
+    t.woken[GPU] = true;
+    g_assert_cmpuint(go(&t, NULL), ==, 2);
+    lost_end(&t, DUET_OK, "");
+}
+
+/* Submits one task on other data, as any task may, beside its child. */
+static int submits(struct plan *plan, struct duet_expansion *expansion,
+                   const struct duet_call *call)
+{
+    (void)testing_submit(plan->t, plan->t->cpu, plan->blocks[0], DUET_RW, NULL, 0, 0);
+    return plan_child(plan, expansion, plan->t->cpu, NULL, 0, NULL, 0);
+}
+
+/* It belongs to the application: who waits for the expanded task does not wait for it. */
+static void test_from_expansion(void)
+{
+    struct testing t;
+    lost_start(&t, &(struct testing_machine){.cpus = 2}, "eager");
+    struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
+    struct plan plan = {.expand = submits, .blocks = {b}};
+    (void)plan_submit(&t, &plan, a, DUET_RW, NULL, 0);
+    (void)testing_submit(&t, t.cpu, a, DUET_RW, NULL, 0, 0);
+    unsigned worker = t.woken[0] ? 0 : 1;
+    struct duet_command free_one = expect_run(&t, worker);
+    g_assert_cmpuint(go(&t, NULL), ==, 2); /* the child and the successor */
+    g_assert_cmpuint(unfinished(t.core), ==, 1);
+    testing_done(&t, &free_one, 1e-6, 0);
+    lost_end(&t, DUET_OK, "");
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/nested/order", test_order);
+    g_test_add_func("/nested/taken_by_others", test_taken_by_others);
+    g_test_add_func("/nested/from_device", test_from_device);
+    g_test_add_func("/nested/from_expansion", test_from_expansion);
+    return g_test_run();
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of counters and records: what failed, what is counted anew. */
+#include <glib.h>
+
+#include <duet/trace.h>
+
+#include "core/testing_lost.h"
+
+enum { CPU = 0, GPU = 1, BLOCK = SLAB_ALIGN };
+
+static const struct testing_machine one = {.cpus = 1, .gpus = 1, .capacity_bytes = 2 * BLOCK};
+
+/* How many records of that kind there are, and how many of them are of something that failed. */
+static unsigned records(struct testing *t, enum duet_event_kind kind, unsigned *failed)
+{
+    struct duet_event *events;
+    size_t count;
+    unsigned found = 0;
+    *failed = 0;
+    g_assert_cmpint(duet_trace_events(t->core, &events, &count), ==, DUET_OK);
+    for (size_t i = 0; i < count; i++) {
+        found += events[i].kind == kind;
+        *failed += events[i].kind == kind && events[i].failed;
+    }
+    free(events);
+    return found;
+}
+
+/* Copies that did not arrive and kernels that did not end well are recorded, not counted. */
+static void test_failed(void)
+{
+    struct testing t;
+    struct duet_stats stats;
+    unsigned failed;
+    lost_start(&t, &one, "eager");
+    struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
+    submit_to(&t, t.any, "cuda", a, DUET_R, b, DUET_RW);
+    submit_to(&t, t.any, NULL, NULL, 0, NULL, 0);
+    struct duet_command good = expect_copy(&t, GPU, a, 0, 1);
+    struct duet_command bad = expect_copy(&t, GPU, b, 0, 1);
+    testing_done(&t, &good, 1e-6, DUET_OK);
+    testing_done(&t, &bad, 1e-6, DUET_EIO);
+    (void)go(&t, NULL);
+    duet_stats(t.core, &stats);
+    g_assert_cmpuint(stats.copies_to_device, ==, 1);
+    g_assert_cmpuint(stats.bytes_to_device, ==, BLOCK);
+    g_assert_cmpuint(stats.tasks, ==, 0);
+    g_assert_cmpuint(records(&t, DUET_EVENT_COPY, &failed), ==, 2);
+    g_assert_cmpuint(failed, ==, 1);
+    g_assert_cmpuint(records(&t, DUET_EVENT_TASK, &failed), ==, 2);
+    g_assert_cmpuint(failed, ==, 2);
+    lost_end(&t, DUET_EIO, "copy of handle 2 from host to gpu0 failed");
+}
+
+/* Work on both workers, with copies both ways, an eviction, and a chain of two tasks. */
+static void some_work(struct testing *t, struct duet_handle **h)
+{
+    for (unsigned i = 0; i < 3; i++)
+        (void)testing_submit(t, t->gpu, h[i], DUET_RW, NULL, 0, 0);
+    (void)testing_submit(t, t->cpu, h[0], DUET_RW, NULL, 0, 0);
+    (void)testing_submit(t, t->cpu, h[0], DUET_RW, NULL, 0, 0);
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
+}
+
+/* A second measurement counts what comes after its beginning, and only that. */
+static void test_reset(void)
+{
+    struct testing t;
+    struct duet_stats first, nothing, second;
+    struct duet_class_stats classes;
+    struct duet_handle *h[3];
+    unsigned failed;
+    lost_start(&t, &one, "eager");
+    for (unsigned i = 0; i < 3; i++)
+        h[i] = testing_handle(&t, BLOCK);
+    some_work(&t, h);
+    duet_stats(t.core, &first);
+    g_assert_true(first.tasks == 5 && first.evictions > 0 && first.copies_to_host > 0);
+    g_assert_true(first.critical_path_s > 0 && first.busy_s > 0 && first.flops > 0);
+    duet_stats_reset(t.core);
+    duet_stats(t.core, &nothing);
+    const struct duet_stats zero = {0};
+    g_assert_cmpmem(&nothing, sizeof nothing, &zero, sizeof zero);
+    g_assert_cmpuint(records(&t, DUET_EVENT_TASK, &failed), ==, 0);
+    for (size_t i = 0; i < duet_class_count(t.core); i++) {
+        g_assert_cmpint(duet_class_stats(t.core, i, &classes), ==, DUET_OK);
+        g_assert_cmpuint(classes.tasks, ==, 0);
+    }
+    g_assert_cmpuint(duet_tasks_done(t.core), ==, 5); /* since the opening */
+    double begin = t.now;
+    some_work(&t, h);
+    duet_stats(t.core, &second);
+    g_assert_cmpuint(second.tasks, ==, 5);
+    g_assert_cmpfloat(second.first_submit_s, ==, begin);
+    g_assert_cmpfloat(second.last_end_s, ==, t.now);
+    g_assert_cmpfloat_with_epsilon(second.makespan_s, t.now - begin, 1e-15);
+    g_assert_cmpfloat_with_epsilon(second.busy_s, first.busy_s, 1e-15);
+    g_assert_cmpuint(records(&t, DUET_EVENT_TASK, &failed), ==, 5);
+    g_assert_cmpuint(duet_worker_tasks(t.core, GPU), ==, 3);
+    lost_end(&t, DUET_OK, "");
+}
+
+/* The critical path of the second is that of its own tasks: not longer for what was before. */
+static void test_critical_path(void)
+{
+    struct testing t;
+    struct duet_stats stats;
+    lost_start(&t, &one, "eager");
+    struct duet_handle *h = testing_handle(&t, BLOCK);
+    for (unsigned i = 0; i < 10; i++)
+        (void)testing_submit(&t, t.cpu, h, DUET_RW, NULL, 0, 0);
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+    duet_stats(t.core, &stats);
+    g_assert_cmpfloat(stats.critical_path_s, >, 0);
+    duet_stats_reset(t.core);
+    (void)testing_submit(&t, t.cpu, h, DUET_RW, NULL, 0, 0);
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+    double ten = stats.critical_path_s;
+    duet_stats(t.core, &stats);
+    g_assert_cmpfloat(stats.critical_path_s, >, 0);
+    g_assert_cmpfloat(stats.critical_path_s, <, ten / 2);
+    lost_end(&t, DUET_OK, "");
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/trace/failed", test_failed);
+    g_test_add_func("/trace/reset", test_reset);
+    g_test_add_func("/trace/critical_path", test_critical_path);
+    return g_test_run();
+}
