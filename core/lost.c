@@ -68,22 +68,22 @@ static void kind_lost(struct duet_view *context, unsigned kind)
         duet__list_doom(context, &core->workers[w].list);
 }
 
-int duet__worker_lost(struct duet_runtime *core, unsigned index, double now, struct duet_ops *ops)
+int duet__worker_lost(struct duet_runtime *core, unsigned worker, double now, struct duet_ops *ops)
 {
-    struct worker *worker = &core->workers[index];
-    if (worker->node == DUET_HOST)
+    struct worker *self = &core->workers[worker];
+    if (self->node == DUET_HOST)
         return DUET_EINVAL;
-    if (atomic_load(&worker->lost))
+    if (atomic_load(&self->lost))
         return DUET_OK;
     struct duet_view context;
-    view_begin(&context, core, now, (int)index, ops);
-    duet__node_lost(core, worker->node);
-    atomic_fetch_and(&core->hungry[index / 64], ~(UINT64_C(1) << (index % 64)));
+    view_begin(&context, core, now, (int)worker, ops);
+    duet__node_lost(core, self->node);
+    atomic_fetch_and(&core->hungry[worker / 64], ~(UINT64_C(1) << (worker % 64)));
     /* first, so that who finds no living worker for a task knows that there is none */
-    kind_lost(&context, worker->kind);
-    atomic_store(&worker->lost, true);
-    duet__list_drain(&context, &worker->list);
-    duet__lost_next(&context, worker);
+    kind_lost(&context, self->kind);
+    atomic_store(&self->lost, true);
+    duet__list_drain(&context, &self->list);
+    duet__lost_next(&context, self);
     /* it may be the one that was called for a task on another list: somebody else has to look */
     context.wake_all = true;
     duet__context_flush(&context);

@@ -181,12 +181,61 @@ static void test_lost_readers(void)
     duet__core_free(core);
 }
 
+static int set_ones(const struct duet_call *call)
+{
+    const struct duet_buffer *buffer = &call->buffers[0];
+    for (size_t i = 0; i < buffer->rows; i++)
+        ((uint64_t *)buffer->data)[i] = 1;
+    return DUET_OK;
+}
+
+/* Statistics are asked for when all tasks have ended, but a write-back that nobody waits for has
+   not: first in the memory lie a block and a gap, for which the large block after them would not
+   have had to leave. */
+static void test_late_write_back(void)
+{
+    enum { BLOCK = 256 / sizeof(uint64_t), LARGE = (8 << 20) / sizeof(uint64_t) };
+    const size_t rows[] = {BLOCK, BLOCK, LARGE, LARGE, 2 * BLOCK};
+    struct testing t = {.cpus = 1, .gpus = 1, .record = true};
+    t.gpu_memory_bytes = (2 * BLOCK + 2 * (uint64_t)LARGE) * sizeof(uint64_t);
+    struct duet_runtime *core = testing_open(&t);
+    struct duet_codelet *codelet = testing_codelet(core, "ones", set_ones, "cuda");
+    struct duet_access accesses[G_N_ELEMENTS(rows)];
+    uint64_t *data[G_N_ELEMENTS(rows)];
+    for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
+        data[i] = g_new0(uint64_t, rows[i]);
+        accesses[i].mode = DUET_W;
+        testing_must(core,
+                     duet_vector(core, data[i], rows[i], sizeof(uint64_t), &accesses[i].handle));
+        testing_submit(core, codelet, &accesses[i], 1, NULL, 0);
+        testing_must(core, duet_wait(core));
+        if (i == 3)
+            testing_must(core, duet_unregister(core, accesses[1].handle));
+    }
+    struct duet_event *events;
+    size_t count;
+    struct duet_stats stats;
+    testing_must(core, duet_trace_events(core, &events, &count));
+    do /* one of unregistering, two of making room */
+        duet_stats(core, &stats);
+    while (stats.copies_to_host < 3);
+    g_assert_cmpuint(count, >=, G_N_ELEMENTS(rows));
+    g_assert_cmpuint(stats.tasks, ==, G_N_ELEMENTS(rows));
+    g_assert_cmpuint(stats.write_backs, ==, 2);
+    duet_stats_reset(core);
+    duet__core_free(core);
+    g_free(events);
+    for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++)
+        g_free(data[i]);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/device/results", test_results);
     g_test_add_func("/device/policies", test_policies);
     g_test_add_func("/device/little_memory", test_little_memory);
+    g_test_add_func("/device/late_write_back", test_late_write_back);
     g_test_add_func("/device/matrix", test_matrix);
     g_test_add_func("/device/nested", test_nested);
     g_test_add_func("/device/error", test_error);

@@ -1,4 +1,5 @@
-#!/ bin / sh
-#SPDX - License - Identifier : Apache - 2.0
-#A million tasks of the random programs of real.random.
-set - eu DUET_TEST_LONG = 20 exec "$DUET_BUILD_DIR/tests/real.random" - p / random / programs
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A million tasks of the random programs of real.random.
+set -eu
+DUET_TEST_LONG=8 exec "$DUET_BUILD_DIR/tests/real.random" -p /random/programs

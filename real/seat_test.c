@@ -236,18 +236,21 @@ static void test_nested(void)
     }
 }
 
+struct family {
+    _Atomic(int) *calls;
+    struct duet_codelet *codelet;
+    struct duet_handle *handle; /* of the child: its worker may not keep it to itself */
+};
+
 /* Submits a task and goes on until another worker has run it. */
 static int outlast_child(const struct duet_call *call)
 {
-    struct tree tree;
-    memcpy(&tree, call->args, sizeof tree);
-    const struct duet_task_desc desc = {.codelet = tree.codelet,
-                                        .args = &tree.calls,
-                                        .args_bytes = sizeof tree.calls};
-    int error = duet_submit(call->runtime, &desc);
-    if (!error)
-        testing_until(tree.calls, 1);
-    return error;
+    struct family family;
+    memcpy(&family, call->args, sizeof family);
+    const struct duet_access access = {family.handle, DUET_R};
+    testing_submit(call->runtime, family.codelet, &access, 1, &family.calls, sizeof family.calls);
+    testing_until(family.calls, 1);
+    return DUET_OK;
 }
 
 /* An idle worker is called for the only task on the list of one that is at a long kernel. */
@@ -256,11 +259,13 @@ static void test_only_child(void)
     struct testing t = {.cpus = 2};
     struct duet_runtime *core = testing_open(&t);
     _Atomic(int) calls = 0;
-    struct tree tree = {&calls, testing_codelet(core, "count", testing_count, NULL), 0};
+    uint64_t cell = 0;
+    struct family family = {&calls, testing_codelet(core, "count", testing_count, NULL), NULL};
     struct duet_codelet *codelet = testing_codelet(core, "outlast", outlast_child, NULL);
+    testing_must(core, duet_vector(core, &cell, 1, sizeof cell, &family.handle));
     for (unsigned round = 0; round < 20; round++) {
         atomic_store(&calls, 0);
-        testing_submit(core, codelet, NULL, 0, &tree, sizeof tree);
+        testing_submit(core, codelet, NULL, 0, &family, sizeof family);
         testing_must(core, duet_wait(core));
     }
     duet__core_free(core);

@@ -48,16 +48,17 @@ duet_kernel_fn duet__blas_kernel(const char *base);
 int duet__kernel_jacobi2d(const struct duet_call *call);
 
 /*
- * Threads that a call of BLAS uses from now on, in the whole process; 0: as many as there are
- * cores. Not while another thread is in such a call. Nothing in a build without BLAS.
+ * A call of BLAS uses one thread from now on, in the whole process, and never more again: OpenBLAS
+ * 0.3.21 was seen to wait forever after the number had been raised later. Not while another thread
+ * is in such a call. Nothing in a build without BLAS.
  */
-void duet__blas_threads(unsigned count);
+void duet__blas_one_thread(void);
 
 /*
  * Judges the lower triangle `a`, filled, then factorised: *residual = ||A - L L'|| / (n ||A|| eps)
  * in the 1-norm with eps the unit roundoff of the precision, as LAPACK's test program does
- * (xPOT01). NaN where the factor holds one. Uses all cores for a moment, then one thread a call of
- * BLAS. DUET_ENOMEM with a message.
+ * (xPOT01). NaN where the factor holds one. On one thread, so as many flops as the factorisation
+ * on one core. DUET_ENOMEM with a message.
  */
 DUET_MUST_CHECK int duet__residual_cholesky(const struct duet__storage *a, double *residual,
                                             struct duet_message *message);

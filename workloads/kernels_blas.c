@@ -11,9 +11,9 @@ enum { SOLVE_LEAF = 32 /* order of a triangle from which on xTRSM is left to its
 
 _Static_assert(sizeof(lapack_int) == 4, "pivots are stored as LAPACK writes them");
 
-void duet__blas_threads(unsigned count)
+void duet__blas_one_thread(void)
 {
-    openblas_set_num_threads(count ? (int)count : openblas_get_num_procs());
+    openblas_set_num_threads(1);
 }
 
 static bool is_single(const struct duet_buffer *a)

@@ -112,12 +112,10 @@ static double residual_of(const struct judge *judge)
     const struct duet__storage *a = judge->a;
     uint32_t tiles = tiles_of(a->rows, a->tile_rows);
     double roundoff = a->element_bytes == 4 ? (double)FLT_EPSILON / 2 : DBL_EPSILON / 2;
-    duet__blas_threads(0);
     for (uint32_t j = 0; j < tiles; j++) {
         for (uint32_t i = judge->symmetric ? j : 0; i < tiles; i++)
             compare_tile(judge, i, j);
     }
-    duet__blas_threads(1);
     return largest(judge->difference, a->cols) / (double)a->rows / largest(judge->norm, a->cols) /
            roundoff;
 }

@@ -135,7 +135,7 @@ static int register_codelets(struct duet__build *build, const struct duet__tiled
         !strcmp(duet__setting(build->problem, tiled->parameters, tiled->placement), "cpu"))
         cpu_only |= 1;
     if (build->problem->data)
-        duet__blas_threads(1);
+        duet__blas_one_thread();
     int error = 0;
     for (size_t i = 0; !error && i < DUET__KERNELS_MAX && tiled->kernels[i]; i++)
         error = register_kernel(build->runtime, build->problem, tiled->kernels[i],
