@@ -202,6 +202,10 @@ void duet__private_begin(struct duet_runtime *core);
  */
 duet_kernel_fn duet__private_function(const struct duet_task_desc *task, unsigned worker,
                                       struct duet_class **klass);
+/* May tasks that `running` submits on `worker` be kept? It has to be known as short itself. */
+bool duet__private_may(const struct duet_task *running, unsigned worker);
+/* true if a worker of the host's memory is idle: what is kept is to be given away. */
+bool duet__private_wanted(const struct duet_runtime *core);
 /* Counts one that has run on `worker`, whose thread this is. */
 void duet__private_ran(struct duet_runtime *core, unsigned worker, struct duet_class *klass);
 /* All of them are done or given away; they kept the worker busy from start_s to end_s. */

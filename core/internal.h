@@ -331,6 +331,7 @@ struct duet_runtime {
     uint64_t handle_count;
     struct prime *primes;
 
+    uint64_t *hosts;           /* bit a worker: its memory is the host's */
     _Atomic(uint64_t) *hungry; /* bit a worker: its last duet__next said IDLE for want of work */
     /* written for every task, by different threads: a cache line each */
     _Alignas(LINE) _Atomic(uint64_t) pushed;    /* onto lists: who turned hungry looks again */

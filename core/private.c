@@ -10,6 +10,27 @@ void duet__private_begin(struct duet_runtime *core)
     atomic_fetch_add(&core->submitted, 1);
 }
 
+/* Nobody can take what is kept while a kernel runs, so kernels are to be known as short. */
+static bool known_short(const struct duet_class *klass, unsigned worker)
+{
+    static const double short_s = 20e-6;
+    double usual_s = klass->executions[worker].usual_s;
+    return usual_s > 0 && usual_s < short_s;
+}
+
+bool duet__private_may(const struct duet_task *running, unsigned worker)
+{
+    return known_short(running->klass, worker);
+}
+
+bool duet__private_wanted(const struct duet_runtime *core)
+{
+    for (unsigned i = 0; i < core->worker_words; i++)
+        if (atomic_load_explicit(&core->hungry[i], memory_order_relaxed) & core->hosts[i])
+            return true;
+    return false;
+}
+
 duet_kernel_fn duet__private_function(const struct duet_task_desc *desc, unsigned index,
                                       struct duet_class **klass)
 {
@@ -17,10 +38,7 @@ duet_kernel_fn duet__private_function(const struct duet_task_desc *desc, unsigne
     const struct worker *worker = &codelet->core->workers[index];
     if (duet__class_find(codelet, desc->args, NULL, 0, klass, NULL))
         return NULL;
-    /* nobody can take what is kept while a kernel runs, so kernels are to be known as short */
-    static const double short_s = 20e-6;
-    double usual_s = (*klass)->executions[index].usual_s;
-    bool able = (*klass)->kinds >> worker->kind & 1 && usual_s > 0 && usual_s < short_s;
+    bool able = ((*klass)->kinds >> worker->kind & 1) && known_short(*klass, index);
     return able ? codelet->run[worker->arch] : NULL;
 }
 

@@ -90,7 +90,13 @@ static int make_workers(struct duet_runtime *core, struct duet_message *message)
     }
     core->worker_words = (count + 63) / 64;
     core->hungry = calloc(core->worker_words, sizeof *core->hungry);
-    return core->hungry ? DUET_OK : DUET_ENOMEM;
+    core->hosts = calloc(core->worker_words, sizeof *core->hosts);
+    if (!core->hungry || !core->hosts)
+        return DUET_ENOMEM;
+    for (unsigned w = 0; w < count; w++)
+        if (core->workers[w].node == DUET_HOST)
+            core->hosts[w / 64] |= UINT64_C(1) << (w % 64);
+    return DUET_OK;
 }
 
 static int make_policy(struct duet_runtime *core, struct duet_message *message)
@@ -201,6 +207,7 @@ void duet__core_free(struct duet_runtime *core)
     free_nodes(core);
     duet__masks_fini(core);
     free(core->hungry);
+    free(core->hosts);
     free(core->policy_state);
     free(core->worker_states);
     duet_machine_fini(&core->machine);

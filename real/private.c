@@ -29,7 +29,7 @@ static bool grow(struct private_deque *deque)
 bool duet__private_keep(struct duet_runtime *core, unsigned worker, struct private_deque *deque,
                         const struct duet_task_desc *desc)
 {
-    if (deque->closed || duet__hungry(core) || duet__failed(core))
+    if (deque->closed || duet__private_wanted(core) || duet__failed(core))
         return false;
     if (deque->newest - deque->oldest == deque->capacity && !grow(deque))
         return false;
@@ -80,7 +80,7 @@ bool duet__private_run(struct duet_runtime *core, unsigned worker, struct privat
 {
     if (duet__failed(core))
         deque->oldest = deque->newest;
-    else if (deque->newest - deque->oldest > 1 && duet__hungry(core))
+    else if (deque->newest - deque->oldest > 1 && duet__private_wanted(core))
         give(core, deque);
     if (deque->oldest == deque->newest)
         return false;

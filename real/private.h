@@ -31,7 +31,7 @@ struct private_deque {
     size_t capacity;
     size_t oldest, newest; /* newest - oldest tasks; positions modulo capacity */
     bool open;             /* between duet__private_begin and duet__private_end */
-    bool closed;           /* nothing is kept: what is submitted goes the common way */
+    bool closed;           /* nothing is kept now: what is submitted goes the common way */
 };
 
 /*

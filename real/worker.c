@@ -145,9 +145,11 @@ static void run(struct worker *self, const struct duet_command *command, struct 
     show(self, task, start_s);
     struct duet_report report = {.start_s = start_s, .end_s = start_s};
     report.status = duet__slot_fill(self, slot, task);
+    self->kept.closed = !duet__private_may(task, self->index);
     if (!report.status)
         report.status = real->options.scale > 0 ? pass(self, task, &report.end_s)
                                                 : compute(self, task, slot, &report.end_s);
+    self->kept.closed = true;
     self->now_s = later(self->now_s, report.end_s);
     atomic_store_explicit(&self->kernel, NULL, memory_order_relaxed);
     ops->steal_attempts = 0;
@@ -202,6 +204,7 @@ static bool run_kept(struct worker *self, const struct until *until)
     struct duet_runtime *core = self->real->core;
     double start_s = self->now_s;
     bool ends = false;
+    self->kept.closed = false;
     while (!ends && duet__private_run(core, self->index, &self->kept)) {
         uint64_t steps = atomic_load_explicit(&self->steps, memory_order_relaxed);
         atomic_store_explicit(&self->steps, steps + 1, memory_order_relaxed);
@@ -209,6 +212,7 @@ static bool run_kept(struct worker *self, const struct until *until)
     }
     duet__private_give_all(core, &self->kept);
     self->kept.open = false;
+    self->kept.closed = true;
     duet__private_end(core, self->index, start_s, duet__worker_now(self));
     return ends;
 }
@@ -218,15 +222,14 @@ static enum served serve(struct worker *self, const struct until *until)
     struct duet_ops ops = {0};
     (void)duet__worker_now(self);
     self->owed = true;
+    self->kept.closed = true; /* but while a kernel runs */
     for (;;) {
         struct duet_command command;
         duet__next(self->real->core, self->index, self->now_s, &command, &ops);
         if (command.kind == DUET_EXIT)
             return SERVED_EXIT;
-        if (command.kind == DUET_RUN)
+        if (command.kind == DUET_RUN) {
             run(self, &command, &ops);
-        /* a task that expands inside duet__next may have submitted something, too */
-        if (command.kind == DUET_RUN || self->kept.open) {
             bool ends = self->kept.open && run_kept(self, until);
             if (ends || enough(self, until))
                 return SERVED_ENOUGH;

@@ -54,10 +54,12 @@ struct duet_policy {
     const char *source;      /* the paper it comes from */
     enum duet_order order;
     /*
-     * A worker may keep what its kernels submit without data and without restriction to itself, run
-     * it last in, first out, and give the oldest away as soon as another worker is idle: private
-     * deques (Acar, Chargueraud, Rainey, PPoPP 2013). Such tasks never meet the slots below unless
-     * they are given away. What a policy of local lists and stealing does anyway, at less cost.
+     * A CPU worker may keep what its kernels submit without data and without restriction to itself,
+     * run it last in, first out, whatever its priority, and give the oldest away, between two
+     * tasks, when another CPU worker is idle: private deques (Acar, Chargueraud, Rainey, PPoPP
+     * 2013). Only in real runs without a recording, and only kernels known to take microseconds.
+     * Such tasks never meet the slots below unless they are given away. What a policy of local
+     * lists and stealing does anyway, at less cost.
      */
     bool private_nested;
     size_t state_size;          /* bytes of state for the policy */

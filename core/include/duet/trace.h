@@ -92,7 +92,10 @@ void duet_stats(const struct duet_runtime *runtime, struct duet_stats *stats);
  */
 void duet_stats_reset(struct duet_runtime *runtime);
 
-/* Tasks finished since the runtime was opened: cheap, any thread, for progress bars. */
+/*
+ * Tasks finished since the runtime was opened: cheap, any thread, for progress bars. Nested tasks
+ * that a worker has kept to itself (struct duet_policy.private_nested) count as one for all.
+ */
 uint64_t duet_tasks_done(const struct duet_runtime *runtime);
 
 /*
