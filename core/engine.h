@@ -129,6 +129,7 @@ struct duet_core_config {
     uint64_t seed;
     size_t window;         /* submitted and unfinished tasks at most; 0: 65,536 */
     bool set_arch, strict; /* as in struct duet_config */
+    bool computes;         /* kernels run: data without an address is refused */
     bool record;
     double model_error;
     const struct duet_engine_ops *ops;
@@ -200,7 +201,7 @@ void duet__private_begin(struct duet_runtime *core);
  * What to call for a task with these arguments on `worker`; NULL if it cannot run there, or is not
  * known to be short. *klass is for duet__private_ran.
  */
-duet_kernel_fn duet__private_function(const struct duet_task_desc *task, unsigned worker,
+duet_kernel_fn duet__private_function(const struct duet_task_desc *desc, unsigned worker,
                                       struct duet_class **klass);
 /* May tasks that `running` submits on `worker` be kept? It has to be known as short itself. */
 bool duet__private_may(const struct duet_task *running, unsigned worker);

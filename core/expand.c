@@ -215,8 +215,8 @@ static struct duet_task *finish(struct duet_view *context, struct duet_expansion
  * Brings the blocks that were written to the host's memory, as an acquisition of all of them; also
  * after a failure, since their write-backs may be under way.
  */
-static void gather(struct duet_view *context, struct duet_expansion *expansion,
-                   struct duet_task *task)
+static void bring_home(struct duet_view *context, struct duet_expansion *expansion,
+                       struct duet_task *task)
 {
     bool lost = false;
     /* one more, so that it does not end before all are asked for */
@@ -253,15 +253,15 @@ struct duet_task *duet__child_finished(struct duet_view *context, struct duet_ex
         return finish(context, expansion);
     }
     task->parent = expansion;
-    gather(context, expansion, task);
+    bring_home(context, expansion, task);
     return NULL;
 }
 
 /* The blocks are in the host's memory. */
-void duet__expansion_end(struct duet_view *context, struct duet_task *task)
+void duet__expansion_end(struct duet_view *context, struct duet_task *gather)
 {
-    struct duet_expansion *expansion = task->parent;
-    duet__task_free(context->core, task);
+    struct duet_expansion *expansion = gather->parent;
+    duet__task_free(context->core, gather);
     for (unsigned i = 0; i < expansion->block_count; i++)
         duet__handle_remove(expansion->core, expansion->blocks[i].handle);
     duet__task_end(context, finish(context, expansion));

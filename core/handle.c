@@ -87,6 +87,11 @@ int duet_matrix(struct duet_runtime *runtime, void *data, size_t rows, size_t co
         return duet_fail(&runtime->message, DUET_EINVAL,
                          "a matrix of %zu x %zu elements of %zu bytes exceeds the address space",
                          rows, cols, element_bytes);
+    if (!data && runtime->computes)
+        return duet_fail(&runtime->message, DUET_EINVAL,
+                         "data of %zu x %zu elements has no address (NULL), which is for runs that "
+                         "compute nothing: simulations, and emulations of a platform",
+                         rows, cols);
     *out = duet__handle_new(runtime, data, rows, cols, ld, element_bytes);
     if (!*out)
         return duet_fail(&runtime->message, DUET_ENOMEM, "no memory left for another handle");

@@ -294,7 +294,7 @@ struct duet_runtime {
     void *engine;
     void *kept; /* by the library's start-up */
     void (*free_kept)(void *data);
-    bool set_arch, strict, record;
+    bool set_arch, strict, record, computes;
     double model_error;
     uint64_t seed;
     size_t window;
@@ -452,10 +452,10 @@ void duet__list_drain(struct duet_view *view, struct duet_list *list);
 /* expand.c */
 void duet__expand(struct duet_view *context, struct duet_task *task);
 struct duet_task *duet__child_finished(struct duet_view *context, struct duet_expansion *expansion);
-void duet__expansion_end(struct duet_view *context, struct duet_task *task);
+void duet__expansion_end(struct duet_view *context, struct duet_task *gather);
 
 /* lost.c */
-void duet__node_lost(struct duet_runtime *core, unsigned index);
+void duet__node_lost(struct duet_runtime *core, unsigned node);
 void duet__lost_next(struct duet_view *context, struct worker *worker);
 void duet__lost_requeue(struct duet_view *context, struct worker *worker, struct duet_task *task);
 

@@ -10,17 +10,17 @@
  * Nothing is valid on the node any more, and nothing becomes so. Any thread; more than once is
  * fine. No lock held.
  */
-void duet__node_lost(struct duet_runtime *core, unsigned index)
+void duet__node_lost(struct duet_runtime *core, unsigned node)
 {
-    struct node *node = &core->nodes[index];
-    atomic_store(&node->lost, true);
-    spin_lock(&node->lock);
-    for (struct replica *replica = node->oldest; replica; replica = replica->newer) {
+    struct node *self = &core->nodes[node];
+    atomic_store(&self->lost, true);
+    spin_lock(&self->lock);
+    for (struct replica *replica = self->oldest; replica; replica = replica->newer) {
         spin_lock(&replica->handle->lock);
-        bit_clear(replica->handle->valid, index);
+        bit_clear(replica->handle->valid, node);
         spin_unlock(&replica->handle->lock);
     }
-    spin_unlock(&node->lock);
+    spin_unlock(&self->lock);
 }
 
 /* Gives a task that the lost worker holds to the policy again. */

@@ -31,35 +31,35 @@ bool duet__private_wanted(const struct duet_runtime *core)
     return false;
 }
 
-duet_kernel_fn duet__private_function(const struct duet_task_desc *desc, unsigned index,
+duet_kernel_fn duet__private_function(const struct duet_task_desc *desc, unsigned worker,
                                       struct duet_class **klass)
 {
     struct duet_codelet *codelet = (struct duet_codelet *)(uintptr_t)desc->codelet;
-    const struct worker *worker = &codelet->core->workers[index];
+    const struct worker *self = &codelet->core->workers[worker];
     if (duet__class_find(codelet, desc->args, NULL, 0, klass, NULL))
         return NULL;
-    bool able = ((*klass)->kinds >> worker->kind & 1) && known_short(*klass, index);
-    return able ? codelet->run[worker->arch] : NULL;
+    bool able = ((*klass)->kinds >> self->kind & 1) && known_short(*klass, worker);
+    return able ? codelet->run[self->arch] : NULL;
 }
 
-void duet__private_ran(struct duet_runtime *core, unsigned index, struct duet_class *klass)
+void duet__private_ran(struct duet_runtime *core, unsigned worker, struct duet_class *klass)
 {
-    struct worker *worker = &core->workers[index];
-    worker->tasks++;
-    klass->executions[index].ran++;
+    struct worker *self = &core->workers[worker];
+    self->tasks++;
+    klass->executions[worker].ran++;
     if (klass->counts_flops)
-        worker->flops += klass->work;
+        self->flops += klass->work;
 }
 
-void duet__private_end(struct duet_runtime *core, unsigned index, double start_s, double end_s)
+void duet__private_end(struct duet_runtime *core, unsigned worker, double start_s, double end_s)
 {
-    struct worker *worker = &core->workers[index];
+    struct worker *self = &core->workers[worker];
     struct duet_ops ops = {0};
     struct duet_view context;
-    worker->busy_s += end_s - start_s;
-    if (end_s > worker->last_end_s)
-        worker->last_end_s = end_s;
-    view_begin(&context, core, end_s, (int)index, &ops);
+    self->busy_s += end_s - start_s;
+    if (end_s > self->last_end_s)
+        self->last_end_s = end_s;
+    view_begin(&context, core, end_s, (int)worker, &ops);
     duet__count_finished(&context);
     duet__context_flush(&context);
 }

@@ -129,6 +129,7 @@ static int fill(struct duet_runtime *core, const struct duet_core_config *config
     core->set_arch = config->set_arch;
     core->strict = config->strict;
     core->record = config->record;
+    core->computes = config->computes;
     core->model_error = config->model_error;
     core->submit_rng = duet_random_stream(config->seed, 0);
     core->node_words = (core->machine.node_count + 63) / 64;

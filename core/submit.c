@@ -299,8 +299,9 @@ int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *desc)
             return error;
         }
     }
-    struct duet_task *task;
+    struct duet_task *task = NULL;
     struct duet_message message;
+    message.text[0] = '\0'; /* not all of it: this is on every task's way */
     error = duet__task_new(runtime, desc, &task, &message);
     if (!error)
         runtime->ops->submitted(runtime->engine, task);

@@ -107,6 +107,7 @@ static int bind(struct opening *opening, struct duet_core_config *core, struct d
     if (error)
         return error;
     core->machine = &opening->believed;
+    core->computes = !opening->pace;
     core->ops = duet__real_ops();
     error = duet__core_new(out, core, message);
     if (error)

@@ -9,6 +9,8 @@
 #include "real/real.h"
 #include "real/topology.h"
 
+enum { CPUS_MAX = 1024 /* workers; memory grows with their square */ };
+
 static const double USUAL_BPS = 1e10; /* of a link of which nothing is known */
 
 /* A device that will be used. */
@@ -83,9 +85,11 @@ static int find_all(struct plan *plan, struct duet_message *message)
     if (plan->wanted->gpus < 0 || plan->device_count == wanted)
         return DUET_OK;
     return duet_fail(message, DUET_EINVAL,
-                     "%u %sGPUs are wanted, and there %s %u%s%s: ask for fewer", wanted,
-                     emulate ? "emulated " : "", plan->device_count == 1 ? "is" : "are",
-                     plan->device_count, *plan->why_none ? ", since " : "", plan->why_none);
+                     "%u %sGPU%s wanted, and there %s %u%s%s: ask for fewer%s", wanted,
+                     emulate ? "emulated " : "", wanted == 1 ? " is" : "s are",
+                     plan->device_count == 1 ? "is" : "are", plan->device_count,
+                     *plan->why_none ? ", since " : "", plan->why_none,
+                     emulate ? "" : ", or emulate them");
 }
 
 /* A core feeds each device; emulated or not, at least one is left to compute. */
@@ -95,6 +99,10 @@ static int count_cpus(struct plan *plan, struct duet_message *message)
     plan->cpus = cores > plan->device_count ? cores - plan->device_count : 1;
     if (plan->wanted->cpus >= 0)
         plan->cpus = (unsigned)plan->wanted->cpus;
+    if (plan->cpus > CPUS_MAX)
+        return duet_fail(message, DUET_EINVAL,
+                         "%u CPU workers are wanted on %u cores: at most %d are possible",
+                         plan->cpus, cores, CPUS_MAX);
     if (plan->cpus + plan->device_count == 0)
         return duet_fail(message, DUET_EINVAL,
                          "no CPU and no GPU: at least one worker is needed, and there are %u cores",

@@ -19,15 +19,18 @@
 
 enum { PROGRAMS = 40, WATCHDOG_S = 200 };
 
-/* A call of a run that may fail as it was made to, and in no other way. */
+/* A run may fail as it was made to, and in no other way. */
+static bool expected(const struct setting *setting, int error)
+{
+    return error == DUET_OK || (error == DUET_ELOST && losing(setting)) ||
+           (error == DUET_EIO && setting->fail_kernel) ||
+           (error == DUET_ECANCELED && (setting->cancel_at || setting->cancel_step));
+}
+
 static void check_error(const struct run *run, int error)
 {
-    const struct setting *setting = &run->setting;
-    bool expected = error == DUET_OK || (error == DUET_ELOST && losing(setting)) ||
-                    (error == DUET_EIO && setting->fail_kernel) ||
-                    (error == DUET_ECANCELED && setting->cancel_at);
-    if (!expected)
-        g_error("program %" G_GUINT64_FORMAT ": %s (%s)", setting->seed, duet_strerror(error),
+    if (!expected(&run->setting, error))
+        g_error("program %" G_GUINT64_FORMAT ": %s (%s)", run->setting.seed, duet_strerror(error),
                 duet_last_message(run->duet));
 }
 
@@ -140,6 +143,8 @@ static void *submit(void *argument)
     struct run *run = self->run;
     for (unsigned i = 0; i < run->setting.steps; i++) {
         struct step *step = &self->steps[i];
+        if (self->steps == run->steps && i + 1 == run->setting.cancel_step)
+            duet_cancel(run->duet);
         if (step->kind < KINDS)
             submit_step(run, step);
         else if (step->kind == LOOK)
@@ -170,7 +175,7 @@ static void submit_all(struct run *run)
  * Steps of several submitters on the same matrices have no order of their own: any in which they
  * ran is right, if data was coherent in that order.
  */
-static void check_contents(struct run *run)
+static void check_steps(struct run *run)
 {
     unsigned total = run->setting.steps * run->setting.submitters;
     for (unsigned s = 0; s < run->setting.submitters; s++)
@@ -179,12 +184,16 @@ static void check_contents(struct run *run)
         qsort(run->steps, total, sizeof *run->steps, by_turn);
     for (unsigned i = 0; i < total; i++)
         replay(run, &run->steps[i]);
+    g_assert_cmphex(atomic_load(&run->real_bare), ==, run->expected_bare);
+}
+
+static void check_contents(const struct run *run)
+{
     for (unsigned h = 0; h < HANDLES; h++) /* what lies between the columns included */
         g_assert_cmpmem(run->real_words[h], sizeof run->real_words[h], run->expected_words[h],
                         sizeof run->expected_words[h]);
     g_assert_cmpmem(run->real_sums, sizeof run->real_sums, run->expected_sums,
                     sizeof run->expected_sums);
-    g_assert_cmphex(atomic_load(&run->real_bare), ==, run->expected_bare);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -270,12 +279,10 @@ struct tally {
     uint64_t tasks;
 };
 
-static void execute(const struct setting *setting, struct tally *tally)
+/* Waits, brings everything back, looks at it and closes. */
+static int finish(struct run *run, uint64_t *tasks)
 {
     struct duet_stats stats;
-    struct run *run = run_new(setting);
-    (void)alarm(WATCHDOG_S);
-    submit_all(run);
     int error = duet_wait(run->duet);
     check_error(run, error);
     check_error(run, atomic_load(&run->refused));
@@ -289,16 +296,39 @@ static void execute(const struct setting *setting, struct tally *tally)
     }
     duet_stats(run->duet, &stats);
     if (!error) {
+        check_steps(run);
         check_contents(run);
         g_assert_cmpuint(stats.tasks, ==, run->tasks);
     }
     g_assert_cmpint(duet_close(run->duet), ==, error);
+    *tasks = stats.tasks;
+    return error;
+}
+
+/* Closes at once, which waits for the tasks; what is on devices stays there. */
+static int finish_abruptly(struct run *run, uint64_t *tasks)
+{
+    int error = duet_close(run->duet);
+    g_assert_true(expected(&run->setting, error));
+    if (!error)
+        check_steps(run);
+    *tasks = run->tasks;
+    return error;
+}
+
+static void execute(const struct setting *setting, struct tally *tally)
+{
+    struct run *run = run_new(setting);
+    uint64_t tasks = 0;
+    (void)alarm(WATCHDOG_S);
+    submit_all(run);
+    int error = setting->abrupt ? finish_abruptly(run, &tasks) : finish(run, &tasks);
     (void)alarm(0);
     tally->runs++;
     tally->good += !error;
     tally->lost += losing(setting);
     tally->lost_well += !error && losing(setting);
-    tally->tasks += stats.tasks;
+    tally->tasks += tasks;
     run_free(run);
 }
 
@@ -372,6 +402,8 @@ static void draw(struct setting *setting, uint64_t number)
     unsigned when = 1 + duet_random_below(&rng, 100 * length());
     setting->fail_kernel = failure == 0 ? when : 0;
     setting->cancel_at = failure == 1 ? when : 0;
+    setting->cancel_step = failure == 2 ? when : 0;
+    setting->abrupt = duet_random_below(&rng, 6) == 0;
 }
 
 static void run_one(uint64_t number, struct tally *tally)

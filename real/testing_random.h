@@ -76,7 +76,9 @@ struct setting {
     unsigned steps, submitters;
     bool shared;               /* several submitters use the same matrices */
     bool expand, nested, look; /* steps that expand, that submit, that are the application's */
-    unsigned fail_kernel, cancel_at; /* the n-th kernel; 0: none */
+    unsigned fail_kernel, cancel_at; /* the n-th kernel or expansion; 0: none */
+    unsigned cancel_step;            /* of the first submitter, before this one; 0: none */
+    bool abrupt;                     /* the runtime is closed at once, everything registered */
     char lose[64];                   /* config.lose points to it */
 };
 

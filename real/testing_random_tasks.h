@@ -175,8 +175,10 @@ static inline int expand(struct duet_expansion *expansion, const struct duet_cal
     struct argument argument;
     struct family family;
     struct duet_handle *blocks[BLOCKS];
-    int error = DUET_OK;
     memcpy(&argument, call->args, sizeof argument);
+    int error = count_kernel(argument.step->run);
+    if (error)
+        return error;
     begin(&argument);
     make_family(&family, &argument, call->buffers, call->buffer_count);
     for (unsigned b = 0; b < family.block_count && !error; b++)

@@ -137,7 +137,7 @@ static int summarise_makespan(const struct duet_policy_runs *policy, double *val
         return result;
     summary->makespan_s = makespans.median;
     summary->mean_s = makespans.mean;
-    summary->ci95_low_s = makespans.mean_low;
+    summary->ci95_low_s = fmax(makespans.mean_low, 0); /* of few runs, it may say less than that */
     summary->ci95_high_s = makespans.mean_high;
     return 0;
 }

@@ -243,13 +243,14 @@ static void stencil(void *opaque, size_t width, size_t steps, uint64_t iteration
 static void saxpy(void *opaque, size_t count, size_t passes)
 {
     const struct duet *self = opaque;
-    for (size_t pass = 0; pass < passes; pass++)
+    for (size_t pass = 0; pass < passes; pass++) {
         for (size_t i = 0; i < count; i++)
             submit(self, SAXPY,
                    (struct duet_access[]){{self->handles[i], DUET_R},
                                           {self->handles[count + i], DUET_RW}},
                    2, NULL, 0);
-    wait_all(self);
+        wait_all(self);
+    }
 }
 
 const struct peer overhead_peer = {

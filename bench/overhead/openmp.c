@@ -169,10 +169,12 @@ static void saxpy(void *opaque, size_t count, size_t passes)
     const struct openmp *self = opaque;
 #pragma omp parallel num_threads(self->workers)
 #pragma omp single
-    for (size_t pass = 0; pass < passes; pass++)
+    for (size_t pass = 0; pass < passes; pass++) {
         for (size_t i = 0; i < count; i++)
             block_saxpy(self->base + i * self->bytes, self->base + (count + i) * self->bytes,
                         self->bytes);
+#pragma omp taskwait
+    }
 }
 
 const struct peer overhead_peer = {

@@ -82,7 +82,9 @@ struct peer {
      * t % 2 * width + i; step 0 is there.
      */
     void (*stencil)(void *self, size_t width, size_t steps, uint64_t iterations);
-    /* `passes` times a task for each of `count` blocks: kernel_saxpy of block i on block count+i.
+    /*
+     * `passes` times: a task for each of `count` blocks, kernel_saxpy of block i on block count +
+     * i, then a wait, so that no block is used again while it is in cache.
      */
     void (*saxpy)(void *self, size_t count, size_t passes);
 };

@@ -266,11 +266,12 @@ static void stencil(void *opaque, size_t width, size_t steps, uint64_t iteration
 static void saxpy(void *opaque, size_t count, size_t passes)
 {
     const struct starpu *self = opaque;
-    for (size_t pass = 0; pass < passes; pass++)
+    for (size_t pass = 0; pass < passes; pass++) {
         for (size_t i = 0; i < count; i++)
             submit(&saxpy_codelet,
                    (starpu_data_handle_t[]){self->handles[i], self->handles[count + i]}, 2, NULL);
-    wait_all();
+        wait_all();
+    }
 }
 
 const struct peer overhead_peer = {

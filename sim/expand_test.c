@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tasks that expand, in simulated time: when their children run, what comes back, what it costs. */
+#include "sim/testing.h"
+
+enum { MB = 1000000 };
+
+static struct lab lab;
+
+/* A child of so many seconds on one worker. */
+static int child(struct duet_expansion *expansion, const char *where, double seconds,
+                 struct duet_handle *block)
+{
+    const struct lab_seconds times = {seconds, seconds};
+    const struct duet_access access = {block, DUET_RW};
+    const struct duet_task_desc desc = {.codelet = lab.kernel,
+                                        .accesses = &access,
+                                        .access_count = 1,
+                                        .args = &times,
+                                        .args_bytes = sizeof times,
+                                        .where = duet_where(lab.duet, where)};
+    return duet_expand_submit(expansion, &desc);
+}
+
+/* Two halves, for the workers and times that the task carries. */
+struct halves {
+    const char *where[2];
+    double seconds[2];
+};
+
+static int halve(struct duet_expansion *expansion, const struct duet_call *call)
+{
+    struct halves halves;
+    size_t half = call->buffers[0].rows / 2;
+    int error = DUET_OK;
+    memcpy(&halves, call->args, sizeof halves);
+    g_assert_null(call->buffers[0].data);
+    for (unsigned i = 0; i < 2 && !error; i++) {
+        struct duet_handle *block = NULL;
+        error = duet_expand_block(expansion, 0, i * half, 0, half, 1, &block);
+        error = error ? error : child(expansion, halves.where[i], halves.seconds[i], block);
+    }
+    return error;
+}
+
+static void submit_halves(const char *first, double first_s, const char *second, double second_s,
+                          struct duet_handle *handle)
+{
+    const struct halves halves = {{first, second}, {first_s, second_s}};
+    const struct duet_access access = {handle, DUET_RW};
+    const struct duet_codelet_desc codelet = {.name = "halve", .expand = halve};
+    struct duet_task_desc desc = {.accesses = &access,
+                                  .access_count = 1,
+                                  .args = &halves,
+                                  .args_bytes = sizeof halves};
+    struct duet_codelet *made = duet_codelet_find(lab.duet, "halve");
+    if (!made)
+        g_assert_cmpint(duet_codelet(lab.duet, &codelet, &made), ==, DUET_OK);
+    desc.codelet = made;
+    g_assert_cmpint(duet_submit(lab.duet, &desc), ==, DUET_OK);
+}
+
+/*
+ * Two GPUs at different switches get 1 MB each (0 to 2 ms) and compute until 3 and until 4 ms. Then
+ * both halves come back (until 6 ms), and the CPU reads the whole.
+ */
+static void test_dates(void)
+{
+    if (!lab_child())
+        return;
+    lab = lab_open(&(struct lab_options){.cpus = 1, .gpus = 3});
+    struct duet_handle *x = lab_data(&lab, 2 * MB);
+    submit_halves("gpu0", 0.001, "gpu2", 0.002, x);
+    lab_task(&lab, "cpu0", 0.001, 1, x, DUET_R);
+    lab_finish(&lab);
+    assert_copy(&lab, 2, 1, "host", "gpu0", 0, 0.002);
+    assert_copy(&lab, 3, 1, "host", "gpu2", 0, 0.002);
+    assert_kernel(&lab, 3, "gpu0", 0.002, 0.003);
+    assert_kernel(&lab, 4, "gpu2", 0.002, 0.004);
+    assert_copy(&lab, 2, 2, "gpu0", "host", 0.004, 0.006);
+    assert_copy(&lab, 3, 2, "gpu2", "host", 0.004, 0.006);
+    assert_kernel(&lab, 2, "cpu0", 0.006, 0.007);
+    g_assert_cmpuint(lab_count(&lab, DUET_EVENT_TASK), ==, 3); /* the expanded one is no kernel */
+    lab_close(&lab);
+}
+
+/*
+ * Submitting costs 1 ms: the application's first task is there at 1 ms, and the worker that expands
+ * it begins its first child when it has submitted both.
+ */
+static void test_costs(void)
+{
+    if (!lab_child())
+        return;
+    lab = lab_open(&(struct lab_options){.cpus = 1, .costs = {.submit_s = 0.001}});
+    struct duet_handle *x = lab_data(&lab, 2 * MB);
+    submit_halves("cpu0", 0.005, "cpu0", 0.005, x);
+    lab_finish(&lab);
+    assert_kernel(&lab, 2, "cpu0", 0.003, 0.008);
+    assert_kernel(&lab, 3, "cpu0", 0.008, 0.013);
+    lab_close(&lab);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/expand/dates", test_dates);
+    g_test_add_func("/expand/costs", test_costs);
+    return g_test_run();
+}
