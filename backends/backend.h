@@ -6,7 +6,7 @@
  * A backend is either synchronous (it has `execute`: CPUs), or asynchronous: kernels and copies are
  * given to a device's streams and reported by `poll` when they have ended. A device has three
  * streams, each a FIFO: copies in, kernels, copies out. The engine orders nothing across streams
- * but by waiting for a completion.
+ * but by waiting for a completion. With several kernel_streams, kernels end in any order.
  *
  * Threads: everything that takes an asynchronous device is called on the thread of its worker,
  * `open` first and `close` last; a synchronous one is used by one thread at a time. Devices are
@@ -16,6 +16,7 @@
 #ifndef DUET_BACKEND_H
 #define DUET_BACKEND_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,6 +35,9 @@ struct backend_setup {
     double scale;
     double (*now)(void *clock); /* seconds since the run began; any thread */
     void *clock;
+    uint64_t pin_bytes; /* of the host's memory that may be page-locked; 0: none */
+    /* Says something to the user, once in a run: one line without newline. Any thread. NULL: no. */
+    void (*say)(void *clock, const char *line);
 };
 
 /* One device to open. */
@@ -41,6 +45,7 @@ struct backend_config {
     unsigned index;          /* from 0, less than count() */
     unsigned node;           /* its memory node in the machine */
     uint64_t capacity_bytes; /* of the slab to allocate */
+    unsigned kernel_streams; /* kernels that may run at the same time, on as many streams; 0: 1 */
     uint64_t lose_at;        /* emulated: lost when it is given its lose_at-th kernel or copy, with
                                 that one and all in flight; 0: never */
     /* Something has ended, poll again. Called on any thread, any time after open. */
@@ -51,8 +56,8 @@ struct backend_config {
 struct backend_kernel {
     void *tag; /* comes back in the completion */
     duet_kernel_fn run;
-    struct duet_call *call; /* the engine's, unchanged until the completion, but for the stream,
-                               which the backend sets */
+    struct duet_call *call; /* the engine's, unchanged until the completion, but for the stream
+                               and the status, which the backend sets */
     double seconds;         /* paced: how long, already scaled */
 };
 
@@ -72,21 +77,40 @@ struct backend_copy {
      * is closed after the copy has ended. If it is lost, the copy ends with DUET_ELOST.
      */
     struct backend_device *peer;
+    /*
+     * Of a copy from or to the host: where the backend may note whether the handle's memory is
+     * page-locked, so that it is decided once a handle; NULL at first. The same for all copies of a
+     * handle, on all devices, until `forget`. NULL: of something that does not last; it is not to
+     * be page-locked for this copy alone.
+     */
+    _Atomic(void *) *mark;
 };
 
 struct backend_completion {
     void *tag;
     double start_s, end_s; /* of the kernel or the copy itself, on the engine's clock */
     int status;            /* 0; what the kernel returned; DUET_ELOST: the device is gone */
+    const char *why;       /* more about a status that is not 0, with the name of the call that
+                              failed; NULL: nothing. Valid until the device is used again */
 };
 
 /* What a device is, for `duet info` and for the machine that is made from it. */
 struct backend_info {
     char arch[DUET_NAME_MAX];        /* architecture: "cpu", "h200", "emulated" */
     char description[128];           /* for people */
-    uint64_t memory_bytes;           /* usable; 0 for the host's */
+    char pci[16];                    /* "0000:3b:00.0", lower case; "": not known, or none */
+    uint64_t memory_bytes;           /* usable, of what is free; 0 for the host's */
+    uint64_t total_bytes;            /* 0 for the host's */
     double bandwidth_Bps, latency_s; /* of copies from and to the host, as far as known: what
                                         schedulers believe until it was measured */
+};
+
+/* How two devices of one backend are connected, for the machine that is made from it. */
+struct backend_link {
+    bool direct;   /* a copy goes from one to the other without passing the host's memory */
+    char kind[16]; /* "nvlink": links between these two; "nvswitch": each device's links to switches
+                      that join it with all devices so connected; "pcie"; "": not known */
+    double bandwidth_Bps; /* one direction, of those links together; 0: as PCIe */
 };
 
 struct backend_device; /* each backend's own */
@@ -99,9 +123,30 @@ struct duet_backend {
     unsigned (*count)(struct duet_message *why);
     int (*describe)(unsigned index, struct backend_info *info, struct duet_message *message);
 
+    /*
+     * How data goes between the first `count` devices: links[source * count + destination], for
+     * source != destination; zeroed by the caller. All at once, since whoever knows is costly to
+     * ask. May be NULL: direct, over the links that each has to the host.
+     */
+    int (*links)(unsigned count, struct backend_link *links, struct duet_message *message);
+
     /* Begins and ends the use of the backend by one engine. *shared is its own, and may be NULL. */
     int (*attach)(void **shared, const struct backend_setup *setup, struct duet_message *message);
     void (*detach)(void *shared);
+
+    /*
+     * Page-locking of the host's memory, which lets devices copy from and to it beside everything
+     * else. All three may be NULL together, and may be called on any thread.
+     * pin: page-locks a range until `unpin` (or detach). The whole of it lasts that long. What is
+     * in a range that is page-locked already is DUET_OK. DUET_ENOMEM (refused by the system, or
+     * beyond pin_bytes), DUET_EINVAL (overlaps another one in part) with a message: copies then go
+     * another way, slower. unpin: ends that, `data` as given to pin; no copy of it may be in
+     * flight. DUET_EINVAL if it was not pinned. forget: the handle whose copies carried this mark
+     * will be gone, and its memory may be; nothing of it is in flight. Sets it to NULL.
+     */
+    int (*pin)(void *shared, void *data, uint64_t bytes, struct duet_message *message);
+    int (*unpin)(void *shared, void *data, struct duet_message *message);
+    void (*forget)(void *shared, _Atomic(void *) *mark);
 
     /*
      * Opens a device and allocates its slab. Threads that it starts may run where the calling
@@ -125,6 +170,8 @@ struct duet_backend {
     /* Gives a command to its stream. An error: it was not given and has no completion. */
     int (*launch)(struct backend_device *device, const struct backend_kernel *kernel);
     int (*copy)(struct backend_device *device, const struct backend_copy *copy);
+    /* More about the last error of launch or copy: NULL, or as completion.why. May be NULL. */
+    const char *(*why)(const struct backend_device *device);
     /*
      * Writes up to `max` completions, in order within a stream, and returns how many. Once the
      * device is lost everything not polled yet, and everything given later, ends with DUET_ELOST.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What backend.h promises, for every backend in list.h. Parts are skipped where there are too few
- * devices, and where the tests' kernels, which work on memory that the host can reach, do not work.
+ * devices. Copies and kernels are looked at more closely in conformance_copies_test.c and
+ * conformance_kernels_test.c.
  */
 #include "backends/testing.h"
 
@@ -217,16 +218,14 @@ static void test_isolation(const void *argument)
     testing_read(&d, 512, back, sizeof back);
     for (unsigned i = 0; i < sizeof back; i++)
         g_assert_cmpuint(back[i], ==, 1);
-    if (testing_reaches(t.backend)) {
-        struct duet_buffer buffer = testing_buffer(&d, 512, sizeof host);
-        struct duet_call call = {.buffers = &buffer, .buffer_count = 1};
-        testing_launch(&d, &call, testing_add_kernel, &call);
-        testing_finish(&d, &call);
-        g_assert_true(host[0] == 7 && back[0] == 1);
-        testing_read(&d, 512, back, sizeof back);
-        for (unsigned i = 0; i < sizeof back; i++)
-            g_assert_cmpuint(back[i], ==, 2);
-    }
+    struct duet_buffer buffer = testing_buffer(&d, 512, sizeof host);
+    struct duet_call call = {.buffers = &buffer, .buffer_count = 1};
+    testing_launch(&d, &call, testing_kernels(t.backend)->add, &call);
+    testing_finish(&d, &call);
+    g_assert_true(host[0] == 7 && back[0] == 1);
+    testing_read(&d, 512, back, sizeof back);
+    for (unsigned i = 0; i < sizeof back; i++)
+        g_assert_cmpuint(back[i], ==, 2);
     testing_stop(&t, &d);
 }
 
@@ -305,7 +304,7 @@ static enum backend_stream give_one(struct testing_device *d, unsigned i, unsign
     struct backend_copy copy = stream == BACKEND_IN ? testing_in(d, i * 64, place, 50)
                                                     : testing_out(d, (MANY + i) * 64, place, 50);
     if (stream == BACKEND_KERNEL) {
-        testing_launch(d, place, testing_probe_kernel, call);
+        testing_launch(d, place, testing_kernels(d->testing->backend)->probe, call);
         return stream;
     }
     copy.tag = place;
@@ -351,70 +350,6 @@ static void test_tags(const void *argument)
     g_assert_cmpuint(probe.ran, ==, kernels);
     struct backend_completion none;
     g_assert_cmpuint(t.backend->poll(d.device, &none, 1), ==, 0);
-    testing_stop(&t, &d);
-}
-
-static void test_statuses(const void *argument)
-{
-    static const int statuses[] = {DUET_OK, DUET_ETASK, DUET_EINVAL, DUET_OK, DUET_ENOMODEL};
-    enum { COUNT = G_N_ELEMENTS(statuses) };
-    struct testing t;
-    struct testing_device d;
-    struct testing_probe probes[COUNT] = {{.status = 0}};
-    struct testing_argument args[COUNT];
-    struct duet_call calls[COUNT] = {{.args = NULL}};
-    struct backend_completion done[COUNT];
-    if (testing_absent(argument, 1))
-        return;
-    testing_start(&t, &d, argument);
-    for (unsigned i = 0; i < COUNT; i++) {
-        probes[i].status = statuses[i];
-        args[i].probe = &probes[i];
-        calls[i].args = &args[i];
-        testing_launch(&d, &probes[i], testing_probe_kernel, &calls[i]);
-    }
-    testing_collect(&d, done, COUNT);
-    for (unsigned i = 0; i < COUNT; i++) {
-        g_assert_true(done[i].tag == &probes[i]);
-        g_assert_cmpint(done[i].status, ==, statuses[i]);
-        g_assert_cmpuint(probes[i].ran, ==, 1);
-        g_assert_true(probes[i].stream);
-    }
-    testing_stop(&t, &d);
-}
-
-/* Copies of both directions end while a kernel blocks, and the kernel behind it does not begin. */
-static void test_overlap(const void *argument)
-{
-    struct testing t;
-    struct testing_device d;
-    struct testing_probe blocked = {.status = 0}, behind = {.status = 0};
-    struct testing_argument args[2] = {{&blocked}, {&behind}};
-    struct duet_call calls[2] = {{.args = &args[0]}, {.args = &args[1]}};
-    struct backend_completion done[2];
-    unsigned char host[100] = {3}, back[100];
-    if (testing_absent(argument, 1))
-        return;
-    testing_init(&t, argument);
-    if (!testing_reaches(t.backend)) {
-        testing_fini(&t);
-        g_test_skip("no kernel here that blocks on this device");
-        return;
-    }
-    testing_open(&d, &t, 0);
-    testing_launch(&d, &blocked, testing_blocking_kernel, &calls[0]);
-    testing_launch(&d, &behind, testing_probe_kernel, &calls[1]);
-    while (!blocked.waiting)
-        (void)sched_yield();
-    for (unsigned i = 0; i < 50; i++) {
-        testing_write(&d, 0, host, sizeof host);
-        testing_read(&d, 0, back, sizeof back);
-        g_assert_cmpmem(back, sizeof back, host, sizeof host);
-    }
-    g_assert_cmpuint(blocked.ran + behind.ran, ==, 0);
-    blocked.go = true;
-    testing_collect(&d, done, 2);
-    g_assert_true(done[0].tag == &blocked && done[1].tag == &behind);
     testing_stop(&t, &d);
 }
 
@@ -500,8 +435,8 @@ static gpointer use_device(gpointer argument)
         if (what == 0) {
             fill_random(mirror[b], BLOCK, &random);
             testing_write(&d, b * BLOCK, mirror[b], BLOCK);
-        } else if (what == 1 && testing_reaches(user->testing->backend)) {
-            testing_launch(&d, &call, testing_add_kernel, &call);
+        } else if (what == 1) {
+            testing_launch(&d, &call, testing_kernels(user->testing->backend)->add, &call);
             testing_finish(&d, &call);
             for (unsigned k = 0; k < BLOCK; k++)
                 mirror[b][k]++;
@@ -544,8 +479,6 @@ static void add_asynchronous(const struct duet_backend *backend)
     add(backend, "peer", test_peer);
     add(backend, "order", test_order);
     add(backend, "tags", test_tags);
-    add(backend, "statuses", test_statuses);
-    add(backend, "overlap", test_overlap);
     add(backend, "notify", test_notify);
     add(backend, "close_busy", test_close_busy);
     add(backend, "two_threads", test_two_threads);
@@ -565,5 +498,8 @@ int main(int argc, char **argv)
         else
             add_asynchronous(backend);
     }
-    return g_test_run();
+    testing_kernels_start();
+    int result = g_test_run();
+    testing_kernels_stop();
+    return result;
 }

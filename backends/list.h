@@ -2,3 +2,4 @@
 /* The backends there are, one line each: NAME stands for duet__backend_NAME in NAME/. */
 BACKEND(cpu)
 BACKEND(emulated)
+BACKEND(cuda)

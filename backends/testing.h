@@ -17,6 +17,7 @@
 #include <glib.h>
 
 #include "backends/backend.h"
+#include "backends/cuda/testing_kernels.h"
 
 enum {
     TESTING_NODES = 3,
@@ -62,16 +63,24 @@ static inline void testing_machine(struct duet_machine *machine)
     }
 }
 
-/* Attaches the backend, free and with a real clock. */
-static inline void testing_init(struct testing *t, const struct duet_backend *backend)
+/* Attaches the backend, free, with a real clock and so much memory to page-lock. */
+static inline void testing_init_pinning(struct testing *t, const struct duet_backend *backend,
+                                        uint64_t pin_bytes)
 {
     struct duet_message message = {""};
     memset(t, 0, sizeof *t);
     t->backend = backend;
     testing_machine(&t->machine);
-    struct backend_setup setup = {.machine = &t->machine, .now = testing_now};
+    struct backend_setup setup = {.machine = &t->machine,
+                                  .now = testing_now,
+                                  .pin_bytes = pin_bytes};
     if (backend->attach(&t->shared, &setup, &message))
         g_error("%s", message.text);
+}
+
+static inline void testing_init(struct testing *t, const struct duet_backend *backend)
+{
+    testing_init_pinning(t, backend, 0);
 }
 
 static inline void testing_fini(struct testing *t)
@@ -222,7 +231,11 @@ static inline struct backend_copy testing_out(const struct testing_device *d, si
 /* Gives a copy to the device, which must take it. */
 static inline void testing_copy(struct testing_device *d, struct backend_copy copy)
 {
-    g_assert_cmpint(d->testing->backend->copy(d->device, &copy), ==, DUET_OK);
+    const struct duet_backend *backend = d->testing->backend;
+    int error = backend->copy(d->device, &copy);
+    const char *why = error && backend->why ? backend->why(d->device) : NULL;
+    if (error)
+        g_error("copy: %d (%s)", error, why ? why : "no reason");
 }
 
 static inline void testing_launch(struct testing_device *d, void *tag, duet_kernel_fn run,
@@ -261,12 +274,6 @@ static inline void testing_stop(struct testing *t, struct testing_device *d)
     testing_fini(t);
 }
 
-/* Whether a kernel of the tests, run on the host, may touch the device's memory, and block. */
-static inline bool testing_reaches(const struct duet_backend *backend)
-{
-    return !strcmp(backend->name, "emulated");
-}
-
 static inline bool testing_absent(const struct duet_backend *backend, unsigned devices)
 {
     struct duet_message why = {""};
@@ -295,17 +302,16 @@ struct testing_argument {
     struct testing_probe *probe;
 };
 
-static inline int testing_probe_kernel(const struct duet_call *call)
+static inline int testing_probe_body(const void *args, unsigned char *bytes, size_t count)
 {
-    const struct testing_argument *argument = call->args;
-    argument->probe->stream = call->stream != NULL;
+    const struct testing_argument *argument = args;
     argument->probe->ran++;
     return argument->probe->status;
 }
 
-static inline int testing_blocking_kernel(const struct duet_call *call)
+static inline int testing_blocking_body(const void *args, unsigned char *bytes, size_t count)
 {
-    const struct testing_argument *argument = call->args;
+    const struct testing_argument *argument = args;
     argument->probe->waiting = true;
     while (!argument->probe->go)
         (void)sched_yield();
@@ -313,14 +319,91 @@ static inline int testing_blocking_kernel(const struct duet_call *call)
     return DUET_OK;
 }
 
-/* Adds 1 to every byte of its only buffer. */
+/* Adds 1 to every byte. */
+static inline int testing_add_body(const void *args, unsigned char *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        bytes[i]++;
+    return DUET_OK;
+}
+
+/* The kernels of devices whose memory the host reaches, and of CUDA's. */
+
+static inline void testing_see_stream(const struct duet_call *call)
+{
+    const struct testing_argument *argument = call->args;
+    argument->probe->stream = call->stream != NULL;
+}
+
+static inline int testing_probe_kernel(const struct duet_call *call)
+{
+    testing_see_stream(call);
+    return testing_probe_body(call->args, NULL, 0);
+}
+
+static inline int testing_probe_cuda(const struct duet_call *call)
+{
+    testing_see_stream(call);
+    return testing_cuda_call(call, testing_probe_body);
+}
+
+static inline int testing_blocking_kernel(const struct duet_call *call)
+{
+    return testing_blocking_body(call->args, NULL, 0);
+}
+
+static inline int testing_blocking_cuda(const struct duet_call *call)
+{
+    return testing_cuda_call(call, testing_blocking_body);
+}
+
 static inline int testing_add_kernel(const struct duet_call *call)
 {
     const struct duet_buffer *buffer = &call->buffers[0];
-    unsigned char *bytes = buffer->data;
-    for (size_t i = 0; i < buffer->rows; i++)
-        bytes[i]++;
+    return testing_add_body(NULL, buffer->data, buffer->rows);
+}
+
+static inline int testing_add_cuda(const struct duet_call *call)
+{
+    return testing_cuda_call(call, testing_add_body);
+}
+
+/* Fails by what the stream leaves in the call's status, not by its result. */
+static inline int testing_status_kernel(const struct duet_call *call)
+{
+    *call->status = testing_probe_kernel(call);
     return DUET_OK;
+}
+
+/* The tests' kernels for one backend, or NULL where they do not work. */
+struct testing_kernels {
+    duet_kernel_fn probe, blocking, add, status;
+};
+
+static inline const struct testing_kernels *testing_kernels(const struct duet_backend *backend)
+{
+    static const struct testing_kernels cuda = {testing_probe_cuda, testing_blocking_cuda,
+                                                testing_add_cuda, testing_probe_cuda};
+    static const struct testing_kernels host = {testing_probe_kernel, testing_blocking_kernel,
+                                                testing_add_kernel, testing_status_kernel};
+    if (!strcmp(backend->name, "cuda"))
+        return &cuda;
+    return !strcmp(backend->name, "emulated") || backend->execute ? &host : NULL;
+}
+
+/* Before and after all tests with kernels of devices that need it. */
+static inline void testing_kernels_start(void)
+{
+    const struct duet_backend *cuda = duet__backend_find("cuda");
+    if (cuda && cuda->count(NULL))
+        g_assert_cmpint(testing_cuda_start(), ==, DUET_OK);
+}
+
+static inline void testing_kernels_stop(void)
+{
+    const struct duet_backend *cuda = duet__backend_find("cuda");
+    if (cuda && cuda->count(NULL))
+        testing_cuda_stop();
 }
 
 static inline struct duet_buffer testing_buffer(const struct testing_device *d, size_t offset,

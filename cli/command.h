@@ -28,6 +28,7 @@ struct duet__command {
 
 extern const struct duet__command duet__simulate_command;
 extern const struct duet__command duet__run_command;
+extern const struct duet__command duet__info_command;
 extern const struct duet__command duet__list_command;
 
 /* Prints "duet: ..." as one line on standard error and returns `status`. */

@@ -141,6 +141,17 @@ static int int_option(const char *option, const char *text, uint64_t low, int *o
     return result;
 }
 
+/* A number of 1 or more; not given: *out stays. */
+static int few_option(const char *option, const char *text, uint64_t most, unsigned *out,
+                      struct duet_message *message)
+{
+    uint64_t value = *out;
+    int result = duet__count_option(option, text, 1, most, &value, message);
+
+    *out = (unsigned)value;
+    return result;
+}
+
 /* Splits "NAME=VALUE". */
 static int split(struct duet__job *job, const char *option, const char *text, const char **name,
                  const char **value, struct duet_message *message)
@@ -332,7 +343,6 @@ int duet__job_read_machine(struct duet__job *job, const struct duet__texts *text
                            struct duet_message *message)
 {
     struct duet_config *config = &job->config;
-    uint64_t gpu_window = 0;
     int result = int_option("--cpus", texts->cpus, 0, &config->cpus, message);
 
     config->no_peer = texts->no_peer;
@@ -340,11 +350,18 @@ int duet__job_read_machine(struct duet__job *job, const struct duet__texts *text
     if (!result)
         result = int_option("--gpus", texts->gpus, 0, &config->gpus, message);
     if (!result)
-        result =
-            duet__count_option("--gpu-window", texts->gpu_window, 1, 1024, &gpu_window, message);
+        result = few_option("--gpu-window", texts->gpu_window, UNITS_GPU_WINDOW_MAX,
+                            &config->gpu_window, message);
+    if (!result)
+        result = few_option("--gpu-window-short", texts->gpu_window_short, UNITS_GPU_WINDOW_MAX,
+                            &config->gpu_window_short, message);
+    if (!result)
+        result = few_option("--gpu-streams", texts->gpu_streams, UNITS_GPU_STREAMS_MAX,
+                            &config->gpu_streams, message);
     if (!result && texts->gpu_memory)
-        result =
-            duet__parse_size("--gpu-memory", texts->gpu_memory, &config->gpu_memory_bytes, message);
-    config->gpu_window = (unsigned)gpu_window;
+        result = duet__parse_memory("--gpu-memory", texts->gpu_memory, &config->gpu_memory_bytes,
+                                    &config->gpu_memory_share, message);
+    if (!result && texts->pin)
+        result = duet__parse_pin("--pin", texts->pin, &config->pin_bytes, &config->no_pin, message);
     return result ? result : read_links(job, texts->links, message);
 }

@@ -6,11 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char version[] = "0.1.0";
+#include "cli/build.h"
 
 static const struct duet__command *const commands[] = {
     &duet__simulate_command,
     &duet__run_command,
+    &duet__info_command,
     &duet__list_command,
 };
 
@@ -56,7 +57,7 @@ int main(int argc, char **argv)
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
         return print_help();
     if (strcmp(name, "--version") == 0) {
-        printf("duet %s\n", version);
+        printf("duet %s\n", duet__build()->version);
         return duet__finish_output();
     }
     for (size_t i = 0; i < G_N_ELEMENTS(commands); i++)

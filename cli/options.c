@@ -6,7 +6,12 @@
 
 #include "cli/command.h"
 
-enum { SIMULATE = DUET__FOR_SIMULATE, RUN = DUET__FOR_RUN, ALL = DUET__FOR_ALL };
+enum {
+    SIMULATE = DUET__FOR_SIMULATE,
+    RUN = DUET__FOR_RUN,
+    ALL = DUET__FOR_ALL,
+    INFO = DUET__FOR_INFO,
+};
 
 enum {
     TEXT = G_OPTION_ARG_STRING,
@@ -28,14 +33,14 @@ struct option {
 
 static const struct option options[] = {
     {SIMULATE, "platform", 'p', TEXT, AT(platform), "Machine: name or file", "P"},
-    {RUN, "emulate", 0, TEXT, AT(emulate),
+    {RUN | INFO, "emulate", 0, TEXT, AT(emulate),
      "GPUs that are emulated: as fast as it goes, or at a platform's pace", "free|P"},
     {RUN, "scale", 0, TEXT, AT(scale), "Factor of an emulated platform's times; default: 1", "X"},
     {ALL, "n", 'n', TEXT, AT(n), "Size of the problem", "N"},
     {ALL, "tile", 't', TEXT, AT(tile), "Edge of a tile, in elements", "T"},
     {ALL, "precision", 0, TEXT, AT(precision), "s or d (default)", "s|d"},
-    {ALL, "cpus", 0, TEXT, AT(cpus), "Computing cores; default: all that feed no GPU", "C"},
-    {ALL, "gpus", 0, TEXT, AT(gpus), "GPUs; default: all", "G"},
+    {ALL | INFO, "cpus", 0, TEXT, AT(cpus), "Computing cores; default: all that feed no GPU", "C"},
+    {ALL | INFO, "gpus", 0, TEXT, AT(gpus), "GPUs; default: all", "G"},
     {ALL, "policy", 0, TEXT, AT(policy), "Policies, by name or shared object; default: ws",
      "A,B,...|all|help"},
     {SIMULATE, "reps", 0, TEXT, AT(reps), "Runs of each policy; default: 1", "R"},
@@ -53,14 +58,21 @@ static const struct option options[] = {
      NULL},
     {SIMULATE, "costs", 0, TEXT, AT(costs),
      "Times of the runtime's own operations, \"submit=1us,steal=2us\"", "LIST"},
-    {ALL, "link", 0, LIST, AT(links), "Bandwidth of a kind of links, \"pcie=12GB/s\" (repeatable)",
-     "NAME=BW"},
-    {ALL, "gpu-memory", 0, TEXT, AT(gpu_memory), "Memory of each GPU, \"6GiB\"", "SIZE"},
-    {ALL, "gpu-window", 0, TEXT, AT(gpu_window),
+    {ALL | INFO, "link", 0, LIST, AT(links),
+     "Bandwidth of a kind of links, \"pcie=12GB/s\" (repeatable)", "NAME=BW"},
+    {ALL | INFO, "gpu-memory", 0, TEXT, AT(gpu_memory),
+     "Memory of each GPU, \"6GiB\", or a part of what there is, \"80%\"", "SIZE|P%"},
+    {ALL | INFO, "gpu-window", 0, TEXT, AT(gpu_window),
      "Tasks in preparation or in flight per GPU; default: 2", "K"},
-    {ALL, "no-peer", 0, FLAG, AT(no_peer), "No direct copies between GPUs", NULL},
-    {RUN, "no-bind", 0, FLAG, AT(no_bind), "Leave threads where the operating system puts them",
-     NULL},
+    {ALL | INFO, "gpu-window-short", 0, TEXT, AT(gpu_window_short),
+     "The same while they are short (100 us together); default: 8, or --gpu-window", "K"},
+    {RUN, "gpu-streams", 0, TEXT, AT(gpu_streams),
+     "Kernels that may run at once on a GPU; default: 1", "K"},
+    {RUN | INFO, "pin", 0, TEXT, AT(pin),
+     "Host memory that may be page-locked; default: three quarters of it", "SIZE|none"},
+    {ALL | INFO, "no-peer", 0, FLAG, AT(no_peer), "No direct copies between GPUs", NULL},
+    {RUN | INFO, "no-bind", 0, FLAG, AT(no_bind),
+     "Leave threads where the operating system puts them", NULL},
     {ALL, "window", 0, TEXT, AT(window), "Submitted, unfinished tasks at most; default: 65536",
      "W"},
     {ALL, "model", 0, TEXT, AT(model), "Performance model; default: history", "M|help"},
@@ -71,13 +83,13 @@ static const struct option options[] = {
      "Lose emulated GPUs, \"gpu1@100\": at its 100th kernel or copy", "LIST"},
     {RUN, "watchdog", 0, TEXT, AT(watchdog),
      "Seconds without any event after which a run is given up; default: 10", "S|never"},
-    {ALL, "json", 0, FLAG, AT(json), "Print JSON", NULL},
+    {ALL | INFO, "json", 0, FLAG, AT(json), "Print JSON", NULL},
     {ALL, "csv", 0, FLAG, AT(csv), "Print CSV, one line a run", NULL},
     {SIMULATE, "wall", 0, FLAG, AT(wall), "Print how long the simulations took, too", NULL},
     {ALL, "trace", 0, FILENAME, AT(trace), "Write a Perfetto trace", "F.json"},
     {ALL, "gantt", 0, FILENAME, AT(gantt), "Write a Gantt chart", "F.svg"},
     {ALL, "html", 0, FILENAME, AT(html), "Write a page with all of it", "F.html"},
-    {SIMULATE, "machine-xml", 0, FILENAME, AT(machine_xml),
+    {SIMULATE | INFO, "machine-xml", 0, FILENAME, AT(machine_xml),
      "Write the machine as a SimGrid platform, and its kernel times beside it", "F.xml"},
     {SIMULATE, "jobs", 'j', TEXT, AT(jobs), "Runs at a time; default: one a core of this machine",
      "J"},
@@ -106,7 +118,8 @@ bool duet__texts_parse(struct duet__texts *texts, int command, const char *name,
                                               .description = option->description,
                                               .arg_description = option->value};
     }
-    return duet__parse_options(name, "WORKLOAD", summary, notes, entries, argc, argv);
+    return duet__parse_options(name, command == INFO ? NULL : "WORKLOAD", summary, notes, entries,
+                               argc, argv);
 }
 
 void duet__texts_fini(struct duet__texts *texts)

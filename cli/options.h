@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The options of the subcommands that make runs, as texts. */
+/* The options of the subcommands that make runs or show what they would be made on, as texts. */
 #ifndef DUET_CLI_OPTIONS_H
 #define DUET_CLI_OPTIONS_H
 
@@ -12,13 +12,15 @@ enum {
     DUET__FOR_SIMULATE = 1,
     DUET__FOR_RUN = 2,
     DUET__FOR_ALL = DUET__FOR_SIMULATE | DUET__FOR_RUN,
+    DUET__FOR_INFO = 4,
 };
 
 /* Options as texts; NULL: not given. Zero-initialise; duet__texts_fini frees them. */
 struct duet__texts {
     char *platform, *emulate, *scale, *n, *tile, *precision, *cpus, *gpus, *policy;
     char *reps, *warmup, *seed, *jobs, *lose, *watchdog;
-    char *gpu_memory, *gpu_window, *window, *model, *model_error, *costs;
+    char *gpu_memory, *gpu_window, *gpu_window_short, *gpu_streams, *pin, *window, *model,
+        *model_error, *costs;
     char *trace, *gantt, *html, *machine_xml;
     char **links, **params;
     gboolean set_arch, noise, extrapolate, no_costs, no_peer, no_bind, verify;

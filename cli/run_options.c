@@ -34,6 +34,7 @@ static int check_emulation(const struct duet__trial *trial, const struct duet__t
                              : texts->links       ? "--link"
                              : texts->extrapolate ? "--extrapolate"
                                                   : NULL;
+    const char *unpaced_only = texts->gpu_streams ? "--gpu-streams" : texts->pin ? "--pin" : NULL;
 
     if (texts->emulate && !*texts->emulate)
         return duet_fail(message, DUET_EINVAL,
@@ -44,6 +45,11 @@ static int check_emulation(const struct duet__trial *trial, const struct duet__t
                          "%s is for an emulated platform: --emulate PLATFORM (duet list platforms "
                          "shows them)",
                          paced_only);
+    if (unpaced_only && trial->paced)
+        return duet_fail(message, DUET_EINVAL,
+                         "%s is for GPUs that compute: an emulated platform's run one kernel at a "
+                         "time and copy nothing",
+                         unpaced_only);
     if (texts->lose && !texts->emulate)
         return duet_fail(message, DUET_EINVAL,
                          "--lose is for emulated GPUs: --emulate free, or --emulate PLATFORM");

@@ -252,6 +252,9 @@ static int run_policies(struct session *session, char **what)
 /* One line for what failed. */
 static int complain(const struct session *session, const char *what, int error)
 {
+    /* without a platform no file is read: it is a device of this machine that does not work */
+    if (!session->opened && error == DUET_EIO && !session->trial->paced)
+        return duet__complain(DUET__FAILED, "%s", session->message.text);
     if (!session->opened)
         return duet__job_refuse(error, &session->message);
     return duet__job_complain(what, session->in_run ? DUET_ETASK : error, &session->message);

@@ -59,6 +59,17 @@ BAD = [
     ("+ --emulate idgraf", "--extrapolate"),
     ("+ --link pcie=1GB/s", "--link is for an emulated platform"),
     ("+ --extrapolate", "--extrapolate is for an emulated platform"),
+    ("+ --emulate idgraf --gpu-streams 2", "--gpu-streams is for GPUs that compute"),
+    ("+ --emulate idgraf --pin none", "--pin is for GPUs that compute"),
+    ("+ --gpu-streams 0", "--gpu-streams takes a whole number from 1 to 64"),
+    ("+ --gpu-streams x", "--gpu-streams"),
+    ("+ --pin 0", "--pin takes a size"),
+    ("+ --pin 50%", "'none'"),
+    ("+ --gpu-memory 0%", "--gpu-memory takes a size such as 6GiB"),
+    ("+ --gpu-memory 100.5%", "up to 100%"),
+    ("+ --gpu-window-short 0", "--gpu-window-short takes a whole number from 1 to 1024"),
+    ("+ --emulate free --gpus 1 --gpu-window 4 --gpu-window-short 3",
+     "worker gpu0: the window of short tasks"),
     ("+ --lose gpu0@1", "--lose is for emulated GPUs"),
     ("+ --emulate free --gpus 1 --lose gpu1@1", "gpu1"),
     ("+ --emulate free --gpus 1 --lose gpu0", "gpu1@100"),
@@ -233,6 +244,16 @@ def test_free_emulation():
     assert any(event.get("args", {}).get("write_back") for event in events)
     text = good(*FREE, "--cpus", "1", "--gpus", "2")
     assert re.match(r"run on \S+ with emulated GPUs: 1 CPU \(\S+\) \+ 2 GPUs \(\S+\)\n", text), text
+
+
+def test_gpu_options():
+    """What only changes how GPUs are used changes no result."""
+    run = good_json(*FREE, "--cpus", "0", "--gpus", "2", "--param", "potrf=any", "--gpu-memory",
+                    "50%", "--gpu-window", "3", "--gpu-window-short", "20", "--gpu-streams", "2",
+                    "--pin", "1MiB")[0]
+    assert run["verification"]["passed"]
+    good(*FREE, "--cpus", "1", "--gpus", "1", "--pin", "none")
+    good(*PACED, "--gpu-memory", "100%", "--gpu-window-short", "2")
 
 
 def test_paced_emulation():

@@ -75,3 +75,46 @@ if(DUET_CLANG AND NOT TARGET bench-overhead_libomp AND NOT DUET_SANITIZE)
     add_custom_target(bench-overhead_libomp ALL DEPENDS ${program})
   endif()
 endif()
+
+# What duet's runs on GPUs are measured beside (cuBLAS, cuBLASXt, cuSOLVER, plain CUDA), and what a
+# task on a GPU costs. The same peers once more with CUDA's functions computed on the host, and the
+# overhead with the fake CUDA of tests/: for tests only.
+set(cuda ${PROJECT_SOURCE_DIR}/bench/cuda)
+set(testing ON)
+if(DEFINED BUILD_TESTING)
+  set(testing ${BUILD_TESTING}) # which CTest defines, after this file
+endif()
+set(peers ${cuda}/peers.c ${cuda}/check.c ${cuda}/copies.c ${cuda}/costs.c ${cuda}/factor.c
+  ${cuda}/fail.c ${cuda}/gemm.c ${cuda}/host.c ${cuda}/lines.c ${cuda}/memory.c)
+if(DUET_HAVE_CUDA AND TARGET CUDA::cublas AND TARGET CUDA::cusolver)
+  add_executable(bench-cuda_peers ${peers} ${cuda}/kernels.cu)
+  target_include_directories(bench-cuda_peers PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(bench-cuda_peers PRIVATE duet_flags CUDA::cublas CUDA::cusolver
+    CUDA::cudart_static Threads::Threads m)
+  set_target_properties(bench-cuda_peers PROPERTIES
+    OUTPUT_NAME cuda_peers RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
+  if(DUET_HAVE_BLAS AND testing)
+    add_executable(bench-cuda_peers_fake
+      ${peers} ${cuda}/testing_cuda.c ${cuda}/testing_cublas.c)
+    target_include_directories(bench-cuda_peers_fake PRIVATE ${PROJECT_SOURCE_DIR})
+    target_include_directories(bench-cuda_peers_fake SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+    target_link_libraries(bench-cuda_peers_fake PRIVATE duet_flags duet_blas Threads::Threads m)
+    set_target_properties(bench-cuda_peers_fake PROPERTIES
+      OUTPUT_NAME cuda_peers_fake RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  endif()
+endif()
+if(DUET_HAVE_CUDA)
+  add_executable(bench-cuda_overhead ${cuda}/overhead.c)
+  duet_link_folders(bench-cuda_overhead)
+  target_link_libraries(bench-cuda_overhead PRIVATE CUDA::cudart_static Threads::Threads m)
+  set_target_properties(bench-cuda_overhead PROPERTIES
+    OUTPUT_NAME cuda_overhead RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
+  if(DUET_HAVE_BLAS AND testing)
+    add_executable(bench-cuda_overhead_fake ${cuda}/overhead.c $<TARGET_OBJECTS:duet_fake_cuda>)
+    duet_link_folders(bench-cuda_overhead_fake)
+    target_include_directories(bench-cuda_overhead_fake SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+    target_link_libraries(bench-cuda_overhead_fake PRIVATE Threads::Threads m)
+    set_target_properties(bench-cuda_overhead_fake PROPERTIES
+      OUTPUT_NAME cuda_overhead_fake RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  endif()
+endif()

@@ -29,17 +29,25 @@ add_library(duet_flags INTERFACE)
 
 # No contraction of a*b+c: simulated dates must be the same digits with every compiler and
 # processor. Calls inside libduet are not there to be replaced by the application.
+# (C and C++ are compiled by the compilers that know these options; nvcc has its own below.)
+set(host "$<COMPILE_LANGUAGE:C,CXX>")
 target_compile_options(duet_flags INTERFACE
-  -ffp-contract=off -fno-semantic-interposition
-  -Wall -Wextra -Wno-unused-parameter
-  -Wshadow -Wpointer-arith -Wcast-qual -Wundef -Wvla -Wwrite-strings
+  "$<${host}:-ffp-contract=off;-fno-semantic-interposition>"
+  "$<${host}:-Wall;-Wextra;-Wno-unused-parameter>"
+  "$<${host}:-Wshadow;-Wpointer-arith;-Wcast-qual;-Wundef;-Wvla;-Wwrite-strings>"
   $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes -Wmissing-prototypes>
   $<$<COMPILE_LANGUAGE:CXX>:-Wmissing-declarations -Wnon-virtual-dtor>)
+# nvcc: as above, also for what runs on the GPU. The host's part is mostly made by nvcc itself.
+set(device "$<COMPILE_LANGUAGE:CUDA>")
+target_compile_options(duet_flags INTERFACE
+  "$<${device}:--fmad=false;-Wno-deprecated-gpu-targets;-Xcompiler=-ffp-contract=off>"
+  "$<${device}:-Xcompiler=-Wall,-Wextra,-Wno-unused-parameter>")
 if(DUET_WERROR)
-  target_compile_options(duet_flags INTERFACE -Werror)
+  target_compile_options(duet_flags INTERFACE
+    $<${host}:-Werror> "$<${device}:-Werror=all-warnings;-Xcompiler=-Werror>")
 endif()
 if(DUET_NATIVE)
-  target_compile_options(duet_flags INTERFACE -march=native)
+  target_compile_options(duet_flags INTERFACE $<${host}:-march=native>)
 endif()
 
 # POSIX 2008 with its XSI part (realpath) everywhere but in targets that ask for pure C (the core).
@@ -73,8 +81,9 @@ if(DUET_SANITIZE)
     if(NOT sanitizer MATCHES "^(address|undefined|thread)$")
       message(FATAL_ERROR "DUET_SANITIZE: unknown \"${sanitizer}\" (address, undefined, thread)")
     endif()
-    target_compile_options(duet_flags INTERFACE -fsanitize=${sanitizer})
+    target_compile_options(duet_flags INTERFACE $<${host}:-fsanitize=${sanitizer}>)
     target_link_options(duet_flags INTERFACE -fsanitize=${sanitizer})
   endforeach()
-  target_compile_options(duet_flags INTERFACE -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_compile_options(duet_flags INTERFACE
+    "$<${host}:-fno-omit-frame-pointer;-fno-sanitize-recover=all>")
 endif()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Targets out of folders. Sources are found, not listed; *_test.c and *_test.cpp are tests. A folder
-# without sources gives no target, and whoever wants it links what there is.
+# Targets out of folders. Sources are found, not listed; *_test.c and *_test.cpp are tests, and
+# testing*.c is what tests share. A folder without sources gives no target, and whoever wants it
+# links what there is.
 
 if(IS_ABSOLUTE ${CMAKE_INSTALL_DATADIR})
   set(DUET_INSTALLED_DATA ${CMAKE_INSTALL_DATADIR}/duet)
@@ -11,13 +12,18 @@ endif()
 # Every folder library linked so far, in one group whose order does not matter.
 set(DUET_FOLDERS "" CACHE INTERNAL "")
 
-# duet_folder(NAME [EXCLUDE file...] [EXCLUDE_MATCHING regex] [ONLY file...] [LINK library...])
-# Static library duet_NAME of the sources below NAME/.
+# duet_folder(NAME [EXCLUDE file...] [EXCLUDE_MATCHING regex] [ONLY file...] [ADD file...]
+#             [LINK library...])
+# Static library duet_NAME of the sources below NAME/. What is excluded can be added again.
 function(duet_folder name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "EXCLUDE_MATCHING" "EXCLUDE;ONLY;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "EXCLUDE_MATCHING" "EXCLUDE;ONLY;ADD;LINK")
   file(GLOB_RECURSE sources RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
-    ${PROJECT_SOURCE_DIR}/${name}/*.c ${PROJECT_SOURCE_DIR}/${name}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "_test\\.(c|cpp)$")
+    ${PROJECT_SOURCE_DIR}/${name}/*.c ${PROJECT_SOURCE_DIR}/${name}/*.cpp
+    ${PROJECT_SOURCE_DIR}/${name}/*.cu)
+  if(NOT DUET_HAVE_CUDA)
+    list(FILTER sources EXCLUDE REGEX "\\.cu$")
+  endif()
+  list(FILTER sources EXCLUDE REGEX "(_test|/testing[^/]*)\\.(c|cpp)$")
   list(REMOVE_ITEM sources "" ${arg_EXCLUDE})
   if(DEFINED arg_EXCLUDE_MATCHING)
     list(FILTER sources EXCLUDE REGEX "${arg_EXCLUDE_MATCHING}")
@@ -25,6 +31,7 @@ function(duet_folder name)
   if(DEFINED arg_ONLY)
     list(FILTER sources INCLUDE REGEX "^(${arg_ONLY})$")
   endif()
+  list(APPEND sources ${arg_ADD})
   if(NOT sources)
     return()
   endif()
@@ -50,7 +57,8 @@ function(duet_link_folders target)
   # the list: policies of users, in shared objects, call the library that is inside the program
   target_link_options(${target} PRIVATE
     -Wl,--as-needed -Wl,--dynamic-list=${PROJECT_SOURCE_DIR}/cmake/policies.list)
-  if(DUET_HAVE_SIMGRID)
+  # not nvcc, which knows other options
+  if(DUET_HAVE_SIMGRID OR DUET_HAVE_CUDA)
     set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
   endif()
 endfunction()
@@ -125,6 +133,24 @@ function(duet_programs folder)
       target_link_libraries(${target} PRIVATE Threads::Threads m)
     endif()
     set_target_properties(${target} PROPERTIES
+      OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${folder})
+  endforeach()
+endfunction()
+
+# duet_cuda_programs(FOLDER): the same for FOLDER/*.cu, which see the public headers, libduet and
+# the CUDA runtime. None where there is no CUDA.
+function(duet_cuda_programs folder)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cu)
+  if(NOT DUET_HAVE_CUDA OR NOT TARGET duet_shared)
+    return()
+  endif()
+  foreach(source IN LISTS sources)
+    get_filename_component(name ${source} NAME_WE)
+    set(target ${folder}-${name})
+    add_executable(${target} ${source})
+    target_link_libraries(${target} PRIVATE
+      duet_flags duet_shared CUDA::cudart_static Threads::Threads ${CMAKE_DL_LIBS} m)
+    set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX
       OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${folder})
   endforeach()
 endfunction()

@@ -5,6 +5,11 @@
 #
 # Tests find in their environment: DUET (the command), DUET_SOURCE_DIR, DUET_BUILD_DIR; the first
 # three also are definitions of C and C++ tests, as strings.
+#
+# Those in backends/cuda/ and those whose Y begins with "cuda_" or "kernels_cuda" are left out
+# without CUDA. With it they are linked with the fake of tests/fake_cuda/, which has two devices
+# for them, so that they need no GPU; X.Y_gpu are some of them without the fake, for machines that
+# have one. The command linked with the fake is DUET_FAKE_CUDA in the environment.
 
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 cmake_host_system_information(RESULT DUET_CORES QUERY NUMBER_OF_LOGICAL_CORES)
@@ -19,6 +24,7 @@ set(DUET_TEST_ENVIRONMENT
   PYTHONDONTWRITEBYTECODE=1
   PYTHONPATH=${PROJECT_SOURCE_DIR}/tests
   G_DEBUG=fatal-criticals
+  DUET_FAKE_CUDA=${PROJECT_BINARY_DIR}/tests/duet_fake_cuda
   LC_ALL=C.UTF-8)
 if(DUET_SANITIZE)
   set(suppressions ${PROJECT_SOURCE_DIR}/tests/sanitizers)
@@ -41,6 +47,78 @@ function(duet_test_properties name)
   endif()
 endfunction()
 
+# What tests share and is no header: testing*.c stands beside what it tests. Those for CUDA have a
+# stand-in of the same functions, ..._absent.c.
+set(cuda_kernels backends/cuda/testing_kernels)
+if(DUET_HAVE_CUDA)
+  add_library(duet_testing STATIC ${cuda_kernels}.c)
+  target_link_libraries(duet_testing PRIVATE CUDA::cudart_static)
+else()
+  add_library(duet_testing STATIC ${cuda_kernels}_absent.c)
+endif()
+target_include_directories(duet_testing PRIVATE
+  ${PROJECT_SOURCE_DIR}/core/include ${PROJECT_SOURCE_DIR})
+target_link_libraries(duet_testing PRIVATE duet_flags PkgConfig::GLIB Threads::Threads)
+
+# The fake CUDA needs the headers of the real one, and a BLAS to compute with. It is linked as
+# objects: what they define, the linker takes from no library.
+set(DUET_HAVE_FAKE_CUDA OFF)
+if(DUET_HAVE_CUDA AND DUET_HAVE_BLAS)
+  set(DUET_HAVE_FAKE_CUDA ON)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fake_cuda/*.c)
+  add_library(duet_fake_cuda OBJECT ${sources})
+  target_include_directories(duet_fake_cuda PRIVATE
+    ${PROJECT_SOURCE_DIR}/core/include ${PROJECT_SOURCE_DIR})
+  target_link_libraries(duet_fake_cuda PRIVATE
+    duet_flags duet_blas CUDA::cudart_static Threads::Threads m)
+  # mapping without a file is no part of POSIX
+  set_source_files_properties(tests/fake_cuda/memory.c PROPERTIES COMPILE_DEFINITIONS _GNU_SOURCE)
+
+  add_executable(duet_fake_command cli/main.c $<TARGET_OBJECTS:duet_fake_cuda>)
+  duet_link_folders(duet_fake_command)
+  target_link_libraries(duet_fake_command PRIVATE PkgConfig::GLIB Threads::Threads m)
+  set_target_properties(duet_fake_command PROPERTIES
+    OUTPUT_NAME duet_fake_cuda RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+endif()
+
+# The test NAME of a source in C or C++, linked with these objects.
+function(duet_compiled_test name source)
+  set(target test-${name})
+  add_executable(${target} ${source} ${ARGN})
+  # before the folders, of which it needs some
+  target_link_libraries(${target} PRIVATE duet_testing)
+  duet_link_folders(${target})
+  target_link_libraries(${target} PRIVATE
+    PkgConfig::GLIB PkgConfig::LIBXML Threads::Threads m)
+  # assert() is for tests, whatever the build type says.
+  target_compile_options(${target} PRIVATE -UNDEBUG)
+  target_compile_definitions(${target} PRIVATE
+    DUET_COMMAND="${PROJECT_BINARY_DIR}/duet"
+    DUET_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+    DUET_BUILD_DIR="${PROJECT_BINARY_DIR}")
+  set_target_properties(${target} PROPERTIES
+    OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  add_test(NAME ${name} COMMAND ${target})
+  duet_test_properties(${name})
+endfunction()
+
+# duet_fake_test(NAME SOURCE): the same, with the fake CUDA; nothing where there is none.
+function(duet_fake_test name source)
+  if(DUET_HAVE_FAKE_CUDA)
+    duet_compiled_test(${name} ${source} $<TARGET_OBJECTS:duet_fake_cuda>)
+    target_include_directories(test-${name} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT FAKE_CUDA_DEVICES=2)
+  endif()
+endfunction()
+
+# duet_gpu_test(NAME SOURCE): the same with the CUDA there is, whose headers it sees.
+function(duet_gpu_test name source)
+  if(DUET_HAVE_CUDA)
+    duet_compiled_test(${name} ${source})
+    target_link_libraries(test-${name} PRIVATE CUDA::cudart_static)
+  endif()
+endfunction()
+
 set(patterns core platforms sim backends real lib workloads validate cli examples bench tests)
 list(TRANSFORM patterns PREPEND ${PROJECT_SOURCE_DIR}/)
 list(TRANSFORM patterns APPEND /*_test.*)
@@ -49,32 +127,35 @@ list(FILTER sources INCLUDE REGEX "_test\\.(c|cpp|py|sh)$")
 if(NOT DUET_HAVE_SIMGRID)
   list(FILTER sources EXCLUDE REGEX "^sim/")
 endif()
+set(of_cuda "(^backends/cuda/|/cuda_|/kernels_cuda)[^/]*$")
+if(NOT DUET_HAVE_FAKE_CUDA)
+  list(FILTER sources EXCLUDE REGEX ${of_cuda})
+endif()
+list(REMOVE_ITEM sources workloads/kernels_cuda_library_test.c)
 foreach(source IN LISTS sources)
   string(REGEX REPLACE "_test\\.[a-z]+$" "" name ${source})
   string(REGEX REPLACE "^tests/" "repo/" name ${name})
   string(REPLACE "/" "." name ${name})
   if(source MATCHES "\\.py$")
     add_test(NAME ${name} COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/${source})
+    duet_test_properties(${name})
   elseif(source MATCHES "\\.sh$")
     add_test(NAME ${name} COMMAND sh ${PROJECT_SOURCE_DIR}/${source})
+    duet_test_properties(${name})
+  elseif(source MATCHES ${of_cuda})
+    duet_fake_test(${name} ${source})
   else()
-    set(target test-${name})
-    add_executable(${target} ${source})
-    duet_link_folders(${target})
-    target_link_libraries(${target} PRIVATE
-      PkgConfig::GLIB PkgConfig::LIBXML Threads::Threads m)
-    # assert() is for tests, whatever the build type says.
-    target_compile_options(${target} PRIVATE -UNDEBUG)
-    target_compile_definitions(${target} PRIVATE
-      DUET_COMMAND="${PROJECT_BINARY_DIR}/duet"
-      DUET_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-      DUET_BUILD_DIR="${PROJECT_BINARY_DIR}")
-    set_target_properties(${target} PROPERTIES
-      OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-    add_test(NAME ${name} COMMAND ${target})
+    duet_compiled_test(${name} ${source})
   endif()
-  duet_test_properties(${name})
 endforeach()
+# both: with the fake, and where there is a GPU on that
+duet_fake_test(backends.conformance_fake backends/conformance_test.c)
+duet_fake_test(backends.conformance_copies_fake backends/conformance_copies_test.c)
+duet_fake_test(backends.conformance_kernels_fake backends/conformance_kernels_test.c)
+duet_gpu_test(workloads.kernels_cuda_gpu workloads/kernels_cuda_test.c)
+duet_gpu_test(workloads.cuda_run_gpu workloads/cuda_run_test.c)
+# NVIDIA's libraries themselves, which need no GPU to be opened
+duet_gpu_test(workloads.kernels_cuda_library workloads/kernels_cuda_library_test.c)
 
 # Builds of their own, tested from this one. They use all the cores, so nothing runs beside them.
 if(NOT DUET_SANITIZE)
@@ -88,6 +169,9 @@ if(NOT DUET_SANITIZE)
   duet_build_test(sanitize.thread . -DDUET_SANITIZE=thread)
   if(DUET_HAVE_SIMGRID)
     duet_build_test(without_simgrid "^(core|platforms|workloads)[.]" -DDUET_SIMGRID=OFF)
+  endif()
+  if(DUET_HAVE_CUDA)
+    duet_build_test(without_cuda "^(backends|workloads)[.]" -DDUET_CUDA=OFF)
   endif()
   if(TEST repo.tidy)
     set_tests_properties(repo.tidy PROPERTIES TIMEOUT 900 PROCESSORS ${DUET_CORES})

@@ -72,6 +72,7 @@ struct duet_command {
 struct duet_report {
     double start_s, end_s; /* of the kernel or the copy itself */
     int status;            /* 0 or a negative enum duet_error */
+    const char *why;       /* more about an error, for the run's message; NULL: nothing */
 };
 
 /* What an engine provides. All slots are needed but those that say so. */
@@ -117,6 +118,18 @@ struct duet_engine_ops {
      * May be NULL.
      */
     double (*mean)(void *engine, const struct duet_class *klass, unsigned arch);
+    /*
+     * As duet_pin and duet_unpin, of a checked range, not at NULL. Both may be NULL: then nothing
+     * is done. Any thread.
+     */
+    int (*pin)(void *engine, void *data, size_t bytes, struct duet_message *message);
+    int (*unpin)(void *engine, void *data, struct duet_message *message);
+    /*
+     * A handle is about to be freed, and nothing of it is in flight: what the engine keeps in
+     * duet__handle_mark is to be given up. On the thread that frees it; of the handles that are
+     * left at the end, in duet__handles_forget. May be NULL.
+     */
+    void (*forget)(void *engine, struct duet_handle *handle);
     /* Frees the engine. Called last by duet_close. */
     void (*destroy)(void *engine);
 };
@@ -280,6 +293,16 @@ void duet__task_buffers(const struct duet_task *task, unsigned node, void *base,
                         struct duet_buffer *out);
 /* The handle's data in the host's memory. */
 void duet__handle_buffer(const struct duet_handle *handle, struct duet_buffer *out);
+/*
+ * A place where the engine may keep something about a handle; NULL at first. NULL is returned for a
+ * block of an expansion, which does not last.
+ */
+_Atomic(void *) *duet__handle_mark(struct duet_handle *handle);
+/*
+ * Calls ops.forget for every handle that is left. By the destroy of an engine that has that slot,
+ * once nothing is in flight any more: a run may have been given up in the middle.
+ */
+void duet__handles_forget(struct duet_runtime *core);
 /*
  * Something that the library's start-up keeps with a core, and how to free it; freed last by
  * duet__core_free. And that something again; NULL if there is none.

@@ -26,7 +26,8 @@ struct duet_expansion {
     _Atomic(uint64_t) unfinished; /* children, and 1 while it expands */
     struct block *blocks;
     unsigned block_count, block_capacity;
-    struct duet_message message; /* of the last error of the two functions below */
+    struct duet_message message; /* of the last error of the two functions below, or the
+                                    application's own */
 };
 
 /* ------------------------------------------------------------------------------------------- */
@@ -159,7 +160,8 @@ static int call(struct duet_expansion *expansion)
     const struct duet_call arguments = {.runtime = expansion->core,
                                         .args = task->args,
                                         .buffers = buffers,
-                                        .buffer_count = task->access_count};
+                                        .buffer_count = task->access_count,
+                                        .message = &expansion->message};
     int status = task->klass->codelet->expand(expansion, &arguments);
     if (buffers != few)
         free(buffers);

@@ -5,8 +5,16 @@
 
 #include "core/internal.h"
 
+/* The engine gives up what it keeps about the handle. */
+static void handle_forget(struct duet_runtime *core, struct duet_handle *handle)
+{
+    if (core->ops->forget && !handle->expansion)
+        core->ops->forget(core->engine, handle);
+}
+
 static void handle_free(struct duet_runtime *core, struct duet_handle *handle)
 {
+    handle_forget(core, handle);
     for (unsigned n = 1; n < core->machine.node_count; n++)
         if (handle->replicas[n])
             duet__cache_forget(core, handle->replicas[n]);
@@ -96,6 +104,11 @@ int duet_matrix(struct duet_runtime *runtime, void *data, size_t rows, size_t co
     if (!*out)
         return duet_fail(&runtime->message, DUET_ENOMEM, "no memory left for another handle");
     return DUET_OK;
+}
+
+_Atomic(void *) *duet__handle_mark(struct duet_handle *handle)
+{
+    return handle->expansion ? NULL : &handle->mark;
 }
 
 int duet_vector(struct duet_runtime *runtime, void *data, size_t count, size_t element_bytes,
@@ -252,6 +265,12 @@ int duet_unregister(struct duet_runtime *runtime, struct duet_handle *handle)
         duet__handle_remove(runtime, handle);
     }
     return acquired;
+}
+
+void duet__handles_forget(struct duet_runtime *core)
+{
+    for (struct duet_handle *handle = core->handles; handle; handle = handle->next)
+        handle_forget(core, handle);
 }
 
 void duet__handles_fini(struct duet_runtime *core)

@@ -204,6 +204,7 @@ struct duet_handle {
     uint32_t block;
     struct duet_handle *next, *prev; /* core->handles, registry lock */
     struct replica host;
+    _Atomic(void *) mark;      /* the engine's: duet__handle_mark */
     struct replica **replicas; /* by node; NULL until first used; handle lock */
     /* bit a node: valid, being copied to. Written under the handle lock, read by policies without
      */
@@ -230,10 +231,11 @@ struct node {
 /* Workers and the whole                                                                        */
 
 struct worker {
-    _Alignas(LINE) unsigned index, arch, node, kind, window;
+    _Alignas(LINE) unsigned index, arch, node, kind, window, window_short;
     _Atomic(bool) lost; /* its device is gone; set by its thread */
     /* this worker's thread */
     unsigned taken;   /* tasks in slots */
+    unsigned untimed; /* of these: their time is not known */
     unsigned copying; /* copies given to the engine and not done */
     struct duet_task **slots;
     uint64_t rng;
@@ -489,6 +491,7 @@ void duet__cache_forget(struct duet_runtime *core, struct replica *replica);
 int duet__task_new(struct duet_runtime *core, const struct duet_task_desc *desc,
                    struct duet_task **out, struct duet_message *message);
 int duet__run_error(struct duet_runtime *runtime);
+void duet__tell(struct duet_runtime *core, const struct duet_message *message);
 void duet__tell_stuck(struct duet_runtime *core);
 int duet__may_wait(struct duet_runtime *core, const char *function);
 

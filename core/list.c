@@ -198,6 +198,17 @@ static void call_one(struct duet_view *view, unsigned mask)
     }
 }
 
+/*
+ * The calling worker asks for work next: the only task on its own list is its own, unless it is
+ * still at a kernel, waits for room on its device, or has a full window, and so may take nothing.
+ */
+static bool takes_next(const struct duet_view *view, const struct worker *self)
+{
+    const struct node *node = &view->core->nodes[self->node];
+    bool stalled = atomic_load_explicit(&node->blocked, memory_order_relaxed);
+    return !view->busy && !stalled && self->taken < self->window;
+}
+
 /* Makes sure that somebody looks at the list, which now holds one more task of this mask. */
 static void announce(struct duet_view *view, const struct duet_list *list, unsigned mask, bool only)
 {
@@ -208,11 +219,7 @@ static void announce(struct duet_view *view, const struct duet_list *list, unsig
         bool able = core->masks[mask].kinds >> core->workers[owner].kind & 1;
         if (able && is_hungry(core, owner) && call(view, owner))
             return;
-        /* the calling worker asks for work next: the only task on its own list is its own, unless
-           it is still at a kernel, or waits for room on its device and takes nothing */
-        unsigned node = core->workers[owner].node;
-        bool stalled = atomic_load_explicit(&core->nodes[node].blocked, memory_order_relaxed);
-        if (able && only && list->owner == view->by && !view->busy && !stalled)
+        if (able && only && list->owner == view->by && takes_next(view, &core->workers[owner]))
             return;
     }
     if (shared || core->policy->steal)

@@ -161,6 +161,11 @@ static int check_workers(const struct duet_machine *m, struct duet_message *mess
         if (w->window == 0)
             return duet_fail(message, DUET_EINVAL, "worker %s: the window must be at least 1",
                              w->name);
+        if (w->window_short > 0 && w->window_short < w->window)
+            return duet_fail(message, DUET_EINVAL,
+                             "worker %s: the window of short tasks must be 0 (as the window) or at "
+                             "least the window, %u, not %u",
+                             w->name, w->window, w->window_short);
         if (devices && w->node == DUET_HOST)
             return duet_fail(message, DUET_EINVAL, "worker %s: CPU workers come before GPU workers",
                              w->name);

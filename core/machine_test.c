@@ -131,6 +131,13 @@ static void test_indices(void)
     make(&m);
     m.workers[2].window = 0;
     check(&m, "worker gpu1: the window");
+    make(&m);
+    m.workers[2].window = m.workers[2].window_short = 2;
+    check(&m, NULL);
+    make(&m);
+    m.workers[2].window = 3;
+    m.workers[2].window_short = 2;
+    check(&m, "worker gpu1: the window of short tasks must be 0 (as the window) or at least");
 }
 
 static void test_figures(void)

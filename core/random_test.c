@@ -23,6 +23,8 @@ static void draw_machine(struct testing_machine *machine, uint64_t *rng)
     machine->capacity_bytes = capacities[duet_random_below(rng, 5)];
     machine->no_peer = duet_random_below(rng, 2);
     machine->window = 1 + duet_random_below(rng, 4);
+    if (duet_random_below(rng, 2))
+        machine->window_short = machine->window + duet_random_below(rng, 6);
 }
 
 static void draw(struct setting *setting, uint64_t number)

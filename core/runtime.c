@@ -61,12 +61,13 @@ static int make_worker(struct duet_runtime *core, unsigned index, struct duet_me
     worker->arch = from->arch;
     worker->node = from->node;
     worker->window = from->window;
+    worker->window_short = duet_worker_slots(from);
     worker->rng = duet_random_stream(core->seed, index + 1);
     duet__list_init(&worker->list, (int)index, core->policy->order);
     if (kind_of(core, from, &worker->kind))
         return duet_fail(message, DUET_EINVAL, "machine %s has more than %d kinds of workers",
                          core->machine.name, KINDS_MAX);
-    worker->slots = calloc(worker->window, sizeof(struct duet_task *));
+    worker->slots = calloc(worker->window_short, sizeof(struct duet_task *));
     worker->victims = calloc(core->machine.worker_count, sizeof *worker->victims);
     if (!worker->slots || !worker->victims)
         return DUET_ENOMEM;

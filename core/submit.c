@@ -242,7 +242,7 @@ int duet__task_new(struct duet_runtime *core, const struct duet_task_desc *desc,
 }
 
 /* Puts a message where duet_last_message looks; several threads may have something to say. */
-static void tell(struct duet_runtime *core, const struct duet_message *message)
+void duet__tell(struct duet_runtime *core, const struct duet_message *message)
 {
     spin_lock(&core->message_lock);
     core->message = *message;
@@ -254,7 +254,7 @@ void duet__tell_stuck(struct duet_runtime *core)
 {
     struct duet_message message = {""};
     duet__explain(core, &message);
-    tell(core, &message);
+    duet__tell(core, &message);
 }
 
 static bool inside(const struct duet_runtime *core)
@@ -306,7 +306,7 @@ int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *desc)
     if (!error)
         runtime->ops->submitted(runtime->engine, task);
     else
-        tell(runtime, &message);
+        duet__tell(runtime, &message);
     return error;
 }
 

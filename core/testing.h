@@ -27,7 +27,8 @@ struct testing_machine {
     unsigned gpu_archs;      /* kinds of devices, used in turn; 0: 1 */
     uint64_t capacity_bytes; /* of each device; 0: 1 MiB */
     bool no_peer;
-    unsigned window; /* of devices; 0: 2 */
+    unsigned window;       /* of devices; 0: 2 */
+    unsigned window_short; /* likewise; 0: as window */
 };
 
 static inline void testing_name(char *to, const char *what, unsigned number)
@@ -75,6 +76,7 @@ static inline void testing_machine(struct duet_machine *machine, const struct te
         worker->arch = device ? 1 + (w - make->cpus) % gpu_archs : 0;
         worker->node = device ? 1 + w - make->cpus : DUET_HOST;
         worker->window = !device ? 1 : make->window ? make->window : 2;
+        worker->window_short = device ? make->window_short : 0;
         if (device) {
             struct duet_node *node = &machine->nodes[worker->node];
             testing_name(node->name, "gpu", w - make->cpus);
@@ -97,10 +99,16 @@ struct testing {
     double now;
     bool woken[TESTING_WORKERS];
     unsigned wakes, notified, destroyed;
-    bool hold;                            /* created tasks stay in `held` instead of being linked */
-    struct duet_task *held;               /* the last of them */
-    uint64_t untimed;                     /* architectures for which classify knows no time */
-    int refusal;                          /* what classify returns */
+    bool hold;              /* created tasks stay in `held` instead of being linked */
+    struct duet_task *held; /* the last of them */
+    uint64_t untimed;       /* architectures for which classify knows no time */
+    int refusal;            /* what classify returns */
+    int pin_error;          /* what pin and unpin return */
+    unsigned pins, unpins;  /* calls of these, and the last arguments */
+    void *pinned;
+    size_t pinned_bytes;
+    unsigned forgotten;                   /* handles that the engine was told to forget */
+    uint64_t last_forgotten;              /* the number of the last one */
     struct duet_ops ops;                  /* operations made so far */
     struct duet_codelet *any, *cpu, *gpu; /* kernels for everything, CPUs, devices; NULL: none */
 };
@@ -204,9 +212,36 @@ static inline int testing_classify(void *engine, const struct duet_class *klass,
                       : DUET_OK;
 }
 
+static inline int testing_pin(void *engine, void *data, size_t bytes, struct duet_message *message)
+{
+    struct testing *t = engine;
+    t->pins++;
+    t->pinned = data;
+    t->pinned_bytes = bytes;
+    return t->pin_error ? duet_fail(message, t->pin_error, "refused by the test") : DUET_OK;
+}
+
+static inline int testing_unpin(void *engine, void *data, struct duet_message *message)
+{
+    struct testing *t = engine;
+    t->unpins++;
+    t->pinned = data;
+    return t->pin_error ? duet_fail(message, t->pin_error, "refused by the test") : DUET_OK;
+}
+
+/* What an engine has noted about the handle would be of no use to the next one at its place. */
+static inline void testing_forget(void *engine, struct duet_handle *handle)
+{
+    struct testing *t = engine;
+    TESTING_MUST(duet__handle_mark(handle));
+    t->forgotten++;
+    t->last_forgotten = handle->id;
+}
+
 static inline void testing_destroy(void *engine)
 {
     struct testing *t = engine;
+    duet__handles_forget(t->core);
     t->destroyed++;
 }
 
@@ -217,6 +252,9 @@ static const struct duet_engine_ops testing_ops = {
     .notify = testing_notify,
     .now = testing_now,
     .classify = testing_classify,
+    .pin = testing_pin,
+    .unpin = testing_unpin,
+    .forget = testing_forget,
     .destroy = testing_destroy,
 };
 

@@ -34,16 +34,21 @@ static struct duet_task *steal(struct duet_view *view, struct worker *worker)
     return NULL;
 }
 
-static struct duet_task *look(struct duet_view *view, struct worker *worker)
+static struct duet_task *pop(struct duet_view *view, struct worker *worker)
 {
     struct duet_runtime *core = view->core;
     struct duet_task *task = core->policy->pop(core->policy_state, view, worker->index, view->now);
     if (task) {
         view->ops->pops++;
         worker->pops++;
-        return task;
     }
-    return core->policy->steal ? steal(view, worker) : NULL;
+    return task;
+}
+
+static struct duet_task *look(struct duet_view *view, struct worker *worker)
+{
+    struct duet_task *task = pop(view, worker);
+    return task || !view->core->policy->steal ? task : steal(view, worker);
 }
 
 static void set_hungry(struct duet_runtime *core, unsigned worker, bool hungry)
@@ -90,28 +95,57 @@ void duet__task_cancel(struct duet_view *view, struct worker *worker, struct due
     duet__task_end(view, task);
 }
 
+static bool all_running(const struct worker *worker)
+{
+    for (unsigned i = 0; i < worker->taken; i++)
+        if (worker->slots[i]->state != TASK_RUNNING)
+            return false;
+    return true;
+}
+
+/*
+ * May it take one more? Beyond its window only while all that it has is known to be short and was
+ * given to the device: then another launch is what keeps it busy. Where a task waits for copies,
+ * those of more tasks would only delay them.
+ */
+static bool has_slot(const struct worker *worker)
+{
+    static const int64_t short_ns = 100000;
+    if (worker->taken < worker->window)
+        return true;
+    return worker->taken < worker->window_short && worker->untimed == 0 &&
+           atomic_load_explicit(&worker->taken_ns, memory_order_relaxed) < short_ns &&
+           all_running(worker);
+}
+
 void duet__slot_remove(struct worker *worker, struct duet_task *task)
 {
     unsigned i = 0;
     while (worker->slots[i] != task)
         i++;
     worker->taken--;
+    worker->untimed -= !(task->predicted_s > 0);
     for (; i < worker->taken; i++)
         worker->slots[i] = worker->slots[i + 1];
     add_own(&worker->taken_ns, -(int64_t)(task->predicted_s * 1e9));
 }
 
-/* Takes one more task into preparation. false: there is none. */
+/*
+ * Takes one more task into preparation. false: there is none. Beyond its window a worker takes
+ * nothing from others, and is not to be called: it has enough to do.
+ */
 static bool take(struct duet_view *view, struct worker *worker)
 {
     struct duet_runtime *core = view->core;
-    struct duet_task *task = find_task(view, worker);
+    bool beyond = worker->taken >= worker->window;
+    struct duet_task *task = beyond ? pop(view, worker) : find_task(view, worker);
     if (!task)
         return false;
     task->worker = worker->index;
     task->state = TASK_TAKEN;
     task->predicted_s = duet_view_seconds(view, worker->index, task);
     add_own(&worker->taken_ns, (int64_t)(task->predicted_s * 1e9));
+    worker->untimed += !(task->predicted_s > 0);
     worker->slots[worker->taken++] = task;
     if (core->policy->prologue)
         core->policy->prologue(core->policy_state, view, task, worker->index, view->now);
@@ -192,7 +226,7 @@ static void choose(struct duet_view *view, struct worker *worker, struct duet_co
         /* preparing may have queued copies on this worker */
         if (atomic_load_explicit(&worker->copies, memory_order_relaxed))
             continue;
-        if (stalled || worker->taken == worker->window || !take(view, worker))
+        if (stalled || !has_slot(worker) || !take(view, worker))
             return;
     }
 }
@@ -217,6 +251,38 @@ void duet__next(struct duet_runtime *core, unsigned worker, double now,
 /* ------------------------------------------------------------------------------------------- */
 /* What follows                                                                                 */
 
+/* What follows the text of the error in the run's message: the engine's reason, if it has one. */
+struct reason {
+    const char *colon, *text;
+};
+
+static struct reason reason_of(const struct duet_report *report)
+{
+    bool known = report->why && *report->why;
+    return (struct reason){known ? ": " : "", known ? report->why : ""};
+}
+
+static void task_failed(struct duet_view *view, const struct worker *worker,
+                        const struct duet_task *task, const struct duet_report *report)
+{
+    struct reason why = reason_of(report);
+    duet__fail_run(view->core, report->status, "task %llu (%s) failed on %s: %s%s%s",
+                   (unsigned long long)task->id, duet_task_kernel(task),
+                   view->core->machine.workers[worker->index].name, duet_strerror(report->status),
+                   why.colon, why.text);
+}
+
+static void copy_failed(struct duet_view *view, const struct duet_copy *copy,
+                        const struct duet_report *report)
+{
+    const struct duet_node *nodes = view->core->machine.nodes;
+    struct reason why = reason_of(report);
+    duet__fail_run(view->core, report->status, "copy of handle %llu from %s to %s failed: %s%s%s",
+                   (unsigned long long)copy->handle_id, nodes[copy->source].name,
+                   nodes[copy->destination].name, duet_strerror(report->status), why.colon,
+                   why.text);
+}
+
 static void task_done(struct duet_view *view, struct worker *worker, struct duet_task *task,
                       const struct duet_report *report)
 {
@@ -231,9 +297,7 @@ static void task_done(struct duet_view *view, struct worker *worker, struct duet
     }
     duet__slot_remove(worker, task);
     if (report->status)
-        duet__fail_run(core, report->status, "task %llu (%s) failed on %s: %s",
-                       (unsigned long long)task->id, duet_task_kernel(task),
-                       core->machine.workers[worker->index].name, duet_strerror(report->status));
+        task_failed(view, worker, task, report);
     else if (seconds > 0)
         duet__class_measured(task->klass, worker, seconds);
     if (core->policy->epilogue)
@@ -257,9 +321,7 @@ static void copy_done(struct duet_view *view, struct worker *worker, struct duet
         return;
     }
     if (report->status)
-        duet__fail_run(core, report->status, "copy of handle %llu from %s to %s failed: %s",
-                       (unsigned long long)copy->handle_id, core->machine.nodes[copy->source].name,
-                       core->machine.nodes[copy->destination].name, duet_strerror(report->status));
+        copy_failed(view, copy, report);
     duet__copy_done(view, copy);
 }
 

@@ -75,17 +75,42 @@ static int set_gpus(struct duet_config *config, const char *name, const char *te
 static int set_gpu_memory(struct duet_config *config, const char *name, const char *text,
                           struct duet_message *message)
 {
-    return duet__parse_size(name, text, &config->gpu_memory_bytes, message);
+    return duet__parse_memory(name, text, &config->gpu_memory_bytes, &config->gpu_memory_share,
+                              message);
+}
+
+static int set_few(const char *name, const char *text, unsigned most, unsigned *out,
+                   struct duet_message *message)
+{
+    uint64_t value = 0;
+    int error = duet__parse_count(name, text, 1, most, &value, message);
+    if (!error)
+        *out = (unsigned)value;
+    return error;
 }
 
 static int set_gpu_window(struct duet_config *config, const char *name, const char *text,
                           struct duet_message *message)
 {
-    uint64_t value = 0;
-    int error = duet__parse_count(name, text, 1, 1024, &value, message);
-    if (!error)
-        config->gpu_window = (unsigned)value;
-    return error;
+    return set_few(name, text, UNITS_GPU_WINDOW_MAX, &config->gpu_window, message);
+}
+
+static int set_gpu_window_short(struct duet_config *config, const char *name, const char *text,
+                                struct duet_message *message)
+{
+    return set_few(name, text, UNITS_GPU_WINDOW_MAX, &config->gpu_window_short, message);
+}
+
+static int set_gpu_streams(struct duet_config *config, const char *name, const char *text,
+                           struct duet_message *message)
+{
+    return set_few(name, text, UNITS_GPU_STREAMS_MAX, &config->gpu_streams, message);
+}
+
+static int set_pin(struct duet_config *config, const char *name, const char *text,
+                   struct duet_message *message)
+{
+    return duet__parse_pin(name, text, &config->pin_bytes, &config->no_pin, message);
 }
 
 static int set_links(struct duet_config *config, const char *name, const char *text,
@@ -204,6 +229,9 @@ static const struct setting settings[] = {
     {"gpus", set_gpus},
     {"gpu-memory", set_gpu_memory},
     {"gpu-window", set_gpu_window},
+    {"gpu-window-short", set_gpu_window_short},
+    {"gpu-streams", set_gpu_streams},
+    {"pin", set_pin},
     {"links", set_links},
     {"no-peer", set_no_peer},
     {"policy", set_policy},

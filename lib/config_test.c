@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Configuration from the environment and from arguments, good and bad; opening with bad ones. */
+#include <math.h>
 #include <string.h>
 
 #include <glib.h>
@@ -29,6 +30,9 @@ static void test_defaults(void)
     g_assert_cmpint(config.cpus, ==, -1);
     g_assert_cmpint(config.gpus, ==, -1);
     g_assert_cmpuint(config.gpu_memory_bytes, ==, 0);
+    g_assert_cmpfloat(config.gpu_memory_share, ==, 0);
+    g_assert_cmpuint(config.gpu_window + config.gpu_window_short + config.gpu_streams, ==, 0);
+    g_assert_true(config.pin_bytes == 0 && !config.no_pin);
     g_assert_null(config.policy);
     g_assert_cmpuint(config.seed, ==, 0);
     g_assert_false(config.noise || config.set_arch || config.record || config.no_costs);
@@ -102,6 +106,46 @@ static void test_real_environment(void)
     clear_environment();
 }
 
+static void set(struct duet_config *config, const char *name, const char *value)
+{
+    struct duet_message message = {""};
+    clear_environment();
+    g_setenv(name, value, TRUE);
+    if (duet_config_environment(config, &message))
+        g_error("%s=%s gives \"%s\"", name, value, message.text);
+    clear_environment();
+}
+
+/* How GPUs are used. What is set later takes back what was set otherwise before. */
+static void test_gpu_environment(void)
+{
+    struct duet_config config;
+    duet_config_init(&config);
+    set(&config, "DUET_GPU_WINDOW", "3");
+    set(&config, "DUET_GPU_WINDOW_SHORT", "1024");
+    set(&config, "DUET_GPU_STREAMS", "4");
+    g_assert_cmpuint(config.gpu_window, ==, 3);
+    g_assert_cmpuint(config.gpu_window_short, ==, 1024);
+    g_assert_cmpuint(config.gpu_streams, ==, 4);
+    set(&config, "DUET_GPU_MEMORY", "80%");
+    g_assert_cmpfloat(config.gpu_memory_share, ==, 0.8);
+    g_assert_cmpuint(config.gpu_memory_bytes, ==, 0);
+    set(&config, "DUET_GPU_MEMORY", "2kB");
+    g_assert_cmpfloat(config.gpu_memory_share, ==, 0);
+    g_assert_cmpuint(config.gpu_memory_bytes, ==, 2000);
+    set(&config, "DUET_GPU_MEMORY", "100%");
+    g_assert_cmpfloat(config.gpu_memory_share, ==, 1);
+    g_assert_cmpuint(config.gpu_memory_bytes, ==, 0);
+    set(&config, "DUET_GPU_MEMORY", "0.5%");
+    g_assert_cmpfloat(config.gpu_memory_share, ==, 0.005);
+    set(&config, "DUET_PIN", "2GiB");
+    g_assert_true(config.pin_bytes == UINT64_C(1) << 31 && !config.no_pin);
+    set(&config, "DUET_PIN", "none");
+    g_assert_true(config.pin_bytes == 0 && config.no_pin);
+    set(&config, "DUET_PIN", "7");
+    g_assert_true(config.pin_bytes == 7 && !config.no_pin);
+}
+
 /* Each of these is refused, and the message names the variable and the value. */
 static void test_bad_environment(void)
 {
@@ -115,6 +159,22 @@ static void test_bad_environment(void)
         {"DUET_GPU_MEMORY", "6 GB"},
         {"DUET_GPU_MEMORY", "6gb"},
         {"DUET_GPU_MEMORY", "-1GB"},
+        {"DUET_GPU_MEMORY", "0%"},
+        {"DUET_GPU_MEMORY", "101%"},
+        {"DUET_GPU_MEMORY", "-1%"},
+        {"DUET_GPU_MEMORY", "80 %"},
+        {"DUET_GPU_MEMORY", "80%%"},
+        {"DUET_GPU_MEMORY", "%"},
+        {"DUET_GPU_WINDOW", "0"},
+        {"DUET_GPU_WINDOW_SHORT", "0"},
+        {"DUET_GPU_WINDOW_SHORT", "1025"},
+        {"DUET_GPU_STREAMS", "0"},
+        {"DUET_GPU_STREAMS", "65"},
+        {"DUET_GPU_STREAMS", "two"},
+        {"DUET_PIN", "0"},
+        {"DUET_PIN", "None"},
+        {"DUET_PIN", "50%"},
+        {"DUET_PIN", ""},
         {"DUET_SEED", "0x10"},
         {"DUET_SEED", "18446744073709551616"},
         {"DUET_WINDOW", "0"},
@@ -245,6 +305,27 @@ static void too_many_gpus(struct duet_config *config)
     config->cpus = 100;
 }
 
+static void memory_twice(struct duet_config *config)
+{
+    config->gpu_memory_bytes = 1 << 20;
+    config->gpu_memory_share = 0.5;
+}
+
+static void memory_beyond(struct duet_config *config)
+{
+    config->gpu_memory_share = 1.5;
+}
+
+static void memory_nan(struct duet_config *config)
+{
+    config->gpu_memory_share = NAN;
+}
+
+static void small_window(struct duet_config *config)
+{
+    config->gpu_window_short = 1;
+}
+
 static void test_bad_open(void)
 {
     clear_environment();
@@ -255,6 +336,10 @@ static void test_bad_open(void)
     g_assert_cmpint(open_with(bad_cost, "takes a time such as"), ==, DUET_EINVAL);
     g_assert_cmpint(open_with(bad_links, "NAME=VALUE"), ==, DUET_EINVAL);
     g_assert_cmpint(open_with(too_many_gpus, "100"), ==, DUET_EINVAL);
+    g_assert_cmpint(open_with(memory_twice, "given twice"), ==, DUET_EINVAL);
+    g_assert_cmpint(open_with(memory_beyond, "a part of 1.5"), ==, DUET_EINVAL);
+    g_assert_cmpint(open_with(memory_nan, "a part of nan"), ==, DUET_EINVAL);
+    g_assert_cmpint(open_with(small_window, "worker gpu0: the window of short"), ==, DUET_EINVAL);
 }
 
 /* Costs: none, then one replaced; a second runtime beside the first or after it is refused. */
@@ -293,6 +378,7 @@ int main(int argc, char **argv)
     g_test_add_func("/config/defaults", test_defaults);
     g_test_add_func("/config/environment", test_environment);
     g_test_add_func("/config/real_environment", test_real_environment);
+    g_test_add_func("/config/gpu_environment", test_gpu_environment);
     g_test_add_func("/config/bad_environment", test_bad_environment);
     g_test_add_func("/config/arguments", test_arguments);
     g_test_add_func("/config/bad_arguments", test_bad_arguments);

@@ -60,6 +60,20 @@ int duet__open_core(struct duet_core_config *core, const struct duet_config *con
     return core->model ? DUET_OK : unknown_model(config->model, message);
 }
 
+static int check_memory(const struct duet_config *config, struct duet_message *message)
+{
+    double share = config->gpu_memory_share;
+    if (!(share >= 0) || share > 1)
+        return duet_fail(message, DUET_EINVAL,
+                         "a part of %g of each GPU's memory: it must be above 0 and at most 1",
+                         share);
+    if (share > 0 && config->gpu_memory_bytes)
+        return duet_fail(message, DUET_EINVAL,
+                         "the memory of GPUs is given twice: as %llu bytes and as a part of %g",
+                         (unsigned long long)config->gpu_memory_bytes, share);
+    return DUET_OK;
+}
+
 /* What is asked for in one world and means nothing in the one that is to be opened. */
 static int check(const struct duet_config *config, struct duet_message *message)
 {
@@ -81,7 +95,7 @@ static int check(const struct duet_config *config, struct duet_message *message)
                          config->scale);
     if (isnan(config->watchdog_s))
         return duet_fail(message, DUET_EINVAL, "the watchdog's time is no number");
-    return DUET_OK;
+    return check_memory(config, message);
 }
 
 int duet_open(struct duet_runtime **out, const struct duet_config *config,

@@ -27,6 +27,17 @@ DUET_MUST_CHECK int duet__open_platform(const char *name, const struct duet_conf
                                         struct duet_machine *machine, struct duet_message *message);
 
 /*
+ * The machine at hand, with real or freely emulated devices, as the configuration wants it. The
+ * caller's. Errors of duet__real_machine and duet_machine_check; nothing is then to be freed.
+ */
+DUET_MUST_CHECK int duet__open_machine(struct duet_machine *machine,
+                                       const struct duet_config *config,
+                                       struct duet_message *message);
+
+/* How much of the host's memory may be page-locked by this configuration; 0: none. */
+uint64_t duet__open_pin_bytes(const struct duet_config *config);
+
+/*
  * Sets everything of a core that does not depend on the world, without machine, engine and ops.
  * DUET_ENOTFOUND for an unknown policy or model, with the known ones.
  */

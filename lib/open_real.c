@@ -2,6 +2,7 @@
 /* Opening a runtime that runs on this machine, with its own devices or emulated ones. */
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <glib.h>
 
@@ -69,20 +70,43 @@ static int rehearse(struct opening *opening, struct duet_message *message)
     return error;
 }
 
-/* The machine at hand. */
-static int look(struct opening *opening, struct duet_message *message)
+int duet__open_machine(struct duet_machine *machine, const struct duet_config *config,
+                       struct duet_message *message)
 {
-    const struct duet_config *config = opening->config;
     const struct real_wanted wanted = {
         .cpus = config->cpus,
         .gpus = config->gpus,
         .gpu_memory_bytes = config->gpu_memory_bytes,
+        .gpu_memory_share = config->gpu_memory_share,
         .gpu_window = config->gpu_window,
+        .gpu_window_short = config->gpu_window_short,
         .emulate = config->emulate != NULL,
         .no_peer = config->no_peer,
     };
-    int error = duet__real_machine(&opening->machine, &wanted, message);
+    int error = duet__real_machine(machine, &wanted, message);
+    if (error)
+        return error;
+    error = duet_machine_check(machine, message);
+    if (error)
+        duet_machine_fini(machine);
+    return error;
+}
+
+/* The machine at hand. */
+static int look(struct opening *opening, struct duet_message *message)
+{
+    int error = duet__open_machine(&opening->machine, opening->config, message);
     return error ? error : duet_machine_copy(&opening->believed, &opening->machine);
+}
+
+uint64_t duet__open_pin_bytes(const struct duet_config *config)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+    if (config->no_pin)
+        return 0;
+    if (config->pin_bytes)
+        return config->pin_bytes;
+    return pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes / 4 * 3 : 0;
 }
 
 /* Makes the engine, and a core that takes it over. */
@@ -98,6 +122,8 @@ static int bind(struct opening *opening, struct duet_core_config *core, struct d
         .watchdog_s = watchdog_s,
         .emulate = config->emulate != NULL,
         .lose = config->lose,
+        .gpu_streams = config->gpu_streams ? config->gpu_streams : 1,
+        .pin_bytes = duet__open_pin_bytes(config),
         .scale = opening->scale,
         .seconds = opening->pace ? seconds : NULL,
         .classify = opening->pace ? classify : NULL,

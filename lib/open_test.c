@@ -73,6 +73,19 @@ static void test_refused(void)
     config.watchdog_s = NAN;
     assert_refused(&config, DUET_EINVAL, "watchdog");
     config = defaults();
+    config.gpu_memory_bytes = 1 << 20;
+    config.gpu_memory_share = 0.5;
+    assert_refused(&config, DUET_EINVAL, "given twice");
+    config = defaults();
+    config.gpu_memory_share = -0.5;
+    assert_refused(&config, DUET_EINVAL, "above 0 and at most 1");
+    config = defaults();
+    config.emulate = "free";
+    config.gpus = 1;
+    config.gpu_window = 4;
+    config.gpu_window_short = 3;
+    assert_refused(&config, DUET_EINVAL, "worker gpu0: the window of short tasks");
+    config = defaults();
     config.emulate = "nowhere";
     assert_refused(&config, DUET_ENOTFOUND, "nowhere");
     config.emulate = "idgraf";
@@ -207,8 +220,68 @@ static void test_free(void)
     g_assert_cmpint(duet_close(duet), ==, DUET_OK);
 }
 
+/* What the configuration says of GPUs reaches the machine and the devices. */
+static void test_gpus(void)
+{
+    struct duet_config config = defaults();
+    char data[64];
+    config.emulate = "free";
+    config.gpus = 1;
+    config.gpu_memory_share = 0.5;
+    config.gpu_window_short = 6;
+    config.gpu_streams = 4;
+    config.pin_bytes = 60;
+    struct duet_runtime *duet = open_good(&config);
+    const struct duet_machine *machine = duet_runtime_machine(duet);
+    uint64_t half = machine->nodes[1].capacity_bytes;
+    const struct duet_worker *gpu = &machine->workers[machine->worker_count - 1];
+    g_assert_true(gpu->window == 2 && gpu->window_short == 6);
+    g_assert_cmpint(duet_pin(duet, data, 61), ==, DUET_ENOMEM);
+    g_assert_cmpint(duet_pin(duet, data, 60), ==, DUET_OK);
+    g_assert_cmpint(duet_close(duet), ==, DUET_OK);
+    config.gpu_memory_share = 1;
+    config.gpu_window = 5;
+    config.gpu_window_short = 0;
+    config.pin_bytes = 0;
+    duet = open_good(&config);
+    machine = duet_runtime_machine(duet);
+    gpu = &machine->workers[machine->worker_count - 1];
+    g_assert_true(gpu->window == 5 && gpu->window_short == 5);
+    g_assert_cmpuint(machine->nodes[1].capacity_bytes / 2, ==, half);
+    g_assert_cmpint(duet_pin(duet, data, 64), ==, DUET_OK);
+    g_assert_cmpint(duet_unpin(duet, data), ==, DUET_OK);
+    g_assert_cmpint(duet_pin(duet, data, SIZE_MAX / 2), ==, DUET_ENOMEM); /* more than there is */
+    g_assert_cmpint(duet_close(duet), ==, DUET_OK);
+    config.no_pin = true;
+    duet = open_good(&config);
+    g_assert_cmpint(duet_pin(duet, data, 1), ==, DUET_ENOMEM);
+    g_assert_cmpint(duet_close(duet), ==, DUET_OK);
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* At a platform's pace                                                                         */
+
+/* A part of the platform's memory; page-locking and streams mean nothing there. */
+static void test_paced_gpus(void)
+{
+    struct duet_config config = defaults();
+    char data[64];
+    config.emulate = "idgraf";
+    config.gpus = 1;
+    struct duet_runtime *duet = open_good(&config);
+    uint64_t all = duet_runtime_machine(duet)->nodes[1].capacity_bytes;
+    const struct duet_worker *gpu =
+        &duet_runtime_machine(duet)->workers[duet_runtime_machine(duet)->worker_count - 1];
+    g_assert_true(gpu->window == 2 && gpu->window_short == 8);
+    g_assert_cmpint(duet_close(duet), ==, DUET_OK);
+    config.gpu_memory_share = 0.5;
+    config.gpu_streams = 4;
+    config.no_pin = true;
+    duet = open_good(&config);
+    g_assert_cmpuint(duet_runtime_machine(duet)->nodes[1].capacity_bytes, ==, all / 2);
+    g_assert_cmpint(duet_pin(duet, data, sizeof data), ==, DUET_OK);
+    g_assert_cmpint(duet_close(duet), ==, DUET_OK);
+}
 
 static double gemm_flops(const void *args)
 {
@@ -371,6 +444,8 @@ int main(int argc, char **argv)
     g_test_add_func("/open/real", test_real);
     g_test_add_func("/open/history_is_empty", test_history_is_empty);
     g_test_add_func("/open/free", test_free);
+    g_test_add_func("/open/gpus", test_gpus);
+    g_test_add_func("/open/paced_gpus", test_paced_gpus);
     g_test_add_func("/open/paced", test_paced);
     g_test_add_func("/open/paced_beyond", test_paced_beyond);
     g_test_add_func("/open/subprocess/untold", close_untold);

@@ -118,6 +118,44 @@ int duet__parse_size(const char *option, const char *text, uint64_t *out,
     return 0;
 }
 
+int duet__parse_memory(const char *option, const char *text, uint64_t *bytes, double *share,
+                       struct duet_message *message)
+{
+    const char *end = text;
+    double percent = 0;
+    bool part = g_str_has_suffix(text, "%");
+    uint64_t size = 0;
+    int result = 0;
+
+    if (!part)
+        result = duet__parse_size(option, text, &size, NULL);
+    else if (!scan_real(text, &percent, &end) || strcmp(end, "%") != 0 || !(percent > 0) ||
+             percent > 100)
+        result = DUET_EINVAL;
+    if (result)
+        return duet_fail(message, result,
+                         "%s takes a size such as 6GiB, 500MB or 2817982464, or a part of the "
+                         "memory, up to 100%%, such as 80%%, not '%s'",
+                         option, text);
+    *bytes = size;
+    *share = percent / 100;
+    return 0;
+}
+
+int duet__parse_pin(const char *option, const char *text, uint64_t *bytes, bool *none,
+                    struct duet_message *message)
+{
+    uint64_t size = 0;
+
+    if (strcmp(text, "none") != 0 && duet__parse_size(option, text, &size, NULL))
+        return duet_fail(message, DUET_EINVAL,
+                         "%s takes a size such as 6GiB, 500MB or 2817982464, or 'none', not '%s'",
+                         option, text);
+    *bytes = size;
+    *none = size == 0;
+    return 0;
+}
+
 int duet__parse_bandwidth(const char *option, const char *text, double *out,
                           struct duet_message *message)
 {

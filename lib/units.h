@@ -6,9 +6,13 @@
 #ifndef DUET_LIB_UNITS_H
 #define DUET_LIB_UNITS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <duet/error.h>
+
+/* The most that is taken of what has no limit of its own. */
+enum { UNITS_GPU_WINDOW_MAX = 1024, UNITS_GPU_STREAMS_MAX = 64 };
 
 /* A whole number from `low` to `high`, digits only. DUET_EINVAL; *out is then unchanged. */
 DUET_MUST_CHECK int duet__parse_count(const char *option, const char *text, uint64_t low,
@@ -24,6 +28,17 @@ DUET_MUST_CHECK int duet__parse_real(const char *option, const char *text, doubl
  */
 DUET_MUST_CHECK int duet__parse_size(const char *option, const char *text, uint64_t *out,
                                      struct duet_message *message);
+
+/*
+ * The memory of a GPU: a size as above, or a part of what there is, above 0 % and at most 100 %:
+ * "80%". Sets one of *bytes and *share (at most 1) and the other to 0. DUET_EINVAL; both unchanged.
+ */
+DUET_MUST_CHECK int duet__parse_memory(const char *option, const char *text, uint64_t *bytes,
+                                       double *share, struct duet_message *message);
+
+/* What may be page-locked: a size, or "none". DUET_EINVAL; both unchanged. */
+DUET_MUST_CHECK int duet__parse_pin(const char *option, const char *text, uint64_t *bytes,
+                                    bool *none, struct duet_message *message);
 
 /* Bytes per second, > 0: a size with a unit, then "/s": "12GB/s". DUET_EINVAL; *out unchanged. */
 DUET_MUST_CHECK int duet__parse_bandwidth(const char *option, const char *text, double *out,

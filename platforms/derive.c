@@ -400,11 +400,11 @@ static void make_gpus(const struct plan *plan, struct duet_machine *machine)
 
         (void)snprintf(node->name, sizeof(node->name), "gpu%u", device);
         (void)snprintf(w->name, sizeof(w->name), "gpu%u", device);
-        node->capacity_bytes = o->gpu_memory_bytes > 0 ? o->gpu_memory_bytes : gpu->memory_bytes;
+        node->capacity_bytes = duet__gpu_memory(o, gpu->memory_bytes);
         w->arch = gpu->arch;
         w->node = i + 1;
         w->socket = place_at(plan, gpu->position)->socket;
-        w->window = o->gpu_window > 0 ? o->gpu_window : 2;
+        duet__set_windows(o, w);
     }
 }
 

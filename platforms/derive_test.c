@@ -84,6 +84,7 @@ static void test_idgraf_workers(void)
 
         g_assert_cmpuint(w->socket, ==, sockets[i]);
         g_assert_cmpuint(w->window, ==, i < 4 ? 1 : 2);
+        g_assert_cmpuint(w->window_short, ==, i < 4 ? 0 : 8);
         g_assert_cmpuint(w->node, ==, i < 4 ? 0 : i - 3);
         g_assert_cmpstr(m.archs[w->arch].name, ==, i < 4 ? "x5650" : "c2050");
         if (i >= 4) {
@@ -108,6 +109,43 @@ static void test_idgraf_workers(void)
     duet_platform_free(p);
 }
 
+/* Memory as a part of the description's, and a window for short tasks of its own. */
+static void test_parts(void)
+{
+    struct duet_platform_options options = {.cpus = 1, .gpus = 1};
+    struct duet_platform *p = load("idgraf");
+    struct duet_message message = {""};
+    struct duet_machine m = build_with(p, &options);
+    uint64_t all = m.nodes[1].capacity_bytes;
+
+    duet_machine_fini(&m);
+    options.gpu_memory_share = 0.25;
+    options.gpu_window_short = 20;
+    m = build_with(p, &options);
+    g_assert_cmpuint(m.nodes[1].capacity_bytes, ==, all / 4);
+    g_assert_cmpuint(m.workers[1].window, ==, 2);
+    g_assert_cmpuint(m.workers[1].window_short, ==, 20);
+    duet_machine_fini(&m);
+    options.gpu_memory_share = 1;
+    options.gpu_window = 3;
+    m = build_with(p, &options);
+    g_assert_cmpuint(m.nodes[1].capacity_bytes, ==, all);
+    g_assert_cmpuint(m.workers[1].window_short, ==, 20);
+    duet_machine_fini(&m);
+    options.gpu_window = 21;
+    g_assert_cmpint(duet_platform_build(p, &options, &m, &message), ==, DUET_EINVAL);
+    assert_contains(message.text, "worker gpu0: the window of short tasks");
+    options.gpu_window = 0;
+    options.gpu_memory_share = 1.01;
+    g_assert_cmpint(duet_platform_build(p, &options, &m, &message), ==, DUET_EINVAL);
+    assert_contains(message.text, "a part of 1.01");
+    options.gpu_memory_share = 0.5;
+    options.gpu_memory_bytes = 1;
+    g_assert_cmpint(duet_platform_build(p, &options, &m, &message), ==, DUET_EINVAL);
+    assert_contains(message.text, "given twice");
+    duet_platform_free(p);
+}
+
 static void test_options(void)
 {
     static const struct duet_link_override links[] = {{"pcie", 12e9},
@@ -129,7 +167,9 @@ static void test_options(void)
     assert_route(&m, "gpu0", "gpu2", 5292.138e6, 1.850387e-05, 3);
     g_assert_cmpuint(m.nodes[8].capacity_bytes, ==, 1 << 30);
     g_assert_cmpuint(m.workers[8].window, ==, 5);
+    g_assert_cmpuint(m.workers[8].window_short, ==, 5);
     g_assert_cmpuint(m.workers[0].window, ==, 1);
+    g_assert_cmpuint(m.workers[0].window_short, ==, 0);
     duet_machine_fini(&m);
     apart.no_peer = true;
     m = build_with(p, &apart);
@@ -235,6 +275,7 @@ int main(int argc, char **argv)
     g_test_add_func("/derive/idgraf-sharing", test_idgraf_sharing);
     g_test_add_func("/derive/idgraf-workers", test_idgraf_workers);
     g_test_add_func("/derive/options", test_options);
+    g_test_add_func("/derive/parts", test_parts);
     g_test_add_func("/derive/sixteen", test_sixteen);
     g_test_add_func("/derive/many", test_many);
     g_test_add_func("/derive/refusals", test_refusals);

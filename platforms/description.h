@@ -124,6 +124,12 @@ char *duet__format_calibration(const struct duet_calibration *calibration);
 /* options.c: the bandwidth that options give the kind `name`, 0 where they leave it alone. */
 double duet__override(const struct duet_platform_options *options, const char *name);
 
+/* options.c: the memory that options leave of a GPU's `bytes`: at least 1. */
+uint64_t duet__gpu_memory(const struct duet_platform_options *options, uint64_t bytes);
+
+/* options.c: sets the two windows of a GPU's worker, where options say nothing to the default. */
+void duet__set_windows(const struct duet_platform_options *options, struct duet_worker *worker);
+
 /*
  * options.c: checks what can be checked without a machine, and that each link override names one
  * of `names` (`count` of them; the message lists them).

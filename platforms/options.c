@@ -28,6 +28,40 @@ static int unknown_link(const char *name, const char *const *names, unsigned cou
     return DUET_EINVAL;
 }
 
+uint64_t duet__gpu_memory(const struct duet_platform_options *options, uint64_t bytes)
+{
+    if (options->gpu_memory_bytes > 0)
+        return options->gpu_memory_bytes;
+    if (!(options->gpu_memory_share > 0))
+        return bytes;
+    return MAX((uint64_t)((double)bytes * options->gpu_memory_share), 1);
+}
+
+void duet__set_windows(const struct duet_platform_options *options, struct duet_worker *worker)
+{
+    enum { USUAL = 2, USUAL_SHORT = 8 };
+    unsigned window = options->gpu_window;
+
+    worker->window = window > 0 ? window : USUAL;
+    worker->window_short = window > 0 ? window : USUAL_SHORT;
+    if (options->gpu_window_short > 0)
+        worker->window_short = options->gpu_window_short;
+}
+
+static int check_memory(const struct duet_platform_options *options, struct duet_message *message)
+{
+    double share = options->gpu_memory_share;
+
+    if (!(share >= 0) || share > 1)
+        return duet_fail(message, DUET_EINVAL,
+                         "a part of %g of each GPU's memory: it must be above 0 and at most 1",
+                         share);
+    if (share > 0 && options->gpu_memory_bytes > 0)
+        return duet_fail(message, DUET_EINVAL,
+                         "the memory of GPUs is given twice, in bytes and as a part");
+    return DUET_OK;
+}
+
 int duet__check_options(const struct duet_platform_options *options, const char *const *names,
                         unsigned count, struct duet_message *message)
 {
@@ -39,6 +73,8 @@ int duet__check_options(const struct duet_platform_options *options, const char 
                          options->gpus, DUET__MAX_GPUS);
     if (options->cpus == 0 && options->gpus == 0)
         return duet_fail(message, DUET_EINVAL, "no CPU and no GPU: at least one worker is needed");
+    if (check_memory(options, message) != DUET_OK)
+        return DUET_EINVAL;
     if (options->link_count > 0 && options->links == NULL)
         return duet_fail(message, DUET_EINVAL, "link_count without links");
     for (size_t i = 0; i < options->link_count; i++) {

@@ -30,7 +30,11 @@ struct duet_platform_options {
     int gpus; /* GPUs in use; -1: all the description has. More than that adds switches of the same
                  kind (and, if needed, sockets and cores: hypothetical machine) */
     uint64_t gpu_memory_bytes; /* usable memory of every GPU; 0: the description's */
+    double gpu_memory_share;   /* the same as a part of the description's, above 0 and at most 1; 0:
+                                  all of it. Not with gpu_memory_bytes */
     unsigned gpu_window;       /* tasks in preparation or in flight per GPU; 0: 2 */
+    unsigned gpu_window_short; /* the same while those in it are short; 0: 8, or gpu_window if that
+                                  is given */
     bool no_peer;              /* true: no direct copies between GPUs */
     const struct duet_link_override *links;
     size_t link_count;

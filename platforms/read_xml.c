@@ -135,18 +135,20 @@ static bool find_arch(const struct parts *parts, const char *name, unsigned *ind
     return false;
 }
 
-/* "gpu0 c2050 gpu0 0 2": worker, architecture, host, socket, window */
+/* "gpu0 c2050 gpu0 0 2 8": worker, architecture, host, socket, window; that of short tasks */
 static int read_worker(const struct duet__xml *xml, const char *id, const char *value,
                        struct parts *parts)
 {
-    char **words = g_strsplit(value, " ", 6);
+    char **words = g_strsplit(value, " ", 7);
+    unsigned count = g_strv_length(words);
     struct duet_worker worker = {.arch = 0};
     gpointer host = NULL;
-    bool good = g_strv_length(words) == 5 && duet__good_name(words[0], sizeof(worker.name)) &&
+    bool good = (count == 5 || count == 6) && duet__good_name(words[0], sizeof(worker.name)) &&
                 find_arch(parts, words[1], &worker.arch) &&
                 g_hash_table_lookup_extended(xml->host_index, words[2], NULL, &host) &&
                 parse_unsigned(words[3], UINT_MAX, &worker.socket) &&
-                parse_unsigned(words[4], UINT_MAX, &worker.window);
+                parse_unsigned(words[4], UINT_MAX, &worker.window) &&
+                (count == 5 || parse_unsigned(words[5], UINT_MAX, &worker.window_short));
 
     if (good) {
         worker.node = parts->nodes[GPOINTER_TO_UINT(host)];
@@ -154,7 +156,9 @@ static int read_worker(const struct duet__xml *xml, const char *id, const char *
         g_array_append_val(parts->workers, worker);
     }
     g_strfreev(words);
-    return good ? DUET_OK : bad_prop(xml, id, "\"worker architecture host socket window\"");
+    return good ? DUET_OK
+                : bad_prop(xml, id,
+                           "\"worker architecture host socket window [window of short tasks]\"");
 }
 
 /* Reads PREFIX0, PREFIX1, ... while they are there; each counts towards *known. */
@@ -239,7 +243,8 @@ static int invent(const struct duet__xml *xml, struct parts *parts)
             for (unsigned j = 0; j < (device ? 1 : h->cores); j++) {
                 struct duet_worker w = {.arch = device,
                                         .node = parts->nodes[i],
-                                        .window = device ? 2 : 1};
+                                        .window = device ? 2 : 1,
+                                        .window_short = device ? 8 : 0};
 
                 if (device)
                     g_strlcpy(w.name, h->name, sizeof(w.name));

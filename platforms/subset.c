@@ -75,9 +75,18 @@ static void copy_routes(const struct duet_machine *from, struct duet_machine *to
     }
 }
 
+/* The windows of a GPU's worker are those of the file, but for what options say. */
+static void change_windows(struct duet_worker *worker, const struct duet_platform_options *options)
+{
+    if (options->gpu_window > 0)
+        duet__set_windows(options, worker);
+    else if (options->gpu_window_short > 0)
+        worker->window_short = options->gpu_window_short;
+}
+
 /* Copies the first `cpus` CPU workers and those of the first `gpus` devices; counts them. */
 static unsigned copy_workers(const struct duet_machine *from, struct duet_worker *to, unsigned cpus,
-                             unsigned gpus, unsigned window)
+                             unsigned gpus, const struct duet_platform_options *options)
 {
     unsigned count = 0;
 
@@ -89,8 +98,8 @@ static unsigned copy_workers(const struct duet_machine *from, struct duet_worker
         if (w->node == DUET_HOST)
             cpus--;
         to[count] = *w;
-        if (w->node != DUET_HOST && window > 0)
-            to[count].window = window;
+        if (w->node != DUET_HOST)
+            change_windows(&to[count], options);
         count++;
     }
     return count;
@@ -138,7 +147,7 @@ int duet__subset(const struct duet_platform *platform, const struct duet_platfor
     if (error != DUET_OK)
         return error;
     workers = g_new0(struct duet_worker, from->worker_count);
-    count = copy_workers(from, workers, cpus, gpus, options->gpu_window);
+    count = copy_workers(from, workers, cpus, gpus, options);
     if (count == 0) {
         error = duet_fail(message, DUET_EINVAL, "no worker is left on %s: use more CPUs or GPUs",
                           platform->name);
@@ -154,8 +163,9 @@ int duet__subset(const struct duet_platform *platform, const struct duet_platfor
     memcpy(machine->nodes, from->nodes, machine->node_count * sizeof(*from->nodes));
     memcpy(machine->workers, workers, count * sizeof(*workers));
     machine->costs = from->costs;
-    for (unsigned i = 1; i <= gpus && options->gpu_memory_bytes > 0; i++)
-        machine->nodes[i].capacity_bytes = options->gpu_memory_bytes;
+    for (unsigned i = 1; i <= gpus; i++)
+        machine->nodes[i].capacity_bytes =
+            duet__gpu_memory(options, machine->nodes[i].capacity_bytes);
     copy_links(from, machine, options);
     copy_routes(from, machine, options->no_peer);
     error = duet_machine_check(machine, message);

@@ -98,6 +98,7 @@ static inline void assert_equal_machines(const struct duet_machine *a, const str
         g_assert_cmpuint(a->workers[i].node, ==, b->workers[i].node);
         g_assert_cmpuint(a->workers[i].socket, ==, b->workers[i].socket);
         g_assert_cmpuint(a->workers[i].window, ==, b->workers[i].window);
+        g_assert_cmpuint(a->workers[i].window_short, ==, b->workers[i].window_short);
     }
     for (unsigned i = 0; i < a->link_count; i++) {
         g_assert_cmpstr(a->links[i].name, ==, b->links[i].name);

@@ -81,6 +81,9 @@ static void write_props(struct writer *w, const char *calibration)
         g_snprintf(value, sizeof(value), "%s %s %s %u %u", worker->name,
                    m->archs[worker->arch].name, m->nodes[worker->node].name, worker->socket,
                    worker->window);
+        if (worker->window_short > 0)
+            g_snprintf(value + strlen(value), sizeof(value) - strlen(value), " %u",
+                       worker->window_short);
         prop(w->text, "    ", name, value);
     }
 }

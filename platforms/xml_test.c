@@ -82,6 +82,7 @@ static void test_round_trips(void)
     static const struct duet_platform_options options[] = {
         {.cpus = -1, .gpus = -1},
         {.cpus = 1, .gpus = 2, .gpu_window = 3, .gpu_memory_bytes = 123456789},
+        {.cpus = 1, .gpus = 2, .gpu_window_short = 5, .gpu_memory_share = 0.3},
         {.cpus = 2, .gpus = 0},
         {.cpus = 0, .gpus = 3, .no_peer = true},
         {.cpus = 4, .gpus = 20, .links = &link, .link_count = 1},
@@ -123,6 +124,14 @@ static void test_options(void)
     g_assert_cmpuint(n.node_count, ==, 4);
     g_assert_cmpuint(n.worker_count, ==, 5);
     g_assert_false(route_of(&n, "gpu0", "gpu2")->direct);
+    duet_machine_fini(&n);
+    apart.gpu_window = 0;
+    apart.gpu_window_short = 6;
+    apart.gpu_memory_bytes = 0;
+    apart.gpu_memory_share = 0.5;
+    n = build_with(q, &apart);
+    g_assert_true(n.workers[2].window == 2 && n.workers[2].window_short == 6);
+    g_assert_cmpuint(n.nodes[1].capacity_bytes, ==, all.nodes[1].capacity_bytes / 2);
     duet_machine_fini(&n);
     apart.gpus = 9;
     g_assert_cmpint(duet_platform_build(q, &apart, &n, &message), ==, DUET_EINVAL);
@@ -172,6 +181,7 @@ static void test_foreign(void)
     g_assert_cmpstr(m.nodes[1].name, ==, "card");
     g_assert_cmpuint(m.nodes[1].capacity_bytes, ==, 1000000);
     g_assert_cmpuint(m.worker_count, ==, 4);
+    g_assert_true(m.workers[3].window == 2 && m.workers[3].window_short == 8);
     g_assert_cmpstr(m.workers[2].name, ==, "cpu2");
     g_assert_cmpstr(m.archs[m.workers[3].arch].backend, ==, "cuda");
     g_assert_cmpuint(m.link_count, ==, 3);

@@ -29,7 +29,7 @@ static void step(struct worker *self)
 static void show(struct worker *self)
 {
     const struct slot *oldest = NULL;
-    for (unsigned i = 0; i < self->window; i++)
+    for (unsigned i = 0; i < self->slot_count; i++)
         if (self->slots[i].used && (!oldest || self->slots[i].number < oldest->number))
             oldest = &self->slots[i];
     if (oldest) {
@@ -55,7 +55,13 @@ static void lose(struct worker *self)
 static bool is_kernel(const struct worker *self, const void *tag)
 {
     const struct slot *slot = tag;
-    return slot >= self->slots && slot < self->slots + self->window;
+    return slot >= self->slots && slot < self->slots + self->slot_count;
+}
+
+/* What is known of an error: what the kernel says itself is nearer than what the backend says. */
+static const char *why(const struct slot *slot, const struct backend_completion *completion)
+{
+    return slot && *slot->message.text ? slot->message.text : completion->why;
 }
 
 /* Reports one completion to the core. A copy's tag is the core's own record of it. */
@@ -66,8 +72,10 @@ static void report(struct worker *self, const struct backend_completion *complet
                                  .end_s = completion->end_s,
                                  .status = completion->status};
     struct duet_command command = {.kind = DUET_COPY, .worker = self->index};
-    if (is_kernel(self, completion->tag)) {
-        struct slot *slot = completion->tag;
+    struct slot *slot = is_kernel(self, completion->tag) ? completion->tag : NULL;
+    if (report.status)
+        report.why = why(slot, completion);
+    if (slot) {
         command = slot->command;
         slot->used = false;
         self->kernels--;
@@ -102,14 +110,21 @@ static size_t collect(struct worker *self)
 /* Launching                                                                                    */
 
 /* A command that the device did not take has ended at once. */
-static void refuse(struct worker *self, void *tag, int status)
+static void refuse(struct worker *self, void *tag, int status, const char *why)
 {
     double now = duet__worker_now(self);
     const struct backend_completion completion = {.tag = tag,
                                                   .start_s = now,
                                                   .end_s = now,
-                                                  .status = status};
+                                                  .status = status,
+                                                  .why = why};
     report(self, &completion);
+}
+
+/* Why it did not. */
+static const char *why_refused(const struct worker *self)
+{
+    return self->backend->why ? self->backend->why(self->opened) : NULL;
 }
 
 /* Runs a kernel, on whichever thread the backend runs it. */
@@ -146,10 +161,13 @@ static void launch(struct worker *self, const struct duet_command *command)
         .seconds = error ? 0 : duet__paced_seconds(self, command->task),
     };
     show(self);
-    if (!error)
-        error = self->backend->launch(self->opened, &kernel);
+    if (error) {
+        refuse(self, slot, error, NULL);
+        return;
+    }
+    error = self->backend->launch(self->opened, &kernel);
     if (error)
-        refuse(self, slot, error);
+        refuse(self, slot, error, why_refused(self));
 }
 
 /* One end of a copy; *pitch: bytes from one column to the next. */
@@ -169,6 +187,13 @@ static void *end_of(const struct real *real, const struct duet_copy *copy, unsig
     return (char *)owner->backend->base(owner->opened) + offset;
 }
 
+/* Where the worker's backend may note something about the handle. */
+static _Atomic(void *) *mark_of(const struct worker *self, struct duet_handle *handle)
+{
+    const struct use *marker = duet__marker(self->real);
+    return marker && marker->backend == self->backend ? duet__handle_mark(handle) : NULL;
+}
+
 static void start_copy(struct worker *self, const struct duet_command *command)
 {
     const struct real *real = self->real;
@@ -183,6 +208,7 @@ static void start_copy(struct worker *self, const struct duet_command *command)
         .cols = buffer.cols,
         .source_node = from->source,
         .destination_node = from->destination,
+        .mark = mark_of(self, from->handle),
     };
     copy.source =
         end_of(real, from, from->source, from->source_offset, &copy.source_pitch, &devices[0]);
@@ -193,7 +219,7 @@ static void start_copy(struct worker *self, const struct duet_command *command)
     step(self);
     int error = self->backend->copy(self->opened, &copy);
     if (error)
-        refuse(self, from, error);
+        refuse(self, from, error, why_refused(self));
 }
 
 /* Asks until there is nothing more to start. false: the core says EXIT. */
@@ -275,6 +301,7 @@ static int open_device(struct worker *self, struct duet_message *message)
         .index = self->ordinal,
         .node = self->node,
         .capacity_bytes = real->machine.nodes[self->node].capacity_bytes,
+        .kernel_streams = real->options.gpu_streams,
         .lose_at = self->lose_at,
         .notify = notify,
         .owner = self,

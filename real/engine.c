@@ -20,7 +20,7 @@ static void free_worker(struct worker *worker)
 {
     if (worker->opened && !worker->device)
         worker->backend->close(worker->opened);
-    for (unsigned i = 0; worker->slots && i < worker->window; i++)
+    for (unsigned i = 0; worker->slots && i < worker->slot_count; i++)
         free(worker->slots[i].many);
     free(worker->slots);
     duet__private_fini(&worker->kept);
@@ -35,6 +35,8 @@ static void real_free(struct real *real)
             real->uses[i].backend->detach(real->uses[i].shared);
     for (unsigned w = 0; w < real->parks; w++)
         duet__park_fini(&real->workers[w].park);
+    if (real->has_said)
+        duet__said_fini(&real->said);
     if (real->has_watch)
         duet__watch_fini(&real->watch);
     if (real->has_seat)
@@ -58,6 +60,7 @@ static void destroy(void *engine)
         duet__seat_stop(real);
         duet__core_stop(real->core);
         duet__crew_join(real);
+        duet__handles_forget(real->core);
     }
     real_free(real);
 }
@@ -104,7 +107,7 @@ static int make_worker(struct real *real, unsigned index, struct duet_message *m
     worker->index = index;
     worker->arch = from->arch;
     worker->node = from->node;
-    worker->window = from->window;
+    worker->slot_count = duet_worker_slots(from);
     worker->device = from->node != DUET_HOST;
     worker->place = UNBOUND;
     worker->inside = (struct inside){.real = real, .by = (int)index};
@@ -117,7 +120,7 @@ static int make_worker(struct real *real, unsigned index, struct duet_message *m
         worker->ordinal += real->workers[w].backend == worker->backend;
     real->cpus += !worker->device;
     real->emulated[worker->arch] = worker->device && real->options.emulate;
-    worker->slots = calloc(worker->window, sizeof *worker->slots);
+    worker->slots = calloc(worker->slot_count, sizeof *worker->slots);
     if (!worker->slots || duet__park_init(&worker->park))
         return DUET_ENOMEM;
     real->parks++;
@@ -164,22 +167,31 @@ static void warn(const struct real *real, unsigned count, unsigned cores)
                 count);
 }
 
+/* Binds threads to cores: those of GPUs near them. */
+static int bind_threads(struct real *real)
+{
+    unsigned workers = real->machine.worker_count;
+    int *place = calloc(workers, sizeof *place);
+    int error = place ? duet__places_of(real->places, &real->machine, place) : DUET_ENOMEM;
+    for (unsigned w = 0; w < workers && !error; w++)
+        real->workers[w].place = place[w] < 0 ? UNBOUND : place[w];
+    free(place);
+    return error;
+}
+
 /* Which thread is bound to which core, and whether there are enough of them for watching. */
 static int place(struct real *real)
 {
     int error = duet__places_new(&real->places);
     if (error)
         return error;
-    unsigned cores = duet__places_cores(real->places), count = duet__places_count(real->places);
-    unsigned workers = real->machine.worker_count, compute = computing(real);
+    unsigned cores = duet__places_cores(real->places), workers = real->machine.worker_count;
+    unsigned compute = computing(real);
     unsigned streams = compute > real->cpus ? compute - real->cpus : 0; /* emulated GPUs' own */
     real->spin = workers + streams <= cores;
     if (compute > cores)
         warn(real, compute, cores);
-    for (unsigned w = 0; w < workers && real->options.bind; w++)
-        if (w < real->cpus ? real->cpus <= count : w < cores)
-            real->workers[w].place = (int)w;
-    return DUET_OK;
+    return real->options.bind ? bind_threads(real) : DUET_OK;
 }
 
 static int fill(struct real *real, struct duet_message *message)
@@ -193,6 +205,10 @@ static int fill(struct real *real, struct duet_message *message)
     if (!error) {
         error = duet__watch_init(&real->watch, real->options.watchdog_s);
         real->has_watch = !error;
+    }
+    if (!error) {
+        error = duet__said_init(&real->said);
+        real->has_said = !error;
     }
     if (!error)
         error = make_workers(real, message);
@@ -254,6 +270,8 @@ static int attach_backends(struct real *real, struct duet_message *message)
         .scale = real->options.scale,
         .now = real_now,
         .clock = real,
+        .pin_bytes = real->options.pin_bytes,
+        .say = duet__say,
     };
     for (unsigned i = 0; i < real->use_count; i++) {
         struct use *used = &real->uses[i];
@@ -311,6 +329,9 @@ const struct duet_engine_ops *duet__real_ops(void)
         .now = real_now,
         .classify = duet__real_classify,
         .mean = duet__real_mean,
+        .pin = duet__real_pin,
+        .unpin = duet__real_unpin,
+        .forget = duet__real_forget,
         .destroy = destroy,
     };
     return &ops;

@@ -4,7 +4,7 @@
  * seat (seat.c) is held by whichever thread of the application waits, or by a stand-in.
  *
  * Mutexes: seat.mutex > park.mutex; crew.mutex and watch.mutex are taken with none of the engine's
- * or with seat.mutex held.
+ * or with seat.mutex held; said.mutex is held only inside say.c.
  */
 #ifndef DUET_REAL_INTERNAL_H
 #define DUET_REAL_INTERNAL_H
@@ -55,6 +55,7 @@ struct slot {
     const struct inside *inside; /* while it runs on a thread of the backend's */
     uint64_t number;             /* kernels were launched in this order */
     double launched_s;
+    struct duet_message message; /* why it fails, if the kernel says so */
 };
 
 struct worker {
@@ -66,8 +67,9 @@ struct worker {
     double now_s;
     const struct duet_backend *backend;
     struct backend_device *opened;
-    struct slot *slots;               /* `window` of them */
-    unsigned window, kernels, copies; /* kernels and copies: in flight on the device */
+    struct slot *slots; /* as many as kernels may be in flight */
+    unsigned slot_count;
+    unsigned kernels, copies; /* in flight on the device */
     uint64_t launched;
     bool lost;
     struct private_deque kept; /* by a CPU worker, of what its kernels submit */
@@ -84,6 +86,14 @@ struct worker {
     _Atomic(bool) resting; /* nothing to do, nothing in flight */
     /* called by others */
     _Alignas(CACHE_LINE) struct park park;
+};
+
+/* Lines that were said to the user: say.c. */
+struct said {
+    pthread_mutex_t mutex;
+    /* mutex */
+    char **lines;
+    size_t count, capacity;
 };
 
 /* A backend in use. */
@@ -147,9 +157,10 @@ struct real {
     bool *emulated; /* by architecture: its devices are */
     struct use *uses;
     unsigned use_count;
-    unsigned parks;                     /* made, for workers in order */
-    struct inside outside;              /* for kernels that run on threads of a backend */
-    bool has_crew, has_seat, has_watch; /* made */
+    unsigned parks;                               /* made, for workers in order */
+    struct inside outside;                        /* for kernels that run on threads of a backend */
+    bool has_crew, has_seat, has_watch, has_said; /* made */
+    struct said said;
     struct crew crew;
     struct watch watch;
     _Alignas(CACHE_LINE) struct seat seat;
@@ -255,6 +266,20 @@ void duet__sleep_until(const struct real *real, double date_s);
  * ns.
  */
 unsigned long duet__thread_slack(unsigned long ns);
+
+/* ------------------------------------------------------------------------------------------- */
+/* pin.c and say.c                                                                              */
+
+int duet__real_pin(void *engine, void *data, size_t bytes, struct duet_message *message);
+int duet__real_unpin(void *engine, void *data, struct duet_message *message);
+void duet__real_forget(void *engine, struct duet_handle *handle);
+/* The backend that keeps something in handles' marks: one of those in use, or NULL. */
+const struct use *duet__marker(const struct real *real);
+
+int duet__said_init(struct said *said);
+void duet__said_fini(struct said *said);
+/* Prints a line for the user on standard error, unless it was printed before. Any thread. */
+void duet__say(void *real, const char *line);
 
 /* ------------------------------------------------------------------------------------------- */
 /* classify.c and lose.c                                                                        */

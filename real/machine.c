@@ -5,105 +5,154 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backends/backend.h"
-#include "real/real.h"
-#include "real/topology.h"
+#include "real/machine.h"
 
 enum { CPUS_MAX = 1024 /* workers; memory grows with their square */ };
 
-static const double USUAL_BPS = 1e10; /* of a link of which nothing is known */
-
-/* A device that will be used. */
-struct found {
-    const struct duet_backend *backend;
-    struct backend_info info;
-    unsigned arch;
-};
-
-struct plan {
-    const struct real_wanted *wanted;
-    struct places *places;
-    struct found *devices;
-    unsigned device_count, device_capacity;
-    unsigned cpus;
-    char why_none[DUET_MESSAGE_MAX]; /* a backend's reason for having no device */
-};
+static const double USUAL_SHARE = 0.9; /* of a device's usable memory */
 
 static const char *const CPU = "cpu", *const EMULATED = "emulated";
 
 /* ------------------------------------------------------------------------------------------- */
 /* What there is                                                                                */
 
-static int add_device(struct plan *plan, const struct duet_backend *backend, unsigned index,
-                      struct duet_message *message)
+/* Room for one device more. */
+static int reserve(struct parts *parts)
 {
-    if (plan->device_count == plan->device_capacity) {
-        unsigned capacity = 2 * plan->device_capacity + 8;
-        struct found *devices = realloc(plan->devices, capacity * sizeof *devices);
-        if (!devices)
-            return duet_fail(message, DUET_ENOMEM, "no memory left for the machine");
-        plan->devices = devices;
-        plan->device_capacity = capacity;
-    }
-    struct found *found = &plan->devices[plan->device_count];
-    *found = (struct found){.backend = backend};
-    int error = backend->describe(index, &found->info, message);
-    if (!error)
-        plan->device_count++;
-    return error;
+    if (parts->device_count < parts->device_capacity)
+        return DUET_OK;
+    unsigned capacity = 2 * parts->device_capacity + 8;
+    struct found *devices = realloc(parts->devices, capacity * sizeof *devices);
+    if (!devices)
+        return DUET_ENOMEM;
+    parts->devices = devices;
+    parts->device_capacity = capacity;
+    return DUET_OK;
 }
 
-/* Devices of one backend, while more are wanted. */
-static int find_devices(struct plan *plan, const struct duet_backend *backend, unsigned wanted,
-                        struct duet_message *message)
+/* Adds to the reasons for having no more devices. */
+static void add_reason(struct duet_message *reasons, const char *reason)
+{
+    size_t used = strlen(reasons->text);
+    if (*reason && used < sizeof reasons->text)
+        (void)snprintf(reasons->text + used, sizeof reasons->text - used, "%s%s", used ? "; " : "",
+                       reason);
+}
+
+/* Devices of one backend, while more are wanted. One that cannot be used is a reason. */
+static int find_devices(struct parts *parts, const struct duet_backend *backend, unsigned wanted,
+                        struct duet_message *reasons)
 {
     struct duet_message why = {""};
     unsigned count = backend->count(&why);
-    if (!count && *why.text)
-        (void)snprintf(plan->why_none, sizeof plan->why_none, "%s", why.text);
-    for (unsigned i = 0; i < count && plan->device_count < wanted; i++) {
-        int error = add_device(plan, backend, i, message);
+    if (!count)
+        add_reason(reasons, why.text);
+    for (unsigned i = 0; i < count && parts->device_count < wanted; i++) {
+        if (reserve(parts))
+            return DUET_ENOMEM;
+        struct found *found = &parts->devices[parts->device_count];
+        *found = (struct found){.backend = backend, .index = i};
+        why = (struct duet_message){""};
+        if (backend->describe(i, &found->info, &why))
+            add_reason(reasons, why.text);
+        else
+            parts->device_count++;
+    }
+    return DUET_OK;
+}
+
+/* No backend is asked where no device is wanted: its start can take half a second. */
+static int find_all(struct parts *parts, struct duet_message *message)
+{
+    struct duet_message reasons = {""};
+    bool emulate = parts->wanted->emulate;
+    unsigned all = emulate ? 1 : UINT32_MAX;
+    unsigned wanted = parts->wanted->gpus < 0 ? all : (unsigned)parts->wanted->gpus;
+    for (size_t i = 0; wanted && duet__backend_at(i); i++) {
+        const struct duet_backend *backend = duet__backend_at(i);
+        if (backend->execute || !strcmp(backend->name, EMULATED) != emulate)
+            continue;
+        if (find_devices(parts, backend, wanted, &reasons))
+            return duet_fail(message, DUET_ENOMEM, "no memory left for the machine");
+    }
+    if (parts->wanted->gpus < 0 || parts->device_count == wanted)
+        return DUET_OK;
+    return duet_fail(message, DUET_EINVAL,
+                     "%u %sGPU%s wanted, and there %s %u%s%s: ask for fewer%s", wanted,
+                     emulate ? "emulated " : "", wanted == 1 ? " is" : "s are",
+                     parts->device_count == 1 ? "is" : "are", parts->device_count,
+                     *reasons.text ? ", since " : "", reasons.text,
+                     emulate ? "" : ", or emulate them");
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* How it is connected                                                                          */
+
+/* Devices of one backend, which are neighbours from `first` on: as it says. */
+static int connect_some(struct parts *parts, unsigned first, unsigned count,
+                        struct duet_message *message)
+{
+    const struct found *devices = &parts->devices[first];
+    unsigned known = devices[count - 1].index + 1; /* some of which may not be used */
+    struct backend_link *links = calloc((size_t)known * known, sizeof *links);
+    if (!links)
+        return duet_fail(message, DUET_ENOMEM, "no memory left for the machine");
+    int error = DUET_OK;
+    if (devices->backend->links)
+        error = devices->backend->links(known, links, message);
+    for (unsigned s = 0; s < count && !error; s++) {
+        for (unsigned d = 0; d < count; d++) {
+            struct backend_link *to =
+                &parts->between[(size_t)(first + s) * parts->device_count + first + d];
+            *to = devices->backend->links
+                      ? links[(size_t)devices[s].index * known + devices[d].index]
+                      : (struct backend_link){.direct = true};
+        }
+    }
+    free(links);
+    return error;
+}
+
+/* Devices of different backends know nothing of each other: no direct copies between them. */
+static int connect_all(struct parts *parts, struct duet_message *message)
+{
+    unsigned count = parts->device_count;
+    size_t some = count ? count : 1;
+    parts->ends = calloc(some, sizeof *parts->ends);
+    parts->between = calloc(some * some, sizeof *parts->between);
+    if (!parts->ends || !parts->between)
+        return duet_fail(message, DUET_ENOMEM, "no memory left for the machine");
+    for (unsigned d = 0; d < count; d++) {
+        const struct backend_info *info = &parts->devices[d].info;
+        parts->ends[d].bandwidth_Bps = info->bandwidth_Bps;
+        parts->ends[d].latency_s = info->latency_s;
+        if (*info->pci)
+            duet__pci_read("/sys", info->pci, &parts->ends[d].path);
+    }
+    unsigned next;
+    for (unsigned first = 0; first < count && !parts->wanted->no_peer; first = next) {
+        next = first + 1;
+        while (next < count && parts->devices[next].backend == parts->devices[first].backend)
+            next++;
+        int error = next - first > 1 ? connect_some(parts, first, next - first, message) : DUET_OK;
         if (error)
             return error;
     }
     return DUET_OK;
 }
 
-static int find_all(struct plan *plan, struct duet_message *message)
-{
-    bool emulate = plan->wanted->emulate;
-    unsigned all = emulate ? 1 : UINT32_MAX;
-    unsigned wanted = plan->wanted->gpus < 0 ? all : (unsigned)plan->wanted->gpus;
-    for (size_t i = 0; duet__backend_at(i); i++) {
-        const struct duet_backend *backend = duet__backend_at(i);
-        if (backend->execute || !strcmp(backend->name, EMULATED) != emulate)
-            continue;
-        int error = find_devices(plan, backend, wanted, message);
-        if (error)
-            return error;
-    }
-    if (plan->wanted->gpus < 0 || plan->device_count == wanted)
-        return DUET_OK;
-    return duet_fail(message, DUET_EINVAL,
-                     "%u %sGPU%s wanted, and there %s %u%s%s: ask for fewer%s", wanted,
-                     emulate ? "emulated " : "", wanted == 1 ? " is" : "s are",
-                     plan->device_count == 1 ? "is" : "are", plan->device_count,
-                     *plan->why_none ? ", since " : "", plan->why_none,
-                     emulate ? "" : ", or emulate them");
-}
-
 /* A core feeds each device; emulated or not, at least one is left to compute. */
-static int count_cpus(struct plan *plan, struct duet_message *message)
+static int count_cpus(struct parts *parts, struct duet_message *message)
 {
-    unsigned cores = duet__places_cores(plan->places);
-    plan->cpus = cores > plan->device_count ? cores - plan->device_count : 1;
-    if (plan->wanted->cpus >= 0)
-        plan->cpus = (unsigned)plan->wanted->cpus;
-    if (plan->cpus > CPUS_MAX)
+    unsigned cores = duet__places_cores(parts->places);
+    parts->cpus = cores > parts->device_count ? cores - parts->device_count : 1;
+    if (parts->wanted->cpus >= 0)
+        parts->cpus = (unsigned)parts->wanted->cpus;
+    if (parts->cpus > CPUS_MAX)
         return duet_fail(message, DUET_EINVAL,
                          "%u CPU workers are wanted on %u cores: at most %d are possible",
-                         plan->cpus, cores, CPUS_MAX);
-    if (plan->cpus + plan->device_count == 0)
+                         parts->cpus, cores, CPUS_MAX);
+    if (parts->cpus + parts->device_count == 0)
         return duet_fail(message, DUET_EINVAL,
                          "no CPU and no GPU: at least one worker is needed, and there are %u cores",
                          cores);
@@ -119,61 +168,97 @@ static void name(char to[DUET_NAME_MAX], const char *what, unsigned number, cons
 }
 
 /* Numbers the architectures, each name once, in order of appearance. How many. */
-static unsigned number_archs(struct plan *plan)
+static unsigned number_archs(struct parts *parts)
 {
-    unsigned count = plan->cpus ? 1 : 0;
-    for (unsigned d = 0; d < plan->device_count; d++) {
+    unsigned count = parts->cpus ? 1 : 0;
+    for (unsigned d = 0; d < parts->device_count; d++) {
         unsigned same = 0;
-        while (strcmp(plan->devices[same].info.arch, plan->devices[d].info.arch) != 0)
+        while (strcmp(parts->devices[same].info.arch, parts->devices[d].info.arch) != 0)
             same++;
-        plan->devices[d].arch = same < d ? plan->devices[same].arch : count++;
+        parts->devices[d].arch = same < d ? parts->devices[same].arch : count++;
     }
     return count;
 }
 
 /* What emulated devices stand for are the GPUs that kernels are written for. */
-static void fill_archs(const struct plan *plan, struct duet_machine *machine)
+static void fill_archs(const struct parts *parts, struct duet_machine *machine)
 {
-    if (plan->cpus) {
+    if (parts->cpus) {
         (void)snprintf(machine->archs[0].name, DUET_NAME_MAX, "%s", CPU);
         (void)snprintf(machine->archs[0].backend, DUET_NAME_MAX, "%s", CPU);
     }
-    for (unsigned d = 0; d < plan->device_count; d++) {
-        const struct found *found = &plan->devices[d];
+    for (unsigned d = 0; d < parts->device_count; d++) {
+        const struct found *found = &parts->devices[d];
         struct duet_arch *arch = &machine->archs[found->arch];
         (void)snprintf(arch->name, DUET_NAME_MAX, "%s", found->info.arch);
         (void)snprintf(arch->backend, DUET_NAME_MAX, "%s",
-                       plan->wanted->emulate ? "cuda" : found->backend->name);
+                       parts->wanted->emulate ? "cuda" : found->backend->name);
     }
 }
 
-static void fill_workers(const struct plan *plan, struct duet_machine *machine)
+/* The package near each device, -1 if that is not known, and the places that follow for all. */
+static int deal(const struct parts *parts, int *near, int *place)
 {
-    unsigned places = duet__places_count(plan->places);
-    unsigned window = plan->wanted->gpu_window ? plan->wanted->gpu_window : 2;
+    for (unsigned d = 0; d < parts->device_count; d++)
+        near[d] = duet__places_near(parts->places, parts->ends[d].path.processors);
+    return duet__places_deal(parts->places, parts->cpus, parts->device_count, near, place);
+}
+
+/* What sockets it gives makes the engine deal the same places again. */
+static int fill_sockets(const struct parts *parts, struct duet_machine *machine)
+{
+    unsigned workers = machine->worker_count, places = duet__places_count(parts->places);
+    int *near = calloc((size_t)parts->device_count + workers, sizeof *near);
+    if (!near)
+        return DUET_ENOMEM;
+    int *place = near + parts->device_count;
+    int error = deal(parts, near, place);
+    for (unsigned w = 0; w < workers && !error; w++) {
+        bool known = w >= parts->cpus && near[w - parts->cpus] >= 0;
+        machine->workers[w].socket =
+            known ? (unsigned)near[w - parts->cpus]
+                  : duet__places_socket(parts->places,
+                                        place[w] < 0 ? w % places : (unsigned)place[w]);
+    }
+    free(near);
+    return error;
+}
+
+static void fill_workers(const struct parts *parts, struct duet_machine *machine)
+{
+    unsigned wanted = parts->wanted->gpu_window, shorts = parts->wanted->gpu_window_short;
     for (unsigned w = 0; w < machine->worker_count; w++) {
         struct duet_worker *worker = &machine->workers[w];
-        bool device = w >= plan->cpus;
-        unsigned number = device ? w - plan->cpus : w;
+        bool device = w >= parts->cpus;
+        unsigned number = device ? w - parts->cpus : w;
         name(worker->name, device ? "gpu" : CPU, number, "");
-        worker->arch = device ? plan->devices[number].arch : 0;
+        worker->arch = device ? parts->devices[number].arch : 0;
         worker->node = device ? 1 + number : DUET_HOST;
-        worker->socket = duet__places_socket(plan->places, w % places);
-        worker->window = device ? window : 1;
+        worker->window = !device ? 1 : wanted ? wanted : 2;
+        worker->window_short = !device ? 0 : shorts ? shorts : wanted ? wanted : 8;
     }
 }
 
-static int fill_nodes(const struct plan *plan, struct duet_machine *machine,
+/* What is used of a device's memory, of which so much is usable. */
+static uint64_t share_of(const struct real_wanted *wanted, uint64_t usable)
+{
+    double usual = wanted->emulate ? 1 : USUAL_SHARE; /* emulated ones are as large as they say */
+    double share = wanted->gpu_memory_share > 0 ? wanted->gpu_memory_share : usual;
+    uint64_t bytes = share < 1 ? (uint64_t)((double)usable * share) : usable;
+    return bytes ? bytes : 1;
+}
+
+static int fill_nodes(const struct parts *parts, struct duet_machine *machine,
                       struct duet_message *message)
 {
-    uint64_t wanted = plan->wanted->gpu_memory_bytes;
+    uint64_t wanted = parts->wanted->gpu_memory_bytes;
     (void)snprintf(machine->nodes[DUET_HOST].name, DUET_NAME_MAX, "host");
-    for (unsigned d = 0; d < plan->device_count; d++) {
+    for (unsigned d = 0; d < parts->device_count; d++) {
         struct duet_node *node = &machine->nodes[1 + d];
-        uint64_t there = plan->devices[d].info.memory_bytes;
+        uint64_t there = parts->devices[d].info.memory_bytes;
         name(node->name, "gpu", d, "");
-        node->capacity_bytes = wanted ? wanted : there;
-        if (!plan->wanted->emulate && wanted > there)
+        node->capacity_bytes = wanted ? wanted : share_of(parts->wanted, there);
+        if (!parts->wanted->emulate && wanted > there)
             return duet_fail(message, DUET_EINVAL,
                              "%llu bytes of %s's memory are wanted, and %llu are usable",
                              (unsigned long long)wanted, node->name, (unsigned long long)there);
@@ -181,56 +266,38 @@ static int fill_nodes(const struct plan *plan, struct duet_machine *machine,
     return DUET_OK;
 }
 
-/* A link of its own each way for every device. */
-static void fill_links(const struct plan *plan, struct duet_machine *machine)
+static int fill(const struct parts *parts, struct duet_machine *machine,
+                struct duet_message *message)
 {
-    for (unsigned d = 0; d < plan->device_count; d++) {
-        double bandwidth = plan->devices[d].info.bandwidth_Bps;
-        struct duet_link *links = &machine->links[2 * (size_t)d];
-        name(links[0].name, "pcie", d, "-to-device");
-        name(links[1].name, "pcie", d, "-to-host");
-        links[0].bandwidth_Bps = links[1].bandwidth_Bps = bandwidth > 0 ? bandwidth : USUAL_BPS;
-    }
-}
-
-static void fill_route(const struct plan *plan, struct duet_machine *machine, unsigned source,
-                       unsigned destination)
-{
-    struct duet_route *route = &machine->routes[(size_t)source * machine->node_count + destination];
-    bool between = source != DUET_HOST && destination != DUET_HOST;
-    unsigned ends[] = {source, destination};
-    if (source == destination || (between && plan->wanted->no_peer))
-        return;
-    route->direct = true;
-    for (unsigned end = 0; end < 2; end++) {
-        if (ends[end] == DUET_HOST)
-            continue;
-        unsigned link = 2 * (ends[end] - 1) + (end == 0);
-        double latency = plan->devices[ends[end] - 1].info.latency_s;
-        double bandwidth = machine->links[link].bandwidth_Bps;
-        if (route->count == 0 || bandwidth < route->bandwidth_Bps)
-            route->bandwidth_Bps = bandwidth;
-        if (latency > route->latency_s)
-            route->latency_s = latency;
-        route->links[route->count++] = (uint16_t)link;
-    }
-}
-
-static int build(struct plan *plan, struct duet_machine *machine, struct duet_message *message)
-{
-    unsigned devices = plan->device_count, archs = number_archs(plan);
-    int error = duet_machine_init(machine, archs, 1 + devices, plan->cpus + devices, 2 * devices);
-    if (error)
-        return duet_fail(message, error, "no memory left for the machine");
     if (gethostname(machine->name, sizeof machine->name - 1) || !*machine->name)
         (void)snprintf(machine->name, sizeof machine->name, "this machine");
-    fill_archs(plan, machine);
-    fill_workers(plan, machine);
-    fill_links(plan, machine);
-    for (unsigned s = 0; s <= devices; s++)
-        for (unsigned d = 0; d <= devices; d++)
-            fill_route(plan, machine, s, d);
-    error = fill_nodes(plan, machine, message);
+    fill_archs(parts, machine);
+    fill_workers(parts, machine);
+    int error = fill_sockets(parts, machine);
+    return error ? duet_fail(message, error, "no memory left for the machine")
+                 : fill_nodes(parts, machine, message);
+}
+
+int duet__machine_make(struct duet_machine *machine, struct parts *parts,
+                       struct duet_message *message)
+{
+    unsigned devices = parts->device_count, archs = number_archs(parts);
+    struct links *links;
+    memset(machine, 0, sizeof *machine);
+    int error = duet__links_new(&links, parts->ends, devices, parts->between);
+    if (error)
+        return duet_fail(message, error, "no memory left for the links of %u devices", devices);
+    error = duet_machine_init(machine, archs, 1 + devices, parts->cpus + devices,
+                              duet__links_count(links));
+    if (error) {
+        duet__links_free(links);
+        return duet_fail(message, error, "no memory left for the machine");
+    }
+    duet__links_fill(links, machine);
+    duet__links_free(links);
+    error = fill(parts, machine, message);
+    if (!error)
+        error = duet_machine_check(machine, message);
     if (error)
         duet_machine_fini(machine);
     return error;
@@ -239,17 +306,21 @@ static int build(struct plan *plan, struct duet_machine *machine, struct duet_me
 int duet__real_machine(struct duet_machine *machine, const struct real_wanted *wanted,
                        struct duet_message *message)
 {
-    struct plan plan = {.wanted = wanted};
+    struct parts parts = {.wanted = wanted};
     memset(machine, 0, sizeof *machine);
-    int error = duet__places_new(&plan.places);
+    int error = duet__places_new(&parts.places);
     if (error)
         return duet_fail(message, error, "no memory left for the machine");
-    error = find_all(&plan, message);
+    error = find_all(&parts, message);
     if (!error)
-        error = count_cpus(&plan, message);
+        error = connect_all(&parts, message);
     if (!error)
-        error = build(&plan, machine, message);
-    free(plan.devices);
-    duet__places_free(plan.places);
+        error = count_cpus(&parts, message);
+    if (!error)
+        error = duet__machine_make(machine, &parts, message);
+    free(parts.devices);
+    free(parts.ends);
+    free(parts.between);
+    duet__places_free(parts.places);
     return error;
 }

@@ -2,6 +2,7 @@
 /* The machine at hand as the scheduler sees it, and what may be asked of it. */
 #include <stdlib.h>
 
+#include "backends/backend.h"
 #include "real/testing.h"
 
 static void check(int cpus, int gpus, bool no_peer, unsigned expected_cpus, unsigned expected_gpus)
@@ -25,6 +26,7 @@ static void check(int cpus, int gpus, bool no_peer, unsigned expected_cpus, unsi
             g_strdup_printf("%s%u", gpu ? "gpu" : "cpu", gpu ? w - expected_cpus : w);
         g_assert_cmpstr(worker->name, ==, name);
         g_assert_cmpuint(worker->window, ==, gpu ? 3 : 1);
+        g_assert_cmpuint(worker->window_short, ==, gpu ? 3 : 0);
         g_assert_cmpstr(machine.archs[worker->arch].name, ==, gpu ? "emulated" : "cpu");
         g_assert_cmpstr(machine.archs[worker->arch].backend, ==, gpu ? "cuda" : "cpu");
         if (gpu)
@@ -50,6 +52,44 @@ static void test_machine(void)
     check(-1, 60, false, cores > 60 ? cores - 60 : 1, 60);
 }
 
+/* Windows and memory where nothing, or something else, is wanted of them. */
+static void check_gpu(const struct real_wanted *wanted, unsigned window, unsigned window_short,
+                      uint64_t capacity_bytes)
+{
+    struct duet_machine machine;
+    struct duet_message message = {""};
+    g_assert_cmpint(duet__real_machine(&machine, wanted, &message), ==, DUET_OK);
+    const struct duet_worker *gpu = &machine.workers[machine.worker_count - 1];
+    g_assert_cmpuint(gpu->window, ==, window);
+    g_assert_cmpuint(gpu->window_short, ==, window_short);
+    g_assert_cmpuint(machine.nodes[gpu->node].capacity_bytes, ==, capacity_bytes);
+    duet_machine_fini(&machine);
+}
+
+static void test_wanted(void)
+{
+    struct real_wanted wanted = {.cpus = 1, .gpus = 1, .emulate = true};
+    struct backend_info info;
+    const struct duet_backend *backend = duet__backend_find("emulated");
+    g_assert_cmpint(backend->describe(0, &info, NULL), ==, DUET_OK);
+    uint64_t all = info.memory_bytes, most = all;
+    check_gpu(&wanted, 2, 8, most);
+    wanted.gpu_window_short = 5;
+    check_gpu(&wanted, 2, 5, most);
+    wanted.gpu_window = 4;
+    check_gpu(&wanted, 4, 5, most);
+    wanted.gpu_window_short = 0;
+    wanted.gpu_memory_share = 0.25;
+    check_gpu(&wanted, 4, 4, all / 4);
+    wanted.gpu_memory_share = 1;
+    check_gpu(&wanted, 4, 4, all);
+    wanted.gpu_memory_share = 1e-30;
+    check_gpu(&wanted, 4, 4, 1);
+    wanted.gpu_memory_share = 0;
+    wanted.gpu_memory_bytes = 77;
+    check_gpu(&wanted, 4, 4, 77);
+}
+
 static void test_refusals(void)
 {
     const struct {
@@ -68,6 +108,25 @@ static void test_refusals(void)
         g_assert_nonnull(strstr(message.text, cases[i].says));
         g_assert_null(machine.workers);
     }
+}
+
+/* Why there is no GPU is said with what was asked for, and a run without GPUs needs none. */
+static void test_reasons(void)
+{
+    const struct real_wanted wanted = {.cpus = 1, .gpus = 1}, all = {.cpus = 1, .gpus = -1};
+    struct duet_machine machine;
+    struct duet_message message = {""}, why = {""};
+    if (duet__backend_find("cuda")->count(&why)) {
+        g_test_skip("there is a GPU");
+        return;
+    }
+    g_assert_cmpstr(why.text, !=, "");
+    g_assert_cmpint(duet__real_machine(&machine, &wanted, &message), ==, DUET_EINVAL);
+    g_autofree char *since = g_strdup_printf("there are 0, since %s: ask for fewer", why.text);
+    g_assert_nonnull(strstr(message.text, since));
+    g_assert_cmpint(duet__real_machine(&machine, &all, &message), ==, DUET_OK);
+    g_assert_cmpuint(machine.worker_count, ==, 1);
+    duet_machine_fini(&machine);
 }
 
 static void test_lose(void)
@@ -136,7 +195,9 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/machine/machine", test_machine);
+    g_test_add_func("/machine/wanted", test_wanted);
     g_test_add_func("/machine/refusals", test_refusals);
+    g_test_add_func("/machine/reasons", test_reasons);
     g_test_add_func("/machine/lose", test_lose);
     g_test_add_func("/machine/engine_refusals", test_engine_refusals);
     g_test_add_func("/machine/open_fails", test_open_fails);

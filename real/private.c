@@ -86,12 +86,15 @@ bool duet__private_run(struct duet_runtime *core, unsigned worker, struct privat
         return false;
     /* a copy: what it submits may take its place */
     struct private_task task = *at(deque, --deque->newest);
-    const struct duet_call call = {.runtime = core, .args = task.args};
+    struct duet_message message;
+    message.text[0] = '\0';
+    const struct duet_call call = {.runtime = core, .args = task.args, .message = &message};
     int status = task.run(&call);
     if (status)
-        duet__fail_run(core, status, "a nested task (%s) failed on %s: %s",
+        duet__fail_run(core, status, "a nested task (%s) failed on %s: %s%s%s",
                        duet__class_kernel(task.klass),
-                       duet_runtime_machine(core)->workers[worker].name, duet_strerror(status));
+                       duet_runtime_machine(core)->workers[worker].name, duet_strerror(status),
+                       *message.text ? ": " : "", message.text);
     else
         duet__private_ran(core, worker, task.klass);
     return true;

@@ -14,10 +14,12 @@
 #include "core/engine.h"
 
 struct real_options {
-    bool bind;         /* threads to cores */
-    double watchdog_s; /* as in struct duet_config, resolved: > 0, or INFINITY */
-    bool emulate;      /* devices, whatever their architecture's backend, are emulated */
-    const char *lose;  /* as in struct duet_config */
+    bool bind;            /* threads to cores */
+    double watchdog_s;    /* as in struct duet_config, resolved: > 0, or INFINITY */
+    bool emulate;         /* devices, whatever their architecture's backend, are emulated */
+    const char *lose;     /* as in struct duet_config */
+    unsigned gpu_streams; /* likewise, resolved: at least 1 */
+    uint64_t pin_bytes;   /* likewise, resolved: 0 for none */
     /*
      * Paced emulation: > 0 the factor of all times. Kernels on every worker, CPUs too, then take
      * seconds(pace, class, arch) x scale and compute nothing; <= 0 seconds: cannot run there.
@@ -35,7 +37,9 @@ struct real_options {
 struct real_wanted {
     int cpus, gpus;            /* computing cores and devices; -1: all */
     uint64_t gpu_memory_bytes; /* of each device; 0: what there is */
-    unsigned gpu_window;       /* 0: 2 */
+    double gpu_memory_share;   /* of what is usable, when gpu_memory_bytes is 0; 0: 0.9, all of
+                                  an emulated device */
+    unsigned gpu_window, gpu_window_short; /* as in struct duet_config */
     bool emulate; /* free emulation: `gpus` emulated devices (-1: 1), beside real cores */
     bool no_peer;
 };
@@ -45,10 +49,11 @@ unsigned duet__real_cores(void);
 
 /*
  * Describes the machine at hand: CPU workers cpu0 ... (more than cores when asked for), devices
- * gpu0 ..., routes with what backends know of their bandwidth. All cores are those that feed no
- * device, but at least one. Emulated devices are programmed as what they stand for: "cuda". The
- * caller owns *machine. DUET_EINVAL (more devices than there are, no worker at all), with a message
- * that says what there is.
+ * gpu0 ..., the links that they share as far as the system and backends know (real/links.h). All
+ * cores are those that feed no device, but at least one; all devices are those that can be
+ * described. No backend of devices is asked when none is wanted. Emulated devices are programmed as
+ * what they stand for: "cuda". The caller owns *machine. DUET_EINVAL (more devices than there are,
+ * no worker at all), with a message that says what there is.
  */
 DUET_MUST_CHECK int duet__real_machine(struct duet_machine *machine,
                                        const struct real_wanted *wanted,

@@ -30,6 +30,7 @@ struct testing {
     uint64_t gpu_memory_bytes;
     bool no_peer, record;
     const char *lose;
+    uint64_t pin_bytes;
     double scale; /* > 0: paced, kernels take testing_seconds */
     double seconds;
     struct duet_message message; /* of the opening */
@@ -57,6 +58,8 @@ static inline struct duet_runtime *testing_try(struct testing *t, int *error)
         .watchdog_s = t->watchdog_s > 0 ? t->watchdog_s : INFINITY,
         .emulate = true,
         .lose = t->lose,
+        .gpu_streams = 1,
+        .pin_bytes = t->pin_bytes,
         .scale = t->scale,
         .seconds = t->scale > 0 ? testing_seconds : NULL,
         .pace = t,

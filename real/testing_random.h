@@ -54,7 +54,7 @@ struct step {
     unsigned handles[ACCESSES];
     uint8_t modes[ACCESSES];
     int priority;
-    const char *where;
+    bool on_device; /* only */
     uint64_t salt;
     unsigned nested;   /* tasks that its kernel submits */
     uint64_t *results; /* what its tasks have read, by their number; one if it does not expand */
@@ -70,8 +70,15 @@ struct argument {
     uint8_t modes[ACCESSES]; /* effective */
 };
 
+/* What devices run of it. */
+struct device_code {
+    const char *arch; /* "emulated", "cuda" */
+    duet_kernel_fn work, add;
+};
+
 struct setting {
     struct duet_config config;
+    struct device_code device;
     uint64_t seed;
     unsigned steps, submitters;
     bool shared;               /* several submitters use the same matrices */
@@ -79,6 +86,9 @@ struct setting {
     unsigned fail_kernel, cancel_at; /* the n-th kernel or expansion; 0: none */
     unsigned cancel_step;            /* of the first submitter, before this one; 0: none */
     bool abrupt;                     /* the runtime is closed at once, everything registered */
+    bool pin;                        /* the application page-locks the matrices */
+    bool loses;                      /* devices are lost */
+    bool breaks;                     /* by kernels, which fail then */
     char lose[64];                   /* config.lose points to it */
 };
 
@@ -128,7 +138,7 @@ static inline void effective(const unsigned *handles, const uint8_t *given, unsi
 
 static inline bool losing(const struct setting *setting)
 {
-    return setting->config.lose != NULL;
+    return setting->loses;
 }
 
 /* A matrix for a submitter; one that only it may acquire, if it is to. */
@@ -147,7 +157,7 @@ static inline void make_kind(const struct setting *setting, uint64_t *rng, struc
     unsigned drawn = duet_random_below(rng, 16);
     step->kind = gpus && cpus ? (enum kind)duet_random_below(rng, 3) : ANY;
     if (step->kind != CPUS && gpus && duet_random_below(rng, 4) == 0)
-        step->where = "emulated";
+        step->on_device = true;
     if (setting->look && drawn == 0)
         step->kind = LOOK;
     if (setting->look && drawn == 1)
@@ -155,7 +165,7 @@ static inline void make_kind(const struct setting *setting, uint64_t *rng, struc
     if (setting->expand && drawn > 12)
         step->kind = EXPANDS;
     if (step->kind >= EXPANDS)
-        step->where = NULL;
+        step->on_device = false;
 }
 
 static inline void make_step(struct run *run, const struct setting *setting, unsigned submitter,

@@ -20,6 +20,7 @@ struct run {
     _Atomic(uint64_t) turn, kernels, real_bare;
     uint64_t expected_bare;
     _Atomic(int) refused; /* the first error of a submission */
+    bool pinned;          /* the matrices */
 };
 
 /* ------------------------------------------------------------------------------------------- */

@@ -17,7 +17,9 @@ struct place {
 struct places {
     hwloc_topology_t topology;
     bool loaded;
-    unsigned cores, count;
+    unsigned cores;          /* that may be used at a time */
+    unsigned distinct;       /* places on different cores, the first ones: no fewer than cores */
+    unsigned count, sockets; /* sockets: more than any place's number */
     struct place *all;
 };
 
@@ -75,7 +77,7 @@ static int fill(struct places *places)
                                 : HWLOC_OBJ_PU;
     places->all = calloc(weight > 0 ? (size_t)weight : 1, sizeof *places->all);
     if (places->all) {
-        places->cores = add_round(places, set, type, 0);
+        places->distinct = add_round(places, set, type, 0);
         for (unsigned round = 1; add_round(places, set, type, round); round++)
             ;
     }
@@ -83,9 +85,11 @@ static int fill(struct places *places)
     if (!places->all)
         return DUET_ENOMEM;
     if (places->count == 0)
-        places->cores = places->count = 1;
-    unsigned quota = duet__quota("/sys/fs/cgroup", "/proc/self/cgroup");
-    places->cores = quota < places->cores ? quota : places->cores;
+        places->distinct = places->count = 1;
+    for (unsigned i = 0; i < places->count; i++)
+        if (places->all[i].socket >= places->sockets)
+            places->sockets = places->all[i].socket + 1;
+    places->cores = places->distinct;
     return DUET_OK;
 }
 
@@ -98,7 +102,8 @@ static void look_at_little(hwloc_topology_t topology)
     (void)hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
 }
 
-int duet__places_new(struct places **out)
+/* Of this machine, or of a described one. */
+static int look(struct places **out, const char *description)
 {
     *out = NULL;
     struct places *places = calloc(1, sizeof *places);
@@ -108,7 +113,10 @@ int duet__places_new(struct places **out)
     int error = DUET_ENOMEM;
     if (places->loaded)
         look_at_little(places->topology);
-    if (places->loaded && !hwloc_topology_load(places->topology))
+    if (places->loaded && description &&
+        hwloc_topology_set_synthetic(places->topology, description))
+        error = DUET_EINVAL;
+    else if (places->loaded && !hwloc_topology_load(places->topology))
         error = fill(places);
     if (error) {
         duet__places_free(places);
@@ -116,6 +124,21 @@ int duet__places_new(struct places **out)
     }
     *out = places;
     return DUET_OK;
+}
+
+int duet__places_new(struct places **out)
+{
+    int error = look(out, NULL);
+    if (error)
+        return error;
+    unsigned quota = duet__quota("/sys/fs/cgroup", "/proc/self/cgroup");
+    (*out)->cores = quota < (*out)->cores ? quota : (*out)->cores;
+    return DUET_OK;
+}
+
+int duet__places_synthetic(struct places **out, const char *description)
+{
+    return look(out, description);
 }
 
 void duet__places_free(struct places *places)
@@ -142,6 +165,148 @@ unsigned duet__places_socket(const struct places *places, unsigned place)
 {
     return places->all[place].socket;
 }
+
+unsigned duet__places_processor(const struct places *places, unsigned place)
+{
+    return places->all[place].processor;
+}
+
+/* true if a list of Linux ("0-5,12") has this number. */
+static bool listed(const char *list, unsigned number)
+{
+    while (*list >= '0' && *list <= '9') {
+        char *end;
+        unsigned long first = strtoul(list, &end, 10), last = first;
+        if (*end == '-')
+            last = strtoul(end + 1, &end, 10);
+        if (first <= number && number <= last)
+            return true;
+        list = *end == ',' ? end + 1 : end;
+    }
+    return false;
+}
+
+int duet__places_near(const struct places *places, const char *processors)
+{
+    int near = -1;
+    for (unsigned i = 0; i < places->count; i++) {
+        if (!listed(processors, places->all[i].processor))
+            continue;
+        if (near >= 0 && places->all[i].socket != (unsigned)near)
+            return -1;
+        near = (int)places->all[i].socket;
+    }
+    return near;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Dealing                                                                                      */
+
+/* The first place from `from` on, before `to`, that is free and on this socket; `to` if none is. */
+static unsigned next_free(const struct places *places, const bool *taken, unsigned socket,
+                          unsigned from, unsigned to)
+{
+    while (from < to && (taken[from] || places->all[from].socket != socket))
+        from++;
+    return from;
+}
+
+/* The socket with most free cores, the first among equals. */
+static unsigned roomiest(const struct places *places, const bool *taken)
+{
+    unsigned best = 0, most = 0;
+    for (unsigned s = 0; s < places->sockets; s++) {
+        unsigned room = 0;
+        for (unsigned i = 0; i < places->distinct; i++)
+            room += !taken[i] && places->all[i].socket == s;
+        if (room > most) {
+            most = room;
+            best = s;
+        }
+    }
+    return best;
+}
+
+/* A core for a device's thread: the last free one, since systems keep their own work on the first.
+ */
+static int take_core(const struct places *places, bool *taken, int near)
+{
+    unsigned cores = places->distinct;
+    unsigned socket = near < 0 ? 0 : (unsigned)near;
+    if (near < 0 || next_free(places, taken, socket, 0, cores) == cores)
+        socket = roomiest(places, taken);
+    for (unsigned i = cores; i-- > 0;) {
+        if (!taken[i] && places->all[i].socket == socket) {
+            taken[i] = true;
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+/* Chooses places for up to `wanted` CPU workers among the first `limit`. How many it chose. */
+static unsigned choose(const struct places *places, bool *taken, bool *chosen, unsigned limit,
+                       unsigned wanted)
+{
+    unsigned count = 0, before;
+    do {
+        before = count;
+        for (unsigned s = 0; s < places->sockets && count < wanted; s++) {
+            unsigned i = next_free(places, taken, s, 0, limit);
+            if (i == limit)
+                continue;
+            taken[i] = chosen[i] = true;
+            count++;
+        }
+    } while (count > before);
+    return count;
+}
+
+int duet__places_deal(const struct places *places, unsigned cpus, unsigned devices, const int *near,
+                      int *place)
+{
+    bool *taken = calloc(2 * (size_t)places->count, sizeof *taken), *chosen;
+    unsigned next = 0;
+    if (!taken)
+        return DUET_ENOMEM;
+    chosen = taken + places->count;
+    for (unsigned d = 0; d < devices; d++)
+        place[cpus + d] = cpus < places->cores && d < places->cores - cpus
+                              ? take_core(places, taken, near[d])
+                              : -1;
+    if (cpus <= places->count) {
+        unsigned dealt = choose(places, taken, chosen, places->distinct, cpus);
+        (void)choose(places, taken, chosen, places->count, cpus - dealt);
+    }
+    for (unsigned s = 0; s < places->sockets; s++)
+        for (unsigned i = 0; i < places->count; i++)
+            if (chosen[i] && places->all[i].socket == s)
+                place[next++] = (int)i;
+    while (next < cpus)
+        place[next++] = -1;
+    free(taken);
+    return DUET_OK;
+}
+
+int duet__places_of(const struct places *places, const struct duet_machine *machine, int *place)
+{
+    unsigned cpus = 0, workers = machine->worker_count;
+    int *near = calloc(workers, sizeof *near);
+    if (!near)
+        return DUET_ENOMEM;
+    for (unsigned w = 0; w < workers; w++) {
+        const struct duet_worker *worker = &machine->workers[w];
+        if (worker->node == DUET_HOST)
+            cpus++;
+        else
+            near[w - cpus] = worker->socket < places->sockets ? (int)worker->socket : -1;
+    }
+    int error = duet__places_deal(places, cpus, workers - cpus, near, place);
+    free(near);
+    return error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
 
 void duet__places_bind(const struct places *places, unsigned place)
 {

@@ -4,6 +4,7 @@
 #define DUET_REAL_TOPOLOGY_H
 
 #include <duet/error.h>
+#include <duet/machine.h>
 
 struct places;
 
@@ -13,6 +14,11 @@ struct places;
  * caller frees *out. DUET_ENOMEM.
  */
 DUET_MUST_CHECK int duet__places_new(struct places **out);
+/*
+ * The same of a machine that is described and not looked at, for tests: hwloc's synthetic
+ * description, "pack:2 core:6 pu:2". DUET_EINVAL if it is none.
+ */
+DUET_MUST_CHECK int duet__places_synthetic(struct places **out, const char *description);
 /* NULL is fine. */
 void duet__places_free(struct places *places);
 
@@ -22,6 +28,29 @@ unsigned duet__places_cores(const struct places *places);
 unsigned duet__places_count(const struct places *places);
 /* Number of the processor package that a place is on, from 0. */
 unsigned duet__places_socket(const struct places *places, unsigned place);
+/* The operating system's number of the hardware thread at a place. */
+unsigned duet__places_processor(const struct places *places, unsigned place);
+/*
+ * The package near a device whose local processors Linux lists ("0-5,12-17"), or -1: it is near
+ * several, near none that may be used, or the list says nothing.
+ */
+int duet__places_near(const struct places *places, const char *processors);
+
+/*
+ * Deals the places to workers, CPU workers first: place[w], or -1, unbound. A device's thread gets
+ * a core to itself, on the package near[device] while there is one (-1, or a package that is not
+ * there: on the one with most cores left), as long as there are cores for all CPU workers and the
+ * devices up to it. The CPU workers take one of each package in turn, cores first, then the second
+ * hardware threads of cores, and are numbered package by package; all stay unbound if they are more
+ * than places. The same arguments give the same places. DUET_ENOMEM.
+ */
+DUET_MUST_CHECK int duet__places_deal(const struct places *places, unsigned cpus, unsigned devices,
+                                      const int *near, int *place);
+
+/* The same for the workers of a machine, of which `socket` says what its devices are near. */
+DUET_MUST_CHECK int duet__places_of(const struct places *places, const struct duet_machine *machine,
+                                    int *place);
+
 /* Binds the calling thread. Where the system does not let it, the thread stays unbound. */
 void duet__places_bind(const struct places *places, unsigned place);
 

@@ -6,6 +6,7 @@
 
 #include "backends/backend.h"
 #include "real/real.h"
+#include "real/testing_machine.h"
 #include "real/topology.h"
 
 static void write_file(const char *folder, const char *name, const char *contents)
@@ -74,10 +75,181 @@ static void test_places(void)
     g_assert_cmpint(cpu->describe(100000, &info, &message), ==, DUET_EINVAL);
 }
 
+/* Which package a device is near, of the processors that Linux lists for it. */
+static void test_near(void)
+{
+    const struct {
+        const char *list;
+        int socket;
+    } cases[] = {
+        {"0-5", 0},   {"6-11", 1},
+        {"7", 1},     {"6,8-9,200", 1},
+        {"0-11", -1}, {"5-6", -1},
+        {"", -1},     {"12-40", -1},
+        {"none", -1}, {"-3", -1},
+        {"11-6", -1}, {"3,", 0},
+        {"3,x", 0},   {"0-99999999999999999999", -1},
+    };
+    struct places *places;
+    g_assert_cmpint(duet__places_synthetic(&places, "pack:2 core:6 pu:1"), ==, DUET_OK);
+    for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++)
+        g_assert_cmpint(duet__places_near(places, cases[i].list), ==, cases[i].socket);
+    duet__places_free(places);
+    g_assert_cmpint(duet__places_synthetic(&places, "what?"), ==, DUET_EINVAL);
+    g_assert_null(places);
+}
+
+/* Deals, and checks the processors that workers get, CPUs first; "-" is unbound. */
+static void deal(const char *processors, unsigned cpus, const int *near, unsigned devices,
+                 const char *expected)
+{
+    struct places *places;
+    g_autofree int *place = g_new0(int, cpus + devices + 1);
+    g_autoptr(GString) dealt = g_string_new("");
+    g_assert_cmpint(duet__places_synthetic(&places, processors), ==, DUET_OK);
+    g_assert_cmpint(duet__places_deal(places, cpus, devices, near, place), ==, DUET_OK);
+    for (unsigned w = 0; w < cpus + devices; w++) {
+        const char *space = w ? " " : "";
+        if (place[w] < 0)
+            g_string_append_printf(dealt, "%s-", space);
+        else
+            g_string_append_printf(dealt, "%s%u", space,
+                                   duet__places_processor(places, (unsigned)place[w]));
+    }
+    g_assert_cmpstr(dealt->str, ==, expected);
+    duet__places_free(places);
+}
+
+static void test_deal(void)
+{
+    static const int idgraf[] = {0, 0, 0, 0, 1, 1, 1, 1}, far[] = {1, 1, 1}, nowhere[] = {-1, -1},
+                     missing[] = {7};
+    /* as the papers use Idgraf: what feeds a GPU is on its socket, two cores are left on each */
+    deal("pack:2 core:6 pu:1", 4, idgraf, 8, "0 1 6 7 5 4 3 2 11 10 9 8");
+    deal("pack:2 core:6 pu:1", 4, NULL, 0, "0 1 6 7");
+    deal("pack:2 core:6 pu:1", 1, idgraf + 4, 1, "0 11");
+    /* more on one socket than it has cores */
+    deal("pack:2 core:2 pu:1", 1, far, 3, "0 3 2 1");
+    deal("pack:2 core:2 pu:1", 1, nowhere, 2, "0 1 3");
+    deal("pack:2 core:2 pu:1", 0, missing, 1, "1");
+    /* second hardware threads come after all cores, and not for devices */
+    deal("pack:1 core:2 pu:2", 3, NULL, 0, "0 2 1");
+    deal("pack:2 core:2 pu:2", 2, far, 2, "0 2 6 4");
+    deal("pack:2 core:1 pu:2", 4, NULL, 0, "0 1 2 3");
+    deal("pack:2 core:1 pu:2", 3, NULL, 0, "0 1 2");
+    deal("pack:1 core:2 pu:2", 2, nowhere, 1, "0 2 -");
+    deal("pack:1 core:2 pu:2", 1, nowhere, 2, "0 2 -");
+    deal("pack:1 core:2 pu:2", 4, nowhere, 1, "0 2 1 3 -");
+    deal("pack:1 core:2 pu:2", 5, nowhere, 1, "- - - - - -");
+}
+
+enum { MANY = 48, PACKS = 4 };
+
+/* A machine of so many packages, cores and hardware threads, and how it was dealt. */
+struct dealt {
+    unsigned packs, cores, threads, cpus, devices;
+    int near[MANY], place[MANY];
+    unsigned left[PACKS]; /* cores of a package that feed no device */
+    struct testing_parts t;
+};
+
+static void draw(GRand *random, struct dealt *d)
+{
+    memset(d, 0, sizeof *d);
+    d->packs = (unsigned)g_rand_int_range(random, 1, PACKS);
+    d->cores = (unsigned)g_rand_int_range(random, 1, 6);
+    d->threads = (unsigned)g_rand_int_range(random, 1, 3);
+    unsigned places = d->packs * d->cores * d->threads;
+    d->cpus = (unsigned)g_rand_int_range(random, 1, (int)places + 3);
+    d->devices = (unsigned)g_rand_int_range(random, 0, 9);
+    g_autofree char *processors =
+        g_strdup_printf("pack:%u core:%u pu:%u", d->packs, d->cores, d->threads);
+    testing_parts(&d->t, processors, d->cpus, d->devices);
+    for (unsigned i = 0; i < d->devices; i++) {
+        d->near[i] = g_rand_int_range(random, -1, (int)d->packs);
+        if (d->near[i] >= 0)
+            (void)g_snprintf(d->t.parts.ends[i].path.processors, PCI_LIST, "%u",
+                             (unsigned)d->near[i] * d->cores * d->threads);
+    }
+    g_assert_cmpint(duet__places_deal(d->t.parts.places, d->cpus, d->devices, d->near, d->place),
+                    ==, DUET_OK);
+}
+
+/* Each has a core, on its package while one is left there. */
+static void check_devices(struct dealt *d)
+{
+    for (unsigned p = 0; p < d->packs; p++)
+        d->left[p] = d->cores;
+    for (unsigned i = 0; i < d->devices; i++) {
+        int at = d->place[d->cpus + i];
+        g_assert_cmpint(at >= 0, ==, d->cpus + i < d->packs * d->cores);
+        if (at < 0)
+            continue;
+        unsigned socket = duet__places_socket(d->t.parts.places, (unsigned)at);
+        if (d->near[i] >= 0 && d->left[d->near[i]] > 0)
+            g_assert_cmpint((int)socket, ==, d->near[i]);
+        g_assert_cmpuint(d->left[socket]--, >, 0);
+    }
+}
+
+/* Nobody shares a place, and packages are balanced as long as there are cores. */
+static void check_cpus(const struct dealt *d)
+{
+    unsigned used[PACKS] = {0}, workers = d->cpus + d->devices;
+    for (unsigned w = 0; w < workers; w++)
+        for (unsigned other = 0; other < w; other++)
+            g_assert_true(d->place[w] < 0 || d->place[w] != d->place[other]);
+    for (unsigned w = 0; w < d->cpus; w++) {
+        g_assert_cmpint(d->place[w] >= 0, ==, d->cpus <= d->packs * d->cores * d->threads);
+        if (d->place[w] >= 0)
+            used[duet__places_socket(d->t.parts.places, (unsigned)d->place[w])]++;
+    }
+    for (unsigned p = 0; p < d->packs && workers <= d->packs * d->cores; p++)
+        for (unsigned q = 0; q < d->packs; q++)
+            g_assert_true(used[p] + 1 >= used[q] || used[p] == d->left[p]);
+}
+
+/* The machine says what is near a device, and the engine deals the same from the machine alone. */
+static void check_machine(struct dealt *d)
+{
+    struct duet_machine machine;
+    unsigned workers = d->cpus + d->devices;
+    int again[MANY];
+    testing_make(&d->t, &machine);
+    g_assert_cmpint(duet__places_of(d->t.parts.places, &machine, again), ==, DUET_OK);
+    g_assert_cmpmem(d->place, workers * sizeof *again, again, workers * sizeof *again);
+    for (unsigned w = 0; w < workers; w++) {
+        unsigned socket = machine.workers[w].socket;
+        if (w >= d->cpus && d->near[w - d->cpus] >= 0)
+            g_assert_cmpint((int)socket, ==, d->near[w - d->cpus]);
+        else if (d->place[w] >= 0)
+            g_assert_cmpuint(socket, ==,
+                             duet__places_socket(d->t.parts.places, (unsigned)d->place[w]));
+    }
+    duet_machine_fini(&machine);
+}
+
+static void test_deal_random(void)
+{
+    GRand *random = g_rand_new_with_seed(20261121);
+    for (unsigned round = 0; round < 300; round++) {
+        struct dealt d;
+        draw(random, &d);
+        check_devices(&d);
+        check_cpus(&d);
+        check_machine(&d);
+        testing_end(&d.t);
+    }
+    g_rand_free(random);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/topology/quota", test_quota);
     g_test_add_func("/topology/places", test_places);
+    g_test_add_func("/topology/near", test_near);
+    g_test_add_func("/topology/deal", test_deal);
+    g_test_add_func("/topology/deal_random", test_deal_random);
     return g_test_run();
 }

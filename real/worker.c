@@ -79,6 +79,7 @@ int duet__slot_fill(struct worker *self, struct slot *slot, const struct duet_ta
 {
     size_t count = duet_task_accesses(task);
     struct duet_buffer *buffers = count <= FEW ? slot->few : many(slot, count);
+    slot->message.text[0] = '\0'; /* what the kernel before it has said */
     if (!buffers)
         return DUET_ENOMEM;
     void *base = self->device ? self->backend->base(self->opened) : NULL;
@@ -87,7 +88,8 @@ int duet__slot_fill(struct worker *self, struct slot *slot, const struct duet_ta
     slot->call = (struct duet_call){.runtime = self->real->core,
                                     .args = duet__task_args(task),
                                     .buffers = buffers,
-                                    .buffer_count = count};
+                                    .buffer_count = count,
+                                    .message = &slot->message};
     return DUET_OK;
 }
 
@@ -150,6 +152,8 @@ static void run(struct worker *self, const struct duet_command *command, struct 
         report.status = real->options.scale > 0 ? pass(self, task, &report.end_s)
                                                 : compute(self, task, slot, &report.end_s);
     self->kept.closed = true;
+    if (report.status)
+        report.why = slot->message.text;
     self->now_s = later(self->now_s, report.end_s);
     atomic_store_explicit(&self->kernel, NULL, memory_order_relaxed);
     ops->steal_attempts = 0;

@@ -65,6 +65,34 @@ static void test_pop(void)
     lab_close(&lab);
 }
 
+/*
+ * Kernels of 20 us with a window of one: each is launched when the one before it has ended, and
+ * begins 10 us later. That is so of the second one, which was not there yet when the GPU was asked,
+ * and of the last one after one of 200 us; the others are short, launched ahead, up to 64.
+ */
+static void test_short_window(void)
+{
+    if (!lab_child())
+        return;
+    struct lab lab = lab_open(&(struct lab_options){.gpus = 1,
+                                                    .gpu_window = 1,
+                                                    .gpu_window_short = 64,
+                                                    .costs = {.kernel_launch_s = 10e-6}});
+    for (unsigned i = 0; i < 30; i++)
+        lab_task(&lab, NULL, 20e-6, 0);
+    for (unsigned i = 0; i < 30; i++)
+        lab_task(&lab, NULL, 1e-9, 0);
+    lab_task(&lab, NULL, 200e-6, 0);
+    lab_task(&lab, NULL, 200e-6, 0);
+    lab_finish(&lab);
+    assert_kernel(&lab, 1, "gpu0", 10e-6, 30e-6);
+    for (unsigned i = 0; i < 29; i++)
+        assert_kernel(&lab, 2 + i, "gpu0", 40e-6 + i * 20e-6, 60e-6 + i * 20e-6);
+    double first_s = lab_find(&lab, DUET_EVENT_TASK, 61, 1)->end_s;
+    assert_kernel(&lab, 62, "gpu0", first_s + 10e-6, first_s + 210e-6);
+    lab_close(&lab);
+}
+
 /* 1 ms for each task made ready: cpu0 makes two ready at 5 ms and goes on at 7 ms; cpu1 at once. */
 static void test_push(void)
 {
@@ -226,6 +254,7 @@ int main(int argc, char **argv)
     g_test_add_func("/costs/submit", test_submit);
     g_test_add_func("/costs/submit_beside", test_submit_beside);
     g_test_add_func("/costs/pop", test_pop);
+    g_test_add_func("/costs/short_window", test_short_window);
     g_test_add_func("/costs/push", test_push);
     g_test_add_func("/costs/submit_and_push", test_submit_and_push);
     g_test_add_func("/costs/steal", test_steal);

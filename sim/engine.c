@@ -276,7 +276,8 @@ static bool fill(struct sim *sim)
     if (!sim->workers || !sim->woken || !sim->incoming || !sim->outgoing)
         return false;
     for (unsigned w = 0; w < machine->worker_count; w++) {
-        sim->workers[w].kernels = calloc(machine->workers[w].window, sizeof(struct kernel));
+        sim->workers[w].kernels =
+            calloc(duet_worker_slots(&machine->workers[w]), sizeof(struct kernel));
         if (!sim->workers[w].kernels)
             return false;
     }

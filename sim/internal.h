@@ -41,7 +41,7 @@ struct transfer {
 struct sim_worker {
     double thread_s; /* its thread is busy until then: scheduling, launches, a CPU's kernels */
     double stream_s; /* its device's kernel stream is busy until then */
-    struct kernel *kernels; /* `window` of them */
+    struct kernel *kernels; /* duet_worker_slots of them */
 };
 
 /* A task that the application has submitted and whose submission has not been simulated yet. */

@@ -36,6 +36,7 @@
 struct lab_options {
     unsigned cpus, gpus;
     unsigned gpu_window;       /* [2] */
+    unsigned gpu_window_short; /* [gpu_window] */
     uint64_t gpu_memory_bytes; /* [1 GB] */
     bool no_peer;
     struct duet_costs costs;
@@ -178,6 +179,7 @@ static inline struct duet_machine lab_machine(const struct lab_options *o)
         lab_worker(&m, c, false, c, 1);
     for (unsigned g = 0; g < o->gpus; g++) {
         lab_worker(&m, o->cpus + g, true, g, o->gpu_window ? o->gpu_window : 2);
+        m.workers[o->cpus + g].window_short = o->gpu_window_short;
         g_strlcpy(m.nodes[g + 1].name, m.workers[o->cpus + g].name, sizeof m.nodes[g + 1].name);
         m.nodes[g + 1].capacity_bytes = o->gpu_memory_bytes ? o->gpu_memory_bytes : 1000000000;
     }

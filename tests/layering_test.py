@@ -33,7 +33,7 @@ GROUPS = {
     "hwloc": ["hwloc.h", "hwloc/*"],
     "blas": ["cblas.h", "lapacke.h"],
     "starpu": ["starpu.h"],
-    "cublas": ["cublas_v2.h", "cusolverDn.h"],
+    "cublas": ["cublas_v2.h", "cublasXt.h", "cusolverDn.h"],
     "cuda": ["cuda.h", "cuda_runtime.h", "cuda_runtime_api.h"],
 }
 
@@ -55,16 +55,21 @@ RULES = [
     ("real/*", "c posix linux threads hwloc duet/* core/engine.h backends/backend.h ."),
     ("sim/*", "c posix c++ simgrid duet/* core/engine.h ."),
     ("platforms/*", "c posix glib libxml duet/* ."),
-    ("workloads/kernels_*", "c posix glib blas cublas duet/* workloads/*"),
+    ("workloads/kernels_cuda*", "c posix threads cuda cublas duet/* workloads/*"),
+    ("workloads/kernels_*", "c posix glib blas duet/* workloads/*"),
     ("workloads/*", "c posix glib duet/* workloads/*"),
     ("lib/*", "c posix threads glib duet/* core/engine.h sim/*.h real/*.h platforms/platform.h"
               " validate/perfetto.h validate/report_file.h ."),
     ("validate/*", "c posix glib glpk duet/* platforms/platform.h workloads/*.h ."),
     ("cli/*", "c posix glib duet/* platforms/platform.h workloads/*.h validate/*.h lib/*.h ."),
+    ("examples/cuda_*", "c posix duet/* cuda"),  # what an application with own kernels includes
     ("examples/*", "c posix duet/*"),
     ("bench/overhead/*", "c-pure duet/* starpu bench/*"),
+    ("bench/cuda/*", "c posix threads glib cuda cublas blas duet/* core/* lib/* workloads/*"
+                     " bench/*"),
     ("bench/*", "c posix threads malloc.h glib duet/* core/* sim/* lib/* platforms/* workloads/*"
                 " blas bench/*"),
+    ("tests/fake_cuda/*", "c posix threads cuda cublas blas duet/* workloads/kernels*.h ."),
     ("tests/*", "c posix threads glib duet/* ."),
 ]
 
@@ -83,7 +88,7 @@ FEATURE_TEST = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b\s*(.*)$")
 INCLUDE = re.compile(r"^\s*#\s*include\s*([<\"])([^>\"]+)[>\"]")
 CLOCK_READING = re.compile(r"\b(__rdtsc|__builtin_ia32_rdtsc|__builtin_readcyclecounter)\b")
 ENVIRONMENT = re.compile(r"\b(getenv|secure_getenv|g_getenv|g_environ_getenv|environ)\b")
-ENVIRONMENT_READERS = {"cli", "lib"}
+ENVIRONMENT_READERS = {"cli", "lib", "tests"}
 OURS = {str(path) for path in repository.files()}
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 

@@ -29,6 +29,7 @@ POLICIES = ("eager", "ws", "data-aware", "locality-aware", "heft")
 PAPERS = ("ws", "data-aware", "locality-aware", "heft")  # the policies of the papers
 FULL = ("--cpus", 4, "--gpus", 8)
 SET_ARCH = ("--set-arch",)
+GEMM_ORDER = ("--param", "block=0")  # one tile of C after another, as tiled libraries had it then
 LARGE = 10  # percent: beyond it the page must give a reason
 
 
@@ -41,7 +42,8 @@ def command():
 def simulate(workload, *options, policies=POLICIES, reps=1):
     """What `duet simulate --json` says of each policy."""
     words = [command(), "simulate", workload, "--platform", "idgraf", "--json", "--quiet",
-             "--policy", ",".join(policies), "--reps", str(reps), *map(str, options)]
+             "--policy", ",".join(policies), "--reps", str(reps), *map(str, options),
+             *(GEMM_ORDER if workload == "gemm" else ())]
     result = subprocess.run(words, capture_output=True, text=True, check=False)
     if result.returncode:
         sys.exit(f"{' '.join(words)}\n{result.stderr}")

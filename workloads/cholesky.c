@@ -277,8 +277,7 @@ static int generate(const struct duet_problem *problem, void **data, struct duet
 static int verify(void *data, struct duet_verdict *verdict, struct duet_message *message)
 {
     const struct duet__tiled_data *made = data;
-    *verdict = (struct duet_verdict){.formula = "||A - L L'|| / (n ||A|| eps)", .threshold = 30};
-    return duet__residual_cholesky(&made->matrices[0], &verdict->residual, message);
+    return duet__judge_cholesky(&made->matrices[0], verdict, message);
 }
 
 const struct duet_workload duet__workload_cholesky = {

@@ -402,7 +402,7 @@ static void test_indefinite(void)
     double a[4] = {1, 2, 2, 1};
     struct duet_buffer buffer = {a, 2, 2, 2, sizeof *a};
     const struct duet__tile_args args = {.n = 2};
-    const struct duet_call call = {NULL, &args, &buffer, 1, NULL};
+    const struct duet_call call = {.args = &args, .buffers = &buffer, .buffer_count = 1};
     if (can_compute(&recorded_cholesky))
         g_assert_cmpint(duet__kernel("potrf")(&call), ==, DUET_ETASK);
 }

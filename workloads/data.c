@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "workloads/share.h"
+
 enum {
     PAGE_BYTES = 4096,
     ADDRESS_BITS = 57, /* no machine addresses more */
@@ -174,12 +176,20 @@ static void fill_tile(const struct duet__storage *s, uint32_t i, uint32_t j)
     }
 }
 
-void duet__storage_fill(const struct duet__storage *s)
+/* Columns of tiles. */
+static void fill_columns(void *self, uint64_t first, uint64_t end)
 {
+    const struct duet__storage *s = self;
     uint32_t row_tiles = (uint32_t)((s->rows + s->tile_rows - 1) / s->tile_rows);
-    uint32_t col_tiles = (uint32_t)((s->cols + s->tile_cols - 1) / s->tile_cols);
-    for (uint32_t j = 0; j < col_tiles; j++) {
+    for (uint32_t j = (uint32_t)first; j < end; j++) {
         for (uint32_t i = s->lower ? j : 0; i < row_tiles; i++)
             fill_tile(s, i, j);
     }
+}
+
+void duet__storage_fill(const struct duet__storage *s)
+{
+    struct duet__storage copy = *s;
+    duet__share((s->cols + s->tile_cols - 1) / s->tile_cols, s->rows * s->cols, fill_columns,
+                &copy);
 }

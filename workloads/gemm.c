@@ -2,18 +2,25 @@
 /*
  * Tiled matrix product C := C + A B with C m x n, A m x k, B k x n.
  *
- * One task per tile triple; the k updates of a tile of C follow each other. All tasks have equal
- * priority: no tile of C is on a longer path than another.
+ * One task per tile triple. All tasks have equal priority: no tile of C is on a longer path than
+ * another. They are submitted by square blocks of tiles of C and, in a block, column by column of A
+ * (sums of outer products): what is read is then used by a
+ * whole row or column of the block, so that a device whose memory holds a few blocks computes more
+ * than it copies.
  */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "workloads/share.h"
 #include "workloads/tiles.h"
 
 static const struct duet_parameter parameters[] = {
     {"m", "1..536870912", "n", "rows of A and C"},
     {"k", "1..536870912", "n", "columns of A, rows of B"},
+    {"block", "0..65536", "8",
+     "blocks of so many tiles of C each way, one after another, all products with a column of A "
+     "before those with the next; 0: one tile of C after another"},
     DUET__LAYOUT_PARAMETER,
     {0},
 };
@@ -63,29 +70,76 @@ static uint64_t bytes(const struct duet_problem *problem)
     return (m * k + k * n + m * n) * duet__element_bytes(problem);
 }
 
-static int submit(const struct duet__build *build)
+/* C(i,j) := C(i,j) + A(i,l) B(l,j) */
+static int product(const struct duet__build *build, uint32_t i, uint32_t j, uint32_t l)
 {
     const struct duet__tiles *a = &build->matrices[A], *b = &build->matrices[B];
     const struct duet__tiles *c = &build->matrices[C];
+    const struct duet_access accesses[] = {
+        {duet__tile(a, i, l), DUET_R},
+        {duet__tile(b, l, j), DUET_R},
+        {duet__tile(c, i, j), DUET_RW},
+    };
+    const struct duet__tile_args args = {
+        .m = duet__tile_rows(c, i),
+        .n = duet__tile_cols(c, j),
+        .k = duet__tile_cols(a, l),
+    };
+    return duet__tile_task(build, 0, args, 0, accesses, 3);
+}
+
+/* Tiles of C, first inclusive, last exclusive. */
+struct part {
+    uint32_t row, rows_end, col, cols_end;
+};
+
+static int submit_by_tiles(const struct duet__build *build)
+{
+    const struct duet__tiles *c = &build->matrices[C];
+    uint32_t depth_tiles = build->matrices[A].col_tiles;
     int error = 0;
-    for (uint32_t i = 0; !error && i < c->row_tiles; i++) {
-        for (uint32_t j = 0; !error && j < c->col_tiles; j++) {
-            for (uint32_t l = 0; !error && l < a->col_tiles; l++) {
-                const struct duet_access accesses[] = {
-                    {duet__tile(a, i, l), DUET_R},
-                    {duet__tile(b, l, j), DUET_R},
-                    {duet__tile(c, i, j), DUET_RW},
-                };
-                const struct duet__tile_args args = {
-                    .m = duet__tile_rows(c, i),
-                    .n = duet__tile_cols(c, j),
-                    .k = duet__tile_cols(a, l),
-                };
-                error = duet__tile_task(build, 0, args, 0, accesses, 3);
-            }
-        }
-    }
+    for (uint32_t i = 0; !error && i < c->row_tiles; i++)
+        for (uint32_t j = 0; !error && j < c->col_tiles; j++)
+            for (uint32_t l = 0; !error && l < depth_tiles; l++)
+                error = product(build, i, j, l);
     return error;
+}
+
+/* A column of A and a row of B meet a whole part of C. */
+static int submit_part(const struct duet__build *build, const struct part *part)
+{
+    uint32_t depth_tiles = build->matrices[A].col_tiles;
+    int error = 0;
+    for (uint32_t l = 0; !error && l < depth_tiles; l++)
+        for (uint32_t i = part->row; !error && i < part->rows_end; i++)
+            for (uint32_t j = part->col; !error && j < part->cols_end; j++)
+                error = product(build, i, j, l);
+    return error;
+}
+
+static uint32_t least(uint64_t a, uint32_t b)
+{
+    return a < b ? (uint32_t)a : b;
+}
+
+static int submit_by_blocks(const struct duet__build *build, uint32_t block)
+{
+    const struct duet__tiles *c = &build->matrices[C];
+    int error = 0;
+    for (uint32_t i = 0; !error && i < c->row_tiles; i = least((uint64_t)i + block, c->row_tiles))
+        for (uint32_t j = 0; !error && j < c->col_tiles;
+             j = least((uint64_t)j + block, c->col_tiles)) {
+            const struct part part = {i, least((uint64_t)i + block, c->row_tiles), j,
+                                      least((uint64_t)j + block, c->col_tiles)};
+            error = submit_part(build, &part);
+        }
+    return error;
+}
+
+static int submit(const struct duet__build *build)
+{
+    uint32_t block = (uint32_t)duet__setting_number(build->problem, parameters, "block", 8);
+    return block ? submit_by_blocks(build, block) : submit_by_tiles(build);
 }
 
 static void shapes(const struct duet_problem *problem, struct duet__shape *out)
@@ -147,15 +201,25 @@ static void sums_fini(struct sums *sums)
     free(sums->gauge);
 }
 
-/* y := y + M x, with M as it was filled. */
-static void add_product(const struct duet__storage *matrix, const struct sums *x, struct sums *y)
+/* A product with a vector, of which a part of the rows is computed at a time. */
+struct product {
+    const struct duet__storage *matrix;
+    const struct sums *x;
+    struct sums *y;
+};
+
+/* Rows [first, end) of y := y + M x, with M as it was filled. */
+static void add_rows(void *self, uint64_t first, uint64_t end)
 {
+    const struct product *product = self;
+    const struct sums *x = product->x;
+    struct sums *y = product->y;
     double column[512];
     size_t length = sizeof column / sizeof *column;
-    for (uint64_t j = 0; j < matrix->cols; j++) {
-        for (uint64_t i = 0; i < matrix->rows; i += length) {
-            size_t count = matrix->rows - i < length ? (size_t)(matrix->rows - i) : length;
-            duet__storage_initial_column(matrix, i, j, count, column);
+    for (uint64_t j = 0; j < product->matrix->cols; j++) {
+        for (uint64_t i = first; i < end; i += length) {
+            size_t count = end - i < length ? (size_t)(end - i) : length;
+            duet__storage_initial_column(product->matrix, i, j, count, column);
             for (size_t r = 0; r < count; r++) {
                 y->value[i + r] += column[r] * x->value[j];
                 y->gauge[i + r] += fabs(column[r]) * x->gauge[j];
@@ -164,14 +228,22 @@ static void add_product(const struct duet__storage *matrix, const struct sums *x
     }
 }
 
-/* y := y - M x, with M as it is now. */
-static void subtract_result(const struct duet__storage *matrix, const struct sums *x,
-                            struct sums *y)
+/* Rows [first, end) of y := y - M x, with M as it is now. */
+static void subtract_rows(void *self, uint64_t first, uint64_t end)
 {
-    for (uint64_t j = 0; j < matrix->cols; j++) {
-        for (uint64_t i = 0; i < matrix->rows; i++)
-            y->value[i] -= duet__storage_value(matrix, i, j) * x->value[j];
+    const struct product *product = self;
+    for (uint64_t j = 0; j < product->matrix->cols; j++) {
+        for (uint64_t i = first; i < end; i++)
+            product->y->value[i] -=
+                duet__storage_value(product->matrix, i, j) * product->x->value[j];
     }
+}
+
+static void on_all_rows(duet__part_fn *run, const struct duet__storage *matrix,
+                        const struct sums *x, struct sums *y)
+{
+    struct product product = {matrix, x, y};
+    duet__share(matrix->rows, matrix->rows * matrix->cols, run, &product);
 }
 
 static double residual(const struct duet__tiled_data *data, struct sums *x, struct sums *y,
@@ -187,10 +259,10 @@ static double residual(const struct duet__tiled_data *data, struct sums *x, stru
         x->value[j] = number < 0 ? number - 0.5 : number + 0.5;
         x->gauge[j] = fabs(x->value[j]);
     }
-    add_product(&matrices[B], x, bx);
-    add_product(&matrices[A], bx, y);
-    add_product(c, x, y);
-    subtract_result(c, x, y);
+    on_all_rows(add_rows, &matrices[B], x, bx);
+    on_all_rows(add_rows, &matrices[A], bx, y);
+    on_all_rows(add_rows, c, x, y);
+    on_all_rows(subtract_rows, c, x, y);
     double worst = 0;
     for (uint64_t i = 0; i < c->rows; i++) {
         double ratio = fabs(y->value[i]) / (roundoff * y->gauge[i]);

@@ -15,6 +15,7 @@
 #include <duet/duet.h>
 
 #include "workloads/data.h"
+#include "workloads/workload.h"
 
 /*
  * The CPU's code for the kernel of this base name (both precisions), or NULL if this build has
@@ -71,5 +72,34 @@ DUET_MUST_CHECK int duet__residual_cholesky(const struct duet__storage *a, doubl
 DUET_MUST_CHECK int duet__residual_lu(const struct duet__storage *a,
                                       const struct duet__storage *pivots, double *residual,
                                       struct duet_message *message);
+
+/*
+ * The same by one random vector x, in n^2 operations and extended precision: the largest, over
+ * rows, of |L L' x - A x| / (eps (|L| |L'| |x| + |A| |x|)), a backward error of each row as it
+ * shows in x (Freivalds; Higham, Accuracy and Stability of Numerical Algorithms, 10.1 and 9.3). A
+ * wrong element goes unnoticed only if x hides it. P A: as above. DUET_ENOMEM with a message.
+ */
+DUET_MUST_CHECK int duet__probe_cholesky(const struct duet__storage *a, double *residual,
+                                         struct duet_message *message);
+DUET_MUST_CHECK int duet__probe_lu(const struct duet__storage *a,
+                                   const struct duet__storage *pivots, double *residual,
+                                   struct duet_message *message);
+
+/* Up to this order factorisations are judged by multiplying the factors, beyond by a vector. */
+enum { DUET__EXACT_MAX = 8192 };
+
+/* Fills *verdict by whichever of the two it is. Errors as theirs. */
+DUET_MUST_CHECK int duet__judge_cholesky(const struct duet__storage *a,
+                                         struct duet_verdict *verdict,
+                                         struct duet_message *message);
+DUET_MUST_CHECK int duet__judge_lu(const struct duet__storage *a,
+                                   const struct duet__storage *pivots, struct duet_verdict *verdict,
+                                   struct duet_message *message);
+
+/*
+ * The order in which the interchanges leave the rows: row i of P A is row rows[i] of A. false if
+ * one of them is none.
+ */
+bool duet__permutation(uint64_t *rows, uint64_t n, const struct duet__storage *pivots);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* In the place of the kernels and checks that need BLAS, where there is none. */
 #include "workloads/kernels.h"
+#include "workloads/kernels_about.h"
 
 duet_kernel_fn duet__blas_kernel(const char *base)
 {
@@ -22,4 +23,9 @@ int duet__residual_lu(const struct duet__storage *a, const struct duet__storage 
                       double *residual, struct duet_message *message)
 {
     return duet_fail(message, DUET_EABSENT, "this duet was built without BLAS");
+}
+
+bool duet__blas_about(struct duet__blas *blas)
+{
+    return false;
 }

@@ -19,20 +19,22 @@ enum {
 /* ------------------------------------------------------------------------------------------- */
 /* Without pivoting                                                                             */
 
-static int eliminate(const struct duet_buffer *a)
+/* Column by column. The number of the first pivot that is 0 or not finite, from 1; 0: none. */
+static size_t eliminate(const struct duet_buffer *a)
 {
     for (size_t k = 0; k < a->rows; k++) {
         double pivot = duet__view_get(a, k, k);
         if (pivot == 0 || !isfinite(pivot))
-            return DUET_ETASK;
+            return k + 1;
         duet__blas_eliminate(a, k);
     }
     return 0;
 }
 
 /* By halves (Toledo, "Locality of reference in LU decomposition with partial pivoting", SIAM J.
- * Matrix Anal. Appl. 18, 1997, without the pivoting), so that nearly all of it is products. */
-static int factorise(const struct duet_buffer *a)
+ * Matrix Anal. Appl. 18, 1997, without the pivoting), so that nearly all of it is products. Returns
+ * as eliminate does. */
+static size_t factorise(const struct duet_buffer *a)
 {
     if (a->rows <= LEAF)
         return eliminate(a);
@@ -41,18 +43,27 @@ static int factorise(const struct duet_buffer *a)
     struct duet_buffer a12 = duet__window(a, 0, half, half, rest);
     struct duet_buffer a21 = duet__window(a, half, 0, rest, half);
     struct duet_buffer a22 = duet__window(a, half, half, rest, rest);
-    int error = factorise(&a11);
-    if (error)
-        return error;
+    size_t bad = factorise(&a11);
+    if (bad)
+        return bad;
     duet__blas_trsm(DUET__LEFT_LOWER_UNIT, &a11, &a12);
     duet__blas_trsm(DUET__RIGHT_UPPER, &a11, &a21);
     duet__blas_gemm(false, -1, &a21, &a12, &a22);
-    return factorise(&a22);
+    bad = factorise(&a22);
+    return bad ? half + bad : 0;
 }
 
 int duet__kernel_getrf_nopiv(const struct duet_call *call)
 {
-    return factorise(&call->buffers[0]);
+    const struct duet_buffer *a = &call->buffers[0];
+    size_t bad = factorise(a);
+    if (!bad)
+        return 0;
+    double pivot = duet__view_get(a, bad - 1, bad - 1);
+    return duet_fail(
+        call->message, DUET_ETASK,
+        "pivot %zu of a tile of order %zu is %g: it has no LU factors without pivoting", bad,
+        a->rows, pivot);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -99,22 +110,33 @@ static void gather(const struct duet_call *call, const struct duet_buffer *panel
     }
 }
 
+/* The error for LAPACK's info of a panel. */
+static int judge_panel(const struct duet_call *call, const struct duet_buffer *panel, int info)
+{
+    if (!info)
+        return 0;
+    return duet_fail(call->message, DUET_ETASK,
+                     "column %d of a panel of %zu x %zu has no pivot but 0: the matrix is singular",
+                     info, panel->rows, panel->cols);
+}
+
 int duet__kernel_getrf(const struct duet_call *call)
 {
     struct duet_buffer panel = call->buffers[1];
     int32_t *pivots = call->buffers[0].data;
     panel.rows = panel_rows(call);
     if (is_contiguous(call))
-        return duet__blas_getrf(&panel, pivots) ? DUET_ETASK : 0;
+        return judge_panel(call, &panel, duet__blas_getrf(&panel, pivots));
     panel.ld = panel.rows;
     panel.data = malloc(panel.ld * panel.cols * panel.element_bytes);
     if (!panel.data)
-        return DUET_ENOMEM;
+        return duet_fail(call->message, DUET_ENOMEM, "no memory for a panel of %zu x %zu",
+                         panel.rows, panel.cols);
     gather(call, &panel, false);
     int info = duet__blas_getrf(&panel, pivots);
     gather(call, &panel, true);
     free(panel.data);
-    return info ? DUET_ETASK : 0;
+    return judge_panel(call, &panel, info);
 }
 
 /* Interchanges rows in a few columns of the tiles. */
@@ -140,7 +162,9 @@ int duet__kernel_laswp(const struct duet_call *call)
     for (size_t i = 0; i < pivots->rows; i++) {
         int32_t pivot = ((const int32_t *)pivots->data)[i];
         if (pivot <= (int32_t)i || (size_t)pivot > rows)
-            return DUET_ETASK;
+            return duet_fail(call->message, DUET_ETASK,
+                             "interchange %zu is with row %d, which is none of the %zu below it",
+                             i + 1, (int)pivot, rows - i);
     }
     for (size_t col = 0; col < cols; col += SWAP_COLUMNS)
         swap_rows(call, col, cols - col < SWAP_COLUMNS ? cols - col : SWAP_COLUMNS);

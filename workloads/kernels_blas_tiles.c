@@ -41,7 +41,14 @@ static int trsm_r(const struct duet_call *call)
 
 static int potrf(const struct duet_call *call)
 {
-    return duet__blas_potrf(&call->buffers[0]) ? DUET_ETASK : 0;
+    const struct duet_buffer *a = &call->buffers[0];
+    int info = duet__blas_potrf(a);
+    if (!info)
+        return 0;
+    return duet_fail(
+        call->message, DUET_ETASK,
+        "the leading minor of order %d of a tile of order %zu is not positive definite", info,
+        a->rows);
 }
 
 static int axpy(const struct duet_call *call)

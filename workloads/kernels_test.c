@@ -10,77 +10,34 @@
 
 #include <glib.h>
 
+#include "workloads/test_matrices.h"
 #include "workloads/tiles.h"
-
-enum { GAP = 3 /* elements between columns */, WRITTEN = 77 /* what they hold */ };
 
 static const size_t sizes[] = {1, 2, 5, 16, 17, 33, 100};
 
-/* ------------------------------------------------------------------------------------------- */
-/* Matrices                                                                                     */
-
-static void *at(const struct duet_buffer *a, size_t i, size_t j)
+static int run_saying(const char *base, const struct duet_buffer *buffers, size_t count,
+                      const void *args, struct duet_message *message)
 {
-    return (char *)a->data + (i + j * a->ld) * a->element_bytes;
-}
-
-static double get(const struct duet_buffer *a, size_t i, size_t j)
-{
-    return a->element_bytes == 4 ? (double)*(float *)at(a, i, j) : *(double *)at(a, i, j);
-}
-
-static void set(const struct duet_buffer *a, size_t i, size_t j, double value)
-{
-    duet__store_values(at(a, i, j), &value, 1, a->element_bytes);
-}
-
-/* Random in [-1/2, 1/2), and `diagonal` added to the diagonal: always the same for the same sizes
- * and number. The caller frees the data. */
-static struct duet_buffer make(unsigned number, size_t rows, size_t cols, size_t element_bytes,
-                               double diagonal)
-{
-    struct duet_buffer a = {NULL, rows, cols, rows + GAP, element_bytes};
-    const struct duet__storage random = {.element_bytes = element_bytes,
-                                         .contents = DUET__RANDOM,
-                                         .key = duet__data_key(rows + 1000 * cols, number)};
-    a.data = g_malloc(a.ld * cols * element_bytes);
-    for (size_t j = 0; j < cols; j++) {
-        for (size_t i = 0; i < a.ld; i++)
-            set(&a, i, j,
-                i < rows ? duet__storage_initial(&random, i, j) + (i == j ? diagonal : 0)
-                         : WRITTEN);
-    }
-    return a;
-}
-
-/* The elements, densely; the caller frees them. */
-static double *values(const struct duet_buffer *a)
-{
-    double *dense = g_new0(double, a->rows * a->cols);
-    for (size_t j = 0; j < a->cols; j++) {
-        for (size_t i = 0; i < a->rows; i++)
-            dense[i + j * a->rows] = get(a, i, j);
-    }
-    return dense;
-}
-
-static void same(const struct duet_buffer *a, const double *expected, double scale)
-{
-    double tolerance = scale * (a->element_bytes == 4 ? 1e-6 : 1e-14);
-    for (size_t j = 0; j < a->cols; j++) {
-        for (size_t i = 0; i < a->ld; i++) {
-            if (i < a->rows)
-                g_assert_cmpfloat(fabs(get(a, i, j) - expected[i + j * a->rows]), <=, tolerance);
-            else
-                g_assert_cmpfloat(get(a, i, j), ==, WRITTEN);
-        }
-    }
+    const struct duet_call call = {.args = args,
+                                   .buffers = buffers,
+                                   .buffer_count = count,
+                                   .message = message};
+    return duet__kernel(base)(&call);
 }
 
 static int run(const char *base, const struct duet_buffer *buffers, size_t count, const void *args)
 {
-    const struct duet_call call = {NULL, args, buffers, count, NULL};
-    return duet__kernel(base)(&call);
+    return run_saying(base, buffers, count, args, NULL);
+}
+
+/* It fails, and says why. */
+static void fails(const char *base, const struct duet_buffer *buffers, size_t count,
+                  const char *why)
+{
+    struct duet_message message = {""};
+    g_assert_cmpint(run_saying(base, buffers, count, NULL, &message), ==, DUET_ETASK);
+    g_test_message("%s: %s", base, message.text);
+    g_assert_nonnull(strstr(message.text, why));
 }
 
 /* Skips where there is no BLAS; else runs the test for every pair of sizes in both precisions. */
@@ -281,7 +238,7 @@ static void getrf_nopiv(size_t n, size_t unused, size_t element_bytes)
     g_free(lu);
 }
 
-/* What cannot be factorised fails the task. */
+/* What cannot be factorised fails the task; also far from the leaves of the recursion. */
 static void test_failures(void)
 {
     double zero_pivot[] = {1, 2, 3, 4, 8, 5, 6, 7, 1}, not_finite[] = {NAN};
@@ -295,10 +252,15 @@ static void test_failures(void)
         g_test_skip("built without BLAS");
         return;
     }
-    g_assert_cmpint(run("getrf_nopiv", &b[0], 1, NULL), ==, DUET_ETASK);
-    g_assert_cmpint(run("getrf_nopiv", &b[1], 1, NULL), ==, DUET_ETASK);
-    g_assert_cmpint(run("potrf", &b[2], 1, NULL), ==, DUET_ETASK);
-    g_assert_cmpint(run("getrf", panel, 2, NULL), ==, DUET_ETASK);
+    struct duet_buffer large = make(0, 100, 100, 8, 100);
+    for (size_t j = 0; j < 100; j++)
+        set(&large, 77, j, 0);
+    fails("getrf_nopiv", &large, 1, "pivot 78 of a tile of order 100 is 0");
+    g_free(large.data);
+    fails("getrf_nopiv", &b[0], 1, "pivot 2 of a tile of order 3 is 0");
+    fails("getrf_nopiv", &b[1], 1, "pivot 1 of a tile of order 1 is nan");
+    fails("potrf", &b[2], 1, "leading minor of order 2 of a tile of order 2");
+    fails("getrf", panel, 2, "column 1 of a panel of 2 x 2");
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -410,9 +372,9 @@ static void laswp(size_t m, size_t n, size_t element_bytes)
     double *after = stack(b);
     g_assert_cmpmem(after, rows * n * sizeof *after, expected, rows * n * sizeof *after);
     ((int32_t *)b[0].data)[m - 1] = (int32_t)rows + 1;
-    g_assert_cmpint(run("laswp", b, 1 + TILES, NULL), ==, DUET_ETASK);
+    fails("laswp", b, 1 + TILES, "is with row");
     ((int32_t *)b[0].data)[m - 1] = (int32_t)m - 1;
-    g_assert_cmpint(run("laswp", b, 1 + TILES, NULL), ==, DUET_ETASK);
+    fails("laswp", b, 1 + TILES, "is with row");
     g_free(expected);
     g_free(after);
     free_panel(b);

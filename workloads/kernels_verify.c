@@ -120,23 +120,6 @@ static double residual_of(const struct judge *judge)
            roundoff;
 }
 
-/* The order in which the interchanges leave the rows. false if one of them is none. */
-static bool permute(uint64_t *rows, uint64_t n, const struct duet__storage *pivots)
-{
-    for (uint64_t i = 0; i < n; i++)
-        rows[i] = i;
-    for (uint64_t i = 0; i < n; i++) {
-        int32_t pivot = *(const int32_t *)duet__storage_at(pivots, i, 0);
-        uint64_t other = i - i % pivots->tile_rows + (uint64_t)pivot - 1;
-        if (pivot < 1 || other < i || other >= n)
-            return false;
-        uint64_t row = rows[i];
-        rows[i] = rows[other];
-        rows[other] = row;
-    }
-    return true;
-}
-
 static int judge_factor(struct judge *judge, const struct duet__storage *pivots, double *residual,
                         struct duet_message *message)
 {
@@ -151,7 +134,7 @@ static int judge_factor(struct judge *judge, const struct duet__storage *pivots,
     if (!judge->difference || !judge->norm || !judge->work || (pivots && !rows))
         error = duet_fail(message, DUET_ENOMEM, "no memory to judge a matrix of order %llu",
                           (unsigned long long)a->rows);
-    else if (pivots && !permute(rows, a->rows, pivots))
+    else if (pivots && !duet__permutation(rows, a->rows, pivots))
         *residual = NAN;
     else
         *residual = residual_of(judge);

@@ -116,8 +116,7 @@ static int generate(const struct duet_problem *problem, void **data, struct duet
 static int verify(void *data, struct duet_verdict *verdict, struct duet_message *message)
 {
     const struct duet__tiled_data *made = data;
-    *verdict = (struct duet_verdict){.formula = "||A - L U|| / (n ||A|| eps)", .threshold = 30};
-    return duet__residual_lu(&made->matrices[0], NULL, &verdict->residual, message);
+    return duet__judge_lu(&made->matrices[0], NULL, verdict, message);
 }
 
 const struct duet_workload duet__workload_lu = {

@@ -152,9 +152,7 @@ static int generate(const struct duet_problem *problem, void **data, struct duet
 static int verify(void *data, struct duet_verdict *verdict, struct duet_message *message)
 {
     const struct duet__tiled_data *made = data;
-    *verdict = (struct duet_verdict){.formula = "||P A - L U|| / (n ||A|| eps)", .threshold = 30};
-    return duet__residual_lu(&made->matrices[A], &made->matrices[PIVOTS], &verdict->residual,
-                             message);
+    return duet__judge_lu(&made->matrices[A], &made->matrices[PIVOTS], verdict, message);
 }
 
 const struct duet_workload duet__workload_lu_pivot = {

@@ -49,8 +49,14 @@ struct recorded {
     uint64_t where;
 };
 
+/* Memory that the workload has page-locked. */
+struct recorded_pin {
+    uintptr_t begin, end;
+};
+
 struct duet_runtime {
     GPtrArray *handles; /* struct duet_handle */
+    GArray *pins;       /* struct recorded_pin */
     GPtrArray *tasks;   /* struct recorded */
     struct duet_codelet codelets[RECORDER_CODELETS];
     unsigned codelet_count;
@@ -86,6 +92,7 @@ static inline struct duet_runtime *recorder_new(void)
     struct duet_runtime *recorder = g_new0(struct duet_runtime, 1);
     recorder->handles = g_ptr_array_new_with_free_func(recorder_free_handle);
     recorder->tasks = g_ptr_array_new_with_free_func(g_free);
+    recorder->pins = g_array_new(FALSE, FALSE, sizeof(struct recorded_pin));
     return recorder;
 }
 
@@ -93,6 +100,7 @@ static inline void recorder_free(struct duet_runtime *recorder)
 {
     g_ptr_array_free(recorder->handles, TRUE);
     g_ptr_array_free(recorder->tasks, TRUE);
+    g_array_free(recorder->pins, TRUE);
     g_free(recorder);
 }
 
@@ -104,6 +112,27 @@ static inline bool recorder_fails(struct duet_runtime *recorder)
 /* ------------------------------------------------------------------------------------------- */
 /* The calls a workload makes                                                                   */
 
+/* Refuses, after it has noted it: a workload does not depend on that. */
+static inline int recorder_pin(struct duet_runtime *recorder, void *data, size_t bytes)
+{
+    const struct recorded_pin pin = {(uintptr_t)data, (uintptr_t)data + bytes};
+    g_array_append_val(recorder->pins, pin);
+    return DUET_ENOMEM;
+}
+
+/* Has the workload asked to page-lock all of this? */
+static inline bool recorder_pinned(const struct duet_runtime *recorder, const void *data,
+                                   size_t bytes)
+{
+    uintptr_t begin = (uintptr_t)data;
+    for (guint i = 0; i < recorder->pins->len; i++) {
+        const struct recorded_pin *pin = &g_array_index(recorder->pins, struct recorded_pin, i);
+        if (begin >= pin->begin && begin + bytes <= pin->end)
+            return true;
+    }
+    return false;
+}
+
 static inline int recorder_matrix(struct duet_runtime *recorder, void *data, size_t rows,
                                   size_t cols, size_t ld, size_t element_bytes,
                                   struct duet_handle **out)
@@ -111,6 +140,8 @@ static inline int recorder_matrix(struct duet_runtime *recorder, void *data, siz
     g_assert_cmpuint(rows, >, 0);
     g_assert_cmpuint(cols, >, 0);
     g_assert_cmpuint(ld, >=, rows);
+    g_assert_true(!data ||
+                  recorder_pinned(recorder, data, (ld * (cols - 1) + rows) * element_bytes));
     if (recorder_fails(recorder))
         return DUET_ENOMEM;
     *out = g_new0(struct duet_handle, 1);
@@ -305,7 +336,10 @@ static inline void recorder_run(const struct recorded *task, const struct record
         if (task->accesses[i].mode == DUET_R)
             copies[i] = recorder_elements(h);
     }
-    const struct duet_call call = {runtime, task->args, buffers, task->access_count, NULL};
+    const struct duet_call call = {.runtime = runtime,
+                                   .args = task->args,
+                                   .buffers = buffers,
+                                   .buffer_count = task->access_count};
     g_assert_cmpint(recorder_call(task, &call, kernels), ==, 0);
     for (size_t i = 0; i < task->access_count; i++) {
         if (!copies[i])
@@ -402,6 +436,7 @@ static inline double *recorder_at(const struct duet_buffer *buffer, size_t i, si
 /* From here on, calls go to the recorder, and what the included files define has other names. */
 #define duet_matrix recorder_matrix
 #define duet_vector recorder_vector
+#define duet_pin recorder_pin
 #define duet_codelet(runtime, desc, out) recorder_codelet(runtime, desc, out)
 #define duet_codelet_find recorder_find
 #define duet_submit recorder_submit

@@ -147,9 +147,9 @@ uint32_t duet__tile_cols(const struct duet__tiles *tiles, uint32_t j);
 
 /*
  * The body of a tiled workload's build: checks the problem, finds or registers the kernels in its
- * precision ("gemm" -> "dgemm"), for "cpu" and, unless placed on CPUs only, for "cuda" (without
- * code there), with the CPU's code if the problem has data (BLAS then uses one thread a call); then
- * the matrices, tile by tile, columns first, and submits the tasks; may block in duet_submit. A
+ * precision ("gemm" -> "dgemm"), for "cpu" and, unless placed on CPUs only, for "cuda", with code
+ * if the problem has data (BLAS then uses one thread a call); then the matrices, tile by tile,
+ * columns first, with their memory page-locked; and submits the tasks; may block in duet_submit. A
  * kernel found keeps the placement it was registered with. *state is an array of DUET__MATRICES_MAX
  * struct duet__tiles in the order of the shapes, zeroed where there is no shape, and the caller's,
  * for duet__tiled_fini; NULL on error. Errors: those of `check` and DUET_ENOMEM, with a message;

@@ -73,8 +73,9 @@ struct duet_workload {
 
     /*
      * Real runs; all NULL in a workload that can only be simulated. One after another: generate,
-     * then for each run fill, build, duet_wait, retrieve, fini, and verify if wished; then discard.
-     * Codelets stay with the runtime: build finds those that an earlier build registered.
+     * then for each run fill, build, duet_wait, retrieve, fini, and verify if wished; then discard,
+     * after duet_close: build page-locks the data until then. Codelets stay with the runtime, too:
+     * build finds those that an earlier build registered.
      */
 
     /*

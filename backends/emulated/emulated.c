@@ -65,6 +65,7 @@ static void detach(void *shared)
         return;
     if (emulated->setup.scale > 0)
         duet__bus_fini(&emulated->bus);
+    duet__locks_fini(&emulated->locks);
     free(emulated);
 }
 
@@ -81,16 +82,41 @@ static int attach(void **shared, const struct backend_setup *setup, struct duet_
     if (!emulated)
         return duet_fail(message, DUET_ENOMEM, "emulated devices: out of memory");
     emulated->setup = *setup;
-    if (setup->scale > 0) {
-        int error = duet__bus_init(&emulated->bus, setup->machine);
-        if (error) {
-            free(emulated);
-            return duet_fail(message, error, "emulated devices: out of memory");
-        }
-    }
+    int error = duet__locks_init(&emulated->locks, &emulated->setup);
+    if (error)
+        goto no_locks;
+    if (setup->scale > 0)
+        error = duet__bus_init(&emulated->bus, setup->machine);
+    if (error)
+        goto no_bus;
     *shared = emulated;
     return DUET_OK;
+no_bus:
+    duet__locks_fini(&emulated->locks);
+no_locks:
+    free(emulated);
+    return duet_fail(message, error, "emulated devices: out of memory");
 }
+
+static int pin(void *shared, void *data, uint64_t bytes, struct duet_message *message)
+{
+    struct emulated *emulated = shared;
+    return duet__locks_pin(&emulated->locks, data, bytes, message);
+}
+
+static int unpin(void *shared, void *data, struct duet_message *message)
+{
+    struct emulated *emulated = shared;
+    return duet__locks_unpin(&emulated->locks, data, message);
+}
+
+static void forget(void *shared, _Atomic(void *) *mark)
+{
+    struct emulated *emulated = shared;
+    duet__locks_forget(&emulated->locks, mark);
+}
+
+/* All devices run one kernel at a time, whatever config->kernel_streams allows. */
 
 static int open_device(struct backend_device **out, void *shared,
                        const struct backend_config *config, struct duet_message *message)
@@ -170,6 +196,8 @@ size_t duet__emulated_take(struct queue *queue, struct backend_completion *out, 
     for (; taken < max && queue->done; taken++, queue->done--) {
         const struct command *command = ring_at(&queue->commands, 0);
         out[taken] = command->report;
+        /* in its slot, which is used again only by a launch or a copy */
+        out[taken].why = *command->why && !lost ? command->why : NULL;
         if (lost)
             out[taken].status = DUET_ELOST;
         duet__ring_drop(&queue->commands);
@@ -184,6 +212,9 @@ const struct duet_backend duet__backend_emulated = {
     .describe = describe,
     .attach = attach,
     .detach = detach,
+    .pin = pin,
+    .unpin = unpin,
+    .forget = forget,
     .open = open_device,
     .close = close_device,
     .base = base,

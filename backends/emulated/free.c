@@ -5,6 +5,7 @@
  * run.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,14 +88,27 @@ static void move(const struct backend_copy *copy)
         memcpy(to + i * copy->destination_pitch, from + i * copy->source_pitch, bytes);
 }
 
-static int perform(struct stream *stream, const struct command *command)
+/* Runs a kernel. It may fail by what it returns, or by what it leaves in its call's status. */
+static int compute(struct stream *stream, struct command *command)
+{
+    struct duet_call *call = command->kernel.call;
+    int info = 0;
+    call->stream = stream;
+    call->status = &info;
+    int status = command->kernel.run(call);
+    call->status = NULL;
+    if (status || info <= 0)
+        return status ? status : info;
+    (void)snprintf(command->why, sizeof command->why, "info = %d", info);
+    return DUET_ETASK;
+}
+
+static int perform(struct stream *stream, struct command *command)
 {
     if (is_lost(stream->device))
         return DUET_ELOST;
-    if (command->is_kernel) {
-        command->kernel.call->stream = stream;
-        return command->kernel.run(command->kernel.call);
-    }
+    if (command->is_kernel)
+        return compute(stream, command);
     struct device *peer = free_of(command->copy.peer);
     move(&command->copy);
     return peer && is_lost(peer) ? DUET_ELOST : DUET_OK;
@@ -112,8 +126,9 @@ static void serve(struct stream *stream)
     if (!command.is_kernel && command.copy.peer)
         leave(free_of(command.copy.peer));
     leave(device);
+    duet__locks_leave(&device->common.emulated->locks, command.note);
     (void)pthread_mutex_lock(&device->mutex);
-    queue_head(&stream->queue)->report = command.report;
+    *queue_head(&stream->queue) = command;
     stream->queue.done++;
     (void)pthread_mutex_unlock(&device->mutex);
     device->common.config.notify(device->common.config.owner);
@@ -159,14 +174,20 @@ static int give(struct device *device, const struct command *command)
     return error;
 }
 
-static int launch_free(struct backend_device *device, const struct command *command)
+static int launch_free(struct backend_device *device, const struct command *given)
 {
-    if (command->is_kernel && (!command->kernel.run || !command->kernel.call))
+    struct command command = *given;
+    struct locks *locks = &device->emulated->locks;
+    if (command.is_kernel && (!command.kernel.run || !command.kernel.call))
         return DUET_EINVAL;
-    struct device *peer = command->is_kernel ? NULL : free_of(command->copy.peer);
+    struct device *peer = command.is_kernel ? NULL : free_of(command.copy.peer);
     if (peer)
         use(peer);
-    int error = give(free_of(device), command);
+    if (!command.is_kernel)
+        command.note = duet__locks_use(locks, command.copy.mark);
+    int error = give(free_of(device), &command);
+    if (error)
+        duet__locks_leave(locks, command.note);
     if (error && peer)
         leave(peer);
     return error;

@@ -5,6 +5,8 @@
  */
 #include "backends/testing.h"
 
+#include <limits.h>
+
 #include <duet/random.h>
 
 extern const struct duet_backend duet__backend_emulated;
@@ -398,6 +400,57 @@ static void test_lost_peer(void)
     testing_stop(&t, &d);
 }
 
+/* ------------------------------------------------------------------------------------------- */
+/* Status                                                                                       */
+
+struct leaves {
+    int info, returned;
+};
+
+/* Fails in the two ways that a kernel has. */
+static int leave_status(const struct duet_call *call)
+{
+    const struct leaves *leaves = call->args;
+    g_assert_true(call->status && *call->status == 0);
+    *call->status = leaves->info;
+    return leaves->returned;
+}
+
+/* What a kernel returns is its status, else what it leaves; a number above 0 is its reason. */
+static void test_status(void)
+{
+    static const struct {
+        struct leaves leaves;
+        int status;
+        const char *why;
+    } cases[] = {
+        {{0, 0}, DUET_OK, NULL},
+        {{DUET_EIO, 0}, DUET_EIO, NULL},
+        {{7, 0}, DUET_ETASK, "info = 7"},
+        {{INT_MAX, 0}, DUET_ETASK, "info = 2147483647"},
+        {{7, DUET_EPARSE}, DUET_EPARSE, NULL},
+        {{0, DUET_EPARSE}, DUET_EPARSE, NULL},
+    };
+    enum { CASES = G_N_ELEMENTS(cases) };
+    struct testing t;
+    struct testing_device d;
+    struct duet_call calls[CASES];
+    struct backend_completion done[CASES];
+    testing_start(&t, &d, emulated);
+    for (unsigned i = 0; i < CASES; i++) {
+        calls[i] = (struct duet_call){.args = &cases[i].leaves};
+        testing_launch(&d, &calls[i], leave_status, &calls[i]);
+    }
+    testing_collect_by(&d, done, CASES, 1);
+    for (unsigned i = 0; i < CASES; i++) {
+        g_assert_true(done[i].tag == &calls[i]);
+        g_assert_cmpint(done[i].status, ==, cases[i].status);
+        g_assert_cmpstr(done[i].why, ==, cases[i].why);
+        g_assert_null(calls[i].status);
+    }
+    testing_stop(&t, &d);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -410,5 +463,6 @@ int main(int argc, char **argv)
     g_test_add_func("/emulated/loss", test_loss);
     g_test_add_func("/emulated/loss_under_kernel", test_loss_under_kernel);
     g_test_add_func("/emulated/lost_peer", test_lost_peer);
+    g_test_add_func("/emulated/status", test_status);
     return g_test_run();
 }

@@ -12,13 +12,18 @@
 #include <stdint.h>
 
 #include "backends/backend.h"
+#include "backends/emulated/locks.h"
 #include "backends/emulated/memory.h"
 #include "backends/emulated/ring.h"
 #include "backends/emulated/shares.h"
 
+enum { WHY_BYTES = 24 };
+
 /* A kernel or a copy, from its launch until its completion was polled. */
 struct command {
     struct backend_completion report; /* the tag at once, the rest when it has ended */
+    char why[WHY_BYTES];              /* more about an error; "": nothing */
+    struct lock_note *note;           /* of a copy */
     bool is_kernel;
     union {
         struct backend_kernel kernel;
@@ -71,6 +76,7 @@ struct bus {
 /* What attach makes. */
 struct emulated {
     struct backend_setup setup;
+    struct locks locks;
     struct bus bus; /* paced only */
 };
 

@@ -46,6 +46,9 @@ struct duet_config {
     int cpus;          /* computing CPU cores; -1: all that feed no GPU */
     int gpus;          /* GPUs; -1: all */
     uint64_t gpu_memory_bytes; /* usable bytes of each GPU; 0: as the platform says */
+    double gpu_memory_share;   /* the same as a part of what is free on a GPU of this machine (of
+                                  what the platform says, if there is one), above 0 and at most 1;
+                                  0: 0.9 on this machine. Not with gpu_memory_bytes */
     const char *links;         /* "pcie=12GB/s,qpi=8GB/s": bandwidths to replace; NULL: none */
     bool no_peer;              /* no direct copies between GPUs */
     const char *policy;        /* scheduling policy: name, or path of a shared object; NULL: "ws" */
@@ -53,6 +56,15 @@ struct duet_config {
     uint64_t seed;             /* of every random choice; same seed, same simulated run */
     size_t window;             /* tasks submitted and unfinished at most; 0: default (65,536) */
     unsigned gpu_window;       /* tasks in preparation or in flight per GPU; 0: 2 */
+    unsigned gpu_window_short; /* the same while those in it are short, 100 us together as far as is
+                                  known, and none waits for copies, so that a GPU does not wait for
+                                  launches; 0: 8, or gpu_window if that was given */
+    unsigned gpu_streams;      /* kernels that may run at once on a GPU of this machine; 0: 1. More
+                                  fill a large GPU with small tasks, whose measured times then
+                                  include each other's */
+    uint64_t pin_bytes;        /* of the host's memory that may be page-locked (duet_pin); 0: three
+                                  quarters of it */
+    bool no_pin;               /* page-lock nothing of the application's */
     bool set_arch;    /* kernels that have an accelerator implementation run on accelerators only,
                          unless a task's own `where` names other workers */
     bool strict;      /* refuse tasks whose data fits no accelerator that could run them, instead of
@@ -75,10 +87,11 @@ void duet_config_init(struct duet_config *config);
 /*
  * Overrides fields from the environment: DUET_SIMULATE, DUET_EMULATE, DUET_SCALE, DUET_LOSE,
  * DUET_WATCHDOG (seconds, or "never"), DUET_NO_BIND, DUET_CPUS, DUET_GPUS, DUET_GPU_MEMORY,
- * DUET_GPU_WINDOW, DUET_LINKS, DUET_NO_PEER, DUET_POLICY, DUET_MODEL, DUET_SEED, DUET_WINDOW,
- * DUET_SET_ARCH, DUET_NOISE, DUET_EXTRAPOLATE, DUET_NO_COSTS, DUET_COSTS, DUET_TRACE, DUET_REPORT.
- * DUET_EINVAL with a message that names the variable; config may then be partly changed. The
- * strings belong to the environment.
+ * DUET_GPU_WINDOW, DUET_GPU_WINDOW_SHORT, DUET_GPU_STREAMS, DUET_PIN ("none" or a size),
+ * DUET_LINKS, DUET_NO_PEER, DUET_POLICY, DUET_MODEL, DUET_SEED, DUET_WINDOW, DUET_SET_ARCH,
+ * DUET_NOISE, DUET_EXTRAPOLATE, DUET_NO_COSTS, DUET_COSTS, DUET_TRACE, DUET_REPORT. DUET_EINVAL
+ * with a message that names the variable; config may then be partly changed. The strings belong to
+ * the environment.
  */
 DUET_MUST_CHECK int duet_config_environment(struct duet_config *config,
                                             struct duet_message *message);
@@ -156,6 +169,26 @@ DUET_MUST_CHECK int duet_acquire(struct duet_runtime *runtime, struct duet_handl
 /* Ends duet_acquire. DUET_EINVAL if the handle is not acquired. */
 int duet_release(struct duet_runtime *runtime, struct duet_handle *handle);
 
+/*
+ * Page-locks memory of the application, so that devices copy from and to it at full speed and
+ * beside everything else: cudaHostRegister. Until duet_unpin (or duet_close) the memory has to
+ * stay. Without it each handle's own memory is page-locked when it is first copied, which takes
+ * about 0.1 s a gigabyte, does not work for tiles inside of one matrix, whose pages they share, and
+ * ends with duet_unregister; what is not page-locked is copied through small page-locked buffers.
+ * Nothing is done, with success, in simulations, on machines without such devices, and for what is
+ * page-locked already. May be called from any thread, before the handles' first tasks. Errors:
+ * DUET_ENOMEM (the system refuses, or config.pin_bytes is reached), DUET_EINVAL (overlaps in part
+ * what is page-locked): everything works without, slower.
+ */
+DUET_MUST_CHECK int duet_pin(struct duet_runtime *runtime, void *data, size_t bytes);
+
+/*
+ * Ends duet_pin of the same address. Its data is unregistered before: as long as it is registered,
+ * a copy of it may be under way, even if no task is. DUET_EINVAL if there was none; nothing is done
+ * where duet_pin does nothing.
+ */
+int duet_unpin(struct duet_runtime *runtime, void *data);
+
 /* ------------------------------------------------------------------------------------------- */
 /* Kernels                                                                                      */
 
@@ -172,6 +205,13 @@ struct duet_call {
     const struct duet_buffer *buffers;
     size_t buffer_count; /* as many as accesses, in their order */
     void *stream;        /* backend's stream (cudaStream_t), NULL on CPUs */
+    /*
+     * On a device that runs kernels asynchronously (CUDA): page-locked memory, 0 at first. What the
+     * kernel's stream writes there before the kernel ends is its status: 0, or that it has failed
+     * (a negative enum duet_error, or an info of LAPACK above 0). Else NULL.
+     */
+    int *status;
+    struct duet_message *message; /* to say why it fails: duet_fail(call->message, ...). Or NULL */
 };
 
 /*

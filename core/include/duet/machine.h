@@ -49,6 +49,9 @@ struct duet_worker {
     unsigned node;            /* memory node its kernels work in */
     unsigned socket;          /* CPU socket it belongs to (display, binding) */
     unsigned window;          /* tasks in preparation or in flight: 1 for a CPU, 2 for a GPU */
+    unsigned window_short;    /* the same while those in it are short (together less than 100 us by
+                                 the model) and none waits for copies; 0: as window, else at least
+                                 that. Beyond the window nothing is stolen */
 };
 
 /* One direction of a physical link. A duplex link is two of these. */
@@ -90,6 +93,12 @@ struct duet_machine {
     struct duet_costs costs;
 };
 
+/* How many tasks a worker has in preparation or in flight at most. */
+static inline unsigned duet_worker_slots(const struct duet_worker *worker)
+{
+    return worker->window_short > worker->window ? worker->window_short : worker->window;
+}
+
 /* The route from node `source` to node `destination`. Both must exist. */
 static inline const struct duet_route *duet_machine_route(const struct duet_machine *machine,
                                                           unsigned source, unsigned destination)
@@ -118,7 +127,8 @@ void duet_machine_fini(struct duet_machine *machine);
 /*
  * Checks every sentence of this header: indices in range, names ended and unique, bandwidths and
  * latencies finite and not negative, every node reachable from and to the host, node 0 without
- * slab, windows at least 1. DUET_EINVAL with a message that names the offending part.
+ * slab, windows at least 1 and those of short tasks not less. DUET_EINVAL with a message that names
+ * the offending part.
  */
 DUET_MUST_CHECK int duet_machine_check(const struct duet_machine *machine,
                                        struct duet_message *message);

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What backend.h promises of copies and of page-locked memory, for every backend with devices: all
+ * ways that a copy may take, and shapes that need several pieces, bring the same bytes.
+ */
+#include "backends/testing.h"
+
+#include <duet/random.h>
+
+enum {
+    PAGES = 1 << 20, /* a multiple of every page size */
+    LOCKABLE = 8 * PAGES,
+    SLAB = 16 << 20,
+};
+
+/* Memory in whole pages, in parts of PAGES bytes each. */
+static unsigned char *memory_of(unsigned parts)
+{
+    void *memory = NULL;
+    g_assert_cmpint(posix_memalign(&memory, PAGES, (size_t)parts * PAGES), ==, 0);
+    return memory;
+}
+
+static void fill_random(unsigned char *bytes, size_t count, uint64_t *random)
+{
+    for (size_t i = 0; i < count; i++)
+        bytes[i] = (unsigned char)duet_random_next(random);
+}
+
+static void open_large(struct testing_device *d, struct testing *t, unsigned index)
+{
+    testing_open_as(d, t,
+                    (struct backend_config){.index = index,
+                                            .node = index + 1,
+                                            .capacity_bytes = SLAB});
+}
+
+/* One that page-locks memory; false: skipped. */
+static bool can_lock(const struct duet_backend *backend)
+{
+    if (testing_absent(backend, 1))
+        return false;
+    g_assert_true(!backend->pin == !backend->unpin && !backend->pin == !backend->forget);
+    if (!backend->pin)
+        g_test_skip("page-locks nothing");
+    return backend->pin != NULL;
+}
+
+static int pin(struct testing *t, void *data, size_t bytes)
+{
+    struct duet_message message = {""};
+    int error = t->backend->pin(t->shared, data, bytes, &message);
+    g_assert_true(!error == !*message.text);
+    return error;
+}
+
+static int unpin(struct testing *t, void *data)
+{
+    struct duet_message message = {""};
+    int error = t->backend->unpin(t->shared, data, &message);
+    g_assert_true(!error == !*message.text);
+    return error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Page-locking                                                                                 */
+
+static void test_pin(const void *argument)
+{
+    struct testing t;
+    if (!can_lock(argument))
+        return;
+    unsigned char *memory = memory_of(12);
+    testing_init_pinning(&t, argument, LOCKABLE);
+    g_assert_cmpint(unpin(&t, memory), ==, DUET_EINVAL);
+    g_assert_cmpint(pin(&t, memory + 2 * PAGES, (size_t)2 * PAGES), ==, DUET_OK);
+    g_assert_cmpint(pin(&t, memory + 3 * PAGES, PAGES), ==, DUET_OK); /* inside */
+    g_assert_cmpint(pin(&t, memory + 3 * PAGES, (size_t)2 * PAGES), ==, DUET_EINVAL);
+    g_assert_cmpint(pin(&t, memory + PAGES, (size_t)4 * PAGES), ==, DUET_EINVAL);
+    g_assert_cmpint(pin(&t, memory + 4 * PAGES, PAGES), ==, DUET_OK); /* beside */
+    g_assert_cmpint(unpin(&t, memory + 2 * PAGES + 64), ==, DUET_EINVAL);
+    g_assert_cmpint(unpin(&t, memory + 2 * PAGES), ==, DUET_OK);
+    g_assert_cmpint(pin(&t, memory + PAGES, (size_t)3 * PAGES), ==, DUET_OK);
+    g_assert_cmpint(unpin(&t, memory + PAGES), ==, DUET_OK);
+    testing_fini(&t); /* with one left */
+    free(memory);
+}
+
+static void test_limit(const void *argument)
+{
+    struct testing t;
+    if (!can_lock(argument))
+        return;
+    unsigned char *memory = memory_of(12);
+    testing_init_pinning(&t, argument, LOCKABLE);
+    g_assert_cmpint(pin(&t, memory, LOCKABLE + PAGES), ==, DUET_ENOMEM);
+    g_assert_cmpint(pin(&t, memory, LOCKABLE), ==, DUET_OK);
+    g_assert_cmpint(pin(&t, memory + LOCKABLE, PAGES), ==, DUET_ENOMEM);
+    g_assert_cmpint(pin(&t, memory + PAGES, PAGES), ==, DUET_OK); /* is in it already */
+    g_assert_cmpint(unpin(&t, memory), ==, DUET_OK);
+    g_assert_cmpint(pin(&t, memory + LOCKABLE, PAGES), ==, DUET_OK);
+    g_assert_cmpint(unpin(&t, memory + LOCKABLE), ==, DUET_OK);
+    testing_fini(&t);
+    testing_init_pinning(&t, argument, 0);
+    g_assert_cmpint(pin(&t, memory, PAGES), ==, DUET_ENOMEM);
+    testing_fini(&t);
+    free(memory);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Ways of a copy                                                                               */
+
+struct shape {
+    size_t column_bytes, cols, gap; /* of the host's side; the device's has none */
+    size_t offset;                  /* of the host's side in its memory */
+};
+
+static size_t span_of(const struct shape *s)
+{
+    return (s->cols - 1) * (s->column_bytes + s->gap) + s->column_bytes;
+}
+
+/* In from one place, out to another, both with this mark; what is between the columns stays. */
+static void there_and_back(struct testing_device *d, const struct shape *s, unsigned char *from,
+                           unsigned char *to, _Atomic(void *) *marks)
+{
+    size_t pitch = s->column_bytes + s->gap;
+    struct backend_copy in = testing_in(d, 0, from + s->offset, s->column_bytes);
+    in.cols = s->cols;
+    in.source_pitch = pitch;
+    in.mark = marks ? &marks[0] : NULL;
+    testing_copy(d, in);
+    testing_finish(d, in.tag);
+    struct backend_copy out = testing_out(d, 0, to + s->offset, s->column_bytes);
+    out.cols = s->cols;
+    out.destination_pitch = pitch;
+    out.mark = marks ? &marks[1] : NULL;
+    testing_copy(d, out);
+    testing_finish(d, out.tag);
+    for (size_t c = 0; c < s->cols; c++) {
+        const unsigned char *got = to + s->offset + c * pitch;
+        g_assert_true(!memcmp(got, from + s->offset + c * pitch, s->column_bytes));
+        for (size_t i = s->column_bytes; i < pitch && c + 1 < s->cols; i++)
+            g_assert_cmpuint(got[i], ==, 0xa5);
+    }
+}
+
+enum { PARTS = 14 };
+
+static const struct shape shapes[] = {
+    {(size_t)9 * PAGES + 17, 1, 0, 5},        /* one piece, larger than any buffer */
+    {(size_t)5 * PAGES + 1, 2, 4096, 0},      /* columns larger than a buffer */
+    {(size_t)300001, 30, 77, 1234},           /* several columns a buffer */
+    {(size_t)24, 100000, 40, 8},              /* many small ones */
+    {(size_t)2 * PAGES, 4, PAGES, PAGES - 1}, /* between whole pages */
+    {1, 1, 0, (size_t)2 * PAGES - 1},
+};
+
+/* How much of the host's memory is page-locked before the copies. */
+struct way {
+    const char *name;
+    uint64_t pin_bytes;
+    unsigned first[2], count[2]; /* parts to pin of both places */
+    bool marks;
+};
+
+static void go(const struct duet_backend *backend, const struct way *way)
+{
+    struct testing t;
+    struct testing_device d;
+    uint64_t random = 5;
+    unsigned char *from = memory_of(PARTS), *to = memory_of(PARTS);
+    fill_random(from, (size_t)PARTS * PAGES, &random);
+    testing_init_pinning(&t, backend, way->pin_bytes);
+    open_large(&d, &t, 0);
+    for (unsigned i = 0; i < 2; i++)
+        if (backend->pin && way->count[i])
+            g_assert_cmpint(pin(&t, (i ? to : from) + (size_t)way->first[i] * PAGES,
+                                (size_t)way->count[i] * PAGES),
+                            ==, DUET_OK);
+    for (unsigned i = 0; i < G_N_ELEMENTS(shapes); i++) {
+        _Atomic(void *) marks[2] = {NULL, NULL};
+        g_assert_cmpuint(shapes[i].offset + span_of(&shapes[i]), <=, (size_t)PARTS * PAGES);
+        memset(to, 0xa5, (size_t)PARTS * PAGES);
+        there_and_back(&d, &shapes[i], from, to, way->marks ? marks : NULL);
+        if (way->marks)
+            there_and_back(&d, &shapes[i], from, to, marks);
+        for (unsigned k = 0; k < 2 && backend->forget; k++) {
+            backend->forget(t.shared, &marks[k]);
+            g_assert_null(marks[k]);
+        }
+    }
+    testing_stop(&t, &d);
+    free(from);
+    free(to);
+}
+
+static void test_ways(const void *argument)
+{
+    static const struct way ways[] = {
+        {"none", 0, {0, 0}, {0, 0}, false},
+        {"all", (uint64_t)3 * PARTS * PAGES, {0, 0}, {PARTS, PARTS}, false},
+        {"some", (uint64_t)3 * PARTS * PAGES, {2, 7}, {3, 6}, false},
+        {"marks", (uint64_t)3 * PARTS * PAGES, {0, 0}, {0, 0}, true},
+        {"marks, no memory to lock", 0, {0, 0}, {0, 0}, true},
+        {"marks, little of it", (uint64_t)4 * PAGES, {0, 0}, {0, 0}, true},
+        {"marks, some pinned", (uint64_t)3 * PARTS * PAGES, {1, 0}, {5, 10}, true},
+    };
+    if (testing_absent(argument, 1))
+        return;
+    for (unsigned i = 0; i < G_N_ELEMENTS(ways); i++) {
+        g_test_message("%s", ways[i].name);
+        go(argument, &ways[i]);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Handles                                                                                      */
+
+/* Several handles' copies in flight, from one piece of memory, of which some share pages. */
+static void test_handles(const void *argument)
+{
+    enum { COUNT = 24, BYTES = 100003 };
+    struct testing t;
+    struct testing_device d;
+    static unsigned char from[COUNT][BYTES], to[COUNT][BYTES];
+    _Atomic(void *) marks[2][COUNT] = {{NULL}};
+    struct backend_completion done[COUNT];
+    uint64_t random = 6;
+    if (testing_absent(argument, 1))
+        return;
+    fill_random(from[0], sizeof from, &random);
+    testing_init_pinning(&t, argument, LOCKABLE);
+    open_large(&d, &t, 0);
+    for (unsigned out = 0; out < 2; out++) {
+        for (unsigned i = 0; i < COUNT; i++) {
+            struct backend_copy copy = out ? testing_out(&d, (size_t)i * BYTES, to[i], BYTES)
+                                           : testing_in(&d, (size_t)i * BYTES, from[i], BYTES);
+            copy.mark = &marks[out][i];
+            testing_copy(&d, copy);
+        }
+        testing_collect(&d, done, COUNT);
+        for (unsigned i = 0; i < COUNT; i++)
+            g_assert_cmpint(done[i].status, ==, DUET_OK);
+    }
+    g_assert_true(!memcmp(from, to, sizeof from));
+    for (unsigned i = 0; i < 2 * COUNT && t.backend->forget; i++)
+        t.backend->forget(t.shared, &marks[i / COUNT][i % COUNT]);
+    testing_stop(&t, &d);
+}
+
+/* Two devices use the same handles, each on its thread; all of them begin with no mark. */
+enum { SHARED = 16, SHARED_BYTES = 70001, SHARED_ROUNDS = 30 };
+
+struct sharing {
+    struct testing *testing;
+    unsigned index;
+    const unsigned char *memory;
+    _Atomic(void *) *marks;
+};
+
+static gpointer share(gpointer argument)
+{
+    const struct sharing *s = argument;
+    struct testing_device d;
+    uint64_t random = duet_random_stream(7, s->index);
+    unsigned char *back = g_malloc(SHARED_BYTES);
+    open_large(&d, s->testing, s->index);
+    for (unsigned i = 0; i < SHARED_ROUNDS; i++) {
+        unsigned which = duet_random_below(&random, SHARED);
+        const unsigned char *from = s->memory + (size_t)which * SHARED_BYTES;
+        struct backend_copy in = testing_in(&d, 0, from, SHARED_BYTES);
+        in.mark = &s->marks[which];
+        testing_copy(&d, in);
+        testing_finish(&d, in.tag);
+        testing_read(&d, 0, back, SHARED_BYTES);
+        g_assert_true(!memcmp(back, from, SHARED_BYTES));
+    }
+    testing_close(&d);
+    g_free(back);
+    return NULL;
+}
+
+static void test_sharing(const void *argument)
+{
+    struct testing t;
+    _Atomic(void *) marks[SHARED] = {NULL};
+    uint64_t random = 8;
+    if (testing_absent(argument, 2))
+        return;
+    unsigned char *memory = g_malloc((size_t)SHARED * SHARED_BYTES);
+    fill_random(memory, (size_t)SHARED * SHARED_BYTES, &random);
+    testing_init_pinning(&t, argument, LOCKABLE);
+    struct sharing users[2] = {{&t, 0, memory, marks}, {&t, 1, memory, marks}};
+    GThread *threads[2];
+    for (unsigned i = 0; i < 2; i++)
+        threads[i] = g_thread_new("sharing", share, &users[i]);
+    for (unsigned i = 0; i < 2; i++)
+        (void)g_thread_join(threads[i]);
+    for (unsigned i = 0; i < SHARED && t.backend->forget; i++)
+        t.backend->forget(t.shared, &marks[i]);
+    testing_fini(&t);
+    g_free(memory);
+}
+
+static void add(const struct duet_backend *backend, const char *name, GTestDataFunc test)
+{
+    char path[128];
+    g_snprintf(path, sizeof path, "/backends/copies/%s/%s", backend->name, name);
+    g_test_add_data_func(path, backend, test);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    for (size_t i = 0; duet__backend_at(i); i++) {
+        const struct duet_backend *backend = duet__backend_at(i);
+        if (backend->execute)
+            continue;
+        add(backend, "pin", test_pin);
+        add(backend, "limit", test_limit);
+        add(backend, "ways", test_ways);
+        add(backend, "handles", test_handles);
+        add(backend, "sharing", test_sharing);
+    }
+    return g_test_run();
+}

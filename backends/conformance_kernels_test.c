@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What backend.h promises of kernels, for every backend with devices: how they end, and what they
+ * run beside.
+ */
+#include "backends/testing.h"
+
+static void test_statuses(const void *argument)
+{
+    static const int statuses[] = {DUET_OK, DUET_ETASK, DUET_EINVAL, DUET_OK, DUET_ENOMODEL};
+    enum { COUNT = G_N_ELEMENTS(statuses) };
+    struct testing t;
+    struct testing_device d;
+    struct testing_probe probes[COUNT] = {{.status = 0}};
+    struct testing_argument args[COUNT];
+    struct duet_call calls[COUNT] = {{.args = NULL}};
+    struct backend_completion done[COUNT];
+    if (testing_absent(argument, 1))
+        return;
+    testing_start(&t, &d, argument);
+    for (unsigned i = 0; i < COUNT; i++) {
+        probes[i].status = statuses[i];
+        args[i].probe = &probes[i];
+        calls[i].args = &args[i];
+        testing_launch(&d, &probes[i], testing_kernels(t.backend)->probe, &calls[i]);
+    }
+    testing_collect(&d, done, COUNT);
+    for (unsigned i = 0; i < COUNT; i++) {
+        g_assert_true(done[i].tag == &probes[i]);
+        g_assert_cmpint(done[i].status, ==, statuses[i]);
+        g_assert_cmpuint(probes[i].ran, ==, 1);
+        g_assert_true(probes[i].stream);
+    }
+    testing_stop(&t, &d);
+}
+
+/* What a kernel's stream leaves in its status: an error, or an info, which the reason then has. */
+static void test_status_words(const void *argument)
+{
+    static const int words[] = {DUET_ETASK, 3, DUET_OK, DUET_ENOMEM, 1 << 20};
+    enum { COUNT = G_N_ELEMENTS(words) };
+    struct testing t;
+    struct testing_device d;
+    if (testing_absent(argument, 1))
+        return;
+    testing_start(&t, &d, argument);
+    for (unsigned i = 0; i < COUNT; i++) {
+        struct testing_probe probe = {.status = words[i]};
+        struct testing_argument args = {&probe};
+        struct duet_call call = {.args = &args};
+        struct backend_completion done;
+        testing_launch(&d, &probe, testing_kernels(t.backend)->status, &call);
+        testing_collect(&d, &done, 1);
+        g_assert_cmpuint(probe.ran, ==, 1);
+        g_assert_cmpint(done.status, ==, words[i] > 0 ? DUET_ETASK : words[i]);
+        if (words[i] <= 0)
+            continue;
+        char *info = g_strdup_printf("info = %d", words[i]);
+        g_assert_cmpstr(done.why, ==, info);
+        g_free(info);
+    }
+    testing_stop(&t, &d);
+}
+
+/*
+ * With several streams of kernels all end. Those behind one that blocks may go past it, but need
+ * not: CUDA may call functions of the host one after the other, whatever their streams.
+ */
+static void test_kernel_streams(const void *argument)
+{
+    enum { COUNT = 40 };
+    struct testing t;
+    struct testing_device d;
+    struct testing_probe blocked = {.status = 0}, probe = {.status = 0};
+    struct testing_argument args[2] = {{&blocked}, {&probe}};
+    struct duet_call calls[COUNT] = {{.args = &args[0]}};
+    struct backend_completion done[COUNT];
+    if (testing_absent(argument, 1))
+        return;
+    testing_init(&t, argument);
+    testing_open_as(&d, &t,
+                    (struct backend_config){.node = 1,
+                                            .capacity_bytes = TESTING_BYTES,
+                                            .kernel_streams = 3});
+    testing_launch(&d, &calls[0], testing_kernels(t.backend)->blocking, &calls[0]);
+    for (unsigned i = 1; i < COUNT; i++) {
+        calls[i].args = &args[1];
+        testing_launch(&d, &calls[i], testing_kernels(t.backend)->probe, &calls[i]);
+    }
+    blocked.go = true;
+    testing_collect(&d, done, COUNT);
+    g_assert_cmpuint(blocked.ran, ==, 1);
+    g_assert_cmpuint(probe.ran, ==, COUNT - 1);
+    testing_stop(&t, &d);
+}
+
+/* Copies of both directions end while a kernel blocks, and the kernel behind it does not begin. */
+static void test_overlap(const void *argument)
+{
+    struct testing t;
+    struct testing_device d;
+    struct testing_probe blocked = {.status = 0}, behind = {.status = 0};
+    struct testing_argument args[2] = {{&blocked}, {&behind}};
+    struct duet_call calls[2] = {{.args = &args[0]}, {.args = &args[1]}};
+    struct backend_completion done[2];
+    unsigned char host[100] = {3}, back[100];
+    if (testing_absent(argument, 1))
+        return;
+    testing_start(&t, &d, argument);
+    testing_launch(&d, &blocked, testing_kernels(t.backend)->blocking, &calls[0]);
+    testing_launch(&d, &behind, testing_kernels(t.backend)->probe, &calls[1]);
+    while (!blocked.waiting)
+        (void)sched_yield();
+    for (unsigned i = 0; i < 50; i++) {
+        testing_write(&d, 0, host, sizeof host);
+        testing_read(&d, 0, back, sizeof back);
+        g_assert_cmpmem(back, sizeof back, host, sizeof host);
+    }
+    g_assert_cmpuint(blocked.ran + behind.ran, ==, 0);
+    blocked.go = true;
+    testing_collect(&d, done, 2);
+    g_assert_true(done[0].tag == &blocked && done[1].tag == &behind);
+    testing_stop(&t, &d);
+}
+
+static void add(const struct duet_backend *backend, const char *name, GTestDataFunc test)
+{
+    char path[128];
+    g_snprintf(path, sizeof path, "/backends/kernels/%s/%s", backend->name, name);
+    g_test_add_data_func(path, backend, test);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    for (size_t i = 0; duet__backend_at(i); i++) {
+        const struct duet_backend *backend = duet__backend_at(i);
+        if (backend->execute)
+            continue;
+        add(backend, "statuses", test_statuses);
+        add(backend, "status_words", test_status_words);
+        add(backend, "kernel_streams", test_kernel_streams);
+        add(backend, "overlap", test_overlap);
+    }
+    testing_kernels_start();
+    int result = g_test_run();
+    testing_kernels_stop();
+    return result;
+}

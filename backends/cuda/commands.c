@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Commands of a device: what launch and copy give to CUDA, and how poll finds what has ended. A
+ * kernel costs two records of events, what it enqueues itself, and one look at its end.
+ */
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "backends/cuda/internal.h"
+
+/*
+ * Enqueueing takes microseconds. A function that takes as long as this has made something first: a
+ * library was opened, a handle made, code loaded. That is not part of the kernel.
+ */
+static const double preparing_s = 5e-3;
+
+static const char peer_lost[] = "the other device of the copy is lost";
+
+/* Enters a command that has ended before it began. */
+static int end_at_once(const struct backend_device *device, struct stream *stream,
+                       struct command *command, const char *why)
+{
+    command->ended = true;
+    command->status = DUET_ELOST;
+    command->why = why;
+    command->start_s = command->end_s = cuda_now(device->cuda);
+    (void)duet__cuda_push(stream, command);
+    if (stream->given == stream->count - 1)
+        stream->given++;
+    return DUET_OK;
+}
+
+static int refuse(struct backend_device *device, const struct failure *failure, int otherwise)
+{
+    device->why = duet__cuda_text(device->refusal, failure);
+    return duet__cuda_status(failure->error, otherwise);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Kernels                                                                                      */
+
+/* The stream of kernels with the fewest in flight. */
+static struct stream *idlest(struct backend_device *device)
+{
+    struct stream *best = &device->streams[0];
+    for (unsigned i = 1; i < device->stream_count - 2; i++)
+        if (device->streams[i].count < best->count)
+            best = &device->streams[i];
+    return best;
+}
+
+/*
+ * What the kernel's function did wrong without saying so: a launch by <<<>>> that was refused. Also
+ * takes that error away, which would be mistaken for one of the next kernel.
+ */
+static void look_behind(struct backend_device *device, struct command *command)
+{
+    struct failure failure = {.call = "cudaGetLastError, after the kernel's function",
+                              .error = cudaGetLastError()};
+    if (failure.error == cudaSuccess || failure.error == cudaErrorNotReady ||
+        duet__cuda_broken(device, &failure) || command->status)
+        return;
+    command->status = duet__cuda_status(failure.error, DUET_ETASK);
+    command->failure = failure;
+}
+
+/* Runs the function of a kernel that is in its stream's ring, between its two events. */
+static int run(struct backend_device *device, struct stream *stream, struct command *command,
+               const struct backend_kernel *kernel)
+{
+    struct failure failure;
+    kernel->call->stream = stream->handle;
+    kernel->call->status = command->timing->status;
+    /* runtimes that keep cudaErrorNotReady as an error would show it to the kernel's function */
+    (void)cudaGetLastError();
+    command->status = kernel->run(kernel->call);
+    double returned_s = cuda_now(device->cuda);
+    if (returned_s - command->launched_s > preparing_s)
+        command->prepared_s = returned_s;
+    look_behind(device, command);
+    if (cuda_lost(device) ||
+        !duet__cuda_failed(&failure, "cudaEventRecord",
+                           cudaEventRecord(command->timing->end, stream->handle)))
+        return DUET_OK;
+    int status = command->status;
+    duet__cuda_fail(device, stream, command, &failure);
+    if (cuda_lost(device))
+        return DUET_OK;
+    if (status) { /* that it had failed before is what counts */
+        command->status = status;
+        command->failure.call = NULL;
+        return DUET_OK;
+    }
+    duet__cuda_unpush(device, stream);
+    return refuse(device, &failure, DUET_ETASK);
+}
+
+int duet__cuda_launch(struct backend_device *device, const struct backend_kernel *kernel)
+{
+    struct failure failure;
+    struct stream *stream = idlest(device);
+    device->why = NULL;
+    if (!kernel->run || !kernel->call)
+        return DUET_EINVAL;
+    struct command command = {.tag = kernel->tag,
+                              .is_kernel = true,
+                              .message = kernel->call->message};
+    if (!duet__cuda_reserve(stream))
+        return DUET_ENOMEM;
+    if (cuda_lost(device))
+        return end_at_once(device, stream, &command, device->loss);
+    command.timing = duet__timings_take(&device->timings, &failure);
+    command.launched_s = cuda_now(device->cuda);
+    if (command.timing &&
+        !duet__cuda_failed(&failure, "cudaEventRecord",
+                           cudaEventRecord(command.timing->start, stream->handle))) {
+        struct command *entered = duet__cuda_push(stream, &command);
+        stream->given++;
+        return run(device, stream, entered, kernel);
+    }
+    if (command.timing)
+        duet__timings_give(&device->timings, command.timing);
+    command.timing = NULL;
+    if (duet__cuda_broken(device, &failure))
+        return end_at_once(device, stream, &command, device->loss);
+    return refuse(device, &failure, DUET_ETASK);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Copies                                                                                       */
+
+/* true if `cols` columns are inside of a device's slab. */
+static bool holds(const struct backend_device *device, const void *data,
+                  const struct backend_copy *copy, size_t pitch)
+{
+    uintptr_t base = (uintptr_t)device->base, first = (uintptr_t)data;
+    uint64_t bytes = device->config.capacity_bytes;
+    if (!copy->cols || !copy->column_bytes)
+        return true;
+    if (first < base || first - base > bytes || copy->column_bytes > bytes - (first - base))
+        return false;
+    uint64_t left = bytes - (first - base) - copy->column_bytes;
+    return copy->cols == 1 || (pitch >= copy->column_bytes && left / pitch >= copy->cols - 1);
+}
+
+/* true if both ends are where they should be: an engine that errs is told here. */
+static bool well_placed(const struct backend_device *device, const struct backend_copy *copy)
+{
+    bool in = copy->stream == BACKEND_IN;
+    if ((!in && copy->stream != BACKEND_OUT) || (!in && copy->peer))
+        return false;
+    if (in && !holds(device, copy->destination, copy, copy->destination_pitch))
+        return false;
+    const struct backend_device *source = in ? copy->peer : device;
+    return !source || holds(source, copy->source, copy, copy->source_pitch);
+}
+
+int duet__cuda_copy(struct backend_device *device, const struct backend_copy *copy)
+{
+    struct stream *stream = copy->stream == BACKEND_IN ? cuda_in(device) : cuda_out(device);
+    struct command command = {.tag = copy->tag, .copy = *copy};
+    device->why = NULL;
+    if (!well_placed(device, copy))
+        return DUET_EINVAL;
+    if (!duet__cuda_reserve(stream))
+        return DUET_ENOMEM;
+    if (cuda_lost(device))
+        return end_at_once(device, stream, &command, device->loss);
+    if (copy->peer && cuda_lost(copy->peer))
+        return end_at_once(device, stream, &command, peer_lost);
+    command.direct = duet__cuda_is_direct(device->cuda, copy);
+    struct command *entered = duet__cuda_push(stream, &command);
+    duet__cuda_feed(device, stream);
+    if (!entered->ended || !entered->failure.call)
+        return DUET_OK;
+    struct failure failure = entered->failure;
+    int status = entered->status;
+    duet__cuda_unpush(device, stream);
+    (void)refuse(device, &failure, status);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* What has ended                                                                               */
+
+static bool is_error(int status)
+{
+    switch (status) {
+#define X(name, value, text) case name:
+        DUET_ERRORS(X)
+#undef X
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* What the stream has written before the kernel's end. */
+static void take_late_status(struct command *command)
+{
+    int late = *(volatile int *)command->timing->status;
+    if (command->status || !late)
+        return;
+    command->status = is_error(late) ? late : DUET_ETASK;
+    command->info = is_error(late) ? 0 : late;
+}
+
+/* The oldest command of a stream has ended: when, and how. */
+static void conclude(struct backend_device *device, struct stream *stream, struct command *command)
+{
+    struct failure failure;
+    const struct timed timed = {.launched_s = command->launched_s,
+                                .seen_s = cuda_now(device->cuda),
+                                .stream_s = stream->end_s};
+    if (!duet__timings_read(&device->timings, command->timing, &timed, &command->start_s,
+                            &command->end_s, &failure)) {
+        if (duet__cuda_broken(device, &failure))
+            return;
+        if (!command->status) {
+            command->status =
+                duet__cuda_status(failure.error, command->is_kernel ? DUET_ETASK : DUET_EIO);
+            command->failure = failure;
+        }
+    }
+    command->ended = true;
+    if (command->is_kernel) {
+        command->start_s = fmin(fmax(command->start_s, command->prepared_s), command->end_s);
+        take_late_status(command);
+    } else if (command->copy.peer && cuda_lost(command->copy.peer)) {
+        command->status = DUET_ELOST;
+        command->why = peer_lost;
+    }
+}
+
+/* Looks whether the oldest command of a stream has ended. */
+static bool look(struct backend_device *device, struct stream *stream)
+{
+    struct command *command = cuda_at(stream, 0);
+    struct failure failure;
+    if (command->ended)
+        return true;
+    if (!stream->given || (command->chunks && stream->kind == BACKEND_OUT))
+        return false; /* there is more to come, or to be put into place */
+    cudaError_t error = cudaEventQuery(command->timing->end);
+    if (error == cudaErrorNotReady)
+        return false;
+    if (duet__cuda_failed(&failure, "cudaEventQuery", error))
+        duet__cuda_fail(device, stream, command, &failure);
+    else
+        conclude(device, stream, command);
+    return command->ended;
+}
+
+/* Why a command has failed. NULL: nobody said. false: no room left for it in this poll. */
+static bool explain(struct backend_device *device, const struct command *command, const char **why)
+{
+    *why = NULL;
+    if (!command->status)
+        return true;
+    *why = command->why;
+    if (*why)
+        return true;
+    if (!command->failure.call && !command->info) {
+        if (command->message && *command->message->text)
+            *why = command->message->text;
+        return true;
+    }
+    if (device->texts_used == TEXTS)
+        return false;
+    char *text = device->texts[device->texts_used++];
+    if (command->info)
+        (void)snprintf(text, FAILURE_TEXT, "%s = %d", command->info > 0 ? "info" : "status",
+                       command->info);
+    else
+        (void)duet__cuda_text(text, &command->failure);
+    *why = text;
+    return true;
+}
+
+/* Writes the completion of the oldest command. A stream's dates do not go back. */
+static bool report(struct backend_device *device, struct stream *stream,
+                   struct backend_completion *out)
+{
+    const struct command *command = cuda_at(stream, 0);
+    *out = (struct backend_completion){.tag = command->tag, .status = command->status};
+    if (!explain(device, command, &out->why))
+        return false;
+    out->start_s = fmax(command->start_s, stream->end_s);
+    out->end_s = fmax(command->end_s, out->start_s);
+    stream->end_s = out->end_s;
+    return true;
+}
+
+/* Moves staged copies on. An error belongs to the one whose piece is the oldest. */
+static void advance(struct backend_device *device, struct stream *stream)
+{
+    struct failure failure;
+    const struct staging *staging = &stream->staging;
+    if (stream->kind == BACKEND_OUT && !duet__cuda_empty(stream, false, &failure)) {
+        size_t owner = staging->chunks[staging->first].owner - stream->reported;
+        duet__cuda_fail(device, stream, cuda_at(stream, owner), &failure);
+    }
+    if (!cuda_lost(device))
+        duet__cuda_feed(device, stream);
+}
+
+/*
+ * Stops when the device is found to be lost, so that the kernels that are to blame are reported
+ * before anything that is lost with them.
+ */
+static size_t poll_stream(struct backend_device *device, struct stream *stream,
+                          struct backend_completion *out, size_t max)
+{
+    bool lost = cuda_lost(device);
+    size_t taken = 0;
+    if (!lost && (stream->staging.count || stream->given < stream->count))
+        advance(device, stream);
+    while (taken < max && stream->count && look(device, stream) && lost == cuda_lost(device)) {
+        if (!report(device, stream, &out[taken]))
+            break;
+        taken++;
+        duet__cuda_shift(device, stream);
+    }
+    return taken;
+}
+
+size_t duet__cuda_poll(struct backend_device *device, struct backend_completion *out, size_t max)
+{
+    bool lost = cuda_lost(device);
+    size_t taken = 0;
+    device->texts_used = 0;
+    for (unsigned i = 0; i < device->stream_count && taken < max; i++) {
+        taken += poll_stream(device, &device->streams[i], out + taken, max - taken);
+        if (lost == cuda_lost(device))
+            continue;
+        lost = true;
+        i = UINT_MAX; /* once more, from the first */
+    }
+    return taken;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Giving copies to CUDA: directly, or piece by piece through staging buffers. */
+#include <stdio.h>
+
+#include "backends/cuda/internal.h"
+
+/* The ends of what CUDA is to copy: `cols` columns of `width` bytes. */
+struct ends {
+    unsigned char *to;
+    const unsigned char *from;
+    size_t to_pitch, from_pitch, width, cols;
+};
+
+enum progress { WHOLE, PART, REFUSED };
+
+/* ------------------------------------------------------------------------------------------- */
+/* One copy                                                                                     */
+
+static bool move_bytes(const struct backend_device *device, const struct stream *stream,
+                       const struct backend_device *peer, const struct ends *ends, size_t bytes,
+                       struct failure *failure)
+{
+    if (peer)
+        return !duet__cuda_failed(failure, "cudaMemcpyPeerAsync",
+                                  cudaMemcpyPeerAsync(ends->to, (int)device->config.index,
+                                                      ends->from, (int)peer->config.index, bytes,
+                                                      stream->handle));
+    return !duet__cuda_failed(failure, "cudaMemcpyAsync",
+                              cudaMemcpyAsync(ends->to, ends->from, bytes,
+                                              stream->kind == BACKEND_IN ? cudaMemcpyHostToDevice
+                                                                         : cudaMemcpyDeviceToHost,
+                                              stream->handle));
+}
+
+/*
+ * Columns with gaps. One by one where the pitch is more than CUDA takes, which happens with few
+ * columns only, and between devices, whose data is dense unless a test wants it otherwise.
+ */
+static bool move_columns(const struct backend_device *device, const struct stream *stream,
+                         const struct backend_device *peer, const struct ends *ends,
+                         struct failure *failure)
+{
+    if (!peer && ends->to_pitch <= device->max_pitch && ends->from_pitch <= device->max_pitch)
+        return !duet__cuda_failed(failure, "cudaMemcpy2DAsync",
+                                  cudaMemcpy2DAsync(ends->to, ends->to_pitch, ends->from,
+                                                    ends->from_pitch, ends->width, ends->cols,
+                                                    stream->kind == BACKEND_IN
+                                                        ? cudaMemcpyHostToDevice
+                                                        : cudaMemcpyDeviceToHost,
+                                                    stream->handle));
+    struct ends column = *ends;
+    for (size_t i = 0; i < ends->cols; i++) {
+        if (!move_bytes(device, stream, peer, &column, ends->width, failure))
+            return false;
+        column.to += ends->to_pitch;
+        column.from += ends->from_pitch;
+    }
+    return true;
+}
+
+static bool move(const struct backend_device *device, const struct stream *stream,
+                 const struct backend_device *peer, const struct ends *ends,
+                 struct failure *failure)
+{
+    if (!ends->width || !ends->cols)
+        return true;
+    if (ends->cols == 1 || (ends->width == ends->to_pitch && ends->width == ends->from_pitch))
+        return move_bytes(device, stream, peer, ends, ends->width * ends->cols, failure);
+    return move_columns(device, stream, peer, ends, failure);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Directly                                                                                     */
+
+static bool begin(struct backend_device *device, const struct stream *stream,
+                  struct command *command, struct failure *failure)
+{
+    command->timing = duet__timings_take(&device->timings, failure);
+    command->launched_s = cuda_now(device->cuda);
+    return command->timing &&
+           !duet__cuda_failed(failure, "cudaEventRecord",
+                              cudaEventRecord(command->timing->start, stream->handle));
+}
+
+static bool end(const struct stream *stream, const struct command *command, struct failure *failure)
+{
+    return !duet__cuda_failed(failure, "cudaEventRecord",
+                              cudaEventRecord(command->timing->end, stream->handle));
+}
+
+static enum progress give_direct(struct backend_device *device, struct stream *stream,
+                                 struct command *command, struct failure *failure)
+{
+    const struct backend_copy *copy = &command->copy;
+    const struct ends ends = {
+        .to = copy->destination,
+        .from = copy->source,
+        .to_pitch = copy->destination_pitch,
+        .from_pitch = copy->source_pitch,
+        .width = copy->column_bytes,
+        .cols = copy->cols,
+    };
+    bool good = begin(device, stream, command, failure) &&
+                move(device, stream, copy->peer, &ends, failure) && end(stream, command, failure);
+    return good ? WHOLE : REFUSED;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Through staging buffers                                                                      */
+
+/* The host's side of a copy. */
+static struct pin_span span_of(const struct backend_copy *copy)
+{
+    bool in = copy->stream == BACKEND_IN;
+    size_t pitch = in ? copy->source_pitch : copy->destination_pitch;
+    return (struct pin_span){
+        .data = in ? copy->source : copy->destination,
+        .span_bytes = (uint64_t)pitch * (copy->cols - 1) + copy->column_bytes,
+        .bytes = (uint64_t)copy->column_bytes * copy->cols,
+    };
+}
+
+bool duet__cuda_is_direct(struct cuda *cuda, const struct backend_copy *copy)
+{
+    if (copy->peer || !copy->cols || !copy->column_bytes)
+        return true;
+    const struct pin_span span = span_of(copy);
+    return duet__pins_direct(&cuda->pins, &span, copy->mark);
+}
+
+bool duet__cuda_empty(struct stream *stream, bool idle, struct failure *failure)
+{
+    struct staging *staging = &stream->staging;
+    while (staging->count) {
+        const struct chunk *chunk = &staging->chunks[staging->first];
+        cudaError_t error = idle ? cudaSuccess : cudaEventQuery(staging->passed[staging->first]);
+        if (error == cudaErrorNotReady)
+            return true;
+        if (duet__cuda_failed(failure, "cudaEventQuery", error))
+            return false;
+        /* of one that has been reported nothing is needed any more; nor of one that has failed */
+        if (chunk->owner >= stream->reported) {
+            struct command *command = cuda_at(stream, chunk->owner - stream->reported);
+            if (stream->kind == BACKEND_OUT && !command->ended)
+                duet__staging_unpack(staging_buffer(staging, staging->first), &command->copy,
+                                     &chunk->piece);
+            command->chunks--;
+        }
+        staging->first = (staging->first + 1) % STAGING_BUFFERS;
+        staging->count--;
+    }
+    return true;
+}
+
+/* Sends a piece through the buffer behind the newest, which is free. */
+static bool pass(struct backend_device *device, struct stream *stream, struct command *command,
+                 const struct piece *piece, struct failure *failure)
+{
+    struct staging *staging = &stream->staging;
+    const struct backend_copy *copy = &command->copy;
+    unsigned next = staging_next(staging);
+    unsigned char *buffer = staging_buffer(staging, next);
+    bool in = stream->kind == BACKEND_IN;
+    struct ends ends = {.to = buffer,
+                        .from = buffer,
+                        .to_pitch = piece->width,
+                        .from_pitch = piece->width,
+                        .width = piece->width,
+                        .cols = piece->cols};
+    if (in) {
+        duet__staging_pack(buffer, copy, piece);
+        ends.to_pitch = copy->destination_pitch;
+        ends.to =
+            (unsigned char *)copy->destination + piece->column * ends.to_pitch + piece->offset;
+    } else {
+        ends.from_pitch = copy->source_pitch;
+        ends.from =
+            (const unsigned char *)copy->source + piece->column * ends.from_pitch + piece->offset;
+    }
+    if (!move(device, stream, NULL, &ends, failure) ||
+        duet__cuda_failed(failure, "cudaEventRecord",
+                          cudaEventRecord(staging->passed[next], stream->handle)))
+        return false;
+    uint64_t owner = stream->reported + stream->given;
+    staging->chunks[next] = (struct chunk){.owner = owner, .piece = *piece};
+    staging->count++;
+    command->chunks++;
+    return true;
+}
+
+/* Its next pieces, `*budget` of them at most. */
+static enum progress give_pieces(struct backend_device *device, struct stream *stream,
+                                 struct command *command, unsigned *budget, struct failure *failure)
+{
+    struct staging *staging = &stream->staging;
+    while (command->cut.column < command->copy.cols) {
+        struct piece piece;
+        if (staging->count == STAGING_BUFFERS && !duet__cuda_empty(stream, false, failure))
+            return REFUSED;
+        if (staging->count == STAGING_BUFFERS || !*budget)
+            return PART;
+        if (!command->timing && !begin(device, stream, command, failure))
+            return REFUSED;
+        --*budget;
+        (void)duet__staging_cut(&command->copy, &command->cut, staging->bytes, &piece);
+        if (!pass(device, stream, command, &piece, failure))
+            return REFUSED;
+    }
+    return end(stream, command, failure) ? WHOLE : REFUSED;
+}
+
+/* Once a stream. */
+static bool open_staging(struct backend_device *device, struct stream *stream)
+{
+    const struct backend_setup *setup = &device->cuda->setup;
+    char text[FAILURE_TEXT], line[2 * FAILURE_TEXT];
+    struct failure failure;
+    /* its events belong to the current device; a thread may have opened several */
+    if (!duet__cuda_failed(&failure, "cudaSetDevice", cudaSetDevice((int)device->config.index)) &&
+        duet__staging_open(&stream->staging, device->cuda->staging_bytes, &failure))
+        return true;
+    stream->unstaged = true;
+    if (setup->say && duet__cuda_fate(failure.error) == FATE_REFUSED) {
+        (void)snprintf(line, sizeof line,
+                       "cuda: no buffers for what is not page-locked: %s; such copies are slow",
+                       duet__cuda_text(text, &failure));
+        setup->say(setup->clock, line);
+    }
+    return false;
+}
+
+/*
+ * Without buffers CUDA may still take ordinary memory as it is, slowly and not beside anything
+ * else, but never memory of which only a part is page-locked.
+ */
+static enum progress give_staged(struct backend_device *device, struct stream *stream,
+                                 struct command *command, unsigned *budget, struct failure *failure)
+{
+    if (stream->staging.memory || (!stream->unstaged && open_staging(device, stream)))
+        return give_pieces(device, stream, command, budget, failure);
+    const struct pin_span span = span_of(&command->copy);
+    if (!duet__pins_ordinary(&device->cuda->pins, &span)) {
+        *failure = (struct failure){.call = "cudaHostAlloc", .error = cudaErrorMemoryAllocation};
+        return REFUSED;
+    }
+    command->direct = true;
+    return give_direct(device, stream, command, failure);
+}
+
+void duet__cuda_feed(struct backend_device *device, struct stream *stream)
+{
+    unsigned budget = STAGING_BUFFERS;
+    while (stream->given < stream->count) {
+        struct command *command = cuda_at(stream, stream->given);
+        struct failure failure;
+        enum progress progress = WHOLE;
+        if (!command->ended)
+            progress = command->direct ? give_direct(device, stream, command, &failure)
+                                       : give_staged(device, stream, command, &budget, &failure);
+        if (progress == PART)
+            return;
+        if (progress == REFUSED)
+            duet__cuda_fail(device, stream, command, &failure);
+        if (cuda_lost(device))
+            return; /* all have ended */
+        stream->given++;
+    }
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NVIDIA GPUs, by the CUDA runtime: the table of the backend. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "backends/cuda/internal.h"
+#include "backends/cuda/topology.h"
+
+static void detach(void *shared)
+{
+    struct cuda *cuda = shared;
+    if (!cuda)
+        return;
+    duet__pins_fini(&cuda->pins);
+    (void)pthread_mutex_destroy(&cuda->mutex);
+    free(cuda);
+}
+
+static int attach(void **shared, const struct backend_setup *setup, struct duet_message *message)
+{
+    if (!setup->now || setup->scale > 0)
+        return duet_fail(message, DUET_EINVAL,
+                         "GPUs need a clock, and have a pace of their own: no scale");
+    struct cuda *cuda = calloc(1, sizeof *cuda);
+    if (!cuda)
+        return duet_fail(message, DUET_ENOMEM, "GPUs: out of memory");
+    cuda->setup = *setup;
+    cuda->staging_bytes = STAGING_BYTES;
+    if (pthread_mutex_init(&cuda->mutex, NULL)) {
+        free(cuda);
+        return duet_fail(message, DUET_ENOMEM, "GPUs: no mutex");
+    }
+    if (duet__pins_init(&cuda->pins, setup->pin_bytes, setup->say, setup->clock)) {
+        (void)pthread_mutex_destroy(&cuda->mutex);
+        free(cuda);
+        return duet_fail(message, DUET_ENOMEM, "GPUs: no mutex");
+    }
+    *shared = cuda;
+    return DUET_OK;
+}
+
+static int pin(void *shared, void *data, uint64_t bytes, struct duet_message *message)
+{
+    return duet__pins_pin(&((struct cuda *)shared)->pins, data, bytes, message);
+}
+
+static int unpin(void *shared, void *data, struct duet_message *message)
+{
+    return duet__pins_unpin(&((struct cuda *)shared)->pins, data, message);
+}
+
+static void forget(void *shared, _Atomic(void *) *mark)
+{
+    duet__pins_forget(&((struct cuda *)shared)->pins, mark);
+}
+
+static void *base(const struct backend_device *device)
+{
+    return device->base;
+}
+
+static const char *why(const struct backend_device *device)
+{
+    return device->why;
+}
+
+static bool lost(const struct backend_device *device)
+{
+    return cuda_lost(device);
+}
+
+/* Nobody tells when something ends: a function that CUDA would call costs more than looking. */
+static double next_s(const struct backend_device *device)
+{
+    return 0;
+}
+
+const struct duet_backend duet__backend_cuda = {
+    .name = "cuda",
+    .description = "NVIDIA GPUs, by CUDA",
+    .count = duet__cuda_count,
+    .describe = duet__cuda_describe,
+    .links = duet__cuda_links,
+    .attach = attach,
+    .detach = detach,
+    .pin = pin,
+    .unpin = unpin,
+    .forget = forget,
+    .open = duet__cuda_open,
+    .close = duet__cuda_close,
+    .base = base,
+    .launch = duet__cuda_launch,
+    .copy = duet__cuda_copy,
+    .why = why,
+    .poll = duet__cuda_poll,
+    .lost = lost,
+    .next_s = next_s,
+};

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a device's time to the engine's. A device measures its own commands well (half a
+ * microsecond) on a clock that begins anywhere and runs a little faster or slower than the host's.
+ * What relates the two for sure is that no command begins before it was launched or ends after it
+ * was seen to have ended. So host = device + offset, and every command bounds the offset from both
+ * sides:
+ *
+ *     launched - start <= offset <= seen - end
+ *
+ * The tighter of these bounds come from commands launched to an idle device and from ends that were
+ * looked for just then; they are remembered, and widened with time by what clocks may drift. The
+ * offset itself only moves when a bound pushes it.
+ */
+#ifndef DUET_CUDA_DATES_H
+#define DUET_CUDA_DATES_H
+
+struct dates {
+    double low_s, high_s; /* the offset is between these two, at date at_s of the engine */
+    double offset_s, at_s;
+};
+
+/* A command as it was measured. All in seconds. */
+struct measured {
+    double start_s, end_s; /* on the device's clock; start <= end */
+    double unsure_s;       /* how much both may be wrong, together: >= 0 */
+    double launched_s;     /* on the engine's: it began later */
+    double seen_s;         /* it had ended; >= launched_s */
+    double stream_s;       /* the end of the command before it in its stream, as placed */
+};
+
+/* Something happened at 0 of the device's clock, between these two dates of the engine's. */
+void duet__dates_init(struct dates *dates, double launched_s, double seen_s);
+
+/*
+ * Places a command on the engine's clock. Whatever was measured, launched <= *start <= *end <= seen
+ * and *start >= stream (which is <= seen).
+ */
+void duet__dates_place(struct dates *dates, const struct measured *measured, double *start_s,
+                       double *end_s);
+
+#endif

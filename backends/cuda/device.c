@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening and closing a device: its slab, its streams, and its ways to the other devices. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "backends/cuda/internal.h"
+
+enum { NAP_NS = 20000 }; /* between two looks at what a device still has when it is closed */
+
+static double gib(uint64_t bytes)
+{
+    return (double)bytes / (1 << 30);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Other devices                                                                                */
+
+/* Lets the current device `from` reach the memory of `to`, which CUDA has to do without otherwise.
+ */
+static void reach(const struct cuda *cuda, unsigned from, unsigned to)
+{
+    struct failure failure;
+    char text[FAILURE_TEXT], line[2 * FAILURE_TEXT];
+    int can = 0;
+    if (duet__cuda_failed(&failure, "cudaDeviceCanAccessPeer",
+                          cudaDeviceCanAccessPeer(&can, (int)from, (int)to)))
+        can = 0;
+    else if (!can)
+        return;
+    if (can && (!duet__cuda_failed(&failure, "cudaDeviceEnablePeerAccess",
+                                   cudaDeviceEnablePeerAccess((int)to, 0)) ||
+                failure.error == cudaErrorPeerAccessAlreadyEnabled))
+        return;
+    if (!cuda->setup.say)
+        return;
+    (void)snprintf(line, sizeof line,
+                   "cuda: copies between GPU %u and GPU %u go through the host's memory: %s", from,
+                   to, duet__cuda_text(text, &failure));
+    cuda->setup.say(cuda->setup.clock, line);
+}
+
+/* Enters a device, which is current, and connects it with all that are open, both ways. */
+static bool enlist(struct backend_device *device, struct failure *failure)
+{
+    struct cuda *cuda = device->cuda;
+    bool good = true;
+    (void)pthread_mutex_lock(&cuda->mutex);
+    for (const struct backend_device *other = cuda->devices; good && other; other = other->next) {
+        if (other->config.index == device->config.index)
+            continue;
+        reach(cuda, device->config.index, other->config.index);
+        good =
+            !duet__cuda_failed(failure, "cudaSetDevice", cudaSetDevice((int)other->config.index));
+        if (good)
+            reach(cuda, other->config.index, device->config.index);
+        good = !duet__cuda_failed(failure, "cudaSetDevice",
+                                  cudaSetDevice((int)device->config.index)) &&
+               good;
+    }
+    device->next = cuda->devices;
+    cuda->devices = device;
+    device->listed = true;
+    (void)pthread_mutex_unlock(&cuda->mutex);
+    return good;
+}
+
+static void delist(struct backend_device *device)
+{
+    struct cuda *cuda = device->cuda;
+    if (!device->listed)
+        return;
+    (void)pthread_mutex_lock(&cuda->mutex);
+    struct backend_device **link = &cuda->devices;
+    while (*link != device)
+        link = &(*link)->next;
+    *link = device->next;
+    (void)pthread_mutex_unlock(&cuda->mutex);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Opening                                                                                      */
+
+static bool make_streams(struct backend_device *device, struct failure *failure)
+{
+    for (unsigned i = 0; i < device->stream_count; i++) {
+        struct stream *stream = &device->streams[i];
+        stream->kind = BACKEND_KERNEL;
+        if (stream == cuda_in(device))
+            stream->kind = BACKEND_IN;
+        else if (stream == cuda_out(device))
+            stream->kind = BACKEND_OUT;
+        /* it waits for nothing that the application does on CUDA's default stream */
+        if (duet__cuda_failed(failure, "cudaStreamCreateWithFlags",
+                              cudaStreamCreateWithFlags(&stream->handle, cudaStreamNonBlocking)))
+            return false;
+    }
+    return true;
+}
+
+/* What there is to know of a device, which becomes the current one of this thread. */
+static bool look_at(struct backend_device *device, struct failure *failure)
+{
+    int index = (int)device->config.index, pitch = 0;
+    struct cudaDeviceProp properties;
+    if (duet__cuda_failed(failure, "cudaSetDevice", cudaSetDevice(index)) ||
+        duet__cuda_failed(failure, "cudaGetDeviceProperties",
+                          cudaGetDeviceProperties(&properties, index)) ||
+        duet__cuda_failed(failure, "cudaDeviceGetAttribute",
+                          cudaDeviceGetAttribute(&pitch, cudaDevAttrMaxPitch, index)))
+        return false;
+    properties.name[sizeof properties.name - 1] = '\0';
+    (void)snprintf(device->label, sizeof device->label, "GPU %d (%.*s)", index, LABEL - 24,
+                   properties.name);
+    device->max_pitch = pitch > 0 ? (size_t)pitch : 0;
+    return true;
+}
+
+static bool make(struct backend_device *device, struct failure *failure)
+{
+    void *slab = NULL;
+    if (!look_at(device, failure) ||
+        duet__cuda_failed(failure, "cudaMalloc",
+                          cudaMalloc(&slab, (size_t)device->config.capacity_bytes)))
+        return false;
+    device->base = slab;
+    return make_streams(device, failure) &&
+           duet__timings_init(&device->timings, cuda_in(device)->handle, failure) &&
+           enlist(device, failure);
+}
+
+static int refuse_open(const struct backend_device *device, const struct failure *failure,
+                       struct duet_message *message)
+{
+    char text[FAILURE_TEXT];
+    size_t free_bytes, total_bytes;
+    double wanted_gib = gib(device->config.capacity_bytes);
+    (void)duet__cuda_text(text, failure);
+    if (failure->error == cudaErrorInvalidDevice)
+        return duet_fail(message, DUET_EABSENT, "%s: %s", device->label, text);
+    if (failure->error != cudaErrorMemoryAllocation)
+        return duet_fail(message, DUET_EIO, "%s cannot be used: %s", device->label, text);
+    cudaError_t error = cudaMemGetInfo(&free_bytes, &total_bytes);
+    if (error != cudaSuccess) {
+        duet__cuda_ignore(error);
+        return duet_fail(message, DUET_ENOMEM, "%s, of which %.2f GiB are wanted: %s",
+                         device->label, wanted_gib, text);
+    }
+    return duet_fail(message, DUET_ENOMEM,
+                     "%s, of which %.2f GiB are wanted while %.2f of %.2f GiB are free: %s: use "
+                     "less of it (gpu_memory_bytes, DUET_GPU_MEMORY)",
+                     device->label, wanted_gib, gib(free_bytes), gib(total_bytes), text);
+}
+
+static int check(const struct backend_config *config, struct duet_message *message)
+{
+    if (!config->capacity_bytes || config->capacity_bytes > SIZE_MAX)
+        return duet_fail(message, DUET_EINVAL, "GPU %u: a slab needs a size, not %llu bytes",
+                         config->index, (unsigned long long)config->capacity_bytes);
+    if (config->index > INT16_MAX)
+        return duet_fail(message, DUET_EABSENT, "GPU %u: there is none", config->index);
+    if (config->kernel_streams > KERNEL_STREAMS)
+        return duet_fail(message, DUET_EINVAL,
+                         "GPU %u: %u kernels at once: CUDA runs %d on a device at most",
+                         config->index, config->kernel_streams, KERNEL_STREAMS);
+    return DUET_OK;
+}
+
+int duet__cuda_open(struct backend_device **out, void *shared, const struct backend_config *config,
+                    struct duet_message *message)
+{
+    struct cuda *cuda = shared;
+    struct failure failure;
+    int error = check(config, message);
+    if (error)
+        return error;
+    unsigned streams = (config->kernel_streams ? config->kernel_streams : 1) + 2;
+    struct backend_device *device = calloc(1, sizeof *device + streams * sizeof(struct stream));
+    if (!device)
+        return duet_fail(message, DUET_ENOMEM, "GPU %u: out of memory", config->index);
+    device->cuda = cuda;
+    device->config = *config;
+    device->stream_count = streams;
+    device->timings.device = (int)config->index;
+    device->timings.now = cuda->setup.now;
+    device->timings.clock = cuda->setup.clock;
+    (void)snprintf(device->label, sizeof device->label, "GPU %u", config->index);
+    if (!make(device, &failure)) {
+        error = refuse_open(device, &failure, message);
+        duet__cuda_close(device);
+        return error;
+    }
+    *out = device;
+    return DUET_OK;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Closing                                                                                      */
+
+static bool is_busy(const struct backend_device *device)
+{
+    for (unsigned i = 0; i < device->stream_count; i++)
+        if (device->streams[i].count)
+            return true;
+    return false;
+}
+
+/* Until nothing is in flight, which is at once if the device is lost. */
+static void drain(struct backend_device *device)
+{
+    struct backend_completion completions[TEXTS];
+    const struct timespec nap = {.tv_nsec = NAP_NS};
+    while (is_busy(device))
+        if (!duet__cuda_poll(device, completions, TEXTS))
+            (void)nanosleep(&nap, NULL);
+}
+
+void duet__cuda_close(struct backend_device *device)
+{
+    if (!device)
+        return;
+    duet__cuda_ignore(cudaSetDevice((int)device->config.index));
+    drain(device);
+    delist(device);
+    for (unsigned i = 0; i < device->stream_count; i++)
+        if (device->streams[i].handle)
+            duet__cuda_ignore(cudaStreamDestroy(device->streams[i].handle));
+    for (unsigned i = 0; i < device->stream_count; i++) {
+        duet__staging_close(&device->streams[i].staging);
+        free(device->streams[i].commands);
+    }
+    duet__timings_fini(&device->timings);
+    if (device->base)
+        duet__cuda_ignore(cudaFree(device->base));
+    free(device);
+}

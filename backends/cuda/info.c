@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which GPUs there are, and what each of them is. */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backends/cuda/internal.h"
+
+/* ------------------------------------------------------------------------------------------- */
+/* How many                                                                                     */
+
+static void version(char text[16], int number)
+{
+    (void)snprintf(text, 16, "%d.%d", number / 1000, number % 1000 / 10);
+}
+
+/* Why there is none, for people. */
+static void explain(struct duet_message *why, const struct failure *failure)
+{
+    char text[FAILURE_TEXT], driver[16], runtime[16];
+    int driver_number = 0, runtime_number = 0;
+    duet__cuda_ignore(cudaDriverGetVersion(&driver_number));
+    duet__cuda_ignore(cudaRuntimeGetVersion(&runtime_number));
+    version(driver, driver_number);
+    version(runtime, runtime_number);
+    if (failure->error == cudaErrorStubLibrary)
+        (void)duet_fail(why, DUET_EABSENT,
+                        "the CUDA driver that was found is a stub to link with (libcuda.so in a "
+                        "folder \"stubs\"): take that folder out of LD_LIBRARY_PATH");
+    else if (!driver_number)
+        (void)duet_fail(why, DUET_EABSENT,
+                        "no NVIDIA driver is installed or loaded (is there an NVIDIA GPU? does "
+                        "nvidia-smi work?)");
+    else if (failure->error == cudaErrorInsufficientDriver)
+        (void)duet_fail(why, DUET_EABSENT,
+                        "the NVIDIA driver is too old: it knows CUDA up to %s, this duet is built "
+                        "with %s; update the driver, or build with an older toolkit",
+                        driver, runtime);
+    else if (failure->error == cudaErrorNoDevice)
+        (void)duet_fail(why, DUET_EABSENT,
+                        "the NVIDIA driver (CUDA %s) shows no GPU: is CUDA_VISIBLE_DEVICES set to "
+                        "none, or to one that does not exist?",
+                        driver);
+    else if (failure->error == cudaErrorSystemNotReady)
+        (void)duet_fail(why, DUET_EABSENT,
+                        "the NVIDIA driver (CUDA %s) is not ready: machines with NVSwitch need the "
+                        "service nvidia-fabricmanager, of the driver's version, to run",
+                        driver);
+    else
+        (void)duet_fail(why, DUET_EABSENT, "%s (driver: CUDA %s, runtime: %s)",
+                        duet__cuda_text(text, failure), driver, runtime);
+}
+
+unsigned duet__cuda_count(struct duet_message *why)
+{
+    struct failure failure;
+    int count = 0;
+    if (!duet__cuda_failed(&failure, "cudaGetDeviceCount", cudaGetDeviceCount(&count))) {
+        if (count > 0)
+            return (unsigned)count;
+        failure = (struct failure){.call = "cudaGetDeviceCount", .error = cudaErrorNoDevice};
+    }
+    explain(why, &failure);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* What it is                                                                                   */
+
+/*
+ * What a link to the host gives in one direction, in B/s: PCI Express of the generation that GPUs
+ * of this compute capability have. Assumed, not measured; a calibration says better.
+ */
+static double assumed_bandwidth(int major)
+{
+    if (major >= 9)
+        return 48e9;                 /* 5.0 x16 */
+    return major >= 8 ? 24e9 : 12e9; /* 4.0, 3.0 */
+}
+
+static const double assumed_latency_s = 8e-6;
+
+/* What libraries take of a device for themselves, and its context: not to be used up. */
+static uint64_t reserve_of(uint64_t free_bytes)
+{
+    const uint64_t most = UINT64_C(512) << 20;
+    return free_bytes / 16 < most ? free_bytes / 16 : most;
+}
+
+void duet__cuda_arch(char arch[DUET_NAME_MAX], const char *name)
+{
+    static const char *const brands[] = {"NVIDIA ", "Tesla "};
+    size_t length = 0;
+    for (size_t i = 0; i < sizeof brands / sizeof *brands; i++)
+        if (!strncmp(name, brands[i], strlen(brands[i])))
+            name += strlen(brands[i]);
+    for (; *name && length + 1 < DUET_NAME_MAX; name++) {
+        if (isalnum((unsigned char)*name))
+            arch[length++] = (char)tolower((unsigned char)*name);
+        else if (length && arch[length - 1] != '-')
+            arch[length++] = '-';
+    }
+    while (length && arch[length - 1] == '-')
+        length--;
+    arch[length] = '\0';
+    if (!length)
+        (void)snprintf(arch, DUET_NAME_MAX, "gpu");
+}
+
+static void describe_in_words(struct backend_info *info, const struct cudaDeviceProp *properties)
+{
+    char driver[16], runtime[16];
+    int driver_number = 0, runtime_number = 0;
+    duet__cuda_ignore(cudaDriverGetVersion(&driver_number));
+    duet__cuda_ignore(cudaRuntimeGetVersion(&runtime_number));
+    version(driver, driver_number);
+    version(runtime, runtime_number);
+    int length = snprintf(info->description, sizeof info->description,
+                          "%.40s, compute %d.%d, %.1f GiB, %d multiprocessors, driver CUDA %s, "
+                          "runtime %s",
+                          properties->name, properties->major, properties->minor,
+                          (double)info->total_bytes / (1 << 30), properties->multiProcessorCount,
+                          driver, runtime);
+    if (length < 0) /* or cut, which happens with no GPU there is */
+        *info->description = '\0';
+}
+
+static bool look(int index, struct backend_info *info, struct failure *failure)
+{
+    struct cudaDeviceProp properties;
+    size_t free_bytes = 0, total_bytes = 0;
+    if (duet__cuda_failed(failure, "cudaGetDeviceProperties",
+                          cudaGetDeviceProperties(&properties, index)) ||
+        duet__cuda_failed(failure, "cudaSetDevice", cudaSetDevice(index)) ||
+        duet__cuda_failed(failure, "cudaMemGetInfo", cudaMemGetInfo(&free_bytes, &total_bytes)))
+        return false;
+    properties.name[sizeof properties.name - 1] = '\0';
+    *info = (struct backend_info){.memory_bytes = free_bytes - reserve_of(free_bytes),
+                                  .total_bytes = total_bytes,
+                                  .bandwidth_Bps = assumed_bandwidth(properties.major),
+                                  .latency_s = assumed_latency_s};
+    duet__cuda_arch(info->arch, properties.name);
+    describe_in_words(info, &properties);
+    cudaError_t error = cudaDeviceGetPCIBusId(info->pci, sizeof info->pci, index);
+    if (error != cudaSuccess)
+        *info->pci = '\0'; /* unknown, which only costs its place in the topology */
+    duet__cuda_ignore(error);
+    info->pci[sizeof info->pci - 1] = '\0';
+    for (char *c = info->pci; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+
+struct description {
+    int index;
+    struct backend_info *info;
+    struct failure failure;
+    bool good;
+};
+
+static void *look_aside(void *argument)
+{
+    struct description *description = argument;
+    description->good = look(description->index, description->info, &description->failure);
+    return NULL;
+}
+
+/*
+ * How much is free is known of the current device only, so this makes the device's context. On a
+ * thread of its own, so that the application's thread keeps the device that was current there.
+ */
+int duet__cuda_describe(unsigned index, struct backend_info *info, struct duet_message *message)
+{
+    char text[FAILURE_TEXT];
+    pthread_t thread;
+    if (index > INT16_MAX)
+        return duet_fail(message, DUET_EINVAL, "GPU %u: there is none", index);
+    struct description description = {.index = (int)index, .info = info};
+    if (pthread_create(&thread, NULL, look_aside, &description))
+        return duet_fail(message, DUET_ENOMEM, "GPU %u: the system refuses a thread", index);
+    (void)pthread_join(thread, NULL);
+    if (description.good)
+        return DUET_OK;
+    int error = description.failure.error == cudaErrorInvalidDevice ? DUET_EINVAL : DUET_EIO;
+    return duet_fail(message, duet__cuda_status(description.failure.error, error), "GPU %u: %s",
+                     index, duet__cuda_text(text, &description.failure));
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the CUDA backend share: devices, their streams, and commands in flight.
+ *
+ * A device is used by its worker's thread alone; other threads only look at its base and whether it
+ * is lost. Commands are in a ring a stream, in order: those that CUDA has, then those that wait for
+ * a staging buffer. Nothing is waited for but in open, in close and after an error.
+ */
+#ifndef DUET_CUDA_INTERNAL_H
+#define DUET_CUDA_INTERNAL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cuda_runtime_api.h>
+
+#include "backends/backend.h"
+#include "backends/cuda/errors.h"
+#include "backends/cuda/pins.h"
+#include "backends/cuda/staging.h"
+#include "backends/cuda/timings.h"
+
+enum {
+    TEXTS = 8,            /* reasons that one poll can write */
+    KERNEL_STREAMS = 128, /* as many kernels as a GPU runs at a time */
+    LABEL = 96,
+};
+
+/* What attach makes. */
+struct cuda {
+    struct backend_setup setup;
+    struct pins pins;
+    size_t staging_bytes;           /* of a staging buffer */
+    pthread_mutex_t mutex;          /* of the list */
+    struct backend_device *devices; /* that are open */
+};
+
+/* A kernel or a copy, from its launch until its completion was polled. */
+struct command {
+    void *tag;
+    bool is_kernel;
+    bool direct; /* a copy that needs no staging */
+    bool ended;  /* with this status and these dates */
+    int status;
+    double launched_s, start_s, end_s;
+    double prepared_s;     /* of a kernel whose function took long: when it returned; else 0 */
+    struct timing *timing; /* NULL: not given to CUDA */
+    /* Why the status is not 0: a text that stays, a call, or a late status. */
+    const char *why;
+    struct failure failure;
+    int info;
+    const struct duet_message *message; /* of a kernel: what it says itself */
+    struct backend_copy copy;
+    struct cut cut;  /* what is on its way through staging buffers, or was */
+    unsigned chunks; /* in these buffers now */
+};
+
+struct stream {
+    cudaStream_t handle;
+    enum backend_stream kind;
+    struct command *commands;      /* a ring */
+    size_t first, count, capacity; /* capacity: 0 or a power of two */
+    size_t given;                  /* of `count`: all of it was given to CUDA, or it has ended */
+    uint64_t reported;             /* commands that were here before the oldest */
+    double end_s;                  /* of the last one reported */
+    struct staging staging;
+    bool unstaged; /* no memory for its buffers: not tried again */
+};
+
+struct backend_device {
+    struct cuda *cuda;
+    struct backend_config config;
+    struct backend_device *next; /* open in the same engine */
+    bool listed;
+    char label[LABEL]; /* "GPU 0 (NVIDIA H200)" */
+    unsigned char *base;
+    size_t max_pitch; /* bytes, of 2-D copies */
+    _Atomic(bool) lost;
+    char loss[FAILURE_TEXT]; /* why it is lost */
+    const char *why;         /* the last refusal, or NULL */
+    char refusal[FAILURE_TEXT];
+    char texts[TEXTS][FAILURE_TEXT]; /* of the last poll */
+    unsigned texts_used;
+    struct timings timings;
+    unsigned stream_count;
+    struct stream streams[]; /* of kernels, then in, then out */
+};
+
+static inline double cuda_now(const struct cuda *cuda)
+{
+    return cuda->setup.now(cuda->setup.clock);
+}
+
+static inline bool cuda_lost(const struct backend_device *device)
+{
+    return atomic_load_explicit(&device->lost, memory_order_acquire);
+}
+
+static inline struct stream *cuda_in(struct backend_device *device)
+{
+    return &device->streams[device->stream_count - 2];
+}
+
+static inline struct stream *cuda_out(struct backend_device *device)
+{
+    return &device->streams[device->stream_count - 1];
+}
+
+/* The i-th oldest command, i < count. Valid until the next reservation. */
+static inline struct command *cuda_at(const struct stream *stream, size_t i)
+{
+    return &stream->commands[(stream->first + i) & (stream->capacity - 1)];
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* info.c: count and describe, as the slots of struct duet_backend                              */
+
+unsigned duet__cuda_count(struct duet_message *why);
+DUET_MUST_CHECK int duet__cuda_describe(unsigned index, struct backend_info *info,
+                                        struct duet_message *message);
+/*
+ * The name of an architecture out of a device's: "NVIDIA H200" gives "h200", "Tesla V100-SXM2-32GB"
+ * gives "v100-sxm2-32gb"; never an empty one.
+ */
+void duet__cuda_arch(char arch[DUET_NAME_MAX], const char *name);
+
+/* ------------------------------------------------------------------------------------------- */
+/* device.c: open and close                                                                     */
+
+DUET_MUST_CHECK int duet__cuda_open(struct backend_device **out, void *shared,
+                                    const struct backend_config *config,
+                                    struct duet_message *message);
+void duet__cuda_close(struct backend_device *device);
+
+/* ------------------------------------------------------------------------------------------- */
+/* commands.c: launch, copy and poll                                                            */
+
+DUET_MUST_CHECK int duet__cuda_launch(struct backend_device *device,
+                                      const struct backend_kernel *kernel);
+DUET_MUST_CHECK int duet__cuda_copy(struct backend_device *device, const struct backend_copy *copy);
+size_t duet__cuda_poll(struct backend_device *device, struct backend_completion *out, size_t max);
+
+/* ------------------------------------------------------------------------------------------- */
+/* queue.c: the ring of a stream                                                                */
+
+/* Makes room for one more command. false: out of memory. */
+DUET_MUST_CHECK bool duet__cuda_reserve(struct stream *stream);
+/* Adds a copy of *command behind the others; there is room. Returns it. */
+struct command *duet__cuda_push(struct stream *stream, const struct command *command);
+/* Takes the newest away, which was refused, or the oldest, which was reported. */
+void duet__cuda_unpush(struct backend_device *device, struct stream *stream);
+void duet__cuda_shift(struct backend_device *device, struct stream *stream);
+
+/* ------------------------------------------------------------------------------------------- */
+/* loss.c: errors that end a command or the device                                              */
+
+/*
+ * Ends the device because of an error: all in flight has ended, kernels with DUET_ETASK if one of
+ * them may be to blame, everything else with DUET_ELOST.
+ */
+void duet__cuda_lose(struct backend_device *device, const struct failure *failure);
+
+/* Loses the device if this error means that it is broken. true if so, or if it was lost before. */
+bool duet__cuda_broken(struct backend_device *device, const struct failure *failure);
+
+/*
+ * Ends a command of the stream with an error, once nothing of it runs any more: waits for all that
+ * the stream has. Or loses the device.
+ */
+void duet__cuda_fail(struct backend_device *device, struct stream *stream, struct command *command,
+                     const struct failure *failure);
+
+/* ------------------------------------------------------------------------------------------- */
+/* copy.c: giving copies to CUDA                                                                */
+
+/* true if this copy may go to CUDA as it is. */
+bool duet__cuda_is_direct(struct cuda *cuda, const struct backend_copy *copy);
+
+/*
+ * Gives what waits in a stream of copies to CUDA, as far as there are staging buffers; for a moment
+ * only. A copy that CUDA refuses ends with its failure.
+ */
+void duet__cuda_feed(struct backend_device *device, struct stream *stream);
+
+/* Empties staging buffers that have been passed; all of them if the stream is `idle`. */
+DUET_MUST_CHECK bool duet__cuda_empty(struct stream *stream, bool idle, struct failure *failure);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which GPUs are joined by NVLink, directly or through switches, and how fast, by NVML. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/cuda/nvml.h"
+
+/*
+ * Bytes per second of one link, one way: of the first version (NVIDIA's white paper on the P100: 4
+ * links, 160 GB/s in both directions), and of the others at least (V100: 6 links, 300 GB/s; A100:
+ * 12, 600; H100: 18, 900; the fifth has twice that). NVML's number of the version is no more exact:
+ * some drivers call an H100's links the fifth.
+ */
+static const double FIRST_BPS = 20e9, LATER_BPS = 25e9;
+
+struct gpu {
+    struct nvml_device *device; /* NULL: NVML does not know it */
+    unsigned domain, bus, slot;
+    double link_Bps;
+    unsigned to_switches; /* active links to switches */
+};
+
+/* "0000:3B:00.0". false: it is none. */
+static bool parse(const char *address, struct gpu *gpu)
+{
+    char *end;
+    gpu->domain = (unsigned)strtoul(address, &end, 16);
+    if (end == address || *end != ':')
+        return false;
+    gpu->bus = (unsigned)strtoul(end + 1, &end, 16);
+    if (*end != ':')
+        return false;
+    gpu->slot = (unsigned)strtoul(end + 1, &end, 16);
+    return *end == '.';
+}
+
+static void identify(const struct nvml *nvml, const char *address, struct gpu *gpu)
+{
+    if (!parse(address, gpu) || nvml->by_address(address, &gpu->device) != NVML_SUCCESS)
+        gpu->device = NULL;
+}
+
+/* What the driver says about the links of a device, or else what their version can do. */
+static double link_Bps(const struct nvml *nvml, const struct gpu *gpu, unsigned link)
+{
+    struct nvml_field field = {.field = NVML_FI_DEV_NVLINK_SPEED_COMMON};
+    unsigned version;
+    if (nvml->fields && nvml->fields(gpu->device, 1, &field) == NVML_SUCCESS &&
+        field.status == NVML_SUCCESS && field.type == NVML_VALUE_TYPE_UNSIGNED_INT &&
+        field.value.number > 0)
+        return field.value.number * 1e6;
+    if (nvml->link_version(gpu->device, link, &version) != NVML_SUCCESS || version <= 1)
+        return FIRST_BPS;
+    return LATER_BPS;
+}
+
+static bool is_active(const struct nvml *nvml, const struct gpu *gpu, unsigned link)
+{
+    unsigned state;
+    return nvml->link_state(gpu->device, link, &state) == NVML_SUCCESS &&
+           state == NVML_FEATURE_ENABLED;
+}
+
+/*
+ * Where the driver does not say, as in a virtual machine that sees GPUs and no switches: what is no
+ * GPU that NVML knows is a switch.
+ */
+static bool ends_at_switch(const struct nvml *nvml, const struct gpu *gpu, unsigned link,
+                           const struct nvml_pci *remote)
+{
+    struct nvml_device *device;
+    unsigned type = NVML_DEVICE_TYPE_UNKNOWN;
+    if (nvml->link_remote_type && nvml->link_remote_type(gpu->device, link, &type) != NVML_SUCCESS)
+        type = NVML_DEVICE_TYPE_UNKNOWN;
+    if (type != NVML_DEVICE_TYPE_UNKNOWN)
+        return type == NVML_DEVICE_TYPE_SWITCH;
+    return nvml->by_address(remote->address, &device) != NVML_SUCCESS;
+}
+
+/* Counts one link of gpus[number]: to a switch, or to_gpus[the one at its other end]. */
+static void count_link(const struct nvml *nvml, struct gpu *gpus, unsigned count, unsigned number,
+                       unsigned link, unsigned *to_gpus)
+{
+    struct gpu *gpu = &gpus[number];
+    struct nvml_pci remote;
+    memset(&remote, 0, sizeof remote);
+    if (!is_active(nvml, gpu, link))
+        return;
+    if (gpu->link_Bps <= 0)
+        gpu->link_Bps = link_Bps(nvml, gpu, link);
+    if (nvml->link_remote(gpu->device, link, &remote) != NVML_SUCCESS)
+        return;
+    remote.address[sizeof remote.address - 1] = '\0';
+    for (unsigned other = 0; other < count; other++) {
+        if (other != number && gpus[other].domain == remote.domain &&
+            gpus[other].bus == remote.bus && gpus[other].slot == remote.device) {
+            to_gpus[other]++;
+            return;
+        }
+    }
+    gpu->to_switches += ends_at_switch(nvml, gpu, link, &remote);
+}
+
+/* Switches may be partitioned, so that not all GPUs that have links to them reach each other. */
+static bool may_reach(const struct nvml *nvml, const struct gpu *one, const struct gpu *other)
+{
+    unsigned status = NVML_P2P_STATUS_OK;
+    if (!nvml->peer_status ||
+        nvml->peer_status(one->device, other->device, NVML_P2P_CAPS_INDEX_NVLINK, &status) !=
+            NVML_SUCCESS)
+        return true;
+    return status == NVML_P2P_STATUS_OK;
+}
+
+static void join(const struct nvml *nvml, const struct gpu *from, const struct gpu *to,
+                 unsigned between, struct backend_link *link)
+{
+    double out = from->to_switches * from->link_Bps, in = to->to_switches * to->link_Bps;
+    const char *kind = NULL;
+    if (between > 0) {
+        kind = "nvlink";
+        link->bandwidth_Bps = between * from->link_Bps;
+    } else if (out > 0 && in > 0 && may_reach(nvml, from, to)) {
+        kind = "nvswitch";
+        link->bandwidth_Bps = out < in ? out : in;
+    }
+    if (kind)
+        (void)snprintf(link->kind, sizeof link->kind, "%s", kind);
+}
+
+int duet__nvlink_find(const struct nvml *nvml, char (*addresses)[CUDA_ADDRESS], unsigned count,
+                      struct backend_link *links)
+{
+    struct gpu *gpus = calloc(count ? count : 1, sizeof *gpus);
+    unsigned *between = calloc(count ? (size_t)count * count : 1, sizeof *between);
+    if (!gpus || !between) {
+        free(gpus);
+        free(between);
+        return DUET_ENOMEM;
+    }
+    for (unsigned g = 0; g < count; g++)
+        identify(nvml, addresses[g], &gpus[g]);
+    for (unsigned g = 0; g < count; g++)
+        for (unsigned link = 0; link < NVML_LINKS && gpus[g].device; link++)
+            count_link(nvml, gpus, count, g, link, &between[(size_t)g * count]);
+    for (size_t i = 0; i < (size_t)count * count; i++)
+        if (links[i].direct && gpus[i / count].device && gpus[i % count].device)
+            join(nvml, &gpus[i / count], &gpus[i % count], between[i], &links[i]);
+    free(gpus);
+    free(between);
+    return DUET_OK;
+}

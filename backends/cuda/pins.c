@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Page-locked ranges of the host's memory. */
+#include "backends/cuda/pins.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backends/cuda/errors.h"
+
+enum {
+    SMALLEST = 256 << 10, /* bytes of a handle that are worth a system call of their own */
+    GAPS = 2,             /* a handle's span is page-locked if at most so many times its bytes */
+    PIECE_GIB = 64,
+    LINE = 384,
+};
+
+/* What is said once. */
+enum { TOLD_REFUSED = 1, TOLD_LIMIT = 2, TOLD_SHARED = 4 };
+
+struct pin_range {
+    uintptr_t begin, end;  /* whole pages */
+    uintptr_t first, last; /* what was asked for, last exclusive */
+    const void *owner;     /* `data` of the pin that made or adopted it; NULL: only marks use it */
+    unsigned users;        /* marks that point here */
+    _Atomic(bool) alive;   /* registered. Marks look at it without the mutex */
+    struct pin_range *next;
+};
+
+/* What the mark of a handle points to that is not page-locked. */
+static void *staged(struct pins *pins)
+{
+    return pins;
+}
+
+static double mib(uint64_t bytes)
+{
+    return (double)bytes / (1 << 20);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Ranges by address, with the mutex held                                                       */
+
+/* The first range that ends behind `address`: its index, or count. */
+static size_t find(const struct pins *pins, uintptr_t address)
+{
+    size_t low = 0, high = pins->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (pins->ranges[middle]->end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool overlaps(const struct pins *pins, uintptr_t begin, uintptr_t end)
+{
+    size_t i = find(pins, begin);
+    return i < pins->count && pins->ranges[i]->begin < end;
+}
+
+/* The range that holds all of these bytes, or NULL. */
+static struct pin_range *holder(const struct pins *pins, uintptr_t begin, uintptr_t end)
+{
+    size_t i = find(pins, begin);
+    if (i == pins->count || pins->ranges[i]->begin > begin || pins->ranges[i]->end < end)
+        return NULL;
+    return pins->ranges[i];
+}
+
+/* true if pinned ranges that touch each other hold all of these bytes. */
+static bool covered(const struct pins *pins, uintptr_t begin, uintptr_t end)
+{
+    for (size_t i = find(pins, begin); i < pins->count; i++) {
+        const struct pin_range *range = pins->ranges[i];
+        if (range->begin > begin || !range->owner)
+            return false;
+        if (range->end >= end)
+            return true;
+        begin = range->end;
+    }
+    return false;
+}
+
+static bool reserve(struct pins *pins)
+{
+    if (pins->count < pins->capacity)
+        return true;
+    size_t capacity = pins->capacity ? 2 * pins->capacity : 16;
+    void *grown = realloc(pins->ranges, capacity * sizeof(struct pin_range *));
+    if (!grown)
+        return false;
+    pins->ranges = grown;
+    pins->capacity = capacity;
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Registering, with the mutex held                                                             */
+
+/* Whole pages around these bytes. false: they do not fit into the address space. */
+static bool pages(const struct pins *pins, const void *data, uint64_t bytes, uintptr_t *begin,
+                  uintptr_t *end)
+{
+    uintptr_t first = (uintptr_t)data, mask = pins->page_bytes - 1;
+    if (!bytes || bytes > UINTPTR_MAX - first - mask)
+        return false;
+    *begin = first & ~mask;
+    *end = (first + bytes + mask) & ~mask;
+    return true;
+}
+
+/* Enters a range and has it page-locked. NULL: not done, *failure says why if CUDA refused it. */
+static struct pin_range *add(struct pins *pins, uintptr_t begin, uintptr_t end,
+                             struct failure *failure)
+{
+    struct pin_range *range = reserve(pins) ? calloc(1, sizeof *range) : NULL;
+    *failure = (struct failure){.call = "calloc", .error = cudaErrorMemoryAllocation};
+    if (!range)
+        return NULL;
+    /* portable: page-locked for every device, not only the one current on this thread */
+    if (duet__cuda_failed(failure, "cudaHostRegister",
+                          cudaHostRegister((void *)begin, (size_t)(end - begin),
+                                           cudaHostRegisterPortable))) {
+        free(range);
+        return NULL;
+    }
+    size_t i = find(pins, begin);
+    memmove(&pins->ranges[i + 1], &pins->ranges[i], (pins->count - i) * sizeof(void *));
+    pins->ranges[i] = range;
+    pins->count++;
+    pins->bytes += end - begin;
+    range->begin = range->first = begin;
+    range->end = range->last = end;
+    atomic_store_explicit(&range->alive, true, memory_order_release);
+    return range;
+}
+
+/* Ends the registration; the record stays while marks point to it. */
+static void drop(struct pins *pins, struct pin_range *range)
+{
+    size_t i = find(pins, range->begin);
+    pins->count--;
+    memmove(&pins->ranges[i], &pins->ranges[i + 1], (pins->count - i) * sizeof(void *));
+    pins->bytes -= range->end - range->begin;
+    atomic_store_explicit(&range->alive, false, memory_order_release);
+    duet__cuda_ignore(cudaHostUnregister((void *)range->begin));
+    if (!range->users) {
+        free(range);
+        return;
+    }
+    range->next = pins->dead;
+    pins->dead = range;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* What the application asks for                                                                */
+
+static int refused(const struct pins *pins, const void *data, uint64_t bytes,
+                   const struct failure *failure, struct duet_message *message)
+{
+    char text[FAILURE_TEXT];
+    if (failure->error == cudaErrorHostMemoryAlreadyRegistered)
+        return duet_fail(message, DUET_EINVAL,
+                         "page-locking %.1f MiB at %p: %s: the application has page-locked some of "
+                         "it by CUDA itself",
+                         mib(bytes), data, duet__cuda_text(text, failure));
+    return duet_fail(message, DUET_ENOMEM,
+                     "page-locking %.1f MiB at %p, beside %.1f MiB that are: %s: is the limit of "
+                     "locked memory (ulimit -l) too low, or too little of the memory free?",
+                     mib(bytes), data, mib(pins->bytes), duet__cuda_text(text, failure));
+}
+
+/* Drops what pin(data) made. How many ranges that were. */
+static size_t drop_owned(struct pins *pins, const void *data)
+{
+    size_t dropped = 0;
+    for (size_t i = pins->count; i-- > 0;) {
+        struct pin_range *range = pins->ranges[i];
+        if (range->owner != data)
+            continue;
+        dropped++;
+        range->owner = NULL;
+        drop(pins, range);
+    }
+    return dropped;
+}
+
+/* As many registrations as it takes, all or none. */
+static int add_owned(struct pins *pins, const void *data, uintptr_t begin, uintptr_t end,
+                     struct duet_message *message)
+{
+    while (begin < end) {
+        struct failure failure;
+        uintptr_t stop = end - begin > pins->piece_bytes ? begin + pins->piece_bytes : end;
+        struct pin_range *range = add(pins, begin, stop, &failure);
+        if (!range) {
+            int error = refused(pins, data, end - begin, &failure, message);
+            (void)drop_owned(pins, data);
+            return error;
+        }
+        range->owner = data;
+        begin = stop;
+    }
+    return DUET_OK;
+}
+
+static int pin(struct pins *pins, const void *data, uint64_t bytes, struct duet_message *message)
+{
+    uintptr_t begin, end;
+    if (!data || !pages(pins, data, bytes, &begin, &end))
+        return duet_fail(message, DUET_EINVAL,
+                         "page-locking %" PRIu64 " bytes at %p: no such memory", bytes, data);
+    struct pin_range *range = holder(pins, begin, end);
+    if (range && !range->owner)
+        range->owner = data; /* a handle's: from now on until `unpin` at least */
+    if (range || covered(pins, begin, end))
+        return DUET_OK;
+    if (overlaps(pins, begin, end))
+        return duet_fail(message, DUET_EINVAL,
+                         "page-locking %.1f MiB at %p: some of its pages are page-locked already "
+                         "and others not; page-lock all of it at once, before its first tasks",
+                         mib(bytes), data);
+    if (!pins->limit_bytes)
+        return duet_fail(message, DUET_ENOMEM,
+                         "page-locking %.1f MiB at %p: page-locking is switched off", mib(bytes),
+                         data);
+    if (end - begin > pins->limit_bytes - pins->bytes)
+        return duet_fail(
+            message, DUET_ENOMEM,
+            "page-locking %.1f MiB at %p: %.1f MiB of at most %.1f MiB are page-locked "
+            "already; the limit is an option (pin_bytes, DUET_PIN)",
+            mib(bytes), data, mib(pins->bytes), mib(pins->limit_bytes));
+    return add_owned(pins, data, begin, end, message);
+}
+
+int duet__pins_pin(struct pins *pins, void *data, uint64_t bytes, struct duet_message *message)
+{
+    (void)pthread_mutex_lock(&pins->mutex);
+    int error = pin(pins, data, bytes, message);
+    (void)pthread_mutex_unlock(&pins->mutex);
+    return error;
+}
+
+int duet__pins_unpin(struct pins *pins, void *data, struct duet_message *message)
+{
+    (void)pthread_mutex_lock(&pins->mutex);
+    size_t dropped = data ? drop_owned(pins, data) : 0;
+    (void)pthread_mutex_unlock(&pins->mutex);
+    if (!dropped)
+        return duet_fail(message, DUET_EINVAL, "ending the page-locking of %p: it was not pinned",
+                         data);
+    return DUET_OK;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* What handles need                                                                            */
+
+static void tell(struct pins *pins, unsigned what, const char *line)
+{
+    if (pins->say && !(pins->told & what))
+        pins->say(pins->clock, line);
+    pins->told |= what;
+}
+
+static void tell_refused(struct pins *pins, const struct pin_span *span,
+                         const struct failure *failure)
+{
+    char text[FAILURE_TEXT], line[LINE];
+    bool own = failure->error == cudaErrorHostMemoryAlreadyRegistered;
+    (void)
+        snprintf(line, sizeof line,
+                 "cuda: %.1f MiB of data are not page-locked: %s%s; copies of such data are slower",
+                 mib(span->span_bytes), duet__cuda_text(text, failure),
+                 own ? ": the application has page-locked them by CUDA itself, duet_pin would do"
+                     : ": is the limit of locked memory (ulimit -l) too low?");
+    tell(pins, TOLD_REFUSED, line);
+}
+
+static void tell_limit(struct pins *pins)
+{
+    char line[LINE];
+    (void)snprintf(line, sizeof line,
+                   "cuda: %.1f MiB are page-locked, which is the limit (pin_bytes, DUET_PIN) or "
+                   "nearly so; copies of more data are slower",
+                   mib(pins->bytes));
+    tell(pins, TOLD_LIMIT, line);
+}
+
+/* Page-locks a handle's memory. NULL: something is in the way. */
+static struct pin_range *lock_span(struct pins *pins, const struct pin_span *span)
+{
+    struct failure failure;
+    uintptr_t begin, end;
+    if (!pins->limit_bytes || span->bytes < SMALLEST ||
+        !pages(pins, span->data, span->span_bytes, &begin, &end) || end - begin > pins->piece_bytes)
+        return NULL;
+    if (span->span_bytes / GAPS > span->bytes || overlaps(pins, begin, end)) {
+        tell(pins, TOLD_SHARED,
+             "cuda: data that shares pages with other data, as tiles inside of one matrix do, is "
+             "not page-locked, and its copies are slower; duet_pin page-locks all of it at once");
+        return NULL;
+    }
+    if (end - begin > pins->limit_bytes - pins->bytes) {
+        tell_limit(pins);
+        return NULL;
+    }
+    struct pin_range *range = add(pins, begin, end, &failure);
+    if (!range) {
+        tell_refused(pins, span, &failure);
+        return NULL;
+    }
+    range->first = (uintptr_t)span->data;
+    range->last = range->first + span->span_bytes;
+    return range;
+}
+
+/* Decides for a handle, with the mutex held: where its mark points from now on. */
+static void *decide(struct pins *pins, const struct pin_span *span, _Atomic(void *) *mark)
+{
+    void *decided = atomic_load_explicit(mark, memory_order_acquire);
+    uintptr_t begin = (uintptr_t)span->data, end = begin + span->span_bytes;
+    if (decided)
+        return decided; /* another device's thread has just done so */
+    struct pin_range *range = holder(pins, begin, end);
+    /* pinned in pieces: there is nothing to lock, and its copies would span two of them */
+    if (!range && !covered(pins, begin, end))
+        range = lock_span(pins, span);
+    if (range)
+        range->users++;
+    decided = range ? (void *)range : staged(pins);
+    atomic_store_explicit(mark, decided, memory_order_release);
+    return decided;
+}
+
+/*
+ * Without a mark: a part of what was pinned, or of a handle that lasts longer. What only shares its
+ * page with a handle could see that page unlocked at any time.
+ */
+static bool within(const struct pins *pins, uintptr_t begin, uintptr_t end)
+{
+    const struct pin_range *range = holder(pins, begin, end);
+    return range && (range->owner || (range->first <= begin && end <= range->last));
+}
+
+bool duet__pins_direct(struct pins *pins, const struct pin_span *span, _Atomic(void *) *mark)
+{
+    uintptr_t begin = (uintptr_t)span->data;
+    void *decided = mark ? atomic_load_explicit(mark, memory_order_acquire) : staged(pins);
+    bool inside = false;
+    if (!mark || !decided) {
+        (void)pthread_mutex_lock(&pins->mutex);
+        if (mark)
+            decided = decide(pins, span, mark);
+        else
+            inside = within(pins, begin, begin + span->span_bytes);
+        (void)pthread_mutex_unlock(&pins->mutex);
+    }
+    if (decided == staged(pins))
+        return inside;
+    const struct pin_range *range = decided;
+    return atomic_load_explicit(&range->alive, memory_order_acquire);
+}
+
+bool duet__pins_ordinary(struct pins *pins, const struct pin_span *span)
+{
+    uintptr_t begin = (uintptr_t)span->data;
+    (void)pthread_mutex_lock(&pins->mutex);
+    bool free_of_all = !overlaps(pins, begin, begin + span->span_bytes);
+    (void)pthread_mutex_unlock(&pins->mutex);
+    return free_of_all;
+}
+
+/* One mark less points to it. */
+static void leave(struct pins *pins, struct pin_range *range)
+{
+    if (--range->users)
+        return;
+    if (atomic_load_explicit(&range->alive, memory_order_relaxed)) {
+        if (!range->owner)
+            drop(pins, range);
+        return;
+    }
+    struct pin_range **link = &pins->dead;
+    while (*link != range)
+        link = &(*link)->next;
+    *link = range->next;
+    free(range);
+}
+
+void duet__pins_forget(struct pins *pins, _Atomic(void *) *mark)
+{
+    struct pin_range *range = atomic_exchange(mark, NULL);
+    if (!range || (void *)range == staged(pins))
+        return;
+    (void)pthread_mutex_lock(&pins->mutex);
+    leave(pins, range);
+    (void)pthread_mutex_unlock(&pins->mutex);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+
+int duet__pins_init(struct pins *pins, uint64_t limit_bytes,
+                    void (*say)(void *clock, const char *line), void *clock)
+{
+    long page_bytes = sysconf(_SC_PAGESIZE);
+    *pins = (struct pins){.limit_bytes = limit_bytes,
+                          .piece_bytes = (uint64_t)PIECE_GIB << 30,
+                          .page_bytes = page_bytes > 0 ? (uintptr_t)page_bytes : 4096,
+                          .say = say,
+                          .clock = clock};
+    return pthread_mutex_init(&pins->mutex, NULL) ? DUET_ENOMEM : DUET_OK;
+}
+
+void duet__pins_fini(struct pins *pins)
+{
+    while (pins->count) {
+        pins->ranges[pins->count - 1]->users = 0;
+        drop(pins, pins->ranges[pins->count - 1]);
+    }
+    while (pins->dead) {
+        struct pin_range *next = pins->dead->next;
+        free(pins->dead);
+        pins->dead = next;
+    }
+    free(pins->ranges);
+    (void)pthread_mutex_destroy(&pins->mutex);
+}

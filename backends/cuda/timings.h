@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What commands in flight carry: a pair of timing events around each, a page-locked int for its
+ * late status, and a date to count from. They are taken from a list and given back, so that nothing
+ * is made on the path of a task; the list grows when more commands are in flight than ever before.
+ *
+ * cudaEventElapsedTime is a float of milliseconds and loses its half microsecond after some
+ * seconds. Commands are therefore measured from an anchor: an event that had happened when they
+ * were launched, and whose own date is added up in double. The end of some command becomes the next
+ * anchor about twice a second.
+ */
+#ifndef DUET_CUDA_TIMINGS_H
+#define DUET_CUDA_TIMINGS_H
+
+#include "backends/cuda/dates.h"
+#include "backends/cuda/errors.h"
+
+enum { ANCHORS = 4 };
+
+/* A date on the device's clock. */
+struct anchor {
+    cudaEvent_t event; /* has happened */
+    double date_s;     /* device time: seconds since the first anchor */
+    unsigned users;    /* commands in flight that count from it */
+};
+
+struct timing {
+    cudaEvent_t start, end;
+    int *status; /* page-locked */
+    struct anchor *anchor;
+    struct timing *next; /* in the list */
+};
+
+struct timing_block;
+
+struct timings {
+    int device;
+    struct timing *free;
+    struct timing_block *blocks;
+    struct anchor anchors[ANCHORS];
+    struct anchor *anchor; /* the newest */
+    double anchor_age_s;   /* at which another one is made; but in tests a constant */
+    struct dates dates;
+    double (*now)(void *clock);
+    void *clock;
+};
+
+/*
+ * Makes the first ones, and the first anchor on `stream`, which is empty; waits for that. The
+ * device is current. On failure *failure says which call; duet__timings_fini frees what there is.
+ */
+DUET_MUST_CHECK bool duet__timings_init(struct timings *timings, cudaStream_t stream,
+                                        struct failure *failure);
+/* Safe on zeroed ones. Nothing is in flight. */
+void duet__timings_fini(struct timings *timings);
+
+/* A timing for a command to be launched now; its status is 0. NULL: *failure says why. */
+struct timing *duet__timings_take(struct timings *timings, struct failure *failure);
+void duet__timings_give(struct timings *timings, struct timing *timing);
+
+/* Of a command between whose events the device was busy. */
+struct timed {
+    double launched_s; /* on the engine's clock, before its first event was recorded */
+    double seen_s;     /* after its last one was seen to have happened */
+    double stream_s;   /* end of the command before it in its stream */
+};
+
+/*
+ * When it ran, on the engine's clock. false: a call failed, and the dates are those of launching
+ * and seeing. The timing's end may become an anchor.
+ */
+DUET_MUST_CHECK bool duet__timings_read(struct timings *timings, struct timing *timing,
+                                        const struct timed *timed, double *start_s, double *end_s,
+                                        struct failure *failure);
+
+#endif

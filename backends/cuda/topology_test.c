@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How GPUs are connected by what CUDA says, and when it is not asked, on the fake CUDA. */
+#include <string.h>
+
+#include <glib.h>
+
+#include <cuda_runtime_api.h>
+
+#include "backends/cuda/topology.h"
+#include "real/real.h"
+#include "tests/fake_cuda/fake.h"
+
+/* The fake has no NVML: what there is on this machine knows none of its devices. */
+static void check(bool no_peers, const char *kind)
+{
+    const struct fake_cuda_config config = {.devices = 3, .no_peers = no_peers};
+    struct backend_link links[9] = {{.direct = false}};
+    struct duet_message message = {""};
+    fake_cuda_reset(&config);
+    g_assert_cmpint(duet__cuda_links(3, links, &message), ==, DUET_OK);
+    for (unsigned i = 0; i < 9; i++) {
+        g_assert_cmpint(links[i].direct, ==, i % 4 && !no_peers);
+        g_assert_cmpstr(links[i].kind, ==, i % 4 ? kind : "");
+        g_assert_cmpfloat(links[i].bandwidth_Bps, ==, 0);
+    }
+    g_assert_cmpuint(fake_cuda_calls("cudaDeviceCanAccessPeer"), ==, 6);
+}
+
+static void test_links(void)
+{
+    struct backend_link one;
+    check(false, "pcie");
+    check(true, "pcie");
+    g_assert_cmpint(duet__cuda_links(0, NULL, NULL), ==, DUET_OK);
+    g_assert_cmpint(duet__cuda_links(1, &one, NULL), ==, DUET_OK);
+}
+
+static void test_errors(void)
+{
+    static const char *const calls[] = {"cudaDeviceCanAccessPeer", "cudaDeviceGetPCIBusId"};
+    const struct fake_cuda_config config = {.devices = 3};
+    for (unsigned i = 0; i < G_N_ELEMENTS(calls); i++) {
+        struct backend_link links[9] = {{.direct = false}};
+        struct duet_message message = {""};
+        fake_cuda_reset(&config);
+        fake_cuda_fail(calls[i], 2, cudaErrorUnknown);
+        g_assert_cmpint(duet__cuda_links(3, links, &message), ==, DUET_EIO);
+        g_assert_nonnull(strstr(message.text, calls[i]));
+        g_assert_nonnull(strstr(message.text, "cudaErrorUnknown"));
+    }
+}
+
+/* CUDA takes long to start: who wants no GPU does not wait for it. */
+static void test_not_asked(void)
+{
+    static const char *const calls[] = {"cudaGetDeviceCount", "cudaDriverGetVersion",
+                                        "cudaGetDeviceProperties"};
+    const struct fake_cuda_config config = {.devices = 2};
+    const struct real_wanted wanted = {.cpus = 1, .gpus = 0};
+    struct duet_machine machine;
+    struct duet_message message = {""};
+    fake_cuda_reset(&config);
+    g_assert_cmpint(duet__real_machine(&machine, &wanted, &message), ==, DUET_OK);
+    g_assert_cmpuint(machine.node_count, ==, 1);
+    for (unsigned i = 0; i < G_N_ELEMENTS(calls); i++)
+        g_assert_cmpuint(fake_cuda_calls(calls[i]), ==, 0);
+    duet_machine_fini(&machine);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/topology/links", test_links);
+    g_test_add_func("/topology/errors", test_errors);
+    g_test_add_func("/topology/not_asked", test_not_asked);
+    return g_test_run();
+}

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""bench/gpu.py at tiny sizes, on a fake GPU: every part gives rows that are verified, what fails is
+listed while the rest goes on, and the report has all of it. No figure is looked at."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+BUILD = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve()
+SOURCE = pathlib.Path(os.environ.get("DUET_SOURCE_DIR") or pathlib.Path(__file__).parents[1])
+FAKE = pathlib.Path(os.environ.get("DUET_FAKE_CUDA") or BUILD / "tests" / "duet_fake_cuda")
+PROGRAMS = {"--duet": FAKE, "--peers": BUILD / "tests" / "cuda_peers_fake",
+            "--overhead": BUILD / "tests" / "cuda_overhead_fake"}
+PARTS = ["copies", "costs", "overhead", "gemm", "cholesky", "lu", "overlap", "memory"]
+SKIPPED = 77
+
+
+def gpu(*arguments, programs=None, **variables):
+    command = [sys.executable, SOURCE / "bench" / "gpu.py", "--quick", *arguments]
+    for option, program in {**PROGRAMS, **(programs or {})}.items():
+        command += [option, program]
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                          timeout=280, check=False,
+                          env={**os.environ, "FAKE_CUDA_DEVICES": "1", **variables})
+
+
+def load(path):
+    return json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+
+
+def check_rows(record):
+    for row in record["rows"]:
+        assert 0 < row["least"] <= row["median"] <= row["most"], row
+        assert row["values"] and row["unit"] and row["peer"], row
+        if not row.get("choice") and "call" not in row and row.get("benchmark") != "nothing":
+            assert row["verified"] is True, row
+
+
+def check_everything(folder):
+    """One precision, so that it is quick; the other one is in the next check."""
+    path = folder / "all.md"
+    result = gpu("--output", path, "--budget", 240, "--precisions", "d")
+    assert result.returncode == 0, result.stderr
+    record = load(path)
+    assert not record["failures"], record["failures"]
+    check_rows(record)
+    parts = [row["part"] for row in record["rows"]]
+    assert set(parts) == set(PARTS), set(PARTS) - set(parts)
+    for part, peers in {"gemm": {"cublas", "cublasxt", "duet"}, "cholesky": {"cusolver", "duet"},
+                        "lu": {"cusolver", "duet"}, "memory": {"cublas", "kernel", "duet"}}.items():
+        assert {row["peer"] for row in record["rows"] if row["part"] == part} == peers, part
+    policies = {row["policy"] for row in record["rows"] if row["part"] == "cholesky"
+                and row["peer"] == "duet"}
+    assert policies == {"ws", "locality-aware", "heft", "eager"}, policies
+    windows = {row["window"] for row in record["rows"] if row["part"] == "overlap"}
+    assert windows == {None, 1, 4, 16}, windows
+    goals = [goal["goal"] for goal in record["goals"]]
+    assert len(goals) == 6 and all(goal["reached"] is (goal["figure"] >= goal["bound"])
+                                   for goal in record["goals"]), goals
+    text = path.read_text(encoding="utf-8")
+    for title in ("Goals", "Copies between", "What CUDA's calls", "What a task", "Matrix product",
+                  "Cholesky", "LU", "Overlap", "SAXPY", "Commands", "duet info"):
+        assert f"\n## {title}" in text, title
+    for row in record["rows"]:
+        assert row["command"] in text, row["command"]
+    return path
+
+
+def check_append(path):
+    """A part that is measured again replaces its rows; the others stay."""
+    before = load(path)
+    result = gpu("--output", path, "--append", "--only", "memory", "--budget", 60, "--precisions",
+                 "s")
+    assert result.returncode == 0, result.stderr
+    record = load(path)
+    others = [row for row in before["rows"] if row["part"] != "memory"]
+    assert [row for row in record["rows"] if row["part"] != "memory"] == others
+    assert {row["precision"] for row in record["rows"] if row["part"] == "memory"} == {"s"}
+    assert len(record["runs"]) == 2 and record["goals"] == before["goals"], record["runs"]
+
+
+def check_failures(folder):
+    """A program that fails is in the report, and the others' figures too."""
+    path = folder / "failed.md"
+    checks = folder / "checks"
+    checks.write_text("one\tpassed\t1\t\ntwo\tfailed (status 3)\t2\tbecause\n", encoding="utf-8")
+    result = gpu("--output", path, "--only", "costs,overhead", "--checks", checks, "--budget", 60,
+                 programs={"--overhead": "/bin/false"})
+    assert result.returncode == 1, result
+    record = load(path)
+    assert len(record["failures"]) == 12 and "status 1" in record["failures"][0]["why"], record
+    assert {row["part"] for row in record["rows"]} == {"costs"}, record["rows"]
+    text = path.read_text(encoding="utf-8")
+    assert "\n## What failed" in text and "1 passed, 1 failed, 0 skipped" in text, text
+    assert "because" in text, text
+    result = gpu("--output", path, "--only", "gemm", "--budget", 60, "--precisions", "d",
+                 PEERS_TEST_BREAK="dgemm")
+    assert result.returncode == 1, result
+    assert any("a wrong result" in failure["why"] for failure in load(path)["failures"])
+
+
+def check_time(folder):
+    """Without time things are left out, not failed."""
+    path = folder / "late.md"
+    result = gpu("--output", path, "--only", "cholesky", "--budget", 1)
+    assert result.returncode in (0, SKIPPED), result
+    if result.returncode == 0:
+        assert load(path)["omitted"] and not load(path)["failures"], load(path)
+
+
+def check_absence(folder):
+    result = gpu("--output", folder / "none.md", PEERS_TEST_BREAK="count")
+    assert result.returncode == SKIPPED and "no GPU" in result.stderr, result
+    assert not (folder / "none.md").exists()
+    assert gpu("--only", "nothing").returncode == 2
+    assert gpu("--duet", "/nowhere/duet", programs={"--duet": "/nowhere/duet"}).returncode == 2
+
+
+if not all(pathlib.Path(program).exists() for program in PROGRAMS.values()):
+    print("skipped: the fake GPU is built where CUDA and BLAS are")
+    sys.exit(SKIPPED)
+if "TSAN_OPTIONS" in os.environ:
+    print("skipped: what runs here is tested under sanitizers by itself")
+    sys.exit(SKIPPED)
+with tempfile.TemporaryDirectory() as name:
+    check_append(check_everything(pathlib.Path(name)))
+    check_failures(pathlib.Path(name))
+    check_time(pathlib.Path(name))
+    check_absence(pathlib.Path(name))

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packs this build and runs the folder from elsewhere, with nothing of the environment: without a
+GPU it says so, quickly; with the fake one in place of CUDA it checks, verifies and measures."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+BUILD = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve()
+SOURCE = pathlib.Path(os.environ.get("DUET_SOURCE_DIR") or pathlib.Path(__file__).parents[1])
+FAKES = {"bin/duet": "duet_fake_cuda", "bench/cuda_peers": "cuda_peers_fake",
+         "bench/cuda_overhead": "cuda_overhead_fake"}
+SYSTEM = re.compile(r"(ld-linux.*|linux-vdso|lib(c|m|dl|pthread|rt|resolv|util))\.so")
+CUDA = re.compile(r"lib(cu|nv)")
+SKIPPED = 77
+
+
+def execute(*command, cwd=None, **variables):
+    return subprocess.run(["env", "-i", "PATH=/usr/bin:/bin",
+                           *(f"{key}={value}" for key, value in variables.items()),
+                           *map(str, command)],
+                          capture_output=True, text=True, timeout=280, check=False, cwd=cwd)
+
+
+def pack(output, *options):
+    return subprocess.run([sys.executable, SOURCE / "bench" / "pack", "--build", BUILD, "--output",
+                           output, *options], capture_output=True, text=True, timeout=120,
+                          check=False)
+
+
+def check_folder(folder):
+    for name in "run", "bin/duet", "bench/gpu.py", "lib/libduet.so.0", "manifest":
+        assert (folder / name).exists(), name
+    # what is not of the C library, or CUDA's, is found in the folder
+    programs = [path for place in ("bin", "tests", "bench", "lib")
+                for path in (folder / place).glob("*") if path.suffix != ".py"]
+    for path in programs:
+        output = execute("ldd", path, LD_LIBRARY_PATH=folder / "lib").stdout
+        for line in output.splitlines():
+            words = line.split()
+            if "=>" not in words or SYSTEM.match(words[0]) or CUDA.match(words[0]):
+                continue
+            assert pathlib.Path(words[2]).parent == folder / "lib", (path, line)
+    # platforms are those of the folder
+    platforms = folder / "share/duet/platforms"
+    text = (platforms / "mirage.json").read_text(encoding="utf-8")
+    (platforms / "only-here.json").write_text(text.replace('"mirage"', '"only-here"'),
+                                              encoding="utf-8")
+    result = execute(folder / "bin/duet", "list", "platforms", cwd="/",
+                     LD_LIBRARY_PATH=folder / "lib")
+    assert "only-here" in result.stdout, result
+
+
+def check_refusals(folder):
+    (folder.parent / "other").mkdir()
+    (folder.parent / "other" / "file").touch()
+    result = pack(folder.parent / "other")
+    assert result.returncode == 1 and "not made by pack" in result.stderr, result
+    assert (folder.parent / "other" / "file").exists()
+    for arguments in ["--limit"], ["--limit", "soon"], ["--what"]:
+        result = execute(folder / "run", *arguments, cwd=folder.parent)
+        assert result.returncode == 2 and "Usage" in result.stderr, result
+
+
+def check_without_gpu(folder):
+    result = execute(folder / "run", "--quick", "--limit", 60, "--only", "verify,bench", "there",
+                     cwd=folder.parent)
+    last = result.stdout.splitlines()[-1]
+    if result.returncode == 0:  # there is a GPU
+        return
+    assert result.returncode == SKIPPED, result
+    assert last == "1 passed, 0 failed, 3 skipped", result.stdout
+    assert "no GPU" in (folder.parent / "there" / "results.md").read_text(encoding="utf-8")
+
+
+def check_with_fake(folder):
+    for place, name in FAKES.items():
+        shutil.copy(BUILD / "tests" / name, folder / place)
+    for path in (folder / "tests").iterdir():
+        path.unlink()
+    for name, status in ("good", 0), ("bad", 3), ("other", SKIPPED):
+        script = folder / "tests" / name
+        script.write_text(f"#!/bin/sh\necho {name} is over\nexit {status}\n", encoding="utf-8")
+        script.chmod(0o755)
+    result = execute("sh", folder / "run", "--quick", "--limit", 200, "fake", "--only",
+                     "costs,memory", "--precisions", "d", cwd=folder.parent, FAKE_CUDA_DEVICES=1)
+    assert result.returncode == 1, result.stdout
+    counts = re.fullmatch(r"(\d+) passed, (\d+) failed, (\d+) skipped",
+                          result.stdout.splitlines()[-1])
+    # info, device, good, bench and 23 verifications; bad; other, and memcheck without its tool
+    assert counts and counts.groups() in (("27", "1", "2"), ("27", "1", "1")), result.stdout
+    assert "bad: failed (status 3): bad is over" in result.stdout, result.stdout
+    text = (folder.parent / "fake" / "results.md").read_text(encoding="utf-8")
+    assert "\n## Checks" in text and "bad is over" in text and "\n## SAXPY" in text, text
+    record = json.loads((folder.parent / "fake" / "results.json").read_text(encoding="utf-8"))
+    assert {row["part"] for row in record["rows"]} == {"costs", "memory"}
+
+
+if "ASAN_OPTIONS" in os.environ or "TSAN_OPTIONS" in os.environ:
+    print("skipped: builds with sanitizers are not packed")
+    sys.exit(SKIPPED)
+if not all((BUILD / "tests" / name).exists() for name in FAKES.values()) or not (
+        BUILD / "bench" / "cuda_peers").exists():
+    print("skipped: built where CUDA and BLAS are")
+    sys.exit(SKIPPED)
+with tempfile.TemporaryDirectory() as place:
+    packed = pathlib.Path(place).resolve() / "duet-gpu"
+    done = pack(packed)
+    assert done.returncode == 0 and "MiB" in done.stdout, done
+    check_folder(packed)
+    check_refusals(packed)
+    check_without_gpu(packed)
+    check_with_fake(packed)
+    again = pack(packed)
+    assert again.returncode == 0, again

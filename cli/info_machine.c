@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `duet info` for people: the machine that a run is made on. Workers, memories, links, routes. */
+#include <string.h>
+
+#include "cli/info.h"
+#include "cli/table.h"
+#include "validate/report.h"
+
+enum { FEW = 4 /* GPUs, up to which every pair has a line of its own */ };
+
+static char *gigabytes(double bandwidth_Bps)
+{
+    return g_strdup_printf("%.3g", bandwidth_Bps / 1e9);
+}
+
+static void heading(struct duet__table *table, const char *const *names)
+{
+    for (; *names; names++)
+        duet__table_say(table, *names);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Workers                                                                                      */
+
+/* CPU workers that differ in nothing but their number have one line. */
+static bool alike(const struct duet_worker *a, const struct duet_worker *b)
+{
+    return a->node == DUET_HOST && b->node == DUET_HOST && a->arch == b->arch &&
+           a->socket == b->socket && a->window == b->window;
+}
+
+/* "0-3,7", or "any" where they are not bound. */
+static char *ranges(const int *numbers, unsigned count)
+{
+    GString *text = g_string_new(NULL);
+
+    for (unsigned i = 0; i < count; i++) {
+        unsigned last = i;
+
+        if (numbers[i] < 0)
+            continue;
+        while (last + 1 < count && numbers[last + 1] == numbers[last] + 1)
+            last++;
+        g_string_append_printf(text, "%s%d", text->len ? "," : "", numbers[i]);
+        if (last > i)
+            g_string_append_printf(text, "-%d", numbers[last]);
+        i = last;
+    }
+    if (!text->len)
+        g_string_append(text, "any");
+    return g_string_free(text, FALSE);
+}
+
+static void add_workers(const struct duet__info *info, struct duet__table *table, unsigned first,
+                        unsigned count)
+{
+    const struct duet_machine *machine = &info->machine;
+    const struct duet_worker *worker = &machine->workers[first];
+
+    if (count > 1)
+        duet__table_add(table, g_strdup_printf("%s ... %s", worker->name,
+                                               machine->workers[first + count - 1].name));
+    else
+        duet__table_say(table, worker->name);
+    duet__table_say(table, machine->archs[worker->arch].name);
+    duet__table_say(table, machine->nodes[worker->node].name);
+    duet__table_add(table, g_strdup_printf("%u", worker->socket));
+    duet__table_add(table, ranges(info->processors + first, count));
+    if (worker->window_short > worker->window)
+        duet__table_add(table, g_strdup_printf("%u (short tasks: %u)", worker->window,
+                                               worker->window_short));
+    else
+        duet__table_add(table, g_strdup_printf("%u", worker->window));
+}
+
+static void put_workers(const struct duet__info *info, FILE *stream)
+{
+    static const char *const names[] = {"worker",   "architecture", "memory", "socket",
+                                        "bound to", "window",       NULL};
+    const struct duet_machine *machine = &info->machine;
+    struct duet__table table;
+
+    duet__table_init(&table, "lllrll");
+    heading(&table, names);
+    for (unsigned w = 0, next; w < machine->worker_count; w = next) {
+        for (next = w + 1; next < machine->worker_count; next++)
+            if (!alike(&machine->workers[w], &machine->workers[next]))
+                break;
+        add_workers(info, &table, w, next - w);
+    }
+    duet__table_put(&table, stream, 2);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Memories                                                                                     */
+
+static void put_nodes(const struct duet_machine *machine, FILE *stream)
+{
+    static const char *const names[] = {"memory", "for data", NULL};
+    struct duet__table table;
+
+    duet__table_init(&table, "lr");
+    heading(&table, names);
+    for (unsigned n = 0; n < machine->node_count; n++) {
+        uint64_t bytes = machine->nodes[n].capacity_bytes;
+
+        duet__table_say(&table, machine->nodes[n].name);
+        duet__table_add(&table, bytes ? duet__size_text(bytes) : g_strdup("all there is"));
+    }
+    putc('\n', stream);
+    duet__table_put(&table, stream, 2);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Links                                                                                        */
+
+/* Adds a name to a list, once. */
+static void mention(GString *list, const char *name)
+{
+    g_auto(GStrv) there = g_strsplit(list->str, " ", -1);
+
+    if (!g_strv_contains((const char *const *)there, name))
+        g_string_append_printf(list, "%s%s", list->len ? " " : "", name);
+}
+
+static bool crosses(const struct duet_route *route, unsigned link)
+{
+    for (unsigned i = 0; i < route->count; i++)
+        if (route->links[i] == link)
+            return true;
+    return false;
+}
+
+/* What goes over a link: "to gpu0 gpu1", "from gpu0", "between GPUs". */
+static char *carries(const struct duet_machine *machine, unsigned link)
+{
+    GString *to = g_string_new("to"), *from = g_string_new("from");
+    char *text;
+
+    for (unsigned n = 1; n < machine->node_count; n++) {
+        if (crosses(duet_machine_route(machine, DUET_HOST, n), link))
+            mention(to, machine->nodes[n].name);
+        if (crosses(duet_machine_route(machine, n, DUET_HOST), link))
+            mention(from, machine->nodes[n].name);
+    }
+    text = g_strdup(strchr(to->str, ' ')     ? to->str
+                    : strchr(from->str, ' ') ? from->str
+                                             : "between GPUs");
+    g_string_free(to, TRUE);
+    g_string_free(from, TRUE);
+    return text;
+}
+
+static void put_links(const struct duet_machine *machine, FILE *stream)
+{
+    static const char *const names[] = {"link", "GB/s", "", "copies", NULL};
+    struct duet__table table;
+
+    duet__table_init(&table, "lrll");
+    heading(&table, names);
+    for (unsigned l = 0; l < machine->link_count; l++) {
+        const struct duet_link *link = &machine->links[l];
+
+        duet__table_say(&table, link->name);
+        duet__table_add(&table, gigabytes(link->bandwidth_Bps));
+        duet__table_say(&table, link->per_copy ? "for each" : "shared");
+        duet__table_add(&table, carries(machine, l));
+    }
+    putc('\n', stream);
+    duet__table_put(&table, stream, 2);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Routes                                                                                       */
+
+static void add_route(const struct duet_machine *machine, struct duet__table *table,
+                      unsigned source, unsigned destination)
+{
+    const struct duet_route *route = duet_machine_route(machine, source, destination);
+    GString *links = g_string_new(NULL);
+
+    duet__table_add(table, g_strdup_printf("%s to %s", machine->nodes[source].name,
+                                           machine->nodes[destination].name));
+    if (!route->direct) {
+        duet__table_say(table, "");
+        duet__table_say(table, "");
+        duet__table_say(table, "through the host's memory");
+    } else {
+        for (unsigned i = 0; i < route->count; i++)
+            g_string_append_printf(links, "%s%s", i ? ", " : "",
+                                   machine->links[route->links[i]].name);
+        duet__table_add(table, gigabytes(route->bandwidth_Bps));
+        duet__table_add(table, g_strdup_printf("%.3g", route->latency_s * 1e6));
+        duet__table_say(table, links->str);
+    }
+    g_string_free(links, TRUE);
+}
+
+static void put_routes(const struct duet_machine *machine, FILE *stream)
+{
+    static const char *const names[] = {"route", "GB/s", "us", "over", NULL};
+    unsigned nodes = machine->node_count;
+    struct duet__table table;
+
+    duet__table_init(&table, "lrrl");
+    heading(&table, names);
+    for (unsigned s = 0; s < nodes; s++)
+        for (unsigned d = 0; d < nodes; d++)
+            if (s != d && (s == DUET_HOST || d == DUET_HOST || nodes <= 1 + FEW))
+                add_route(machine, &table, s, d);
+    putc('\n', stream);
+    duet__table_put(&table, stream, 2);
+}
+
+/* With many GPUs, the bandwidths between them. */
+static void put_matrix(const struct duet_machine *machine, FILE *stream)
+{
+    char *sides = g_strnfill(machine->node_count, 'r');
+    struct duet__table table;
+
+    if (machine->node_count > 1 + FEW) {
+        sides[0] = 'l';
+        duet__table_init(&table, sides);
+        duet__table_say(&table, "GB/s from, to");
+        for (unsigned d = 1; d < machine->node_count; d++)
+            duet__table_say(&table, machine->nodes[d].name);
+        for (unsigned s = 1; s < machine->node_count; s++) {
+            duet__table_say(&table, machine->nodes[s].name);
+            for (unsigned d = 1; d < machine->node_count; d++) {
+                const struct duet_route *route = duet_machine_route(machine, s, d);
+
+                if (route->direct)
+                    duet__table_add(&table, gigabytes(route->bandwidth_Bps));
+                else
+                    duet__table_say(&table, s == d ? "-" : "host");
+            }
+        }
+        putc('\n', stream);
+        duet__table_put(&table, stream, 2);
+    }
+    g_free(sides);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+
+void duet__facts_put_machine(const struct duet__facts *facts, FILE *stream)
+{
+    const struct duet_machine *machine = &facts->info.machine;
+    char *resources;
+
+    if (facts->info.error) {
+        fputs("\nno machine for a run\n", stream);
+        duet__put_field(stream, "", 2, facts->info.why.text);
+        return;
+    }
+    resources = duet_report_resources(machine);
+    fprintf(stream, "\nmachine of a run%s%s: %s\n\n",
+            facts->config->emulate ? " with --emulate " : "",
+            facts->config->emulate ? facts->config->emulate : "", resources);
+    g_free(resources);
+    put_workers(&facts->info, stream);
+    put_nodes(machine, stream);
+    if (machine->node_count > 1) {
+        put_links(machine, stream);
+        put_routes(machine, stream);
+        put_matrix(machine, stream);
+    }
+}

@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`duet info`: this machine and what a run would use of it, in text and JSON, also with the fake
+CUDA's GPUs where this build has them; bad input."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+DUET = os.environ.get("DUET") or sys.argv[1]
+FAKE = os.environ.get("DUET_FAKE_CUDA", "")
+HAS_FAKE = os.path.exists(FAKE)
+
+# The types that docs/formats.md promises: a tuple is a choice, a list holds elements of its type.
+TEXT, COUNT, FLAG, NUMBER, NULL = str, int, bool, float, type(None)
+DEVICE = {"index": COUNT, "why": (TEXT, NULL), "architecture": (TEXT, NULL),
+          "description": (TEXT, NULL), "pci": (TEXT, NULL), "usable_bytes": (COUNT, NULL),
+          "total_bytes": (COUNT, NULL)}
+WORKER = {"name": TEXT, "architecture": TEXT, "programmed_by": TEXT, "backend": (TEXT, NULL),
+          "device": (COUNT, NULL), "node": TEXT, "socket": COUNT, "thread": (COUNT, NULL),
+          "window": COUNT, "window_short": COUNT}
+ROUTE = {"source": TEXT, "destination": TEXT, "direct": FLAG, "bandwidth_Bps": (NUMBER, NULL),
+         "latency_s": (NUMBER, NULL), "links": [TEXT]}
+SCHEMA = {
+    "schema": COUNT, "command": TEXT,
+    "build": {"version": TEXT, "compiler": TEXT, "type": TEXT, "link_time_optimisation": FLAG,
+              "sanitizers": [TEXT], "simgrid": (TEXT, NULL),
+              "blas": ({"version": TEXT, "config": TEXT, "core": TEXT, "threading": TEXT}, NULL),
+              "cuda": ({"toolkit": TEXT, "compiled_for": TEXT, "libraries": FLAG,
+                        "libraries_why": (TEXT, NULL)}, NULL)},
+    "host": {"name": TEXT, "threads": COUNT, "usable_threads": COUNT, "usable_cores": COUNT,
+             "quota_cores": (COUNT, NULL), "cores": COUNT, "sockets": COUNT,
+             "memory_bytes": (COUNT, NULL), "free_bytes": (COUNT, NULL),
+             "lock_limit_bytes": (COUNT, NULL), "pin_bytes": COUNT},
+    "backends": [{"name": TEXT, "description": TEXT, "kind": TEXT, "count": COUNT,
+                  "why": (TEXT, NULL), "devices": [DEVICE]}],
+    "machine": ({"name": TEXT, "emulation": (TEXT, NULL), "workers": [WORKER],
+                 "nodes": [{"name": TEXT, "capacity_bytes": (COUNT, NULL)}],
+                 "links": [{"name": TEXT, "bandwidth_Bps": NUMBER, "shared": FLAG}],
+                 "routes": [ROUTE]}, NULL),
+    "machine_why": (TEXT, NULL),
+    "unused": [{"what": TEXT, "why": TEXT}],
+    "kernels": [{"name": TEXT, "cpu": FLAG, "cuda": FLAG}],
+}
+
+BAD = [
+    ("x", "not 'x'"),
+    ("--nope", "--nope"),
+    ("--cpus -1", "--cpus"),
+    ("--cpus 0 --gpus 0", "at least one worker"),
+    ("--gpus 900", "900 GPUs are wanted"),
+    ("--emulate free --gpus 900", "900 emulated GPUs are wanted"),
+    ("--emulate nope", "nope"),
+    ("--emulate ''", "--emulate"),
+    ("--gpu-memory 1x", "--gpu-memory"),
+    ("--gpu-window 0", "--gpu-window"),
+    ("--emulate free --gpu-window-short 1", "worker gpu0: the window of short"),
+    ("--link pcie=1GB/s", "--link is for"),
+    ("--emulate idgraf --link nope=1GB/s", "nope"),
+    ("--emulate idgraf --cpus 99", "99"),
+    ("--pin some", "--pin"),
+]
+
+
+def fits(value, type_):
+    """Whether a value of JSON is what the schema says; nothing may be missing or be too much."""
+    if isinstance(type_, tuple):
+        return any(fits(value, choice) for choice in type_)
+    if isinstance(type_, list):
+        return isinstance(value, list) and all(fits(element, type_[0]) for element in value)
+    if isinstance(type_, dict):
+        return (isinstance(value, dict) and list(value) == list(type_)
+                and all(fits(value[name], type_[name]) for name in type_))
+    if type_ is NUMBER:
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return type(value) is type_
+
+
+def info(*arguments, command=DUET, status=0, **environment):
+    clean = {name: text for name, text in os.environ.items() if not name.startswith("FAKE_CUDA")}
+    result = subprocess.run([command, "info", *arguments], capture_output=True, text=True,
+                            timeout=120, env=dict(clean, **environment), check=False)
+    assert result.returncode == status, (arguments, result)
+    return result
+
+
+def good(*arguments, **options):
+    result = info(*arguments, **options)
+    assert result.stderr == "", (arguments, result.stderr)
+    for line in result.stdout.splitlines():
+        assert line == line.rstrip(), repr(line)
+    return result.stdout
+
+
+def good_json(*arguments, **options):
+    report = json.loads(good(*arguments, "--json", **options))
+    for name, type_ in SCHEMA.items():
+        assert fits(report.get(name), type_), (name, report.get(name))
+    assert list(report) == list(SCHEMA) and report["schema"] == 1, list(report)
+    assert report["command"] == "info"
+    machine = report["machine"]
+    if machine:
+        nodes = [node["name"] for node in machine["nodes"]]
+        links = {link["name"] for link in machine["links"]}
+        assert nodes[0] == "host" and len(set(nodes)) == len(nodes)
+        assert all(worker["node"] in nodes for worker in machine["workers"])
+        assert len(machine["routes"]) == len(nodes) * (len(nodes) - 1)
+        for route in machine["routes"]:
+            assert set(route["links"]) <= links
+            assert route["direct"] == bool(route["links"]) == (route["bandwidth_Bps"] is not None)
+    return report
+
+
+def gpus(report):
+    return [worker for worker in report["machine"]["workers"] if worker["node"] != "host"]
+
+
+def cuda(report):
+    return next(backend for backend in report["backends"] if backend["name"] == "cuda")
+
+
+def unused(report):
+    return {entry["what"]: entry["why"] for entry in report["unused"]}
+
+
+def test_bad_input():
+    for text, fragment in BAD:
+        result = info(*("" if word == "''" else word for word in text.split()), status=2)
+        assert result.stdout == "", (text, result.stdout)
+        assert re.fullmatch(r"duet: [^\n]+\n", result.stderr), (text, result.stderr)
+        assert fragment in result.stderr, (text, result.stderr)
+    assert "duet info" in good("--help")
+
+
+def test_this_machine():
+    report = good_json()
+    host, build = report["host"], report["build"]
+    version = subprocess.run([DUET, "--version"], capture_output=True, text=True, check=True)
+    assert version.stdout == f"duet {build['version']}\n"
+    assert 1 <= host["cores"] <= host["usable_cores"] <= host["usable_threads"] <= host["threads"]
+    assert host["usable_threads"] == len(os.sched_getaffinity(0))
+    assert 1 <= host["sockets"] <= host["usable_cores"]
+    assert host["memory_bytes"] >= host["free_bytes"] > 0
+    assert abs(host["pin_bytes"] / host["memory_bytes"] - 0.75) < 0.01
+    names = {backend["name"]: backend for backend in report["backends"]}
+    assert {"cpu", "emulated", "cuda"} <= set(names)
+    assert names["cpu"]["count"] == host["usable_cores"] and names["cpu"]["kind"] == "cores"
+    # no GPU without a reason
+    assert cuda(report)["count"] > 0 or cuda(report)["why"]
+    workers = report["machine"]["workers"]
+    threads = [worker["thread"] for worker in workers if worker["thread"] is not None]
+    assert len(set(threads)) == len(threads) and set(threads) <= os.sched_getaffinity(0)
+    text = good()
+    assert text.startswith(f"duet {build['version']}\n")
+    if not cuda(report)["count"]:
+        assert "no devices: " in text and cuda(report)["why"].split()[0] in text
+
+
+def test_fewer_cores():
+    """What is left over is said."""
+    cores = good_json("--gpus", "0")["host"]["cores"]
+    report = good_json("--cpus", "1", "--gpus", "0")
+    assert [worker["name"] for worker in report["machine"]["workers"]] == ["cpu0"]
+    left = unused(report).get(f"{cores - 1} core{'' if cores == 2 else 's'}")
+    assert left == ("--cpus 1" if cores > 1 else None), report["unused"]
+    threads = sorted(os.sched_getaffinity(0))
+    bound = subprocess.run(["taskset", "-c", str(threads[0]), DUET, "info", "--json", "--gpus",
+                            "0"], capture_output=True, text=True, check=True)
+    report = json.loads(bound.stdout)
+    assert report["host"]["usable_threads"] == report["host"]["cores"] == 1
+    assert [worker["thread"] for worker in report["machine"]["workers"]] == [threads[0]]
+    outside = [why for what, why in unused(report).items() if "hardware thread" in what]
+    assert bool(outside) == (len(threads) > 1) and all("affinity" in why for why in outside)
+    unbound = good_json("--cpus", "1", "--gpus", "0", "--no-bind")
+    assert [worker["thread"] for worker in unbound["machine"]["workers"]] == [None]
+
+
+def test_free_emulation():
+    options = ["--emulate", "free", "--cpus", "1", "--gpus", "2", "--gpu-memory", "64MiB",
+               "--gpu-window", "3"]
+    report = good_json(*options)
+    machine = report["machine"]
+    assert machine["emulation"] == "free"
+    assert [worker["name"] for worker in machine["workers"]] == ["cpu0", "gpu0", "gpu1"]
+    for number, worker in enumerate(gpus(report)):
+        assert worker["backend"] == "emulated" and worker["programmed_by"] == "cuda"
+        assert worker["window"] == 3 and worker["node"] == f"gpu{number}"
+    assert machine["nodes"][1:] == [{"name": f"gpu{number}", "capacity_bytes": 64 << 20}
+                                    for number in range(2)]
+    assert all(route["direct"] for route in machine["routes"])
+    text = good(*options)
+    assert "machine of a run with --emulate free: 1 CPU (cpu) + 2 GPUs (emulated)\n" in text
+    assert re.search(r"^  gpu1 +64\.0 MiB$", text, re.M), text
+    assert re.search(r"^  gpu0 to gpu1 +[\d.]+ +[\d.]+ +\S+, \S+$", text, re.M), text
+
+
+def test_no_peer():
+    report = good_json("--emulate", "free", "--gpus", "2", "--no-peer")
+    between = [route for route in report["machine"]["routes"]
+               if "host" not in (route["source"], route["destination"])]
+    assert len(between) == 2 and not any(route["direct"] for route in between)
+    assert unused(report)["direct copies between GPUs"] == "--no-peer"
+    text = good("--emulate", "free", "--gpus", "2", "--no-peer")
+    assert re.search(r"^  gpu1 to gpu0 +through the host's memory$", text, re.M), text
+
+
+def test_platform():
+    report = good_json("--emulate", "idgraf")
+    assert report["machine"]["name"] == "idgraf" and report["machine"]["emulation"] == "paced"
+    assert len(gpus(report)) == 8 and len(report["machine"]["workers"]) == 12
+    assert {worker["architecture"] for worker in gpus(report)} == {"c2050"}
+    assert all(worker["backend"] is None for worker in report["machine"]["workers"])
+    text = good("--emulate", "idgraf")
+    assert "with --emulate idgraf: 4 CPUs (x5650) + 8 GPUs (c2050)\n" in text
+    assert re.search(r"^  pcie0-to-device +5\.99  shared +to gpu0 gpu1$", text, re.M), text
+    # many GPUs: a matrix, and no line a pair
+    assert re.search(r"^  gpu0 +-( +[\d.]+){7}$", text, re.M) and "gpu0 to gpu1" not in text
+    assert max(map(len, text.splitlines())) <= 100
+    faster = good_json("--emulate", "idgraf", "--gpus", "2", "--link", "pcie=12GB/s")
+    assert {link["bandwidth_Bps"] for link in faster["machine"]["links"]
+            if link["name"].startswith("pcie")} == {12e9}
+
+
+def test_machine_file():
+    """The machine as a file; with kernel times beside it, it can be simulated."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "here.xml"
+        good("--emulate", "free", "--gpus", "2", "--cpus", "1", "--machine-xml", str(path))
+        assert sorted(os.listdir(folder)) == ["here.xml"]
+        again = good_json("--emulate", str(path))["machine"]
+        assert [worker["name"] for worker in again["workers"]] == ["cpu0", "gpu0", "gpu1"]
+        simulate = [DUET, "simulate", "gemm", "--platform", str(path), "--n", "960", "--tile",
+                    "480"]
+        result = subprocess.run(simulate, capture_output=True, text=True, check=False)
+        assert result.returncode == 2, result
+        times = {"schema": 1, "curves": [
+            {"kernel": "dgemm", "arch": arch, "origin": "made up",
+             "points": [{"size": 480, "flops": 2 * 480.0 ** 3, "mean_s": seconds,
+                         "deviation_s": 0, "samples": 1}]}
+            for arch, seconds in (("cpu", 0.01), ("emulated", 0.001))]}
+        (pathlib.Path(folder) / "times.json").write_text(json.dumps(times), encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
+        head = re.search(r"<zone [^>]*>", text)
+        path.write_text(text[:head.end()]
+                        + '<prop id="duet.calibration" value="times.json"/>' + text[head.end():],
+                        encoding="utf-8")
+        result = subprocess.run(simulate, capture_output=True, text=True, check=False)
+        if "without SimGrid" not in result.stderr and "not built" not in result.stderr:
+            assert result.returncode == 0 and "2 GPUs (emulated)" in result.stdout, result
+        info("--machine-xml", f"{folder}/none/here.xml", status=1)
+
+
+def test_full_disk():
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        result = subprocess.run([DUET, "info"], stdout=full, stderr=subprocess.PIPE, text=True,
+                                check=False)
+    assert result.returncode == 1 and "standard output" in result.stderr, result
+
+
+def test_fake_devices():
+    """Two GPUs of the fake CUDA, all of them or one."""
+    if not HAS_FAKE:
+        return
+    options = {"command": FAKE, "FAKE_CUDA_DEVICES": "2", "FAKE_CUDA_MEMORY": str(4 << 30)}
+    report = good_json(**options)
+    devices = cuda(report)["devices"]
+    assert cuda(report)["count"] == 2 and cuda(report)["why"] is None
+    assert [device["index"] for device in devices] == [0, 1]
+    for device in devices:
+        assert 0 < device["usable_bytes"] <= device["total_bytes"] == 4 << 30, device
+        assert re.fullmatch(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]", device["pci"])
+        assert re.fullmatch(r"[a-z0-9-]+", device["architecture"])
+    assert report["build"]["cuda"]["libraries"] is True
+    workers = gpus(report)
+    assert [(worker["name"], worker["backend"], worker["device"]) for worker in workers] == [
+        ("gpu0", "cuda", 0), ("gpu1", "cuda", 1)]
+    for node, device in zip(report["machine"]["nodes"][1:], devices):
+        assert 0 < node["capacity_bytes"] < device["usable_bytes"], (node, device)
+    text = good(**options)
+    assert re.search(r"^  cuda +2 devices: ", text, re.M), text
+    assert f"PCI {devices[1]['pci']}" in text.replace("\n" + " " * 16, " "), text
+    one = good_json("--gpus", "1", **options)
+    assert len(gpus(one)) == 1
+    assert unused(one)[f"cuda device 1, {devices[1]['pci']}"] == "--gpus 1", one["unused"]
+    emulated = good_json("--emulate", "free", **options)
+    assert gpus(emulated)[0]["backend"] == "emulated"
+    assert unused(emulated)[f"cuda device 0, {devices[0]['pci']}"] == "--emulate free"
+
+
+def test_fake_troubles():
+    """No device, no peers, a device that cannot be described: said, and never a failure."""
+    if not HAS_FAKE:
+        return
+    none = good_json(command=FAKE)
+    assert cuda(none)["count"] == 0 and cuda(none)["why"] and not gpus(none)
+    apart = good_json(command=FAKE, FAKE_CUDA_DEVICES="2", FAKE_CUDA_PEERS="0")
+    between = [route for route in apart["machine"]["routes"]
+               if "host" not in (route["source"], route["destination"])]
+    assert len(between) == 2 and not any(route["direct"] for route in between)
+    # both when looked at, and when the machine is made: another program has all its memory
+    full = {"command": FAKE, "FAKE_CUDA_DEVICES": "2",
+            "FAKE_CUDA_FAIL": "cudaMemGetInfo@1=2,cudaMemGetInfo@3=2"}
+    broken = good_json(**full)
+    assert [device["why"] is None for device in cuda(broken)["devices"]] == [False, True]
+    assert "cudaMemGetInfo" in cuda(broken)["devices"][0]["why"]
+    assert [worker["device"] for worker in gpus(broken)] == [1], gpus(broken)
+    assert "cudaMemGetInfo" in unused(broken)["cuda device 0"]
+    assert "0: cannot be used: " in good(**full)
+    assert gpus(good_json("--gpus", "0", **full)) == []
+    # something that no machine can be made without
+    torn = {"command": FAKE, "FAKE_CUDA_DEVICES": "2",
+            "FAKE_CUDA_FAIL": "cudaDeviceCanAccessPeer@1=999"}
+    report = good_json(**torn)
+    assert report["machine"] is None and "cudaDeviceCanAccessPeer" in report["machine_why"]
+    assert "\nno machine for a run\n" in good(**torn)
+    result = info("--machine-xml", "/dev/null", status=1, **torn)
+    assert re.fullmatch(r"duet: .*cudaDeviceCanAccessPeer.*\n", result.stderr), result.stderr
+    lines = good(command=FAKE, FAKE_CUDA_DEVICES="2").splitlines()
+    assert max(map(len, lines)) <= 100, max(lines, key=len)
+
+
+for test_name, test in list(globals().items()):
+    if test_name.startswith("test_") and (len(sys.argv) < 3 or test_name in sys.argv):
+        started = time.monotonic()
+        test()
+        print(f"{test_name}: {time.monotonic() - started:.1f} s")
+if not HAS_FAKE:
+    print("without the fake CUDA")

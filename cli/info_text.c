@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `duet info` for people: what duet is, what the machine is, what is left. */
+#include <string.h>
+
+#include "cli/build.h"
+#include "cli/info.h"
+#include "cli/table.h"
+
+enum { AT = 16 /* column of texts */ };
+
+static void G_GNUC_PRINTF(3, 4) field(FILE *stream, const char *label, const char *format, ...)
+{
+    va_list args;
+    char *text;
+
+    va_start(args, format);
+    text = g_strdup_vprintf(format, args);
+    va_end(args);
+    duet__put_field(stream, label, AT, text);
+    g_free(text);
+}
+
+static const char *plural(unsigned number)
+{
+    return number == 1 ? "" : "s";
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* duet itself                                                                                  */
+
+static void put_gpu_libraries(const struct duet__facts *facts, FILE *stream)
+{
+    const char *cuda = duet__build()->cuda;
+
+    if (!*cuda)
+        field(stream, "GPU kernels", "none in this build, which is without CUDA");
+    else if (facts->cuda_error)
+        field(stream, "GPU kernels", "CUDA %s, but those of cuBLAS and cuSOLVER cannot be used: %s",
+              cuda, facts->cuda_why.text);
+    else
+        field(stream, "GPU kernels", "CUDA %s; cuBLAS and cuSOLVER are found", cuda);
+}
+
+static void put_build(const struct duet__facts *facts, FILE *stream)
+{
+    const struct duet__build *build = duet__build();
+
+    fprintf(stream, "duet %s\n", build->version);
+    field(stream, "compiled", "by %s, %s%s%s%s", build->compiler, build->type,
+          build->link_time_optimisation ? ", optimised when linked" : "",
+          *build->sanitizers ? ", under sanitizers: " : "", build->sanitizers);
+    field(stream, "simulation", "%s%s", *build->simgrid ? "SimGrid " : "none in this build",
+          build->simgrid);
+    if (facts->has_blas)
+        field(stream, "CPU kernels", "%.*s, code for %s",
+              (int)strcspn(facts->blas.build, " ") +
+                  (int)strcspn(facts->blas.build + strcspn(facts->blas.build, " ") + 1, " ") + 1,
+              facts->blas.build, facts->blas.core);
+    else
+        field(stream, "CPU kernels", "none of BLAS in this build");
+    put_gpu_libraries(facts, stream);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The host                                                                                     */
+
+static void put_memory(const struct duet__facts *facts, FILE *stream)
+{
+    const struct duet__survey *survey = &facts->info.survey;
+    char *all = duet__size_text(survey->memory_bytes), *left = duet__size_text(survey->free_bytes);
+    char *limit = duet__size_text(survey->lock_bytes);
+    char *pin = duet__size_text(facts->info.pin_bytes);
+
+    if (survey->memory_bytes)
+        field(stream, "memory", "%s%s%s%s", all, survey->free_bytes ? ", " : "",
+              survey->free_bytes ? left : "", survey->free_bytes ? " of it free" : "");
+    if (facts->info.pin_bytes)
+        field(stream, "page-locking", "up to %s for copies from and to GPUs (--pin)", pin);
+    else
+        field(stream, "page-locking", "none (--pin)");
+    if (survey->lock_bytes != UINT64_MAX)
+        field(stream, "", "(this process may lock %s itself: ulimit -l)", limit);
+    g_free(all);
+    g_free(left);
+    g_free(limit);
+    g_free(pin);
+}
+
+static void put_host(const struct duet__facts *facts, FILE *stream)
+{
+    const struct duet__survey *survey = &facts->info.survey;
+
+    fprintf(stream, "\n%s\n", facts->host);
+    field(stream, "processors", "%u core%s on %u socket%s, %u hardware thread%s", survey->cores,
+          plural(survey->cores), survey->sockets, plural(survey->sockets), survey->usable_threads,
+          plural(survey->usable_threads));
+    if (survey->threads > survey->usable_threads)
+        field(stream, "", "(of %u hardware threads that the machine has)", survey->threads);
+    if (survey->quota_cores)
+        field(stream, "", "(a control group leaves the time of %u core%s)", survey->quota_cores,
+              plural(survey->quota_cores));
+    put_memory(facts, stream);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Devices                                                                                      */
+
+static void put_device(const struct survey_device *device, FILE *stream)
+{
+    char *usable = duet__size_text(device->memory_bytes),
+         *all = duet__size_text(device->total_bytes);
+
+    if (device->error)
+        field(stream, "", "%u: cannot be used: %s", device->index, device->why.text);
+    else
+        field(stream, "", "%u: %s (%s)%s%s; %s usable of %s", device->index, device->description,
+              device->arch, *device->pci ? ", PCI " : "", device->pci, usable, all);
+    g_free(usable);
+    g_free(all);
+}
+
+static void put_backend(const struct duet__survey *survey, unsigned number, FILE *stream)
+{
+    const struct survey_backend *backend = &survey->backends[number];
+    const struct survey_device *first = survey->devices;
+
+    while (first < survey->devices + survey->device_count && first->backend != number)
+        first++;
+    if (!backend->count)
+        field(stream, backend->name, "no devices: %s",
+              *backend->why.text ? backend->why.text : "there are none");
+    else if (backend->kind == SURVEY_DEVICES)
+        field(stream, backend->name, "%u device%s: %s", backend->count, plural(backend->count),
+              backend->description);
+    else if (backend->kind == SURVEY_CORES)
+        field(stream, backend->name, "%u core%s: %s", backend->count, plural(backend->count),
+              first->error ? first->why.text : first->description);
+    else
+        field(stream, backend->name, "up to %u: %s (--emulate free)", backend->count,
+              first->error ? first->why.text : first->description);
+    for (unsigned d = 0; d < survey->device_count && backend->kind == SURVEY_DEVICES; d++)
+        if (survey->devices[d].backend == number)
+            put_device(&survey->devices[d], stream);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The rest                                                                                     */
+
+static void put_unused(const struct duet__facts *facts, FILE *stream)
+{
+    if (!facts->unused->len)
+        return;
+    fputs("\nnot used\n", stream);
+    for (guint i = 0; i < facts->unused->len; i++) {
+        const struct duet__unused *unused = &g_array_index(facts->unused, struct duet__unused, i);
+        char *text = g_strdup_printf("%s: %s", unused->what, unused->why);
+
+        duet__put_field(stream, "", 2, text);
+        g_free(text);
+    }
+}
+
+static void put_offers(const struct duet__facts *facts, FILE *stream)
+{
+    GString *cpu = g_string_new(NULL), *cuda = g_string_new(NULL);
+
+    for (guint i = 0; i < facts->offers->len; i++) {
+        const struct duet__offer *offer = &g_array_index(facts->offers, struct duet__offer, i);
+
+        if (offer->cpu)
+            g_string_append_printf(cpu, "%s%s", cpu->len ? ", " : "", offer->name);
+        if (offer->cuda)
+            g_string_append_printf(cuda, "%s%s", cuda->len ? ", " : "", offer->name);
+    }
+    fputs("\nkernels, in single and double precision\n", stream);
+    field(stream, "cpu", "%s", cpu->len ? cpu->str : "none");
+    field(stream, "cuda", "%s", cuda->len ? cuda->str : "none");
+    g_string_free(cpu, TRUE);
+    g_string_free(cuda, TRUE);
+}
+
+void duet__facts_put_text(const struct duet__facts *facts, FILE *stream)
+{
+    put_build(facts, stream);
+    put_host(facts, stream);
+    fputs("\ndevices\n", stream);
+    for (unsigned b = 0; b < facts->info.survey.backend_count; b++)
+        put_backend(&facts->info.survey, b, stream);
+    duet__facts_put_machine(facts, stream);
+    put_unused(facts, stream);
+    put_offers(facts, stream);
+}

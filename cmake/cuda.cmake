@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+# The CUDA toolkit: its libraries and headers, and its compiler, which the .cu files need. Without
+# either, DUET_HAVE_CUDA is off, and what stands in says why no GPU is used.
+
+set(DUET_HAVE_CUDA OFF)
+set(DUET_CUDA_STATUS "off")
+set(missing "")
+if(NOT DUET_CUDA STREQUAL OFF)
+  find_package(CUDAToolkit QUIET)
+  if(NOT CUDAToolkit_FOUND)
+    set(missing "CUDA toolkit")
+  elseif(NOT TARGET CUDA::cudart_static)
+    set(missing "static CUDA runtime (libcudart_static.a)")
+  else()
+    # nvcc is often beside the toolkit's libraries and not on the path
+    if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX} AND CUDAToolkit_NVCC_EXECUTABLE)
+      set(CMAKE_CUDA_COMPILER ${CUDAToolkit_NVCC_EXECUTABLE})
+    endif()
+    # the architectures that this toolkit knows, also without a GPU in this machine
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
+      set(CMAKE_CUDA_ARCHITECTURES all-major)
+    endif()
+    include(CheckLanguage)
+    check_language(CUDA)
+    if(NOT CMAKE_CUDA_COMPILER)
+      set(missing "compiler for CUDA (nvcc) that works")
+    endif()
+  endif()
+  if(NOT missing STREQUAL "" AND DUET_CUDA STREQUAL ON)
+    message(FATAL_ERROR "DUET_CUDA=ON, but CMake finds no ${missing}")
+  elseif(NOT missing STREQUAL "")
+    set(DUET_CUDA_STATUS "not used (no ${missing})")
+  else()
+    set(DUET_HAVE_CUDA ON)
+    set(DUET_CUDA_STATUS ${CUDAToolkit_VERSION})
+    set(CMAKE_CUDA_STANDARD 17)
+    set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+    set(CMAKE_CUDA_EXTENSIONS OFF)
+    set(CMAKE_CUDA_RUNTIME_LIBRARY None) # linked by name, where it is used
+    enable_language(CUDA)
+  endif()
+endif()
+
+# Where the toolkit's cuBLAS is: for programs that run where it is no library of the system.
+set(DUET_CUDA_LIBRARY_DIR "")
+if(DUET_HAVE_CUDA AND CUDA_cublas_LIBRARY)
+  get_filename_component(DUET_CUDA_LIBRARY_DIR ${CUDA_cublas_LIBRARY} DIRECTORY)
+elseif(DUET_HAVE_CUDA)
+  set(DUET_CUDA_LIBRARY_DIR ${CUDAToolkit_LIBRARY_DIR})
+endif()

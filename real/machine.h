@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the machine at hand is made of: looked up for duet__real_machine, given by tests. */
+#ifndef DUET_REAL_MACHINE_H
+#define DUET_REAL_MACHINE_H
+
+#include <duet/machine.h>
+
+#include "backends/backend.h"
+#include "real/links.h"
+#include "real/real.h"
+#include "real/topology.h"
+
+/* A device that will be used. */
+struct found {
+    const struct duet_backend *backend;
+    unsigned index; /* of it, among its backend's */
+    struct backend_info info;
+    unsigned arch; /* in the machine: set by duet__machine_make */
+};
+
+struct parts {
+    const struct real_wanted *wanted;
+    struct places *places;
+    unsigned cpus; /* CPU workers */
+    struct found *devices;
+    struct link_end *ends;        /* of each device */
+    struct backend_link *between; /* [source * device_count + destination] */
+    unsigned device_count, device_capacity;
+};
+
+/*
+ * Makes the machine of these parts, of which all but devices[].arch stay as they are. The caller
+ * owns *machine. DUET_EINVAL (more memory wanted than a device has, windows that do not fit
+ * together), DUET_ENOMEM with a message.
+ */
+DUET_MUST_CHECK int duet__machine_make(struct duet_machine *machine, struct parts *parts,
+                                       struct duet_message *message);
+
+#endif

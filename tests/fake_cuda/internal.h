@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the fake share. Everything that is said here needs the lock of fake_enter. */
+#ifndef DUET_TESTS_FAKE_CUDA_INTERNAL_H
+#define DUET_TESTS_FAKE_CUDA_INTERNAL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cuda_runtime_api.h>
+
+#include "tests/fake_cuda/fake.h"
+
+/* X(name): every function of the runtime that there is. */
+#define FAKE_FUNCTIONS(X)                                                                          \
+    X(cudaGetDeviceCount)                                                                          \
+    X(cudaSetDevice)                                                                               \
+    X(cudaGetDevice)                                                                               \
+    X(cudaSetDeviceFlags)                                                                          \
+    X(cudaGetDeviceProperties)                                                                     \
+    X(cudaDeviceGetAttribute)                                                                      \
+    X(cudaDeviceGetPCIBusId)                                                                       \
+    X(cudaDeviceGetP2PAttribute)                                                                   \
+    X(cudaDeviceCanAccessPeer)                                                                     \
+    X(cudaDeviceEnablePeerAccess)                                                                  \
+    X(cudaDeviceDisablePeerAccess)                                                                 \
+    X(cudaDeviceSynchronize)                                                                       \
+    X(cudaDriverGetVersion)                                                                        \
+    X(cudaRuntimeGetVersion)                                                                       \
+    X(cudaMemGetInfo)                                                                              \
+    X(cudaMalloc)                                                                                  \
+    X(cudaFree)                                                                                    \
+    X(cudaMallocAsync)                                                                             \
+    X(cudaFreeAsync)                                                                               \
+    X(cudaHostAlloc)                                                                               \
+    X(cudaMallocHost)                                                                              \
+    X(cudaFreeHost)                                                                                \
+    X(cudaHostRegister)                                                                            \
+    X(cudaHostUnregister)                                                                          \
+    X(cudaPointerGetAttributes)                                                                    \
+    X(cudaStreamCreateWithFlags)                                                                   \
+    X(cudaStreamCreateWithPriority)                                                                \
+    X(cudaDeviceGetStreamPriorityRange)                                                            \
+    X(cudaStreamDestroy)                                                                           \
+    X(cudaStreamSynchronize)                                                                       \
+    X(cudaStreamQuery)                                                                             \
+    X(cudaStreamWaitEvent)                                                                         \
+    X(cudaLaunchHostFunc)                                                                          \
+    X(cudaEventCreate)                                                                             \
+    X(cudaEventCreateWithFlags)                                                                    \
+    X(cudaEventRecord)                                                                             \
+    X(cudaEventQuery)                                                                              \
+    X(cudaEventSynchronize)                                                                        \
+    X(cudaEventElapsedTime)                                                                        \
+    X(cudaEventDestroy)                                                                            \
+    X(cudaMemcpy)                                                                                  \
+    X(cudaMemcpyAsync)                                                                             \
+    X(cudaMemcpy2DAsync)                                                                           \
+    X(cudaMemcpyPeerAsync)                                                                         \
+    X(cudaMemset)                                                                                  \
+    X(cudaMemsetAsync)
+
+enum fake_function {
+#define X(name) FAKE_##name,
+    FAKE_FUNCTIONS(X)
+#undef X
+        FAKE_FUNCTION_COUNT
+};
+
+/* A range of addresses. */
+struct span {
+    uintptr_t begin;
+    size_t bytes;
+};
+
+struct fake_event {
+    unsigned device, flags;
+    uint64_t recorded, completed; /* how many records were asked for, and have happened */
+    double date_s;                /* of the last one, on the device's clock */
+    unsigned uses;                /* by commands */
+    bool destroyed;
+};
+
+/* What a stream executes. */
+struct fake_command {
+    struct fake_command *next;
+    void (*run)(void *argument); /* NULL: nothing */
+    bool host;                   /* it is a function of the host */
+    struct fake_event *record, *wait;
+    uint64_t number;     /* of the record */
+    struct span used[2]; /* of the host's memory */
+    _Alignas(max_align_t) unsigned char argument[];
+};
+
+struct fake_stream {
+    unsigned device, flags;
+    pthread_t thread;
+    struct fake_command *first, *last;
+    uint64_t given, done;
+    unsigned waiters; /* threads in fake_drain */
+    uint64_t random;  /* for delays */
+    bool closing;
+};
+
+struct fake_device {
+    uint64_t used;
+    cudaError_t broken;
+    unsigned fuse; /* operations until it breaks; 0: it does not */
+    cudaError_t fuse_error;
+    bool peer[FAKE_CUDA_DEVICES_MAX]; /* to which access is enabled */
+};
+
+struct fault {
+    enum fake_function function;
+    uint64_t at; /* number of the call */
+    cudaError_t error;
+};
+
+enum { FAKE_FAULTS = 16, FAKE_CUDA_MEMORY_BYTES = 128 << 20 };
+
+/* Handles are numbers of places in a table; each is used once. */
+struct fake_table {
+    void **items;
+    size_t count;
+};
+
+struct fake {
+    struct fake_cuda_config config;
+    struct fake_device devices[FAKE_CUDA_DEVICES_MAX];
+    struct fake_table streams, events;
+    struct fake_cuda_stats stats;
+    uint64_t calls[FAKE_FUNCTION_COUNT];
+    struct fault faults[FAKE_FAULTS];
+    unsigned fault_count;
+    unsigned epoch; /* of the reset */
+    bool tolerate;
+};
+
+/* The one there is. */
+struct fake *fake_state(void);
+
+/*
+ * Every function of the runtime begins with one of these and ends with fake_leave, whatever the
+ * first returns: they count, and say with which error the call ends at once. With `context` the
+ * call uses the current device, which must be sound.
+ */
+cudaError_t fake_enter(enum fake_function function, bool context);
+cudaError_t fake_leave(cudaError_t error);
+/* For what is no function of the runtime: lock and unlock only. */
+void fake_lock(void);
+void fake_unlock(void);
+/* Waits until something has changed; the lock is free meanwhile. And says that it has. */
+void fake_wait(void);
+void fake_changed(void);
+
+unsigned fake_device(void);                       /* the current one of this thread */
+cudaError_t fake_error_of(unsigned device);       /* 0, or why it is broken */
+void fake_break(unsigned device, cudaError_t by); /* if it is not yet */
+void fake_set_inside(bool inside);                /* this thread runs a host function */
+bool fake_is_sticky(cudaError_t error);
+
+/* Something that CUDA promises nothing for. */
+void fake_violation(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Puts an item into a table; the handle, never NULL. And back: NULL if it is none, or not any more.
+ */
+void *fake_put(struct fake_table *table, void *item);
+void *fake_get(const struct fake_table *table, const void *handle);
+void *fake_take(struct fake_table *table, const void *handle);
+void fake_table_clear(struct fake_table *table);
+
+/* *out: the stream of a handle, whose device is sound; else the error to return. */
+cudaError_t fake_stream_of(cudaStream_t handle, struct fake_stream **out);
+cudaError_t fake_event_of(cudaEvent_t handle, struct fake_event **out);
+
+/* A command for fake_give, with a copy of the argument; never NULL. */
+struct fake_command *fake_command(void (*run)(void *argument), const void *argument, size_t bytes);
+void fake_give(struct fake_stream *stream, struct fake_command *command);
+/* Waits until the stream has done all that it was given until now. The device's error, or 0. */
+cudaError_t fake_drain(struct fake_stream *stream);
+/* Waits for all streams of a device. */
+cudaError_t fake_drain_device(unsigned device);
+/* Whether a command that is queued or runs uses some of this range of the host's. */
+bool fake_host_in_use(struct span span);
+
+/* What a range of addresses is. */
+enum fake_kind {
+    FAKE_MIXED,    /* more than one of the others */
+    FAKE_PAGEABLE, /* the host's */
+    FAKE_LOCKED,   /* the host's, page-locked as a whole */
+    FAKE_DEVICE,
+};
+
+struct fake_place {
+    enum fake_kind kind;
+    unsigned device;
+};
+
+struct fake_place fake_find(struct span span);
+/* Where a range of a device is for the host; NULL if it is not in one allocation of this device. */
+void *fake_shadow(unsigned device, struct span span);
+/* Releases every allocation that is left. And how many there are; said if `say`. */
+void fake_memory_clear(void);
+unsigned fake_memory_leaks(bool say);
+/* As fake_cuda_fail. */
+void fake_fault(const char *function, uint64_t nth, cudaError_t error);
+
+/* Sets what the environment says. What is not understood ends the process. */
+void fake_read_environment(void);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is behind the kernels, for people: which libraries, and whether they are to be had. */
+#ifndef DUET_KERNELS_ABOUT_H
+#define DUET_KERNELS_ABOUT_H
+
+#include <stdbool.h>
+
+#include <duet/error.h>
+
+/* The BLAS that kernels on CPUs call. */
+struct duet__blas {
+    const char *build;     /* "OpenBLAS 0.3.21 DYNAMIC_ARCH ...": version and how it was built */
+    const char *core;      /* the processor whose code it runs here: "Haswell" */
+    const char *threading; /* "sequential", "pthreads", "OpenMP"; kernels use one thread anyway */
+};
+
+/* Fills *blas with constants. false: none in this build. */
+bool duet__blas_about(struct duet__blas *blas);
+
+/*
+ * Opens cuBLAS and cuSOLVER, as the first kernel on a GPU does; that may take a second. DUET_OK;
+ * DUET_EABSENT, also in a build without CUDA, with a message that says which and why.
+ */
+DUET_MUST_CHECK int duet__cuda_about(struct duet_message *message);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* In the place of the kernels for GPUs, where there is no CUDA toolkit. */
+#include "workloads/kernels_about.h"
+#include "workloads/kernels_cuda.h"
+
+duet_kernel_fn duet__cuda_kernel(const char *base)
+{
+    (void)base;
+    return NULL;
+}
+
+int duet__cuda_about(struct duet_message *message)
+{
+    return duet_fail(message, DUET_EABSENT, "this duet was built without CUDA");
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a kernel for GPUs does when CUDA refuses something: it returns an error that names the call,
+ * leaves nothing half made, and works when it is called again. On the fake CUDA, which can be told
+ * to fail.
+ */
+#include <string.h>
+
+#include <cuda_runtime_api.h>
+#include <glib.h>
+
+#include "tests/fake_cuda/fake.h"
+#include "workloads/kernels_cuda.h"
+#include "workloads/kernels_cuda_handles.h"
+#include "workloads/tiles.h"
+
+enum { N = 4, DEVICES = 5 /* each test has one of its own, on which nothing was made before */ };
+
+/* A stream, and what kernels work on: an N x N tile in the device's memory. */
+struct bench {
+    cudaStream_t stream;
+    struct duet_buffer tiles[3];
+    int *status;
+};
+
+static void check(cudaError_t error)
+{
+    g_assert_cmpstr(cudaGetErrorName(error), ==, "cudaSuccess");
+}
+
+static struct bench bench_open(int device)
+{
+    static const double identity[N * N] = {[0] = 1, [N + 1] = 1, [2 * N + 2] = 1, [3 * N + 3] = 1};
+    struct bench bench;
+    check(cudaSetDevice(device));
+    check(cudaStreamCreateWithFlags(&bench.stream, cudaStreamNonBlocking));
+    check(cudaHostAlloc((void **)&bench.status, sizeof *bench.status, cudaHostAllocDefault));
+    for (size_t i = 0; i < 3; i++) {
+        bench.tiles[i] = (struct duet_buffer){NULL, N, N, N, sizeof *identity};
+        check(cudaMalloc(&bench.tiles[i].data, sizeof identity));
+        check(cudaMemcpy(bench.tiles[i].data, identity, sizeof identity, cudaMemcpyHostToDevice));
+    }
+    return bench;
+}
+
+static void bench_close(struct bench *bench)
+{
+    check(cudaStreamDestroy(bench->stream));
+    check(cudaFreeHost(bench->status));
+    for (size_t i = 0; i < 3; i++)
+        check(cudaFree(bench->tiles[i].data));
+}
+
+static int launch(struct bench *bench, const char *base, struct duet_message *message)
+{
+    static const struct duet__tile_args args = {.form = 0};
+    const struct duet_call call = {.args = &args,
+                                   .buffers = bench->tiles,
+                                   .buffer_count = 3,
+                                   .stream = bench->stream,
+                                   .status = bench->status,
+                                   .message = message};
+    *bench->status = 0;
+    return duet__cuda_kernel(base)(&call);
+}
+
+static void fails(struct bench *bench, const char *base, int error, const char *why)
+{
+    struct duet_message message = {""};
+    g_assert_cmpint(launch(bench, base, &message), ==, error);
+    g_assert_cmpstr(message.text, ==, why);
+}
+
+static void works(struct bench *bench, const char *base)
+{
+    struct duet_message message = {""};
+    int error = launch(bench, base, &message);
+    g_assert_cmpstr(message.text, ==, "");
+    g_assert_cmpint(error, ==, 0);
+    check(cudaStreamSynchronize(bench->stream));
+    g_assert_cmpint(*bench->status, ==, 0);
+}
+
+/* A handle that cannot be made is made by the next call. */
+static void test_handles(void)
+{
+    struct bench bench = bench_open(0);
+    fake_cuda_fail("cudaGetDevice", 1, cudaErrorInitializationError);
+    fails(&bench, "gemm", DUET_ETASK,
+          "cudaGetDevice: initialization error (cudaErrorInitializationError)");
+    fake_cuda_fail("cudaGetDevice", 2, cudaErrorInitializationError);
+    fails(&bench, "gemm", DUET_ETASK, "cublasCreate: CUBLAS_STATUS_NOT_INITIALIZED");
+    g_assert_cmpuint(duet__cuda_handles_spare(), ==, 0);
+    works(&bench, "gemm");
+    fake_cuda_fail("cudaGetDevice", 2, cudaErrorInitializationError);
+    fails(&bench, "potrf", DUET_ETASK, "cusolverDnCreate: CUSOLVER_STATUS_NOT_INITIALIZED");
+    works(&bench, "potrf");
+    bench_close(&bench);
+}
+
+/* A workspace that cannot be had; then a status that cannot be copied. */
+static void test_workspace(void)
+{
+    struct bench bench = bench_open(1);
+    uint64_t before = fake_cuda_calls("cudaMallocAsync");
+    fake_cuda_fail("cudaMallocAsync", 1, cudaErrorMemoryAllocation);
+    fails(&bench, "potrf", DUET_ENOMEM,
+          "cudaMallocAsync: out of memory (cudaErrorMemoryAllocation)");
+    works(&bench, "potrf");
+    fake_cuda_fail("cudaMemcpyAsync", 1, cudaErrorInvalidValue);
+    fails(&bench, "getrf_nopiv", DUET_ETASK,
+          "cudaMemcpyAsync: invalid argument (cudaErrorInvalidValue)");
+    works(&bench, "getrf_nopiv");
+    g_assert_cmpuint(fake_cuda_calls("cudaMallocAsync") - before, ==, 2); /* refused, and kept */
+    bench_close(&bench);
+}
+
+/* What the libraries do not take. */
+static void test_arguments(void)
+{
+    struct bench bench = bench_open(2);
+    bench.tiles[0].ld = N - 1;
+    fails(&bench, "gemm", DUET_ETASK, "cublasDgemm: CUBLAS_STATUS_INVALID_VALUE");
+    fails(&bench, "trsm", DUET_ETASK, "cublasDtrsm: CUBLAS_STATUS_INVALID_VALUE");
+    fails(&bench, "getrf_nopiv", DUET_ETASK, "cusolverDnDgetrf: CUSOLVER_STATUS_INVALID_VALUE");
+    bench.tiles[0].ld = N;
+    works(&bench, "gemm");
+    bench_close(&bench);
+}
+
+/* A stream that is not there any more: what is enqueued on it is refused. */
+static void test_streams(void)
+{
+    struct bench bench = bench_open(3);
+    cudaStream_t gone;
+    check(cudaStreamCreateWithFlags(&gone, cudaStreamNonBlocking));
+    check(cudaStreamDestroy(gone));
+    cudaStream_t stream = bench.stream;
+    bench.stream = gone;
+    fails(&bench, "syrk", DUET_ETASK, "cublasDsyrk: CUBLAS_STATUS_EXECUTION_FAILED");
+    bench.stream = stream;
+    works(&bench, "syrk");
+    bench_close(&bench);
+}
+
+static void *jacobi2d_on(cudaStream_t stream)
+{
+    static struct duet_message message;
+    struct duet_buffer buffers[10] = {{0}};
+    const struct duet_call call = {.buffers = buffers,
+                                   .buffer_count = 10,
+                                   .stream = stream,
+                                   .message = &message};
+    for (size_t i = 0; i < 10; i++)
+        buffers[i] = (struct duet_buffer){NULL, 0, 0, 1, 8};
+    message.text[0] = '\0';
+    g_assert_cmpint(duet__cuda_kernel("jacobi2d")(&call), ==, DUET_ETASK);
+    return message.text;
+}
+
+static void test_jacobi2d(void)
+{
+    cudaStream_t gone;
+    check(cudaSetDevice(3));
+    check(cudaStreamCreateWithFlags(&gone, cudaStreamNonBlocking));
+    check(cudaStreamDestroy(gone));
+    g_assert_cmpstr(jacobi2d_on(gone), ==,
+                    "cudaLaunchKernel: invalid resource handle (cudaErrorInvalidResourceHandle)");
+}
+
+/* On a broken device every kernel is refused by a call with a name. */
+static void test_broken(void)
+{
+    struct bench bench = bench_open(4);
+    struct duet_message message = {""};
+    works(&bench, "potrf");
+    fake_cuda_break(4, cudaErrorIllegalAddress, 0);
+    g_assert_cmpint(launch(&bench, "gemm", &message), ==, DUET_ETASK);
+    g_test_message("%s", message.text);
+    g_assert_nonnull(strchr(message.text, ':'));
+    message.text[0] = '\0';
+    g_assert_cmpint(launch(&bench, "potrf", &message), ==, DUET_ETASK);
+    g_assert_nonnull(strchr(message.text, ':'));
+}
+
+/* What has no name is told by its number. */
+static void test_names(void)
+{
+    struct duet_message message = {""};
+    g_assert_cmpint(duet__cusolver_check(CUSOLVER_STATUS_SUCCESS, "f", &message), ==, 0);
+    g_assert_cmpint(duet__cusolver_check(CUSOLVER_STATUS_ALLOC_FAILED, "f", &message), ==,
+                    DUET_ENOMEM);
+    g_assert_cmpstr(message.text, ==, "f: CUSOLVER_STATUS_ALLOC_FAILED");
+    g_assert_cmpint(duet__cusolver_check((cusolverStatus_t)12345, "f", &message), ==, DUET_ETASK);
+    g_assert_cmpstr(message.text, ==, "f: status 12345 of cuSOLVER");
+}
+
+int main(int argc, char **argv)
+{
+    const struct fake_cuda_config config = {.devices = DEVICES};
+    g_test_init(&argc, &argv, NULL);
+    fake_cuda_reset(&config);
+    g_test_add_func("/workloads/kernels_cuda_fail/handles", test_handles);
+    g_test_add_func("/workloads/kernels_cuda_fail/workspace", test_workspace);
+    g_test_add_func("/workloads/kernels_cuda_fail/arguments", test_arguments);
+    g_test_add_func("/workloads/kernels_cuda_fail/streams", test_streams);
+    g_test_add_func("/workloads/kernels_cuda_fail/jacobi2d", test_jacobi2d);
+    g_test_add_func("/workloads/kernels_cuda_fail/names", test_names);
+    g_test_add_func("/workloads/kernels_cuda_fail/broken", test_broken);
+    return g_test_run();
+}

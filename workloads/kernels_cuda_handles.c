@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Handles of cuBLAS and cuSOLVER: one a stream, spare ones for the threads to come. */
+#include "workloads/kernels_cuda_handles.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+enum { ALIGNMENT = 256 /* of what cudaMalloc gives */ };
+
+/* One stream's, in the list of its thread or among the spare ones. */
+struct owned {
+    struct duet__cuda_handles handles; /* first */
+    int device;
+    void *workspace; /* device memory; NULL: none yet */
+    size_t workspace_bytes;
+    struct owned *next;
+};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t key; /* of a thread: its struct owned, a list */
+static int key_error;     /* why there is no key; 0: there is */
+static pthread_mutex_t spare_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct owned *spare; /* of threads that have ended, all devices */
+
+/* A thread ends: its device's streams are closed, so nothing of it is in flight. */
+static void leave(void *list)
+{
+    pthread_mutex_lock(&spare_lock);
+    while (list) {
+        struct owned *first = list;
+        list = first->next;
+        first->next = spare;
+        spare = first;
+    }
+    pthread_mutex_unlock(&spare_lock);
+}
+
+static void make_key(void)
+{
+    key_error = pthread_key_create(&key, leave);
+}
+
+/* Takes spare handles of a device; NULL if there are none. */
+static struct owned *take(int device)
+{
+    pthread_mutex_lock(&spare_lock);
+    struct owned **at = &spare;
+    while (*at && (*at)->device != device)
+        at = &(*at)->next;
+    struct owned *owned = *at;
+    if (owned)
+        *at = owned->next;
+    pthread_mutex_unlock(&spare_lock);
+    return owned;
+}
+
+size_t duet__cuda_handles_spare(void)
+{
+    size_t count = 0;
+    pthread_mutex_lock(&spare_lock);
+    for (const struct owned *owned = spare; owned; owned = owned->next)
+        count++;
+    pthread_mutex_unlock(&spare_lock);
+    return count;
+}
+
+/* New handles of the current device, with cuBLAS's made; NULL with *error. */
+static struct owned *make(int device, int *error, struct duet_message *message)
+{
+    const struct duet__cuda_library *library = duet__cuda_library(message);
+    *error = DUET_EABSENT;
+    if (!library)
+        return NULL;
+    struct owned *owned = calloc(1, sizeof *owned);
+    if (!owned) {
+        *error = duet_fail(message, DUET_ENOMEM, "no memory for a handle of cuBLAS");
+        return NULL;
+    }
+    owned->handles.library = library;
+    owned->device = device;
+    *error = duet__cublas_check(library, library->cublasCreate(&owned->handles.blas),
+                                "cublasCreate", message);
+    if (!*error)
+        return owned;
+    free(owned);
+    return NULL;
+}
+
+/* Binds what there is to a stream, which stays bound until the thread ends. */
+static int bind_stream(struct duet__cuda_handles *handles, cudaStream_t stream,
+                       struct duet_message *message)
+{
+    const struct duet__cuda_library *library = handles->library;
+    handles->stream = stream;
+    int error = duet__cublas_check(library, library->cublasSetStream(handles->blas, stream),
+                                   "cublasSetStream", message);
+    if (!error && handles->solver)
+        error = duet__cusolver_check(library->cusolverDnSetStream(handles->solver, stream),
+                                     "cusolverDnSetStream", message);
+    return error;
+}
+
+/* Handles for a stream that this thread has none for yet, put at the head of its list. NULL with
+ * *error. */
+static struct owned *acquire(struct owned *list, int device, cudaStream_t stream, int *error,
+                             struct duet_message *message)
+{
+    struct owned *owned = take(device);
+    if (!owned)
+        owned = make(device, error, message);
+    if (!owned)
+        return NULL;
+    *error = bind_stream(&owned->handles, stream, message);
+    owned->next = list;
+    if (!*error && pthread_setspecific(key, owned))
+        *error = duet_fail(message, DUET_ENOMEM, "no memory for what a thread keeps");
+    if (!*error)
+        return owned;
+    owned->next = NULL;
+    leave(owned);
+    return NULL;
+}
+
+int duet__cuda_handles(struct duet__cuda_handles **out, cudaStream_t stream,
+                       struct duet_message *message)
+{
+    int device;
+    pthread_once(&once, make_key);
+    if (key_error)
+        return duet_fail(message, DUET_ENOMEM, "no key for what a thread keeps");
+    int error = duet__cudart_check(cudaGetDevice(&device), "cudaGetDevice", message);
+    if (error)
+        return error;
+    struct owned *list = pthread_getspecific(key), *owned = list;
+    while (owned && (owned->handles.stream != stream || owned->device != device))
+        owned = owned->next;
+    if (!owned)
+        owned = acquire(list, device, stream, &error, message);
+    if (owned)
+        *out = &owned->handles;
+    return error;
+}
+
+int duet__cuda_solver(struct duet__cuda_handles *handles, struct duet_message *message)
+{
+    const struct duet__cuda_library *library = handles->library;
+    if (handles->solver)
+        return 0;
+    int error = duet__cusolver_check(library->cusolverDnCreate(&handles->solver),
+                                     "cusolverDnCreate", message);
+    if (error) {
+        handles->solver = NULL;
+        return error;
+    }
+    return duet__cusolver_check(library->cusolverDnSetStream(handles->solver, handles->stream),
+                                "cusolverDnSetStream", message);
+}
+
+/* Replaces the workspace by a larger one: the stream frees the old one after what uses it. */
+static int grow(struct owned *owned, size_t bytes, struct duet_message *message)
+{
+    void *memory = NULL;
+    cudaStream_t stream = owned->handles.stream;
+    int error =
+        duet__cudart_check(cudaMallocAsync(&memory, bytes, stream), "cudaMallocAsync", message);
+    if (error)
+        return error;
+    if (owned->workspace)
+        error =
+            duet__cudart_check(cudaFreeAsync(owned->workspace, stream), "cudaFreeAsync", message);
+    owned->workspace = memory;
+    owned->workspace_bytes = bytes;
+    return error;
+}
+
+int duet__cuda_workspace(struct duet__cuda_handles *handles, size_t bytes, void **out, int **info,
+                         struct duet_message *message)
+{
+    struct owned *owned = (struct owned *)handles;
+    size_t needed = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT + ALIGNMENT;
+    int error = needed > owned->workspace_bytes ? grow(owned, needed, message) : 0;
+    if (error)
+        return error;
+    *out = owned->workspace;
+    *info = (int *)((char *)owned->workspace + owned->workspace_bytes - ALIGNMENT);
+    return 0;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What kernels on GPUs need of cuBLAS and cuSOLVER: a handle for each stream of a GPU's worker. A
+ * handle takes long to create, so those of a thread that ends are kept for the next one on the same
+ * device, in the next run of the process.
+ */
+#ifndef DUET_KERNELS_CUDA_HANDLES_H
+#define DUET_KERNELS_CUDA_HANDLES_H
+
+#include <stddef.h>
+
+#include <cuda_runtime_api.h>
+
+#include "workloads/kernels_cuda_library.h"
+
+/* The libraries as one stream uses them; that thread's alone. */
+struct duet__cuda_handles {
+    const struct duet__cuda_library *library;
+    cudaStream_t stream;
+    cublasHandle_t blas;
+    cusolverDnHandle_t solver; /* NULL until duet__cuda_solver has made it */
+};
+
+/*
+ * The handles of this thread for `stream` of the current device, made or taken over by the first
+ * call; cuBLAS's is bound to the stream. They stay the library's. Errors, with a message that names
+ * what failed: DUET_EABSENT (no library), DUET_ENOMEM, DUET_ETASK.
+ */
+DUET_MUST_CHECK int duet__cuda_handles(struct duet__cuda_handles **out, cudaStream_t stream,
+                                       struct duet_message *message);
+
+/* Makes the handle of cuSOLVER, bound to the stream, if there is none yet. Same errors. */
+DUET_MUST_CHECK int duet__cuda_solver(struct duet__cuda_handles *handles,
+                                      struct duet_message *message);
+
+/*
+ * Device memory of at least `bytes`, aligned to 256, for work that is enqueued on the stream before
+ * the next call of this function for the same handles. It has room for an int behind it, *info, in
+ * which cuSOLVER leaves what it found. Grows in stream order, so that nothing is waited for.
+ * DUET_ENOMEM, DUET_ETASK with a message.
+ */
+DUET_MUST_CHECK int duet__cuda_workspace(struct duet__cuda_handles *handles, size_t bytes,
+                                         void **out, int **info, struct duet_message *message);
+
+/*
+ * Number of handles in this process that no thread uses: those that the next threads of their
+ * devices take over. For tests.
+ */
+size_t duet__cuda_handles_spare(void);
+
+/*
+ * The error of a call that has not succeeded, with its name and that of the status in the message:
+ * "cublasDgemm: CUBLAS_STATUS_EXECUTION_FAILED". DUET_ENOMEM where memory was short, else
+ * DUET_ETASK; 0 for success.
+ */
+int duet__cublas_check(const struct duet__cuda_library *library, cublasStatus_t status,
+                       const char *call, struct duet_message *message);
+int duet__cusolver_check(cusolverStatus_t status, const char *call, struct duet_message *message);
+int duet__cudart_check(cudaError_t status, const char *call, struct duet_message *message);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The libraries of the toolkit open, and have every function that is called: no GPU is needed for
+ * that. Skipped where they are not installed, which the message then says.
+ */
+#include "workloads/kernels_cuda_library.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include <glib.h>
+
+enum { THREADS = 4, SKIPPED = 77 };
+
+/* Skips a test where the libraries are not; after the first call of all. */
+static bool absent(void)
+{
+    struct duet_message message = {""};
+    if (duet__cuda_library(&message))
+        return false;
+    g_assert_nonnull(strstr(message.text, "cannot be opened"));
+    g_test_skip(message.text);
+    return true;
+}
+
+/* All members are pointers to functions. */
+static void test_functions(void)
+{
+    struct duet_message message = {""};
+    if (absent())
+        return;
+    const struct duet__cuda_library *library = duet__cuda_library(&message);
+    void *functions[sizeof *library / sizeof(void *)];
+    g_assert_cmpstr(message.text, ==, "");
+    memcpy(functions, library, sizeof functions);
+    for (size_t i = 0; i < G_N_ELEMENTS(functions); i++)
+        g_assert_nonnull(functions[i]);
+    g_assert_cmpstr(library->cublasGetStatusName(CUBLAS_STATUS_EXECUTION_FAILED), ==,
+                    "CUBLAS_STATUS_EXECUTION_FAILED");
+}
+
+static gpointer ask(gpointer out)
+{
+    *(const struct duet__cuda_library **)out = duet__cuda_library(NULL);
+    return NULL;
+}
+
+/* Every thread gets the same ones; the first calls in the process are these. */
+static void test_threads(void)
+{
+    GThread *threads[THREADS];
+    const struct duet__cuda_library *libraries[THREADS];
+    for (unsigned i = 0; i < THREADS; i++)
+        threads[i] = g_thread_new("ask", ask, &libraries[i]);
+    for (unsigned i = 0; i < THREADS; i++)
+        g_thread_join(threads[i]);
+    for (unsigned i = 0; i < THREADS; i++)
+        g_assert_true(libraries[i] == duet__cuda_library(NULL));
+    absent();
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/workloads/kernels_cuda_library/threads", test_threads);
+    g_test_add_func("/workloads/kernels_cuda_library/functions", test_functions);
+    int status = g_test_run();
+    return status || duet__cuda_library(NULL) ? status : SKIPPED;
+}

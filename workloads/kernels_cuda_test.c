@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every kernel for GPUs against the one for CPUs, in both precisions, on matrices whose columns
+ * have gaps between them (which must stay as they are), of sizes from 1 on, odd ones too; what the
+ * mathematics does not allow becomes a status; handles are used again. Nothing here knows whether
+ * the GPU is a real one: without any, all of it is skipped.
+ */
+#include "workloads/kernels_cuda.h"
+
+#include <string.h>
+
+#include <cuda_runtime_api.h>
+#include <glib.h>
+
+#include "workloads/kernels.h"
+#include "workloads/kernels_cuda_handles.h"
+#include "workloads/test_matrices.h"
+#include "workloads/tiles.h"
+
+enum { BUFFERS_MAX = 10, SKIPPED = 77 };
+
+static const size_t sizes[] = {1, 2, 5, 16, 17, 33, 100};
+
+/* ------------------------------------------------------------------------------------------- */
+/* Calls on the device                                                                          */
+
+static void check(cudaError_t error)
+{
+    g_assert_cmpstr(cudaGetErrorName(error), ==, "cudaSuccess");
+}
+
+/* A stream, and the page-locked int of its kernel. */
+struct seat {
+    cudaStream_t stream;
+    int *status;
+};
+
+static struct seat open_seat(void)
+{
+    struct seat seat;
+    check(cudaSetDevice(0));
+    check(cudaStreamCreateWithFlags(&seat.stream, cudaStreamNonBlocking));
+    check(cudaHostAlloc((void **)&seat.status, sizeof *seat.status, cudaHostAllocDefault));
+    *seat.status = 0;
+    return seat;
+}
+
+static void close_seat(struct seat *seat)
+{
+    check(cudaStreamDestroy(seat->stream));
+    check(cudaFreeHost(seat->status));
+}
+
+static size_t bytes_of(const struct duet_buffer *buffer)
+{
+    return buffer->ld * buffer->cols * buffer->element_bytes;
+}
+
+/* A copy in the device's memory, gaps too. */
+static struct duet_buffer to_device(const struct duet_buffer *host)
+{
+    struct duet_buffer copy = *host;
+    check(cudaMalloc(&copy.data, bytes_of(host)));
+    check(cudaMemcpy(copy.data, host->data, bytes_of(host), cudaMemcpyHostToDevice));
+    return copy;
+}
+
+/* Back, and frees it. */
+static void from_device(const struct duet_buffer *host, const struct duet_buffer *copy)
+{
+    check(cudaMemcpy(host->data, copy->data, bytes_of(host), cudaMemcpyDeviceToHost));
+    check(cudaFree(copy->data));
+}
+
+/* Enqueues a kernel on copies of the buffers, waits, and brings these back: *status is the one
+ * that it left. Returns what the kernel did. */
+static int launch(const struct seat *seat, const char *base, const struct duet_buffer *buffers,
+                  size_t count, const void *args, int *status)
+{
+    struct duet_buffer copies[BUFFERS_MAX];
+    struct duet_message message = {""};
+    const struct duet_call call = {.args = args,
+                                   .buffers = copies,
+                                   .buffer_count = count,
+                                   .stream = seat->stream,
+                                   .status = seat->status,
+                                   .message = &message};
+    for (size_t i = 0; i < count; i++)
+        copies[i] = to_device(&buffers[i]);
+    /* cudaMemcpy may return before the last bytes are there, and the stream does not wait for it */
+    check(cudaDeviceSynchronize());
+    *seat->status = 0;
+    int error = duet__cuda_kernel(base)(&call);
+    g_assert_cmpstr(message.text, ==, "");
+    check(cudaStreamSynchronize(seat->stream));
+    *status = *seat->status;
+    for (size_t i = 0; i < count; i++)
+        from_device(&buffers[i], &copies[i]);
+    return error;
+}
+
+/* What stands above the diagonal is nobody's after potrf, and cuSOLVER does not say that it stays.
+ */
+static void forget_upper(const struct duet_buffer *a)
+{
+    for (size_t j = 1; j < a->cols; j++) {
+        for (size_t i = 0; i < j; i++)
+            set(a, i, j, 0);
+    }
+}
+
+/* The same kernel by the CPU and by the GPU, on the same buffers: elements differ by less than
+ * scale x 10^-14 (10^-6 in single precision), gaps not at all. Frees the buffers. */
+static void compare(const char *base, struct duet_buffer *buffers, size_t count, const void *args,
+                    double scale)
+{
+    struct seat seat = open_seat();
+    struct duet_buffer expected[BUFFERS_MAX];
+    const struct duet_call call = {.args = args, .buffers = expected, .buffer_count = count};
+    int status;
+    for (size_t i = 0; i < count; i++) {
+        expected[i] = buffers[i];
+        expected[i].data = g_memdup2(buffers[i].data, bytes_of(&buffers[i]));
+    }
+    g_assert_cmpint(duet__kernel(base)(&call), ==, 0);
+    g_assert_cmpint(launch(&seat, base, buffers, count, args, &status), ==, 0);
+    g_assert_cmpint(status, ==, 0);
+    if (!strcmp(base, "potrf")) {
+        forget_upper(&buffers[0]);
+        forget_upper(&expected[0]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        double *dense = values(&expected[i]);
+        same(&buffers[i], dense, scale);
+        if (scale == 0)
+            g_assert_cmpmem(buffers[i].data, bytes_of(&buffers[i]), expected[i].data,
+                            bytes_of(&buffers[i]));
+        g_free(dense);
+        g_free(expected[i].data);
+        g_free(buffers[i].data);
+    }
+    close_seat(&seat);
+}
+
+/* Runs the test for every pair of sizes in both precisions, where the CPU's kernels are. */
+static void each(void (*test)(size_t m, size_t n, size_t element_bytes))
+{
+    if (!duet__kernel("gemm")) {
+        g_test_skip("built without BLAS");
+        return;
+    }
+    duet__blas_one_thread();
+    for (size_t i = 0; i < G_N_ELEMENTS(sizes) * G_N_ELEMENTS(sizes); i++) {
+        test(sizes[i % G_N_ELEMENTS(sizes)], sizes[i / G_N_ELEMENTS(sizes)], 8);
+        test(sizes[i % G_N_ELEMENTS(sizes)], sizes[i / G_N_ELEMENTS(sizes)], 4);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Products and solutions                                                                       */
+
+static void gemm(size_t m, size_t n, size_t element_bytes)
+{
+    size_t k = (m + n) / 2 + 1;
+    for (uint32_t form = 0; form < 4; form++) {
+        bool transposed = form & DUET__TRANSPOSED;
+        const struct duet__tile_args args = {.form = form};
+        struct duet_buffer b[] = {
+            make(0, m, k, element_bytes, 0),
+            make(1, transposed ? n : k, transposed ? k : n, element_bytes, 0),
+            make(2, m, n, element_bytes, 0),
+        };
+        compare("gemm", b, 3, &args, (double)k);
+    }
+}
+
+static void syrk(size_t n, size_t k, size_t element_bytes)
+{
+    struct duet_buffer b[] = {make(0, n, k, element_bytes, 0), make(1, n, n, element_bytes, 0)};
+    compare("syrk", b, 2, NULL, (double)k);
+}
+
+static void axpy(size_t n, size_t unused, size_t element_bytes)
+{
+    const struct duet__axpy_args args = {n, -1.25};
+    struct duet_buffer b[] = {make(0, n, 1, element_bytes, 0), make(1, n, 1, element_bytes, 0)};
+    compare("axpy", b, 2, &args, 1);
+}
+
+static void trsm(size_t m, size_t n, size_t element_bytes)
+{
+    struct duet_buffer b[] = {make(0, n, n, element_bytes, (double)n),
+                              make(1, m, n, element_bytes, 0)};
+    compare("trsm", b, 2, NULL, 10);
+}
+
+static void trsm_r(size_t m, size_t n, size_t element_bytes)
+{
+    struct duet_buffer b[] = {make(0, n, n, element_bytes, (double)n),
+                              make(1, m, n, element_bytes, 0)};
+    compare("trsm_r", b, 2, NULL, 10);
+}
+
+/* The diagonal of L is taken for 1; its other elements are small, or the solution would grow. */
+static void trsm_l(size_t m, size_t n, size_t element_bytes)
+{
+    struct duet_buffer b[] = {make(0, m, m, element_bytes, 9), make(1, m, n, element_bytes, 0)};
+    for (size_t j = 0; j < m; j++) {
+        for (size_t i = j + 1; i < m; i++)
+            set(&b[0], i, j, get(&b[0], i, j) / (double)m);
+    }
+    compare("trsm_l", b, 2, NULL, 10);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Factorisations                                                                               */
+
+static void potrf(size_t n, size_t unused, size_t element_bytes)
+{
+    struct duet_buffer a = make(0, n, n, element_bytes, (double)n);
+    compare("potrf", &a, 1, NULL, 10 * sqrt((double)n));
+}
+
+static void getrf_nopiv(size_t n, size_t unused, size_t element_bytes)
+{
+    struct duet_buffer a = make(0, n, n, element_bytes, (double)n);
+    compare("getrf_nopiv", &a, 1, NULL, 10 * (double)n);
+}
+
+/* The status of a tile of order 5 whose element (2,2) spoils it is that of its third row. */
+static void spoilt(const char *base, size_t element_bytes, double value)
+{
+    struct seat seat = open_seat();
+    struct duet_buffer a = make(0, 5, 5, element_bytes, 5);
+    int status;
+    for (size_t j = 0; j < 3; j++)
+        set(&a, 2, j, j < 2 ? 0 : value);
+    g_assert_cmpint(launch(&seat, base, &a, 1, NULL, &status), ==, 0);
+    g_assert_cmpint(status, ==, 3);
+    g_free(a.data);
+    close_seat(&seat);
+}
+
+static void test_failures(void)
+{
+    for (size_t element_bytes = 4; element_bytes <= 8; element_bytes += 4) {
+        spoilt("potrf", element_bytes, -1);
+        spoilt("getrf_nopiv", element_bytes, 0);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Jacobi's iteration: equal to the last bit                                                    */
+
+static void jacobi2d(size_t m, size_t n, size_t element_bytes)
+{
+    struct duet_buffer b[] = {
+        make(0, m, n, element_bytes, 0), /* the old block, then what its neighbours gave */
+        make(1, 1, n, element_bytes, 0), make(2, 1, n, element_bytes, 0),
+        make(3, m, 1, element_bytes, 0), make(4, m, 1, element_bytes, 0),
+        make(5, m, n, element_bytes, 0), /* the new block, then what it gives */
+        make(6, 1, n, element_bytes, 0), make(7, 1, n, element_bytes, 0),
+        make(8, m, 1, element_bytes, 0), make(9, m, 1, element_bytes, 0),
+    };
+    compare("jacobi2d", b, G_N_ELEMENTS(b), NULL, 0);
+}
+
+static void test_jacobi2d(void)
+{
+    each(jacobi2d);
+    jacobi2d(300, 7, 8); /* more rows than one block of threads has */
+    jacobi2d(257, 130, 4);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Handles                                                                                      */
+
+static struct duet__cuda_handles *handles_for(cudaStream_t stream)
+{
+    struct duet__cuda_handles *handles = NULL;
+    struct duet_message message = {""};
+    int error = duet__cuda_handles(&handles, stream, &message);
+    g_assert_cmpstr(message.text, ==, "");
+    g_assert_cmpint(error, ==, 0);
+    return handles;
+}
+
+/* Two streams, each with handles of its own that stay the same. *blas: what the first one got. */
+static gpointer use_two(gpointer blas)
+{
+    struct seat first = open_seat(), second = open_seat();
+    struct duet__cuda_handles *one = handles_for(first.stream), *two = handles_for(second.stream);
+    g_assert_true(one != two && one->blas != two->blas);
+    g_assert_true(handles_for(first.stream) == one && handles_for(second.stream) == two);
+    g_assert_true(one->stream == first.stream && two->stream == second.stream);
+    ((cublasHandle_t *)blas)[0] = one->blas;
+    ((cublasHandle_t *)blas)[1] = two->blas;
+    close_seat(&first);
+    close_seat(&second);
+    return NULL;
+}
+
+/* A thread that begins takes over the handles of one that has ended. */
+static void test_handles(void)
+{
+    cublasHandle_t before[2], after[2];
+    g_thread_join(g_thread_new("before", use_two, before));
+    size_t spare = duet__cuda_handles_spare();
+    g_assert_cmpuint(spare, >=, 2);
+    g_thread_join(g_thread_new("after", use_two, after));
+    g_assert_cmpuint(duet__cuda_handles_spare(), ==, spare);
+    g_assert_true((before[0] == after[0] && before[1] == after[1]) ||
+                  (before[0] == after[1] && before[1] == after[0]));
+}
+
+/* Two threads at a time have different ones. */
+static gpointer use_kernels(gpointer unused)
+{
+    for (size_t n = 1; n < 40; n += 6) {
+        potrf(n, n, 8);
+        getrf_nopiv(40 - n, n, 4);
+        gemm(n, 40 - n, 8);
+    }
+    return NULL;
+}
+
+static void test_threads(void)
+{
+    if (!duet__kernel("gemm")) {
+        g_test_skip("built without BLAS");
+        return;
+    }
+    GThread *threads[4];
+    duet__blas_one_thread();
+    for (size_t i = 0; i < G_N_ELEMENTS(threads); i++)
+        threads[i] = g_thread_new("kernels", use_kernels, NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(threads); i++)
+        g_thread_join(threads[i]);
+}
+
+/* It grows while what was there is in use, and what is asked for and info are apart. */
+static void test_workspace(void)
+{
+    struct seat seat = open_seat();
+    struct duet__cuda_handles *handles = handles_for(seat.stream);
+    void *last = NULL;
+    for (size_t bytes = 1; bytes < 100000; bytes *= 3) {
+        void *workspace = NULL;
+        int *info = NULL;
+        g_assert_cmpint(duet__cuda_workspace(handles, bytes, &workspace, &info, NULL), ==, 0);
+        g_assert_cmpuint((uintptr_t)workspace % 256, ==, 0);
+        g_assert_cmpuint((uintptr_t)info, >=, (uintptr_t)workspace + bytes);
+        check(cudaMemsetAsync(workspace, 0, bytes, seat.stream));
+        check(cudaMemsetAsync(info, 0, sizeof *info, seat.stream));
+        last = workspace;
+    }
+    void *again = NULL;
+    int *info = NULL;
+    g_assert_cmpint(duet__cuda_workspace(handles, 10, &again, &info, NULL), ==, 0);
+    g_assert_true(again == last);
+    check(cudaStreamSynchronize(seat.stream));
+    close_seat(&seat);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+
+#define DEFINE_TEST(name)                                                                          \
+    static void test_##name(void)                                                                  \
+    {                                                                                              \
+        each(name);                                                                                \
+    }
+
+DEFINE_TEST(gemm)
+DEFINE_TEST(syrk)
+DEFINE_TEST(axpy)
+DEFINE_TEST(trsm)
+DEFINE_TEST(trsm_l)
+DEFINE_TEST(trsm_r)
+DEFINE_TEST(potrf)
+DEFINE_TEST(getrf_nopiv)
+
+/* Panels and their interchanges stay on CPUs. */
+static void test_unknown(void)
+{
+    g_assert_null(duet__cuda_kernel("getrf"));
+    g_assert_null(duet__cuda_kernel("laswp"));
+    g_assert_null(duet__cuda_kernel("dgemm"));
+    g_assert_null(duet__cuda_kernel(""));
+}
+
+int main(int argc, char **argv)
+{
+    int devices = 0;
+    g_test_init(&argc, &argv, NULL);
+    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+        g_printerr("no GPU\n");
+        return SKIPPED;
+    }
+    g_test_add_func("/workloads/kernels_cuda/gemm", test_gemm);
+    g_test_add_func("/workloads/kernels_cuda/syrk", test_syrk);
+    g_test_add_func("/workloads/kernels_cuda/axpy", test_axpy);
+    g_test_add_func("/workloads/kernels_cuda/trsm", test_trsm);
+    g_test_add_func("/workloads/kernels_cuda/trsm_l", test_trsm_l);
+    g_test_add_func("/workloads/kernels_cuda/trsm_r", test_trsm_r);
+    g_test_add_func("/workloads/kernels_cuda/potrf", test_potrf);
+    g_test_add_func("/workloads/kernels_cuda/getrf_nopiv", test_getrf_nopiv);
+    g_test_add_func("/workloads/kernels_cuda/failures", test_failures);
+    g_test_add_func("/workloads/kernels_cuda/jacobi2d", test_jacobi2d);
+    g_test_add_func("/workloads/kernels_cuda/handles", test_handles);
+    g_test_add_func("/workloads/kernels_cuda/threads", test_threads);
+    g_test_add_func("/workloads/kernels_cuda/workspace", test_workspace);
+    g_test_add_func("/workloads/kernels_cuda/unknown", test_unknown);
+    return g_test_run();
+}

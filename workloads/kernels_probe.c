@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Judges factorisations too large to be multiplied out: the product of the factors and the matrix
+ * as it was filled are both applied to a random vector (Freivalds, "Fast probabilistic algorithms",
+ * MFCS 1979), in extended precision. Takes n^2 operations instead of n^3.
+ */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "workloads/kernels.h"
+#include "workloads/share.h"
+
+enum { PIECE = 512 /* elements of a column of A that are made at a time */ };
+
+/*
+ * A vector, and what rounding errors in it are measured by: the same sums of absolute values.
+ * Longer than double, since diagonals are large: sums after these would be rounded once a term.
+ */
+struct vector {
+    long double *value;
+    double *gauge;
+};
+
+struct probe {
+    const struct duet__storage *a;
+    bool symmetric;       /* A = L L', only the lower triangle; else P A = L U */
+    const uint64_t *rows; /* row i of P A is this row of A; NULL: P = I */
+    struct vector x, y, product, truth;
+};
+
+static int vector_init(struct vector *vector, uint64_t n)
+{
+    vector->value = calloc(n, sizeof *vector->value);
+    vector->gauge = calloc(n, sizeof *vector->gauge);
+    return vector->value && vector->gauge ? 0 : DUET_ENOMEM;
+}
+
+static void vector_fini(struct vector *vector)
+{
+    free(vector->value);
+    free(vector->gauge);
+}
+
+static void add(struct vector *to, uint64_t i, double factor, const struct vector *from, uint64_t j)
+{
+    to->value[i] += factor * from->value[j];
+    to->gauge[i] += fabs(factor) * from->gauge[j];
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The factors, column by column of their tiles                                                 */
+
+/* Element (i, j) of the matrix of factors, for whoever wants it. */
+typedef void element_fn(struct probe *probe, uint64_t i, uint64_t j, double value);
+
+/* All elements, on several threads: those of a column on one, or else those of a row. */
+struct pass {
+    struct probe *probe;
+    element_fn *fn;
+    bool by_column;
+};
+
+static void each_column(const struct pass *pass, uint32_t ti, uint32_t tj, uint64_t c)
+{
+    const struct duet__storage *a = pass->probe->a;
+    double piece[PIECE];
+    size_t ld, rows = duet__piece(a->rows, a->tile_rows, ti);
+    const char *tile = duet__storage_tile(a, ti, tj, &ld);
+    const void *column = tile + c * ld * a->element_bytes;
+    uint64_t i = (uint64_t)ti * a->tile_rows, j = (uint64_t)tj * a->tile_cols + c;
+    for (size_t first = 0; first < rows; first += PIECE) {
+        size_t count = rows - first < PIECE ? rows - first : PIECE;
+        for (size_t r = 0; r < count; r++)
+            piece[r] = a->element_bytes == 4 ? (double)((const float *)column)[first + r]
+                                             : ((const double *)column)[first + r];
+        for (size_t r = 0; r < count; r++)
+            pass->fn(pass->probe, i + first + r, j, piece[r]);
+    }
+}
+
+static uint32_t tiles_of(const struct duet__storage *a)
+{
+    return (uint32_t)((a->rows + a->tile_rows - 1) / a->tile_rows);
+}
+
+/* Tiles [first, end) of a side. */
+static void each_of_tiles(void *self, uint64_t first, uint64_t end)
+{
+    const struct pass *pass = self;
+    const struct duet__storage *a = pass->probe->a;
+    uint32_t low = (uint32_t)first, high = (uint32_t)end, tiles = tiles_of(a);
+    uint32_t last_row = pass->by_column ? tiles : high, last_col = pass->by_column ? high : tiles;
+    for (uint32_t tj = pass->by_column ? low : 0; tj < last_col; tj++) {
+        uint32_t ti = pass->by_column ? 0 : low;
+        if (a->lower && ti < tj)
+            ti = tj;
+        for (; ti < last_row; ti++)
+            for (uint64_t c = 0; c < duet__piece(a->cols, a->tile_cols, tj); c++)
+                each_column(pass, ti, tj, c);
+    }
+}
+
+static void each_element(struct probe *probe, element_fn *fn, bool by_column)
+{
+    const struct duet__storage *a = probe->a;
+    struct pass pass = {probe, fn, by_column};
+    duet__share(tiles_of(a), a->rows * a->cols, each_of_tiles, &pass);
+}
+
+/* y := L' x */
+static void transposed(struct probe *probe, uint64_t i, uint64_t j, double value)
+{
+    if (i >= j)
+        add(&probe->y, j, value, &probe->x, i);
+}
+
+/* y := U x */
+static void upper(struct probe *probe, uint64_t i, uint64_t j, double value)
+{
+    if (i <= j)
+        add(&probe->y, i, value, &probe->x, j);
+}
+
+/* product := L y */
+static void lower(struct probe *probe, uint64_t i, uint64_t j, double value)
+{
+    if (i >= j)
+        add(&probe->product, i, value, &probe->y, j);
+}
+
+/* The same with a unit diagonal, which is not stored. */
+static void unit_lower(struct probe *probe, uint64_t i, uint64_t j, double value)
+{
+    if (i >= j)
+        add(&probe->product, i, i == j ? 1 : value, &probe->y, j);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The matrix as it was filled                                                                  */
+
+/* Rows [first, end) of truth := A x, by what is stored: of a symmetric A the lower triangle. */
+static void initial_rows(void *self, uint64_t first, uint64_t end)
+{
+    struct probe *probe = self;
+    double piece[PIECE];
+    for (uint64_t j = 0; j < probe->a->rows; j++) {
+        for (uint64_t i = probe->symmetric && first < j ? j : first; i < end; i += PIECE) {
+            size_t count = end - i < PIECE ? (size_t)(end - i) : PIECE;
+            duet__storage_initial_column(probe->a, i, j, count, piece);
+            for (size_t r = 0; r < count; r++)
+                add(&probe->truth, i + r, piece[r], &probe->x, j);
+        }
+    }
+}
+
+/* Rows [first, end) of truth := truth + (A above its diagonal) x: the mirrors of the columns. */
+static void initial_mirrors(void *self, uint64_t first, uint64_t end)
+{
+    struct probe *probe = self;
+    double piece[PIECE];
+    uint64_t n = probe->a->rows;
+    for (uint64_t j = first; j < end; j++) {
+        for (uint64_t i = j + 1; i < n; i += PIECE) {
+            size_t count = n - i < PIECE ? (size_t)(n - i) : PIECE;
+            duet__storage_initial_column(probe->a, i, j, count, piece);
+            for (size_t r = 0; r < count; r++)
+                add(&probe->truth, j, piece[r], &probe->x, i + r);
+        }
+    }
+}
+
+static void apply_initial(struct probe *probe)
+{
+    uint64_t n = probe->a->rows;
+    duet__share(n, n * n, initial_rows, probe);
+    if (probe->symmetric)
+        duet__share(n, n * n, initial_mirrors, probe);
+}
+
+static void draw(struct probe *probe)
+{
+    const struct duet__storage numbers = {.element_bytes = 8,
+                                          .contents = DUET__RANDOM,
+                                          .key = duet__data_key(probe->a->key, 1)};
+    for (uint64_t j = 0; j < probe->a->rows; j++) {
+        double number = duet__storage_initial(&numbers, j, 0);
+        probe->x.gauge[j] = fabs(number) + 0.5;
+        probe->x.value[j] = number < 0 ? -probe->x.gauge[j] : probe->x.gauge[j];
+    }
+}
+
+static double judge(struct probe *probe)
+{
+    double roundoff = probe->a->element_bytes == 4 ? (double)FLT_EPSILON / 2 : DBL_EPSILON / 2;
+    double worst = 0;
+    draw(probe);
+    each_element(probe, probe->symmetric ? transposed : upper, probe->symmetric);
+    each_element(probe, probe->symmetric ? lower : unit_lower, false);
+    apply_initial(probe);
+    for (uint64_t i = 0; i < probe->a->rows; i++) {
+        uint64_t row = probe->rows ? probe->rows[i] : i;
+        double gauge = probe->product.gauge[i] + probe->truth.gauge[row];
+        double error = (double)(probe->product.value[i] - probe->truth.value[row]);
+        double ratio = fabs(error) / (roundoff * gauge);
+        if (isnan(ratio))
+            return ratio;
+        worst = fmax(worst, ratio);
+    }
+    return worst;
+}
+
+static int probe_factors(const struct duet__storage *a, bool symmetric, const uint64_t *rows,
+                         double *residual, struct duet_message *message)
+{
+    struct probe probe = {.a = a, .symmetric = symmetric, .rows = rows};
+    struct vector *vectors[] = {&probe.x, &probe.y, &probe.product, &probe.truth};
+    int error = 0;
+    for (unsigned v = 0; v < 4; v++)
+        error = vector_init(vectors[v], a->rows) ? DUET_ENOMEM : error;
+    if (error)
+        error = duet_fail(message, DUET_ENOMEM, "no memory to judge a matrix of order %llu",
+                          (unsigned long long)a->rows);
+    else
+        *residual = judge(&probe);
+    for (unsigned v = 0; v < 4; v++)
+        vector_fini(vectors[v]);
+    return error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Judgements                                                                                   */
+
+bool duet__permutation(uint64_t *rows, uint64_t n, const struct duet__storage *pivots)
+{
+    for (uint64_t i = 0; i < n; i++)
+        rows[i] = i;
+    for (uint64_t i = 0; i < n; i++) {
+        int32_t pivot = *(const int32_t *)duet__storage_at(pivots, i, 0);
+        uint64_t other = i - i % pivots->tile_rows + (uint64_t)pivot - 1;
+        if (pivot < 1 || other < i || other >= n)
+            return false;
+        uint64_t row = rows[i];
+        rows[i] = rows[other];
+        rows[other] = row;
+    }
+    return true;
+}
+
+int duet__probe_cholesky(const struct duet__storage *a, double *residual,
+                         struct duet_message *message)
+{
+    return probe_factors(a, true, NULL, residual, message);
+}
+
+int duet__probe_lu(const struct duet__storage *a, const struct duet__storage *pivots,
+                   double *residual, struct duet_message *message)
+{
+    if (!pivots)
+        return probe_factors(a, false, NULL, residual, message);
+    uint64_t *rows = calloc(a->rows, sizeof *rows);
+    int error = 0;
+    if (!rows)
+        error = duet_fail(message, DUET_ENOMEM, "no memory to judge a matrix of order %llu",
+                          (unsigned long long)a->rows);
+    else if (!duet__permutation(rows, a->rows, pivots))
+        *residual = NAN;
+    else
+        error = probe_factors(a, false, rows, residual, message);
+    free(rows);
+    return error;
+}
+
+int duet__judge_cholesky(const struct duet__storage *a, struct duet_verdict *verdict,
+                         struct duet_message *message)
+{
+    if (a->rows <= DUET__EXACT_MAX) {
+        *verdict =
+            (struct duet_verdict){.formula = "||A - L L'|| / (n ||A|| eps)", .threshold = 30};
+        return duet__residual_cholesky(a, &verdict->residual, message);
+    }
+    *verdict =
+        (struct duet_verdict){.formula = "max |L L' x - A x| / (eps (|L| |L'| |x| + |A| |x|))",
+                              .threshold = 16};
+    return duet__probe_cholesky(a, &verdict->residual, message);
+}
+
+int duet__judge_lu(const struct duet__storage *a, const struct duet__storage *pivots,
+                   struct duet_verdict *verdict, struct duet_message *message)
+{
+    if (a->rows <= DUET__EXACT_MAX) {
+        *verdict = (struct duet_verdict){.formula = pivots ? "||P A - L U|| / (n ||A|| eps)"
+                                                           : "||A - L U|| / (n ||A|| eps)",
+                                         .threshold = 30};
+        return duet__residual_lu(a, pivots, &verdict->residual, message);
+    }
+    *verdict =
+        (struct duet_verdict){.formula = pivots
+                                             ? "max |L U x - P A x| / (eps (|L| |U| |x| + |A| |x|))"
+                                             : "max |L U x - A x| / (eps (|L| |U| |x| + |A| |x|))",
+                              .threshold = 16};
+    return duet__probe_lu(a, pivots, &verdict->residual, message);
+}

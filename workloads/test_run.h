@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every workload computed by the real engine, for the tests of kinds of devices: twice on one
+ * runtime, with GPUs of little memory, so that data moves and is evicted, and checked.
+ */
+#ifndef DUET_TEST_RUN_H
+#define DUET_TEST_RUN_H
+
+#include <string.h>
+
+#include <glib.h>
+
+#include "workloads/kernels.h"
+#include "workloads/tiles.h"
+
+enum { RUNS = 2 /* of each problem, on one runtime */ };
+
+/* What is run: small, so that all of them take a moment. */
+static const struct run {
+    const char *workload;
+    uint64_t n, tile;
+    struct duet_setting settings[2];
+} runs[] = {
+    {"cholesky", 200, 32, {{0}}},
+    {"cholesky", 200, 48, {{"layout", "lapack"}, {"variant", "left"}}},
+    {"cholesky", 200, 64, {{"block", "16"}, {"potrf", "any"}}},
+    {"cholesky", 200, 64, {{"block", "24"}, {"layout", "lapack"}}},
+    {"cholesky", 200, 40, {{"potrf", "any"}}},
+    {"gemm", 150, 48, {{0}}},
+    {"gemm", 100, 32, {{"m", "50"}, {"layout", "lapack"}}},
+    {"jacobi2d", 100, 24, {{"iterations", "7"}}},
+    {"lu", 200, 32, {{0}}},
+    {"lu", 200, 48, {{"layout", "lapack"}, {"getrf", "any"}}},
+    {"lu-pivot", 200, 32, {{0}}},
+    {"lu-pivot", 200, 48, {{"layout", "lapack"}}},
+    {"saxpy", 20000, 3000, {{"iterations", "3"}}},
+};
+
+static inline struct duet_problem problem_of(const struct run *run, char precision)
+{
+    return (struct duet_problem){.n = run->n,
+                                 .tile = run->tile,
+                                 .precision = precision,
+                                 .seed = 11,
+                                 .settings = run->settings,
+                                 .setting_count =
+                                     !!run->settings[0].name + !!run->settings[1].name};
+}
+
+/* What it is run on. */
+struct place {
+    const char *emulate; /* as in struct duet_config */
+    int cpus, gpus;
+    bool set_arch;
+    /* looks at a runtime whose run has ended well; NULL: nothing */
+    void (*look)(struct duet_runtime *runtime, const struct duet_problem *problem);
+};
+
+static inline struct duet_runtime *open_runtime(const struct place *place)
+{
+    struct duet_config config;
+    struct duet_runtime *runtime;
+    struct duet_message message = {""};
+    duet_config_init(&config);
+    config.emulate = place->emulate;
+    config.cpus = place->cpus;
+    config.gpus = place->gpus;
+    config.gpu_memory_bytes = place->gpus ? 200000 : 0;
+    config.set_arch = place->set_arch;
+    config.no_bind = true;
+    config.window = 50;
+    g_assert_cmpint(duet_open(&runtime, &config, &message), ==, 0);
+    g_assert_cmpstr(message.text, ==, "");
+    return runtime;
+}
+
+static inline bool can_run(const struct duet_workload *workload)
+{
+    for (size_t i = 0; workload->kernels[i]; i++) {
+        if (!duet__kernel(workload->kernels[i]))
+            return false;
+    }
+    return true;
+}
+
+/* Fills, builds, waits and retrieves; the run's error. */
+static inline int once(const struct duet_workload *workload, struct duet_runtime *runtime,
+                       const struct duet_problem *problem)
+{
+    void *state;
+    g_assert_cmpint(workload->build(runtime, problem, &state, NULL), ==, 0);
+    int error = duet_wait(runtime);
+    g_assert_cmpint(workload->retrieve(runtime, state), ==, error);
+    workload->fini(state);
+    return error;
+}
+
+static inline void run_on(const struct run *run, char precision, const struct place *place)
+{
+    const struct duet_workload *workload = duet_workload_find(run->workload);
+    struct duet_problem problem = problem_of(run, precision);
+    struct duet_runtime *runtime = open_runtime(place);
+    g_assert_cmpint(workload->generate(&problem, &problem.data, NULL), ==, 0);
+    for (int i = 0; i < RUNS; i++) {
+        struct duet_verdict verdict = {0};
+        workload->fill(problem.data);
+        int error = once(workload, runtime, &problem);
+        g_assert_cmpstr(error ? duet_last_message(runtime) : "", ==, "");
+        g_assert_cmpint(error, ==, 0);
+        g_assert_cmpint(workload->verify(problem.data, &verdict, NULL), ==, 0);
+        g_test_message("%s %c: residual %g", run->workload, precision, verdict.residual);
+        g_assert_cmpfloat(verdict.residual, <, verdict.threshold);
+    }
+    if (place->look)
+        place->look(runtime, &problem);
+    g_assert_cmpint(duet_close(runtime), ==, 0);
+    workload->discard(problem.data);
+}
+
+/* All of them that can be run, in both precisions. */
+static inline void run_all(const struct place *place)
+{
+    for (size_t i = 0; i < 2 * G_N_ELEMENTS(runs); i++) {
+        const struct run *run = &runs[i / 2];
+        if (can_run(duet_workload_find(run->workload)))
+            run_on(run, i % 2 ? 's' : 'd', place);
+    }
+}
+
+/* The problem of a Cholesky factorisation in double precision, filled, with a matrix whose minor of
+ * order 151 is not positive. Its data is to be discarded. */
+static inline struct duet_problem make_indefinite(const struct run *run)
+{
+    const struct duet_workload *workload = duet_workload_find("cholesky");
+    struct duet_problem problem = problem_of(run, 'd');
+    double negative = -1;
+    g_assert_cmpint(workload->generate(&problem, &problem.data, NULL), ==, 0);
+    workload->fill(problem.data);
+    const struct duet__tiled_data *data = problem.data;
+    duet__store_values(duet__storage_at(&data->matrices[0], 150, 150), &negative, 1, 8);
+    return problem;
+}
+
+#endif
