@@ -121,6 +121,11 @@ struct duet_backend {
 
     /* How many devices there are (cores for the CPUs). 0 with the reason in *why if none. */
     unsigned (*count)(struct duet_message *why);
+    /*
+     * true: there are no devices although there seem to be some (a driver that cannot be used), so
+     * that whoever wants all there are should hear why. NULL: never.
+     */
+    bool (*impaired)(void);
     int (*describe)(unsigned index, struct backend_info *info, struct duet_message *message);
 
     /*

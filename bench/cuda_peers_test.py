@@ -67,7 +67,8 @@ def check_broken():
     result = execute(PEERS, "gemm", PEERS_TEST_BREAK="malloc")
     assert result.returncode == 1 and "cudaMalloc(" in result.stderr, result
     assert "out of memory (cudaErrorMemoryAllocation)" in result.stderr, result
-    for what, text in ("count", "cudaErrorNoDevice"), ("memory", "GiB are free"):
+    for what, text in (("count", "cudaErrorNoDevice"), ("memory", "GiB are free"),
+                       ("driver", "no NVIDIA driver is installed or loaded")):
         result = execute(PEERS, "gemm", PEERS_TEST_BREAK=what)
         assert result.returncode == SKIPPED and text in result.stderr, result
 
@@ -93,6 +94,10 @@ def check_overhead():
                    for line in lines), lines
     result = execute(OVERHEAD, "chain", FAKE_CUDA_DEVICES="0")
     assert result.returncode == SKIPPED and "no GPU" in result.stderr, result
+    for number, text in (35, "driver is too old"), (34, "is a stub"), (100, "cudaErrorNoDevice"):
+        result = execute(OVERHEAD, "chain", FAKE_CUDA_DEVICES="1",
+                         FAKE_CUDA_FAIL=f"cudaGetDeviceCount@1={number}")
+        assert result.returncode == SKIPPED and text in result.stderr, (number, result)
     result = execute(OVERHEAD, "chain", 50, FAKE_CUDA_DEVICES="1",
                      FAKE_CUDA_FAIL="cudaMemsetAsync@5=2")
     assert result.returncode == 1 and "cudaMemsetAsync" in result.stderr, result

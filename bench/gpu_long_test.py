@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tempfile
 
+import gpu_parts
+
 BUILD = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve()
 SOURCE = pathlib.Path(os.environ.get("DUET_SOURCE_DIR") or pathlib.Path(__file__).parents[1])
 FAKE = pathlib.Path(os.environ.get("DUET_FAKE_CUDA") or BUILD / "tests" / "duet_fake_cuda")
@@ -39,6 +41,65 @@ def check_rows(record):
             assert row["verified"] is True, row
 
 
+def check_choices(record):
+    """What is measured out of core is what was the best of those that were tried."""
+    rows = [row for row in record["rows"] if row["peer"] == "duet" and row["part"] == "gemm"]
+    tried = {(row["tile"], row["window"], row["params"]): row["back"] for row in rows
+             if row.get("choice")}
+    assert {key[1] for key in tried} == {2, 8}, tried
+    assert {key[2] for key in tried} == {"block=4", "block=8"}, tried
+    best = max(tried, key=tried.get)
+    taken = {(row["tile"], row["window"], row["params"]) for row in rows
+             if row["slab"] and not row.get("choice")}
+    assert taken == {best}, (taken, tried)
+    for workload in "cholesky", "lu":
+        rows = [row for row in record["rows"] if row["part"] == workload and row.get("choice")]
+        for slab in True, False:
+            windows = {row["window"] for row in rows if bool(row["slab"]) is slab}
+            assert windows >= {2, 8}, (workload, slab, windows)
+
+
+class Clock:
+    """A session whose runs take so many seconds of 60 each; the rate is the variant's number."""
+
+    def __init__(self, *seconds):
+        self.seconds, self.now, self.part, self.omitted = list(seconds), 60, "gemm", []
+        self.record = {"rows": []}
+
+    def left(self):
+        return self.now
+
+    def omit(self, what, why):
+        self.omitted.append((what, why))
+
+    def duet(self, workload, number, **_):
+        self.now -= self.seconds.pop(0)
+        return [{"workload": workload, "median": number}]
+
+
+def check_choice_within_time():
+    """A choice takes a sixth of the time, but for its first run; an earlier one may stay the best.
+    """
+    numbers = [{"number": number} for number in (3, 9, 5)]
+    for seconds, tried, best, omitted in (((1, 1, 1), (0, {}), 9, 0), ((4, 4, 4), (0, {}), 9, 1),
+                                          ((40, 1, 1), (0, {}), 3, 1), ((1, 1, 1), (10, {}), 10, 0),
+                                          ((40, 1, 1), (4, {}), 4, 1)):
+        clock = Clock(*seconds)
+        assert gpu_parts.choose(clock, "gemm", numbers, tried)[0] == best, (seconds, tried)
+        assert len(clock.omitted) == omitted, (seconds, clock.omitted)
+    assert gpu_parts.others((1, {"a": 1, "b": 2}), "b", [1, 2, 3]) == [{"a": 1, "b": 1},
+                                                                       {"a": 1, "b": 3}]
+
+
+def check_help():
+    """Each option once in the list, with a text of its own."""
+    text = gpu("--help", COLUMNS="300").stdout
+    listed = [line.split() for line in text.splitlines() if line.startswith("  -")]
+    names = [words[0] for words in listed]
+    assert len(names) == len(set(names)) > 20 and all(len(words) > 3 for words in listed), text
+    assert text.count("--gemm-n ") == 2 and "Usage:" not in text, text  # in the usage, and listed
+
+
 def check_everything(folder):
     """One precision, so that it is quick; the other one is in the next check."""
     path = folder / "all.md"
@@ -57,6 +118,7 @@ def check_everything(folder):
     assert policies == {"ws", "locality-aware", "heft", "eager"}, policies
     windows = {row["window"] for row in record["rows"] if row["part"] == "overlap"}
     assert windows == {None, 1, 4, 16}, windows
+    check_choices(record)
     goals = [goal["goal"] for goal in record["goals"]]
     assert len(goals) == 6 and all(goal["reached"] is (goal["figure"] >= goal["bound"])
                                    for goal in record["goals"]), goals
@@ -125,6 +187,8 @@ if not all(pathlib.Path(program).exists() for program in PROGRAMS.values()):
 if "TSAN_OPTIONS" in os.environ:
     print("skipped: what runs here is tested under sanitizers by itself")
     sys.exit(SKIPPED)
+check_help()
+check_choice_within_time()
 with tempfile.TemporaryDirectory() as name:
     check_append(check_everything(pathlib.Path(name)))
     check_failures(pathlib.Path(name))

@@ -4,9 +4,6 @@
 folder of its own with gcov, runs the tests that use the fake CUDA or CUDA's own libraries, and
 lists in markdown what was never executed. The .cu files are compiled there, but the fake computes
 in their place: they are listed as a whole.
-
-Usage: bench/gpu_only_lines.py [--build build-gcov] [--output FILE.md] [--jobs 2] [--keep]
-       --keep: take the counts that are there, build and run nothing
 """
 
 import argparse
@@ -156,10 +153,14 @@ def markdown(files, log):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, default=SOURCE / "build-gcov")
-    parser.add_argument("--output", type=pathlib.Path)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--build", type=pathlib.Path, default=SOURCE / "build-gcov",
+                        metavar="FOLDER", help="where to build (default: build-gcov beside bench)")
+    parser.add_argument("--output", type=pathlib.Path, metavar="FILE.md",
+                        help="where the list goes (default: standard output)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N",
+                        help="compilers and tests at a time (default %(default)s)")
+    parser.add_argument("--keep", action="store_true",
+                        help="take the counts that are there, build and run nothing")
     options = parser.parse_args()
     options.build = options.build.resolve()
     log = options.build / "tests.log"

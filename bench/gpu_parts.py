@@ -89,26 +89,62 @@ def overhead(session):
 
 
 # ------------------------------------------------------------------------------------------------
-# GEMM
+# The choice of options, one run each
 
-def choose(session, workload, key, values, **options):
-    """The value of an option with which one run each was best, or None. All are rows of the
-    choice."""
-    tried = []
-    for value in values:
-        found = session.duet(workload, keep=False, reps=1, verify=False,
-                             **{**options, key: value})
+# of the time that a part has left, what one choice may take
+CHOICE_SHARE = 1 / 6
+
+
+def choose(session, workload, variants, tried=(0, {}), **options):
+    """Runs `workload` once with each of the variants (options in a dict, beside those of all) while
+    there is time for it, and returns the rate of the best and that variant: `tried`, which is an
+    earlier choice, if none is better. (0, {}) if nothing ran. All are rows of the choice."""
+    begin, longest = session.left(), 0
+    for place, variant in enumerate(variants):
+        before = session.left()
+        if place and begin - before + longest > CHOICE_SHARE * begin:
+            session.omit(f"choice of {workload} {options}: {variants[place:]}",
+                         "no time left for it beside the measurements")
+            break
+        found = session.duet(workload, keep=False, reps=1, verify=False, **{**options, **variant})
+        longest = max(longest, before - session.left())
         for row in found:
             session.record["rows"].append({**row, "part": session.part, "choice": True,
                                            "least": row["median"], "most": row["median"]})
         if found:
-            tried.append((rate(best(found)), value))
-    return max(tried, default=(0, None), key=lambda pair: pair[0])[1]
+            tried = max(tried, (rate(best(found)), variant), key=lambda pair: pair[0])
+    return tried
+
+
+def others(chosen, key, values):
+    """The chosen variant with each of the other values of an option: what is left to be tried."""
+    return [{**chosen[1], key: value} for value in values if value != chosen[1][key]]
 
 
 def choose_tile(session, workload, n, precision, tiles, **options):
-    return choose(session, workload, "tile", [tile for tile in tiles if tile < n], n=n,
-                  precision=precision, **options)
+    variants = [{"tile": tile} for tile in tiles if tile < n]
+    return choose(session, workload, variants, n=n, precision=precision,
+                  **options)[1].get("tile")
+
+
+# ------------------------------------------------------------------------------------------------
+# GEMM
+
+def choose_gemm(session, precision, slab, common):
+    """Options of the product out of core: the tile, then how far ahead data is fetched, then in
+    blocks of how many tiles it is computed; the simulator says that both matter where the bus
+    does. {} if nothing ran."""
+    options = session.options
+    n = options.gemm_n[min(1, len(options.gemm_n) - 1)]
+    windows, blocks = options.gemm_windows, [[f"block={block}"] for block in options.gemm_blocks]
+    variants = [{"tile": tile, "gpu_window": windows[0], "params": blocks[0]}
+                for tile in options.gemm_tiles if tile < n]
+    fixed = {"n": n, "gpu_memory": slab, **common}
+    chosen = choose(session, "gemm", variants, **fixed)
+    for key, values in ("gpu_window", windows), ("params", blocks):
+        if chosen[1]:
+            chosen = choose(session, "gemm", others(chosen, key, values), chosen, **fixed)
+    return chosen[1]
 
 
 def gemm(session):
@@ -116,27 +152,21 @@ def gemm(session):
     for precision in options.precisions:
         # --gpu-memory of single precision: as many tiles as in double
         slab = f"{size(options.slab) * ELEMENT[precision] // 8 // (1 << 20)}MiB"
-        first = options.gemm_n[0]
         common = {"precision": precision, "cpus": 1, "set_arch": True,
                   "policy": options.gemm_policy}
-        tile = choose_tile(session, "gemm", options.gemm_n[min(1, len(options.gemm_n) - 1)],
-                           precision, options.gemm_tiles, cpus=1, set_arch=True, gpu_memory=slab,
-                           policy=options.gemm_policy, gpu_window=8)
-        # how far ahead data is fetched: the simulator says that it matters where the bus does
-        window = choose(session, "gemm", "gpu_window", (2, 8, 32), gpu_memory=slab, tile=tile,
-                        n=options.gemm_n[min(1, len(options.gemm_n) - 1)], **common) if tile else 2
+        chosen = choose_gemm(session, precision, slab, common)
         for n in options.gemm_n:
             if not peer_fits(session, n, precision, 3):
                 continue
             session.peer("gemm", n=n, precision=precision)
             for block in options.blocks:
                 session.peer("gemm-xt", n=n, precision=precision, block=block)
-            if tile:
-                session.duet("gemm", n=n, tile=tile, gpu_memory=slab, gpu_window=window, **common)
-                session.duet("gemm", n=n, tile=tile, **common)
-        if tile:
-            session.duet("gemm", n=first, tile=tile, precision=precision, cpus=workers,
-                         policy="heft")
+            if chosen:
+                session.duet("gemm", n=n, gpu_memory=slab, **chosen, **common)
+                session.duet("gemm", n=n, tile=chosen["tile"], **common)
+        if chosen:
+            session.duet("gemm", n=options.gemm_n[0], tile=chosen["tile"], precision=precision,
+                         cpus=workers, policy="heft")
 
 
 # ------------------------------------------------------------------------------------------------
@@ -148,6 +178,16 @@ def matrix(session, workload, precision, tile):
     for cpus in sorted(fitting_workers(session), reverse=True):
         session.duet(workload, n=options.matrix_n, tile=tile, precision=precision, cpus=cpus,
                      policy=",".join(options.policies))
+
+
+def choose_large(session, workload, tile, common):
+    """Tile, then window, of a larger matrix that fits into the GPU's memory."""
+    first = session.options.windows[0]
+    edges = [tile, 2 * tile] if 2 * tile < common["n"] else [tile]
+    variants = [{"tile": edge, "gpu_window": first} for edge in edges]
+    chosen = choose(session, workload, variants, (0, variants[0]), **common)
+    return choose(session, workload, others(chosen, "gpu_window", session.options.windows), chosen,
+                  **common)[1]
 
 
 def large(session, workload, precision, tile):
@@ -162,14 +202,16 @@ def large(session, workload, precision, tile):
         if not peer_fits(session, n, precision, 2):
             continue
         session.peer(SOLVERS[workload], n=n, precision=precision)
-        wider = choose_tile(session, workload, n, precision, [tile, 2 * tile], cpus=cpus,
-                            policy=policy) or tile
-        common = {"n": n, "tile": wider, "precision": precision, "cpus": cpus, "policy": policy}
-        session.duet(workload, **common)
-        session.duet(workload, set_arch=True, **common)
+        common = {"n": n, "precision": precision, "cpus": cpus, "policy": policy}
+        inside = choose_large(session, workload, tile, common)
+        session.duet(workload, **inside, **common)
+        session.duet(workload, set_arch=True, **inside, **common)
         # a quarter of the matrix
-        slab = max(ELEMENT[precision] * n * n // 4, 24 * ELEMENT[precision] * wider * wider)
-        session.duet(workload, gpu_memory=f"{slab // (1 << 20) + 1}MiB", **common)
+        slab = max(ELEMENT[precision] * n * n // 4, 24 * ELEMENT[precision] * inside["tile"] ** 2)
+        common["gpu_memory"] = f"{slab // (1 << 20) + 1}MiB"
+        windows = [{**inside, "gpu_window": window} for window in options.windows]
+        outside = choose(session, workload, windows, (0, inside), **common)[1]
+        session.duet(workload, **outside, **common)
     chosen_param = {"cholesky": "potrf=any", "lu": "getrf=any"}[workload]
     session.duet(workload, n=options.matrix_n, tile=tile, precision=precision, cpus=cpus,
                  policy=policy, params=[chosen_param])

@@ -21,7 +21,7 @@ COLUMNS = {
     "window": ("window", 6, lambda row: row.get("window")),
     "streams": ("streams", 7, lambda row: row.get("streams")),
     "copies": ("copies", -6, lambda row: {True: "yes", False: "no"}.get(row.get("copies"))),
-    "params": ("options", -14, lambda row: ",".join(
+    "params": ("options", -17, lambda row: ",".join(
         filter(None, [row.get("params"), row.get("pin") and f"pin={row['pin']}",
                       "set-arch" if row.get("set_arch") else None])) or None),
     "median": ("median", 10, lambda row: row["median"]),
@@ -52,9 +52,10 @@ PARTS = {
     "gemm": ("Matrix product",
              "Gflop/s. Data begins and ends in the host's memory where there are copies; that of "
              "cuBLASXt is page-locked, its tile is its block. Slab: of the GPU's memory what duet "
-             f"may use; without: 90 % of what is free. {BACK}",
-             ["peer", "precision", "n", "tile", "cpus", "policy", "slab", "window", "copies",
-              *VALUES, "to_gpu", "to_host", "idle"]),
+             "may use; without: 90 % of what is free. Block: so many tiles of C each way are "
+             f"computed one block after another. {BACK}",
+             ["peer", "precision", "n", "tile", "cpus", "policy", "slab", "window", "params",
+              "copies", *VALUES, "to_gpu", "to_host", "idle"]),
     "cholesky": ("Cholesky", "", []),
     "lu": ("LU", "", []),
     "overlap": ("Overlap, page-locking, several kernels at once",
@@ -74,7 +75,7 @@ FACTORISATION = ("Gflop/s of n^3/3 (Cholesky) or 2n^3/3 (LU) flops, from the hos
                  "cusolverDnXgetrf), whose LU exchanges rows, as lu-pivot does; lu does not. "
                  f"{BACK}")
 FACTORISATION_COLUMNS = ["peer", "workload", "precision", "n", "tile", "cpus", "policy", "slab",
-                         "params", "copies", *VALUES, "to_gpu", "to_host", "idle"]
+                         "window", "params", "copies", *VALUES, "to_gpu", "to_host", "idle"]
 
 
 def gigabytes(count):
@@ -121,7 +122,7 @@ def heading(record):
     text += (f"\nMedian, least and most of the repeats of a row (after one that warms up); "
              f"the median spread of a row is {100 * checked['spread']:.1f} %. Results of "
              f"{checked['yes']} rows were verified numerically, those of {checked['not_asked']} "
-             "were not (the choice of tiles, and what computes nothing).\n\n")
+             "were not (the choice of options, and what computes nothing).\n\n")
     for run in record["runs"]:
         text += f"- `{run['command']}`: {run['seconds']:.0f} s\n"
     return text + "\n"
@@ -175,8 +176,9 @@ def part(record, name):
     if measured:
         result += table(measured, columns) + "\n"
     if chosen:
-        result += "Choice of the tile, one run each:\n\n" + table(
-            chosen, ["workload", "precision", "n", "tile", "cpus", "policy", "slab", "median"])
+        result += "Choice of the options, one run each:\n\n" + table(
+            chosen, ["workload", "precision", "n", "tile", "cpus", "policy", "slab", "window",
+                     "params", "median", "back"])
         result += "\n"
     return result
 

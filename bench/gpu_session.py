@@ -120,18 +120,20 @@ class Session:
         if interrupted and not output.strip():
             raise Stopped("no time left: not finished in its share of the time")
         if process.returncode == SKIPPED:
-            raise Stopped("skipped: " + last_line(errors))
+            raise Stopped("skipped: " + last_line(errors).split("skipped: ")[-1])
         if process.returncode and not interrupted:
             raise RuntimeError(f"status {process.returncode}: {last_line(errors)}")
         return output
+
+    def omit(self, what, why):
+        self.record["omitted"].append({"part": self.part, "what": what, "why": why})
 
     def attempt(self, what, measure):
         """What `measure` returns, or None: then it is among what failed or was left out."""
         try:
             return measure()
         except Stopped as stopped:
-            self.record["omitted"].append(
-                {"part": self.part, "what": what, "why": str(stopped)})
+            self.omit(what, str(stopped))
         except Exception as error:  # whatever it is, the rest goes on
             why = str(error) if isinstance(error, RuntimeError) else repr(error)
             self.record["failures"].append({"part": self.part, "what": what, "why": why})
@@ -246,12 +248,22 @@ class Session:
     # --------------------------------------------------------------------------------------------
     # Begin and end
 
-    def probe(self):
-        """Whether there is a GPU: by the peers, or, where they are not built, by duet. self.why."""
+    def peers_begin(self):
+        """Whether the peers can be used; a library of CUDA's that they need may be missing."""
+        if not self.options.peers:
+            return False
         try:
-            if self.options.peers:
-                self.device = self.peer_lines("device")[0]
-            else:
+            self.device = self.peer_lines("device")[0]
+        except RuntimeError as error:
+            print(f"gpu: {self.options.peers}: {error}", file=sys.stderr, flush=True)
+            self.options.peers = None
+        return self.options.peers is not None
+
+    def probe(self):
+        """Whether there is a GPU: by the peers, or, where they are not built or cannot begin, by
+        duet. self.why."""
+        try:
+            if not self.peers_begin():
                 self.duet_runs("saxpy", n=65536, tile=16384, cpus=1, reps=1)
         except (Stopped, RuntimeError, ValueError, KeyError, IndexError) as error:
             self.why = str(error).removeprefix("skipped: ")
@@ -283,10 +295,8 @@ class Session:
             return True
         if what not in self.unfit:
             self.unfit.add(what)
-            self.record["omitted"].append(
-                {"part": self.part, "what": what,
-                 "why": f"needs {bytes_ / 2**30:.0f} GiB of the host's memory, "
-                        f"{available / 2**30:.0f} GiB are available"})
+            self.omit(what, f"needs {bytes_ / 2**30:.0f} GiB of the host's memory, "
+                            f"{available / 2**30:.0f} GiB are available")
         return False
 
     def finish(self):

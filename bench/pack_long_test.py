@@ -56,15 +56,47 @@ def check_folder(folder):
     assert "only-here" in result.stdout, result
 
 
+def refused(result, text):
+    assert result.returncode == 2 and text in result.stderr, result
+    assert len(result.stderr.splitlines()) == 1, result.stderr
+
+
+def check_builds(place):
+    """Builds that are of no use where there is a GPU, and what is there stays."""
+    build = place / "build"
+    build.mkdir()
+    output = place / "kept"
+    output.mkdir()
+    (output / "manifest").touch()
+    refused(pack(output, "--build", build), "has no command duet")
+    for cuda, blas, text in ((None, {}, "this build is without CUDA"),
+                             ({"toolkit": "13"}, None, "this build is without OpenBLAS"),
+                             ({"toolkit": "13"}, {"version": "1"}, "bench/cuda_peers"),
+                             ("\"", {}, "says nothing of its build")):
+        what = json.dumps({"build": {"cuda": cuda, "blas": blas}}).replace("\\", "")
+        (build / "duet").write_text(f"#!/bin/sh\necho '{what}'\n", encoding="utf-8")
+        (build / "duet").chmod(0o755)
+        refused(pack(output, "--build", build), text)
+    assert (output / "manifest").exists()
+
+
 def check_refusals(folder):
     (folder.parent / "other").mkdir()
     (folder.parent / "other" / "file").touch()
-    result = pack(folder.parent / "other")
-    assert result.returncode == 1 and "not made by pack" in result.stderr, result
+    refused(pack(folder.parent / "other"), "not made by pack")
     assert (folder.parent / "other" / "file").exists()
-    for arguments in ["--limit"], ["--limit", "soon"], ["--what"]:
+    for arguments, text in ((["--limit"], "wants seconds"), (["--limit", "soon"], "soon"),
+                            (["--what"], "--what"), (["--only"], "tests,sanitizer,verify,bench"),
+                            (["--only", ""], "known are tests,sanitizer,verify,bench"),
+                            (["--only", "tests,foo"], "\"foo\": known are tests,sanitizer")):
         result = execute(folder / "run", *arguments, cwd=folder.parent)
         assert result.returncode == 2 and "Usage" in result.stderr, result
+        assert text in result.stderr.splitlines()[0], (text, result.stderr)
+    result = execute(folder / "run", "--help", cwd=folder.parent)
+    assert result.returncode == 0 and not result.stderr, result
+    for text in "Usage: run", "--quick:", "status 1 if", "parts: tests":
+        assert text in result.stdout, (text, result.stdout)
+    assert not (folder.parent / "results").exists()
 
 
 def check_without_gpu(folder):
@@ -75,7 +107,23 @@ def check_without_gpu(folder):
         return
     assert result.returncode == SKIPPED, result
     assert last == "1 passed, 0 failed, 3 skipped", result.stdout
-    assert "no GPU" in (folder.parent / "there" / "results.md").read_text(encoding="utf-8")
+    assert result.stdout.startswith("duet 0.") and "\ndevice: skipped: no GPU: " in result.stdout
+    text = (folder.parent / "there" / "results.md").read_text(encoding="utf-8")
+    assert re.match(r"# No GPU and \d+ cores, \d+-\d\d-\d\d\n\n.* GiB, Linux .*; duet ", text), text
+    assert "\n1 passed, 0 failed, 3 skipped." in text and "\n## duet info\n" in text, text
+    table = [line.split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    assert [row[0][2:] for row in table] == ["what", "info", "device", "verify", "bench"], text
+    assert "no GPU" in table[3][3] and all(len(row) == 4 for row in table), text
+
+
+def check_without_figures(folder):
+    """Where gpu.py writes nothing there is a report all the same; an older one is replaced."""
+    result = execute("sh", folder / "run", "--quick", "--only", "tests", "fake", cwd=folder.parent,
+                     FAKE_CUDA_DEVICES=1)
+    assert result.returncode == 1, result
+    text = (folder.parent / "fake" / "results.md").read_text(encoding="utf-8")
+    assert text.startswith("# stand-in for a GPU and ") and "| bad | failed (status 3) |" in text
+    assert "\n3 passed, 1 failed, 1 skipped." in text, text
 
 
 def check_with_fake(folder):
@@ -101,6 +149,20 @@ def check_with_fake(folder):
     assert {row["part"] for row in record["rows"]} == {"costs", "memory"}
 
 
+def check_without_library(folder):
+    """Peers that cannot begin, as the loader says it, are no reason to leave everything out."""
+    peers = folder / "bench" / "cuda_peers"
+    peers.unlink()
+    peers.write_text("#!/bin/sh\necho libcublas.so.13: not found >&2\nexit 127\n", encoding="utf-8")
+    peers.chmod(0o755)
+    result = execute("sh", folder / "run", "--quick", "--only", "tests,bench", "less", "--only",
+                     "costs", "--precisions", "d", cwd=folder.parent, FAKE_CUDA_DEVICES=1)
+    assert result.returncode == 1, result
+    for line in ("device: failed (status 127): libcublas.so.13: not found", "good: passed",
+                 "bench: passed"):
+        assert line in result.stdout, result.stdout
+
+
 if "ASAN_OPTIONS" in os.environ or "TSAN_OPTIONS" in os.environ:
     print("skipped: builds with sanitizers are not packed")
     sys.exit(SKIPPED)
@@ -113,8 +175,11 @@ with tempfile.TemporaryDirectory() as place:
     done = pack(packed)
     assert done.returncode == 0 and "MiB" in done.stdout, done
     check_folder(packed)
+    check_builds(pathlib.Path(place))
     check_refusals(packed)
     check_without_gpu(packed)
     check_with_fake(packed)
+    check_without_figures(packed)
+    check_without_library(packed)
     again = pack(packed)
     assert again.returncode == 0, again

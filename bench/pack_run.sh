@@ -3,36 +3,56 @@
 # Checks, verifies and measures duet on this machine's GPU, out of a folder made by bench/pack, and
 # writes results.md and results.json into a directory (./results). A part that fails or takes too
 # long does not stop the others. Ends with the line "N passed, N failed, N skipped"; status 1 if
-# something failed, 77 if there is no GPU.
+# something failed, 77 if there is no GPU. That is so if cuda_peers says it; if it cannot even begin
+# (a library of CUDA's is missing), that is a failure, and duet itself is tried all the same.
 #
 # Usage: run [--limit SECONDS] [--only PART,...] [--quick] [DIRECTORY [OPTION OF gpu.py ...]]
 #        parts: tests, sanitizer, verify, bench; default: all, within 1500 seconds
+#        --quick: small sizes, to see that everything runs
+#        options of gpu.py: python3 bench/gpu.py --help
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
+parts=tests,sanitizer,verify,bench
 limit=1500
-only=tests,sanitizer,verify,bench
+only=$parts
 quick=
+help() {
+    sed -n 's/^# \{0,1\}//; /^Checks/,/^$/p; /^Usage/,/^set/{/^set/!p;}' "$0"
+}
+# usage WHAT: refuses the command line.
 usage() {
-    sed -n 's/^# \(Usage\|       parts\)/\1/p' "$0" >&2
+    echo "run: $1" >&2
+    sed -n 's/^# //; /^Usage/p' "$0" >&2
     exit 2
 }
 while [ $# -gt 0 ]; do
     case $1 in
-    --limit) [ $# -gt 1 ] || usage; limit=$2; shift 2 ;;
-    --only) [ $# -gt 1 ] || usage; only=$2; shift 2 ;;
+    --help | -h) help; exit 0 ;;
+    --limit) [ $# -gt 1 ] || usage "--limit wants seconds"; limit=$2; shift 2 ;;
+    --only) [ $# -gt 1 ] || usage "--only wants parts: $parts"; only=$2; shift 2 ;;
     --quick) quick=--quick; shift ;;
-    -*) usage ;;
+    -*) usage "unknown option $1" ;;
     *) break ;;
     esac
 done
-case $limit in *[!0-9]* | '') usage ;; esac
+case $limit in *[!0-9]* | '') usage "--limit is \"$limit\": it must be a number of seconds" ;; esac
+[ -n "$only" ] || usage "--only names no part: known are $parts"
+rest=$only,
+while [ -n "$rest" ]; do
+    part=${rest%%,*} rest=${rest#*,}
+    case $part in
+    tests | sanitizer | verify | bench) ;;
+    *) usage "unknown part \"$part\": known are $parts" ;;
+    esac
+done
 results=${1:-results}
 [ $# -eq 0 ] || shift
 mkdir -p "$results/logs" || exit 2
 results=$(cd "$results" && pwd)
 checks=$results/logs/checks
 : >"$checks"
+: >"$results/logs/begin" # what is newer was made by this run
 begin=$(date +%s)
 
 # The libraries of the folder; CUDA's from wherever they are: named by the user, beside nvcc, or
@@ -65,7 +85,8 @@ note() {
     esac
     why=
     if [ "$2" -ne 0 ] && [ -f "$results/logs/$1.log" ]; then
-        why=$(grep -v '^[[:space:]]*$' "$results/logs/$1.log" | tail -n 1)
+        why=$(grep -v '^[[:space:]]*$' "$results/logs/$1.log" | tail -n 1 |
+            sed 's/^cuda_peers: skipped: //')
     fi
     printf '%s\t%s\t%s\t%s\n' "$1" "$word" "$3" "$why" >>"$checks"
     echo "$1: $word${why:+: $why}"
@@ -146,18 +167,38 @@ verify() {
         --param layout=lapack --reps 2 --verify --quiet
 }
 
-report_without_python() {
+# A line about the machine, as far as it says.
+machine() {
+    processor=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo 2>/dev/null | head -n 1)
+    memory=$(awk '/^MemTotal:/ { printf ", %.0f GiB", $2 / 1048576 }' /proc/meminfo 2>/dev/null)
+    echo "${processor:-$(uname -m)}, $(nproc) cores$memory, $(uname -sr); $(value version)."
+}
+
+# The report where gpu.py writes none: what was run, and what came of it.
+report() {
+    device=$(sed -n 's/.*"device": "\([^"]*\)".*/\1/p' "$results/logs/device.log" | head -n 1)
+    [ $gpu -ne 77 ] || device='No GPU'
     {
-        echo "# duet on this machine, $(date +%Y-%m-%d)"
+        echo "# ${device:-A GPU} and $(nproc) cores, $(date +%Y-%m-%d)"
         echo
-        tr '\t' ' ' <"$checks"
+        machine
+        echo
+        echo "$passed passed, $failed failed, $skipped skipped. No figures were taken."
+        echo
+        echo "| what | outcome | seconds | last line |"
+        echo "|---|---|--:|---|"
+        sed 's/|/\\|/g; s/\t/ | /g; s/^/| /; s/ *$/ |/' "$checks"
+        if [ -s "$results/logs/info.log" ]; then
+            printf '\n## duet info\n\n```text\n'
+            cat "$results/logs/info.log"
+            printf '```\n'
+        fi
     } >"$results/results.md"
 }
 
 bench() {
     if ! command -v python3 >/dev/null; then
         skip bench "python3 is not here"
-        report_without_python
         return
     fi
     budget=$(($(left) - 15))
@@ -169,27 +210,28 @@ bench() {
 
 # ----------------------------------------------------------------------------------------------
 
-echo "duet: $(value version), needs glibc $(value glibc)"
+echo "$(value version), needs glibc $(value glibc)"
 step info 60 duet info
 cat "$results/logs/info.log"
 timeout -k 10 120 "$here/bench/cuda_peers" device >"$results/logs/device.log" 2>&1 </dev/null
 gpu=$?
-cat "$results/logs/device.log"
+[ $gpu -ne 0 ] || cat "$results/logs/device.log"
 note device $gpu 0
 
-if [ $gpu -ne 0 ]; then
+if [ $gpu -eq 77 ]; then
     for part in tests sanitizer verify bench; do
         wanted $part && skip $part "no GPU"
     done
-    report_without_python
 else
     wanted tests && tests
     wanted sanitizer && sanitizer
     wanted verify && verify
-    if wanted bench; then bench "$@"; else report_without_python; fi
+    wanted bench && bench "$@"
 fi
+made=$(find "$results" -name results.md -newer "$results/logs/begin")
+[ -n "$made" ] || report
 echo "results: $results/results.md"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed -eq 0 ] || exit 1
-[ $gpu -eq 0 ] || exit 77
+[ $gpu -ne 77 ] || exit 77
 exit 0

@@ -154,6 +154,35 @@ def test_lost():
         assert (result.fake["violations"], result.fake["leaks"]) == (0, 0), result.fake
 
 
+def test_left_out():
+    """Who asks for all GPUs hears why some are not used; the run goes on with the rest."""
+    arguments = "gemm --n 200 --tile 64 --verify --reps 1".split()
+    _, result = good(arguments, FAIL="cudaGetDeviceCount@1=35,cudaGetDeviceCount@2=35")
+    (line,) = result.said
+    assert line.startswith("duet: GPUs are left out: the NVIDIA driver is too old"), line
+    run, result = good([*arguments, "--cpus", "1"], FAIL="cudaSetDevice@1=46")
+    (line,) = result.said
+    assert line.startswith("duet: GPUs are left out: GPU 0: "), line
+    assert run["gpus"] == 1, run
+    result = duet([*arguments, "--gpus", "0"], FAIL="cudaGetDeviceCount@1=35")
+    assert result.returncode == 0 and not result.said, result
+    result = duet(arguments, DEVICES="0")  # hidden on purpose, or none at all
+    assert result.returncode == 0 and not result.said, result
+
+
+def test_refused_page_locks():
+    """The matrices are page-locked as a whole; what refuses that is said once, tiles or not."""
+    arguments = "gemm --n 512 --tile 128 --verify --reps 1".split()
+    _, result = good([*arguments, "--pin", "1MiB"])
+    (line,) = result.said
+    assert "page-locking 2.0 MiB" in line and "--pin" in line, line
+    _, result = good([*arguments, "--param", "layout=lapack"], REGISTERED="1000")
+    (line,) = result.said
+    assert "cudaHostRegister" in line and "duet_pin" not in line, line
+    _, result = good([*arguments, "--pin", "none"])
+    assert not result.said, result.said
+
+
 if not os.path.exists(DUET):
     print("DUET_FAKE_CUDA names no command: there is no CUDA toolkit, or no BLAS")
     sys.exit(SKIPPED)

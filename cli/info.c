@@ -2,8 +2,6 @@
 /* `duet info`: the machine as `duet run` would use it, and why something is not used. */
 #include "cli/info.h"
 
-#include <string.h>
-
 #include "cli/command.h"
 #include "cli/job.h"
 
@@ -13,27 +11,12 @@ static const char summary[] =
 
 static const char notes[] =
     "Bandwidths and latencies are what schedulers assume before anything was measured. A machine "
-    "without GPUs\nis no error: the reason is shown.\n\n"
+    "without GPUs\nis no error: the reason is shown. Options of duet run that are not here change "
+    "nothing of the machine.\n\n"
     "Examples:\n"
     "  duet info\n"
     "  duet info --gpus 1 --gpu-memory 8GiB --json\n"
     "  duet info --emulate idgraf --gpus 4";
-
-static int check(const struct duet__texts *texts, int argc, char *const *argv,
-                 struct duet_message *message)
-{
-    if (argc > 1)
-        return duet_fail(message, DUET_EINVAL, "duet info takes options only, not '%s'", argv[1]);
-    if (texts->emulate && !*texts->emulate)
-        return duet_fail(message, DUET_EINVAL,
-                         "--emulate takes 'free' or the name of a machine or a file, not '' (duet "
-                         "list platforms shows them)");
-    if (texts->links && (!texts->emulate || strcmp(texts->emulate, "free") == 0))
-        return duet_fail(message, DUET_EINVAL,
-                         "--link is for an emulated platform: --emulate PLATFORM (duet list "
-                         "platforms shows them)");
-    return 0;
-}
 
 static int write_platform(const struct duet__facts *facts, const char *path,
                           struct duet_message *message)
@@ -51,9 +34,11 @@ static int show(const struct duet__job *job)
 {
     struct duet_message message = {""};
     struct duet__facts facts = {0};
-    int error = duet__facts_find(&facts, &job->config, &message);
-    int status = DUET__DONE;
+    int status = duet__files_check(job), error;
 
+    if (status != DUET__DONE)
+        return status;
+    error = duet__facts_find(&facts, &job->config, &message);
     if (error) {
         status = duet__job_refuse(error, &message);
     } else {
@@ -70,6 +55,21 @@ static int show(const struct duet__job *job)
     return status;
 }
 
+static int read_all(struct duet__job *job, const struct duet__texts *texts, int argc,
+                    char *const *argv, struct duet_message *message)
+{
+    int result = 0;
+
+    job->json = texts->json;
+    job->machine_xml = g_strdup(texts->machine_xml);
+    if (argc > 1)
+        return duet_fail(message, DUET_EINVAL, "duet info takes options only, not '%s'", argv[1]);
+    result = duet__job_read_emulation(job, texts, message);
+    if (!result)
+        result = duet__job_read_machine(job, texts, message);
+    return result ? result : duet__files_distinct(job, message);
+}
+
 static int info(int argc, char **argv)
 {
     struct duet_message message = {""};
@@ -79,14 +79,8 @@ static int info(int argc, char **argv)
 
     duet__job_init(&job, "info", argc, argv);
     if (duet__texts_parse(&texts, DUET__FOR_INFO, "info", summary, notes, &argc, &argv)) {
-        int error = check(&texts, argc, argv, &message);
+        int error = read_all(&job, &texts, argc, argv, &message);
 
-        if (!error)
-            error = duet__job_read_machine(&job, &texts, &message);
-        job.config.emulate = duet__job_keep(&job, g_strdup(texts.emulate));
-        job.config.no_bind = texts.no_bind;
-        job.json = texts.json;
-        job.machine_xml = g_strdup(texts.machine_xml);
         status = error ? duet__job_refuse(error, &message) : show(&job);
     }
     duet__texts_fini(&texts);

@@ -48,6 +48,9 @@ void duet__facts_fini(struct duet__facts *facts);
 /* "free", "paced", or NULL: whether GPUs are emulated, and how. */
 const char *duet__facts_emulation(const struct duet__facts *facts);
 
+/* Why a device cannot be used, without the device's name in front; "" if it can. */
+const char *duet__facts_why(const struct survey_device *device);
+
 /* Prints it for people, and for programs (docs/formats.md). */
 void duet__facts_put_text(const struct duet__facts *facts, FILE *stream);
 void duet__facts_put_json(const struct duet__facts *facts, FILE *stream);

@@ -18,6 +18,15 @@ const char *duet__facts_emulation(const struct duet__facts *facts)
     return strcmp(emulate, "free") != 0 ? "paced" : "free";
 }
 
+const char *duet__facts_why(const struct survey_device *device)
+{
+    char name[32];
+    int length = g_snprintf(name, sizeof name, "GPU %u: ", device->index);
+    const char *why = device->why.text;
+
+    return g_str_has_prefix(why, name) ? why + length : why;
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* What is not used                                                                             */
 
@@ -93,7 +102,7 @@ static void leave_devices(struct duet__facts *facts)
         what = g_strdup_printf("%s device %u%s%s", backend->name, device->index,
                                *device->pci ? ", " : "", device->pci);
         if (device->error)
-            leave(facts, 0, what, "%s", device->why.text);
+            leave(facts, 0, what, "%s", duet__facts_why(device));
         else if (facts->config->emulate)
             leave(facts, 0, what, "--emulate %s", facts->config->emulate);
         else
@@ -109,8 +118,8 @@ static void find_unused(struct duet__facts *facts)
     if (facts->info.error)
         return;
     if (emulation && strcmp(emulation, "paced") == 0)
-        leave(facts, 0, "everything",
-              "at the pace of %s nothing is computed: workers are threads that sleep",
+        leave(facts, 0, "the cores of this machine",
+              "at the pace of %s nothing is computed; workers are threads that sleep meanwhile",
               facts->config->emulate);
     else
         leave_processors(facts);

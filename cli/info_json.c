@@ -215,6 +215,9 @@ static void put_machine(const struct duet__facts *facts, struct duet__emit *json
     duet__emit_open(json, "machine", '{');
     duet__emit_text(json, "name", machine->name);
     duet__emit_text(json, "emulation", duet__facts_emulation(facts));
+    duet__emit_number(json, "scale", facts->config->scale > 0 ? facts->config->scale : NAN);
+    duet__emit_count(json, "gpu_streams", MAX(facts->config->gpu_streams, 1));
+    duet__emit_text(json, "lose", facts->config->lose);
     put_workers(&facts->info, json);
     put_nodes(machine, json);
     put_links(machine, json);

@@ -6,7 +6,11 @@
 #include "cli/table.h"
 #include "validate/report.h"
 
-enum { FEW = 4 /* GPUs, up to which every pair has a line of its own */ };
+enum {
+    FEW = 4,   /* GPUs, up to which every pair has a line of its own */
+    MANY = 16, /* beyond which a table of all pairs is too wide */
+    AT = 16,   /* column of texts */
+};
 
 static char *gigabytes(double bandwidth_Bps)
 {
@@ -212,33 +216,92 @@ static void put_routes(const struct duet_machine *machine, FILE *stream)
     duet__table_put(&table, stream, 2);
 }
 
-/* With many GPUs, the bandwidths between them. */
+/* With several GPUs, the bandwidths between them. */
 static void put_matrix(const struct duet_machine *machine, FILE *stream)
 {
     char *sides = g_strnfill(machine->node_count, 'r');
     struct duet__table table;
 
-    if (machine->node_count > 1 + FEW) {
-        sides[0] = 'l';
-        duet__table_init(&table, sides);
-        duet__table_say(&table, "GB/s from, to");
-        for (unsigned d = 1; d < machine->node_count; d++)
-            duet__table_say(&table, machine->nodes[d].name);
-        for (unsigned s = 1; s < machine->node_count; s++) {
-            duet__table_say(&table, machine->nodes[s].name);
-            for (unsigned d = 1; d < machine->node_count; d++) {
-                const struct duet_route *route = duet_machine_route(machine, s, d);
+    sides[0] = 'l';
+    duet__table_init(&table, sides);
+    duet__table_say(&table, "GB/s from, to");
+    for (unsigned d = 1; d < machine->node_count; d++)
+        duet__table_say(&table, machine->nodes[d].name);
+    for (unsigned s = 1; s < machine->node_count; s++) {
+        duet__table_say(&table, machine->nodes[s].name);
+        for (unsigned d = 1; d < machine->node_count; d++) {
+            const struct duet_route *route = duet_machine_route(machine, s, d);
 
-                if (route->direct)
-                    duet__table_add(&table, gigabytes(route->bandwidth_Bps));
-                else
-                    duet__table_say(&table, s == d ? "-" : "host");
-            }
+            if (route->direct)
+                duet__table_add(&table, gigabytes(route->bandwidth_Bps));
+            else
+                duet__table_say(&table, s == d ? "-" : "host");
         }
-        putc('\n', stream);
-        duet__table_put(&table, stream, 2);
     }
+    putc('\n', stream);
+    duet__table_put(&table, stream, 2);
     g_free(sides);
+}
+
+/* How many pairs of GPUs have direct routes of each bandwidth, and how many none. */
+static void put_summary(const struct duet_machine *machine, FILE *stream)
+{
+    static const char *const names[] = {"GPU to GPU", "pairs", NULL};
+    GHashTable *pairs = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    GList *kinds;
+    struct duet__table table;
+
+    for (unsigned s = 1; s < machine->node_count; s++) {
+        for (unsigned d = 1; d < machine->node_count; d++) {
+            const struct duet_route *route = duet_machine_route(machine, s, d);
+            char *kind;
+
+            if (s == d)
+                continue;
+            if (route->direct)
+                kind = g_strdup_printf("%.3g GB/s", route->bandwidth_Bps / 1e9);
+            else
+                kind = g_strdup("through the host's memory");
+            g_hash_table_insert(pairs, kind,
+                                GUINT_TO_POINTER(
+                                    GPOINTER_TO_UINT(g_hash_table_lookup(pairs, kind)) + 1));
+        }
+    }
+    duet__table_init(&table, "lr");
+    heading(&table, names);
+    kinds = g_list_sort(g_hash_table_get_keys(pairs), (GCompareFunc)strcmp);
+    for (GList *kind = kinds; kind; kind = kind->next) {
+        unsigned count = GPOINTER_TO_UINT(g_hash_table_lookup(pairs, kind->data));
+
+        duet__table_say(&table, kind->data);
+        duet__table_add(&table, g_strdup_printf("%u", count));
+    }
+    putc('\n', stream);
+    duet__table_put(&table, stream, 2);
+    g_list_free(kinds);
+    g_hash_table_unref(pairs);
+}
+
+/* What of the options is no part of the machine. */
+static void put_conditions(const struct duet_config *config, FILE *stream)
+{
+    char *text;
+
+    if (config->scale > 0) {
+        text = g_strdup_printf("%g times those of %s (--scale); the table's are the platform's",
+                               config->scale, config->emulate);
+        duet__put_field(stream, "times", AT, text);
+        g_free(text);
+    }
+    if (config->gpu_streams > 1) {
+        text = g_strdup_printf("up to %u at once on a GPU (--gpu-streams)", config->gpu_streams);
+        duet__put_field(stream, "kernels", AT, text);
+        g_free(text);
+    }
+    if (config->lose)
+        duet__put_field(stream, "to be lost", AT, config->lose);
+    if (config->scale > 0 || config->gpu_streams > 1 || config->lose)
+        putc('\n', stream);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -258,11 +321,15 @@ void duet__facts_put_machine(const struct duet__facts *facts, FILE *stream)
             facts->config->emulate ? " with --emulate " : "",
             facts->config->emulate ? facts->config->emulate : "", resources);
     g_free(resources);
+    put_conditions(facts->config, stream);
     put_workers(&facts->info, stream);
     put_nodes(machine, stream);
     if (machine->node_count > 1) {
         put_links(machine, stream);
         put_routes(machine, stream);
-        put_matrix(machine, stream);
+        if (machine->node_count > 1 + MANY)
+            put_summary(machine, stream);
+        else if (machine->node_count > 1 + FEW)
+            put_matrix(machine, stream);
     }
 }

@@ -41,6 +41,16 @@ static void put_gpu_libraries(const struct duet__facts *facts, FILE *stream)
         field(stream, "GPU kernels", "CUDA %s; cuBLAS and cuSOLVER are found", cuda);
 }
 
+/* Length of "OpenBLAS 0.3.21" at the beginning of a text that goes on with options. */
+static int two_words(const char *text)
+{
+    size_t length = strcspn(text, " ");
+
+    if (text[length])
+        length += 1 + strcspn(text + length + 1, " ");
+    return (int)length;
+}
+
 static void put_build(const struct duet__facts *facts, FILE *stream)
 {
     const struct duet__build *build = duet__build();
@@ -52,9 +62,7 @@ static void put_build(const struct duet__facts *facts, FILE *stream)
     field(stream, "simulation", "%s%s", *build->simgrid ? "SimGrid " : "none in this build",
           build->simgrid);
     if (facts->has_blas)
-        field(stream, "CPU kernels", "%.*s, code for %s",
-              (int)strcspn(facts->blas.build, " ") +
-                  (int)strcspn(facts->blas.build + strcspn(facts->blas.build, " ") + 1, " ") + 1,
+        field(stream, "CPU kernels", "%.*s, code for %s", two_words(facts->blas.build),
               facts->blas.build, facts->blas.core);
     else
         field(stream, "CPU kernels", "none of BLAS in this build");
@@ -68,22 +76,41 @@ static void put_memory(const struct duet__facts *facts, FILE *stream)
 {
     const struct duet__survey *survey = &facts->info.survey;
     char *all = duet__size_text(survey->memory_bytes), *left = duet__size_text(survey->free_bytes);
-    char *limit = duet__size_text(survey->lock_bytes);
-    char *pin = duet__size_text(facts->info.pin_bytes);
 
     if (survey->memory_bytes)
         field(stream, "memory", "%s%s%s%s", all, survey->free_bytes ? ", " : "",
               survey->free_bytes ? left : "", survey->free_bytes ? " of it free" : "");
-    if (facts->info.pin_bytes)
-        field(stream, "page-locking", "up to %s for copies from and to GPUs (--pin)", pin);
-    else
-        field(stream, "page-locking", "none (--pin)");
-    if (survey->lock_bytes != UINT64_MAX)
-        field(stream, "", "(this process may lock %s itself: ulimit -l)", limit);
     g_free(all);
     g_free(left);
-    g_free(limit);
-    g_free(pin);
+}
+
+static bool has_gpus(const struct duet__survey *survey)
+{
+    for (unsigned b = 0; b < survey->backend_count; b++)
+        if (survey->backends[b].kind == SURVEY_DEVICES && survey->backends[b].count)
+            return true;
+    return false;
+}
+
+static void put_pinning(const struct duet__facts *facts, FILE *stream)
+{
+    const struct duet__survey *survey = &facts->info.survey;
+    uint64_t bytes = facts->info.pin_bytes;
+    bool beyond = survey->memory_bytes && bytes > survey->memory_bytes;
+    char *size;
+
+    if (!has_gpus(survey))
+        return;
+    size = duet__size_text(bytes);
+    if (bytes)
+        field(stream, "page-locking",
+              "up to %s of the memory, for copies from and to GPUs (--pin)%s", size,
+              beyond ? "; that is more than there is" : "");
+    else
+        field(stream, "page-locking",
+              "nothing of the application's (--pin none): copies from and to GPUs go through small "
+              "buffers");
+    g_free(size);
 }
 
 static void put_host(const struct duet__facts *facts, FILE *stream)
@@ -100,6 +127,7 @@ static void put_host(const struct duet__facts *facts, FILE *stream)
         field(stream, "", "(a control group leaves the time of %u core%s)", survey->quota_cores,
               plural(survey->quota_cores));
     put_memory(facts, stream);
+    put_pinning(facts, stream);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -111,7 +139,7 @@ static void put_device(const struct survey_device *device, FILE *stream)
          *all = duet__size_text(device->total_bytes);
 
     if (device->error)
-        field(stream, "", "%u: cannot be used: %s", device->index, device->why.text);
+        field(stream, "", "%u: cannot be used: %s", device->index, duet__facts_why(device));
     else
         field(stream, "", "%u: %s (%s)%s%s; %s usable of %s", device->index, device->description,
               device->arch, *device->pci ? ", PCI " : "", device->pci, usable, all);

@@ -244,11 +244,15 @@ int duet__job_read_workload(struct duet__job *job, int argc, char *const *argv,
 static int read_params(struct duet__job *job, char *const *params, struct duet_message *message)
 {
     for (; params && *params; params++) {
-        struct duet_setting setting = {0};
+        struct duet_setting setting = {"", ""};
         int result = split(job, "--param", *params, &setting.name, &setting.value, message);
 
         if (result)
             return result;
+        for (guint i = 0; i < job->settings->len; i++)
+            if (strcmp(g_array_index(job->settings, struct duet_setting, i).name, setting.name) ==
+                0)
+                return duet_fail(message, DUET_EINVAL, "--param gives '%s' twice", setting.name);
         g_array_append_val(job->settings, setting);
     }
     job->problem.settings = (const struct duet_setting *)(void *)job->settings->data;
@@ -339,6 +343,73 @@ static int read_links(struct duet__job *job, char **links, struct duet_message *
     return 0;
 }
 
+/* What means something only of an emulated platform (`paced`), of GPUs that compute, or of none. */
+static int check_emulation(const struct duet__texts *texts, bool paced,
+                           struct duet_message *message)
+{
+    const char *paced_only = texts->scale         ? "--scale"
+                             : texts->links       ? "--link"
+                             : texts->extrapolate ? "--extrapolate"
+                                                  : NULL;
+    const char *unpaced_only = texts->gpu_streams ? "--gpu-streams" : texts->pin ? "--pin" : NULL;
+
+    if (texts->emulate && !*texts->emulate)
+        return duet_fail(message, DUET_EINVAL,
+                         "--emulate takes 'free' or the name of a machine or a file, not '' (duet "
+                         "list platforms shows them)");
+    if (paced_only && !paced)
+        return duet_fail(message, DUET_EINVAL,
+                         "%s is for an emulated platform: --emulate PLATFORM (duet list platforms "
+                         "shows them)",
+                         paced_only);
+    if (unpaced_only && paced)
+        return duet_fail(message, DUET_EINVAL,
+                         "%s is for GPUs that compute: an emulated platform's run one kernel at a "
+                         "time and copy nothing",
+                         unpaced_only);
+    if (texts->lose && !texts->emulate)
+        return duet_fail(message, DUET_EINVAL,
+                         "--lose is for emulated GPUs: --emulate free, or --emulate PLATFORM");
+    return 0;
+}
+
+int duet__job_read_emulation(struct duet__job *job, const struct duet__texts *texts,
+                             struct duet_message *message)
+{
+    struct duet_config *config = &job->config;
+    bool paced = texts->emulate && strcmp(texts->emulate, "free") != 0;
+    int result = check_emulation(texts, paced, message);
+
+    config->emulate = duet__job_keep(job, g_strdup(texts->emulate));
+    config->lose = duet__job_keep(job, g_strdup(texts->lose));
+    config->no_bind = texts->no_bind;
+    job->platform_option = "--emulate";
+    if (!result && texts->scale)
+        result = duet__parse_scale("--scale", texts->scale, &config->scale, message);
+    return result;
+}
+
+/*
+ * The two windows of a GPU, before it is known whether there is one. A machine's file may have
+ * others than the usual ones: of that the machine's own check complains.
+ */
+static int check_windows(const struct duet__job *job, struct duet_message *message)
+{
+    enum { USUAL = 2 };
+    const struct duet_config *config = &job->config;
+    const char *platform = duet__job_platform(job);
+    unsigned window = config->gpu_window ? config->gpu_window : USUAL;
+
+    if (!config->gpu_window_short || config->gpu_window_short >= window)
+        return 0;
+    if (!config->gpu_window && platform && g_str_has_suffix(platform, ".xml"))
+        return 0;
+    return duet_fail(message, DUET_EINVAL,
+                     "--gpu-window-short %u is less than --gpu-window %u%s: short tasks want as "
+                     "large a window as others, or a larger one",
+                     config->gpu_window_short, window, config->gpu_window ? "" : " (the default)");
+}
+
 int duet__job_read_machine(struct duet__job *job, const struct duet__texts *texts,
                            struct duet_message *message)
 {
@@ -355,6 +426,8 @@ int duet__job_read_machine(struct duet__job *job, const struct duet__texts *text
     if (!result)
         result = few_option("--gpu-window-short", texts->gpu_window_short, UNITS_GPU_WINDOW_MAX,
                             &config->gpu_window_short, message);
+    if (!result)
+        result = check_windows(job, message);
     if (!result)
         result = few_option("--gpu-streams", texts->gpu_streams, UNITS_GPU_STREAMS_MAX,
                             &config->gpu_streams, message);

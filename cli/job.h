@@ -64,7 +64,10 @@ DUET_MUST_CHECK int duet__job_read_problem(struct duet__job *job, const struct d
                                            uint64_t n, uint64_t tile, struct duet_message *message);
 DUET_MUST_CHECK int duet__job_read_policies(struct duet__job *job, const struct duet__texts *texts,
                                             struct duet_message *message);
-/* Options of the machine. */
+/* The emulation, and what means something only of an emulated platform or only of GPUs. */
+DUET_MUST_CHECK int duet__job_read_emulation(struct duet__job *job, const struct duet__texts *texts,
+                                             struct duet_message *message);
+/* Options of the machine; the platform is known. */
 DUET_MUST_CHECK int duet__job_read_machine(struct duet__job *job, const struct duet__texts *texts,
                                            struct duet_message *message);
 

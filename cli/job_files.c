@@ -36,6 +36,13 @@ int duet__files_check(const struct duet__job *job)
 {
     int status = check(job, job->trace, true);
 
+    if (job->machine_xml && !g_str_has_suffix(job->machine_xml, ".xml"))
+        return duet__complain(DUET__MISUSED,
+                              "--machine-xml %s: the name must end in .xml, so that the file can "
+                              "be read again",
+                              job->machine_xml);
+    if (status == DUET__DONE)
+        status = check(job, job->machine_xml, false);
     if (status == DUET__DONE)
         status = check(job, job->gantt, true);
     if (status == DUET__DONE)

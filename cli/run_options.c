@@ -23,41 +23,9 @@ static const char notes[] =
     "extension; they show the first measured run. duet list shows what there is.\n\n"
     "Examples:\n"
     "  duet run cholesky --n 4096 --tile 256 --policy ws,heft --verify\n"
+    "  duet run cholesky --n 16384 --tile 1024 --gpus 1 --policy heft,ws --verify\n"
     "  duet run cholesky --cpus 1 --gpus 2 --emulate free --gpu-memory 64MiB --html report.html\n"
     "  duet run cholesky --emulate idgraf --scale 0.1 --policy all --set-arch";
-
-/* What means something only of emulated GPUs, or of an emulated platform. */
-static int check_emulation(const struct duet__trial *trial, const struct duet__texts *texts,
-                           struct duet_message *message)
-{
-    const char *paced_only = texts->scale         ? "--scale"
-                             : texts->links       ? "--link"
-                             : texts->extrapolate ? "--extrapolate"
-                                                  : NULL;
-    const char *unpaced_only = texts->gpu_streams ? "--gpu-streams" : texts->pin ? "--pin" : NULL;
-
-    if (texts->emulate && !*texts->emulate)
-        return duet_fail(message, DUET_EINVAL,
-                         "--emulate takes 'free' or the name of a machine or a file, not '' (duet "
-                         "list platforms shows them)");
-    if (paced_only && !trial->paced)
-        return duet_fail(message, DUET_EINVAL,
-                         "%s is for an emulated platform: --emulate PLATFORM (duet list platforms "
-                         "shows them)",
-                         paced_only);
-    if (unpaced_only && trial->paced)
-        return duet_fail(message, DUET_EINVAL,
-                         "%s is for GPUs that compute: an emulated platform's run one kernel at a "
-                         "time and copy nothing",
-                         unpaced_only);
-    if (texts->lose && !texts->emulate)
-        return duet_fail(message, DUET_EINVAL,
-                         "--lose is for emulated GPUs: --emulate free, or --emulate PLATFORM");
-    if (texts->verify && trial->paced)
-        return duet_fail(message, DUET_EINVAL,
-                         "--verify: an emulated platform computes nothing that could be verified");
-    return 0;
-}
 
 /* What is asked for of runs on this machine only. */
 static int read_own(struct duet__trial *trial, const struct duet__texts *texts,
@@ -69,17 +37,15 @@ static int read_own(struct duet__trial *trial, const struct duet__texts *texts,
 
     trial->warmups = (size_t)warmups;
     trial->verify = texts->verify;
-    trial->paced = texts->emulate && strcmp(texts->emulate, "free") != 0;
-    config->emulate = duet__job_keep(&trial->job, g_strdup(texts->emulate));
-    config->lose = duet__job_keep(&trial->job, g_strdup(texts->lose));
-    config->no_bind = texts->no_bind;
-    trial->job.platform_option = "--emulate";
     if (!result && texts->watchdog)
         result = duet__parse_watchdog("--watchdog", texts->watchdog, &config->watchdog_s, message);
     if (!result)
-        result = check_emulation(trial, texts, message);
-    if (!result && texts->scale)
-        result = duet__parse_scale("--scale", texts->scale, &config->scale, message);
+        result = duet__job_read_emulation(&trial->job, texts, message);
+    trial->paced = duet__job_platform(&trial->job) != NULL;
+    if (!result && texts->verify && trial->paced)
+        result =
+            duet_fail(message, DUET_EINVAL,
+                      "--verify: an emulated platform computes nothing that could be verified");
     return result;
 }
 

@@ -96,5 +96,6 @@ char *duet__size_text(uint64_t bytes)
         value /= 1024;
         unit++;
     }
-    return g_strdup_printf("%.*f %s", unit && value < 100 ? 1 : 0, value, units[unit]);
+    return g_strdup_printf("%.*f %s", unit && value < 100 ? 1 : 0, value,
+                           bytes == 1 ? "byte" : units[unit]);
 }

@@ -84,8 +84,8 @@ set(testing ON)
 if(DEFINED BUILD_TESTING)
   set(testing ${BUILD_TESTING}) # which CTest defines, after this file
 endif()
-set(peers ${cuda}/peers.c ${cuda}/check.c ${cuda}/copies.c ${cuda}/costs.c ${cuda}/factor.c
-  ${cuda}/fail.c ${cuda}/gemm.c ${cuda}/host.c ${cuda}/lines.c ${cuda}/memory.c)
+set(peers ${cuda}/peers.c ${cuda}/check.c ${cuda}/copies.c ${cuda}/costs.c ${cuda}/devices.c
+  ${cuda}/factor.c ${cuda}/fail.c ${cuda}/gemm.c ${cuda}/host.c ${cuda}/lines.c ${cuda}/memory.c)
 if(DUET_HAVE_CUDA AND TARGET CUDA::cublas AND TARGET CUDA::cusolver)
   add_executable(bench-cuda_peers ${peers} ${cuda}/kernels.cu)
   target_include_directories(bench-cuda_peers PRIVATE ${PROJECT_SOURCE_DIR})
@@ -104,13 +104,14 @@ if(DUET_HAVE_CUDA AND TARGET CUDA::cublas AND TARGET CUDA::cusolver)
   endif()
 endif()
 if(DUET_HAVE_CUDA)
-  add_executable(bench-cuda_overhead ${cuda}/overhead.c)
+  add_executable(bench-cuda_overhead ${cuda}/overhead.c ${cuda}/devices.c)
   duet_link_folders(bench-cuda_overhead)
   target_link_libraries(bench-cuda_overhead PRIVATE CUDA::cudart_static Threads::Threads m)
   set_target_properties(bench-cuda_overhead PROPERTIES
     OUTPUT_NAME cuda_overhead RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
   if(DUET_HAVE_BLAS AND testing)
-    add_executable(bench-cuda_overhead_fake ${cuda}/overhead.c $<TARGET_OBJECTS:duet_fake_cuda>)
+    add_executable(bench-cuda_overhead_fake ${cuda}/overhead.c ${cuda}/devices.c
+      $<TARGET_OBJECTS:duet_fake_cuda>)
     duet_link_folders(bench-cuda_overhead_fake)
     target_include_directories(bench-cuda_overhead_fake SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
     target_link_libraries(bench-cuda_overhead_fake PRIVATE Threads::Threads m)

@@ -20,6 +20,7 @@ set_target_properties(GLPK::GLPK PROPERTIES
   IMPORTED_LOCATION ${GLPK_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${GLPK_INCLUDE_DIR})
 
 foreach(option DUET_SIMGRID DUET_CUDA)
+  string(TOUPPER "${${option}}" ${option}) # "on" means what "ON" does
   if(NOT "${${option}}" MATCHES "^(AUTO|ON|OFF)$")
     message(FATAL_ERROR "${option} is \"${${option}}\": it must be AUTO, ON or OFF")
   endif()

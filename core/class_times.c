@@ -44,6 +44,12 @@ int duet__class_timed(const struct duet_class *klass, const struct duet_calibrat
         if (curve && !cost && duet_curve_at(curve, klass->work, extrapolate, NULL, NULL))
             return refuse(klass, curve, message);
     }
+    if (!*archs && !calibration->count)
+        return duet_fail(message, DUET_ENOMODEL,
+                         "no time is known for kernel %s: %s comes without kernel times. Choose a "
+                         "platform that has some (an XML file names them by the property "
+                         "duet.calibration), or give the kernel's codelet a cost function",
+                         klass->codelet->name, machine->name);
     if (!*archs)
         return duet_fail(message, DUET_ENOMODEL,
                          "no time is known for kernel %s on any architecture of %s that implements "

@@ -72,7 +72,7 @@ struct duet_command {
 struct duet_report {
     double start_s, end_s; /* of the kernel or the copy itself */
     int status;            /* 0 or a negative enum duet_error */
-    const char *why;       /* more about an error, for the run's message; NULL: nothing */
+    const char *why;       /* the run's message about an error; NULL or "": its own text */
 };
 
 /* What an engine provides. All slots are needed but those that say so. */

@@ -251,36 +251,27 @@ void duet__next(struct duet_runtime *core, unsigned worker, double now,
 /* ------------------------------------------------------------------------------------------- */
 /* What follows                                                                                 */
 
-/* What follows the text of the error in the run's message: the engine's reason, if it has one. */
-struct reason {
-    const char *colon, *text;
-};
-
-static struct reason reason_of(const struct duet_report *report)
+/* What the run's message says of it: the engine's reason, or else the text of the error. */
+static const char *reason_of(const struct duet_report *report)
 {
-    bool known = report->why && *report->why;
-    return (struct reason){known ? ": " : "", known ? report->why : ""};
+    return report->why && *report->why ? report->why : duet_strerror(report->status);
 }
 
 static void task_failed(struct duet_view *view, const struct worker *worker,
                         const struct duet_task *task, const struct duet_report *report)
 {
-    struct reason why = reason_of(report);
-    duet__fail_run(view->core, report->status, "task %llu (%s) failed on %s: %s%s%s",
+    duet__fail_run(view->core, report->status, "task %llu (%s) failed on %s: %s",
                    (unsigned long long)task->id, duet_task_kernel(task),
-                   view->core->machine.workers[worker->index].name, duet_strerror(report->status),
-                   why.colon, why.text);
+                   view->core->machine.workers[worker->index].name, reason_of(report));
 }
 
 static void copy_failed(struct duet_view *view, const struct duet_copy *copy,
                         const struct duet_report *report)
 {
     const struct duet_node *nodes = view->core->machine.nodes;
-    struct reason why = reason_of(report);
-    duet__fail_run(view->core, report->status, "copy of handle %llu from %s to %s failed: %s%s%s",
+    duet__fail_run(view->core, report->status, "copy of handle %llu from %s to %s failed: %s",
                    (unsigned long long)copy->handle_id, nodes[copy->source].name,
-                   nodes[copy->destination].name, duet_strerror(report->status), why.colon,
-                   why.text);
+                   nodes[copy->destination].name, reason_of(report));
 }
 
 static void task_done(struct duet_view *view, struct worker *worker, struct duet_task *task,

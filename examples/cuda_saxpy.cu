@@ -6,7 +6,7 @@
  *     cuda_saxpy --duet-gpus=0                         on the cores
  *     cuda_saxpy --duet-emulate=free --duet-gpus=2     GPUs emulated: the CPUs' code runs there
  *
- * Compile with nvcc, link with -lduet and the CUDA runtime.
+ * Compile with nvcc, link with -lduet and the CUDA runtime: docs/gpus.md has the command.
  */
 #include <stdio.h>
 #include <stdlib.h>

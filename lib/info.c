@@ -7,6 +7,7 @@
 #include <glib.h>
 
 #include "lib/open.h"
+#include "real/real.h"
 
 /* Whether the message is about what was asked for, rather than about the machine, of which a GPU
  * without memory left is a part. */
@@ -32,7 +33,7 @@ static int make_machine(struct duet__info *info, const struct duet_config *confi
 {
     struct duet_platform *platform = NULL;
     if (!is_paced(config))
-        return duet__open_machine(&info->machine, config, message);
+        return duet__open_machine(&info->machine, NULL, config, message);
     int error = duet__open_platform(config->emulate, config, &platform, &info->machine, message);
     duet_platform_free(platform);
     return error;
@@ -69,6 +70,20 @@ static void find_devices(struct duet__info *info, const struct duet_config *conf
     }
 }
 
+/* What is known of the workers of a machine that is made. */
+static int find_workers(struct duet__info *info, const struct duet_config *config,
+                        struct duet_message *message)
+{
+    int error = duet__real_check_lose(&info->machine, config->lose, message);
+    if (error)
+        return error;
+    find_devices(info, config);
+    info->processors = g_new(int, info->machine.worker_count);
+    for (unsigned w = 0; w < info->machine.worker_count; w++)
+        info->processors[w] = -1;
+    return config->no_bind ? DUET_OK : duet__survey_places(&info->machine, info->processors);
+}
+
 int duet__info_open(struct duet__info *info, const struct duet_config *config,
                     struct duet_message *message)
 {
@@ -78,16 +93,10 @@ int duet__info_open(struct duet__info *info, const struct duet_config *config,
         return duet_fail(message, error, "no memory left for looking at the machine");
     info->pin_bytes = duet__open_pin_bytes(config);
     info->error = make_machine(info, config, &info->why);
-    if (is_refusal(info->error)) {
+    if (is_refusal(info->error))
         error = duet_fail(message, info->error, "%s", info->why.text);
-    } else if (!info->error) {
-        find_devices(info, config);
-        info->processors = g_new(int, info->machine.worker_count);
-        for (unsigned w = 0; w < info->machine.worker_count; w++)
-            info->processors[w] = -1;
-        if (!config->no_bind)
-            error = duet__survey_places(&info->machine, info->processors);
-    }
+    else if (!info->error)
+        error = find_workers(info, config, message);
     if (error)
         duet__info_fini(info);
     return error;

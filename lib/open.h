@@ -27,10 +27,11 @@ DUET_MUST_CHECK int duet__open_platform(const char *name, const struct duet_conf
                                         struct duet_machine *machine, struct duet_message *message);
 
 /*
- * The machine at hand, with real or freely emulated devices, as the configuration wants it. The
- * caller's. Errors of duet__real_machine and duet_machine_check; nothing is then to be freed.
+ * The machine at hand, with real or freely emulated devices, as the configuration wants it, and
+ * their numbers at their backends (NULL: not wanted). Both are the caller's. Errors of
+ * duet__real_machine and duet_machine_check; nothing is then to be freed.
  */
-DUET_MUST_CHECK int duet__open_machine(struct duet_machine *machine,
+DUET_MUST_CHECK int duet__open_machine(struct duet_machine *machine, unsigned **devices,
                                        const struct duet_config *config,
                                        struct duet_message *message);
 

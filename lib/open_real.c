@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opening a runtime that runs on this machine, with its own devices or emulated ones. */
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <glib.h>
 
@@ -38,6 +39,7 @@ struct opening {
     struct pace *pace;              /* likewise */
     double scale;                   /* likewise, else 0 */
     struct duet_machine machine;    /* as the devices are */
+    unsigned *devices;              /* their numbers at their backends; NULL in a paced emulation */
     struct duet_machine believed;   /* as the scheduler sees it: the same at the emulation's pace */
 };
 
@@ -70,8 +72,13 @@ static int rehearse(struct opening *opening, struct duet_message *message)
     return error;
 }
 
-int duet__open_machine(struct duet_machine *machine, const struct duet_config *config,
-                       struct duet_message *message)
+static void say(const char *line)
+{
+    (void)fprintf(stderr, "duet: %s\n", line);
+}
+
+int duet__open_machine(struct duet_machine *machine, unsigned **devices,
+                       const struct duet_config *config, struct duet_message *message)
 {
     const struct real_wanted wanted = {
         .cpus = config->cpus,
@@ -82,31 +89,36 @@ int duet__open_machine(struct duet_machine *machine, const struct duet_config *c
         .gpu_window_short = config->gpu_window_short,
         .emulate = config->emulate != NULL,
         .no_peer = config->no_peer,
+        .say = devices ? say : NULL,
     };
-    int error = duet__real_machine(machine, &wanted, message);
+    int error = duet__real_machine(machine, devices, &wanted, message);
     if (error)
         return error;
     error = duet_machine_check(machine, message);
-    if (error)
-        duet_machine_fini(machine);
+    if (!error)
+        return DUET_OK;
+    duet_machine_fini(machine);
+    if (devices) {
+        free(*devices);
+        *devices = NULL;
+    }
     return error;
 }
 
 /* The machine at hand. */
 static int look(struct opening *opening, struct duet_message *message)
 {
-    int error = duet__open_machine(&opening->machine, opening->config, message);
+    int error = duet__open_machine(&opening->machine, &opening->devices, opening->config, message);
     return error ? error : duet_machine_copy(&opening->believed, &opening->machine);
 }
 
 uint64_t duet__open_pin_bytes(const struct duet_config *config)
 {
-    long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
     if (config->no_pin)
         return 0;
     if (config->pin_bytes)
         return config->pin_bytes;
-    return pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes / 4 * 3 : 0;
+    return duet__real_memory_bytes() / 4 * 3;
 }
 
 /* Makes the engine, and a core that takes it over. */
@@ -122,6 +134,7 @@ static int bind(struct opening *opening, struct duet_core_config *core, struct d
         .watchdog_s = watchdog_s,
         .emulate = config->emulate != NULL,
         .lose = config->lose,
+        .devices = opening->devices,
         .gpu_streams = config->gpu_streams ? config->gpu_streams : 1,
         .pin_bytes = duet__open_pin_bytes(config),
         .scale = opening->scale,
@@ -174,6 +187,7 @@ int duet__open_real(struct duet_runtime **out, const struct duet_config *config,
         error = start(&opening, out, message);
     duet_platform_free(opening.platform);
     g_free(opening.pace);
+    free(opening.devices);
     duet_machine_fini(&opening.machine);
     duet_machine_fini(&opening.believed);
     return error;

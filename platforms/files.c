@@ -79,7 +79,10 @@ int duet__write_file(const char *path, const char *text, size_t length,
                          DUET__MAX_FILE_MIB);
     if (!g_file_set_contents_full(path, text, (gssize)length, G_FILE_SET_CONTENTS_CONSISTENT, 0666,
                                   &error)) {
-        duet_fail(message, DUET_EIO, "%s: cannot write: %s", path, error->message);
+        /* what it says before is about a temporary file */
+        const char *why = strrchr(error->message, ':');
+
+        duet_fail(message, DUET_EIO, "%s: cannot write%s", path, why ? why : "");
         g_error_free(error);
         return DUET_EIO;
     }

@@ -5,6 +5,7 @@
  */
 #include <cuda_runtime_api.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <glib.h>
@@ -12,6 +13,7 @@
 #include <duet/duet.h>
 #include <duet/trace.h>
 
+#include "real/real.h"
 #include "tests/fake_cuda/fake.h"
 
 enum { WORDS = 512, HANDLES = 6, LARGE = 1 << 20, ALARM_S = 120 };
@@ -163,18 +165,17 @@ static void fails(duet_kernel_fn kernel, const char *function, int with, int exp
 
 static void test_kernels_that_fail(void)
 {
-    fails(leave_info, NULL, 0, DUET_ETASK,
-          "task 1 (increment) failed on gpu0: a task failed: info = 3");
+    fails(leave_info, NULL, 0, DUET_ETASK, "task 1 (increment) failed on gpu0: info = 3");
     fails(leave_error, NULL, 0, DUET_EPARSE, "task 1 (increment) failed on gpu0: malformed input");
     fails(refuse, NULL, 0, DUET_ENOTFOUND,
-          "failed on gpu0: unknown name: cublasDgemm: CUBLAS_STATUS_NOT_SUPPORTED");
+          "failed on gpu0: cublasDgemm: CUBLAS_STATUS_NOT_SUPPORTED");
     fails(increment, "cudaEventRecord", cudaErrorLaunchOutOfResources, DUET_EIO, "cudaEventRecord");
 }
 
 static void test_copies_that_fail(void)
 {
     fails(increment, "cudaMemcpyAsync", cudaErrorMemoryAllocation, DUET_ENOMEM,
-          "copy of handle 1 from host to gpu0 failed: out of memory: ");
+          "copy of handle 1 from host to gpu0 failed: cudaMemcpyAsync: ");
     fails(increment, "cudaMemcpyAsync", cudaErrorInvalidValue, DUET_EIO, "cudaMemcpyAsync");
 }
 
@@ -284,6 +285,70 @@ static void test_broken(void)
     g_assert_true(good && lost);
 }
 
+/*
+ * What was page-locked can be given back and page-locked again after the first GPU is lost, which
+ * is current on this thread although nobody has chosen it, and stays so.
+ */
+static void test_pin_after_loss(void)
+{
+    struct duet_config config = start(2, 1);
+    struct duet_runtime *duet = open_with(&config);
+    uint64_t *data = g_malloc0(LARGE);
+    bool moved = false;
+    int current = -1;
+    must(duet, duet_pin(duet, data, LARGE));
+    g_assert_cmpuint(fake_cuda_registered(), >=, LARGE);
+    fake_cuda_break(0, cudaErrorECCUncorrectable, 0); /* unseen by duet at first */
+    must(duet, duet_unpin(duet, data));
+    must(duet, duet_pin(duet, data, LARGE));
+    int error = count_up(duet, &moved);
+    for (unsigned i = 0; i < 2; i++) {
+        g_assert_cmpint(duet_unpin(duet, data), ==, DUET_OK);
+        g_assert_cmpuint(fake_cuda_registered(), ==, 0);
+        g_assert_cmpint(duet_pin(duet, data, LARGE), ==, DUET_OK);
+    }
+    g_assert_cmpint(cudaGetDevice(&current), ==, cudaSuccess);
+    g_assert_cmpint(current, ==, 0);
+    end(duet, error); /* which ends the page-locking */
+    g_free(data);
+}
+
+/*
+ * A thread that looks again and again, since it has no core to itself, sleeps shortly in between.
+ */
+static int look_at_slack(const struct duet_call *call)
+{
+    int slack_ns = prctl(PR_GET_TIMERSLACK);
+    return slack_ns <= 1000 ? launch(call, 0)
+                            : duet_fail(call->message, DUET_ETASK, "slack of %d ns", slack_ns);
+}
+
+static void test_slack(void)
+{
+    struct duet_config config = start(1, (int)duet__real_cores());
+    struct duet_runtime *duet = open_with(&config);
+    submit(duet, codelet(duet, look_at_slack, NULL), NULL);
+    must(duet, duet_wait(duet));
+    end(duet, DUET_OK);
+}
+
+/* The first GPU does not even say what it is, as one that another process has to itself. */
+static void test_left_out(void)
+{
+    for (int gpus = -1; gpus <= 1; gpus += 2) {
+        bool moved = false;
+        struct duet_config config = start(2, 0);
+        config.gpus = gpus;
+        fake_cuda_fail("cudaMemGetInfo", 1, cudaErrorDevicesUnavailable);
+        struct duet_runtime *duet = open_with(&config);
+        g_assert_cmpuint(fake_cuda_used(0), ==, 0);
+        g_assert_cmpuint(fake_cuda_used(1), >, 0);
+        g_assert_cmpint(count_up(duet, &moved), ==, DUET_OK);
+        g_assert_true(moved);
+        end(duet, DUET_OK);
+    }
+}
+
 /* By a kernel: its task fails, and the message says how. */
 static void test_broken_by_kernel(void)
 {
@@ -305,6 +370,9 @@ int main(int argc, char **argv)
     g_test_add_func("/cuda/copies_that_fail", test_copies_that_fail);
     g_test_add_func("/cuda/pin", test_pin);
     g_test_add_func("/cuda/handles", test_handles);
+    g_test_add_func("/cuda/pin_after_loss", test_pin_after_loss);
+    g_test_add_func("/cuda/slack", test_slack);
+    g_test_add_func("/cuda/left_out", test_left_out);
     g_test_add_func("/cuda/broken", test_broken);
     g_test_add_func("/cuda/broken_by_kernel", test_broken_by_kernel);
     return g_test_run();

@@ -319,8 +319,8 @@ void *duet__device_thread(void *worker)
     struct real *real = self->real;
     struct duet_message message = {""};
     duet__thread_begin(real, real->machine.workers[self->index].name, self->place);
-    if (real->options.scale > 0)
-        (void)duet__thread_slack(PACED_SLACK_NS);
+    if (real->options.scale > 0 || !real->spin)
+        (void)duet__thread_slack(SLACK_NS); /* Linux's 50 us are more than POLL_NS */
     int error = open_device(self, &message);
     if (duet__crew_ready(real, error, &message)) {
         (void)duet__enter(&self->inside);

@@ -116,8 +116,11 @@ static int make_worker(struct real *real, unsigned index, struct duet_message *m
         return duet__backend_find(real->machine.archs[worker->arch].backend) ? DUET_EINVAL
                                                                              : DUET_EABSENT;
     use(real, worker->backend);
-    for (unsigned w = 0; w < index; w++)
-        worker->ordinal += real->workers[w].backend == worker->backend;
+    if (worker->device && real->options.devices)
+        worker->ordinal = real->options.devices[index - real->cpus];
+    else
+        for (unsigned w = 0; w < index; w++)
+            worker->ordinal += real->workers[w].backend == worker->backend;
     real->cpus += !worker->device;
     real->emulated[worker->arch] = worker->device && real->options.emulate;
     worker->slots = calloc(worker->slot_count, sizeof *worker->slots);
@@ -255,6 +258,7 @@ int duet__real_new(void **out, const struct duet_machine *machine,
         return error;
     }
     real->options.free_pace = options->free_pace;
+    real->options.devices = NULL;
     duet__clock_start(&real->clock);
     *out = real;
     return DUET_OK;

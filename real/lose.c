@@ -6,32 +6,36 @@
 
 #include "real/internal.h"
 
-/* The device's worker of this name, or NULL. */
-static struct worker *find(struct real *real, const char *name, size_t length)
+/* The number of the device's worker of this name, or -1. */
+static int find(const struct duet_machine *machine, const char *name, size_t length)
 {
-    for (unsigned w = real->cpus; w < real->machine.worker_count; w++) {
-        const char *known = real->machine.workers[w].name;
-        if (strlen(known) == length && !memcmp(known, name, length))
-            return &real->workers[w];
+    for (unsigned w = 0; w < machine->worker_count; w++) {
+        const struct duet_worker *known = &machine->workers[w];
+        if (known->node != DUET_HOST && strlen(known->name) == length &&
+            !memcmp(known->name, name, length))
+            return (int)w;
     }
-    return NULL;
+    return -1;
 }
 
-/* One "gpu1@100" of `length` bytes. */
-static int parse_one(struct real *real, const char *text, size_t length,
-                     struct duet_message *message)
+/*
+ * One "gpu1@100" of `length` bytes: enters the number for its worker. `emulated` says of each
+ * architecture whether its devices are; NULL: all of them.
+ */
+static int parse_one(const struct duet_machine *machine, const bool *emulated, const char *text,
+                     size_t length, uint64_t *lose_at, struct duet_message *message)
 {
     const char *at = memchr(text, '@', length);
-    struct worker *worker = at ? find(real, text, (size_t)(at - text)) : NULL;
+    int worker = at ? find(machine, text, (size_t)(at - text)) : -1;
     if (!at)
         return duet_fail(message, DUET_EINVAL,
                          "a device to lose is given as gpu1@100 (at its 100th kernel or copy), not "
                          "'%.*s'",
                          (int)length, text);
-    if (!worker || !real->emulated[worker->arch])
+    if (worker < 0 || (emulated && !emulated[machine->workers[worker].arch]))
         return duet_fail(message, DUET_EINVAL, "cannot lose '%.*s': %s", (int)(at - text), text,
-                         worker ? "only emulated devices are lost on purpose"
-                                : "this machine has no such device");
+                         worker >= 0 ? "only emulated devices are lost on purpose"
+                                     : "this machine has no such device");
     char *end = NULL;
     errno = 0;
     unsigned long long number = strtoull(at + 1, &end, 10);
@@ -40,20 +44,44 @@ static int parse_one(struct real *real, const char *text, size_t length,
                          "cannot lose a device at '%.*s': the number of a kernel or copy, from 1, "
                          "must stand after the @",
                          (int)length, text);
-    if (worker->lose_at)
+    if (lose_at[worker])
         return duet_fail(message, DUET_EINVAL, "%.*s is to be lost twice", (int)(at - text), text);
-    worker->lose_at = number;
+    lose_at[worker] = number;
     return DUET_OK;
+}
+
+/* All of them: *lose_at, to be freed, has a number a worker, 0 for those that stay. */
+static int parse_all(const struct duet_machine *machine, const bool *emulated, const char *text,
+                     uint64_t **lose_at, struct duet_message *message)
+{
+    int error = DUET_OK;
+    *lose_at = calloc((size_t)machine->worker_count + 1, sizeof **lose_at);
+    if (!*lose_at)
+        return duet_fail(message, DUET_ENOMEM, "no memory left for the engine");
+    while (text && *text && !error) {
+        size_t length = strcspn(text, ",");
+        error = parse_one(machine, emulated, text, length, *lose_at, message);
+        text += length;
+        text += *text == ',';
+    }
+    return error;
 }
 
 int duet__lose_parse(struct real *real, const char *text, struct duet_message *message)
 {
-    int error = DUET_OK;
-    while (text && *text && !error) {
-        size_t length = strcspn(text, ",");
-        error = parse_one(real, text, length, message);
-        text += length;
-        text += *text == ',';
-    }
+    uint64_t *lose_at;
+    int error = parse_all(&real->machine, real->emulated, text, &lose_at, message);
+    for (unsigned w = 0; w < real->machine.worker_count && !error; w++)
+        real->workers[w].lose_at = lose_at[w];
+    free(lose_at);
+    return error;
+}
+
+int duet__real_check_lose(const struct duet_machine *machine, const char *text,
+                          struct duet_message *message)
+{
+    uint64_t *lose_at;
+    int error = parse_all(machine, NULL, text, &lose_at, message);
+    free(lose_at);
     return error;
 }

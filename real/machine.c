@@ -41,48 +41,61 @@ static void add_reason(struct duet_message *reasons, const char *reason)
 
 /* Devices of one backend, while more are wanted. One that cannot be used is a reason. */
 static int find_devices(struct parts *parts, const struct duet_backend *backend, unsigned wanted,
-                        struct duet_message *reasons)
+                        struct duet_message *reasons, bool *left_out)
 {
     struct duet_message why = {""};
     unsigned count = backend->count(&why);
-    if (!count)
+    if (!count) {
         add_reason(reasons, why.text);
+        *left_out |= backend->impaired && backend->impaired();
+    }
     for (unsigned i = 0; i < count && parts->device_count < wanted; i++) {
         if (reserve(parts))
             return DUET_ENOMEM;
         struct found *found = &parts->devices[parts->device_count];
         *found = (struct found){.backend = backend, .index = i};
         why = (struct duet_message){""};
-        if (backend->describe(i, &found->info, &why))
+        if (backend->describe(i, &found->info, &why)) {
             add_reason(reasons, why.text);
-        else
+            *left_out = true;
+        } else {
             parts->device_count++;
+        }
     }
     return DUET_OK;
+}
+
+static void tell_left_out(const struct real_wanted *wanted, const struct duet_message *reasons)
+{
+    char line[DUET_MESSAGE_MAX + 64];
+    (void)snprintf(line, sizeof line, "GPUs are left out: %s", reasons->text);
+    wanted->say(line);
 }
 
 /* No backend is asked where no device is wanted: its start can take half a second. */
 static int find_all(struct parts *parts, struct duet_message *message)
 {
     struct duet_message reasons = {""};
-    bool emulate = parts->wanted->emulate;
+    bool emulate = parts->wanted->emulate, left_out = false;
     unsigned all = emulate ? 1 : UINT32_MAX;
     unsigned wanted = parts->wanted->gpus < 0 ? all : (unsigned)parts->wanted->gpus;
     for (size_t i = 0; wanted && duet__backend_at(i); i++) {
         const struct duet_backend *backend = duet__backend_at(i);
         if (backend->execute || !strcmp(backend->name, EMULATED) != emulate)
             continue;
-        if (find_devices(parts, backend, wanted, &reasons))
+        if (find_devices(parts, backend, wanted, &reasons, &left_out))
             return duet_fail(message, DUET_ENOMEM, "no memory left for the machine");
     }
+    if (parts->wanted->gpus < 0 && left_out && parts->wanted->say)
+        tell_left_out(parts->wanted, &reasons);
     if (parts->wanted->gpus < 0 || parts->device_count == wanted)
         return DUET_OK;
     return duet_fail(message, DUET_EINVAL,
-                     "%u %sGPU%s wanted, and there %s %u%s%s: ask for fewer%s", wanted,
+                     "%u %sGPU%s wanted, and there %s %u%s%s%s: ask for fewer%s", wanted,
                      emulate ? "emulated " : "", wanted == 1 ? " is" : "s are",
                      parts->device_count == 1 ? "is" : "are", parts->device_count,
-                     *reasons.text ? ", since " : "", reasons.text,
-                     emulate ? "" : ", or emulate them");
+                     *reasons.text ? " (" : "", reasons.text, *reasons.text ? ")" : "",
+                     emulate ? "" : ", or emulate them (--emulate free)");
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -260,8 +273,9 @@ static int fill_nodes(const struct parts *parts, struct duet_machine *machine,
         node->capacity_bytes = wanted ? wanted : share_of(parts->wanted, there);
         if (!parts->wanted->emulate && wanted > there)
             return duet_fail(message, DUET_EINVAL,
-                             "%llu bytes of %s's memory are wanted, and %llu are usable",
-                             (unsigned long long)wanted, node->name, (unsigned long long)there);
+                             "%.1f MiB of %s's memory are wanted, and %.1f MiB are usable: ask for "
+                             "less (--gpu-memory)",
+                             (double)wanted / (1 << 20), node->name, (double)there / (1 << 20));
     }
     return DUET_OK;
 }
@@ -303,21 +317,39 @@ int duet__machine_make(struct duet_machine *machine, struct parts *parts,
     return error;
 }
 
-int duet__real_machine(struct duet_machine *machine, const struct real_wanted *wanted,
-                       struct duet_message *message)
+/* The devices' numbers at their backends. NULL: no memory. */
+static unsigned *numbers_of(const struct parts *parts)
+{
+    unsigned *numbers = calloc((size_t)parts->device_count + 1, sizeof *numbers);
+    for (unsigned d = 0; numbers && d < parts->device_count; d++)
+        numbers[d] = parts->devices[d].index;
+    return numbers;
+}
+
+int duet__real_machine(struct duet_machine *machine, unsigned **devices,
+                       const struct real_wanted *wanted, struct duet_message *message)
 {
     struct parts parts = {.wanted = wanted};
+    unsigned *numbers = NULL;
     memset(machine, 0, sizeof *machine);
+    if (devices)
+        *devices = NULL;
     int error = duet__places_new(&parts.places);
     if (error)
         return duet_fail(message, error, "no memory left for the machine");
     error = find_all(&parts, message);
     if (!error)
         error = connect_all(&parts, message);
+    if (!error && devices && !(numbers = numbers_of(&parts)))
+        error = duet_fail(message, DUET_ENOMEM, "no memory left for the machine");
     if (!error)
         error = count_cpus(&parts, message);
     if (!error)
         error = duet__machine_make(machine, &parts, message);
+    if (devices && !error)
+        *devices = numbers;
+    else
+        free(numbers);
     free(parts.devices);
     free(parts.ends);
     free(parts.between);

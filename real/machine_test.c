@@ -15,7 +15,7 @@ static void check(int cpus, int gpus, bool no_peer, unsigned expected_cpus, unsi
                                        .no_peer = no_peer};
     struct duet_machine machine;
     struct duet_message message = {""};
-    g_assert_cmpint(duet__real_machine(&machine, &wanted, &message), ==, DUET_OK);
+    g_assert_cmpint(duet__real_machine(&machine, NULL, &wanted, &message), ==, DUET_OK);
     g_assert_cmpint(duet_machine_check(&machine, &message), ==, DUET_OK);
     g_assert_cmpuint(machine.node_count, ==, 1 + expected_gpus);
     g_assert_cmpuint(machine.worker_count, ==, expected_cpus + expected_gpus);
@@ -58,7 +58,7 @@ static void check_gpu(const struct real_wanted *wanted, unsigned window, unsigne
 {
     struct duet_machine machine;
     struct duet_message message = {""};
-    g_assert_cmpint(duet__real_machine(&machine, wanted, &message), ==, DUET_OK);
+    g_assert_cmpint(duet__real_machine(&machine, NULL, wanted, &message), ==, DUET_OK);
     const struct duet_worker *gpu = &machine.workers[machine.worker_count - 1];
     g_assert_cmpuint(gpu->window, ==, window);
     g_assert_cmpuint(gpu->window_short, ==, window_short);
@@ -104,7 +104,8 @@ static void test_refusals(void)
     for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
         struct duet_machine machine;
         struct duet_message message = {""};
-        g_assert_cmpint(duet__real_machine(&machine, &cases[i].wanted, &message), ==, DUET_EINVAL);
+        g_assert_cmpint(duet__real_machine(&machine, NULL, &cases[i].wanted, &message), ==,
+                        DUET_EINVAL);
         g_assert_nonnull(strstr(message.text, cases[i].says));
         g_assert_null(machine.workers);
     }
@@ -121,10 +122,10 @@ static void test_reasons(void)
         return;
     }
     g_assert_cmpstr(why.text, !=, "");
-    g_assert_cmpint(duet__real_machine(&machine, &wanted, &message), ==, DUET_EINVAL);
-    g_autofree char *since = g_strdup_printf("there are 0, since %s: ask for fewer", why.text);
+    g_assert_cmpint(duet__real_machine(&machine, NULL, &wanted, &message), ==, DUET_EINVAL);
+    g_autofree char *since = g_strdup_printf("there are 0 (%s): ask for fewer", why.text);
     g_assert_nonnull(strstr(message.text, since));
-    g_assert_cmpint(duet__real_machine(&machine, &all, &message), ==, DUET_OK);
+    g_assert_cmpint(duet__real_machine(&machine, NULL, &all, &message), ==, DUET_OK);
     g_assert_cmpuint(machine.worker_count, ==, 1);
     duet_machine_fini(&machine);
 }
@@ -160,7 +161,7 @@ static void test_engine_refusals(void)
     struct duet_machine machine;
     struct duet_message message = {""};
     void *engine;
-    g_assert_cmpint(duet__real_machine(&machine, &wanted, &message), ==, DUET_OK);
+    g_assert_cmpint(duet__real_machine(&machine, NULL, &wanted, &message), ==, DUET_OK);
     strcpy(machine.archs[1].backend, "abacus");
     g_assert_cmpint(duet__real_new(&engine, &machine, &options, &message), ==, DUET_EABSENT);
     g_assert_nonnull(strstr(message.text, "gpu0 is programmed by abacus"));

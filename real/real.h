@@ -21,6 +21,11 @@ struct real_options {
     unsigned gpu_streams; /* likewise, resolved: at least 1 */
     uint64_t pin_bytes;   /* likewise, resolved: 0 for none */
     /*
+     * The number of each device at its backend, as duet__real_machine gives it; the caller's. NULL:
+     * 0, 1 and so on.
+     */
+    const unsigned *devices;
+    /*
      * Paced emulation: > 0 the factor of all times. Kernels on every worker, CPUs too, then take
      * seconds(pace, class, arch) x scale and compute nothing; <= 0 seconds: cannot run there.
      */
@@ -42,22 +47,36 @@ struct real_wanted {
     unsigned gpu_window, gpu_window_short; /* as in struct duet_config */
     bool emulate; /* free emulation: `gpus` emulated devices (-1: 1), beside real cores */
     bool no_peer;
+    /* Hears, in one line, why GPUs are left out when all are wanted. NULL: nobody. */
+    void (*say)(const char *line);
 };
 
 /* Cores that this process may use (affinity mask, control groups): at least 1. */
 unsigned duet__real_cores(void);
+
+/* Memory of the host that this process may use: all, or what control groups leave. 0: unknown. */
+uint64_t duet__real_memory_bytes(void);
 
 /*
  * Describes the machine at hand: CPU workers cpu0 ... (more than cores when asked for), devices
  * gpu0 ..., the links that they share as far as the system and backends know (real/links.h). All
  * cores are those that feed no device, but at least one; all devices are those that can be
  * described. No backend of devices is asked when none is wanted. Emulated devices are programmed as
- * what they stand for: "cuda". The caller owns *machine. DUET_EINVAL (more devices than there are,
- * no worker at all), with a message that says what there is.
+ * what they stand for: "cuda". The caller owns *machine and frees *devices: the number that each
+ * device has at its backend, which is another one than in the machine behind a device that cannot
+ * be described; `devices` may be NULL. DUET_EINVAL (more devices than there are, no worker at all),
+ * with a message that says what there is.
  */
-DUET_MUST_CHECK int duet__real_machine(struct duet_machine *machine,
+DUET_MUST_CHECK int duet__real_machine(struct duet_machine *machine, unsigned **devices,
                                        const struct real_wanted *wanted,
                                        struct duet_message *message);
+
+/*
+ * Checks which devices of a machine, all emulated, are to be lost: as `lose` in struct duet_config,
+ * NULL for none. DUET_EINVAL with a message; DUET_ENOMEM.
+ */
+DUET_MUST_CHECK int duet__real_check_lose(const struct duet_machine *machine, const char *text,
+                                          struct duet_message *message);
 
 /*
  * Makes an engine for `machine` (copied). Prints one line on standard error when workers that

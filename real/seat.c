@@ -110,7 +110,7 @@ static int serve(struct real *real, const struct until *until)
     bool paced = real->options.scale > 0;
     sit(real, SEAT_APPLICATION);
     (void)pthread_mutex_unlock(&real->seat.mutex);
-    unsigned long slack = paced ? duet__thread_slack(PACED_SLACK_NS) : 0;
+    unsigned long slack = paced ? duet__thread_slack(SLACK_NS) : 0;
     enum served served = duet__serve(&real->workers[0], until);
     if (paced)
         (void)duet__thread_slack(slack);
@@ -220,7 +220,7 @@ void *duet__stand_in(void *engine)
     struct real *real = engine;
     duet__thread_begin(real, "stand-in", real->workers[0].place);
     if (real->options.scale > 0)
-        (void)duet__thread_slack(PACED_SLACK_NS);
+        (void)duet__thread_slack(SLACK_NS);
     if (duet__crew_ready(real, DUET_OK, NULL))
         stand_in(real);
     return NULL;

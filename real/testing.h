@@ -67,7 +67,7 @@ static inline struct duet_runtime *testing_try(struct testing *t, int *error)
     struct duet_machine machine;
     struct duet_runtime *core = NULL;
     (void)alarm(TESTING_ALARM_S);
-    *error = duet__real_machine(&machine, &wanted, &t->message);
+    *error = duet__real_machine(&machine, NULL, &wanted, &t->message);
     if (*error)
         return NULL;
     struct duet_core_config config = {

@@ -3,6 +3,8 @@
 #ifndef DUET_REAL_TOPOLOGY_H
 #define DUET_REAL_TOPOLOGY_H
 
+#include <stdint.h>
+
 #include <duet/error.h>
 #include <duet/machine.h>
 
@@ -60,5 +62,7 @@ void duet__places_bind(const struct places *places, unsigned place);
  * is in (/proc/self/cgroup).
  */
 unsigned duet__quota(const char *root, const char *membership);
+/* How many bytes of memory it may use, in the same way; UINT64_MAX: any. cgroup v1, too. */
+uint64_t duet__memory_limit(const char *root, const char *membership);
 
 #endif

@@ -51,6 +51,54 @@ static void test_quota(void)
     g_assert_cmpuint(duet__quota(root, membership), ==, UINT_MAX);
 }
 
+/* The same of memory, whichever version of control groups limits it. */
+static void test_memory_limit(void)
+{
+    const struct {
+        const char *root, *inner, *older, *older_inner, *membership;
+        uint64_t bytes;
+    } cases[] = {
+        {"max\n", "max\n", "9223372036854771712\n", "9223372036854771712\n", "0::/inner\n",
+         9223372036854771712U},
+        {"max\n", "1048576\n", "", "", "0::/inner\n", 1048576},
+        {"1024\n", "1048576\n", "", "", "0::/inner\n", 1024},
+        {"max\n", "1048576\n", "", "", "0::/\n", UINT64_MAX},
+        {"max\n", "max\n", "4096\n", "2048\n", "3:cpu,memory:/inner\n0::/inner\n", 2048},
+        {"max\n", "max\n", "4096\n", "2048\n", "3:cpu,memory2:/inner\n0::/\n", 4096},
+        {"max\n", "max\n", "4096\n", "8192\n", "9:memory:/inner/deep\n0::/inner\n", 4096},
+        {"what?", "-5", "", "", "0::/inner\n", UINT64_MAX},
+    };
+    static const char *const files[] = {"memory.max", "inner/memory.max",
+                                        "memory/memory.limit_in_bytes",
+                                        "memory/inner/memory.limit_in_bytes", "membership"};
+    static const char *const folders[] = {"inner", "memory", "memory/inner"};
+    g_autofree char *root = g_dir_make_tmp("duet-XXXXXX", NULL);
+    g_autofree char *membership = g_build_filename(root, "membership", NULL);
+    for (unsigned f = 0; f < G_N_ELEMENTS(folders); f++) {
+        g_autofree char *folder = g_build_filename(root, folders[f], NULL);
+        g_assert_cmpint(g_mkdir(folder, 0700), ==, 0);
+    }
+    for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
+        write_file(root, files[0], cases[i].root);
+        write_file(root, files[1], cases[i].inner);
+        write_file(root, files[2], cases[i].older);
+        write_file(root, files[3], cases[i].older_inner);
+        write_file(root, files[4], cases[i].membership);
+        g_assert_cmpuint(duet__memory_limit(root, membership), ==, cases[i].bytes);
+    }
+    for (unsigned f = 0; f < G_N_ELEMENTS(files); f++) {
+        g_autofree char *path = g_build_filename(root, files[f], NULL);
+        g_assert_cmpint(g_remove(path), ==, 0);
+    }
+    g_assert_cmpuint(duet__memory_limit(root, membership), ==, UINT64_MAX);
+    for (unsigned f = G_N_ELEMENTS(folders); f-- > 0;) {
+        g_autofree char *folder = g_build_filename(root, folders[f], NULL);
+        g_assert_cmpint(g_rmdir(folder), ==, 0);
+    }
+    g_assert_cmpint(g_rmdir(root), ==, 0);
+    g_assert_cmpuint(duet__real_memory_bytes(), >, 0);
+}
+
 /* Two ways of counting. */
 static void test_places(void)
 {
@@ -247,6 +295,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/topology/quota", test_quota);
+    g_test_add_func("/topology/memory_limit", test_memory_limit);
     g_test_add_func("/topology/places", test_places);
     g_test_add_func("/topology/near", test_near);
     g_test_add_func("/topology/deal", test_deal);

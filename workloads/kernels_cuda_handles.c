@@ -152,8 +152,13 @@ int duet__cuda_solver(struct duet__cuda_handles *handles, struct duet_message *m
         handles->solver = NULL;
         return error;
     }
-    return duet__cusolver_check(library->cusolverDnSetStream(handles->solver, handles->stream),
-                                "cusolverDnSetStream", message);
+    error = duet__cusolver_check(library->cusolverDnSetStream(handles->solver, handles->stream),
+                                 "cusolverDnSetStream", message);
+    if (error) { /* unbound it would use the default stream */
+        (void)library->cusolverDnDestroy(handles->solver);
+        handles->solver = NULL;
+    }
+    return error;
 }
 
 /* Replaces the workspace by a larger one: the stream frees the old one after what uses it. */

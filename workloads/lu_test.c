@@ -222,6 +222,31 @@ static void test_priorities(void)
     recorded_lu.fini(state);
 }
 
+/* Without CPUs the tiles of the diagonal are to be allowed on GPUs, and the message says how. */
+static void test_no_cpus(void)
+{
+    struct duet_setting setting = {"getrf", "cpu"};
+    struct duet_problem problem = {.n = 20,
+                                   .tile = 10,
+                                   .precision = 's',
+                                   .settings = &setting,
+                                   .setting_count = 1};
+    struct duet_worker gpu = {.node = 1, .window = 2};
+    const struct duet_machine gpus = {.worker_count = 1, .workers = &gpu};
+    struct duet_message message = {""};
+    struct duet_runtime *recorder = recorder_new();
+    void *state = &problem;
+    recorder->machine = &gpus;
+    g_assert_cmpint(recorded_lu.build(recorder, &problem, &state, &message), ==, DUET_ENOWORKER);
+    g_assert_null(state);
+    g_assert_nonnull(strstr(message.text, "kernel sgetrf_nopiv is for CPUs only"));
+    g_assert_nonnull(strstr(message.text, "--param getrf=any"));
+    setting.value = "any";
+    g_assert_cmpint(recorded_lu.build(recorder, &problem, &state, &message), ==, 0);
+    recorder_free(recorder);
+    recorded_lu.fini(state);
+}
+
 static void test_failures(void)
 {
     struct duet_problem problem = {.n = 20, .tile = 10, .precision = 'd'};
@@ -274,6 +299,7 @@ int main(int argc, char **argv)
     g_test_add_func("/workloads/lu/counts", test_counts);
     g_test_add_func("/workloads/lu/kernels", test_kernels);
     g_test_add_func("/workloads/lu/priorities", test_priorities);
+    g_test_add_func("/workloads/lu/no_cpus", test_no_cpus);
     g_test_add_func("/workloads/lu/failures", test_failures);
     g_test_add_func("/workloads/lu/compute", test_compute);
     g_test_add_func("/workloads/lu/damage", test_damage);

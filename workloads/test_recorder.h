@@ -235,9 +235,12 @@ static inline uint64_t recorder_where(const struct duet_runtime *recorder, const
     return mask;
 }
 
+/* A CPU worker, unless the test says otherwise. */
 static inline const struct duet_machine *recorder_machine(const struct duet_runtime *recorder)
 {
-    return recorder->machine;
+    static struct duet_worker cpu = {.node = DUET_HOST, .window = 1};
+    static const struct duet_machine usual = {.worker_count = 1, .workers = &cpu};
+    return recorder->machine ? recorder->machine : &usual;
 }
 
 /* ------------------------------------------------------------------------------------------- */

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <duet/machine.h>
+#include <duet/trace.h>
+
 #include "workloads/kernels.h"
 #include "workloads/kernels_cuda.h"
 
@@ -142,12 +145,34 @@ static int register_kernel(struct duet_runtime *runtime, const struct duet_probl
     return duet_codelet(runtime, &desc, out);
 }
 
-static int register_codelets(struct duet__build *build, const struct duet__tiled *tiled)
+static bool has_cpus(const struct duet_runtime *runtime)
+{
+    const struct duet_machine *machine = duet_runtime_machine(runtime);
+    return machine->worker_count && machine->workers[0].node == DUET_HOST;
+}
+
+/* That no CPU is there for kernel i, and what else it could run on. */
+static int no_cpu(const struct duet__build *build, const struct duet__tiled *tiled, unsigned i,
+                  struct duet_message *message)
+{
+    bool movable = !(tiled->cpu_only >> i & 1);
+    return duet_fail(message, DUET_ENOWORKER,
+                     "kernel %c%s is for CPUs only, and no CPU computes: add one (--cpus)%s%s%s",
+                     build->problem->precision, tiled->kernels[i],
+                     movable ? ", or let GPUs run it (--param " : "",
+                     movable ? tiled->placement : "", movable ? "=any)" : "");
+}
+
+static int register_codelets(struct duet__build *build, const struct duet__tiled *tiled,
+                             struct duet_message *message)
 {
     unsigned cpu_only = tiled->cpu_only;
     if (tiled->placement &&
         !strcmp(duet__setting(build->problem, tiled->parameters, tiled->placement), "cpu"))
         cpu_only |= 1;
+    for (unsigned i = 0; i < DUET__KERNELS_MAX && tiled->kernels[i]; i++)
+        if ((cpu_only >> i & 1) && !has_cpus(build->runtime))
+            return no_cpu(build, tiled, i, message);
     if (build->problem->data)
         duet__blas_one_thread();
     int error = 0;
@@ -182,7 +207,7 @@ int duet__tiled_build(const struct duet__tiled *tiled, struct duet_runtime *runt
     if (!matrices)
         return duet_fail(message, DUET_ENOMEM, "no memory for the workload's matrices");
     struct duet__build build = {.runtime = runtime, .problem = problem, .matrices = matrices};
-    error = register_codelets(&build, tiled);
+    error = register_codelets(&build, tiled, message);
     if (!error)
         error = register_matrices(&build, tiled, matrices, message);
     if (!error)

@@ -35,6 +35,7 @@ static int attach(void **shared, const struct backend_setup *setup, struct duet_
         free(cuda);
         return duet_fail(message, DUET_ENOMEM, "GPUs: no mutex");
     }
+    cuda->pins.registrar = (struct registrar){duet__cuda_well, cuda};
     *shared = cuda;
     return DUET_OK;
 }
@@ -79,6 +80,7 @@ const struct duet_backend duet__backend_cuda = {
     .name = "cuda",
     .description = "NVIDIA GPUs, by CUDA",
     .count = duet__cuda_count,
+    .impaired = duet__cuda_impaired,
     .describe = duet__cuda_describe,
     .links = duet__cuda_links,
     .attach = attach,

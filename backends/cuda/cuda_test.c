@@ -41,7 +41,7 @@ static void test_describe(void)
     fake_cuda_reset(&config);
     g_assert_cmpint(cudaSetDevice(0), ==, cudaSuccess);
     g_assert_cmpint(duet__backend_cuda.describe(1, &info, &message), ==, DUET_OK);
-    g_assert_cmpuint(info.memory_bytes, ==, 60 * MIB); /* without a reserve */
+    g_assert_cmpuint(info.memory_bytes, ==, 56 * MIB); /* without a reserve */
     g_assert_cmpuint(info.total_bytes, ==, 64 * MIB);
     g_assert_cmpuint(strlen(info.pci), ==, strlen("0000:3b:00.0"));
     for (const char *c = info.pci; *c; c++)
@@ -63,6 +63,34 @@ static void test_describe(void)
     fake_cuda_fail("cudaDeviceGetPCIBusId", 1, cudaErrorNotSupported);
     g_assert_cmpint(duet__backend_cuda.describe(0, &info, &message), ==, DUET_OK);
     g_assert_cmpstr(info.pci, ==, "");
+}
+
+static void test_reserve(void)
+{
+    const uint64_t gib = UINT64_C(1) << 30;
+    struct fake_cuda_config config = {.devices = 1, .memory_bytes = 140 * gib};
+    struct duet_message message = {""};
+    struct backend_info info;
+    fake_cuda_reset(&config);
+    g_assert_cmpint(duet__backend_cuda.describe(0, &info, &message), ==, DUET_OK);
+    g_assert_cmpuint(info.memory_bytes, ==, 139 * gib);
+}
+
+/* A GPU for which this build has no code. */
+static void test_old(void)
+{
+    struct fake_cuda_config config = {.devices = 2, .compute = 37};
+    struct duet_message message = {""};
+    struct backend_info info;
+    fake_cuda_reset(&config);
+    g_assert_cmpint(duet__backend_cuda.describe(0, &info, &message), ==, DUET_EABSENT);
+    g_assert_nonnull(strstr(message.text, "GPU 0: compute capability 3.7: this duet was built"));
+    g_assert_cmpuint(fake_cuda_calls("cudaSetDevice"), ==, 0); /* makes no context */
+    g_assert_cmpint(duet__backend_cuda.describe(1, &info, &message), ==, DUET_OK);
+    config.compute = 75;
+    fake_cuda_reset(&config);
+    g_assert_cmpint(duet__backend_cuda.describe(0, &info, &message), ==, DUET_OK);
+    g_assert_nonnull(strstr(info.description, "compute 7.5"));
 }
 
 static void test_arch(void)
@@ -432,6 +460,8 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/cuda/absent", test_absent);
     g_test_add_func("/cuda/describe", test_describe);
+    g_test_add_func("/cuda/reserve", test_reserve);
+    g_test_add_func("/cuda/old", test_old);
     g_test_add_func("/cuda/arch", test_arch);
     g_test_add_func("/cuda/open", test_open);
     g_test_add_func("/cuda/peers", test_peers);

@@ -6,7 +6,10 @@
 
 #include "backends/cuda/internal.h"
 
-enum { NAP_NS = 20000 }; /* between two looks at what a device still has when it is closed */
+enum {
+    NAP_NS = 20000, /* between two looks at what a device still has when it is closed */
+    MASK = 64,      /* devices that struct cuda's mask has bits for */
+};
 
 static double gib(uint64_t bytes)
 {
@@ -40,6 +43,12 @@ static void reach(const struct cuda *cuda, unsigned from, unsigned to)
     cuda->setup.say(cuda->setup.clock, line);
 }
 
+/* In struct cuda's mask. */
+static uint64_t bit_of(unsigned index)
+{
+    return index < MASK ? UINT64_C(1) << index : 0;
+}
+
 /* Enters a device, which is current, and connects it with all that are open, both ways. */
 static bool enlist(struct backend_device *device, struct failure *failure)
 {
@@ -61,6 +70,7 @@ static bool enlist(struct backend_device *device, struct failure *failure)
     device->next = cuda->devices;
     cuda->devices = device;
     device->listed = true;
+    cuda->well |= bit_of(device->config.index);
     (void)pthread_mutex_unlock(&cuda->mutex);
     return good;
 }
@@ -75,7 +85,26 @@ static void delist(struct backend_device *device)
     while (*link != device)
         link = &(*link)->next;
     *link = device->next;
+    if (cuda_lost(device))
+        cuda->well &= ~bit_of(device->config.index);
     (void)pthread_mutex_unlock(&cuda->mutex);
+}
+
+int duet__cuda_well(void *shared, int current, int broken)
+{
+    struct cuda *cuda = shared;
+    int found = -1;
+    (void)pthread_mutex_lock(&cuda->mutex);
+    for (const struct backend_device *device = cuda->devices; device; device = device->next)
+        if (cuda_lost(device))
+            cuda->well &= ~bit_of(device->config.index);
+    if (broken >= 0)
+        cuda->well &= ~bit_of((unsigned)broken);
+    for (int i = 0; i < MASK && found != current; i++)
+        if (cuda->well >> i & 1)
+            found = i;
+    (void)pthread_mutex_unlock(&cuda->mutex);
+    return found;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -148,7 +177,7 @@ static int refuse_open(const struct backend_device *device, const struct failure
     }
     return duet_fail(message, DUET_ENOMEM,
                      "%s, of which %.2f GiB are wanted while %.2f of %.2f GiB are free: %s: use "
-                     "less of it (gpu_memory_bytes, DUET_GPU_MEMORY)",
+                     "less of it (--gpu-memory, DUET_GPU_MEMORY)",
                      device->label, wanted_gib, gib(free_bytes), gib(total_bytes), text);
 }
 

@@ -64,6 +64,16 @@ unsigned duet__cuda_count(struct duet_message *why)
     return 0;
 }
 
+/* Not where there is no driver, nor where GPUs are hidden on purpose. */
+bool duet__cuda_impaired(void)
+{
+    int count = 0, driver = 0;
+    cudaError_t error = cudaGetDeviceCount(&count);
+    duet__cuda_ignore(error);
+    duet__cuda_ignore(cudaDriverGetVersion(&driver));
+    return driver && error != cudaSuccess && error != cudaErrorNoDevice;
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* What it is                                                                                   */
 
@@ -80,11 +90,23 @@ static double assumed_bandwidth(int major)
 
 static const double assumed_latency_s = 8e-6;
 
-/* What libraries take of a device for themselves, and its context: not to be used up. */
+/*
+ * What is taken beside the slab once it is there, and so is left even where all memory is wanted:
+ * cuBLAS and cuSOLVER with their code (about 512 MiB), their workspaces (32 MiB a handle of cuBLAS
+ * on Hopper), streams, events, stacks of kernels.
+ */
 static uint64_t reserve_of(uint64_t free_bytes)
 {
-    const uint64_t most = UINT64_C(512) << 20;
-    return free_bytes / 16 < most ? free_bytes / 16 : most;
+    const uint64_t most = UINT64_C(1) << 30;
+    return free_bytes / 8 < most ? free_bytes / 8 : most;
+}
+
+/* Ten times the least compute capability that the toolkit makes code for, and its libraries have.
+ */
+static int least_compute(void)
+{
+    const int runtime = CUDART_VERSION;
+    return runtime >= 13000 ? 75 : 50;
 }
 
 void duet__cuda_arch(char arch[DUET_NAME_MAX], const char *name)
@@ -125,13 +147,32 @@ static void describe_in_words(struct backend_info *info, const struct cudaDevice
         *info->description = '\0';
 }
 
-static bool look(int index, struct backend_info *info, struct failure *failure)
+/* Whether this build has no code for it; then with *old. */
+static bool is_old(const struct cudaDeviceProp *properties, struct duet_message *old)
+{
+    char runtime[16];
+    int least = least_compute();
+    if (10 * properties->major + properties->minor >= least)
+        return false;
+    version(runtime, CUDART_VERSION);
+    (void)duet_fail(old, DUET_EABSENT,
+                    "compute capability %d.%d: this duet was built with CUDA %s, which supports "
+                    "%d.%d and later",
+                    properties->major, properties->minor, runtime, least / 10, least % 10);
+    return true;
+}
+
+static bool look(int index, struct backend_info *info, struct failure *failure,
+                 struct duet_message *old)
 {
     struct cudaDeviceProp properties;
     size_t free_bytes = 0, total_bytes = 0;
     if (duet__cuda_failed(failure, "cudaGetDeviceProperties",
-                          cudaGetDeviceProperties(&properties, index)) ||
-        duet__cuda_failed(failure, "cudaSetDevice", cudaSetDevice(index)) ||
+                          cudaGetDeviceProperties(&properties, index)))
+        return false;
+    if (is_old(&properties, old))
+        return true; /* no context is made of it */
+    if (duet__cuda_failed(failure, "cudaSetDevice", cudaSetDevice(index)) ||
         duet__cuda_failed(failure, "cudaMemGetInfo", cudaMemGetInfo(&free_bytes, &total_bytes)))
         return false;
     properties.name[sizeof properties.name - 1] = '\0';
@@ -157,13 +198,15 @@ struct description {
     int index;
     struct backend_info *info;
     struct failure failure;
+    struct duet_message old; /* why there is no code for it, or "" */
     bool good;
 };
 
 static void *look_aside(void *argument)
 {
     struct description *description = argument;
-    description->good = look(description->index, description->info, &description->failure);
+    description->good =
+        look(description->index, description->info, &description->failure, &description->old);
     return NULL;
 }
 
@@ -181,6 +224,8 @@ int duet__cuda_describe(unsigned index, struct backend_info *info, struct duet_m
     if (pthread_create(&thread, NULL, look_aside, &description))
         return duet_fail(message, DUET_ENOMEM, "GPU %u: the system refuses a thread", index);
     (void)pthread_join(thread, NULL);
+    if (*description.old.text)
+        return duet_fail(message, DUET_EABSENT, "GPU %u: %s", index, description.old.text);
     if (description.good)
         return DUET_OK;
     int error = description.failure.error == cudaErrorInvalidDevice ? DUET_EINVAL : DUET_EIO;

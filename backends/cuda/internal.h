@@ -35,6 +35,7 @@ struct cuda {
     size_t staging_bytes;           /* of a staging buffer */
     pthread_mutex_t mutex;          /* of the list */
     struct backend_device *devices; /* that are open */
+    uint64_t well;                  /* those that were opened and, when last looked at, not lost */
 };
 
 /* A kernel or a copy, from its launch until its completion was polled. */
@@ -118,6 +119,7 @@ static inline struct command *cuda_at(const struct stream *stream, size_t i)
 /* info.c: count and describe, as the slots of struct duet_backend                              */
 
 unsigned duet__cuda_count(struct duet_message *why);
+bool duet__cuda_impaired(void);
 DUET_MUST_CHECK int duet__cuda_describe(unsigned index, struct backend_info *info,
                                         struct duet_message *message);
 /*
@@ -133,6 +135,13 @@ DUET_MUST_CHECK int duet__cuda_open(struct backend_device **out, void *shared,
                                     const struct backend_config *config,
                                     struct duet_message *message);
 void duet__cuda_close(struct backend_device *device);
+
+/*
+ * A device that page-locking can be asked of: the current one if it is open, or was, and was not
+ * lost; else another one such; -1: none. `broken`, if it is not -1, is not taken any more. Any
+ * thread.
+ */
+int duet__cuda_well(void *shared, int current, int broken);
 
 /* ------------------------------------------------------------------------------------------- */
 /* commands.c: launch, copy and poll                                                            */

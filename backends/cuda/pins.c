@@ -8,13 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backends/cuda/errors.h"
-
 enum {
     SMALLEST = 256 << 10, /* bytes of a handle that are worth a system call of their own */
     GAPS = 2,             /* a handle's span is page-locked if at most so many times its bytes */
     PIECE_GIB = 64,
-    LINE = 384,
+    REFUSALS = 8, /* of handles' memory, after which the system is not asked any more */
+    LINE = 512,
 };
 
 /* What is said once. */
@@ -122,10 +121,7 @@ static struct pin_range *add(struct pins *pins, uintptr_t begin, uintptr_t end,
     *failure = (struct failure){.call = "calloc", .error = cudaErrorMemoryAllocation};
     if (!range)
         return NULL;
-    /* portable: page-locked for every device, not only the one current on this thread */
-    if (duet__cuda_failed(failure, "cudaHostRegister",
-                          cudaHostRegister((void *)begin, (size_t)(end - begin),
-                                           cudaHostRegisterPortable))) {
+    if (duet__cuda_register(&pins->registrar, (void *)begin, (size_t)(end - begin), failure)) {
         free(range);
         return NULL;
     }
@@ -143,12 +139,14 @@ static struct pin_range *add(struct pins *pins, uintptr_t begin, uintptr_t end,
 /* Ends the registration; the record stays while marks point to it. */
 static void drop(struct pins *pins, struct pin_range *range)
 {
+    struct failure failure;
     size_t i = find(pins, range->begin);
     pins->count--;
     memmove(&pins->ranges[i], &pins->ranges[i + 1], (pins->count - i) * sizeof(void *));
     pins->bytes -= range->end - range->begin;
     atomic_store_explicit(&range->alive, false, memory_order_release);
-    duet__cuda_ignore(cudaHostUnregister((void *)range->begin));
+    if (duet__cuda_unregister(&pins->registrar, (void *)range->begin, &failure))
+        pins->stuck = true;
     if (!range->users) {
         free(range);
         return;
@@ -160,19 +158,30 @@ static void drop(struct pins *pins, struct pin_range *range)
 /* ------------------------------------------------------------------------------------------- */
 /* What the application asks for                                                                */
 
+/* What may be behind a refusal. CUDA's error alone tells nobody what to do. */
+static const char *guess(const struct pins *pins, const struct failure *failure)
+{
+    if (duet__cuda_fate(failure->error) != FATE_REFUSED)
+        return "a GPU is broken, and none is left to ask";
+    if (failure->error == cudaErrorInvalidValue)
+        return "is all of it memory of this process?";
+    if (failure->error != cudaErrorHostMemoryAlreadyRegistered)
+        return "is it mapped read-only or from a file, does a container or virtual machine limit "
+               "page-locking, or is too little of the memory free?";
+    return pins->stuck ? "some of it is page-locked since before, which CUDA has refused to end, "
+                         "as it does when a GPU is lost"
+                       : "the application has page-locked some of it by CUDA itself";
+}
+
 static int refused(const struct pins *pins, const void *data, uint64_t bytes,
                    const struct failure *failure, struct duet_message *message)
 {
     char text[FAILURE_TEXT];
-    if (failure->error == cudaErrorHostMemoryAlreadyRegistered)
-        return duet_fail(message, DUET_EINVAL,
-                         "page-locking %.1f MiB at %p: %s: the application has page-locked some of "
-                         "it by CUDA itself",
-                         mib(bytes), data, duet__cuda_text(text, failure));
-    return duet_fail(message, DUET_ENOMEM,
-                     "page-locking %.1f MiB at %p, beside %.1f MiB that are: %s: is the limit of "
-                     "locked memory (ulimit -l) too low, or too little of the memory free?",
-                     mib(bytes), data, mib(pins->bytes), duet__cuda_text(text, failure));
+    bool wrong = failure->error == cudaErrorHostMemoryAlreadyRegistered ||
+                 failure->error == cudaErrorInvalidValue;
+    return duet_fail(message, wrong ? DUET_EINVAL : DUET_ENOMEM,
+                     "page-locking %.1f MiB at %p, beside %.1f MiB that are: %s: %s", mib(bytes),
+                     data, mib(pins->bytes), duet__cuda_text(text, failure), guess(pins, failure));
 }
 
 /* Drops what pin(data) made. How many ranges that were. */
@@ -233,17 +242,36 @@ static int pin(struct pins *pins, const void *data, uint64_t bytes, struct duet_
         return duet_fail(
             message, DUET_ENOMEM,
             "page-locking %.1f MiB at %p: %.1f MiB of at most %.1f MiB are page-locked "
-            "already; the limit is an option (pin_bytes, DUET_PIN)",
+            "already; the limit is an option (--pin, DUET_PIN)",
             mib(bytes), data, mib(pins->bytes), mib(pins->limit_bytes));
     return add_owned(pins, data, begin, end, message);
 }
 
+static void tell(struct pins *pins, unsigned what, const char *line)
+{
+    if (pins->say && !(pins->told & what))
+        pins->say(pins->clock, line);
+    pins->told |= what;
+}
+
+/* An application may ignore a refusal, since all works without; its user should know. */
+static void tell_pin(struct pins *pins, const struct duet_message *refusal)
+{
+    char line[LINE + 64];
+    (void)snprintf(line, sizeof line, "cuda: %s; copies of this data are slower", refusal->text);
+    tell(pins, TOLD_REFUSED, line);
+    pins->told |= TOLD_LIMIT | TOLD_SHARED; /* of parts of it */
+}
+
 int duet__pins_pin(struct pins *pins, void *data, uint64_t bytes, struct duet_message *message)
 {
+    struct duet_message refusal = {""};
     (void)pthread_mutex_lock(&pins->mutex);
-    int error = pin(pins, data, bytes, message);
+    int error = pin(pins, data, bytes, &refusal);
+    if (error == DUET_ENOMEM && pins->limit_bytes)
+        tell_pin(pins, &refusal);
     (void)pthread_mutex_unlock(&pins->mutex);
-    return error;
+    return error ? duet_fail(message, error, "%s", refusal.text) : DUET_OK;
 }
 
 int duet__pins_unpin(struct pins *pins, void *data, struct duet_message *message)
@@ -260,24 +288,14 @@ int duet__pins_unpin(struct pins *pins, void *data, struct duet_message *message
 /* ------------------------------------------------------------------------------------------- */
 /* What handles need                                                                            */
 
-static void tell(struct pins *pins, unsigned what, const char *line)
-{
-    if (pins->say && !(pins->told & what))
-        pins->say(pins->clock, line);
-    pins->told |= what;
-}
-
 static void tell_refused(struct pins *pins, const struct pin_span *span,
                          const struct failure *failure)
 {
     char text[FAILURE_TEXT], line[LINE];
-    bool own = failure->error == cudaErrorHostMemoryAlreadyRegistered;
-    (void)
-        snprintf(line, sizeof line,
-                 "cuda: %.1f MiB of data are not page-locked: %s%s; copies of such data are slower",
-                 mib(span->span_bytes), duet__cuda_text(text, failure),
-                 own ? ": the application has page-locked them by CUDA itself, duet_pin would do"
-                     : ": is the limit of locked memory (ulimit -l) too low?");
+    (void)snprintf(line, sizeof line,
+                   "cuda: %.1f MiB of data are not page-locked, and copies of such data are "
+                   "slower: %s: %s",
+                   mib(span->span_bytes), duet__cuda_text(text, failure), guess(pins, failure));
     tell(pins, TOLD_REFUSED, line);
 }
 
@@ -285,7 +303,7 @@ static void tell_limit(struct pins *pins)
 {
     char line[LINE];
     (void)snprintf(line, sizeof line,
-                   "cuda: %.1f MiB are page-locked, which is the limit (pin_bytes, DUET_PIN) or "
+                   "cuda: %.1f MiB are page-locked, which is the limit (--pin, DUET_PIN) or "
                    "nearly so; copies of more data are slower",
                    mib(pins->bytes));
     tell(pins, TOLD_LIMIT, line);
@@ -296,7 +314,7 @@ static struct pin_range *lock_span(struct pins *pins, const struct pin_span *spa
 {
     struct failure failure;
     uintptr_t begin, end;
-    if (!pins->limit_bytes || span->bytes < SMALLEST ||
+    if (!pins->limit_bytes || span->bytes < SMALLEST || pins->refusals >= REFUSALS ||
         !pages(pins, span->data, span->span_bytes, &begin, &end) || end - begin > pins->piece_bytes)
         return NULL;
     if (span->span_bytes / GAPS > span->bytes || overlaps(pins, begin, end)) {
@@ -311,6 +329,7 @@ static struct pin_range *lock_span(struct pins *pins, const struct pin_span *spa
     }
     struct pin_range *range = add(pins, begin, end, &failure);
     if (!range) {
+        pins->refusals++;
         tell_refused(pins, span, &failure);
         return NULL;
     }

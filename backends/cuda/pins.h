@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "backends/backend.h"
+#include "backends/cuda/register.h"
 
 struct pin_range; /* one registration */
 
@@ -28,7 +29,10 @@ struct pins {
     uint64_t limit_bytes, bytes;
     uint64_t piece_bytes; /* of one registration at most */
     uintptr_t page_bytes;
-    unsigned told; /* what was said already, bits */
+    unsigned told;     /* what was said already, bits */
+    unsigned refusals; /* of handles' memory, by the system */
+    bool stuck;        /* CUDA has refused to end a registration */
+    struct registrar registrar;
     void (*say)(void *clock, const char *line);
     void *clock;
 };

@@ -60,7 +60,7 @@ static void test_not_asked(void)
     struct duet_machine machine;
     struct duet_message message = {""};
     fake_cuda_reset(&config);
-    g_assert_cmpint(duet__real_machine(&machine, &wanted, &message), ==, DUET_OK);
+    g_assert_cmpint(duet__real_machine(&machine, NULL, &wanted, &message), ==, DUET_OK);
     g_assert_cmpuint(machine.node_count, ==, 1);
     for (unsigned i = 0; i < G_N_ELEMENTS(calls); i++)
         g_assert_cmpuint(fake_cuda_calls(calls[i]), ==, 0);

@@ -50,9 +50,11 @@ bool duet__memory_poison(struct memory *memory)
 
 static int refused(struct memory *memory, uint64_t bytes, struct duet_message *message)
 {
+    bool large = bytes >= UINT64_C(1) << 30;
     int error = duet_fail(message, DUET_ENOMEM,
-                          "emulated device: no %.1f MiB of memory for it (%s): ask for less",
-                          (double)bytes / 0x1p20, strerror(errno));
+                          "emulated device: no %.1f %s of memory for it (%s): ask for less",
+                          (double)bytes / (large ? 0x1p30 : 0x1p20), large ? "GiB" : "MiB",
+                          strerror(errno));
     duet__memory_close(memory);
     return error;
 }

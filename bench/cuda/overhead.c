@@ -15,6 +15,7 @@
 #include <cuda_runtime_api.h>
 #include <duet/duet.h>
 
+#include "bench/cuda/devices.h"
 #include "bench/timing.h"
 
 enum { SKIPPED = 77, CELLS = 1024, CELL_BYTES = 256 };
@@ -153,9 +154,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: cuda_overhead nothing|memset|chain [TASKS [REPEATS]]\n");
         return 2;
     }
-    int devices = 0;
-    if (cudaGetDeviceCount(&devices) != cudaSuccess || !devices) {
-        fprintf(stderr, "cuda_overhead: skipped: there is no GPU\n");
+    char why[256];
+    if (!count_devices(why, sizeof why)) {
+        fprintf(stderr, "cuda_overhead: skipped: no GPU: %s\n", why);
         return SKIPPED;
     }
     bench.cells = nothing ? 0 : chain ? 1 : CELLS;

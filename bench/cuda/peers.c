@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/cuda/devices.h"
 #include "bench/cuda/peers.h"
 #include "bench/timing.h"
 
@@ -105,11 +106,10 @@ static void parse(struct peers *peers, size_t mode, int argc, char **argv)
 /* The GPU, and what all modes need of it. */
 static void open_device(struct peers *peers)
 {
-    int count = 0;
-    cudaError_t status = cudaGetDeviceCount(&count);
-    if (status != cudaSuccess || count == 0)
-        peers_skip("no GPU: cudaGetDeviceCount: %s (%s)", cudaGetErrorString(status),
-                   cudaGetErrorName(status));
+    char why[256];
+    int count = count_devices(why, sizeof why);
+    if (count == 0)
+        peers_skip("no GPU: %s", why);
     if (peers->device >= count)
         peers_skip("there is no GPU %d, there are %d", peers->device, count);
     CUDA(cudaSetDevice(peers->device));

@@ -25,7 +25,9 @@ static bool broken(const char *what)
 
 cudaError_t cudaGetDeviceCount(int *count)
 {
-    *count = broken("count") ? 0 : 1;
+    *count = broken("count") || broken("driver") ? 0 : 1;
+    if (broken("driver"))
+        return cudaErrorInsufficientDriver; /* as CUDA says where there is none */
     return *count ? cudaSuccess : cudaErrorNoDevice;
 }
 
@@ -50,7 +52,7 @@ cudaError_t cudaMemGetInfo(size_t *available, size_t *total)
 
 cudaError_t cudaDriverGetVersion(int *version)
 {
-    *version = CUDART_VERSION;
+    *version = broken("driver") ? 0 : CUDART_VERSION;
     return cudaSuccess;
 }
 

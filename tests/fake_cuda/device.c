@@ -7,6 +7,13 @@
 
 enum { VERSION = CUDART_VERSION, MULTIPROCESSORS = 4, MAX_PITCH = 0x7fffffff };
 
+/* Ten times the compute capability. */
+static int compute_of(int device)
+{
+    unsigned set = fake_state()->config.compute;
+    return device || !set ? 90 : (int)set;
+}
+
 static bool known(int device)
 {
     return device >= 0 && (unsigned)device < fake_state()->config.devices;
@@ -55,8 +62,8 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
     memset(properties, 0, sizeof *properties);
     (void)snprintf(properties->name, sizeof properties->name, "Fake GPU %d", device);
     properties->totalGlobalMem = fake_state()->config.memory_bytes;
-    properties->major = 9;
-    properties->minor = 0;
+    properties->major = compute_of(device) / 10;
+    properties->minor = compute_of(device) % 10;
     properties->multiProcessorCount = MULTIPROCESSORS;
     properties->concurrentKernels = 1;
     properties->asyncEngineCount = 2;
@@ -74,7 +81,10 @@ static bool attribute_of(int *value, enum cudaDeviceAttr attribute, int device)
         *value = MULTIPROCESSORS;
         return true;
     case cudaDevAttrComputeCapabilityMajor:
-        *value = 9;
+        *value = compute_of(device) / 10;
+        return true;
+    case cudaDevAttrComputeCapabilityMinor:
+        *value = compute_of(device) % 10;
         return true;
     case cudaDevAttrAsyncEngineCount:
         *value = 2;
@@ -92,7 +102,6 @@ static bool attribute_of(int *value, enum cudaDeviceAttr attribute, int device)
     case cudaDevAttrMemoryPoolsSupported:
         *value = 1;
         return true;
-    case cudaDevAttrComputeCapabilityMinor:
     case cudaDevAttrPciDeviceId:
     case cudaDevAttrPciDomainId:
     case cudaDevAttrComputeMode:

@@ -17,6 +17,8 @@
  *   that do not fit the pointers, and leaks are told. There is no default stream: naming it gives
  *   cudaErrorInvalidResourceHandle.
  * - A host function that calls CUDA gets cudaErrorNotPermitted.
+ * - With a broken device current, cudaHostUnregister does nothing while another device has been
+ * used that is sound.
  *
  * Streams are threads which execute their commands in order, beside each other. Events have dates
  * of a clock that runs a little faster or slower than the host's, and are compared in float
@@ -53,6 +55,7 @@ struct fake_cuda_config {
     bool whole_pages;     /* registrations that share a page are refused, too */
     bool no_peers;        /* no device has access to another */
     bool no_driver;       /* every call says that there is no driver */
+    unsigned compute;     /* ten times the compute capability of device 0; 0: 90, as the others' */
     unsigned delay_us;    /* each operation waits up to as long, by chance, before it begins */
 };
 

@@ -106,7 +106,8 @@ struct fake_stream {
 struct fake_device {
     uint64_t used;
     cudaError_t broken;
-    unsigned fuse; /* operations until it breaks; 0: it does not */
+    bool has_context; /* some call has used it */
+    unsigned fuse;    /* operations until it breaks; 0: it does not */
     cudaError_t fuse_error;
     bool peer[FAKE_CUDA_DEVICES_MAX]; /* to which access is enabled */
 };

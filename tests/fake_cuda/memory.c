@@ -320,11 +320,23 @@ cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned flags)
     return fake_leave(cudaSuccess);
 }
 
+/* Whether a call could use the context of another device than a broken one. */
+static bool any_other(void)
+{
+    const struct fake *fake = fake_state();
+    for (unsigned d = 0; d < fake->config.devices; d++)
+        if (fake->devices[d].has_context && !fake->devices[d].broken)
+            return true;
+    return false;
+}
+
 cudaError_t cudaHostUnregister(void *pointer)
 {
     cudaError_t error = fake_enter(FAKE_cudaHostUnregister, false);
     if (error)
         return fake_leave(error);
+    if (fake_state()->config.devices && fake_error_of(fake_device()) && any_other())
+        return fake_leave(fake_error_of(fake_device()));
     struct block *block = take(pointer, false, true);
     if (!block)
         return fake_leave(cudaErrorHostMemoryNotRegistered);

@@ -130,6 +130,8 @@ cudaError_t fake_enter(enum fake_function function, bool context)
         return cudaErrorInsufficientDriver;
     if (context && !state.config.devices)
         return cudaErrorNoDevice;
+    if (context)
+        state.devices[fake_device()].has_context = true;
     return context ? fake_error_of(fake_device()) : cudaSuccess;
 }
 

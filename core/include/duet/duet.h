@@ -63,7 +63,7 @@ struct duet_config {
                                   fill a large GPU with small tasks, whose measured times then
                                   include each other's */
     uint64_t pin_bytes;        /* of the host's memory that may be page-locked (duet_pin); 0: three
-                                  quarters of it */
+                                  quarters of it, or of what control groups leave */
     bool no_pin;               /* page-lock nothing of the application's */
     bool set_arch;    /* kernels that have an accelerator implementation run on accelerators only,
                          unless a task's own `where` names other workers */
