@@ -142,18 +142,6 @@ static void draw_config(struct duet_config *config, const struct fake_cuda_confi
     config->watchdog_s = WATCHDOG_S / 4.0;
 }
 
-static unsigned repetitions(void)
-{
-    const char *text = g_getenv("DUET_TEST_LONG");
-    unsigned times = text ? (unsigned)g_ascii_strtoull(text, NULL, 10) : 1;
-    return times ? times : 1;
-}
-
-static unsigned length(void)
-{
-    return repetitions() > 1 ? 10 : 1;
-}
-
 /* Devices that break, each by an error of its hardware, or one that a kernel causes. */
 static void break_devices(struct setting *setting, unsigned devices, uint64_t *rng)
 {
@@ -163,7 +151,7 @@ static void break_devices(struct setting *setting, unsigned devices, uint64_t *r
             continue;
         /* after what opening it takes */
         fake_cuda_break(d, kernels ? cudaErrorIllegalAddress : cudaErrorECCUncorrectable,
-                        20 + duet_random_below(rng, 150 * length()));
+                        20 + duet_random_below(rng, 150 * testing_length()));
         setting->loses = true;
         setting->breaks = setting->breaks || kernels;
     }
@@ -172,7 +160,7 @@ static void break_devices(struct setting *setting, unsigned devices, uint64_t *r
 static void draw_failures(struct setting *setting, uint64_t *rng)
 {
     unsigned failure = duet_random_below(rng, 16);
-    unsigned when = 1 + duet_random_below(rng, 100 * length());
+    unsigned when = 1 + duet_random_below(rng, 100 * testing_length());
     setting->fail_kernel = failure == 0 || failure == 1 ? when : 0;
     setting->cancel_at = failure == 2 ? when : 0;
     setting->cancel_step = failure == 3 ? when : 0;
@@ -198,7 +186,7 @@ static void draw(struct setting *setting, uint64_t number)
     setting->config.record = duet_random_below(&rng, 2);
     setting->submitters = duet_random_below(&rng, 2) ? 1 : 1 + duet_random_below(&rng, 3);
     setting->shared = setting->submitters > 1 && duet_random_below(&rng, 2);
-    setting->steps = 1 + duet_random_below(&rng, 200 * length() / setting->submitters);
+    setting->steps = 1 + duet_random_below(&rng, 200 * testing_length() / setting->submitters);
     setting->look = duet_random_below(&rng, 2);
     setting->nested = duet_random_below(&rng, 2);
     setting->expand = setting->config.cpus && duet_random_below(&rng, 2);
@@ -251,7 +239,7 @@ static void test_programs(void)
         run_one(g_ascii_strtoull(only, NULL, 10), &outcome);
         return;
     }
-    for (uint64_t number = 0; number < PROGRAMS * repetitions(); number++)
+    for (uint64_t number = 0; number < PROGRAMS * testing_repetitions(); number++)
         run_one(number, &outcome);
     g_test_message("%" G_GUINT64_FORMAT " tasks; %u of %u runs ended well, of %u with losses %u",
                    tally->tasks, tally->good, tally->runs, tally->lost, tally->lost_well);

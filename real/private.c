@@ -91,10 +91,10 @@ bool duet__private_run(struct duet_runtime *core, unsigned worker, struct privat
     const struct duet_call call = {.runtime = core, .args = task.args, .message = &message};
     int status = task.run(&call);
     if (status)
-        duet__fail_run(core, status, "a nested task (%s) failed on %s: %s%s%s",
+        duet__fail_run(core, status, "a nested task (%s) failed on %s: %s",
                        duet__class_kernel(task.klass),
-                       duet_runtime_machine(core)->workers[worker].name, duet_strerror(status),
-                       *message.text ? ": " : "", message.text);
+                       duet_runtime_machine(core)->workers[worker].name,
+                       *message.text ? message.text : duet_strerror(status));
     else
         duet__private_ran(core, worker, task.klass);
     return true;

@@ -34,18 +34,6 @@ static void draw_machine(struct setting *setting, uint64_t *rng)
     config->watchdog_s = WATCHDOG_S / 4.0;
 }
 
-static unsigned repetitions(void)
-{
-    const char *text = g_getenv("DUET_TEST_LONG");
-    unsigned times = text ? (unsigned)g_ascii_strtoull(text, NULL, 10) : 1;
-    return times ? times : 1;
-}
-
-static unsigned length(void)
-{
-    return repetitions() > 1 ? 10 : 1;
-}
-
 /* Some devices, each at one of its first commands. */
 static void draw_losses(struct setting *setting, uint64_t *rng)
 {
@@ -53,7 +41,8 @@ static void draw_losses(struct setting *setting, uint64_t *rng)
     for (int g = 0; g < setting->config.gpus; g++)
         if (duet_random_below(rng, 2))
             end += (size_t)snprintf(setting->lose + end, sizeof setting->lose - end, "%sgpu%d@%u",
-                                    end ? "," : "", g, 1 + duet_random_below(rng, 80 * length()));
+                                    end ? "," : "", g,
+                                    1 + duet_random_below(rng, 80 * testing_length()));
     setting->config.lose = end ? setting->lose : NULL;
     setting->loses = end > 0;
 }
@@ -75,14 +64,14 @@ static void draw(struct setting *setting, uint64_t number)
     setting->config.record = duet_random_below(&rng, 2);
     setting->submitters = duet_random_below(&rng, 2) ? 1 : 1 + duet_random_below(&rng, 3);
     setting->shared = setting->submitters > 1 && duet_random_below(&rng, 2);
-    setting->steps = 1 + duet_random_below(&rng, 200 * length() / setting->submitters);
+    setting->steps = 1 + duet_random_below(&rng, 200 * testing_length() / setting->submitters);
     setting->look = duet_random_below(&rng, 2);
     setting->nested = duet_random_below(&rng, 2);
     setting->expand = setting->config.cpus && duet_random_below(&rng, 2);
     if (duet_random_below(&rng, 3) == 0)
         draw_losses(setting, &rng);
     unsigned failure = duet_random_below(&rng, 16);
-    unsigned when = 1 + duet_random_below(&rng, 100 * length());
+    unsigned when = 1 + duet_random_below(&rng, 100 * testing_length());
     setting->fail_kernel = failure == 0 ? when : 0;
     setting->cancel_at = failure == 1 ? when : 0;
     setting->cancel_step = failure == 2 ? when : 0;
@@ -111,7 +100,7 @@ static void test_programs(void)
         run_one(g_ascii_strtoull(only, NULL, 10), &tally);
         return;
     }
-    for (uint64_t number = 0; number < PROGRAMS * repetitions(); number++)
+    for (uint64_t number = 0; number < PROGRAMS * testing_repetitions(); number++)
         run_one(number, &tally);
     g_test_message("%" G_GUINT64_FORMAT " tasks; %u of %u runs ended well, of %u with losses %u",
                    tally.tasks, tally.good, tally.runs, tally.lost, tally.lost_well);

@@ -14,6 +14,20 @@
 
 #include "real/testing_random_tasks.h"
 
+/* How many times as many programs as usual: DUET_TEST_LONG. */
+static inline unsigned testing_repetitions(void)
+{
+    const char *text = g_getenv("DUET_TEST_LONG");
+    unsigned times = text ? (unsigned)g_ascii_strtoull(text, NULL, 10) : 1;
+    return times ? times : 1;
+}
+
+/* Then they are longer, too. */
+static inline unsigned testing_length(void)
+{
+    return testing_repetitions() > 1 ? 10 : 1;
+}
+
 enum { WATCHDOG_S = 200 };
 
 /* A run may fail as it was made to, and in no other way. */

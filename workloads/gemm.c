@@ -4,9 +4,8 @@
  *
  * One task per tile triple. All tasks have equal priority: no tile of C is on a longer path than
  * another. They are submitted by square blocks of tiles of C and, in a block, column by column of A
- * (sums of outer products): what is read is then used by a
- * whole row or column of the block, so that a device whose memory holds a few blocks computes more
- * than it copies.
+ * (sums of outer products): what is read is then used by a whole row or column of the block, so
+ * that a device whose memory holds a few blocks computes more than it copies.
  */
 #include <float.h>
 #include <math.h>

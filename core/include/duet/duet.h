@@ -172,9 +172,9 @@ int duet_release(struct duet_runtime *runtime, struct duet_handle *handle);
 /*
  * Page-locks memory of the application, so that devices copy from and to it at full speed and
  * beside everything else: cudaHostRegister. Until duet_unpin (or duet_close) the memory has to
- * stay. Without it each handle's own memory is page-locked when it is first copied, which takes
- * about 0.1 s a gigabyte, does not work for tiles inside of one matrix, whose pages they share, and
- * ends with duet_unregister; what is not page-locked is copied through small page-locked buffers.
+ * stay. Without it each handle's own memory is page-locked when it is first copied, which keeps the
+ * copies waiting, does not work for tiles inside of one matrix, whose pages they share, and ends
+ * with duet_unregister; what is not page-locked is copied through small page-locked buffers.
  * Nothing is done, with success, in simulations, on machines without such devices, and for what is
  * page-locked already. May be called from any thread, before the handles' first tasks. Errors:
  * DUET_ENOMEM (the system refuses, or config.pin_bytes is reached), DUET_EINVAL (overlaps in part
