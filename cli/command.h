@@ -28,6 +28,9 @@ struct duet__command {
 
 extern const struct duet__command duet__simulate_command;
 extern const struct duet__command duet__run_command;
+extern const struct duet__command duet__calibrate_command;
+extern const struct duet__command duet__validate_command;
+extern const struct duet__command duet__compare_command;
 extern const struct duet__command duet__info_command;
 extern const struct duet__command duet__list_command;
 

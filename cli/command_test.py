@@ -33,11 +33,10 @@ with open(os.path.join(SOURCE, "CMakeLists.txt"), encoding="utf-8") as file:
     version = re.search(r"project\(duet VERSION (\S+)", file.read()).group(1)
 assert good("--version") == f"duet {version}\n"
 
-for command in "simulate", "run", "info", "list":
+for command in "simulate", "run", "calibrate", "info", "list":
     assert command in good("--help")
     assert f"duet {command}" in good(command, "--help")
-for command in "calibrate", "validate", "compare":
-    bad("known are: simulate, run, info, list", command)
+bad("known are: simulate, run, calibrate, ", "fish")
 bad("which command", *[])
 bad("--nope", "list", "--nope")
 bad("'fish'", "list", "fish")

@@ -238,7 +238,10 @@ int duet__job_read_workload(struct duet__job *job, int argc, char *const *argv,
         return duet_fail(message, DUET_EINVAL, "one workload at a time: '%s' is one too many",
                          argv[2]);
     job->workload = name ? duet_workload_find(name) : NULL;
-    return job->workload ? 0 : unknown_workload(job, name, message);
+    if (!job->workload)
+        return unknown_workload(job, name, message);
+    job->config.context = job->workload->name; /* of the kernel times of a platform */
+    return 0;
 }
 
 static int read_params(struct duet__job *job, char *const *params, struct duet_message *message)

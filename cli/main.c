@@ -9,10 +9,8 @@
 #include "cli/build.h"
 
 static const struct duet__command *const commands[] = {
-    &duet__simulate_command,
-    &duet__run_command,
-    &duet__info_command,
-    &duet__list_command,
+    &duet__simulate_command, &duet__run_command,  &duet__calibrate_command, &duet__validate_command,
+    &duet__compare_command,  &duet__info_command, &duet__list_command,
 };
 
 static int print_help(void)

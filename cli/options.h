@@ -13,6 +13,7 @@ enum {
     DUET__FOR_RUN = 2,
     DUET__FOR_ALL = DUET__FOR_SIMULATE | DUET__FOR_RUN,
     DUET__FOR_INFO = 4,
+    DUET__FOR_VALIDATE = 16,
 };
 
 /* Options as texts; NULL: not given. Zero-initialise; duet__texts_fini frees them. */
@@ -22,9 +23,10 @@ struct duet__texts {
     char *gpu_memory, *gpu_window, *gpu_window_short, *gpu_streams, *pin, *window, *model,
         *model_error, *costs;
     char *trace, *gantt, *html, *machine_xml;
+    char *cases, *rounds, *sim_reps, *without, *budget, *fail_over;
     char **links, **params;
     gboolean set_arch, noise, extrapolate, no_costs, no_peer, no_bind, verify;
-    gboolean json, csv, wall, quiet;
+    gboolean json, csv, wall, quiet, no_noise, follow_speed, verbose;
 };
 
 /*

@@ -51,7 +51,7 @@ static int report(const struct duet__trial *trial, const struct duet__findings *
             .policy = job->policies[i],
             .runs = series->runs,
             .run_count = series->count,
-            .recording = series->recording.machine ? &series->recording : NULL,
+            .recording = series->record.recording.machine ? &series->record.recording : NULL,
         };
     }
     status = duet__job_report(job, &world);

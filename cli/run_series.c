@@ -17,7 +17,7 @@
 struct session {
     struct duet__trial *trial;
     struct duet__findings *findings;
-    struct duet__attendant attendant;
+    struct duet__attendant *attendant;
     void *data;                   /* what the workload computes on; NULL: nothing */
     struct duet_runtime *runtime; /* of the policy at hand */
     void *state;                  /* the workload's, of the run at hand */
@@ -36,41 +36,61 @@ static double wall_clock(void)
 
 static bool given_up(struct session *session)
 {
-    return duet__attendant_signal(&session->attendant) != 0;
+    return duet__attendant_signal(session->attendant) != 0;
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* What a run leaves                                                                            */
 
+void duet__record_fini(struct duet__record *record)
+{
+    free(record->events);
+    g_strfreev(record->kernels);
+    *record = (struct duet__record){0};
+}
+
 /* The records of the run at hand, with dates that count from its first submission. */
-static int record(struct session *session, struct duet__series *series)
+static int keep_record(struct session *session, struct duet__record *record)
 {
     struct duet_runtime *runtime = session->runtime;
     size_t count = 0, kernels = duet_kernel_count(runtime);
     struct duet_stats stats;
-    int error = duet_trace_events(runtime, &series->events, &count);
+    int error = duet_trace_events(runtime, &record->events, &count);
 
     if (error)
         return error;
     duet_stats(runtime, &stats);
     for (size_t i = 0; i < count; i++) {
-        series->events[i].submit_s -= stats.first_submit_s;
-        series->events[i].ready_s -= stats.first_submit_s;
-        series->events[i].start_s -= stats.first_submit_s;
-        series->events[i].end_s -= stats.first_submit_s;
+        record->events[i].submit_s -= stats.first_submit_s;
+        record->events[i].ready_s -= stats.first_submit_s;
+        record->events[i].start_s -= stats.first_submit_s;
+        record->events[i].end_s -= stats.first_submit_s;
     }
-    series->kernels = g_new0(char *, kernels + 1);
+    record->kernels = g_new0(char *, kernels + 1);
     for (size_t i = 0; i < kernels; i++)
-        series->kernels[i] = g_strdup(duet_kernel_name(runtime, i));
-    series->recording = (struct duet_recording){
+        record->kernels[i] = g_strdup(duet_kernel_name(runtime, i));
+    record->recording = (struct duet_recording){
         .machine = &session->trial->job.machine,
-        .events = series->events,
+        .events = record->events,
         .event_count = count,
-        .kernels = (const char *const *)series->kernels,
+        .kernels = (const char *const *)record->kernels,
         .kernel_count = kernels,
         .makespan_s = stats.makespan_s,
     };
     return 0;
+}
+
+/* Shows the run at hand to the one who wants to see each. */
+static int show(struct session *session, const struct duet_run *run)
+{
+    const struct duet__trial *trial = session->trial;
+    struct duet__record record = {0};
+    int error = keep_record(session, &record);
+
+    if (!error)
+        error = trial->each(trial->self, run, &record, &session->message);
+    duet__record_fini(&record);
+    return error;
 }
 
 /* Figures of the run at hand, whose tasks are finished; NULL: it is a warm-up. */
@@ -82,13 +102,15 @@ static int measure(struct session *session, struct duet__series *series, struct 
     if (!run)
         return 0;
     duet_stats(session->runtime, &run->stats);
+    if (session->trial->each)
+        return show(session, run);
     /* without a measured time of every kernel there is no bound */
     if (!duet_bounds(session->runtime, &bounds, NULL)) {
         run->critical_path_s = bounds.critical_path_s;
         run->area_s = bounds.area_s;
     }
     if (duet__job_records(&session->trial->job) && series->count == 0)
-        error = record(session, series);
+        error = keep_record(session, &series->record);
     return error;
 }
 
@@ -173,7 +195,7 @@ static int open_runtime(struct session *session, size_t policy)
 
     config.policy = job->policies[policy];
     config.seed = job->seed;
-    config.record = duet__job_records(job);
+    config.record = session->trial->each || duet__job_records(job);
     error = duet_open(&session->runtime, &config, &session->message);
     if (!error && !job->platform_name) {
         job->platform_name = g_strdup(duet_runtime_machine(session->runtime)->name);
@@ -181,7 +203,7 @@ static int open_runtime(struct session *session, size_t policy)
     }
     if (session->runtime) {
         session->opened = true;
-        duet__attendant_watch(&session->attendant, session->runtime);
+        duet__attendant_watch(session->attendant, session->runtime);
     }
     return error;
 }
@@ -192,7 +214,7 @@ static void close_runtime(struct session *session, int error)
 
     if (!session->runtime)
         return;
-    duet__attendant_leave(&session->attendant);
+    duet__attendant_leave(session->attendant);
     /* nothing is to be waited for, and what no wait has told yet is not for the closing to say */
     if (over)
         duet_cancel(session->runtime);
@@ -223,7 +245,7 @@ static int run_policy(struct session *session, size_t policy)
             run->seed = trial->job.seed;
             series->count++;
         }
-        duet__attendant_count(&session->attendant);
+        duet__attendant_count(session->attendant);
         /* data that the workload cannot take back leaves with the runtime */
         if (!trial->job.workload->retrieve)
             close_runtime(session, error);
@@ -238,8 +260,6 @@ static int run_policies(struct session *session, char **what)
     const struct duet__job *job = &session->trial->job;
     int error = 0;
 
-    if (!session->trial->paced)
-        error = job->workload->generate(&job->problem, &session->data, &session->message);
     for (size_t i = 0; i < job->policy_count && !error && !given_up(session); i++) {
         g_free(*what);
         *what = g_strdup_printf("the run of %s", job->policies[i]);
@@ -263,18 +283,22 @@ static int complain(const struct session *session, const char *what, int error)
 int duet__trial_run(struct duet__trial *trial, struct duet__findings *findings)
 {
     const struct duet__job *job = &trial->job;
-    struct session session = {.trial = trial, .findings = findings};
+    struct duet__attendant attendant = {0};
+    struct session session = {.trial = trial, .findings = findings, .attendant = &attendant};
     size_t runs = job->policy_count * (trial->warmups + job->reps);
     char *what = NULL;
-    int error, status = DUET__DONE;
+    int error = 0, status = DUET__DONE;
 
-    duet__attendant_start(&session.attendant, !job->quiet,
-                          job->workload->tasks(&job->problem) * runs, runs);
-    error = run_policies(&session, &what);
+    duet__attendant_start(&attendant, !job->quiet, job->workload->tasks(&job->problem) * runs,
+                          runs);
+    if (!trial->paced)
+        error = job->workload->generate(&job->problem, &session.data, &session.message);
+    if (!error)
+        error = run_policies(&session, &what);
     if (session.data)
         job->workload->discard(session.data);
-    duet__attendant_stop(&session.attendant);
-    findings->number = duet__attendant_signal(&session.attendant);
+    duet__attendant_stop(&attendant);
+    findings->number = duet__attendant_signal(&attendant);
     /* what a cancelled run says of itself is no news */
     if (error && !findings->number)
         status = complain(&session, what, error);
@@ -282,10 +306,26 @@ int duet__trial_run(struct duet__trial *trial, struct duet__findings *findings)
     return status;
 }
 
+int duet__trial_go(struct duet__trial *trial, struct duet__attendant *attendant, void *data,
+                   struct duet__findings *findings, struct duet_message *message)
+{
+    struct session session = {.trial = trial,
+                              .findings = findings,
+                              .attendant = attendant,
+                              .data = data};
+    char *what = NULL;
+    int error = run_policies(&session, &what);
+
+    g_free(what);
+    if (!error || given_up(&session))
+        return 0;
+    return duet_fail(message, error, "%s",
+                     session.message.text[0] ? session.message.text : duet_strerror(error));
+}
+
 void duet__series_fini(struct duet__series *series)
 {
     g_free(series->runs);
-    free(series->events);
-    g_strfreev(series->kernels);
+    duet__record_fini(&series->record);
     *series = (struct duet__series){0};
 }

@@ -9,13 +9,25 @@
 #include <stdio.h>
 
 #include "cli/job.h"
+#include "cli/progress.h"
 #include "validate/report.h"
+
+struct duet__outcome;
+
+/* Called when run `rep` of a policy has ended, in no certain order. An error ends the others. */
+typedef int (*duet__each_outcome)(void *self, size_t policy, size_t rep,
+                                  const struct duet__outcome *outcome,
+                                  struct duet_message *message);
 
 /* What was asked for. Zero-initialise; duet__simulation_fini frees it, half-built or not. */
 struct duet__simulation {
     struct duet__job job; /* run r of a policy has seed job.seed + r */
     unsigned jobs;        /* runs at a time */
     bool wall;            /* report how long they took */
+    /* NULL: the first run of each policy is recorded if a file wants it; else every run is, for
+       this function, and freed after that */
+    duet__each_outcome each;
+    void *self; /* its first argument */
 };
 
 /* What one run left. Zero-initialise. */
@@ -44,6 +56,21 @@ void duet__simulation_fini(struct duet__simulation *simulation);
 int duet__simulation_run(const struct duet__simulation *simulation, struct duet__outcome *outcomes);
 
 void duet__outcome_fini(struct duet__outcome *outcome);
+
+/* Several simulations that are made one after another: initialise the progress of them all. */
+struct duet__sequence {
+    struct duet__progress progress;
+    uint64_t tasks, runs; /* finished before the one at hand */
+    int number;           /* of the signal by which they were given up; 0: none */
+};
+
+/*
+ * As duet__simulation_run, of a simulation with `each`. A signal ends the runs but not the process.
+ * Returns 0, also if a signal came, or what failed with its message: nothing is complained of.
+ */
+DUET_MUST_CHECK int duet__simulation_go(const struct duet__simulation *simulation,
+                                        struct duet__sequence *sequence,
+                                        struct duet_message *message);
 
 /* Counter of finished tasks that a run shares with the process that started it. */
 typedef _Atomic uint64_t duet__counter;

@@ -153,7 +153,7 @@ void duet__simulation_child(const struct duet__simulation *simulation, size_t po
     struct head head = {.run = {.seed = simulation->job.seed + rep}};
     void *state = NULL;
 
-    head.recorded = rep == 0 && duet__job_records(&simulation->job);
+    head.recorded = simulation->each || (rep == 0 && duet__job_records(&simulation->job));
     config.policy = simulation->job.policies[policy];
     config.seed = head.run.seed;
     config.record = head.recorded != 0;

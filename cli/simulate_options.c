@@ -3,6 +3,7 @@
 #include "cli/simulate.h"
 
 #include "cli/command.h"
+#include "effects/effects.h"
 
 static const char summary[] =
     "Simulates a task graph on a machine, under one or several scheduling policies, and prints one "
@@ -26,11 +27,15 @@ static int read_own(struct duet__simulation *simulation, const struct duet__text
 {
     struct duet_config *config = &simulation->job.config;
     uint64_t jobs = g_get_num_processors();
+    unsigned without = 0;
     int result = duet__count_option("--jobs", texts->jobs, 1, 1000, &jobs, message);
 
     if (!result && texts->costs && texts->no_costs)
         result = duet_fail(message, DUET_EINVAL, "--costs and --no-costs exclude each other");
+    if (!result)
+        result = duet__effects_parse("--without", texts->without, &without, message);
     config->costs = duet__job_keep(&simulation->job, g_strdup(texts->costs));
+    config->without = duet__job_keep(&simulation->job, g_strdup(texts->without));
     config->noise = texts->noise;
     config->no_costs = texts->no_costs;
     simulation->jobs = (unsigned)jobs;
@@ -73,6 +78,7 @@ static int build_machine(struct duet__job *job, struct duet_message *message)
 
     if (!result) {
         job->platform_name = g_strdup(duet_platform_name(platform));
+        duet_platform_select(platform, config->context);
         result = duet_platform_build(platform, &options, &job->machine, message);
     }
     if (!result && job->machine_xml)

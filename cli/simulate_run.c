@@ -38,7 +38,8 @@ struct pool {
     duet__counter *counters; /* finished tasks, by run */
     sigset_t watched;        /* signals that are waited for, blocked meanwhile */
     sigset_t before;
-    struct duet__progress progress;
+    struct duet__progress *progress;
+    struct duet__sequence *sequence; /* of which this is a part; NULL: a signal ends the process */
 };
 
 /*
@@ -59,19 +60,19 @@ static void block_signals(struct pool *pool)
     sigprocmask(SIG_BLOCK, &pool->watched, &pool->before);
 }
 
-static int open_counters(struct pool *pool)
+static int open_counters(struct pool *pool, struct duet_message *message)
 {
     size_t size = pool->count * sizeof(*pool->counters);
 
     pool->shared = tmpfile();
     if (!pool->shared || ftruncate(fileno(pool->shared), (off_t)size) != 0)
-        return duet__complain(DUET__FAILED, "cannot make a temporary file: %s", strerror(errno));
+        return duet_fail(message, DUET_EIO, "cannot make a temporary file: %s", strerror(errno));
     pool->counters = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(pool->shared), 0);
     if (pool->counters == MAP_FAILED) {
         pool->counters = NULL;
-        return duet__complain(DUET__FAILED, "cannot share memory: %s", strerror(errno));
+        return duet_fail(message, DUET_EIO, "cannot share memory: %s", strerror(errno));
     }
-    return DUET__DONE;
+    return 0;
 }
 
 /* In the child: makes the run and ends the process. */
@@ -128,6 +129,24 @@ static void start(struct pool *pool)
     fail(pool, child->index, DUET_EIO, &message);
 }
 
+/* Reads the outcome of a child, and shows it to the one who wants to see each. */
+static int read_outcome(struct pool *pool, const struct child *child, struct duet_message *message)
+{
+    const struct duet__simulation *simulation = pool->simulation;
+    struct duet__outcome *outcome = &pool->outcomes[child->index];
+    size_t reps = simulation->job.reps;
+    int error =
+        duet__outcome_read(outcome, fileno(child->stream), &simulation->job.machine, message);
+
+    if (!simulation->each)
+        return error;
+    if (!error)
+        error = simulation->each(simulation->self, child->index / reps, child->index % reps,
+                                 outcome, message);
+    duet__outcome_fini(outcome);
+    return error;
+}
+
 /* The outcome of a child that has ended. */
 static void finish(struct pool *pool, struct child *child, int status)
 {
@@ -140,8 +159,7 @@ static void finish(struct pool *pool, struct child *child, int status)
     else if (WEXITSTATUS(status) != EXIT_SUCCESS)
         error = duet_fail(&message, DUET_ECANCELED, "it ended with status %d", WEXITSTATUS(status));
     else
-        error = duet__outcome_read(&pool->outcomes[child->index], fileno(child->stream),
-                                   &pool->simulation->job.machine, &message);
+        error = read_outcome(pool, child, &message);
     if (error)
         fail(pool, child->index, error, &message);
     fclose(child->stream);
@@ -164,23 +182,39 @@ static void reap(struct pool *pool)
 
 static void draw(struct pool *pool)
 {
-    uint64_t done = 0;
+    uint64_t done = pool->sequence ? pool->sequence->tasks : 0;
+    uint64_t runs = pool->sequence ? pool->sequence->runs : 0;
 
     for (size_t i = 0; i < pool->count; i++)
         done += atomic_load_explicit(&pool->counters[i], memory_order_relaxed);
-    duet__progress_draw(&pool->progress, done, pool->finished);
+    duet__progress_draw(pool->progress, done, runs + pool->finished);
 }
 
-/* Ends the children, then this process, by the signal that came. */
-static void die(struct pool *pool, int number)
+static void end_children(struct pool *pool)
 {
     for (unsigned i = 0; i < pool->simulation->jobs; i++) {
-        if (!pool->children[i].pid)
+        struct child *child = &pool->children[i];
+
+        if (!child->pid)
             continue;
-        kill(pool->children[i].pid, SIGKILL);
-        waitpid(pool->children[i].pid, NULL, 0);
+        kill(child->pid, SIGKILL);
+        waitpid(child->pid, NULL, 0);
+        fclose(child->stream);
+        *child = (struct child){0};
     }
-    duet__progress_clear(&pool->progress);
+    pool->running = 0;
+}
+
+/* Ends the children, then this process, by the signal that came; or the runs only. */
+static void give_up(struct pool *pool, int number)
+{
+    end_children(pool);
+    if (pool->sequence) {
+        pool->sequence->number = number;
+        pool->count = 0; /* so that none begins */
+        return;
+    }
+    duet__progress_clear(pool->progress);
     signal(number, SIG_DFL);
     raise(number);
     sigprocmask(SIG_SETMASK, &pool->before, NULL);
@@ -192,7 +226,7 @@ static void wait_for_signal(struct pool *pool)
     int number = sigtimedwait(&pool->watched, NULL, &pause);
 
     if (number > 0 && number != SIGCHLD)
-        die(pool, number);
+        give_up(pool, number);
 }
 
 static void run_all(struct pool *pool)
@@ -221,31 +255,67 @@ static int complain(const struct pool *pool)
     return status;
 }
 
+/* Makes them. An error if the system has no means for it; those of the runs are in the pool. */
+static int make(struct pool *pool, struct duet_message *message)
+{
+    size_t bytes = pool->count * sizeof(*pool->counters);
+    int error = open_counters(pool, message);
+
+    if (!error) {
+        pool->children = g_new0(struct child, pool->simulation->jobs);
+        block_signals(pool);
+        run_all(pool);
+        if (!pool->sequence)
+            duet__progress_clear(pool->progress);
+        sigprocmask(SIG_SETMASK, &pool->before, NULL);
+        g_free(pool->children);
+    }
+    if (pool->counters)
+        munmap(pool->counters, bytes);
+    if (pool->shared)
+        fclose(pool->shared);
+    return error;
+}
+
 int duet__simulation_run(const struct duet__simulation *simulation, struct duet__outcome *outcomes)
 {
     const struct duet__job *job = &simulation->job;
     size_t count = job->policy_count * job->reps;
+    struct duet_message message = {""};
+    struct duet__progress progress;
     struct pool pool = {.simulation = simulation,
                         .outcomes = outcomes,
                         .count = count,
-                        .failed = count};
-    int status = open_counters(&pool);
+                        .failed = count,
+                        .progress = &progress};
 
-    if (status == DUET__DONE) {
-        pool.children = g_new0(struct child, simulation->jobs);
-        duet__progress_init(&pool.progress, !job->quiet,
-                            job->workload->tasks(&job->problem) * count, count);
-        block_signals(&pool);
-        run_all(&pool);
-        duet__progress_clear(&pool.progress);
-        sigprocmask(SIG_SETMASK, &pool.before, NULL);
-        if (pool.failed < count)
-            status = complain(&pool);
-        g_free(pool.children);
-    }
-    if (pool.counters)
-        munmap(pool.counters, count * sizeof(*pool.counters));
-    if (pool.shared)
-        fclose(pool.shared);
-    return status;
+    duet__progress_init(&progress, !job->quiet, job->workload->tasks(&job->problem) * count, count);
+    if (make(&pool, &message))
+        return duet__complain(DUET__FAILED, "%s", message.text);
+    return pool.failed < count ? complain(&pool) : DUET__DONE;
+}
+
+int duet__simulation_go(const struct duet__simulation *simulation, struct duet__sequence *sequence,
+                        struct duet_message *message)
+{
+    const struct duet__job *job = &simulation->job;
+    size_t count = job->policy_count * job->reps;
+    struct pool pool = {.simulation = simulation,
+                        .count = count,
+                        .failed = count,
+                        .progress = &sequence->progress,
+                        .sequence = sequence};
+    int error;
+
+    pool.outcomes = g_new0(struct duet__outcome, count);
+    error = make(&pool, message);
+    sequence->tasks += job->workload->tasks(&job->problem) * count;
+    sequence->runs += count;
+    /* those of runs that were not shown */
+    for (size_t i = 0; i < count; i++)
+        duet__outcome_fini(&pool.outcomes[i]);
+    g_free(pool.outcomes);
+    if (!error && !sequence->number && pool.failed < count)
+        error = duet_fail(message, pool.error, "%s", pool.message.text);
+    return error;
 }

@@ -119,7 +119,8 @@ function(duet_gpu_test name source)
   endif()
 endfunction()
 
-set(patterns core platforms sim backends real lib workloads validate cli examples bench tests)
+set(patterns core effects platforms sim backends real lib workloads calibrate validate cli examples bench
+  tests)
 list(TRANSFORM patterns PREPEND ${PROJECT_SOURCE_DIR}/)
 list(TRANSFORM patterns APPEND /*_test.*)
 file(GLOB_RECURSE sources RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${patterns})
@@ -171,7 +172,9 @@ if(NOT DUET_SANITIZE)
     set(one_gpu -DCMAKE_CUDA_ARCHITECTURES=90)
   endif()
   duet_build_test(sanitize.address . "-DDUET_SANITIZE=address$<SEMICOLON>undefined" ${one_gpu})
-  duet_build_test(sanitize.thread . -DDUET_SANITIZE=thread ${one_gpu})
+  # threads are started there, and by the command
+  duet_build_test(sanitize.thread "^(core|backends|real|lib|workloads|calibrate|cli|examples)[.]"
+    -DDUET_SANITIZE=thread ${one_gpu})
   # options in capitals or not
   if(DUET_HAVE_SIMGRID)
     duet_build_test(without_simgrid "^(core|platforms|workloads)[.]" -DDUET_SIMGRID=OFF

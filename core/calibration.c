@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+const double duet_quantile_levels[DUET_QUANTILES] = {0,    0.01, 0.05, 0.1,  0.25, 0.5,
+                                                     0.75, 0.9,  0.95, 0.99, 1};
+
 static int by_work(const void *a, const void *b)
 {
     const struct duet_point *left = a;
@@ -29,6 +32,23 @@ static bool good_name(const char *name)
     return name != NULL && name[0] != '\0' && strlen(name) < DUET_NAME_MAX;
 }
 
+/* Of what only some measurements know; 0 where they do not. */
+static bool good_details(const struct duet_point *p)
+{
+    bool good = not_negative(p->median_s) && not_negative(p->base_s) &&
+                (p->busy_ratio == 0 || (isfinite(p->busy_ratio) && p->busy_ratio > 0));
+    for (unsigned i = 0; i < DUET_OPERANDS; i++)
+        good = good && not_negative(p->near_s[i]) && not_negative(p->far_s[i]);
+    for (unsigned i = 0; i < DUET_QUANTILES; i++)
+        good = good && not_negative(p->quantiles[i]) &&
+               (i == 0 || p->quantiles[i] >= p->quantiles[i - 1]);
+    for (unsigned i = 0; i < DUET_CONDITIONS; i++)
+        good = good && not_negative(p->conditions[i].mean_s) &&
+               not_negative(p->conditions[i].median_s) &&
+               not_negative(p->conditions[i].deviation_s);
+    return good;
+}
+
 static int check_curve(const char *kernel, const char *arch, const struct duet_point *points,
                        size_t count, struct duet_message *message)
 {
@@ -47,13 +67,41 @@ static int check_curve(const char *kernel, const char *arch, const struct duet_p
                              "kernel %s on %s, point %zu: work and mean must be positive and "
                              "finite, size and deviation not negative",
                              kernel, arch, i);
+        if (!good_details(p))
+            return duet_fail(message, DUET_EINVAL,
+                             "kernel %s on %s, point %zu: times and ratios must be finite and not "
+                             "negative, quantiles ascending",
+                             kernel, arch, i);
     }
     return DUET_OK;
+}
+
+static bool is_of(const struct duet_curve *curve, const char *kernel, const char *arch)
+{
+    return strcmp(curve->kernel, kernel) == 0 && strcmp(curve->arch, arch) == 0;
+}
+
+static bool is_there(const struct duet_calibration *calibration, const char *kernel,
+                     const char *arch, const char *context)
+{
+    for (size_t i = 0; i < calibration->count; i++)
+        if (is_of(&calibration->curves[i], kernel, arch) &&
+            strcmp(calibration->curves[i].context, context) == 0)
+            return true;
+    return false;
 }
 
 int duet_calibration_add(struct duet_calibration *calibration, const char *kernel, const char *arch,
                          const struct duet_point *points, size_t count,
                          struct duet_message *message)
+{
+    return duet_calibration_add_context(calibration, kernel, arch, NULL, points, count, message);
+}
+
+int duet_calibration_add_context(struct duet_calibration *calibration, const char *kernel,
+                                 const char *arch, const char *context,
+                                 const struct duet_point *points, size_t count,
+                                 struct duet_message *message)
 {
     struct duet_curve curve = {.count = count};
     struct duet_curve *curves;
@@ -61,9 +109,15 @@ int duet_calibration_add(struct duet_calibration *calibration, const char *kerne
 
     if (error != DUET_OK)
         return error;
-    if (duet_calibration_find(calibration, kernel, arch) != NULL)
-        return duet_fail(message, DUET_EINVAL, "kernel %s on %s: there are times already", kernel,
-                         arch);
+    if (context == NULL)
+        context = "";
+    if (strlen(context) >= DUET_NAME_MAX)
+        return duet_fail(message, DUET_EINVAL,
+                         "kernel %s on %s: context \"%.64s\" has more than %d bytes", kernel, arch,
+                         context, DUET_NAME_MAX - 1);
+    if (is_there(calibration, kernel, arch, context))
+        return duet_fail(message, DUET_EINVAL, "kernel %s on %s%s%s: there are times already",
+                         kernel, arch, *context ? " in " : "", context);
     if (count > SIZE_MAX / sizeof(*points))
         return duet_fail(message, DUET_ENOMEM, "kernel %s on %s: too many points", kernel, arch);
     curve.points = malloc(count * sizeof(*points));
@@ -83,6 +137,7 @@ int duet_calibration_add(struct duet_calibration *calibration, const char *kerne
         goto no_curves;
     memcpy(curve.kernel, kernel, strlen(kernel) + 1);
     memcpy(curve.arch, arch, strlen(arch) + 1);
+    memcpy(curve.context, context, strlen(context) + 1);
     curves[calibration->count++] = curve;
     calibration->curves = curves;
     return DUET_OK;
@@ -101,10 +156,53 @@ const struct duet_curve *duet_calibration_find(const struct duet_calibration *ca
     for (size_t i = 0; i < calibration->count; i++) {
         const struct duet_curve *curve = &calibration->curves[i];
 
-        if (strcmp(curve->kernel, kernel) == 0 && strcmp(curve->arch, arch) == 0)
+        if (is_of(curve, kernel, arch))
             return curve;
     }
     return NULL;
+}
+
+/* The better a curve suits the context, the higher. */
+static int suits(const struct duet_curve *curve, const char *context)
+{
+    if (context != NULL && strcmp(curve->context, context) == 0)
+        return 2;
+    return curve->context[0] == '\0';
+}
+
+/* Is another curve of the same kernel and architecture better, or as good and before it? */
+static bool beaten(const struct duet_calibration *calibration, size_t index, const char *context)
+{
+    const struct duet_curve *curve = &calibration->curves[index];
+    int own = suits(curve, context);
+
+    for (size_t i = 0; i < calibration->count; i++) {
+        const struct duet_curve *other = &calibration->curves[i];
+        int its = suits(other, context);
+
+        if (i != index && is_of(other, curve->kernel, curve->arch) &&
+            (its > own || (its == own && i < index)))
+            return true;
+    }
+    return false;
+}
+
+void duet_calibration_select(struct duet_calibration *calibration, const char *context)
+{
+    size_t kept = 0;
+
+    /* from the last on: who beats a curve is looked for among those that are still there */
+    for (size_t i = calibration->count; i-- > 0;) {
+        if (!beaten(calibration, i, context))
+            continue;
+        free(calibration->curves[i].points);
+        calibration->curves[i].points = NULL;
+        calibration->curves[i].count = 0;
+    }
+    for (size_t i = 0; i < calibration->count; i++)
+        if (calibration->curves[i].points != NULL)
+            calibration->curves[kept++] = calibration->curves[i];
+    calibration->count = kept;
 }
 
 /* Index of the last point whose work is at most `work`; the first point's must be. */
@@ -164,6 +262,82 @@ int duet_curve_at(const struct duet_curve *curve, double work, bool extrapolate,
     give(a->mean_s * pow(b->mean_s / a->mean_s, share),
          (1 - share) * (a->deviation_s / a->mean_s) + share * (b->deviation_s / b->mean_s), mean_s,
          deviation_s);
+    return DUET_OK;
+}
+
+/* The end point's figures at its own rate of work. */
+static void continue_rate(const struct duet_point *end, double work, struct duet_point *out)
+{
+    double factor = work / end->work;
+
+    *out = *end;
+    out->size = 0;
+    out->mean_s *= factor;
+    out->deviation_s *= factor;
+    out->median_s *= factor;
+    out->base_s *= factor;
+    for (unsigned i = 0; i < DUET_OPERANDS; i++) {
+        out->near_s[i] *= factor;
+        out->far_s[i] *= factor;
+    }
+}
+
+/* t = c * work^e between two times; 0 if one is not known. */
+static double power_law(double a, double b, double share)
+{
+    return a > 0 && b > 0 ? a * pow(b / a, share) : 0;
+}
+
+static double between(double a, double b, double share)
+{
+    return (1 - share) * a + share * b;
+}
+
+static void interpolate(const struct duet_point *a, const struct duet_point *b, double share,
+                        struct duet_point *out)
+{
+    out->mean_s = power_law(a->mean_s, b->mean_s, share);
+    out->deviation_s =
+        out->mean_s * between(a->deviation_s / a->mean_s, b->deviation_s / b->mean_s, share);
+    out->median_s = power_law(a->median_s, b->median_s, share);
+    out->base_s = power_law(a->base_s, b->base_s, share);
+    for (unsigned i = 0; out->base_s > 0 && i < DUET_OPERANDS; i++) {
+        out->near_s[i] =
+            out->base_s * between(a->near_s[i] / a->base_s, b->near_s[i] / b->base_s, share);
+        out->far_s[i] =
+            out->base_s * between(a->far_s[i] / a->base_s, b->far_s[i] / b->base_s, share);
+    }
+    if (a->busy_ratio > 0 && b->busy_ratio > 0)
+        out->busy_ratio = between(a->busy_ratio, b->busy_ratio, share);
+    if (!(a->quantiles[DUET_QUANTILES - 1] > 0 && b->quantiles[DUET_QUANTILES - 1] > 0))
+        return;
+    for (unsigned i = 0; i < DUET_QUANTILES; i++)
+        out->quantiles[i] = between(a->quantiles[i], b->quantiles[i], share);
+}
+
+int duet_curve_point(const struct duet_curve *curve, double work, bool extrapolate,
+                     struct duet_point *out)
+{
+    if (curve == NULL || curve->count == 0 || !positive(work))
+        return DUET_EINVAL;
+    const struct duet_point *a = &curve->points[0];
+    const struct duet_point *b = &curve->points[curve->count - 1];
+
+    if ((work < a->work || work > b->work) && !extrapolate)
+        return DUET_ENOMODEL;
+    *out = (struct duet_point){.work = work};
+    if (work < a->work || work > b->work) {
+        continue_rate(work < a->work ? a : b, work, out);
+    } else {
+        a = &curve->points[last_not_above(curve, work)];
+        if (a->work == work)
+            *out = *a;
+        else
+            interpolate(a, a + 1, log(work / a->work) / log(a[1].work / a->work), out);
+    }
+    out->work = work;
+    out->samples = out->rejected = 0;
+    memset(out->conditions, 0, sizeof(out->conditions));
     return DUET_OK;
 }
 

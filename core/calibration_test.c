@@ -138,6 +138,188 @@ static void test_refusals(void)
     duet_calibration_fini(&c);
 }
 
+/* A point with all that can be measured. */
+static struct duet_point whole_point(double work, double mean_s)
+{
+    struct duet_point p = {.work = work,
+                           .size = 10,
+                           .mean_s = mean_s,
+                           .deviation_s = mean_s / 10,
+                           .samples = 9,
+                           .rejected = 2,
+                           .median_s = mean_s * 0.9,
+                           .base_s = mean_s / 2,
+                           .near_s = {mean_s / 8, 0, mean_s / 4},
+                           .far_s = {mean_s / 16},
+                           .busy_ratio = 1.5,
+                           .conditions = {{4, 1, 2, 3}}};
+
+    for (unsigned i = 0; i < DUET_QUANTILES; i++)
+        p.quantiles[i] = 0.5 + i / 10.0;
+    return p;
+}
+
+static void test_details_refused(void)
+{
+    struct duet_calibration c = {0};
+    struct duet_point p;
+
+#define REFUSED(change)                                                                            \
+    p = whole_point(1, 1);                                                                         \
+    change;                                                                                        \
+    refused(&c, "k", "a", &p, 1, "times and ratios must be finite and not negative")
+    REFUSED(p.median_s = -1);
+    REFUSED(p.base_s = NAN);
+    REFUSED(p.near_s[DUET_OPERANDS - 1] = -1);
+    REFUSED(p.far_s[0] = INFINITY);
+    REFUSED(p.busy_ratio = -1);
+    REFUSED(p.busy_ratio = NAN);
+    REFUSED(p.quantiles[3] = p.quantiles[2] / 2);
+    REFUSED(p.quantiles[0] = -1);
+    REFUSED(p.quantiles[DUET_QUANTILES - 1] = INFINITY);
+    REFUSED(p.conditions[3].mean_s = -1);
+    REFUSED(p.conditions[1].median_s = NAN);
+    REFUSED(p.conditions[0].deviation_s = -1);
+#undef REFUSED
+    duet_calibration_fini(&c);
+}
+
+static void add(struct duet_calibration *c, const char *kernel, const char *arch,
+                const char *context, double mean_s)
+{
+    const struct duet_point p = whole_point(1, mean_s);
+
+    g_assert_cmpint(duet_calibration_add_context(c, kernel, arch, context, &p, 1, NULL), ==,
+                    DUET_OK);
+}
+
+static double mean_of(const struct duet_calibration *c, const char *kernel, const char *arch)
+{
+    const struct duet_curve *curve = duet_calibration_find(c, kernel, arch);
+
+    return curve != NULL ? curve->points[0].mean_s : 0;
+}
+
+/* Curves of several workloads, in an order that helps none of them. */
+static struct duet_calibration make_contexts(void)
+{
+    struct duet_calibration c = {0};
+
+    add(&c, "dgemm", "x5650", "lu", 1);
+    add(&c, "dgemm", "x5650", NULL, 2);
+    add(&c, "dgemm", "x5650", "cholesky", 3);
+    add(&c, "dgemm", "c2050", "lu", 4);
+    add(&c, "dgemm", "c2050", "cholesky", 5);
+    add(&c, "dtrsm", "x5650", NULL, 6);
+    return c;
+}
+
+static void test_contexts(void)
+{
+    struct duet_calibration c = make_contexts();
+    const struct duet_point p = whole_point(1, 1);
+    struct duet_message message = {""};
+    char name[DUET_NAME_MAX + 1];
+
+    g_assert_cmpstr(c.curves[1].context, ==, "");
+    g_assert_cmpfloat(mean_of(&c, "dgemm", "x5650"), ==, 1); /* the first */
+    g_assert_cmpint(duet_calibration_add_context(&c, "dgemm", "x5650", "cholesky", &p, 1, &message),
+                    ==, DUET_EINVAL);
+    g_assert_nonnull(strstr(message.text, "dgemm on x5650 in cholesky: there are times already"));
+    g_assert_cmpint(duet_calibration_add(&c, "dgemm", "x5650", &p, 1, NULL), ==, DUET_EINVAL);
+    memset(name, 'x', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    g_assert_cmpint(duet_calibration_add_context(&c, "k", "a", name, &p, 1, &message), ==,
+                    DUET_EINVAL);
+    g_assert_nonnull(strstr(message.text, "has more than 31 bytes"));
+    g_assert_cmpuint(c.count, ==, 6);
+    duet_calibration_fini(&c);
+}
+
+static void test_select(void)
+{
+    static const struct {
+        const char *context;
+        double cpu, gpu;
+    } cases[] = {
+        {"cholesky", 3, 5}, {"lu", 1, 4},
+        {"gemm", 2, 4}, /* that of any; where there is none, the first */
+        {NULL, 2, 4},       {"", 2, 4},
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
+        struct duet_calibration c = make_contexts();
+
+        duet_calibration_select(&c, cases[i].context);
+        g_assert_cmpuint(c.count, ==, 3);
+        g_assert_cmpfloat(mean_of(&c, "dgemm", "x5650"), ==, cases[i].cpu);
+        g_assert_cmpfloat(mean_of(&c, "dgemm", "c2050"), ==, cases[i].gpu);
+        g_assert_cmpfloat(mean_of(&c, "dtrsm", "x5650"), ==, 6);
+        duet_calibration_fini(&c);
+    }
+}
+
+static void test_whole_points(void)
+{
+    const struct duet_point two[] = {whole_point(1e6, 1e-3), whole_point(4e6, 4e-3)};
+    struct duet_calibration c = {0};
+    const struct duet_curve *curve;
+    struct duet_point p;
+
+    g_assert_cmpint(duet_calibration_add(&c, "k", "a", two, 2, NULL), ==, DUET_OK);
+    curve = duet_calibration_find(&c, "k", "a");
+    /* a measured point gives its own figures, but for how it was measured */
+    g_assert_cmpint(duet_curve_point(curve, 1e6, false, &p), ==, DUET_OK);
+    g_assert_cmpuint(p.samples, ==, 0);
+    g_assert_cmpuint(p.rejected, ==, 0);
+    g_assert_cmpuint(p.conditions[0].samples, ==, 0);
+    p.samples = two[0].samples;
+    p.rejected = two[0].rejected;
+    memcpy(p.conditions, two[0].conditions, sizeof(p.conditions));
+    g_assert_cmpmem(&p, sizeof(p), &two[0], sizeof(two[0]));
+    /* halfway in log(work): all times are halfway in log, and keep their ratios */
+    g_assert_cmpint(duet_curve_point(curve, 2e6, false, &p), ==, DUET_OK);
+    assert_near(p.mean_s, 2e-3);
+    assert_near(p.deviation_s, 2e-4);
+    assert_near(p.median_s, 1.8e-3);
+    assert_near(p.base_s, 1e-3);
+    assert_near(p.near_s[2], 0.5e-3);
+    g_assert_cmpfloat(p.near_s[1], ==, 0);
+    assert_near(p.far_s[0], 0.125e-3);
+    assert_near(p.busy_ratio, 1.5);
+    assert_near(p.quantiles[7], 1.2);
+    /* outside: refused, or at the rate of the end */
+    g_assert_cmpint(duet_curve_point(curve, 8e6, false, &p), ==, DUET_ENOMODEL);
+    g_assert_cmpint(duet_curve_point(curve, 8e6, true, &p), ==, DUET_OK);
+    assert_near(p.mean_s, 8e-3);
+    assert_near(p.base_s, 4e-3);
+    assert_near(p.near_s[2], 2e-3);
+    assert_near(p.busy_ratio, 1.5);
+    assert_near(p.work, 8e6);
+    g_assert_cmpint(duet_curve_point(curve, 0, true, &p), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_curve_point(NULL, 1, true, &p), ==, DUET_EINVAL);
+    duet_calibration_fini(&c);
+}
+
+/* What one of two neighbours lacks, the point between them lacks. */
+static void test_half_known(void)
+{
+    const struct duet_point two[] = {{.work = 1e6, .mean_s = 1e-3, .samples = 1},
+                                     whole_point(4e6, 4e-3)};
+    struct duet_calibration c = {0};
+    struct duet_point p;
+
+    g_assert_cmpint(duet_calibration_add(&c, "k", "a", two, 2, NULL), ==, DUET_OK);
+    g_assert_cmpint(duet_curve_point(&c.curves[0], 2e6, false, &p), ==, DUET_OK);
+    assert_near(p.mean_s, 2e-3);
+    g_assert_cmpfloat(p.median_s, ==, 0);
+    g_assert_cmpfloat(p.base_s, ==, 0);
+    g_assert_cmpfloat(p.near_s[2], ==, 0);
+    g_assert_cmpfloat(p.busy_ratio, ==, 0);
+    g_assert_cmpfloat(p.quantiles[DUET_QUANTILES - 1], ==, 0);
+    duet_calibration_fini(&c);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -146,5 +328,10 @@ int main(int argc, char **argv)
     g_test_add_func("/calibration/between", test_between_points_log_log);
     g_test_add_func("/calibration/outside", test_outside);
     g_test_add_func("/calibration/refusals", test_refusals);
+    g_test_add_func("/calibration/details-refused", test_details_refused);
+    g_test_add_func("/calibration/contexts", test_contexts);
+    g_test_add_func("/calibration/select", test_select);
+    g_test_add_func("/calibration/whole-points", test_whole_points);
+    g_test_add_func("/calibration/half-known", test_half_known);
     return g_test_run();
 }

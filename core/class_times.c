@@ -72,3 +72,11 @@ double duet__class_calibrated(const struct duet_class *klass, unsigned arch,
         *deviation_s = deviation;
     return mean;
 }
+
+bool duet__class_point(const struct duet_class *klass, unsigned arch,
+                       const struct duet_calibration *calibration, bool extrapolate,
+                       struct duet_point *out)
+{
+    const struct duet_curve *curve = curve_of(klass, arch, calibration);
+    return curve && duet_curve_point(curve, klass->work, extrapolate, out) == DUET_OK;
+}

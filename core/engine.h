@@ -143,7 +143,7 @@ struct duet_core_config {
     size_t window;         /* submitted and unfinished tasks at most; 0: 65,536 */
     bool set_arch, strict; /* as in struct duet_config */
     bool computes;         /* kernels run: data without an address is refused */
-    bool record;
+    bool record, record_accesses;
     double model_error;
     const struct duet_engine_ops *ops;
     void *engine;
@@ -280,6 +280,17 @@ duet_kernel_fn duet__class_function(const struct duet_class *klass, unsigned arc
 duet_kernel_fn duet__class_emulation(const struct duet_class *klass);
 /* true for a class of tasks that expand: the engine never runs one. */
 bool duet__class_expands(const struct duet_class *klass);
+/* Number of the handle of its index-th access, from 1 in order of registration. */
+uint64_t duet__task_handle_id(const struct duet_task *task, size_t index);
+/* Bytes of all handles that are registered. */
+uint64_t duet__registered_bytes(const struct duet_runtime *core);
+/*
+ * The calibration's whole point for a class on one architecture (duet_curve_point). false: there is
+ * none, or none at this size.
+ */
+bool duet__class_point(const struct duet_class *klass, unsigned arch,
+                       const struct duet_calibration *calibration, bool extrapolate,
+                       struct duet_point *out);
 /* Date at which it became ready: its kernel begins no earlier. */
 double duet__task_ready(const struct duet_task *task);
 /* Its arguments, valid until duet__done. */

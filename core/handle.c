@@ -103,6 +103,7 @@ int duet_matrix(struct duet_runtime *runtime, void *data, size_t rows, size_t co
     *out = duet__handle_new(runtime, data, rows, cols, ld, element_bytes);
     if (!*out)
         return duet_fail(&runtime->message, DUET_ENOMEM, "no memory left for another handle");
+    atomic_fetch_add_explicit(&runtime->registered_bytes, (*out)->bytes, memory_order_relaxed);
     return DUET_OK;
 }
 
@@ -262,6 +263,7 @@ int duet_unregister(struct duet_runtime *runtime, struct duet_handle *handle)
         return acquired; /* tasks still refer to it: it stays until duet_close */
     if (handle->acquired) {
         release_now(runtime, handle);
+        atomic_fetch_sub_explicit(&runtime->registered_bytes, handle->bytes, memory_order_relaxed);
         duet__handle_remove(runtime, handle);
     }
     return acquired;

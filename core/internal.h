@@ -250,6 +250,8 @@ struct worker {
     bool events_lost;
     struct duet_event *events;
     size_t event_count, event_capacity;
+    struct duet_trace_access *touched; /* of the recorded tasks */
+    size_t touched_count, touched_capacity;
     uint64_t bytes_in, bytes_out, bytes_between, copies_in, copies_out, copies_between;
     /* anybody */
     _Alignas(LINE) struct spin copy_lock;
@@ -296,7 +298,7 @@ struct duet_runtime {
     void *engine;
     void *kept; /* by the library's start-up */
     void (*free_kept)(void *data);
-    bool set_arch, strict, record, computes;
+    bool set_arch, strict, record, record_accesses, computes;
     double model_error;
     uint64_t seed;
     size_t window;
@@ -331,6 +333,7 @@ struct duet_runtime {
     size_t class_count, class_capacity;
     struct duet_handle *handles;
     uint64_t handle_count;
+    _Atomic(uint64_t) registered_bytes; /* of handles that are no blocks of others */
     struct prime *primes;
 
     uint64_t *hosts;           /* bit a worker: its memory is the host's */
@@ -422,6 +425,9 @@ double duet__class_seconds(const struct duet_class *klass, unsigned arch);
 void duet__class_best(struct duet_class *klass);
 void duet__class_measured(struct duet_class *klass, const struct worker *worker, double seconds);
 void duet__classes_fini(struct duet_runtime *core);
+
+/* accesses.c; trace_lock held */
+void duet__trace_accesses(struct worker *worker, const struct duet_task *task);
 
 /* codelet.c */
 void duet__codelets_fini(struct duet_runtime *core);

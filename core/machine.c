@@ -46,6 +46,9 @@ int duet_machine_copy(struct duet_machine *to, const struct duet_machine *from)
     memcpy(to->routes, from->routes,
            (size_t)from->node_count * from->node_count * sizeof(*to->routes));
     to->costs = from->costs;
+    to->sharing = from->sharing;
+    to->cores = from->cores;
+    to->first_waits = from->first_waits;
     return DUET_OK;
 }
 
@@ -220,6 +223,9 @@ static int check_costs(const struct duet_costs *c, struct duet_message *message)
         {"steal_s", c->steal_s},
         {"kernel_launch_s", c->kernel_launch_s},
         {"copy_launch_s", c->copy_launch_s},
+        {"event_s", c->event_s},
+        {"wake_s", c->wake_s},
+        {"spin_s", c->spin_s},
     };
 
     for (size_t i = 0; i < sizeof(costs) / sizeof(costs[0]); i++)
@@ -245,6 +251,9 @@ int duet_machine_check(const struct duet_machine *machine, struct duet_message *
         error = check_workers(machine, message);
     if (error == DUET_OK)
         error = check_costs(&machine->costs, message);
+    if (error == DUET_OK && !not_negative(machine->sharing.bandwidth_Bps))
+        error = duet_fail(message, DUET_EINVAL,
+                          "sharing: the bandwidth must be finite and not negative");
     for (unsigned i = 0; i < machine->link_count && error == DUET_OK; i++)
         if (!positive(machine->links[i].bandwidth_Bps))
             error = duet_fail(message, DUET_EINVAL,

@@ -81,6 +81,31 @@ static void test_good(void)
     check(&m, NULL);
 }
 
+static void test_copy(void)
+{
+    struct duet_machine m, copy;
+
+    make(&m);
+    m.costs = (struct duet_costs){1, 2, 3, 4, 5, 6, 7, 8, 9};
+    m.sharing = (struct duet_sharing){1 << 20, 1 << 25, 2e10};
+    m.cores = 3;
+    m.first_waits = true;
+    g_assert_cmpint(duet_machine_copy(&copy, &m), ==, DUET_OK);
+    g_assert_cmpstr(copy.name, ==, "toy");
+    g_assert_cmpstr(copy.workers[2].name, ==, "gpu1");
+    g_assert_cmpfloat(duet_machine_route(&copy, 1, 0)->bandwidth_Bps, ==, 5e9);
+    g_assert_cmpfloat(copy.costs.submit_s, ==, 1);
+    g_assert_cmpfloat(copy.costs.event_s, ==, 7);
+    g_assert_cmpfloat(copy.costs.spin_s, ==, 9);
+    g_assert_cmpuint(copy.sharing.private_bytes, ==, 1 << 20);
+    g_assert_cmpuint(copy.sharing.shared_bytes, ==, 1 << 25);
+    g_assert_cmpfloat(copy.sharing.bandwidth_Bps, ==, 2e10);
+    g_assert_cmpuint(copy.cores, ==, 3);
+    g_assert_true(copy.first_waits);
+    duet_machine_fini(&m);
+    check(&copy, NULL);
+}
+
 static void test_names(void)
 {
     struct duet_machine m;
@@ -171,6 +196,18 @@ static void test_figures(void)
     make(&m);
     m.costs.steal_s = -1;
     check(&m, "cost steal_s");
+    make(&m);
+    m.costs.event_s = NAN;
+    check(&m, "cost event_s");
+    make(&m);
+    m.costs.wake_s = -1;
+    check(&m, "cost wake_s");
+    make(&m);
+    m.costs.spin_s = INFINITY;
+    check(&m, "cost spin_s");
+    make(&m);
+    m.sharing.bandwidth_Bps = -1;
+    check(&m, "sharing: the bandwidth");
     memset(&m, 0, sizeof(m));
     check(&m, "at least one");
 }
@@ -192,6 +229,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/machine/init", test_init);
     g_test_add_func("/machine/good", test_good);
+    g_test_add_func("/machine/copy", test_copy);
     g_test_add_func("/machine/names", test_names);
     g_test_add_func("/machine/indices", test_indices);
     g_test_add_func("/machine/figures", test_figures);

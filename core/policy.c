@@ -5,13 +5,25 @@
 #include <duet/policy.h>
 
 #define POLICY(symbol) extern const struct duet_policy symbol;
+#define MEASURING(symbol) POLICY(symbol)
 #include "core/policies/list.h"
 #undef POLICY
+#undef MEASURING
 
 static const struct duet_policy *const policies[] = {
 #define POLICY(symbol) &(symbol),
+#define MEASURING(symbol)
 #include "core/policies/list.h"
 #undef POLICY
+#undef MEASURING
+};
+
+static const struct duet_policy *const measuring[] = {
+#define POLICY(symbol)
+#define MEASURING(symbol) &(symbol),
+#include "core/policies/list.h"
+#undef POLICY
+#undef MEASURING
 };
 
 const struct duet_policy *duet_policy_at(size_t index)
@@ -24,6 +36,9 @@ const struct duet_policy *duet_policy_find(const char *name)
     for (size_t i = 0; duet_policy_at(i); i++)
         if (!strcmp(policies[i]->name, name))
             return policies[i];
+    for (size_t i = 0; i < sizeof measuring / sizeof measuring[0]; i++)
+        if (!strcmp(measuring[i]->name, name))
+            return measuring[i];
     return NULL;
 }
 

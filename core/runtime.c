@@ -130,6 +130,7 @@ static int fill(struct duet_runtime *core, const struct duet_core_config *config
     core->set_arch = config->set_arch;
     core->strict = config->strict;
     core->record = config->record;
+    core->record_accesses = config->record && config->record_accesses;
     core->computes = config->computes;
     core->model_error = config->model_error;
     core->submit_rng = duet_random_stream(config->seed, 0);
@@ -179,6 +180,7 @@ static void free_workers(struct duet_runtime *core)
         free(worker->victims);
         free(worker->batch);
         free(worker->events);
+        free(worker->touched);
     }
     free(core->workers);
 }

@@ -310,6 +310,7 @@ static inline void testing_init_policy(struct testing *t, const struct testing_m
                                       .model = duet_model_at(0),
                                       .seed = seed,
                                       .record = true,
+                                      .record_accesses = true,
                                       .ops = &testing_ops,
                                       .engine = t};
     TESTING_MUST(!duet__core_new(&t->core, &config, &message));

@@ -60,9 +60,12 @@ void duet__trace_task(struct duet_runtime *core, struct worker *worker,
                                      .source = (uint16_t)worker->node,
                                      .destination = (uint16_t)worker->node,
                                      .failed = failed,
-                                     .bytes = task->klass->bytes};
+                                     .bytes = task->klass->bytes,
+                                     .work = task->klass->work};
     spin_lock(&worker->trace_lock);
     add_event(worker, &event);
+    if (core->record_accesses)
+        duet__trace_accesses(worker, task);
     spin_unlock(&worker->trace_lock);
 }
 
@@ -214,7 +217,7 @@ static void reset_worker(struct worker *worker)
     worker->tasks = worker->accesses = worker->reads = worker->hits = worker->merged = 0;
     worker->pushes = worker->pops = worker->steals = worker->steal_attempts = 0;
     spin_lock(&worker->trace_lock);
-    worker->event_count = 0;
+    worker->event_count = worker->touched_count = 0;
     worker->events_lost = false;
     worker->bytes_in = worker->bytes_out = worker->bytes_between = 0;
     worker->copies_in = worker->copies_out = worker->copies_between = 0;

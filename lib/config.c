@@ -9,6 +9,7 @@
 #include <duet/duet.h>
 #include <duet/machine.h>
 
+#include "effects/effects.h"
 #include "lib/units.h"
 
 /* One setting: takes the text over into the configuration. `name` is for messages. */
@@ -205,6 +206,23 @@ static int set_costs(struct duet_config *config, const char *name, const char *t
     return DUET_OK;
 }
 
+static int set_without(struct duet_config *config, const char *name, const char *text,
+                       struct duet_message *message)
+{
+    unsigned bits = 0;
+    int error = duet__effects_parse(name, text, &bits, message);
+    if (!error)
+        config->without = text;
+    return error;
+}
+
+static int set_context(struct duet_config *config, const char *name, const char *text,
+                       struct duet_message *message)
+{
+    config->context = *text ? text : NULL;
+    return DUET_OK;
+}
+
 static int set_trace(struct duet_config *config, const char *name, const char *text,
                      struct duet_message *message)
 {
@@ -243,6 +261,8 @@ static const struct setting settings[] = {
     {"extrapolate", set_extrapolate},
     {"no-costs", set_no_costs},
     {"costs", set_costs},
+    {"without", set_without},
+    {"context", set_context},
     {"trace", set_trace},
     {"report", set_report},
 };

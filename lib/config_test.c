@@ -34,6 +34,7 @@ static void test_defaults(void)
     g_assert_cmpuint(config.gpu_window + config.gpu_window_short + config.gpu_streams, ==, 0);
     g_assert_true(config.pin_bytes == 0 && !config.no_pin);
     g_assert_null(config.policy);
+    g_assert_true(!config.without && !config.context);
     g_assert_cmpuint(config.seed, ==, 0);
     g_assert_false(config.noise || config.set_arch || config.record || config.no_costs);
 }
@@ -56,6 +57,8 @@ static void test_environment(void)
     g_setenv("DUET_NOISE", "yes", TRUE);
     g_setenv("DUET_EXTRAPOLATE", "", TRUE);
     g_setenv("DUET_COSTS", "submit=1us", TRUE);
+    g_setenv("DUET_WITHOUT", "caches,wake-ups", TRUE);
+    g_setenv("DUET_CONTEXT", "cholesky", TRUE);
     g_setenv("DUET_TRACE", "trace.json", TRUE);
     g_setenv("DUET_REPORT", "no", TRUE);
     g_assert_cmpint(duet_config_environment(&config, NULL), ==, DUET_OK);
@@ -71,6 +74,8 @@ static void test_environment(void)
     g_assert_true(config.set_arch && config.noise && config.extrapolate);
     g_assert_false(config.report);
     g_assert_cmpstr(config.costs, ==, "submit=1us");
+    g_assert_cmpstr(config.without, ==, "caches,wake-ups");
+    g_assert_cmpstr(config.context, ==, "cholesky");
     g_assert_cmpstr(config.trace, ==, "trace.json");
     clear_environment();
 }
@@ -188,6 +193,9 @@ static void test_bad_environment(void)
         {"DUET_WATCHDOG", "10s"},
         {"DUET_WATCHDOG", "nan"},
         {"DUET_NO_BIND", "maybe"},
+        {"DUET_WITHOUT", "luck"},
+        {"DUET_WITHOUT", "Caches"},
+        {"DUET_WITHOUT", "cache"},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
         struct duet_config config;
@@ -232,11 +240,11 @@ static void test_arguments(void)
 
 static void test_bad_arguments(void)
 {
-    static const char *const bad[] = {"--duet-cpus=x",      "--duet-cpus",
-                                      "--duet-nonsense=1",  "--duet-simulates=a",
-                                      "--duet-window=-2",   "--duet-",
-                                      "--duet-noise=2",     "--duet-seed= 1",
-                                      "--duet-gpu-window=0"};
+    static const char *const bad[] = {"--duet-cpus=x",       "--duet-cpus",
+                                      "--duet-nonsense=1",   "--duet-simulates=a",
+                                      "--duet-window=-2",    "--duet-",
+                                      "--duet-noise=2",      "--duet-seed= 1",
+                                      "--duet-gpu-window=0", "--duet-without=start,end"};
     for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
         g_autofree char *line = g_strconcat("program/", bad[i], "/rest", NULL);
         g_auto(GStrv) all = g_strsplit(line, "/", -1);
@@ -290,6 +298,11 @@ static void no_cost(struct duet_config *config)
     config->costs = "submit=1us,lunch=1s";
 }
 
+static void no_cause(struct duet_config *config)
+{
+    config->without = "cores,lunch";
+}
+
 static void bad_cost(struct duet_config *config)
 {
     config->costs = "submit=1";
@@ -333,6 +346,7 @@ static void test_bad_open(void)
     g_assert_cmpint(open_with(no_policy, "known are eager, ws"), ==, DUET_ENOTFOUND);
     g_assert_cmpint(open_with(no_model, "known are history"), ==, DUET_ENOTFOUND);
     g_assert_cmpint(open_with(no_cost, "unknown cost 'lunch'"), ==, DUET_EINVAL);
+    g_assert_cmpint(open_with(no_cause, "unknown cause 'lunch'"), ==, DUET_EINVAL);
     g_assert_cmpint(open_with(bad_cost, "takes a time such as"), ==, DUET_EINVAL);
     g_assert_cmpint(open_with(bad_links, "NAME=VALUE"), ==, DUET_EINVAL);
     g_assert_cmpint(open_with(too_many_gpus, "100"), ==, DUET_EINVAL);
@@ -351,7 +365,7 @@ static void test_open(void)
     duet_config_init(&config);
     config.simulate = "idgraf";
     config.no_costs = true;
-    config.costs = "steal=2us";
+    config.costs = "steal=2us,event=1us,wake=4us,spin=8us";
     int error = duet_open(&duet, &config, &message);
     if (error == DUET_EABSENT) {
         g_test_skip("built without SimGrid");
@@ -365,6 +379,9 @@ static void test_open(void)
     g_assert_cmpfloat(costs->steal_s, ==, 2e-6);
     g_assert_cmpfloat(costs->kernel_launch_s, ==, 0);
     g_assert_cmpfloat(costs->copy_launch_s, ==, 0);
+    g_assert_cmpfloat(costs->event_s, ==, 1e-6);
+    g_assert_cmpfloat(costs->wake_s, ==, 4e-6);
+    g_assert_cmpfloat(costs->spin_s, ==, 8e-6);
     g_assert_cmpint(duet_open(&second, &config, &message), ==, DUET_EBUSY);
     g_assert_cmpint(duet_close(duet), ==, DUET_OK);
     g_assert_cmpint(duet_open(&second, &config, &message), ==, DUET_EBUSY);

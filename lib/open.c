@@ -51,6 +51,7 @@ int duet__open_core(struct duet_core_config *core, const struct duet_config *con
         .set_arch = config->set_arch,
         .strict = config->strict,
         .record = config->record || config->trace,
+        .record_accesses = config->record_accesses,
         .model_error = config->model_error,
     };
     int error = duet__policy_load(config->policy ? config->policy : "ws", &core->policy, message);

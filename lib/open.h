@@ -18,9 +18,10 @@ DUET_MUST_CHECK int duet__open_real(struct duet_runtime **out, const struct duet
                                     struct duet_message *message);
 
 /*
- * Loads the platform `name` and builds the machine that the configuration makes of it (counts,
- * memory, links, costs). Both are the caller's. Errors of duet_platform_load and
- * duet_platform_build, DUET_EINVAL (links, costs); nothing is then to be freed.
+ * Loads the platform `name`, with the kernel times of the configuration's context, and builds the
+ * machine that the configuration makes of it (counts, memory, links, costs). Both are the caller's.
+ * Errors of duet_platform_load and duet_platform_build, DUET_EINVAL (links, costs); nothing is then
+ * to be freed.
  */
 DUET_MUST_CHECK int duet__open_platform(const char *name, const struct duet_config *config,
                                         struct duet_platform **platform,

@@ -61,13 +61,16 @@ static int take_cost(void *context, const char *name, const char *value,
         {"steal", &costs->steal_s},
         {"kernel-launch", &costs->kernel_launch_s},
         {"copy-launch", &costs->copy_launch_s},
+        {"event", &costs->event_s},
+        {"wake", &costs->wake_s},
+        {"spin", &costs->spin_s},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(known); i++)
         if (!strcmp(name, known[i].name))
             return duet__parse_seconds("--costs", value, known[i].seconds, message);
     return duet_fail(message, DUET_EINVAL,
                      "unknown cost '%s': known are submit, push, pop, steal, kernel-launch, "
-                     "copy-launch",
+                     "copy-launch, event, wake, spin",
                      name);
 }
 
@@ -110,6 +113,7 @@ int duet__open_platform(const char *name, const struct duet_config *config,
     int error = duet_platform_load(name, NULL, platform, message);
     if (error)
         return error;
+    duet_platform_select(*platform, config->context);
     error = build_machine(*platform, config, machine, message);
     if (error) {
         duet_platform_free(*platform);

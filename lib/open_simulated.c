@@ -9,13 +9,18 @@ static int bind(const struct duet_config *config, const struct duet_calibration 
                 struct duet_core_config *core, struct duet_runtime **out,
                 struct duet_message *message)
 {
+    unsigned without = 0;
+    int error = duet__effects_parse("--without", config->without, &without, message);
+    if (error)
+        return error;
     const struct sim_options options = {
         .calibration = calibration,
         .noise = config->noise,
         .extrapolate = config->extrapolate,
         .seed = config->seed,
+        .effects = DUET__EFFECTS & ~without,
     };
-    int error = duet__sim_new(&core->engine, core->machine, &options, message);
+    error = duet__sim_new(&core->engine, core->machine, &options, message);
     if (error)
         return error;
     error = duet__core_new(out, core, message);

@@ -15,14 +15,18 @@ static const char good[] =
     "1e-5},\n"
     "  \"to_host\": {\"bandwidth_Bps\": 5e9, \"latency_s\": 2e-5}, \"origin\": \"o\"}],\n"
     " \"peers\": [{\"name\": \"p2p\", \"reach\": \"switch\", \"up\": {\"bandwidth_Bps\": 4e9,\n"
-    "  \"latency_s\": 0}, \"down\": {\"bandwidth_Bps\": 4e9, \"latency_s\": 0}, \"origin\": "
-    "\"o\"}],\n"
+    "  \"latency_s\": 0}, \"down\": {\"bandwidth_Bps\": 4e9, \"latency_s\": 0},"
+    " \"own_link\": false, \"origin\": \"o\"}],\n"
     " \"switches\": [{\"socket\": 0, \"link\": \"pcie\", \"gpus\": [0, 1], \"origin\": \"o\"}],\n"
     " \"gpus\": [{\"architecture\": \"c2050\", \"memory_bytes\": 4096, \"origin\": \"o\"},\n"
     "  {\"architecture\": \"c2050\", \"memory_bytes\": 4096, \"origin\": \"o\"}],\n"
     " \"order\": [1, 0],\n"
     " \"costs\": {\"submit_s\": 0, \"push_s\": 0, \"pop_s\": 0, \"steal_s\": 0,\n"
-    "  \"kernel_launch_s\": 0, \"copy_launch_s\": 0, \"origin\": \"o\"}}\n";
+    "  \"kernel_launch_s\": 0, \"copy_launch_s\": 0, \"event_s\": 1e-6, \"wake_s\": 2e-6,\n"
+    "  \"spin_s\": 3e-6, \"origin\": \"o\"},\n"
+    " \"sharing\": {\"private_bytes\": 1048576, \"shared_bytes\": 0, \"bandwidth_Bps\": 2e10,\n"
+    "  \"origin\": \"o\"},\n"
+    " \"cores\": 3, \"first_waits\": true, \"probe\": {\"seconds\": 0.03, \"origin\": \"p\"}}\n";
 
 static const char good_xml[] =
     "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"simgrid.dtd\">\n"
@@ -30,7 +34,10 @@ static const char good_xml[] =
     "<prop id=\"duet.schema\" value=\"1\"/>\n"
     "<prop id=\"duet.arch.0\" value=\"a cpu\"/>\n"
     "<prop id=\"duet.worker.0\" value=\"cpu0 a host 0 1\"/>\n"
-    "<prop id=\"duet.cost.pop_s\" value=\"1e-7\"/>\n"
+    "<prop id=\"duet.cost.pop_s\" value=\"1e-7\"/><prop id=\"duet.cores\" value=\"3\"/>"
+    "<prop id=\"duet.sharing.private_bytes\" value=\"4\"/>"
+    "<prop id=\"duet.first_waits\" value=\"true\"/>"
+    "<prop id=\"duet.sharing.bandwidth_Bps\" value=\"20GBps\"/>\n"
     "<host id=\"host\" speed=\"1f\"><prop id=\"duet.kind\" value=\"host\"/></host>\n"
     "<host id=\"gpu0\" speed=\"1f\"><prop id=\"duet.capacity_bytes\" value=\"10\"/></host>\n"
     "<link id=\"l\" bandwidth=\"1GBps\" latency=\"1us\"/>\n"
@@ -120,6 +127,31 @@ static const struct bad json_cases[] = {
     {", \"origin\": \"o\"}],\n \"links\"", "}],\n \"links\"", "sockets[0].origin: missing"},
     {"\"steal_s\": 0", "\"steal_s\": -0.1", "costs.steal_s: -0.1 is out of range"},
     {"\"steal_s\": 0,", "", "costs.steal_s: missing"},
+    {"\"event_s\": 1e-6", "\"event_s\": -1", "costs.event_s: -1 is out of range"},
+    {"\"wake_s\": 2e-6", "\"wake_s\": \"2\"", "costs.wake_s: expected a number"},
+    {"\"spin_s\": 3e-6", "\"spin_s\": 1e4", "costs.spin_s: 10000 is out of range"},
+    {"\"spin_s\"", "\"spin\"", "costs: unknown key \"spin\" (known: submit_s"},
+    {"\"own_link\": false", "\"own_link\": 0", "peers[0].own_link: expected true or false"},
+    {"\"sharing\": {", "\"sharing\": [], \"x\": {", "unknown key \"x\""},
+    {"{\"private_bytes\": 1048576", "[{\"private_bytes\": 1048576", "bad.json:20:"},
+    {"\"private_bytes\": 1048576", "\"private_bytes\": 1.5",
+     "sharing.private_bytes: 1.5 is not a whole number"},
+    {"\"private_bytes\": 1048576, ", "", "sharing.private_bytes: missing"},
+    {"\"private_bytes\"", "\"l2_bytes\"", "sharing: unknown key \"l2_bytes\""},
+    {"\"shared_bytes\": 0", "\"shared_bytes\": -1", "sharing.shared_bytes: -1 is out of range"},
+    {"\"bandwidth_Bps\": 2e10", "\"bandwidth_Bps\": 20",
+     "sharing.bandwidth_Bps: 20 is out of range, expected 0 or 1000"},
+    {"\"bandwidth_Bps\": 2e10", "\"bandwidth_Bps\": -1", "sharing.bandwidth_Bps: -1 is out of"},
+    {"2e10,\n  \"origin\": \"o\"", "2e10", "sharing.origin: missing"},
+    {"\"cores\": 3", "\"cores\": -3", "cores: -3 is out of range"},
+    {"\"cores\": 3", "\"cores\": 65537", "cores: 65537 is out of range"},
+    {"\"cores\": 3", "\"cores\": {}", "cores: expected a number"},
+    {"\"first_waits\": true", "\"first_waits\": 1", "first_waits: expected true or false"},
+    {"\"first_waits\": true", "\"first_waits\": \"true\"", "first_waits: expected true or false"},
+    {"\"seconds\": 0.03", "\"seconds\": 0", "probe.seconds: 0 is out of range"},
+    {"\"seconds\": 0.03, ", "", "probe.seconds: missing"},
+    {"\"seconds\": 0.03", "\"second\": 0.03", "probe: unknown key \"second\""},
+    {", \"origin\": \"p\"", "", "probe.origin: missing"},
     {"idgraf.kernels.json", "../etc/passwd", "calibration: \"../etc/passwd\" is no name"},
     {"idgraf.kernels.json", "nothing.json", "nothing.json: cannot open"},
     {"idgraf.kernels.json", "sirocco.kernels.json",
@@ -174,6 +206,12 @@ static const struct bad xml_cases[] = {
     {"duet.worker.0", "duet.worker.1", "do not fit together, see duet.worker.1"},
     {"duet.cost.pop_s", "duet.cost.pop", "do not fit together"},
     {"duet.schema", "duet.unknown", "do not fit together, see duet.unknown"},
+    {"\"duet.cores\" value=\"3\"", "\"duet.cores\" value=\"-3\"",
+     "property duet.cores: expected a number of cores"},
+    {"duet.cores", "duet.core", "do not fit together, see duet.core"},
+    {"\"4\"", "\"4k\"", "property duet.sharing.private_bytes: expected a number of bytes"},
+    {"\"true\"", "\"yes\"", "property duet.first_waits: expected true or false"},
+    {"\"20GBps\"", "\"fast\"", "property duet.sharing.bandwidth_Bps: expected a bandwidth"},
     {"\"1e-7\"", "\"soon\"", "property duet.cost.pop_s: expected a duration"},
 };
 
@@ -211,11 +249,39 @@ static void test_xml(void)
     check_table(good_xml, xml_cases, G_N_ELEMENTS(xml_cases), true);
 }
 
+static void read_calibration(const char *text, int expected, const char *fragment)
+{
+    struct duet_arch archs[] = {{"a", "cpu"}, {"b", "cuda"}};
+    struct duet_platform p = {.name = "toy",
+                              .machine = {.archs = archs, .arch_count = G_N_ELEMENTS(archs)},
+                              .origins = duet__origins_new()};
+    struct duet_message message = {""};
+
+    g_assert_cmpint(duet__read_calibration(&p, text, strlen(text), "t.json", &message), ==,
+                    expected);
+    if (fragment != NULL) {
+        assert_contains(message.text, "t.json: ");
+        assert_contains(message.text, fragment);
+    }
+    g_assert_cmpuint(p.calibration.count, ==, expected == DUET_OK);
+    g_assert_cmpuint(p.origins->len, ==, p.calibration.count);
+    duet_calibration_fini(&p.calibration);
+    g_ptr_array_unref(p.origins);
+}
+
 static void test_calibrations(void)
 {
-#define POINT "{\"size\": 1, \"flops\": 8, \"mean_s\": 1, \"deviation_s\": 0, \"samples\": 3}"
+#define CONDITION                                                                                  \
+    "{\"cold\": true, \"busy\": false, \"samples\": 5, \"mean_s\": 6, \"median_s\": 7, "           \
+    "\"deviation_s\": 8}"
+#define POINT                                                                                      \
+    "{\"size\": 1, \"flops\": 8, \"mean_s\": 1, \"deviation_s\": 0, \"samples\": 3, "              \
+    "\"median_s\": 1, \"rejected\": 2, \"base_s\": 1, \"near_s\": [1, 0], \"far_s\": [1], "        \
+    "\"busy_ratio\": 2, \"quantiles\": [0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1], "                        \
+    "\"conditions\": [" CONDITION "]}"
 #define CURVES(points)                                                                             \
-    "{\"schema\": 1, \"curves\": [{\"kernel\": \"k\", \"arch\": \"a\", \"origin\": \"o\", "        \
+    "{\"schema\": 1, \"curves\": [{\"kernel\": \"k\", \"arch\": \"a\", \"context\": \"w\", "       \
+    "\"origin\": \"o\", "                                                                          \
     "\"points\": [" points "]}]}"
     static const struct bad cases[] = {
         {POINT, POINT ", " POINT, "curves[0]: kernel k on a: two points of work 8"},
@@ -231,25 +297,40 @@ static void test_calibrations(void)
         {"\"arch\": \"a\"", "\"arch\": \"c\"",
          "curves[0].arch: toy has no architecture named c (it has: a, b)"},
         {"\"origin\": \"o\", ", "", "curves[0].origin: missing"},
+        {"\"context\": \"w\"", "\"context\": \"\"", "curves[0].context: \"\" is no name"},
+        {"\"context\": \"w\"", "\"context\": 1", "curves[0].context: expected a string"},
+        {"\"median_s\": 1", "\"median_s\": -1", "points[0].median_s: -1 is out of range"},
+        {"\"rejected\": 2", "\"rejected\": 0.5", "points[0].rejected: 0.5 is not a whole number"},
+        {"\"base_s\": 1", "\"base_s\": -1", "points[0].base_s: -1 is out of range"},
+        {"\"near_s\": [1, 0]", "\"near_s\": 1", "points[0].near_s: expected an array"},
+        {"\"near_s\": [1, 0]", "\"near_s\": [1, -1]", "points[0].near_s[1]: -1 is out of range"},
+        {"[1, 0]", "[1, 0, 0, 0, 0, 0, 0, 0, 0]", "points[0].near_s: has 9 elements"},
+        {"\"far_s\": [1]", "\"far_s\": [true]", "points[0].far_s[0]: expected a number"},
+        {"\"busy_ratio\": 2", "\"busy_ratio\": -2", "points[0].busy_ratio: -2 is out of range"},
+        {"[0, 1, 1, 1, 1", "[0, 1, 1, 1, 2",
+         "points[0].quantiles[5]: 1 after 2, expected them in ascending order"},
+        {"[0, 1, 1, 1, 1", "[1, 1, 1, 1",
+         "points[0].quantiles: has 10 elements, expected 11 to 11"},
+        {"[0, 1, 1, 1, 1", "[-1, 1, 1, 1, 1", "points[0].quantiles[0]: -1 is out of range"},
+        {"\"cold\": true", "\"cold\": 1", "conditions[0].cold: expected true or false"},
+        {"\"cold\": true, ", "", "points[0].conditions[0].cold: missing"},
+        {"\"busy\": false", "\"busy\": null", "conditions[0].busy: expected true or false"},
+        {"\"samples\": 5", "\"samples\": 0", "conditions[0].samples: 0 is out of range"},
+        {"\"mean_s\": 6", "\"mean_s\": -6", "conditions[0].mean_s: -6 is out of range"},
+        {", \"median_s\": 7", "", "conditions[0].median_s: missing"},
+        {"\"deviation_s\": 8", "\"deviation\": 8", "conditions[0]: unknown key \"deviation\""},
+        {CONDITION, CONDITION ", " CONDITION, "conditions[1]: this condition is there twice"},
+        {"[" CONDITION "]", "{}", "points[0].conditions: expected an array"},
         {"\"curves\"", "\"curve\"", "unknown key \"curve\""},
         {"\"schema\": 1", "\"schema\": 0", "schema: 0 is out of range"},
     };
     static const char text[] = CURVES(POINT);
 
+    read_calibration(text, DUET_OK, NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         char *changed = with(text, cases[i].old, cases[i].new);
-        struct duet_arch archs[] = {{"a", "cpu"}, {"b", "cuda"}};
-        struct duet_platform p = {.name = "toy",
-                                  .machine = {.archs = archs, .arch_count = G_N_ELEMENTS(archs)},
-                                  .origins = g_ptr_array_new_with_free_func(g_free)};
-        struct duet_message message = {""};
 
-        g_assert_cmpint(duet__read_calibration(&p, changed, strlen(changed), "t.json", &message),
-                        ==, DUET_EPARSE);
-        assert_contains(message.text, "t.json: ");
-        assert_contains(message.text, cases[i].fragment);
-        duet_calibration_fini(&p.calibration);
-        g_ptr_array_unref(p.origins);
+        read_calibration(changed, DUET_EPARSE, cases[i].fragment);
         g_free(changed);
     }
 }

@@ -338,7 +338,10 @@ static void make_host_routes(const struct plan *plan, struct duet_machine *machi
     cross(plan, out, plan->limits[2 * (size_t)device + 1]);
 }
 
-/* A direct copy crosses both switches' links to the host, unless it stays inside one switch. */
+/*
+ * A direct copy crosses both switches' links to the host, unless it stays inside one switch or has
+ * a link of its own.
+ */
 static void make_peer_route(const struct plan *plan, struct duet_machine *machine, unsigned source,
                             unsigned destination)
 {
@@ -353,7 +356,7 @@ static void make_peer_route(const struct plan *plan, struct duet_machine *machin
         return;
     route->direct = true;
     route->latency_s = from < to ? peer->up.latency_s : peer->down.latency_s;
-    if (reach != DUET__REACH_SWITCH) {
+    if (reach != DUET__REACH_SWITCH && !peer->own_link) {
         cross(plan, route, place_at(plan, gpu_at(plan, from)->position)->to_host_link);
         cross(plan, route, place_at(plan, gpu_at(plan, to)->position)->to_device_link);
     }
@@ -408,6 +411,22 @@ static void make_gpus(const struct plan *plan, struct duet_machine *machine)
     }
 }
 
+/* The cores there are; sockets that options add have theirs in the same proportion. */
+static unsigned count_cores(const struct plan *plan)
+{
+    const struct duet__description *d = plan->d;
+    uint64_t described = 0, all = 0;
+
+    for (unsigned i = 0; i < plan->sockets->len; i++) {
+        all += socket_at(plan, i)->cores;
+        if (i < d->socket_count)
+            described += socket_at(plan, i)->cores;
+    }
+    if (described == 0 || described == all)
+        return d->cores;
+    return (unsigned)MIN((d->cores * all + described - 1) / described, UINT_MAX);
+}
+
 static int make_machine(const struct plan *plan, struct duet_machine *machine,
                         struct duet_message *message)
 {
@@ -423,6 +442,9 @@ static int make_machine(const struct plan *plan, struct duet_machine *machine,
     if (plan->links->len > 0)
         memcpy(machine->links, plan->links->data, plan->links->len * sizeof(*machine->links));
     machine->costs = d->costs;
+    machine->sharing = d->sharing;
+    machine->cores = count_cores(plan);
+    machine->first_waits = d->first_waits;
     (void)snprintf(machine->nodes[DUET_HOST].name, DUET_NAME_MAX, "host");
     make_cpus(plan, machine);
     make_gpus(plan, machine);

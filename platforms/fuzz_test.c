@@ -4,10 +4,8 @@
  * fails with a message. Run as a test it is seeded and bounded; with clang's -fsanitize=fuzzer
  * (and DUET_FUZZER defined) LLVMFuzzerTestOneInput is the entry.
  */
-#include <glib/gstdio.h>
-
 #include "platforms/description.h"
-#include "platforms/testing.h"
+#include "platforms/testing_draft.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -24,7 +22,7 @@ static void read_platform(const char *text, size_t size, bool xml)
     /* A calibration beside /nonexistent/fuzz is never there, so descriptions stop at it: read
      * them one level deeper, where what follows is reached. */
     if (!xml) {
-        struct duet_platform inner = {.origins = g_ptr_array_new_with_free_func(g_free)};
+        struct duet_platform inner = {.origins = duet__origins_new()};
         char *times = NULL;
         int error = duet__read_description(&inner, text, size, path, &times, &message);
 
@@ -61,7 +59,7 @@ static void read_calibration(const char *text, size_t size)
 {
     struct duet_arch archs[] = {{"x5650", "cpu"}, {"m2070", "cuda"}};
     struct duet_platform p = {.machine = {.archs = archs, .arch_count = G_N_ELEMENTS(archs)},
-                              .origins = g_ptr_array_new_with_free_func(g_free)};
+                              .origins = duet__origins_new()};
     struct duet_message message = {""};
     int error = duet__read_calibration(&p, text, size, path, &message);
 
@@ -91,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 #ifndef DUET_FUZZER
 
-enum { SECONDS_EACH = 2, MOST_ROUNDS = 20000 };
+enum { SECONDS_EACH = 1, MOST_ROUNDS = 20000 };
 
 /* Pieces that parsers are known to trip over. */
 static const char *const pieces[] = {
@@ -184,6 +182,24 @@ static void test_calibration(void)
     fuzz_file(DUET_SOURCE_DIR "/platforms/mirage.kernels.json");
 }
 
+/* Small files of a machine that was measured: they have every key there is. */
+static void test_measured(void)
+{
+    struct folder folder = make_folder();
+    struct duet_draft draft = make_draft();
+    GRand *random = g_rand_new_with_seed(1);
+    const struct duet_point points[] = {any_point(random, 1e6), any_point(random, 1e9)};
+    struct duet_calibration times = {0};
+
+    add_curve(&times, "dgemm", "x5650", "cholesky", points, G_N_ELEMENTS(points));
+    write_draft(&draft, &times, folder.json, DUET_WRITE_NEW);
+    fuzz_file(folder.json);
+    fuzz_file(folder.times);
+    g_rand_free(random);
+    duet_calibration_fini(&times);
+    remove_folder(&folder);
+}
+
 static void test_xml(void)
 {
     char *directory = g_dir_make_tmp("duet-XXXXXX", NULL);
@@ -194,6 +210,10 @@ static void test_xml(void)
     char *text = NULL;
     size_t length = 0;
 
+    m.sharing = (struct duet_sharing){1 << 20, 1 << 25, 1e11};
+    m.cores = 3;
+    m.first_waits = true;
+    m.costs.wake_s = 5e-5;
     g_assert_cmpint(duet_platform_write_xml(&m, NULL, file, &message), ==, DUET_OK);
     g_assert_true(g_file_get_contents(file, &text, &length, NULL));
     fuzz(text, length);
@@ -211,6 +231,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/fuzz/description", test_description);
     g_test_add_func("/fuzz/calibration", test_calibration);
+    g_test_add_func("/fuzz/measured", test_measured);
     g_test_add_func("/fuzz/xml", test_xml);
     return g_test_run();
 }

@@ -267,6 +267,15 @@ int duet__json_unsigned(const struct duet__json *at, unsigned least, unsigned mo
     return error;
 }
 
+int duet__json_boolean(const struct duet__json *at, bool *value)
+{
+    if (at->node == NULL || !JSON_NODE_HOLDS_VALUE(at->node) ||
+        json_node_get_value_type(at->node) != G_TYPE_BOOLEAN)
+        return expected(at, "true or false");
+    *value = json_node_get_boolean(at->node);
+    return DUET_OK;
+}
+
 int duet__json_string(const struct duet__json *at, const char **value)
 {
     if (at->node == NULL || !JSON_NODE_HOLDS_VALUE(at->node) ||

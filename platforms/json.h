@@ -54,6 +54,7 @@ DUET_MUST_CHECK int duet__json_integer(const struct duet__json *at, uint64_t lea
                                        uint64_t *value);
 DUET_MUST_CHECK int duet__json_unsigned(const struct duet__json *at, unsigned least, unsigned most,
                                         unsigned *value);
+DUET_MUST_CHECK int duet__json_boolean(const struct duet__json *at, bool *value);
 /* Any text; the pointer belongs to the document. */
 DUET_MUST_CHECK int duet__json_string(const struct duet__json *at, const char **value);
 /* A name: letters, digits, _-.:+ and at most size - 1 bytes, copied into `name`. */

@@ -126,7 +126,7 @@ int duet__platform_parse(const char *text, size_t length, const char *path, bool
     char *times = NULL;
     int error;
 
-    platform->origins = g_ptr_array_new_with_free_func(g_free);
+    platform->origins = duet__origins_new();
     if (xml)
         error = duet__read_xml(platform, text, length, path, &times, message);
     else
@@ -141,6 +141,31 @@ int duet__platform_parse(const char *text, size_t length, const char *path, bool
         platform = NULL;
     }
     *out = platform;
+    return error;
+}
+
+int duet__platform_check(const char *text, const char *path, const char *times,
+                         const char *times_path, struct duet_message *message)
+{
+    static const struct duet_platform_options all = {.cpus = -1, .gpus = -1};
+    struct duet_platform *platform = g_new0(struct duet_platform, 1);
+    struct duet_machine machine = {.node_count = 0};
+    struct duet_message why = {""};
+    char *named = NULL;
+    int error;
+
+    platform->origins = duet__origins_new();
+    error = duet__read_description(platform, text, strlen(text), path, &named, message);
+    if (error == DUET_OK)
+        error = duet__read_calibration(platform, times, strlen(times), times_path, message);
+    if (error == DUET_OK) {
+        error = duet__derive(platform, &all, &machine, &why);
+        if (error != DUET_OK)
+            duet_fail(message, error, "%s: %s", path, why.text);
+    }
+    duet_machine_fini(&machine);
+    g_free(named);
+    duet_platform_free(platform);
     return error;
 }
 
@@ -211,6 +236,11 @@ const struct duet_calibration *duet_platform_calibration(const struct duet_platf
     return &platform->calibration;
 }
 
+static struct duet__origin *origin_at(const struct duet_platform *platform, size_t curve)
+{
+    return g_ptr_array_index(platform->origins, curve);
+}
+
 const char *duet_platform_origin(const struct duet_platform *platform, const char *kernel,
                                  const char *arch)
 {
@@ -218,7 +248,36 @@ const char *duet_platform_origin(const struct duet_platform *platform, const cha
 
     if (curve == NULL)
         return "";
-    return g_ptr_array_index(platform->origins, (size_t)(curve - platform->calibration.curves));
+    return origin_at(platform, (size_t)(curve - platform->calibration.curves))->all;
+}
+
+void duet_platform_select(struct duet_platform *platform, const char *context)
+{
+    struct duet_calibration *calibration = &platform->calibration;
+    size_t count = calibration->count;
+    struct duet_point **points = g_new(struct duet_point *, count + 1);
+    GPtrArray *origins = duet__origins_new();
+    size_t kept = 0;
+
+    /* Curves are moved, their points are not: by these a curve is known again. */
+    for (size_t i = 0; i < count; i++)
+        points[i] = calibration->curves[i].points;
+    duet_calibration_select(calibration, context);
+    for (size_t i = 0; i < count && kept < calibration->count; i++) {
+        if (points[i] != calibration->curves[kept].points)
+            continue;
+        g_ptr_array_add(origins, origin_at(platform, i));
+        platform->origins->pdata[i] = NULL;
+        kept++;
+    }
+    g_ptr_array_unref(platform->origins);
+    platform->origins = origins;
+    g_free(points);
+}
+
+double duet_platform_probe(const struct duet_platform *platform)
+{
+    return platform->probe_s;
 }
 
 int duet_platform_build(const struct duet_platform *platform,

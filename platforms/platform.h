@@ -81,6 +81,86 @@ DUET_MUST_CHECK int duet_platform_build(const struct duet_platform *platform,
                                         struct duet_machine *machine, struct duet_message *message);
 
 /*
+ * Keeps of the kernel times those of this context where there are several (a workload;
+ * duet_calibration_select). Origins stay with their curves.
+ */
+void duet_platform_select(struct duet_platform *platform, const char *context);
+
+/* How fast copies of one direction are when alone. */
+struct duet_draft_link {
+    double bandwidth_Bps, latency_s; /* bandwidth > 0 */
+};
+
+/*
+ * A measured machine, to be written as a description. Everything is borrowed. Numbers of sockets,
+ * switches and GPUs are positions.
+ */
+struct duet_draft {
+    const char *name, *description; /* as in the file */
+    const char *origin;             /* of all figures: "measured by duet calibrate on 2026-11-21" */
+    const struct duet_arch *archs;
+    unsigned arch_count;
+    const struct duet_draft_socket {
+        unsigned arch;
+        unsigned cores; /* one for each CPU worker, and one for each GPU on its switches */
+    } * sockets;
+    unsigned socket_count;
+    uint64_t host_memory_bytes; /* 0: not known */
+    const struct duet_draft_switch {
+        unsigned socket;
+        double to_device_Bps, to_host_Bps; /* of its link to the host, the most that even a copy
+                                              alone gets; 0: the best of its GPUs' */
+    } * switches;
+    unsigned switch_count;
+    const struct duet_draft_gpu {
+        unsigned arch, position; /* the switch it is behind */
+        uint64_t memory_bytes;
+        struct duet_draft_link to_device, to_host; /* each copy alone */
+    } * gpus;
+    unsigned gpu_count;
+    /* direct copies between GPUs, by reach: behind one switch, on one socket, on two sockets; to
+       the higher device number and down. bandwidth 0 (of both): there are none. Those more than a
+       tenth faster than the links of two switches to the host have links of their own */
+    struct duet_draft_link peers_up[3], peers_down[3];
+    struct duet_costs costs;
+    struct duet_sharing sharing;
+    unsigned cores;   /* as in struct duet_machine */
+    bool first_waits; /* likewise */
+    double probe_s;   /* time of the reference kernel when this was measured; 0: none */
+};
+
+enum duet_write {
+    DUET_WRITE_NEW,     /* DUET_EINVAL if the file exists, with the options that help */
+    DUET_WRITE_REPLACE, /* whatever was there is gone */
+    DUET_WRITE_MERGE,   /* kernel times of the old calibration stay where there are no new ones:
+                           points by kernel, architecture, context and work. The machine is new;
+                           an architecture that it no longer has stays as a name, for its times.
+                           As DUET_WRITE_NEW if there is nothing yet */
+};
+
+/*
+ * Writes `path` ("NAME.json") and, beside it, its calibration ("NAME.kernels.json"), so that
+ * duet_platform_load(path) gives the machine and the times. Each file is replaced in one step, the
+ * calibration first: whatever happens, old or new files are whole. Errors: DUET_EIO, DUET_EINVAL
+ * (path without .json; something in the draft that the format does not allow; a file to be merged
+ * with that is not one of these), DUET_EPARSE, DUET_ENOMEM; with a message, and nothing is changed.
+ */
+DUET_MUST_CHECK int duet_platform_write(const struct duet_draft *draft,
+                                        const struct duet_calibration *calibration,
+                                        const char *path, enum duet_write how,
+                                        struct duet_message *message);
+
+/*
+ * The checks that duet_platform_write makes of `path` and of what is there already, before minutes
+ * of measuring: the same errors, and DUET_EIO where its folder is missing or cannot be written.
+ */
+DUET_MUST_CHECK int duet_platform_may_write(const char *path, enum duet_write how,
+                                            struct duet_message *message);
+
+/* Seconds of the reference kernel when the platform was calibrated; 0: not known. */
+double duet_platform_probe(const struct duet_platform *platform);
+
+/*
  * Names of the built-in platforms found in `search` and the default directories, sorted,
  * NULL-ended; free with g_strfreev.
  */

@@ -13,11 +13,10 @@ static const double MOST_SECONDS = 1e3;
 static const uint64_t MOST_BYTES = UINT64_C(1) << 50;
 static const unsigned NOWHERE = UINT_MAX;
 
-/* Every object with figures says where they come from; the text itself is for readers. */
-static int check_origin(const struct duet__json *at)
+int duet__check_origin(const struct duet__json *at)
 {
     struct duet__json origin = duet__json_member(at, "origin");
-    const char *text;
+    const char *text; /* for readers */
 
     return duet__json_string(&origin, &text);
 }
@@ -100,7 +99,7 @@ static int read_socket(const struct duet__json *at, struct duet__description *d,
     int error = duet__json_keys(at, known);
 
     if (error == DUET_OK)
-        error = check_origin(at);
+        error = duet__check_origin(at);
     if (error == DUET_OK)
         error = read_arch_name(at, d, true, &socket->arch);
     if (error != DUET_OK)
@@ -117,7 +116,7 @@ static int read_kind(const struct duet__json *at, struct duet__description *d, u
     int error = duet__json_keys(at, known);
 
     if (error == DUET_OK)
-        error = check_origin(at);
+        error = duet__check_origin(at);
     if (error != DUET_OK)
         return error;
     name = duet__json_member(at, "name");
@@ -164,7 +163,7 @@ static int check_peer_name(const struct duet__json *at, const struct duet__descr
 
 static int read_peer(const struct duet__json *at, struct duet__description *d, unsigned index)
 {
-    static const char *const known[] = {"name", "reach", "up", "down", "origin", NULL};
+    static const char *const known[] = {"name", "reach", "up", "down", "own_link", "origin", NULL};
     struct duet__peer_kind peer = {.present = true};
     struct duet__json name;
     unsigned reach = 0;
@@ -172,7 +171,7 @@ static int read_peer(const struct duet__json *at, struct duet__description *d, u
 
     (void)index;
     if (error == DUET_OK)
-        error = check_origin(at);
+        error = duet__check_origin(at);
     if (error == DUET_OK)
         error = read_reach(at, &reach);
     if (error == DUET_OK && d->peers[reach].present)
@@ -187,6 +186,8 @@ static int read_peer(const struct duet__json *at, struct duet__description *d, u
         error = read_figure(at, "up", &peer.up);
     if (error == DUET_OK)
         error = read_figure(at, "down", &peer.down);
+    if (error == DUET_OK)
+        error = duet__read_flag(at, "own_link", &peer.own_link);
     if (error == DUET_OK)
         d->peers[reach] = peer;
     return error;
@@ -210,7 +211,7 @@ static int read_gpu(const struct duet__json *at, struct duet__description *d, un
     gpu->to_device.latency_s = -1; /* replaced by the kind's where the file has none */
     gpu->to_host.latency_s = -1;
     if (error == DUET_OK)
-        error = check_origin(at);
+        error = duet__check_origin(at);
     if (error == DUET_OK)
         error = read_arch_name(at, d, false, &gpu->arch);
     if (error != DUET_OK)
@@ -295,7 +296,7 @@ static int read_switch(const struct duet__json *at, struct duet__description *d,
     int error = duet__json_keys(at, known);
 
     if (error == DUET_OK)
-        error = check_origin(at);
+        error = duet__check_origin(at);
     if (error == DUET_OK)
         error = read_link_name(at, d, &sw->kind);
     if (error != DUET_OK)
@@ -345,25 +346,6 @@ static int read_order(const struct duet__json *root, struct duet__description *d
     return error;
 }
 
-static int read_costs(const struct duet__json *root, struct duet_costs *costs)
-{
-    static const char *const known[] = {"submit_s",        "push_s",        "pop_s",  "steal_s",
-                                        "kernel_launch_s", "copy_launch_s", "origin", NULL};
-    double *const values[] = {&costs->submit_s, &costs->push_s,          &costs->pop_s,
-                              &costs->steal_s,  &costs->kernel_launch_s, &costs->copy_launch_s};
-    struct duet__json at = duet__json_member(root, "costs");
-    int error = duet__json_keys(&at, known);
-
-    if (error == DUET_OK)
-        error = check_origin(&at);
-    for (size_t i = 0; i < G_N_ELEMENTS(values) && error == DUET_OK; i++) {
-        struct duet__json member = duet__json_member(&at, known[i]);
-
-        error = duet__json_number(&member, 0, MOST_SECONDS, values[i]);
-    }
-    return error;
-}
-
 static int read_host(const struct duet__json *root, struct duet__description *d)
 {
     static const char *const known[] = {"memory_bytes", "origin", NULL};
@@ -375,7 +357,7 @@ static int read_host(const struct duet__json *root, struct duet__description *d)
         return DUET_OK;
     error = duet__json_keys(&at, known);
     if (error == DUET_OK)
-        error = check_origin(&at);
+        error = duet__check_origin(&at);
     if (error != DUET_OK)
         return error;
     member = duet__json_member(&at, "memory_bytes");
@@ -457,8 +439,9 @@ static int check_whole(const struct duet__json *root, const struct duet__descrip
     return DUET_OK;
 }
 
-static int read_machine(const struct duet__json *root, struct duet__description *d)
+static int read_machine(const struct duet__json *root, struct duet_platform *platform)
 {
+    struct duet__description *d = &platform->machine;
     unsigned peers = 0;
     int error = make_room(root, d, &peers);
 
@@ -480,7 +463,7 @@ static int read_machine(const struct duet__json *root, struct duet__description 
         error = read_order(root, d);
     if (error == DUET_OK)
         error = read_host(root, d);
-    return error == DUET_OK ? read_costs(root, &d->costs) : error;
+    return error == DUET_OK ? duet__read_measured(root, platform) : error;
 }
 
 /* The file of kernel times lies beside the description: a name, not a path. */
@@ -500,7 +483,8 @@ static int read_head(const struct duet__json *root, struct duet_platform *platfo
     static const char *const known[] = {"schema",        "name",     "description", "calibration",
                                         "architectures", "host",     "sockets",     "links",
                                         "peers",         "switches", "gpus",        "order",
-                                        "costs",         NULL};
+                                        "costs",         "sharing",  "cores",       "first_waits",
+                                        "probe",         NULL};
     struct duet__json at;
     const char *description = NULL;
     unsigned schema = 0;
@@ -534,7 +518,7 @@ int duet__read_description(struct duet_platform *platform, const char *text, siz
         return error;
     error = read_head(&root, platform);
     if (error == DUET_OK)
-        error = read_machine(&root, &platform->machine);
+        error = read_machine(&root, platform);
     if (error == DUET_OK)
         error = read_calibration_name(&root, calibration);
     g_object_unref(parser);

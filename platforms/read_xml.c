@@ -8,24 +8,16 @@
 #include "platforms/description.h"
 #include "platforms/xml.h"
 
-const char *const duet__cost_names[DUET__COSTS] = {"submit_s", "push_s",          "pop_s",
-                                                   "steal_s",  "kernel_launch_s", "copy_launch_s"};
-
-double *duet__cost(struct duet_costs *costs, unsigned index)
-{
-    double *const values[DUET__COSTS] = {&costs->submit_s,        &costs->push_s,
-                                         &costs->pop_s,           &costs->steal_s,
-                                         &costs->kernel_launch_s, &costs->copy_launch_s};
-
-    return values[index];
-}
-
 /* What a machine is made of besides hosts, links and routes. */
 struct parts {
     GArray *archs;   /* struct duet_arch */
     GArray *workers; /* struct duet_worker */
     struct duet_costs costs;
-    unsigned *nodes; /* by host: its node */
+    struct duet_sharing sharing;
+    unsigned cores;
+    bool first_waits;
+    unsigned *nodes;  /* by host: its node */
+    GHashTable *read; /* names of the properties that have been read */
 };
 
 static struct duet__xml_host *host_at(const struct duet__xml *xml, unsigned index)
@@ -161,9 +153,18 @@ static int read_worker(const struct duet__xml *xml, const char *id, const char *
                            "\"worker architecture host socket window [window of short tasks]\"");
 }
 
-/* Reads PREFIX0, PREFIX1, ... while they are there; each counts towards *known. */
+/* The value of a property of the zone, which then counts as read; NULL where there is none. */
+static const char *zone_prop(const struct duet__xml *xml, struct parts *parts, const char *id)
+{
+    gpointer name = NULL, value = NULL;
+
+    if (g_hash_table_lookup_extended(xml->props, id, &name, &value))
+        g_hash_table_add(parts->read, name);
+    return value;
+}
+
+/* Reads PREFIX0, PREFIX1, ... while they are there. */
 static int read_numbered(const struct duet__xml *xml, const char *prefix, struct parts *parts,
-                         unsigned *known,
                          int (*read)(const struct duet__xml *xml, const char *id, const char *value,
                                      struct parts *parts))
 {
@@ -173,10 +174,9 @@ static int read_numbered(const struct duet__xml *xml, const char *prefix, struct
         int error;
 
         g_snprintf(id, sizeof(id), "%s%u", prefix, i);
-        value = g_hash_table_lookup(xml->props, id);
+        value = zone_prop(xml, parts, id);
         if (value == NULL)
             break;
-        ++*known;
         error = read(xml, id, value, parts);
         if (error != DUET_OK)
             return error;
@@ -184,46 +184,88 @@ static int read_numbered(const struct duet__xml *xml, const char *prefix, struct
     return DUET_OK;
 }
 
-static int read_costs(const struct duet__xml *xml, struct parts *parts, unsigned *known)
+static int read_costs(const struct duet__xml *xml, struct parts *parts)
 {
-    for (unsigned i = 0; i < DUET__COSTS; i++) {
+    for (unsigned i = 0; i < DUET__COST_KINDS; i++) {
         char id[DUET_NAME_MAX];
         const char *value;
 
         g_snprintf(id, sizeof(id), "duet.cost.%s", duet__cost_names[i]);
-        value = g_hash_table_lookup(xml->props, id);
+        value = zone_prop(xml, parts, id);
         if (value == NULL)
             continue;
-        ++*known;
         if (!duet__xml_time(value, duet__cost(&parts->costs, i)))
             return bad_prop(xml, id, "a duration");
     }
     return DUET_OK;
 }
 
-/* Names one of the properties that nothing has read. */
-static int unknown_prop(const struct duet__xml *xml)
+static int read_bytes(const struct duet__xml *xml, struct parts *parts, const char *id,
+                      uint64_t *bytes)
 {
-    static const char *const known[] = {"duet.schema", "duet.calibration", "duet.cost.",
-                                        "duet.arch.", "duet.worker."};
+    const char *value = zone_prop(xml, parts, id);
+    guint64 number = 0;
+
+    if (value == NULL)
+        return DUET_OK;
+    if (!g_ascii_string_to_unsigned(value, 10, 0, UINT64_MAX, &number, NULL))
+        return bad_prop(xml, id, "a number of bytes");
+    *bytes = number;
+    return DUET_OK;
+}
+
+/* What cores share, how many there are, and whether the first worker is the application's. */
+static int read_host_side(const struct duet__xml *xml, struct parts *parts)
+{
+    static const char *const bandwidth = "duet.sharing.bandwidth_Bps";
+    struct duet_sharing *sharing = &parts->sharing;
+    const char *value;
+    int error = read_bytes(xml, parts, "duet.sharing.private_bytes", &sharing->private_bytes);
+
+    if (error == DUET_OK)
+        error = read_bytes(xml, parts, "duet.sharing.shared_bytes", &sharing->shared_bytes);
+    if (error != DUET_OK)
+        return error;
+    value = zone_prop(xml, parts, bandwidth);
+    if (value != NULL && !duet__xml_bandwidth(value, &sharing->bandwidth_Bps))
+        return bad_prop(xml, bandwidth, "a bandwidth");
+    value = zone_prop(xml, parts, "duet.cores");
+    if (value != NULL && !parse_unsigned(value, UINT_MAX, &parts->cores))
+        return bad_prop(xml, "duet.cores", "a number of cores");
+    value = zone_prop(xml, parts, "duet.first_waits");
+    if (value != NULL && strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
+        return bad_prop(xml, "duet.first_waits", "true or false");
+    parts->first_waits = value != NULL && value[0] == 't';
+    return DUET_OK;
+}
+
+/* Is the unread property `a` more telling than `b`? Those that only lack another one are less. */
+static bool tells_more(const char *a, const char *b)
+{
+    bool numbered_a = g_str_has_prefix(a, "duet.arch.") || g_str_has_prefix(a, "duet.worker.");
+    bool numbered_b = g_str_has_prefix(b, "duet.arch.") || g_str_has_prefix(b, "duet.worker.");
+
+    return numbered_a != numbered_b ? numbered_b : strcmp(a, b) < 0;
+}
+
+/* Names one of the properties that nothing has read, always the same. */
+static int unknown_prop(const struct duet__xml *xml, const struct parts *parts)
+{
     const char *id = NULL;
     GHashTableIter iter;
     gpointer key;
 
     g_hash_table_iter_init(&iter, xml->props);
-    while (g_hash_table_iter_next(&iter, &key, NULL)) {
-        bool like = false;
-
-        for (unsigned i = 0; i < G_N_ELEMENTS(known); i++)
-            like = like || g_str_has_prefix(key, known[i]);
-        if (id == NULL || !like)
+    while (g_hash_table_iter_next(&iter, &key, NULL))
+        if (!g_hash_table_contains(parts->read, key) && (id == NULL || tells_more(key, id)))
             id = key;
-    }
+    if (id == NULL)
+        return DUET_OK;
     return duet_fail(xml->message, DUET_EPARSE,
                      "%s: the zone's duet properties do not fit together, see %.60s (numbers start "
-                     "at 0 without a gap; files without duet.schema have no others but costs and "
-                     "calibration)",
-                     xml->path, id != NULL ? id : "");
+                     "at 0 without a gap; files without duet.schema have no architectures and "
+                     "workers)",
+                     xml->path, id);
 }
 
 /* Architectures and workers of a file that duet did not write: cores of the host, one per device.
@@ -259,32 +301,29 @@ static int invent(const struct duet__xml *xml, struct parts *parts)
 
 static int read_parts(const struct duet__xml *xml, struct parts *parts, const char **calibration)
 {
-    const char *schema = g_hash_table_lookup(xml->props, "duet.schema");
-    unsigned known = 0;
+    const char *schema = zone_prop(xml, parts, "duet.schema");
     int error = number_nodes(xml, parts);
 
     if (error != DUET_OK)
         return error;
-    *calibration = g_hash_table_lookup(xml->props, "duet.calibration");
-    known += *calibration != NULL;
+    *calibration = zone_prop(xml, parts, "duet.calibration");
     if (*calibration != NULL && !duet__good_name(*calibration, NAME_MAX))
         return bad_prop(xml, "duet.calibration", "the name of a file beside this one");
-    error = read_costs(xml, parts, &known);
+    error = read_costs(xml, parts);
+    if (error == DUET_OK)
+        error = read_host_side(xml, parts);
     if (error != DUET_OK)
         return error;
     if (schema == NULL) {
         error = invent(xml, parts);
     } else {
-        known++;
         if (strcmp(schema, "1") != 0)
             return bad_prop(xml, "duet.schema", "1");
-        error = read_numbered(xml, "duet.arch.", parts, &known, read_arch);
+        error = read_numbered(xml, "duet.arch.", parts, read_arch);
         if (error == DUET_OK)
-            error = read_numbered(xml, "duet.worker.", parts, &known, read_worker);
+            error = read_numbered(xml, "duet.worker.", parts, read_worker);
     }
-    if (error == DUET_OK && known != g_hash_table_size(xml->props))
-        error = unknown_prop(xml);
-    return error;
+    return error == DUET_OK ? unknown_prop(xml, parts) : error;
 }
 
 /* Numbers the links that are the machine's; their count. */
@@ -340,6 +379,9 @@ static int make_machine(const struct duet__xml *xml, const struct parts *parts,
     memcpy(machine->workers, parts->workers->data,
            machine->worker_count * sizeof(*machine->workers));
     machine->costs = parts->costs;
+    machine->sharing = parts->sharing;
+    machine->cores = parts->cores;
+    machine->first_waits = parts->first_waits;
     for (unsigned i = 0; i < xml->hosts->len; i++) {
         struct duet_node *node = &machine->nodes[parts->nodes[i]];
 
@@ -363,7 +405,8 @@ int duet__read_xml(struct duet_platform *platform, const char *text, size_t leng
                    const char *path, char **calibration, struct duet_message *message)
 {
     struct parts parts = {.archs = g_array_new(FALSE, FALSE, sizeof(struct duet_arch)),
-                          .workers = g_array_new(FALSE, FALSE, sizeof(struct duet_worker))};
+                          .workers = g_array_new(FALSE, FALSE, sizeof(struct duet_worker)),
+                          .read = g_hash_table_new(g_str_hash, g_str_equal)};
     const char *times = NULL;
     struct duet__xml xml;
     int error;
@@ -381,6 +424,7 @@ int duet__read_xml(struct duet_platform *platform, const char *text, size_t leng
         platform->description = g_strdup_printf("read from the SimGrid platform %s", path);
         *calibration = g_strdup(times);
     }
+    g_hash_table_unref(parts.read);
     duet__xml_fini(&xml);
     g_free(parts.nodes);
     g_array_unref(parts.archs);

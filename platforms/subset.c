@@ -163,6 +163,9 @@ int duet__subset(const struct duet_platform *platform, const struct duet_platfor
     memcpy(machine->nodes, from->nodes, machine->node_count * sizeof(*from->nodes));
     memcpy(machine->workers, workers, count * sizeof(*workers));
     machine->costs = from->costs;
+    machine->sharing = from->sharing;
+    machine->cores = from->cores;
+    machine->first_waits = from->first_waits;
     for (unsigned i = 1; i <= gpus; i++)
         machine->nodes[i].capacity_bytes =
             duet__gpu_memory(options, machine->nodes[i].capacity_bytes);

@@ -19,12 +19,6 @@ struct writer {
     GArray *ordered;       /* the same, by index */
 };
 
-/* A number with all the digits it takes to read the same one back. `buffer` is the caller's. */
-static const char *number(double value, char buffer[G_ASCII_DTOSTR_BUF_SIZE])
-{
-    return g_ascii_formatd(buffer, G_ASCII_DTOSTR_BUF_SIZE, "%.17g", value);
-}
-
 static void prop(GString *text, const char *indent, const char *name, const char *value)
 {
     g_string_append_printf(text, "%s<prop id=\"%s\" value=\"%s\"/>\n", indent, name, value);
@@ -54,6 +48,32 @@ static int check_names(const struct duet_machine *m, struct duet_message *messag
     return DUET_OK;
 }
 
+/* What cores share and how many there are, where it is known. */
+static void write_host_side(struct writer *w)
+{
+    const struct duet_machine *m = w->machine;
+    char digits[G_ASCII_DTOSTR_BUF_SIZE];
+    char value[32];
+
+    if (m->sharing.private_bytes > 0) {
+        g_snprintf(value, sizeof(value), "%" G_GUINT64_FORMAT, m->sharing.private_bytes);
+        prop(w->text, "    ", "duet.sharing.private_bytes", value);
+    }
+    if (m->sharing.shared_bytes > 0) {
+        g_snprintf(value, sizeof(value), "%" G_GUINT64_FORMAT, m->sharing.shared_bytes);
+        prop(w->text, "    ", "duet.sharing.shared_bytes", value);
+    }
+    if (m->sharing.bandwidth_Bps > 0)
+        prop(w->text, "    ", "duet.sharing.bandwidth_Bps",
+             duet__digits(m->sharing.bandwidth_Bps, digits));
+    if (m->cores > 0) {
+        g_snprintf(value, sizeof(value), "%u", m->cores);
+        prop(w->text, "    ", "duet.cores", value);
+    }
+    if (m->first_waits)
+        prop(w->text, "    ", "duet.first_waits", "true");
+}
+
 static void write_props(struct writer *w, const char *calibration)
 {
     const struct duet_machine *m = w->machine;
@@ -65,10 +85,13 @@ static void write_props(struct writer *w, const char *calibration)
     prop(w->text, "    ", "duet.schema", "1");
     if (calibration != NULL)
         prop(w->text, "    ", "duet.calibration", calibration);
-    for (unsigned i = 0; i < DUET__COSTS; i++) {
+    for (unsigned i = 0; i < DUET__COST_KINDS; i++) {
+        if (i >= DUET__COSTS_ALWAYS && *duet__cost(&costs, i) == 0)
+            continue;
         g_snprintf(name, sizeof(name), "duet.cost.%s", duet__cost_names[i]);
-        prop(w->text, "    ", name, number(*duet__cost(&costs, i), digits));
+        prop(w->text, "    ", name, duet__digits(*duet__cost(&costs, i), digits));
     }
+    write_host_side(w);
     for (unsigned i = 0; i < m->arch_count; i++) {
         g_snprintf(name, sizeof(name), "duet.arch.%u", i);
         g_snprintf(value, sizeof(value), "%s %s", m->archs[i].name, m->archs[i].backend);
@@ -125,7 +148,8 @@ static void write_hosts(struct writer *w, const struct duet_calibration *calibra
         }
         g_string_append_printf(w->text, "    <host id=\"%s\" speed=\"%sf\" core=\"%u\">\n",
                                m->nodes[i].name,
-                               number(arch != NULL ? speed_of(calibration, arch) : 1e9, digits),
+                               duet__digits(arch != NULL ? speed_of(calibration, arch) : 1e9,
+                                            digits),
                                MAX(cores, 1));
         prop(w->text, "      ", "duet.kind", i == DUET_HOST ? "host" : "device");
         if (i != DUET_HOST) {
@@ -164,13 +188,14 @@ static void write_links(struct writer *w)
         g_string_append_printf(
             w->text,
             "    <link id=\"%s\" bandwidth=\"%sBps\" latency=\"0s\" sharing_policy=\"%s\"/>\n",
-            link->name, number(link->bandwidth_Bps, digits), link->per_copy ? "FATPIPE" : "SHARED");
+            link->name, duet__digits(link->bandwidth_Bps, digits),
+            link->per_copy ? "FATPIPE" : "SHARED");
     }
     for (unsigned i = 0; i < w->ordered->len; i++) {
         g_string_append_printf(w->text,
                                "    <link id=\"latency~%u\" bandwidth=\"%sBps\" latency=\"%ss\" "
                                "sharing_policy=\"FATPIPE\">\n",
-                               i, WIDE, number(g_array_index(w->ordered, double, i), digits));
+                               i, WIDE, duet__digits(g_array_index(w->ordered, double, i), digits));
         prop(w->text, "      ", "duet.kind", "latency");
         g_string_append(w->text, "    </link>\n");
     }
@@ -255,7 +280,7 @@ int duet_platform_write_xml(const struct duet_machine *machine,
             goto named;
         }
         /* Times first: a platform that is there always finds its times. */
-        times = duet__format_calibration(calibration);
+        times = duet__format_calibration(calibration, NULL);
         error = duet__write_file(times_path, times, strlen(times), message);
     }
     if (error == DUET_OK) {

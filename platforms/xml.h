@@ -12,12 +12,6 @@
 #include <duet/error.h>
 #include <duet/machine.h>
 
-enum { DUET__COSTS = 6 };
-
-/* Names of the costs in files, and where each is. */
-extern const char *const duet__cost_names[DUET__COSTS];
-double *duet__cost(struct duet_costs *costs, unsigned index);
-
 struct duet__xml_host {
     char name[DUET_NAME_MAX];
     enum { DUET__XML_UNSAID, DUET__XML_HOST, DUET__XML_DEVICE } kind;

@@ -76,11 +76,10 @@ void duet__sim_flow(struct sim *sim, struct transfer *transfer)
 }
 
 /* All bytes have arrived: the engines are free for the next copies. */
-void duet__sim_copy_end(struct sim *sim, struct transfer *transfer, struct duet_ops *ops)
+void duet__sim_copy_end(struct sim *sim, struct transfer *transfer)
 {
-    struct duet_report report = {.start_s = transfer->start_s, .end_s = sim->now};
-    duet__done(sim->core, &transfer->command, sim->now, &report, ops);
     struct transfer *next[2] = {NULL, NULL};
+    transfer->end_s = sim->now;
     for (unsigned i = 0; i < transfer->engines; i++) {
         struct dma *engine = transfer->engine[i];
         engine->head = next[i] = transfer->next[i];
@@ -89,6 +88,13 @@ void duet__sim_copy_end(struct sim *sim, struct transfer *transfer, struct duet_
     }
     for (unsigned i = 0; i < transfer->engines; i++)
         try_start(sim, next[i]);
+}
+
+/* The worker's thread knows that the copy has ended, and tells the core. */
+void duet__sim_copy_done(struct sim *sim, struct transfer *transfer, struct duet_ops *ops)
+{
+    struct duet_report report = {.start_s = transfer->start_s, .end_s = transfer->end_s};
+    duet__done(sim->core, &transfer->command, sim->now, &report, ops);
     transfer->next[0] = sim->pool;
     sim->pool = transfer;
 }
@@ -107,6 +113,9 @@ static void free_queue(struct dma *engine)
 
 void duet__sim_copies_fini(struct sim *sim)
 {
+    for (size_t i = 0; i < sim->events.count; i++)
+        if (event_kind(&sim->events.heap[i]) == EVENT_COPY_NOTICED)
+            free(sim->events.heap[i].what); /* it has left the queues */
     for (unsigned n = 0; n < sim->machine.node_count; n++) {
         if (sim->outgoing)
             free_queue(&sim->outgoing[n]);

@@ -48,7 +48,7 @@ void duet__sim_event(struct sim *sim, double date, enum event_kind kind, unsigne
 /* ------------------------------------------------------------------------------------------- */
 /* Workers                                                                                      */
 
-static void wake(void *engine, unsigned worker)
+void duet__sim_wake(void *engine, unsigned worker)
 {
     struct sim *sim = engine;
     sim->woken[worker / 64] |= UINT64_C(1) << (worker % 64);
@@ -80,12 +80,18 @@ static void run_kernel(struct sim *sim, const struct duet_command *command)
         kernel++;
     kernel->used = true;
     kernel->command = *command;
+    self->idle = false;
+    if (worker->node != DUET_HOST)
+        self->thread_s += sim->machine.costs.kernel_launch_s;
+    if (self->shares) {
+        duet__cores_add(sim, kernel, self->thread_s);
+        return;
+    }
     double seconds = duet__sim_seconds(sim, command->task, worker->arch), end;
     if (worker->node == DUET_HOST) {
         kernel->start_s = self->thread_s;
         end = self->thread_s = kernel->start_s + seconds;
     } else {
-        self->thread_s += sim->machine.costs.kernel_launch_s;
         kernel->start_s = self->stream_s > self->thread_s ? self->stream_s : self->thread_s;
         end = self->stream_s = kernel->start_s + seconds;
     }
@@ -95,6 +101,8 @@ static void run_kernel(struct sim *sim, const struct duet_command *command)
 /* Asks a worker until it is idle. */
 static void ask(struct sim *sim, unsigned worker)
 {
+    if (sim->rests && !duet__idle_may_ask(sim, worker))
+        return;
     for (;;) {
         struct duet_command command;
         struct duet_ops ops = {0};
@@ -107,9 +115,11 @@ static void ask(struct sim *sim, unsigned worker)
             self->thread_s += sim->machine.costs.copy_launch_s;
             duet__sim_copy(sim, &command, self->thread_s);
         } else {
-            return;
+            break;
         }
     }
+    if (sim->rests)
+        duet__idle_rest(sim, worker);
 }
 
 /* Asks the workers that were woken, in increasing number, until none is. */
@@ -129,14 +139,49 @@ static void serve(struct sim *sim)
     }
 }
 
-static void kernel_end(struct sim *sim, unsigned worker, struct kernel *kernel)
+/* The worker's thread knows that the kernel has ended, and tells the core. */
+static void kernel_done(struct sim *sim, unsigned worker, struct kernel *kernel)
 {
-    struct duet_report report = {.start_s = kernel->start_s, .end_s = sim->now};
+    struct duet_report report = {.start_s = kernel->start_s, .end_s = kernel->end_s};
     struct duet_ops ops = {0};
     kernel->used = false;
     duet__done(sim->core, &kernel->command, sim->now, &report, &ops);
     charge(sim, worker, &ops);
-    wake(sim, worker);
+    duet__sim_wake(sim, worker);
+}
+
+static void copy_done(struct sim *sim, unsigned worker, struct transfer *transfer)
+{
+    struct duet_ops ops = {0};
+    duet__sim_copy_done(sim, transfer, &ops);
+    charge(sim, worker, &ops);
+    duet__sim_wake(sim, worker);
+}
+
+/* Has the worker's thread to notice what its device does? Not at once, then. */
+static bool notices(const struct sim *sim, unsigned worker)
+{
+    return sim->notice_s > 0 && sim->machine.workers[worker].node != DUET_HOST;
+}
+
+static void kernel_end(struct sim *sim, unsigned worker, struct kernel *kernel)
+{
+    kernel->end_s = sim->now;
+    if (sim->workers[worker].shares)
+        duet__cores_end(sim, kernel);
+    if (notices(sim, worker))
+        duet__sim_event(sim, sim->now + sim->notice_s, EVENT_KERNEL_NOTICED, worker, kernel);
+    else
+        kernel_done(sim, worker, kernel);
+}
+
+static void copy_end(struct sim *sim, unsigned worker, struct transfer *transfer)
+{
+    duet__sim_copy_end(sim, transfer);
+    if (notices(sim, worker))
+        duet__sim_event(sim, sim->now + sim->notice_s, EVENT_COPY_NOTICED, worker, transfer);
+    else
+        copy_done(sim, worker, transfer);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -144,18 +189,22 @@ static void kernel_end(struct sim *sim, unsigned worker, struct kernel *kernel)
 
 static void handle(struct sim *sim, const struct event *event)
 {
-    struct duet_ops ops = {0};
+    unsigned worker = event_worker(event);
     if (sim->now < event->date)
         sim->now = event->date;
     duet__sim_submit_due(sim, event_kind(event) == EVENT_SUBMIT);
     switch (event_kind(event)) {
     case EVENT_KERNEL_END:
-        kernel_end(sim, event_worker(event), event->what);
+        kernel_end(sim, worker, event->what);
+        break;
+    case EVENT_KERNEL_NOTICED:
+        kernel_done(sim, worker, event->what);
         break;
     case EVENT_COPY_END:
-        duet__sim_copy_end(sim, event->what, &ops);
-        charge(sim, event_worker(event), &ops);
-        wake(sim, event_worker(event));
+        copy_end(sim, worker, event->what);
+        break;
+    case EVENT_COPY_NOTICED:
+        copy_done(sim, worker, event->what);
         break;
     case EVENT_FLOW_START:
         duet__sim_flow(sim, event->what);
@@ -165,6 +214,15 @@ static void handle(struct sim *sim, const struct event *event)
         break;
     case EVENT_SERVE:
         break;
+    case EVENT_AWAKE:
+        duet__idle_awake(sim, worker);
+        break;
+    case EVENT_SEAT:
+        duet__seat_open(sim);
+        break;
+    case EVENT_KERNEL_BEGIN:
+        duet__cores_begin(sim, event->what);
+        break;
     }
     serve(sim);
 }
@@ -173,7 +231,17 @@ static bool stop_here(struct sim *sim)
 {
     bool look = sim->notified;
     sim->notified = false;
-    return look && sim->reached && sim->reached(sim->reached_arg);
+    if (!look || !sim->reached || !sim->reached(sim->reached_arg))
+        return false;
+    sim->notified = duet__seat_busy(sim);
+    return !sim->notified;
+}
+
+/* After what has happened: what happens before the next event, and the events that are known. */
+static void look_ahead(struct sim *sim)
+{
+    duet__sim_submit_ahead(sim);
+    duet__seat_date(sim);
 }
 
 /* The network's alarm: everything dated up to now happens. true: the wait is over. */
@@ -185,10 +253,12 @@ static bool alarm_rings(void *context)
     bool stop = false;
     while (!stop && sim->events.count && sim->events.heap[0].date <= limit) {
         struct event event = duet__events_take(&sim->events);
-        handle(sim, &event);
-        stop = stop_here(sim);
+        if (event_kind(&event) != EVENT_KERNEL_END || !duet__cores_moved(sim, &event)) {
+            handle(sim, &event);
+            stop = stop_here(sim);
+        }
         if (!stop)
-            duet__sim_submit_ahead(sim);
+            look_ahead(sim);
     }
     arm(sim);
     return stop;
@@ -211,9 +281,9 @@ static int sim_wait(void *engine, bool (*reached)(void *arg), void *arg)
         return DUET_OK;
     sim->reached = reached;
     sim->reached_arg = arg;
-    sim->notified = false;
+    sim->notified = sim->seat_dated = false;
     serve(sim);
-    duet__sim_submit_ahead(sim);
+    look_ahead(sim);
     arm(sim);
     duet__network_run();
     sim->reached = NULL;
@@ -233,6 +303,7 @@ static void sim_free(struct sim *sim)
 {
     duet__sim_copies_fini(sim);
     duet__sim_timings_fini(sim);
+    duet__cores_fini(sim);
     for (unsigned w = 0; sim->workers && w < sim->machine.worker_count; w++)
         free(sim->workers[w].kernels);
     free(sim->workers);
@@ -253,7 +324,7 @@ static void sim_destroy(void *engine)
 const struct duet_engine_ops *duet__sim_ops(void)
 {
     static const struct duet_engine_ops ops = {
-        .wake = wake,
+        .wake = duet__sim_wake,
         .submitted = duet__sim_submitted,
         .wait = sim_wait,
         .notify = notify,
@@ -297,6 +368,10 @@ int duet__sim_new(void **out, const struct duet_machine *machine, const struct s
     if (!error && !fill(sim))
         error = DUET_ENOMEM;
     if (!error)
+        error = duet__cores_init(sim);
+    if (!error)
+        duet__idle_init(sim);
+    if (!error)
         error = duet__network_open(machine, &calls, sim, message);
     if (error) {
         if (error == DUET_ENOMEM)
@@ -313,5 +388,5 @@ void duet__sim_attach(void *engine, struct duet_runtime *core)
     struct sim *sim = engine;
     sim->core = core;
     for (unsigned w = 0; w < sim->machine.worker_count; w++)
-        wake(sim, w); /* everybody asks for work once, and is idle then */
+        duet__sim_wake(sim, w); /* everybody asks for work once, and is idle then */
 }

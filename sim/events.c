@@ -20,8 +20,8 @@ bool duet__events_add(struct events *events, double date, enum event_kind kind, 
         events->heap = heap;
         events->capacity = capacity;
     }
-    uint64_t sequence = events->sequence++ & ((UINT64_C(1) << 40) - 1);
-    struct event event = {date, (uint64_t)kind << 60 | (uint64_t)worker << 40 | sequence, what};
+    struct event event = {date, event_order(events, kind, worker), what};
+    events->sequence++;
     size_t i = events->count++;
     for (; i > 0 && earlier(&event, &events->heap[(i - 1) / 2]); i = (i - 1) / 2)
         events->heap[i] = events->heap[(i - 1) / 2];

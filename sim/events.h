@@ -10,10 +10,15 @@
 /* In the order in which events of one date are handled. */
 enum event_kind {
     EVENT_KERNEL_END,
+    EVENT_KERNEL_NOTICED, /* its device's thread has seen the end of a kernel */
     EVENT_COPY_END,
-    EVENT_FLOW_START, /* a copy's latency is paid, its bytes start to flow */
-    EVENT_SUBMIT,     /* the application submits */
-    EVENT_SERVE,      /* workers that were woken ahead of the clock are asked */
+    EVENT_COPY_NOTICED,
+    EVENT_FLOW_START,   /* a copy's latency is paid, its bytes start to flow */
+    EVENT_SUBMIT,       /* the application submits */
+    EVENT_SERVE,        /* workers that were woken ahead of the clock are asked */
+    EVENT_AWAKE,        /* a worker that slept asks for work */
+    EVENT_SEAT,         /* the application waits, its thread may work */
+    EVENT_KERNEL_BEGIN, /* last: what ends at this date is not beside it */
 };
 
 struct event {
@@ -34,6 +39,14 @@ bool duet__events_add(struct events *events, double date, enum event_kind kind, 
 
 /* Removes the first event; there is one. */
 struct event duet__events_take(struct events *events);
+
+/* What `order` the next event that is added will have. */
+static inline uint64_t event_order(const struct events *events, enum event_kind kind,
+                                   unsigned worker)
+{
+    uint64_t sequence = events->sequence & ((UINT64_C(1) << 40) - 1);
+    return (uint64_t)kind << 60 | (uint64_t)worker << 40 | sequence;
+}
 
 static inline enum event_kind event_kind(const struct event *event)
 {

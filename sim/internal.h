@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "core/engine.h"
+#include "effects/effects.h"
 #include "sim/events.h"
 #include "sim/network.h"
 #include "sim/sim.h"
@@ -15,8 +16,15 @@
 /* A kernel on its worker's stream. */
 struct kernel {
     struct duet_command command;
-    double start_s;
+    double start_s, end_s; /* of one that shares: no earlier than, and as things stand */
     bool used;
+    /* of one that shares cores and memory with others (cores.c) */
+    struct kernel *next; /* behind it on its worker */
+    struct duet__demand demand;
+    double left_s, since_s; /* seconds of it alone that were left at date since_s */
+    double rate;            /* at which these pass; 0: it has not begun */
+    double event_s;         /* date of the event of its end that counts, */
+    uint64_t event;         /* and its order; others of this kernel are out of date */
 };
 
 /* A device's engine for one direction: one copy at a time, in the order in which they were given.
@@ -31,7 +39,7 @@ struct dma {
  */
 struct transfer {
     struct duet_command command;
-    double launched_s, start_s;
+    double launched_s, start_s, end_s;
     bool started;
     unsigned engines;
     struct dma *engine[2];
@@ -41,7 +49,12 @@ struct transfer {
 struct sim_worker {
     double thread_s; /* its thread is busy until then: scheduling, launches, a CPU's kernels */
     double stream_s; /* its device's kernel stream is busy until then */
-    struct kernel *kernels; /* duet_worker_slots of them */
+    struct kernel *kernels;      /* duet_worker_slots of them */
+    bool shares;                 /* its kernels share cores and memory with others, */
+    struct kernel *first, *last; /* and these are given to it and have not ended */
+    /* of CPU workers, if sim.rests (idle.c) */
+    bool idle, waking;
+    double idle_s; /* idle: since then */
 };
 
 /* A task that the application has submitted and whose submission has not been simulated yet. */
@@ -54,6 +67,7 @@ struct submission {
 /* What executions of a class take on one architecture. */
 struct timing {
     double mean_s, mu, sigma; /* mu, sigma: of the log-normal distribution; sigma 0: constant */
+    struct duet_point *point; /* where more is needed: the whole of what was measured; else NULL */
 };
 
 struct sim {
@@ -80,6 +94,14 @@ struct sim {
     double pushed_s;   /* of that, time spent on pushing the tasks it submitted */
     bool submit_dated; /* an EVENT_SUBMIT is on the heap */
 
+    struct cores *cores; /* NULL: kernels on CPUs have nothing to do with each other */
+    double notice_s;     /* until a device's thread has noticed the end of a kernel or copy */
+    double wake_s;       /* until a CPU worker that sleeps is awake */
+    bool rests;          /* CPU workers sleep, or the first one has a seat: idle.c */
+    bool seat;           /* the first CPU worker is the application's thread */
+    bool seat_called;    /* and was woken while that did not wait */
+    bool seat_dated;     /* an EVENT_SEAT of this wait was put on the heap */
+
     bool notified;
     bool (*reached)(void *arg);
     void *reached_arg;
@@ -90,17 +112,40 @@ int duet__sim_classify(void *engine, const struct duet_class *klass, uint64_t *a
                        struct duet_message *message);
 double duet__sim_mean(void *engine, const struct duet_class *klass, unsigned arch);
 double duet__sim_seconds(struct sim *sim, const struct duet_task *task, unsigned arch);
+const struct duet_point *duet__sim_point(struct sim *sim, const struct duet_task *task,
+                                         unsigned arch);
+double duet__sim_factor(const struct sim *sim, const struct duet_task *task,
+                        const struct duet_point *point);
 void duet__sim_timings_fini(struct sim *sim);
 
 /* copies.c */
 void duet__sim_copy(struct sim *sim, const struct duet_command *command, double launched_s);
 void duet__sim_flow(struct sim *sim, struct transfer *transfer);
-void duet__sim_copy_end(struct sim *sim, struct transfer *transfer, struct duet_ops *ops);
+void duet__sim_copy_end(struct sim *sim, struct transfer *transfer);
+void duet__sim_copy_done(struct sim *sim, struct transfer *transfer, struct duet_ops *ops);
 void duet__sim_copies_fini(struct sim *sim);
+
+/* cores.c */
+int duet__cores_init(struct sim *sim);
+void duet__cores_fini(struct sim *sim);
+void duet__cores_add(struct sim *sim, struct kernel *kernel, double launched_s);
+void duet__cores_begin(struct sim *sim, struct kernel *kernel);
+bool duet__cores_moved(struct sim *sim, const struct event *event);
+void duet__cores_end(struct sim *sim, struct kernel *kernel);
+
+/* idle.c */
+void duet__idle_init(struct sim *sim);
+bool duet__idle_may_ask(struct sim *sim, unsigned worker);
+void duet__idle_rest(struct sim *sim, unsigned worker);
+void duet__idle_awake(struct sim *sim, unsigned worker);
+void duet__seat_date(struct sim *sim);
+void duet__seat_open(struct sim *sim);
+bool duet__seat_busy(const struct sim *sim);
 
 /* engine.c */
 void duet__sim_event(struct sim *sim, double date, enum event_kind kind, unsigned worker,
                      void *what);
+void duet__sim_wake(void *engine, unsigned worker);
 
 /* submissions.c */
 void duet__sim_submitted(void *engine, struct duet_task *task);

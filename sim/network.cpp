@@ -168,6 +168,8 @@ int duet__network_open(const struct duet_machine *machine, const struct network_
 void duet__network_close(void)
 {
     network->context = nullptr;
+    // 3.32 must not be left with pending timers when the process exits: they go off for nobody
+    duet__network_run();
 }
 
 double duet__network_clock(void)

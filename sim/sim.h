@@ -10,6 +10,7 @@
 #include <duet/machine.h>
 
 #include "core/engine.h"
+#include "effects/effects.h"
 
 /* How the simulated machine behaves. */
 struct sim_options {
@@ -18,6 +19,7 @@ struct sim_options {
     bool noise;       /* draw kernel times from their distribution; else each takes its mean */
     bool extrapolate; /* allow sizes beyond the measured ones */
     uint64_t seed;    /* of the noise */
+    unsigned effects; /* bits of enum duet__effect: what the machine does beside taking time */
 };
 
 /*

@@ -40,6 +40,10 @@ struct lab_options {
     uint64_t gpu_memory_bytes; /* [1 GB] */
     bool no_peer;
     struct duet_costs costs;
+    struct duet_sharing sharing;
+    unsigned cores;
+    bool first_waits, emulated;       /* emulated: the GPUs are */
+    unsigned without;                 /* bits of enum duet__effect */
     const char *policy;               /* [eager] */
     const struct duet_policy *custom; /* [of that name] */
     size_t window;
@@ -183,8 +187,13 @@ static inline struct duet_machine lab_machine(const struct lab_options *o)
         g_strlcpy(m.nodes[g + 1].name, m.workers[o->cpus + g].name, sizeof m.nodes[g + 1].name);
         m.nodes[g + 1].capacity_bytes = o->gpu_memory_bytes ? o->gpu_memory_bytes : 1000000000;
     }
+    for (unsigned g = 0; g < o->gpus && o->emulated; g++)
+        g_strlcpy(m.archs[o->cpus + g].backend, "emulated", sizeof m.archs[0].backend);
     lab_routes(&m, o);
     m.costs = o->costs;
+    m.sharing = o->sharing;
+    m.cores = o->cores;
+    m.first_waits = o->first_waits;
     if (duet_machine_check(&m, &message))
         g_error("%s", message.text);
     return m;
@@ -210,10 +219,10 @@ static inline struct duet_codelet *lab_codelet(struct lab *lab, const char *name
                                                double (*flops)(const void *args),
                                                double (*cost)(const void *args, const char *arch))
 {
-    const struct duet_implementation where[] = {{"cpu", NULL}, {"cuda", NULL}};
+    const struct duet_implementation where[] = {{"cpu", NULL}, {"cuda", NULL}, {"emulated", NULL}};
     const struct duet_codelet_desc desc = {.name = name,
                                            .implementations = where,
-                                           .implementation_count = 2,
+                                           .implementation_count = 3,
                                            .flops = flops,
                                            .cost = cost};
     struct duet_codelet *codelet = NULL;
@@ -230,7 +239,8 @@ static inline struct lab lab_open(const struct lab_options *o)
     struct sim_options options = {.calibration = o->calibration ? o->calibration : &empty,
                                   .noise = o->noise,
                                   .extrapolate = o->extrapolate,
-                                  .seed = o->seed};
+                                  .seed = o->seed,
+                                  .effects = DUET__EFFECTS & ~o->without};
     struct duet_core_config config = {
         .machine = &lab.machine,
         .policy = o->custom ? o->custom : duet_policy_find(o->policy ? o->policy : "eager"),

@@ -30,10 +30,59 @@ static struct timing measure(const struct sim *sim, const struct duet_class *kla
     return timing;
 }
 
-/* The mean of the class, whatever is drawn: bounds must not depend on what policies believe. */
+/* The whole point; of a kernel that only a cost function knows, the time. */
+static void look_up(const struct sim *sim, const struct duet_class *klass, unsigned arch,
+                    struct duet_point *out)
+{
+    if (duet__class_point(klass, arch, sim->options.calibration, sim->options.extrapolate, out))
+        return;
+    *out =
+        (struct duet_point){.mean_s = duet__class_calibrated(klass, arch, sim->options.calibration,
+                                                             sim->options.extrapolate, NULL)};
+}
+
+/* Is the time of a class on this architecture more than a mean and a deviation? */
+static bool needs_point(const struct sim *sim, const struct duet_point *point)
+{
+    return sim->cores || (sim->options.noise && point->quantiles[DUET_QUANTILES - 1] > 0);
+}
+
+/* Adds to the timings of a class what more is known of it. false: out of memory. */
+static bool complete(const struct sim *sim, const struct duet_class *klass, struct timing *timings)
+{
+    if (!sim->cores && !sim->options.noise)
+        return true;
+    for (unsigned a = 0; a < sim->machine.arch_count; a++) {
+        struct duet_point point;
+        look_up(sim, klass, a, &point);
+        if (!needs_point(sim, &point))
+            continue;
+        timings[a].point = malloc(sizeof point);
+        if (!timings[a].point)
+            return false;
+        *timings[a].point = point;
+    }
+    return true;
+}
+
+static void free_timings(const struct sim *sim, struct timing *timings)
+{
+    for (unsigned a = 0; timings && a < sim->machine.arch_count; a++)
+        free(timings[a].point);
+    free(timings);
+}
+
+/*
+ * The mean of the class, whatever is drawn: bounds must not depend on what policies believe. Where
+ * it depends on the circumstances, that of the best.
+ */
 double duet__sim_mean(void *engine, const struct duet_class *klass, unsigned arch)
 {
-    return measure(engine, klass, arch).mean_s;
+    const struct sim *sim = engine;
+    struct duet_point point = {0};
+    if (sim->cores)
+        look_up(sim, klass, arch, &point);
+    return point.base_s > 0 ? point.base_s : measure(sim, klass, arch).mean_s;
 }
 
 /* The timings of a class, worked out at its first execution; NULL: out of memory. */
@@ -56,9 +105,18 @@ static const struct timing *timings_of(struct sim *sim, const struct duet_class 
             return NULL;
         for (unsigned a = 0; a < sim->machine.arch_count; a++)
             timing[a] = measure(sim, klass, a);
+        if (!complete(sim, klass, timing)) {
+            free_timings(sim, timing);
+            return NULL;
+        }
         sim->timings[index] = timing;
     }
     return sim->timings[index];
+}
+
+static uint64_t stream_of(uint64_t seed, uint64_t task)
+{
+    return duet_random_stream(seed ^ UINT64_C(0x6e6f697365), task);
 }
 
 /*
@@ -68,13 +126,24 @@ static const struct timing *timings_of(struct sim *sim, const struct duet_class 
 static double draw(const struct timing *timing, uint64_t seed, uint64_t task)
 {
     const double pi = 3.14159265358979323846;
-    uint64_t state = duet_random_stream(seed ^ UINT64_C(0x6e6f697365), task);
+    uint64_t state = stream_of(seed, task);
     double radius = sqrt(-2 * log1p(-duet_random_unit(&state)));
     double normal = radius * cos(2 * pi * duet_random_unit(&state));
     return exp(timing->mu + timing->sigma * normal);
 }
 
-/* Seconds this execution takes on that architecture. */
+/* Whatever is drawn for a task: two numbers from its own random stream. */
+double duet__sim_factor(const struct sim *sim, const struct duet_task *task,
+                        const struct duet_point *point)
+{
+    if (!sim->options.noise)
+        return 1;
+    uint64_t state = stream_of(sim->options.seed, duet_task_id(task));
+    double u = duet_random_unit(&state), v = duet_random_unit(&state);
+    return duet__factor(point, u, v);
+}
+
+/* Seconds this execution takes on that architecture, if nothing is shared. */
 double duet__sim_seconds(struct sim *sim, const struct duet_task *task, unsigned arch)
 {
     const struct timing *timings = timings_of(sim, duet__task_class(task));
@@ -83,12 +152,22 @@ double duet__sim_seconds(struct sim *sim, const struct duet_task *task, unsigned
         return 0;
     }
     const struct timing *timing = &timings[arch];
+    if (timing->point && timing->point->quantiles[DUET_QUANTILES - 1] > 0)
+        return timing->mean_s * duet__sim_factor(sim, task, timing->point);
     return timing->sigma > 0 ? draw(timing, sim->options.seed, duet_task_id(task)) : timing->mean_s;
+}
+
+/* What was measured of such executions, if something is shared; NULL: out of memory. */
+const struct duet_point *duet__sim_point(struct sim *sim, const struct duet_task *task,
+                                         unsigned arch)
+{
+    const struct timing *timings = timings_of(sim, duet__task_class(task));
+    return timings ? timings[arch].point : NULL;
 }
 
 void duet__sim_timings_fini(struct sim *sim)
 {
     for (size_t i = 0; i < sim->timing_count; i++)
-        free(sim->timings[i]);
+        free_timings(sim, sim->timings[i]);
     free(sim->timings);
 }

@@ -53,15 +53,19 @@ RULES = [
     ("backends/*", "c duet/* ."),
     ("real/clock_tsc", "c x86 ."),
     ("real/*", "c posix linux threads hwloc duet/* core/engine.h backends/backend.h ."),
-    ("sim/*", "c posix c++ simgrid duet/* core/engine.h ."),
+    ("effects/*", "c-pure duet/* ."),
+    ("sim/*", "c posix c++ simgrid duet/* core/engine.h effects/*.h ."),
     ("platforms/*", "c posix glib libxml duet/* ."),
     ("workloads/kernels_cuda*", "c posix threads cuda cublas duet/* workloads/*"),
     ("workloads/kernels_*", "c posix glib blas duet/* workloads/*"),
     ("workloads/*", "c posix glib duet/* workloads/*"),
     ("lib/*", "c posix threads glib duet/* core/engine.h sim/*.h real/*.h platforms/platform.h"
-              " validate/perfetto.h validate/report_file.h ."),
+              " validate/perfetto.h validate/report_file.h effects/*.h ."),
     ("validate/*", "c posix glib glpk duet/* platforms/platform.h workloads/*.h ."),
-    ("cli/*", "c posix glib duet/* platforms/platform.h workloads/*.h validate/*.h lib/*.h ."),
+    ("calibrate/*", "c posix glib duet/* effects/*.h platforms/platform.h validate/stats.h"
+                    " validate/report_recording.h ."),
+    ("cli/*", "c posix glib duet/* platforms/platform.h platforms/json.h workloads/*.h"
+              " validate/*.h lib/*.h calibrate/*.h effects/*.h ."),
     ("examples/cuda_*", "c posix duet/* cuda"),  # what an application with own kernels includes
     ("examples/*", "c posix duet/*"),
     ("bench/overhead/*", "c-pure duet/* starpu bench/*"),

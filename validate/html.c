@@ -11,6 +11,8 @@
 #include "validate/html_parts.h"
 #include "validate/report_file.h"
 
+enum { DIGITS = 8 }; /* of the timelines' dates, behind the first */
+
 static void put_lines(FILE *stream, const char *const *lines)
 {
     for (; *lines; lines++)
@@ -228,6 +230,8 @@ static void put_legend(FILE *stream, const struct duet_report *report,
 static int put_timelines(FILE *stream, const struct duet_report *report,
                          const struct duet_recording *recording, struct duet_message *message)
 {
+    const struct duet_recording **recordings =
+        g_new0(const struct duet_recording *, report->policy_count + 1);
     size_t number = 0;
     int result;
 
@@ -247,14 +251,16 @@ static int put_timelines(FILE *stream, const struct duet_report *report,
         duet_write_fixed(stream, policy->recording->makespan_s, 4);
         fprintf(stream, " s, seed %" PRIu64 "</span></figcaption>", policy->runs[0].seed);
         fprintf(stream, "<canvas id=\"timeline-%zu\" tabindex=\"0\" role=\"img\" aria-label=\"",
-                number++);
+                number);
+        recordings[number++] = policy->recording;
         put_text(stream, "Timeline of ", policy->policy, "\"></canvas></figure>\n");
     }
     fputs("<noscript>The timelines need JavaScript.</noscript>\n</section>\n"
           "<script type=\"application/json\" id=\"timelines\">",
           stream);
-    result = duet__html_timelines(stream, report, message);
+    result = duet__html_timelines(stream, recordings, number, DUET_HTML_BARS, DIGITS, message);
     fputs("</script>\n", stream);
+    g_free(recordings);
     return result;
 }
 
@@ -348,7 +354,9 @@ int duet_html_write(FILE *stream, const struct duet_report *report, struct duet_
         fputs("<footer>All on this page is in this one file.</footer>\n</main>\n"
               "<div id=\"tip\"></div>\n<script>\n",
               stream);
-        put_lines(stream, duet__html_script);
+        put_lines(stream, duet__html_script_tables);
+        put_lines(stream, duet__html_script_timelines);
+        put_lines(stream, duet__html_script_end);
         fputs("</script>\n</body>\n</html>\n", stream);
     }
     g_free(summaries);

@@ -3,7 +3,7 @@
 #include "validate/html_parts.h"
 
 /* clang-format off */
-const char *const duet__html_script[] = {
+const char *const duet__html_script_tables[] = {
     "(function () {\n",
     "'use strict';\n",
     "\n",
@@ -30,6 +30,10 @@ const char *const duet__html_script[] = {
     "var source = document.getElementById('timelines');\n",
     "if (!source) return;\n",
     "var data = JSON.parse(source.textContent);\n",
+    NULL,
+};
+
+const char *const duet__html_script_timelines[] = {
     "var tip = document.getElementById('tip');\n",
     "var LEFT = 64, RIGHT = 12, AXIS = 24;\n",
     "var view = {from: 0, to: data.end};\n",
@@ -267,6 +271,10 @@ const char *const duet__html_script[] = {
     "  });\n",
     "}\n",
     "\n",
+    NULL,
+};
+
+const char *const duet__html_script_end[] = {
     "function button(id, action) {\n",
     "  document.getElementById(id).addEventListener('click', action);\n",
     "}\n",

@@ -44,6 +44,29 @@ static void put_us(FILE *stream, const char *key, int64_t ns)
             (int)(size % 1000));
 }
 
+/* What the machine is made of, also where nothing happens: for duet itself (trace_file.c). */
+static void put_machine(FILE *stream, const struct duet_machine *machine)
+{
+    fputs(",\"nodes\":[", stream);
+    for (unsigned node = 0; node < machine->node_count; node++) {
+        fputs(node ? "," : "", stream);
+        duet_write_json_string(stream, machine->nodes[node].name);
+    }
+    fputs("],\"workers\":[", stream);
+    for (unsigned i = 0; i < machine->worker_count; i++) {
+        const struct duet_worker *worker = &machine->workers[i];
+
+        fputs(i ? ",\n{\"name\":" : "\n{\"name\":", stream);
+        duet_write_json_string(stream, worker->name);
+        fputs(",\"architecture\":", stream);
+        duet_write_json_string(stream, machine->archs[worker->arch].name);
+        fputs(",\"node\":", stream);
+        duet_write_json_string(stream, machine->nodes[worker->node].name);
+        putc('}', stream);
+    }
+    putc(']', stream);
+}
+
 static void put_process(struct writer *writer, unsigned node, const char *name, const char *arch)
 {
     FILE *stream = writer->stream;
@@ -83,8 +106,9 @@ static void put_processes(struct writer *writer)
     }
 }
 
+/* `worker`: the one whose kernels it shows; NULL: it shows copies. */
 static void put_thread(struct writer *writer, unsigned node, unsigned tid, const char *name,
-                       unsigned lane)
+                       unsigned lane, const char *worker)
 {
     FILE *stream = writer->stream;
     char numbered[DUET_NAME_MAX + 16];
@@ -98,6 +122,10 @@ static void put_thread(struct writer *writer, unsigned node, unsigned tid, const
             "{\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"name\":\"thread_name\",\"args\":{\"name\":",
             node + 1, tid);
     duet_write_json_string(stream, numbered);
+    if (worker) {
+        fputs(",\"worker\":", stream);
+        duet_write_json_string(stream, worker);
+    }
     fputs("}}", stream);
     element(writer);
     fprintf(stream,
@@ -110,6 +138,7 @@ static void put_thread(struct writer *writer, unsigned node, unsigned tid, const
 static unsigned take_thread(struct writer *writer, size_t track, unsigned node, const char *name,
                             int64_t start_ns, int64_t end_ns)
 {
+    const struct duet_machine *machine = writer->recording->machine;
     struct lane *lanes = writer->lanes + track * LANES;
     unsigned lane = 0, tid;
 
@@ -117,7 +146,8 @@ static unsigned take_thread(struct writer *writer, size_t track, unsigned node, 
         lane++;
     tid = (unsigned)(track * LANES) + lane + 1;
     if (!lanes[lane].named)
-        put_thread(writer, node, tid, name, lane);
+        put_thread(writer, node, tid, name, lane,
+                   track < machine->worker_count ? machine->workers[track].name : NULL);
     lanes[lane] = (struct lane){.end_ns = end_ns, .named = true};
     return tid;
 }
@@ -182,7 +212,8 @@ static void put_copy(struct writer *writer, const struct duet_event *event)
     duet_write_json_string(stream, machine->nodes[event->destination].name);
     putc(',', stream);
     put_us(stream, "ready_us", nanoseconds(event->ready_s));
-    fputs(event->write_back ? ",\"write_back\":true}}" : "}}", stream);
+    fputs(event->write_back ? ",\"write_back\":true" : "", stream);
+    fputs(event->failed ? ",\"failed\":true}}" : "}}", stream);
 }
 
 int duet_perfetto_write(FILE *stream, const struct duet_recording *recording,
@@ -197,6 +228,7 @@ int duet_perfetto_write(FILE *stream, const struct duet_recording *recording,
         return duet_fail(message, DUET_ENOMEM, "out of memory writing a trace");
     fputs("{\"displayTimeUnit\":\"ms\",\"otherData\":{\"producer\":\"duet\",\"platform\":", stream);
     duet_write_json_string(stream, machine->name);
+    put_machine(stream, machine);
     fputs("},\"traceEvents\":[", stream);
     put_processes(&writer);
     for (size_t i = 0; i < recording->event_count; i++) {

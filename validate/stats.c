@@ -4,6 +4,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,4 +190,85 @@ int duet_summarise(const double *values, size_t count, struct duet_summary *out,
     summarise_median(ascending, count, out);
     free(ascending);
     return 0;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Two samples                                                                                  */
+
+/* Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014. */
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* The median of `count` values drawn from `values` with replacement, in `room` for as many. */
+static double resampled_median(const double *values, size_t count, uint64_t *state, double *room)
+{
+    for (size_t i = 0; i < count; i++)
+        room[i] = values[next_random(state) % count];
+    qsort(room, count, sizeof *room, compare_values);
+    return duet_quantile(room, count, 0.5);
+}
+
+static int check_sample(const double *values, size_t count, const char *which, bool positive,
+                        struct duet_message *message)
+{
+    if (!count)
+        return duet_fail(message, DUET_EINVAL, "ratio of medians: no value in the %s sample",
+                         which);
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(values[i]) || (positive && !(values[i] > 0)))
+            return duet_fail(message, DUET_EINVAL,
+                             "ratio of medians: value %zu of the %s sample is not a %snumber",
+                             i + 1, which, positive ? "positive " : "finite ");
+    return 0;
+}
+
+int duet_ratio_interval(const double *first, size_t first_count, const double *second,
+                        size_t second_count, size_t resamples, uint64_t seed, double *low,
+                        double *high, struct duet_message *message)
+{
+    size_t most = first_count > second_count ? first_count : second_count;
+    int result = check_sample(first, first_count, "first", false, message);
+
+    if (!result)
+        result = check_sample(second, second_count, "second", true, message);
+    if (result)
+        return result;
+    if (!resamples)
+        return duet_fail(message, DUET_EINVAL, "ratio of medians: 0 resamples");
+    double *ratios = calloc(resamples, sizeof *ratios), *room = calloc(most, sizeof *room);
+    if (ratios && room) {
+        for (size_t i = 0; i < resamples; i++) {
+            double above = resampled_median(first, first_count, &seed, room);
+            ratios[i] = above / resampled_median(second, second_count, &seed, room);
+        }
+        qsort(ratios, resamples, sizeof *ratios, compare_values);
+        *low = duet_quantile(ratios, resamples, (1 - confidence) / 2);
+        *high = duet_quantile(ratios, resamples, (1 + confidence) / 2);
+    } else {
+        result = duet_fail(message, DUET_ENOMEM, "ratio of medians: no memory for %zu resamples",
+                           resamples);
+    }
+    free(ratios);
+    free(room);
+    return result;
+}
+
+void duet_rank_pairs(const double *first, const double *second, const double *widths, size_t count,
+                     size_t *pairs, size_t *right)
+{
+    *pairs = *right = 0;
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < i; k++) {
+            double difference = second[i] - second[k];
+            if (fabs(difference) <= (widths ? widths[i] + widths[k] : 0))
+                continue;
+            ++*pairs;
+            *right += difference > 0 ? first[i] > first[k] : first[i] < first[k];
+        }
+    }
 }

@@ -4,6 +4,7 @@
 #define DUET_STATS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include <duet/error.h>
 
@@ -43,6 +44,27 @@ DUET_MUST_CHECK int duet_summarise(const double *values, size_t count, struct du
  * do by default.
  */
 double duet_quantile(const double *ascending, size_t count, double p);
+
+/*
+ * 95 % interval of the ratio of two medians (first / second): percentile bootstrap with `resamples`
+ * resamples of both samples (Efron, Tibshirani, An Introduction to the Bootstrap, chapter 13). The
+ * same values and the same seed give the same interval. A sample of one value is taken for exact;
+ * two of them give an interval without width. Errors: DUET_EINVAL (no value, one that is not
+ * finite or, of the second, not positive; no resample), DUET_ENOMEM; outputs are then unchanged.
+ */
+DUET_MUST_CHECK int duet_ratio_interval(const double *first, size_t first_count,
+                                        const double *second, size_t second_count, size_t resamples,
+                                        uint64_t seed, double *low, double *high,
+                                        struct duet_message *message);
+
+/*
+ * Pairs of `count` things that `second` puts in order, and those of them that `first` puts in the
+ * same order: the figures behind Kendall's tau, which is 2 right / pairs - 1. Two things whose
+ * second values differ by no more than the sum of their `widths` (>= 0; NULL: none) are no pair;
+ * a pair that first cannot tell apart is not right.
+ */
+void duet_rank_pairs(const double *first, const double *second, const double *widths, size_t count,
+                     size_t *pairs, size_t *right);
 
 /*
  * The p-quantile of Student's t distribution with `freedom` > 0 degrees of freedom, 0 < p < 1:

@@ -196,6 +196,72 @@ static void test_errors(void)
     g_assert_cmpuint(s.count, ==, 77);
 }
 
+/* The interval of a ratio, where the resamples leave no choice, and where they leave some. */
+static void test_ratio(void)
+{
+    static const double one[] = {3}, two[] = {2, 2}, spread[] = {1, 2, 4};
+    double low = 0, high = 0, again[2] = {0, 0};
+
+    g_assert_cmpint(duet_ratio_interval(one, 1, two, 2, 1000, 1, &low, &high, NULL), ==, 0);
+    g_assert_cmpfloat(low, ==, 1.5);
+    g_assert_cmpfloat(high, ==, 1.5);
+    /* the median of three draws is the least, or the largest, with 7 in 27: more than 2.5 % */
+    g_assert_cmpint(duet_ratio_interval(spread, 3, two, 2, 1000, 1, &low, &high, NULL), ==, 0);
+    g_assert_cmpfloat(low, ==, 0.5);
+    g_assert_cmpfloat(high, ==, 2);
+    g_assert_cmpint(duet_ratio_interval(one, 1, spread, 3, 1000, 1, &low, &high, NULL), ==, 0);
+    g_assert_cmpfloat(low, ==, 0.75);
+    g_assert_cmpfloat(high, ==, 3);
+    /* one resample is one ratio; the same seed gives the same */
+    g_assert_cmpint(duet_ratio_interval(spread, 3, one, 1, 1, 9, &low, &high, NULL), ==, 0);
+    g_assert_cmpfloat(low, ==, high);
+    g_assert_cmpint(duet_ratio_interval(spread, 3, one, 1, 1, 9, &again[0], &again[1], NULL), ==,
+                    0);
+    g_assert_cmpfloat(low, ==, again[0]);
+}
+
+static void test_ratio_errors(void)
+{
+    static const double good[] = {1, 2}, bad[] = {1, NAN}, zero[] = {0};
+    struct duet_message message;
+    double low = 7, high = 7;
+
+    g_assert_cmpint(duet_ratio_interval(good, 0, good, 2, 9, 1, &low, &high, &message), ==,
+                    DUET_EINVAL);
+    g_assert_cmpint(duet_ratio_interval(bad, 2, good, 2, 9, 1, &low, &high, &message), ==,
+                    DUET_EINVAL);
+    g_assert_nonnull(strstr(message.text, "value 2 of the first sample"));
+    g_assert_cmpint(duet_ratio_interval(good, 2, zero, 1, 9, 1, &low, &high, &message), ==,
+                    DUET_EINVAL);
+    g_assert_nonnull(strstr(message.text, "not a positive number"));
+    g_assert_cmpint(duet_ratio_interval(good, 2, good, 2, 0, 1, &low, &high, NULL), ==,
+                    DUET_EINVAL);
+    g_assert_cmpfloat(low, ==, 7);
+    g_assert_cmpfloat(high, ==, 7);
+}
+
+static void test_rank_pairs(void)
+{
+    static const double first[] = {1, 3, 2, 2}, second[] = {1, 2, 3, 3},
+                        widths[] = {0.4, 0.7, 0.2, 0};
+    size_t pairs, right;
+
+    /* 3 and 3 are no pair; 1 < 2, 1 < 3, 1 < 3 are right, 2 < 3 twice wrong */
+    duet_rank_pairs(first, second, NULL, 4, &pairs, &right);
+    g_assert_cmpuint(pairs, ==, 5);
+    g_assert_cmpuint(right, ==, 3);
+    /* nor 1 and 2, which are 1 apart and 1.1 broad; 2 and 3 are 0.9 and 0.7 broad */
+    duet_rank_pairs(first, second, widths, 4, &pairs, &right);
+    g_assert_cmpuint(pairs, ==, 4);
+    g_assert_cmpuint(right, ==, 2);
+    /* what first cannot tell apart is not right */
+    duet_rank_pairs(first + 2, second + 1, NULL, 2, &pairs, &right);
+    g_assert_cmpuint(pairs, ==, 1);
+    g_assert_cmpuint(right, ==, 0);
+    duet_rank_pairs(first, second, NULL, 0, &pairs, &right);
+    g_assert_cmpuint(pairs, ==, 0);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -210,5 +276,8 @@ int main(int argc, char **argv)
     g_test_add_func("/validate/stats/equal", test_equal);
     g_test_add_func("/validate/stats/offset", test_offset);
     g_test_add_func("/validate/stats/errors", test_errors);
+    g_test_add_func("/validate/stats/ratio", test_ratio);
+    g_test_add_func("/validate/stats/ratio_errors", test_ratio_errors);
+    g_test_add_func("/validate/stats/rank_pairs", test_rank_pairs);
     return g_test_run();
 }

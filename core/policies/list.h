@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The built-in policies: POLICY(symbol), one line each, in the order of `duet list`. */
+/*
+ * The built-in policies: POLICY(symbol), one line each, in the order of `duet list`. MEASURING for
+ * those that only measurements use: they are found by name and offered nowhere.
+ */
 POLICY(duet__policy_eager)
 POLICY(duet__policy_ws)
 POLICY(duet__policy_data_aware)
 POLICY(duet__policy_locality_aware)
 POLICY(duet__policy_heft)
+MEASURING(duet__policy_pinned)

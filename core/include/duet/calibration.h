@@ -22,24 +22,66 @@
 extern "C" {
 #endif
 
+enum {
+    DUET_OPERANDS = 8,   /* accesses of a task whose place in memory is told apart: those beyond
+                            count as the last of them */
+    DUET_QUANTILES = 11, /* points of a distribution, see duet_quantile_levels */
+    DUET_CONDITIONS = 4, /* enum duet_condition, combined */
+};
+
+/* The probabilities of a point's quantiles: 0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95,
+ * 0.99, 1.
+ */
+extern const double duet_quantile_levels[DUET_QUANTILES];
+
+/* In what condition an execution was measured: bits, index into `conditions`. */
+enum duet_condition {
+    DUET_CONDITION_COLD = 1, /* most of its data came from memory (else: from caches) */
+    DUET_CONDITION_BUSY = 2, /* all other workers were busy (else: none was) */
+};
+
+/* Executions in one condition. */
+struct duet_conditioned {
+    uint64_t samples; /* 0: none was measured */
+    double mean_s, median_s, deviation_s;
+};
+
 struct duet_point {
     double work;        /* flops, or bytes where the kernel counts no flops; > 0 */
     double size;        /* tile edge in elements, 0 where the measurement was not square */
     double mean_s;      /* mean time of one execution, > 0 */
     double deviation_s; /* standard deviation, >= 0 */
     uint64_t samples;   /* executions measured */
+
+    /* What follows is 0 where it was not measured (duet calibrate measures it). */
+    uint64_t rejected; /* outliers: measured, but in none of the other figures */
+    double median_s;
+    /*
+     * What an execution alone is expected to take: base_s, and for each operand (access of the
+     * task, in order) near_s[i] if it is not in the worker's private cache and far_s[i] in addition
+     * if it is not in the shared one, either; parts of it count in proportion. All 0: mean_s.
+     */
+    double base_s, near_s[DUET_OPERANDS], far_s[DUET_OPERANDS];
+    double busy_ratio; /* how many times as long when all other workers of its socket compute,
+                          beside what they take of shared caches and bandwidth; 0: as 1 */
+    /* of measured by expected time, at duet_quantile_levels, ascending; all 0: log-normal with
+       deviation_s */
+    double quantiles[DUET_QUANTILES];
+    struct duet_conditioned conditions[DUET_CONDITIONS]; /* by bits of enum duet_condition */
 };
 
 struct duet_curve {
-    char kernel[DUET_NAME_MAX]; /* e.g. "dgemm" */
-    char arch[DUET_NAME_MAX];   /* name of the architecture, e.g. "c2050" */
+    char kernel[DUET_NAME_MAX];  /* e.g. "dgemm" */
+    char arch[DUET_NAME_MAX];    /* name of the architecture, e.g. "c2050" */
+    char context[DUET_NAME_MAX]; /* workload in which it was measured: the same kernel takes other
+                                    times on other operands; "": any */
     size_t count;
     struct duet_point *points; /* ascending in work, no two equal */
 };
 
 struct duet_calibration {
     size_t count;
-    struct duet_curve *curves; /* no two with the same kernel and architecture */
+    struct duet_curve *curves; /* no two with the same kernel, architecture and context */
 };
 
 /*
@@ -51,7 +93,20 @@ DUET_MUST_CHECK int duet_calibration_add(struct duet_calibration *calibration, c
                                          const char *arch, const struct duet_point *points,
                                          size_t count, struct duet_message *message);
 
-/* The curve of this kernel on this architecture, or NULL. */
+/* As duet_calibration_add, for a curve that was measured in a context (NULL or "": any). */
+DUET_MUST_CHECK int duet_calibration_add_context(struct duet_calibration *calibration,
+                                                 const char *kernel, const char *arch,
+                                                 const char *context,
+                                                 const struct duet_point *points, size_t count,
+                                                 struct duet_message *message);
+
+/*
+ * Keeps one curve of each kernel and architecture: that of the context, else that of any, else the
+ * first. NULL: no context is known.
+ */
+void duet_calibration_select(struct duet_calibration *calibration, const char *context);
+
+/* The curve of this kernel on this architecture (the first, if there are contexts), or NULL. */
 const struct duet_curve *duet_calibration_find(const struct duet_calibration *calibration,
                                                const char *kernel, const char *arch);
 
@@ -63,6 +118,14 @@ const struct duet_curve *duet_calibration_find(const struct duet_calibration *ca
  */
 DUET_MUST_CHECK int duet_curve_at(const struct duet_curve *curve, double work, bool extrapolate,
                                   double *mean_s, double *deviation_s);
+
+/*
+ * The whole point at `work`, interpolated as duet_curve_at does: times by power laws, those of
+ * operands in proportion to base_s, ratios and quantiles linearly in log(work). What one of the two
+ * neighbours lacks, the result lacks; samples and conditions are 0. Same errors.
+ */
+DUET_MUST_CHECK int duet_curve_point(const struct duet_curve *curve, double work, bool extrapolate,
+                                     struct duet_point *out);
 
 /* Frees everything. Safe on a zeroed calibration, and twice. */
 void duet_calibration_fini(struct duet_calibration *calibration);

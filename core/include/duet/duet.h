@@ -76,9 +76,18 @@ struct duet_config {
     double model_error; /* relative error put on purpose into what the scheduler believes of kernel
                            times: each kernel and architecture by a factor drawn from
                            [1-e, 1+e]; 0: none */
-    bool record;        /* keep trace records (duet_trace_events) */
-    const char *trace;  /* file for a Perfetto trace, written by duet_close; NULL: none */
-    bool report;        /* duet_close prints a summary on standard error */
+    /*
+     * Causes that the simulated machine is to be without, to see their share: a list of "caches",
+     * "bandwidth", "neighbours", "cores" (see docs/models.md), "wake-ups" (of workers that sleep,
+     * noticing of events), "start" (the first worker being the application). NULL: none
+     */
+    const char *without;
+    const char *context;  /* workload whose kernel times are meant where the platform has several;
+                             NULL: any */
+    bool record;          /* keep trace records (duet_trace_events) */
+    bool record_accesses; /* and of which data (duet_trace_accesses) */
+    const char *trace;    /* file for a Perfetto trace, written by duet_close; NULL: none */
+    bool report;          /* duet_close prints a summary on standard error */
 };
 
 /* Sets every field to its default. */
@@ -89,7 +98,8 @@ void duet_config_init(struct duet_config *config);
  * DUET_WATCHDOG (seconds, or "never"), DUET_NO_BIND, DUET_CPUS, DUET_GPUS, DUET_GPU_MEMORY,
  * DUET_GPU_WINDOW, DUET_GPU_WINDOW_SHORT, DUET_GPU_STREAMS, DUET_PIN ("none" or a size),
  * DUET_LINKS, DUET_NO_PEER, DUET_POLICY, DUET_MODEL, DUET_SEED, DUET_WINDOW, DUET_SET_ARCH,
- * DUET_NOISE, DUET_EXTRAPOLATE, DUET_NO_COSTS, DUET_COSTS, DUET_TRACE, DUET_REPORT. DUET_EINVAL
+ * DUET_NOISE, DUET_EXTRAPOLATE, DUET_NO_COSTS, DUET_COSTS, DUET_WITHOUT, DUET_CONTEXT, DUET_TRACE,
+ * DUET_REPORT. DUET_EINVAL
  * with a message that names the variable; config may then be partly changed. The strings belong to
  * the environment.
  */

@@ -72,6 +72,16 @@ struct duet_route {
     double bandwidth_Bps; /* of a copy that is alone: the smallest of its links' */
 };
 
+/*
+ * What cores share on the way to the host's memory: one for each socket, all alike. The cache model
+ * of the simulation is made of it (effects/caches.h). 0: not known, without effect.
+ */
+struct duet_sharing {
+    uint64_t private_bytes; /* cache that a core has for itself */
+    uint64_t shared_bytes; /* cache that the cores of a socket share: what one program gets of it */
+    double bandwidth_Bps;  /* of the memory behind it, for all cores of the socket together */
+};
+
 /* What the runtime itself costs on this machine, in seconds. The simulated engine charges it. */
 struct duet_costs {
     double submit_s;        /* one task submission, on the submitting thread */
@@ -80,6 +90,9 @@ struct duet_costs {
     double steal_s;         /* one attempt to steal */
     double kernel_launch_s; /* starting a kernel on a device, on the thread that feeds it */
     double copy_launch_s;   /* starting a copy, likewise */
+    double event_s; /* from the end of a device's kernel or copy until its thread has noticed it */
+    double wake_s;  /* from waking a CPU worker that sleeps until it asks for work */
+    double spin_s;  /* a CPU worker that finds nothing to do sleeps after so long */
 };
 
 struct duet_machine {
@@ -91,6 +104,12 @@ struct duet_machine {
     struct duet_link *links;
     struct duet_route *routes; /* node_count * node_count, [source * node_count + destination] */
     struct duet_costs costs;
+    struct duet_sharing sharing;
+    unsigned cores;   /* that run kernels of the host's memory, those of emulated devices and what
+                         feeds devices; 0: enough for all. With fewer than there is to run they are
+                         shared in time */
+    bool first_waits; /* the first CPU worker is the application's thread: it runs tasks while that
+                         waits (as in XKaapi), and not while it submits */
 };
 
 /* How many tasks a worker has in preparation or in flight at most. */
@@ -125,10 +144,10 @@ DUET_MUST_CHECK int duet_machine_copy(struct duet_machine *to, const struct duet
 void duet_machine_fini(struct duet_machine *machine);
 
 /*
- * Checks every sentence of this header: indices in range, names ended and unique, bandwidths and
- * latencies finite and not negative, every node reachable from and to the host, node 0 without
- * slab, windows at least 1 and those of short tasks not less. DUET_EINVAL with a message that names
- * the offending part.
+ * Checks every sentence of this header: indices in range, names ended and unique, bandwidths,
+ * latencies and costs finite and not negative, every node reachable from and to the host, node 0
+ * without slab, windows at least 1 and those of short tasks not less. DUET_EINVAL with a message
+ * that names the offending part.
  */
 DUET_MUST_CHECK int duet_machine_check(const struct duet_machine *machine,
                                        struct duet_message *message);

@@ -185,7 +185,10 @@ void duet_task_set_note(struct duet_task *task, double note);
 /* ------------------------------------------------------------------------------------------- */
 /* Registry                                                                                     */
 
-/* The built-in policy of this name, or NULL. The index-th one, NULL beyond the last. */
+/*
+ * The built-in policy of this name, or NULL. The index-th one, NULL beyond the last; "pinned",
+ * which is for measurements, is not among them.
+ */
 const struct duet_policy *duet_policy_find(const char *name);
 const struct duet_policy *duet_policy_at(size_t index);
 /* Checks that name, description, source, push and pop are there. DUET_EINVAL with a message. */

@@ -43,6 +43,7 @@ struct duet_event {
     bool failed;     /* TASK: the kernel reported an error or was not run because of one;
                         COPY: it did not arrive */
     uint64_t bytes;  /* COPY: bytes moved; TASK: bytes of all accesses */
+    double work;     /* TASK: flops where its kernel counts them, else bytes; COPY: 0 */
 };
 
 /*
@@ -51,6 +52,23 @@ struct duet_event {
  */
 DUET_MUST_CHECK int duet_trace_events(const struct duet_runtime *runtime,
                                       struct duet_event **events, size_t *count);
+
+/* One access of a task that is in the records. */
+struct duet_trace_access {
+    uint64_t task;   /* number of the task, as in struct duet_event */
+    unsigned index;  /* of the access in its task */
+    uint64_t handle; /* number of the handle, from 1 in order of registration */
+    uint64_t bytes;  /* of the handle's data */
+    bool reads, writes;
+};
+
+/*
+ * The accesses of the tasks in the records, in order of tasks, then of their accesses. *accesses is
+ * owned by the caller (free). Only when no task is in flight. Errors: DUET_EINVAL (they were not
+ * recorded: config.record_accesses), DUET_ENOMEM.
+ */
+DUET_MUST_CHECK int duet_trace_accesses(const struct duet_runtime *runtime,
+                                        struct duet_trace_access **accesses, size_t *count);
 
 /* The machine the runtime runs on. Owned by the runtime. */
 const struct duet_machine *duet_runtime_machine(const struct duet_runtime *runtime);

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the memory's bandwidth: that it is measured, interrupted and refused. */
+#include <math.h>
+#include <string.h>
+
+#include <glib.h>
+
+#include "calibrate/costs.h"
+
+static struct duet_config defaults(int cpus)
+{
+    struct duet_config config;
+    duet_config_init(&config);
+    config.no_bind = true;
+    config.cpus = cpus;
+    return config;
+}
+
+static void test_measured(void)
+{
+    struct duet_config config = defaults(2);
+    struct duet__bandwidth bandwidth;
+    struct duet_message message = {""};
+    config.emulate = "idgraf"; /* whose memory is this machine's */
+    config.scale = 10;
+    if (duet__bandwidth_measure(&config, 0, NULL, NULL, &bandwidth, &message))
+        g_error("%s", message.text);
+    g_test_message("%g and %g B/s", bandwidth.one_Bps, bandwidth.all_Bps);
+    g_assert_cmpuint(bandwidth.samples, >=, 6);
+    g_assert_true(isfinite(bandwidth.one_Bps) && bandwidth.one_Bps > 0);
+    g_assert_true(isfinite(bandwidth.all_Bps) && bandwidth.all_Bps > 0);
+}
+
+static bool stop_after(void *context)
+{
+    unsigned *left = context;
+    return (*left)-- == 0;
+}
+
+static void test_stop(void)
+{
+    struct duet_config config = defaults(1);
+    for (unsigned after = 0; after < 2; after++) {
+        struct duet__bandwidth bandwidth = {.one_Bps = 1};
+        struct duet_message message = {""};
+        unsigned left = after;
+        int error = duet__bandwidth_measure(&config, 0, stop_after, &left, &bandwidth, &message);
+        g_assert_cmpint(error, ==, DUET_ECANCELED);
+        g_assert_cmpstr(message.text, ==, "the measurement was interrupted");
+        g_assert_cmpfloat(bandwidth.one_Bps, ==, 0);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/bandwidth/measured", test_measured);
+    g_test_add_func("/bandwidth/stop", test_stop);
+    return g_test_run();
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies between memories: latency and bandwidth of each pair and direction, alone and at the same
+ * time, and which devices share a link, as these figures tell.
+ */
+#ifndef DUET_CALIBRATE_COPIES_H
+#define DUET_CALIBRATE_COPIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <duet/duet.h>
+#include <duet/machine.h>
+
+/* Copies of one pair of memory nodes, alone. */
+struct duet__pair {
+    unsigned source, destination; /* memory nodes */
+    uint64_t samples;
+    double latency_s, bandwidth_Bps; /* t = latency + bytes / bandwidth, robust fit */
+    double error;                    /* median relative error of that fit */
+    bool direct;                     /* false: it went through the host */
+};
+
+/* Two directed pairs at the same time. */
+struct duet__together {
+    size_t first, second;         /* indices into pairs */
+    double first_Bps, second_Bps; /* what each gets then */
+};
+
+struct duet__copies {
+    unsigned node_count;
+    struct duet__pair *pairs;
+    size_t pair_count;
+    struct duet__together *together;
+    size_t together_count;
+    /* what is inferred: by device (memory node - 1), the number of the switch it is behind: devices
+       of one switch share its link to the host */
+    unsigned *switches;
+    unsigned switch_count;
+    double *to_device_Bps, *to_host_Bps; /* of each switch's link, as its devices get it together */
+};
+
+/*
+ * Measures on the machine that `config` opens, through tasks that need data elsewhere. Sizes from
+ * 4 KiB up to what takes some milliseconds. With no device *out is empty. As duet__costs_measure
+ * otherwise. The caller owns *out (duet__copies_fini).
+ */
+DUET_MUST_CHECK int duet__copies_measure(const struct duet_config *config, double budget_s,
+                                         bool (*stop)(void *context), void *context,
+                                         struct duet__copies *out, struct duet_message *message);
+
+/*
+ * The inference alone, from pairs and together: devices whose copies from the host slow each other
+ * down by more than a tenth share a link (transitively), unless it is the host's memory that all
+ * share. Fills switches and the links' bandwidths. DUET_ENOMEM.
+ */
+DUET_MUST_CHECK int duet__copies_infer(struct duet__copies *copies, struct duet_message *message);
+
+void duet__copies_fini(struct duet__copies *copies); /* safe on a zeroed one, and twice */
+
+#endif

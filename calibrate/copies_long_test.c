@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All of Idgraf, at its own pace: its four switches with two GPUs each are found. */
+#include "calibrate/testing_copies.h"
+
+static void test_idgraf(void)
+{
+    struct duet_config config;
+    struct duet__copies copies;
+    struct duet_machine machine = {0};
+    struct duet_message message = {""};
+    duet_config_init(&config);
+    config.no_bind = true;
+    config.emulate = "idgraf";
+    config.cpus = 1;
+    if (duet__copies_measure(&config, 10, NULL, NULL, &copies, &message))
+        g_error("%s", message.text);
+    testing_machine(&config, &machine);
+    testing_pairs(&copies, &machine);
+    testing_switches(&copies, &machine);
+    g_assert_cmpuint(copies.switch_count, ==, 4);
+    duet_machine_fini(&machine);
+    duet__copies_fini(&copies);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/copies/idgraf", test_idgraf);
+    return g_test_run();
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of measured copies, on emulated machines. */
+#include <string.h>
+
+#include "calibrate/testing_copies.h"
+
+static struct duet_config defaults(const char *emulate, int gpus)
+{
+    struct duet_config config;
+    duet_config_init(&config);
+    config.no_bind = true;
+    config.emulate = emulate;
+    config.gpus = gpus;
+    return config;
+}
+
+static struct duet__copies measure(const struct duet_config *config, double budget_s)
+{
+    struct duet__copies copies;
+    struct duet_message message = {""};
+    if (duet__copies_measure(config, budget_s, NULL, NULL, &copies, &message))
+        g_error("%s", message.text);
+    return copies;
+}
+
+/* Five GPUs of Idgraf: the first and the last of them share a switch. */
+static void test_idgraf(void)
+{
+    struct duet_config config = defaults("idgraf", 5);
+    struct duet__copies copies = measure(&config, 0.5);
+    struct duet_machine machine = {0};
+    config.cpus = 1;
+    testing_machine(&config, &machine);
+    testing_pairs(&copies, &machine);
+    testing_switches(&copies, &machine);
+    g_assert_cmpuint(copies.switch_count, ==, 4);
+    g_assert_cmpuint(copies.switches[4], ==, copies.switches[0]);
+    duet_machine_fini(&machine);
+    duet__copies_fini(&copies);
+}
+
+/* What copies of some sizes take on a route. */
+static double seconds(double latency_s, double bandwidth_Bps, unsigned size)
+{
+    return latency_s + 4096 * pow(4, size) / bandwidth_Bps;
+}
+
+/*
+ * At another scale, and through the host: two copies, one after the other. Between them threads
+ * have to run, for a time that varies, so that only less than both of them would be wrong: on
+ * average over sizes, with a quarter for what that does to the fit. One of them is about half.
+ */
+static void test_no_peer(void)
+{
+    struct duet_config config = defaults("idgraf", 2);
+    config.scale = 0.5;
+    config.no_peer = true;
+    struct duet__copies copies = measure(&config, 0);
+    struct duet_machine machine = {0};
+    config.cpus = 1;
+    testing_machine(&config, &machine);
+    testing_pairs(&copies, &machine);
+    for (size_t i = 0; i < copies.pair_count; i++) {
+        const struct duet__pair *pair = &copies.pairs[i];
+        double ratio = 0;
+        if (pair->direct)
+            continue;
+        const struct duet_route *out = duet_machine_route(&machine, pair->source, DUET_HOST);
+        const struct duet_route *in = duet_machine_route(&machine, DUET_HOST, pair->destination);
+        for (unsigned size = 0; size < 4; size++)
+            ratio += seconds(pair->latency_s, pair->bandwidth_Bps, size) /
+                     (seconds(out->latency_s, out->bandwidth_Bps, size) +
+                      seconds(in->latency_s, in->bandwidth_Bps, size)) /
+                     4;
+        g_assert_cmpfloat(ratio, >, 0.75);
+    }
+    duet_machine_fini(&machine);
+    duet__copies_fini(&copies);
+}
+
+/* Devices that compute copy as fast as they do. */
+static void test_free(void)
+{
+    struct duet_config config = defaults("free", 2);
+    struct duet__copies copies = measure(&config, 0);
+    g_assert_cmpuint(copies.node_count, ==, 3);
+    g_assert_cmpuint(copies.pair_count, ==, 6);
+    g_assert_cmpuint(copies.together_count, ==, 4);
+    for (size_t i = 0; i < copies.pair_count; i++) {
+        g_assert_true(copies.pairs[i].direct);
+        g_assert_cmpuint(copies.pairs[i].samples, >=, 10);
+        g_assert_cmpfloat(copies.pairs[i].bandwidth_Bps, >, 0);
+        g_assert_cmpfloat(copies.pairs[i].error, >=, 0);
+    }
+    for (size_t i = 0; i < copies.together_count; i++) {
+        g_assert_cmpuint(copies.together[i].first, <, copies.pair_count);
+        g_assert_cmpfloat(copies.together[i].first_Bps, >, 0);
+        g_assert_cmpfloat(copies.together[i].second_Bps, >, 0);
+    }
+    g_assert_cmpuint(copies.switch_count, >=, 1);
+    duet__copies_fini(&copies);
+}
+
+static void test_none(void)
+{
+    struct duet_config config = defaults(NULL, 0);
+    struct duet__copies copies = measure(&config, 0);
+    g_assert_cmpuint(copies.pair_count, ==, 0);
+    g_assert_cmpuint(copies.switch_count, ==, 0);
+    duet__copies_fini(&copies);
+}
+
+static bool stop_after(void *context)
+{
+    unsigned *left = context;
+    return (*left)-- == 0;
+}
+
+/* Wherever it is interrupted, it ends and leaves nothing (the sanitizers look). */
+static void test_stop(void)
+{
+    struct duet_config config = defaults("idgraf", 1);
+    unsigned canceled = 0;
+    int error;
+    config.scale = 0.1;
+    do {
+        struct duet__copies copies;
+        struct duet_message message = {""};
+        unsigned left = 3 * canceled;
+        error = duet__copies_measure(&config, 0, stop_after, &left, &copies, &message);
+        if (error) {
+            g_assert_cmpint(error, ==, DUET_ECANCELED);
+            g_assert_cmpstr(message.text, ==, "the measurement was interrupted");
+            g_assert_null(copies.pairs);
+            canceled++;
+        }
+        duet__copies_fini(&copies);
+    } while (error);
+    g_assert_cmpuint(canceled, >=, 3);
+}
+
+static void test_refused(void)
+{
+    struct duet_config config = defaults("no-such-platform", 1);
+    struct duet__copies copies;
+    struct duet_message message = {""};
+    int error = duet__copies_measure(&config, 0, NULL, NULL, &copies, &message);
+    g_assert_cmpint(error, ==, DUET_ENOTFOUND);
+    g_assert_nonnull(strstr(message.text, "no-such-platform"));
+    duet__copies_fini(&copies);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/copies/idgraf", test_idgraf);
+    g_test_add_func("/copies/no_peer", test_no_peer);
+    g_test_add_func("/copies/free", test_free);
+    g_test_add_func("/copies/none", test_none);
+    g_test_add_func("/copies/stop", test_stop);
+    g_test_add_func("/copies/refused", test_refused);
+    return g_test_run();
+}

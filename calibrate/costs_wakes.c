@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How long a CPU worker that has nothing to do takes to begin a task, by how long it has had
+ * nothing to do: at first it watches, then it sleeps.
+ */
+#include <math.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "calibrate/costs_parts.h"
+
+enum {
+    WAKES = 60,
+    WAKES_LEAST = 5,
+    TRIALS = 9, /* for each time of having nothing to do */
+};
+
+static const double ASLEEP_S = 2e-3; /* after so long it sleeps for sure */
+static const double FIRST_S = 5e-6;  /* of the search for when it falls asleep */
+static const double LAST_S = 1e-3, STEP = 1.25;
+static const double NAP_S = 2e-4; /* shorter times are passed without sleeping */
+static const double WATCH_S = 1e-3;
+static const double CLEAR = 4;    /* times longer is clearly longer: a change of threads is not */
+static const double SHARE = 0.25; /* of the budget that is left */
+
+struct waking {
+    struct duet__costing *costing;
+    struct duet__lab lab;
+    struct duet_codelet *stamp;
+    _Atomic(double) began_s; /* of the last kernel; 0: not yet */
+    double idle_since_s;
+};
+
+static int run_stamp(const struct duet_call *call)
+{
+    struct waking *waking = *(struct waking *const *)call->args;
+    atomic_store(&waking->began_s, duet__lab_clock());
+    return DUET_OK;
+}
+
+static void pass_until(double date_s)
+{
+    double left_s;
+    while ((left_s = date_s - duet__lab_clock()) > 0) {
+        if (left_s < NAP_S)
+            continue;
+        const struct timespec nap = {.tv_nsec = (long)((left_s - NAP_S / 2) * 1e9)};
+        (void)nanosleep(&nap, NULL);
+    }
+}
+
+/*
+ * A wait would put this thread to sleep, too, and when it woke the other one would sleep again. One
+ * that does not come to begin because this thread has its core is waited for in the end.
+ */
+static void watch(const struct waking *waking)
+{
+    double end_s = duet__lab_clock() + WATCH_S;
+    while (atomic_load(&waking->began_s) == 0 && duet__lab_clock() < end_s)
+        ;
+}
+
+/* A task for the second worker, which has had nothing to do for `idle_s`. */
+static int wake_once(struct waking *waking, double idle_s, double *latency_s)
+{
+    struct waking *argument = waking;
+    pass_until(waking->idle_since_s + idle_s);
+    atomic_store(&waking->began_s, 0);
+    double begin_s = duet__lab_clock();
+    int error = duet__lab_submit(&waking->lab, waking->stamp, 1, NULL, 0, &argument,
+                                 sizeof(struct waking *));
+    if (!error)
+        watch(waking);
+    int waited = duet__lab_wait(&waking->lab);
+    waking->idle_since_s = atomic_load(&waking->began_s);
+    double submit_s = waking->costing->costs[DUET__COST_SUBMIT].median_s;
+    *latency_s = fmax(0, waking->idle_since_s - begin_s - submit_s);
+    return error ? error : waited;
+}
+
+static int measure_wakes(struct waking *waking)
+{
+    struct duet__costing *costing = waking->costing;
+    double end_s = duet__lab_share(&costing->budget, SHARE), latency_s = 0;
+    struct duet__values samples = {0};
+    int error = wake_once(waking, 0, &latency_s); /* the first one finds everything cold */
+    while (!error && samples.count < WAKES &&
+           (samples.count < WAKES_LEAST || duet__lab_clock() < end_s)) {
+        error = duet__lab_stop(&costing->budget, costing->message);
+        if (!error)
+            error = wake_once(waking, ASLEEP_S, &latency_s);
+        if (!error)
+            error = duet__values_add(&samples, latency_s);
+    }
+    if (!error)
+        error = duet__values_report(&samples, &costing->costs[DUET__COST_WAKE]);
+    duet__values_fini(&samples);
+    return error;
+}
+
+/* The latency of some trials, of which it is the `rank`-th shortest. */
+static int try_idle(struct waking *waking, double idle_s, unsigned rank, double *latency_s)
+{
+    struct duet__values samples = {0};
+    int error = duet__lab_stop(&waking->costing->budget, waking->costing->message);
+    for (unsigned i = 0; i < TRIALS && !error; i++) {
+        double once_s = 0;
+        error = wake_once(waking, idle_s, &once_s);
+        if (!error)
+            error = duet__values_add(&samples, once_s);
+    }
+    (void)duet__values_median(&samples); /* sorts them */
+    *latency_s = error ? 0 : samples.values[rank];
+    duet__values_fini(&samples);
+    return error;
+}
+
+static void found_spin(struct waking *waking, double low_s, double high_s, unsigned tries)
+{
+    struct duet__measured *spin = &waking->costing->costs[DUET__COST_SPIN];
+    spin->samples = (uint64_t)tries * TRIALS;
+    spin->low_s = low_s;
+    spin->high_s = high_s;
+    spin->median_s = spin->mean_s = sqrt(low_s * high_s);
+    spin->why[0] = '\0';
+}
+
+/*
+ * Between times after which it begins at once and those after which it begins as late as when it
+ * sleeps: the first that is nearer, by its logarithm, to the latter. Other programs make some later
+ * and none earlier, so short ones count.
+ */
+static int search_spin(struct waking *waking)
+{
+    double short_s = 0, latency_s = 0, idle_s = FIRST_S;
+    double long_s = waking->costing->costs[DUET__COST_WAKE].low_s;
+    int error = try_idle(waking, FIRST_S, 0, &short_s);
+    if (error)
+        return error;
+    duet__costing_why(waking->costing, DUET__COST_SPIN,
+                      "a worker that has just had a task begins one as late as one that sleeps");
+    if (!(long_s > CLEAR * short_s))
+        return DUET_OK;
+    for (unsigned tries = 1; idle_s < LAST_S && !error; tries++) {
+        error = try_idle(waking, idle_s * STEP, TRIALS / 4, &latency_s);
+        if (!error && latency_s * latency_s > short_s * long_s) {
+            found_spin(waking, idle_s, idle_s * STEP, tries);
+            return DUET_OK;
+        }
+        idle_s *= STEP;
+    }
+    duet__costing_why(waking->costing, DUET__COST_SPIN, "no such time below 1 ms was found");
+    return error;
+}
+
+int duet__costs_wakes(struct duet__costing *costing)
+{
+    const struct duet_config config = duet__lab_host(costing->config, "pinned", 2);
+    struct waking waking = {.costing = costing};
+    int error = duet__lab_open(&waking.lab, &config, costing->message);
+    if (error)
+        return error;
+    if (waking.lab.cpus > 1) {
+        error = duet__lab_kernel(&waking.lab, "calibrate_stamp", run_stamp, &waking.stamp);
+        if (!error)
+            error = measure_wakes(&waking);
+        if (!error)
+            error = search_spin(&waking);
+    } else {
+        const char *why = "there is one CPU worker, the application's own thread";
+        duet__costing_why(costing, DUET__COST_WAKE, why);
+        duet__costing_why(costing, DUET__COST_SPIN, why);
+    }
+    return duet__lab_close(&waking.lab, error);
+}

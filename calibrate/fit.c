@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Robust fit of times that grow with misses. */
+#include "calibrate/fit.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    ROUNDS = 4, /* with Huber's weights: what they change falls by a factor of about ten in each */
+    MEDIAN_ROWS = 1999, /* a spread is estimated from: its own error is then 2 % */
+    FIT_ROWS = 10000,   /* coefficients come from at most: with 5 % of noise that leaves 0.05 %, and
+                           the sum of times is of all rows */
+};
+
+static const double HUBER = 2; /* deviations from which on a row counts less */
+static const double LEAST_SPREAD =
+    1e-3;                              /* relative, of times: below that clocks and rounding are */
+static const double LEAST_BASE = 0.01; /* of the mean: something is always left without any miss */
+static const double TO_DEVIATION = 1.4826; /* of a normal distribution, by its MAD */
+
+double duet__fit_seconds(const struct duet__fit *fit, const double *shares, unsigned columns)
+{
+    double sum = fit->base_s;
+    for (unsigned i = 0; i < columns; i++)
+        sum += fit->column_s[i] * shares[i];
+    return sum;
+}
+
+/* Goes through the used rows, or an even part of them: at most `most`. */
+struct walk {
+    size_t step, met, next;
+};
+
+static struct walk walk_of(size_t used, size_t most)
+{
+    return (struct walk){.step = used / most + 1};
+}
+
+static bool is_used(const struct duet__fit_data *data, size_t row)
+{
+    return !data->used || data->used[row];
+}
+
+/* Sets *row to the next row of the walk. */
+static bool walk(struct walk *walk, const struct duet__fit_data *data, size_t *row)
+{
+    while (walk->next < data->count) {
+        *row = walk->next++;
+        if (is_used(data, *row) && walk->met++ % walk->step == 0)
+            return true;
+    }
+    return false;
+}
+
+static size_t used_count(const struct duet__fit_data *data)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < data->count; i++)
+        count += is_used(data, i);
+    return count;
+}
+
+/* The unknowns of one fit: the base, then the columns, in units of `unit_s`. */
+struct equations {
+    unsigned n;
+    double unit_s, spread; /* of the relative errors */
+    double gram[DUET__FIT_UNKNOWNS * DUET__FIT_UNKNOWNS], right[DUET__FIT_UNKNOWNS];
+};
+
+/* The prior, as rows of their own. */
+static void add_prior(struct equations *e, const struct duet__fit_data *data)
+{
+    for (unsigned i = 1; i < e->n; i++) {
+        double weight = e->spread / data->spread[i - 1];
+        e->gram[i * e->n + i] += weight * weight;
+        e->right[i] += weight * weight * data->prior_s[i - 1] / e->unit_s;
+    }
+    /* nothing is known of the base before: only as much as makes the equations definite */
+    e->gram[0] += 1e-12;
+}
+
+/* A row that counts `weight`, divided by `scale_s`. */
+static void add_row(struct equations *e, const double *shares, double seconds, double scale_s,
+                    double weight)
+{
+    double row[DUET__FIT_UNKNOWNS], unit = e->unit_s / scale_s;
+    row[0] = unit;
+    for (unsigned i = 1; i < e->n; i++)
+        row[i] = unit * shares[i - 1];
+    for (unsigned i = 0; i < e->n; i++) {
+        if (row[i] == 0)
+            continue;
+        double value = weight * row[i];
+        for (unsigned j = 0; j <= i; j++)
+            e->gram[i * e->n + j] += value * row[j];
+        e->right[i] += value * seconds / scale_s;
+    }
+}
+
+static void solve(struct equations *e, const struct duet__fit_data *data, struct duet__fit *out)
+{
+    double c[DUET__FIT_UNKNOWNS];
+    add_prior(e, data);
+    for (unsigned i = 0; i < e->n; i++)
+        for (unsigned j = i + 1; j < e->n; j++)
+            e->gram[i * e->n + j] = e->gram[j * e->n + i];
+    duet__nonnegative(e->n, e->gram, e->right, c);
+    out->base_s = c[0] * e->unit_s;
+    for (unsigned i = 1; i < e->n; i++)
+        out->column_s[i - 1] = c[i] * e->unit_s;
+}
+
+/* Expected time to divide by: never so small that a row counts more than all others. */
+static double scale_of(const struct equations *e, const struct duet__fit_data *data,
+                       const struct duet__fit *fit, size_t row)
+{
+    double seconds = duet__fit_seconds(fit, data->shares + row * data->columns, data->columns);
+    return fmax(seconds, 0.01 * e->unit_s);
+}
+
+/* The deviation of the relative errors of a part of the rows. */
+static double spread_of(const struct equations *e, const struct duet__fit_data *data,
+                        const struct duet__fit *fit, size_t used)
+{
+    double errors[MEDIAN_ROWS];
+    struct walk some = walk_of(used, MEDIAN_ROWS);
+    size_t count = 0;
+    for (size_t i; walk(&some, data, &i);)
+        errors[count++] = fabs(data->seconds[i] / scale_of(e, data, fit, i) - 1);
+    return fmax(TO_DEVIATION * duet__rough_median(errors, count), LEAST_SPREAD);
+}
+
+/* One fit; fit NULL: the first one. */
+static void fit_once(const struct duet__fit_data *data, size_t used, double unit_s, double spread,
+                     const struct duet__fit *fit, struct duet__fit *out)
+{
+    struct equations e = {.n = data->columns + 1, .unit_s = unit_s, .spread = spread};
+    struct walk some = walk_of(used, FIT_ROWS);
+    for (size_t i; walk(&some, data, &i);) {
+        double seconds = data->seconds[i], scale = seconds, weight = 1;
+        if (fit) {
+            scale = scale_of(&e, data, fit, i);
+            double error = fabs(seconds / scale - 1);
+            weight = error > HUBER * spread ? HUBER * spread / error : 1;
+        }
+        add_row(&e, data->shares + i * data->columns, seconds, scale, weight);
+    }
+    solve(&e, data, out);
+}
+
+/* Expected times add up to the measured ones. */
+static void keep_sum(const struct duet__fit_data *data, size_t used, struct duet__fit *fit)
+{
+    double measured = 0, expected = 0;
+    for (size_t i = 0; i < data->count; i++)
+        if (is_used(data, i))
+            measured += data->seconds[i];
+    fit->base_s = fmax(fit->base_s, LEAST_BASE * measured / (double)used);
+    for (size_t i = 0; i < data->count; i++)
+        if (is_used(data, i))
+            expected += duet__fit_seconds(fit, data->shares + i * data->columns, data->columns);
+    /* stalls and the like come in proportion to time, so all parts of it grow by the same factor */
+    fit->base_s *= measured / expected;
+    for (unsigned i = 0; i < data->columns; i++)
+        fit->column_s[i] *= measured / expected;
+}
+
+/* The median of the used times, of a part of them if there are many. */
+static double typical(const struct duet__fit_data *data, size_t used)
+{
+    double values[MEDIAN_ROWS];
+    struct walk some = walk_of(used, MEDIAN_ROWS);
+    size_t count = 0;
+    for (size_t i; walk(&some, data, &i);)
+        values[count++] = data->seconds[i];
+    return duet__rough_median(values, count);
+}
+
+void duet__fit(const struct duet__fit_data *data, struct duet__fit *out)
+{
+    size_t used = used_count(data);
+    memset(out, 0, sizeof *out);
+    if (used == 0)
+        return;
+    struct equations e = {.unit_s = typical(data, used)};
+    struct duet__fit next = {0};
+    fit_once(data, used, e.unit_s, 0.1, NULL, out);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        double spread = spread_of(&e, data, out, used);
+        fit_once(data, used, e.unit_s, spread, out, &next);
+        *out = next;
+    }
+    keep_sum(data, used, out);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which executions tell nothing of a kernel, and how the others are distributed. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "calibrate/fit.h"
+#include "validate/stats.h"
+
+enum { ROUGH = 2000 };
+
+static const double MADS = 8, AT_LEAST = 1.5, ALWAYS = 3; /* see fit.h */
+static const double STALL_S = 200e-6, STALLS = 0.05;      /* longest one, share of all time */
+static const double MOST = 0.25;                          /* share of outliers */
+
+static int ascending(const void *a, const void *b)
+{
+    const double *left = a, *right = b;
+    return (*left > *right) - (*left < *right);
+}
+
+double duet__rough_median(const double *values, size_t count)
+{
+    double some[ROUGH];
+    size_t step = count / ROUGH + 1, kept = 0;
+    for (size_t i = 0; i < count && kept < ROUGH; i += step)
+        some[kept++] = values[i];
+    if (kept == 0)
+        return 0;
+    qsort(some, kept, sizeof *some, ascending);
+    return duet_quantile(some, kept, 0.5);
+}
+
+/* Median of log r, and of its distance from that, of a part of those that count. */
+static void centre(const double *measured, const double *expected, const bool *used, size_t count,
+                   double *median, double *mad)
+{
+    double logs[ROUGH] = {0};
+    size_t all = 0, met = 0, kept = 0;
+    for (size_t i = 0; i < count; i++)
+        all += !used || used[i];
+    size_t step = all / ROUGH + 1;
+    for (size_t i = 0; i < count && kept < ROUGH; i++)
+        if ((!used || used[i]) && met++ % step == 0)
+            logs[kept++] = log(measured[i] / expected[i]);
+    *median = duet__rough_median(logs, kept);
+    for (size_t i = 0; i < kept; i++)
+        logs[i] = fabs(logs[i] - *median);
+    *mad = duet__rough_median(logs, kept);
+}
+
+/* What was lost, if this is a stall rather than an outlier; else 0. */
+static double stall(double measured, double expected, double usual)
+{
+    double lost = measured - usual * expected;
+    return lost > 0 && lost <= STALL_S ? lost : 0;
+}
+
+size_t duet__outliers(const double *measured, const double *expected, const bool *used,
+                      size_t count, bool *rejected)
+{
+    double median, mad, stalls = 0, time = 0;
+    size_t all = 0, marked = 0;
+    centre(measured, expected, used, count, &median, &mad);
+    double usual = exp(median), limit = fmax(MADS * mad, log(AT_LEAST));
+    double above = fmin(limit, log(ALWAYS));
+    for (size_t i = 0; i < count; i++) {
+        rejected[i] = false;
+        if (used && !used[i])
+            continue;
+        double distance = log(measured[i] / expected[i]) - median;
+        rejected[i] = distance > above || distance < -limit;
+        all++;
+        time += expected[i];
+        if (rejected[i])
+            stalls += stall(measured[i], expected[i], usual);
+    }
+    bool ordinary = stalls <= STALLS * time;
+    for (size_t i = 0; i < count; i++) {
+        if (rejected[i] && ordinary && stall(measured[i], expected[i], usual) > 0)
+            rejected[i] = false;
+        marked += rejected[i];
+    }
+    if ((double)marked <= MOST * (double)all)
+        return marked;
+    memset(rejected, 0, count * sizeof *rejected);
+    return 0;
+}
+
+/* The integral of the quantile function (type 7, as duet_quantile) from 0 to p. */
+static double integral(const double *sorted, size_t count, double p)
+{
+    double place = p * (double)(count - 1), sum = 0;
+    if (count == 1)
+        return p * sorted[0];
+    size_t whole = (size_t)place;
+    for (size_t i = 0; i < whole; i++)
+        sum += (sorted[i] + sorted[i + 1]) / 2;
+    double rest = place - (double)whole;
+    if (whole + 1 < count && rest > 0)
+        sum += rest * (sorted[whole] + rest * (sorted[whole + 1] - sorted[whole]) / 2);
+    return sum / (double)(count - 1);
+}
+
+void duet__quantiles(double *ratios, size_t count, double quantiles[DUET_QUANTILES])
+{
+    enum { LAST = DUET_QUANTILES - 1 };
+    const double *levels = duet_quantile_levels;
+    double mean = 0;
+    qsort(ratios, count, sizeof *ratios, ascending);
+    for (unsigned i = 0; i <= LAST; i++)
+        quantiles[i] = duet_quantile(ratios, count, levels[i]);
+    /* a straight line from 0 to the 0.01 quantile, say, has the mean of its two ends */
+    double below = integral(ratios, count, levels[1]) / levels[1];
+    double beyond = (integral(ratios, count, 1) - integral(ratios, count, levels[LAST - 1])) /
+                    (1 - levels[LAST - 1]);
+    quantiles[0] = fmin(fmax(2 * below - quantiles[1], 0), quantiles[1]);
+    quantiles[LAST] = fmax(2 * beyond - quantiles[LAST - 1], quantiles[LAST - 1]);
+    for (unsigned i = 1; i <= LAST; i++)
+        mean += (levels[i] - levels[i - 1]) * (quantiles[i] + quantiles[i - 1]) / 2;
+    for (unsigned i = 0; i <= LAST; i++)
+        quantiles[i] /= mean;
+}

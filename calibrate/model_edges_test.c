@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the fit where there is little to fit: devices, single executions, streams of data. */
+#include "calibrate/testing_model.h"
+
+/* Adds an execution of a kernel, by itself, with up to two operands of `bytes`. */
+static void add(struct made *made, int worker, int kernel, double work, double start_s,
+                double seconds, unsigned operands, uint64_t bytes)
+{
+    struct duet_event event = {.kind = DUET_EVENT_TASK,
+                               .worker = worker,
+                               .kernel = (unsigned)kernel,
+                               .id = made->events->len + 1,
+                               .start_s = start_s,
+                               .end_s = start_s + seconds,
+                               .work = work};
+    g_array_append_val(made->events, event);
+    for (unsigned i = 0; i < operands; i++) {
+        struct duet_trace_access access = {.task = event.id,
+                                           .index = i,
+                                           .handle = operands * event.id + i,
+                                           .bytes = bytes,
+                                           .reads = true,
+                                           .writes = i == 1};
+        g_array_append_val(made->accesses, access);
+    }
+}
+
+static const struct duet_curve *curve_of(const struct duet__model *model, int kernel,
+                                         const char *arch)
+{
+    const struct duet_curve *curve =
+        duet_calibration_find(&model->calibration, kernel_names[kernel], arch);
+    g_assert_nonnull(curve);
+    return curve;
+}
+
+/* Vectors that are read once: nothing is ever in a cache, so what is a miss cannot be told. */
+static void test_stream(void)
+{
+    struct made made;
+    struct duet__model model;
+    struct duet_sharing sharing = {MIB, 8 * MIB, 10e9};
+    made_init(&made, 1, &sharing);
+    for (int i = 0; i < 100; i++)
+        add(&made, 0, GEMM, 2 * MIB, i, 1e-3 * (i % 2 ? 1.01 : 0.99), 2, MIB);
+    made_observe(&made, "saxpy");
+    fit_runs(&made, 1, &sharing, &model);
+    const struct duet_point *point = point_of(&model, GEMM);
+    /* memory gets what its bandwidth says, the base what remains */
+    double bytes_s = MIB / 10e9;
+    g_assert_cmpfloat(fabs(point->far_s[0] / bytes_s - 1), <, 0.01);
+    g_assert_cmpfloat(fabs(point->far_s[1] / bytes_s - 1), <, 0.01);
+    double sum = point->base_s;
+    for (int i = 0; i < 2; i++)
+        sum += point->near_s[i] + point->far_s[i];
+    g_assert_cmpfloat(fabs(sum / 1e-3 - 1), <, 1e-9);
+    g_assert_cmpuint(point->conditions[DUET_CONDITION_COLD].samples, ==, 100);
+    g_assert_cmpuint(model.sharing.shared_bytes, ==, 8 * MIB);
+    g_assert_cmpfloat(model.sharing.bandwidth_Bps, ==, 10e9);
+    made_free(&made);
+    duet__model_fini(&model);
+}
+
+static void test_devices(void)
+{
+    struct made made;
+    struct duet__model model;
+    struct duet_sharing sharing = {MIB, 8 * MIB, 10e9};
+    made_init(&made, 2, &sharing);
+    made.machine.workers[1].node = 1;
+    made.machine.workers[1].arch = 1;
+    for (int i = 0; i < 100; i++)
+        add(&made, 1, GEMM, 1e6, i, i == 50 ? 1 : 1e-3 * (i % 2 ? 1.1 : 0.9), 2, MIB);
+    made_observe(&made, "gemm");
+    fit_runs(&made, 1, &sharing, &model);
+    const struct duet_curve *curve = curve_of(&model, GEMM, "device");
+    const struct duet_point *point = &curve->points[0];
+    g_assert_cmpuint(curve->count, ==, 1);
+    g_assert_cmpuint(point->samples, ==, 99);
+    g_assert_cmpuint(point->rejected, ==, 1);
+    g_assert_cmpfloat(fabs(point->mean_s - 1e-3), <, 2e-6);
+    g_assert_cmpfloat(fabs(point->deviation_s - 1e-4), <, 2e-6);
+    g_assert_cmpfloat(point->base_s, ==, 0);
+    g_assert_cmpfloat(point->busy_ratio, ==, 0);
+    g_assert_cmpfloat(point->quantiles[1], <, 0.92);
+    g_assert_cmpfloat(point->quantiles[9], >, 1.05); /* lines between quantiles blur two values */
+    g_assert_cmpfloat(model.quality[0].execution_error, <, 0.12);
+    made_free(&made);
+    duet__model_fini(&model);
+}
+
+/* Few executions: the mean, and nothing wild. */
+static void test_few(void)
+{
+    for (unsigned count = 1; count < 15; count++) {
+        struct made made;
+        struct duet__model model;
+        struct duet_sharing sharing = {MIB, 8 * MIB, 10e9};
+        double sum = 0;
+        made_init(&made, 1, &sharing);
+        for (unsigned i = 0; i < count; i++) {
+            double seconds = 1e-3 * (1 + 0.01 * (i * 5 % 7));
+            add(&made, 0, TRSM, 1e6, i, seconds, 1 + i % 2, 80000);
+            sum += seconds;
+        }
+        made_observe(&made, NULL);
+        fit_runs(&made, 1, &sharing, &model);
+        const struct duet_point *point = point_of(&model, TRSM);
+        g_assert_cmpuint(point->samples, ==, count);
+        g_assert_cmpfloat(fabs(point->mean_s * count / sum - 1), <, 1e-12);
+        g_assert_cmpfloat(point->base_s, >, 0);
+        g_assert_cmpfloat(point->base_s, <=, point->mean_s * 1.0000001);
+        if (count < 10)
+            g_assert_cmpfloat(fabs(point->base_s / point->mean_s - 1), <, 1e-12);
+        g_assert_cmpfloat(point->size, ==, 100);
+        g_assert_cmpfloat(model.quality[0].execution_error, <, 0.1);
+        g_assert_cmpfloat(fabs(model.quality[0].sum_error), <, 0.1);
+        if (count == 1) {
+            g_assert_cmpfloat(point->deviation_s, ==, 0);
+            g_assert_cmpfloat(fabs(point->quantiles[0] - 1), <, 1e-12);
+            g_assert_cmpfloat(model.quality[0].execution_error, ==, 0);
+        }
+        made_free(&made);
+        duet__model_fini(&model);
+    }
+}
+
+/* The edge of tiles: not of vectors, nor of what has no whole edge. */
+static void test_size(void)
+{
+    static const struct {
+        uint64_t bytes;
+        double work, size;
+    } cases[] = {{80000, 1e6, 100}, {80000, 160000, 100}, {80008, 1e6, 0}, {0, 1e6, 0}};
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        struct made made;
+        struct duet__model model;
+        made_init(&made, 1, &(struct duet_sharing){0});
+        add(&made, 0, TRSM, cases[i].work, 0, 1, 2, cases[i].bytes);
+        made_observe(&made, NULL);
+        fit_runs(&made, 1, &(struct duet_sharing){0}, &model);
+        g_assert_cmpfloat(point_of(&model, TRSM)->size, ==, cases[i].size);
+        made_free(&made);
+        duet__model_fini(&model);
+    }
+}
+
+/* Runs without records of accesses give means; nothing at all, and senseless folds, are refused. */
+static void test_refused(void)
+{
+    struct made made;
+    struct duet__model model;
+    struct duet_message message = {""};
+    struct duet__model_options options = {.folds = 1};
+    make_run(&made, (struct plan){.workers = 1, .tiles = 5});
+    g_assert_cmpint(duet__model_fit(&made.observation, 1, &options, &model, &message), ==,
+                    DUET_EINVAL);
+    g_assert_nonnull(strstr(message.text, "2 folds"));
+    options.folds = 0;
+    made.observation.access_count = 0;
+    g_assert_cmpint(duet__model_fit(&made.observation, 1, &options, &model, &message), ==, 0);
+    const struct duet_point *point = point_of(&model, GEMM);
+    g_assert_cmpfloat(fabs(point->base_s / point->mean_s - 1), <, 1e-12);
+    duet__model_fini(&model);
+    made.observation.recording.event_count = 0;
+    g_assert_cmpint(duet__model_fit(&made.observation, 1, &options, &model, &message), ==,
+                    DUET_EINVAL);
+    g_assert_nonnull(strstr(message.text, "no execution"));
+    g_assert_null(model.quality);
+    g_assert_cmpint(duet__model_fit(NULL, 0, &options, &model, NULL), ==, DUET_EINVAL);
+    made_free(&made);
+}
+
+/* What duet__kernel_seconds computes directly is what duet__rates gives: both are used, the one to
+   look back, the other to look ahead. `predict` of the other tests uses the latter. */
+static void test_forward(void)
+{
+    struct made made[3];
+    struct duet__model model;
+    double ratio[KERNELS];
+    struct duet_sharing sharing = {MIB, 4 * MIB, 1.2e9};
+    for (unsigned i = 0; i < 3; i++)
+        make_run(&made[i], (struct plan){.workers = i ? 4 : 1,
+                                         .tiles = 12,
+                                         .sharing = sharing,
+                                         .busy_ratio = i ? 1.4 : 1});
+    fit_runs(made, 2, &sharing, &model);
+    predict(&model, &made[2], ratio);
+    for (int k = 1; k < KERNELS; k++) /* no noise: what is left are the last tasks of the run */
+        g_assert_cmpfloat(fabs(ratio[k] - 1), <, 0.01);
+    for (int i = 0; i < 3; i++)
+        made_free(&made[i]);
+    duet__model_fini(&model);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/calibrate/model/stream", test_stream);
+    g_test_add_func("/calibrate/model/devices", test_devices);
+    g_test_add_func("/calibrate/model/few", test_few);
+    g_test_add_func("/calibrate/model/size", test_size);
+    g_test_add_func("/calibrate/model/refused", test_refused);
+    g_test_add_func("/calibrate/model/forward", test_forward);
+    return g_test_run();
+}

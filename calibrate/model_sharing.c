@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a program gets of caches: the sizes with which misses explain the times best. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "calibrate/model_point.h"
+
+enum {
+    PRIVATE = 3,
+    SHARED = 7,
+    ENOUGH = 30000,    /* executions: the search walks the caches ten times */
+    LEAST_ROWS = 10,   /* of a kernel that says something about caches */
+    LEAST_A_RUN = 500, /* executions looked at, if it has so many */
+};
+
+/* A cache keeps a part that falls over two octaves of sizes: finer steps would tell nothing. */
+static const double private_parts[PRIVATE] = {0.5, 1, 2};
+static const double shared_parts[SHARED] = {0.125, 0.1767766953, 0.25, 0.3535533906,
+                                            0.5,   0.7071067812, 1};
+static const double LARGEST = 0.5;  /* relative error, beyond which an execution says no more */
+static const double BETTER = 0.005; /* by which the sum of squares has to fall */
+
+/* What the search works on. */
+struct search {
+    const struct duet__samples *samples;
+    size_t limit; /* executions of each run that are looked at */
+    struct duet_sharing given;
+    struct duet__miss *near[PRIVATE], *far[SHARED], *both; /* by operand */
+};
+
+static uint64_t part_of(uint64_t bytes, double part)
+{
+    return (uint64_t)llround((double)bytes * part);
+}
+
+/* Misses of one of the two caches for each of its sizes. */
+static int walk_all(struct search *search)
+{
+    size_t room = search->samples->operand_count + 1;
+    int error = DUET_OK;
+    search->both = calloc(room, sizeof *search->both);
+    for (unsigned i = 0; i < PRIVATE + SHARED && !error; i++) {
+        struct duet_sharing sharing = search->given;
+        struct duet__miss **place = i < PRIVATE ? &search->near[i] : &search->far[i - PRIVATE];
+        /* with a private cache of one byte everything misses it, and the other one alone is seen */
+        if (i < PRIVATE)
+            sharing.private_bytes = part_of(search->given.private_bytes, private_parts[i]);
+        else
+            sharing.shared_bytes = part_of(search->given.shared_bytes, shared_parts[i - PRIVATE]);
+        if (i >= PRIVATE)
+            sharing.private_bytes = 1;
+        *place = calloc(room, sizeof **place);
+        error = *place && search->both
+                    ? duet__samples_walk(search->samples, &sharing, search->limit, *place)
+                    : DUET_ENOMEM;
+    }
+    return error;
+}
+
+/* Sum of squares of relative errors of one group, weighted by its time. */
+static double score_rows(const struct duet__rows *rows, const struct duet__kernel_fit *kernel)
+{
+    double sum = 0, time = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < rows->count; i++) {
+        if (!duet__row_alone(&rows->list[i]))
+            continue;
+        double expected = duet__kernel_seconds(kernel, rows, i);
+        double error = fmin(fabs(rows->seconds[i] / expected - 1), LARGEST);
+        sum += error * error;
+        time += fmin(rows->seconds[i], (1 + LARGEST) * expected);
+        count++;
+    }
+    return count >= LEAST_ROWS ? sum / (double)count * time : 0;
+}
+
+/* Puts the misses of both caches together, of the executions that are looked at. */
+static void join(struct search *search, unsigned private_, unsigned shared)
+{
+    const struct duet__samples *samples = search->samples;
+    for (size_t r = 0; r < samples->run_count; r++) {
+        const struct duet__sampled_run *run = &samples->runs[r];
+        size_t count = run->count < search->limit ? run->count : search->limit;
+        for (size_t i = run->first; i < run->first + count; i++) {
+            const struct duet__sample *sample = &samples->list[i];
+            for (size_t o = sample->first; o < sample->first + sample->operands; o++) {
+                double near = search->near[private_][o].near;
+                search->both[o] = (struct duet__miss){near, fmin(search->far[shared][o].far, near)};
+            }
+        }
+    }
+}
+
+/* The sum over all kernels of the host with these two sizes. */
+static int score(struct search *search, unsigned private_, unsigned shared, double *out)
+{
+    const struct duet__samples *samples = search->samples;
+    *out = 0;
+    join(search, private_, shared);
+    for (size_t i = 0; i < samples->group_count; i++) {
+        struct duet__rows rows;
+        struct duet__kernel_fit kernel;
+        if (!samples->labels[samples->groups[i].label].host ||
+            samples->groups[i].count < LEAST_ROWS)
+            continue;
+        int error =
+            duet__rows_make(samples, &samples->groups[i], search->both, search->limit, &rows);
+        if (!error && rows.columns && rows.count >= LEAST_ROWS) {
+            error = duet__kernel_fit(&rows, NULL, search->given.bandwidth_Bps, &kernel, NULL);
+            if (!error)
+                *out += score_rows(&rows, &kernel);
+        }
+        duet__rows_fini(&rows);
+        if (error)
+            return error;
+    }
+    return DUET_OK;
+}
+
+/* Tries all sizes; given ones are left only for others that are clearly better. */
+static int best_of(struct search *search, struct duet_sharing *out)
+{
+    enum { GIVEN_PRIVATE = 1, GIVEN_SHARED = SHARED - 1 };
+    double scores[PRIVATE][SHARED];
+    unsigned shared[PRIVATE] = {0}; /* the best for each private one */
+    unsigned best = GIVEN_PRIVATE;
+    for (unsigned p = 0; p < PRIVATE; p++) {
+        for (unsigned s = 0; s < SHARED; s++) {
+            int error = score(search, p, s, &scores[p][s]);
+            if (error)
+                return error;
+            if (scores[p][s] < scores[p][shared[p]])
+                shared[p] = s;
+        }
+        if (scores[p][GIVEN_SHARED] * (1 - BETTER) <= scores[p][shared[p]])
+            shared[p] = GIVEN_SHARED;
+    }
+    for (unsigned p = 0; p < PRIVATE; p++)
+        if (scores[p][shared[p]] < scores[GIVEN_PRIVATE][shared[GIVEN_PRIVATE]] * (1 - BETTER) &&
+            scores[p][shared[p]] < scores[best][shared[best]])
+            best = p;
+    out->private_bytes = part_of(search->given.private_bytes, private_parts[best]);
+    if (search->given.shared_bytes)
+        out->shared_bytes = part_of(search->given.shared_bytes, shared_parts[shared[best]]);
+    return DUET_OK;
+}
+
+/* How many executions of each run are looked at, so that there are not too many of them. */
+static size_t limit_of(const struct duet__samples *samples)
+{
+    size_t share = ENOUGH / (samples->run_count ? samples->run_count : 1);
+    return share > LEAST_A_RUN ? share : LEAST_A_RUN;
+}
+
+int duet__sharing_search(const struct duet__samples *samples, const struct duet_sharing *given,
+                         struct duet_sharing *out)
+{
+    struct search search = {.samples = samples, .limit = limit_of(samples), .given = *given};
+    *out = *given;
+    /* without a private cache nothing misses, and without operands nothing is touched */
+    if (given->private_bytes == 0 || samples->operand_count == 0)
+        return DUET_OK;
+    int error = walk_all(&search);
+    if (!error)
+        error = best_of(&search, out);
+    for (unsigned i = 0; i < PRIVATE; i++)
+        free(search.near[i]);
+    for (unsigned i = 0; i < SHARED; i++)
+        free(search.far[i]);
+    free(search.both);
+    return error;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `duet calibrate`: reads the command line, measures, writes files and report. */
+#include "cli/calibrate.h"
+
+#include <signal.h>
+
+#include "cli/command.h"
+
+/* Writes both files, which a signal is not to keep from happening. Exit status. */
+static int write_files(const struct duet__wish *wish, const struct duet__found *found,
+                       const struct duet_draft *draft)
+{
+    struct duet_message message = {""};
+    sigset_t ends, before;
+    int error;
+
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
+    sigprocmask(SIG_BLOCK, &ends, &before);
+    error = duet_platform_write(draft, &found->model.calibration, wish->out, wish->how, &message);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return error ? duet__complain(DUET__FAILED, "%s", message.text) : DUET__DONE;
+}
+
+/* One line that says that nothing has changed. Exit status. */
+static int say_interrupted(const struct duet__wish *wish, int number)
+{
+    bool there = g_file_test(wish->out, G_FILE_TEST_EXISTS);
+
+    return duet__complain(DUET__SIGNALLED + number, "interrupted: %s %s", wish->out,
+                          there ? "stays as it was" : "was not written");
+}
+
+static int finish(const struct duet__wish *wish, const struct duet__found *found)
+{
+    struct duet__drawing drawing;
+    int status;
+
+    duet__drawing_make(wish, found, &drawing);
+    status = write_files(wish, found, &drawing.draft);
+    if (status == DUET__DONE) {
+        if (wish->job.json)
+            duet__calibrate_put_json(wish, found, &drawing.draft, stdout);
+        else
+            duet__calibrate_put_text(wish, found, &drawing.draft, stdout);
+        status = duet__finish_output();
+    }
+    duet__drawing_fini(&drawing);
+    return status;
+}
+
+static int calibrate(const struct duet__wish *wish)
+{
+    struct duet__found found = {0};
+    int status = duet__wish_check_files(wish);
+
+    if (status == DUET__DONE)
+        status = duet__measure(wish, &found);
+    if (status == DUET__DONE && found.number)
+        status = say_interrupted(wish, found.number);
+    else if (status == DUET__DONE)
+        status = finish(wish, &found);
+    duet__found_fini(&found);
+    return status;
+}
+
+static int calibrate_command(int argc, char **argv)
+{
+    struct duet__wish wish = {0};
+    int status = duet__wish_parse(&wish, argc, argv);
+
+    if (status < 0)
+        status = calibrate(&wish);
+    duet__wish_fini(&wish);
+    return status;
+}
+
+const struct duet__command duet__calibrate_command = {
+    .name = "calibrate",
+    .description = "measures this machine, so that it can be simulated",
+    .run = calibrate_command,
+};

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `duet calibrate`: what its files share. */
+#ifndef DUET_CLI_CALIBRATE_H
+#define DUET_CLI_CALIBRATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "calibrate/copies.h"
+#include "calibrate/costs.h"
+#include "calibrate/model.h"
+#include "cli/attendant.h"
+#include "cli/job.h"
+#include "lib/info.h"
+#include "platforms/platform.h"
+
+enum { DUET__ROUNDS = 3 }; /* less of them say little of how times spread */
+
+/* What was asked for. Zero-initialise; duet__wish_fini frees it, half-built or not. */
+struct duet__wish {
+    struct duet__job job;   /* its configuration, policy and seed; no workload and problem */
+    GArray *workloads;      /* const struct duet_workload * */
+    bool chosen;            /* they were named; else those that are usual, where they can run */
+    GArray *sizes, *tiles;  /* uint64_t; empty: by default */
+    const char *precisions; /* "d", "s", "sd": a constant */
+    double budget_s;
+    uint64_t rounds; /* whatever time they take; 0: as many as there is time for */
+    bool paced;      /* at the pace of a platform: nothing is computed */
+    bool no_costs, no_copies;
+    char *name; /* of the machine that is described */
+    char *out;  /* file of its description */
+    enum duet_write how;
+};
+
+/* Why a problem has its size. */
+enum duet__size {
+    DUET__SIZE_GIVEN, /* it was asked for */
+    DUET__SIZE_WARM,  /* its data is to fit into caches */
+    DUET__SIZE_COLD,  /* its data is to be larger than these */
+};
+
+/* One kind of runs: of a problem on certain resources. */
+struct duet__item {
+    const struct duet_workload *workload;
+    struct duet_problem problem; /* n is 0 until duet__item_size has chosen it */
+    uint64_t warmup_n;           /* of the run before the measured ones */
+    enum duet__size size;
+    bool devices; /* kernels that devices have run on these only */
+    int cpus, gpus;
+    unsigned group; /* items that differ only in size and resources have the same number */
+    /* what has been measured */
+    uint64_t runs, tasks;
+    double run_s;   /* mean of one run, from its first submission on */
+    double visit_s; /* what all of it took the last time, data included */
+};
+
+/* A recorded run, and what its observation points to. */
+struct duet__taken {
+    struct duet__observation observation;
+    struct duet_machine machine;
+    struct duet_event *events;
+    struct duet_trace_access *accesses;
+    char **kernels; /* NULL-ended */
+};
+
+/* What was found. Zero-initialise; duet__found_fini frees it, half-built or not. */
+struct duet__found {
+    struct duet__info info;    /* the machine, with all its workers */
+    struct duet_sharing known; /* sizes of caches as the system tells them */
+    unsigned cpus, gpus;       /* workers */
+    double pace;               /* of emulated times: their scale, else 1 */
+    GArray *items;             /* struct duet__item */
+    unsigned groups;
+    GPtrArray *taken;      /* struct duet__taken */
+    uint64_t rounds;       /* finished */
+    double wall_s, runs_s; /* all of it, and the rounds */
+    double steal_share;    /* of the time, by the hypervisor; NaN: not known */
+    double probe_s;
+    struct duet__measured costs[DUET__COSTS];
+    bool has_costs, has_copies;
+    struct duet__bandwidth bandwidth; /* samples 0: not measured */
+    struct duet__copies copies;
+    struct duet__model model;
+    int number; /* of the signal by which it was given up; 0: none */
+};
+
+static inline const struct duet_workload *duet__wish_workload(const struct duet__wish *wish,
+                                                              guint index)
+{
+    return g_array_index(wish->workloads, const struct duet_workload *, index);
+}
+
+/* As duet__simulation_parse. */
+int duet__wish_parse(struct duet__wish *wish, int argc, char **argv);
+void duet__wish_fini(struct duet__wish *wish);
+
+/*
+ * Refuses files that could not be written in the end, before anything is measured. Exit status,
+ * after a complaint.
+ */
+int duet__wish_check_files(const struct duet__wish *wish);
+
+/* ------------------------------------------------------------------------------------------- */
+/* calibrate_plan.c                                                                              */
+
+/*
+ * Makes the list of items: found->info, known, cpus and gpus are there. DUET_EINVAL with a message
+ * where a workload that was named cannot run with any of the sizes.
+ */
+DUET_MUST_CHECK int duet__plan_make(const struct duet__wish *wish, struct duet__found *found,
+                                    struct duet_message *message);
+
+/*
+ * Chooses the size of an item's problem where it is not known yet: data of four times the shared
+ * cache, less where a run would then take longer than `fair_s` by what its group has been measured
+ * to do; but more than one and a half times the cache while a run takes less than thrice that.
+ * In any case it is half as large again, each way, as what is to fit into caches.
+ */
+void duet__item_size(struct duet__found *found, struct duet__item *item, double fair_s);
+
+/* "alone", "busy", "gpus": which workers the item's runs have; and in what size. Constants. */
+const char *duet__item_workers(const struct duet__item *item);
+const char *duet__item_size_name(const struct duet__item *item);
+
+/* ------------------------------------------------------------------------------------------- */
+/* calibrate_measure.c, calibrate_visit.c                                                        */
+
+/*
+ * Measures everything that was asked for into found, whose info is there. Exit status: DUET__DONE
+ * also if a signal came, else after a complaint.
+ */
+int duet__measure(const struct duet__wish *wish, struct duet__found *found);
+
+/* What a visit of an item needs. */
+struct duet__visit {
+    const struct duet__wish *wish;
+    struct duet__found *found;
+    struct duet__item *item;
+    struct duet__attendant *attendant;
+    double slice_s; /* further runs are made until so much has passed, three at most */
+};
+
+/*
+ * Makes some recorded runs of the item into found->taken, after one that is not measured. 0 also
+ * where a signal came meanwhile. Errors of duet_open and of runs, with a message.
+ */
+DUET_MUST_CHECK int duet__visit_make(const struct duet__visit *visit, struct duet_message *message);
+
+void duet__found_fini(struct duet__found *found);
+
+/* ------------------------------------------------------------------------------------------- */
+/* calibrate_machine.c                                                                           */
+
+/* Sizes of the caches that the first core has for itself and that it shares; 0: not known. */
+void duet__caches_find(struct duet_sharing *sharing);
+
+/* The share of time that the hypervisor took between two calls; NaN: not known. */
+struct duet__stolen {
+    double stolen, all; /* ticks since the system started */
+};
+struct duet__stolen duet__stolen_now(void);
+double duet__stolen_share(struct duet__stolen before, struct duet__stolen now);
+
+/* A draft, and what it points to. */
+struct duet__drawing {
+    struct duet_draft draft;
+    char *description, *origin;
+    struct duet_draft_socket *sockets;
+    struct duet_draft_switch *switches;
+    struct duet_draft_gpu *gpus;
+};
+
+/* Describes the machine by what was found. duet__drawing_fini frees it. */
+void duet__drawing_make(const struct duet__wish *wish, const struct duet__found *found,
+                        struct duet__drawing *drawing);
+void duet__drawing_fini(struct duet__drawing *drawing);
+
+/* ------------------------------------------------------------------------------------------- */
+/* calibrate_summary.c, calibrate_text.c, calibrate_json.c                                       */
+
+/* How well the model predicts executions that it has not seen; relative errors. */
+struct duet__confidence {
+    size_t points;                     /* kernels times sizes, architectures and workloads */
+    double half;                       /* half of them are predicted within this, in sum */
+    double most;                       /* and nine of ten within this */
+    const struct duet__quality *worst; /* NULL: there is none */
+    uint64_t samples, rejected;        /* executions */
+    uint64_t fewest_runs;              /* of an item */
+    uint64_t fewest_samples;           /* of a point */
+};
+
+void duet__confidence(const struct duet__found *found, struct duet__confidence *out);
+
+/* The point that a line of the model's quality is about; NULL if there is none. */
+const struct duet_point *duet__quality_point(const struct duet__model *model,
+                                             const struct duet__quality *quality);
+
+/* Prints the report for people, and for programs (docs/formats.md). */
+void duet__calibrate_put_text(const struct duet__wish *wish, const struct duet__found *found,
+                              const struct duet_draft *draft, FILE *stream);
+void duet__calibrate_put_json(const struct duet__wish *wish, const struct duet__found *found,
+                              const struct duet_draft *draft, FILE *stream);
+
+#endif

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`duet calibrate`: its files can be simulated with, old ones stay whole, bad input is refused."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
+# One round of little problems: what is asked is whether it works, not how well.
+TINY = "cholesky --n 512 --tile 128 --reps 1 --budget 0.3s".split()
+
+# (arguments after those of TINY where they begin with a +; what the message says)
+BAD = [
+    ("fish", "unknown workload 'fish', known are: cholesky"),
+    ("gemm gemm", "'gemm' is named twice"),
+    ("layered", "layered has no kernels that compute"),
+    ("+ --nope", "--nope"),
+    ("+ --csv", "--csv"),
+    ("+ --n 0", "--n takes a whole number"),
+    ("+ --n 512,x", "--n takes a whole number"),
+    ("+ --n ''", "--n takes a list"),
+    ("+ --n 512,512", "--n names 512 twice"),
+    ("+ --tile 128,128", "--tile names 128 twice"),
+    ("+ --tile 128,", "--tile takes a whole number"),
+    ("+ --tile 1024", "cholesky: "),
+    ("+ --precision x", "--precision is s (single), d (double), or sd for both"),
+    ("+ --budget 60", "--budget takes a time"),
+    ("+ --budget 0", "--budget takes 0.1s or more"),
+    ("+ --reps 0", "--reps"),
+    ("+ --policy fish", "unknown policy 'fish'"),
+    ("+ --policy ws,heft", "calibration takes one policy"),
+    ("+ --cpus 0", "--cpus 0"),
+    ("+ --gpus 1000", "1000"),
+    ("+ --scale 2", "--scale is for an emulated platform"),
+    ("+ --emulate nope", "idgraf"),
+    ("+ --replace --merge", "exclude each other"),
+    ("+ --out x.txt", "must end in .json"),
+    ("+ --out /nope/x.json", "/nope/x.json"),
+    ("+ --out plain/x.json", "plain/x.json"),
+    ("+ --name a/b", "'a/b' cannot be the name of a machine"),
+    ("+ --name ''", "'' cannot be the name"),
+    ("+ --name 0123456789012345678901234567890x", "1 to 31 letters"),
+    ("+ --out idgraf.json --merge", "cannot merge with idgraf.json"),
+]
+
+CONDITIONS = ["warm_alone", "cold_alone", "warm_busy", "cold_busy"]
+
+
+def duet(*arguments):
+    return subprocess.run([DUET, *arguments], capture_output=True, text=True, timeout=120)
+
+
+def good(*arguments):
+    result = duet(*arguments)
+    assert result.returncode == 0, (arguments, result)
+    for line in result.stderr.splitlines():
+        # said of workers that share cores, which is how many this machine has
+        assert "take turns" in line, (arguments, result.stderr)
+    return result.stdout
+
+
+def calibrate(*arguments):
+    return json.loads(good("calibrate", *TINY, *arguments, "--json"))
+
+
+def contents():
+    return {path.name: path.read_bytes() for path in pathlib.Path(".").iterdir() if path.is_file()}
+
+
+def simulate(platform, tile, *more):
+    return duet("simulate", "cholesky", "--platform", platform, "--n", str(4 * tile), "--tile",
+                str(tile), *more)
+
+
+def check_bad():
+    pathlib.Path("plain").write_text("no folder\n", encoding="utf-8")
+    pathlib.Path("idgraf.json").write_text('{"schema": 1}\n', encoding="utf-8")
+    before = contents()
+    for line, fragment in BAD:
+        words = [word.strip("'") for word in line.split()]
+        words = TINY + words[1:] if words[0] == "+" else words
+        result = duet("calibrate", *words)
+        assert result.returncode == 2, (line, result)
+        assert result.stdout == "", (line, result.stdout)
+        assert re.fullmatch(r"duet: [^\n]+\n", result.stderr), (line, result.stderr)
+        assert fragment in result.stderr, (line, result.stderr)
+        assert contents() == before, line
+
+
+def check_report(report):
+    assert report["schema"] == 1 and report["command"].startswith("duet calibrate cholesky")
+    machine = report["machine"]
+    assert machine["name"] == "mine" and machine["cpus"] >= 1 and machine["gpus"] == 0
+    assert machine["probe_s"] > 0 and machine["bandwidth_Bps"] > 0
+    kinds = [(run["workers"], run["n"], run["tile"], run["runs"] > 0) for run in report["runs"]]
+    assert kinds[0] == ("alone", 512, 128, True), kinds
+    assert kinds[1:] == [("busy", 512, 128, True)] * (machine["cpus"] > 1), kinds
+    assert {kernel["kernel"] for kernel in report["kernels"]} == \
+        {"dpotrf", "dtrsm", "dsyrk", "dgemm"}
+    for kernel in report["kernels"]:
+        assert kernel["architecture"] == "cpu" and kernel["workload"] == "cholesky"
+        assert kernel["tile"] == 128 and kernel["mean_s"] > 0 and kernel["samples"] > 0
+        seen = [kernel[name] for name in CONDITIONS if kernel[name]]
+        assert sum(one["samples"] for one in seen) == kernel["samples"], kernel
+    for cost in report["costs"]:
+        assert (cost["samples"] > 0) == (cost["median_s"] is not None) == (cost["why"] is None)
+    assert report["quality"]["samples"] == sum(one["samples"] for one in report["kernels"])
+    assert report["copies"] == report["links"] == []
+
+
+def check_files():
+    """Writing, refusing, merging, replacing, being interrupted."""
+    check_report(calibrate("--out", "mine.json"))
+    assert simulate("./mine.json", 128).returncode == 0
+    assert simulate("./mine.json", 64).returncode == 2
+    written = contents()
+
+    result = duet("calibrate", *TINY, "--out", "mine.json")
+    assert result.returncode == 2 and "--replace" in result.stderr, result
+    assert contents() == written
+    check_interrupt()
+    assert contents() == written
+
+    text = good("calibrate", "cholesky", "--n", "256", "--tile", "64", "--reps", "1", "--budget",
+                "0.1s", "--no-costs", "--out", "mine.json", "--merge")
+    assert text.startswith("mine: ") and "dpotrf" in text and "--platform ./mine.json" in text, text
+    assert "operations" not in text
+    for tile in 64, 128:
+        assert simulate("./mine.json", tile).returncode == 0, tile
+    calibrate("--no-costs", "--out", "mine.json", "--replace")
+    assert simulate("./mine.json", 64).returncode == 2
+    assert set(contents()) == set(written)
+
+
+def check_interrupt():
+    """Once it attends to signals."""
+    process = subprocess.Popen([DUET, "calibrate", *TINY[:-4], "--budget", "1000s", "--out",
+                                "mine.json", "--replace"], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    tasks = pathlib.Path(f"/proc/{process.pid}/task")
+    for _ in range(1000):
+        if any("attendant" in (task / "comm").read_text() for task in tasks.iterdir()):
+            break
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, (process.returncode, errors)
+    assert output == "" and "duet: interrupted: mine.json stays as it was\n" in errors, errors
+
+
+def check_name():
+    """The name makes the file."""
+    report = calibrate("--name", "box", "--no-costs", "--precision", "s")
+    assert report["out"] == "box.json" and report["machine"]["name"] == "box"
+    assert {kernel["kernel"][0] for kernel in report["kernels"]} == {"s"}
+    assert simulate("./box.json", 128, "--precision", "s").returncode == 0
+
+
+def check_emulation():
+    """Devices: computed by cores, and at a platform's pace."""
+    report = calibrate("--emulate", "free", "--cpus", "1", "--gpus", "1", "--out", "free.json",
+                       "--no-costs")
+    assert report["machine"]["gpus"] == 1 and report["runs"][-1]["workers"] == "gpus"
+    assert {kernel["architecture"] for kernel in report["kernels"]} == {"cpu", "emulated"}
+    assert [link["gpus"] for link in report["links"]] == [["gpu0"]]
+    assert {(copy["source"], copy["destination"]) for copy in report["copies"]} == \
+        {("host", "gpu0"), ("gpu0", "host")}
+    assert simulate("./free.json", 128, "--set-arch").returncode == 0
+
+    report = json.loads(good(*"calibrate cholesky --emulate idgraf --cpus 1 --gpus 2 --scale 0.05"
+                             " --tile 320 --n 1280 --reps 1 --budget 0.1s --no-copies --json"
+                             " --out paced.json".split()))
+    assert {kernel["architecture"] for kernel in report["kernels"]} == {"x5650", "c2050"}
+    result = simulate("./paced.json", 320, "--set-arch", "--json")
+    assert result.returncode == 0, result
+    assert json.loads(result.stdout)["runs"][0]["gpus"] == 2
+
+
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    assert "duet calibrate [OPTION" in good("calibrate", "--help")
+    check_bad()
+    check_files()
+    check_name()
+    check_emulation()
+    os.chdir("/")

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The report of `duet calibrate` for people. */
+#include "cli/calibrate.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "cli/table.h"
+
+enum { AT = 16 /* column of texts */ };
+
+static void G_GNUC_PRINTF(3, 4) field(FILE *stream, const char *label, const char *format, ...)
+{
+    va_list args;
+    char *text;
+
+    va_start(args, format);
+    text = g_strdup_vprintf(format, args);
+    va_end(args);
+    duet__put_field(stream, label, AT, text);
+    g_free(text);
+}
+
+static const char *plural(uint64_t number)
+{
+    return number == 1 ? "" : "s";
+}
+
+/* Three digits, or "-" for what is not known. */
+static char *figure(double value, double unit)
+{
+    return isfinite(value) && value != 0 ? g_strdup_printf("%.3g", value / unit) : g_strdup("-");
+}
+
+static char *percent(double share)
+{
+    return isfinite(share) ? g_strdup_printf("%.1f", 100 * share) : g_strdup("-");
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The machine                                                                                  */
+
+static void put_caches(const struct duet__found *found, const struct duet_draft *draft,
+                       FILE *stream)
+{
+    const struct duet_sharing *sharing = &draft->sharing, *known = &found->known;
+    char *own = duet__size_text(sharing->private_bytes);
+    char *shared = duet__size_text(sharing->shared_bytes);
+    char *all = duet__size_text(known->shared_bytes);
+
+    if (!sharing->private_bytes && !sharing->shared_bytes)
+        field(stream, "caches", "not known");
+    else
+        field(stream, "caches", "%s for each core; of the shared %s a program gets %s",
+              sharing->private_bytes ? own : "not known", known->shared_bytes ? all : "one",
+              sharing->shared_bytes ? shared : "an unknown part");
+    g_free(all);
+    g_free(shared);
+    g_free(own);
+}
+
+static void put_measured(const struct duet__found *found, FILE *stream)
+{
+    const struct duet__item *items = (const struct duet__item *)(void *)found->items->data;
+    uint64_t runs = 0, tasks = 0;
+    GString *text = g_string_new(NULL);
+
+    for (guint i = 0; i < found->items->len; i++) {
+        runs += items[i].runs;
+        tasks += items[i].tasks;
+    }
+    g_string_append_printf(text,
+                           "in %.1f s: %" PRIu64 " round%s over %u kinds of runs, together "
+                           "%" PRIu64 " runs of %" PRIu64 " tasks",
+                           found->wall_s, found->rounds, plural(found->rounds), found->items->len,
+                           runs, tasks);
+    if (isfinite(found->steal_share))
+        g_string_append_printf(text, "; the hypervisor took %.1f %% of the time",
+                               100 * found->steal_share);
+    field(stream, "measured", "%s", text->str);
+    g_string_free(text, TRUE);
+}
+
+static void put_machine(const struct duet__found *found, const struct duet_draft *draft,
+                        FILE *stream)
+{
+    const struct duet__bandwidth *bandwidth = &found->bandwidth;
+
+    fprintf(stream, "%s: %s\n", draft->name, draft->description);
+    put_measured(found, stream);
+    if (found->probe_s > 0)
+        field(stream, "speed", "%.3g ms for the reference kernel", found->probe_s * 1e3);
+    put_caches(found, draft, stream);
+    if (bandwidth->samples)
+        field(stream, "memory", "%.3g GB/s for one core, %.3g GB/s for all of a socket",
+              bandwidth->one_Bps / 1e9, bandwidth->all_Bps / 1e9);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Kernels                                                                                      */
+
+static void put_heading(struct duet__table *table)
+{
+    static const char *const heading[] = {"kernel", "tile",  "samples", "out",  "mean",
+                                          "median", "dev %", "warm",    "busy", "cold",
+                                          "busy",   "sum %", "each %"};
+
+    duet__table_init(table, "lrrrrrrrrrrrr");
+    for (size_t i = 0; i < G_N_ELEMENTS(heading); i++)
+        duet__table_say(table, heading[i]);
+}
+
+static void put_kernel(const struct duet__model *model, const struct duet__quality *quality,
+                       struct duet__table *table)
+{
+    static const int order[DUET_CONDITIONS] = {0, DUET_CONDITION_BUSY, DUET_CONDITION_COLD,
+                                               DUET_CONDITION_COLD | DUET_CONDITION_BUSY};
+    const struct duet_point *point = duet__quality_point(model, quality);
+
+    duet__table_say(table, quality->kernel);
+    duet__table_add(table, quality->size > 0 ? g_strdup_printf("%.0f", quality->size)
+                                             : g_strdup_printf("%.3g", quality->work));
+    duet__table_add(table, g_strdup_printf("%" PRIu64, quality->samples));
+    duet__table_add(table, g_strdup_printf("%" PRIu64, quality->rejected));
+    duet__table_add(table, figure(quality->mean_s, 1e-3));
+    duet__table_add(table, figure(quality->median_s, 1e-3));
+    duet__table_add(table, percent(quality->deviation_s / quality->mean_s));
+    for (int i = 0; i < DUET_CONDITIONS; i++)
+        duet__table_add(table, figure(point ? point->conditions[order[i]].mean_s : 0, 1e-3));
+    duet__table_add(table, isfinite(quality->sum_error)
+                               ? g_strdup_printf("%+.1f", 100 * quality->sum_error)
+                               : g_strdup("-"));
+    duet__table_add(table, percent(quality->execution_error));
+}
+
+static bool same_group(const struct duet__quality *a, const struct duet__quality *b)
+{
+    return strcmp(a->context, b->context) == 0 && strcmp(a->arch, b->arch) == 0;
+}
+
+/* The kernels of one workload and architecture, if `first` is the first of them. */
+static void put_group(const struct duet__model *model, size_t first, FILE *stream)
+{
+    const struct duet__quality *of = &model->quality[first];
+    struct duet__table table;
+
+    for (size_t i = 0; i < first; i++)
+        if (same_group(&model->quality[i], of))
+            return;
+    fprintf(stream, "\n%s on %s\n", of->context, of->arch);
+    put_heading(&table);
+    for (size_t i = first; i < model->quality_count; i++)
+        if (same_group(&model->quality[i], of))
+            put_kernel(model, &model->quality[i], &table);
+    duet__table_put(&table, stream, 2);
+}
+
+static void put_kernels(const struct duet__model *model, FILE *stream)
+{
+    fputs("\nkernels: times in ms; warm and cold: data in caches or beyond, on one worker alone "
+          "and with all\nbusy; out: outliers; what the model errs, on executions that it was not "
+          "made from, in sum and of each\n(median)\n",
+          stream);
+    for (size_t i = 0; i < model->quality_count; i++)
+        put_group(model, i, stream);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Costs and copies                                                                             */
+
+static void put_costs(const struct duet__found *found, FILE *stream)
+{
+    if (!found->has_costs)
+        return;
+    fputs("\nthe runtime's own operations: median, quartiles\n\n", stream);
+    for (int i = 0; i < DUET__COSTS; i++) {
+        const struct duet__measured *cost = &found->costs[i];
+
+        if (cost->samples)
+            field(stream, cost->name, "%.3g us (%.3g to %.3g): %s", cost->median_s * 1e6,
+                  cost->low_s * 1e6, cost->high_s * 1e6, cost->description);
+        else
+            field(stream, cost->name, "not measured: %s", cost->why);
+    }
+}
+
+static void put_pairs(const struct duet__found *found, FILE *stream)
+{
+    const struct duet_machine *machine = &found->info.machine;
+    struct duet__table table;
+
+    duet__table_init(&table, "lrrr");
+    duet__table_say(&table, "copies");
+    duet__table_say(&table, "us");
+    duet__table_say(&table, "GB/s");
+    duet__table_say(&table, "error %");
+    for (size_t i = 0; i < found->copies.pair_count; i++) {
+        const struct duet__pair *pair = &found->copies.pairs[i];
+
+        duet__table_add(&table, g_strdup_printf("%s to %s%s", machine->nodes[pair->source].name,
+                                                machine->nodes[pair->destination].name,
+                                                pair->direct ? "" : ", through the host"));
+        duet__table_add(&table, figure(pair->latency_s, 1e-6));
+        duet__table_add(&table, figure(pair->bandwidth_Bps, 1e9));
+        duet__table_add(&table, percent(pair->error));
+    }
+    duet__table_put(&table, stream, 2);
+}
+
+static void put_copies(const struct duet__found *found, const struct duet_draft *draft,
+                       FILE *stream)
+{
+    if (!found->has_copies || !found->copies.pair_count)
+        return;
+    fputs("\ncopies, each alone: latency and bandwidth\n\n", stream);
+    put_pairs(found, stream);
+    for (unsigned s = 0; s < draft->switch_count; s++) {
+        GString *names = g_string_new(NULL);
+
+        for (unsigned g = 0; g < draft->gpu_count; g++)
+            if (draft->gpus[g].position == s)
+                g_string_append_printf(names, "%s%s", names->len ? ", " : "",
+                                       found->info.machine.nodes[g + 1].name);
+        fprintf(stream, "  link %u: %s; %.3g GB/s in, %.3g GB/s out%s\n", s, names->str,
+                draft->switches[s].to_device_Bps / 1e9, draft->switches[s].to_host_Bps / 1e9,
+                strchr(names->str, ',') ? ", shared" : "");
+        g_string_free(names, TRUE);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* How good it is                                                                               */
+
+/* What gives enough rounds: by what they took, and a tenth more. "--budget 120s"; caller frees. */
+static char *enough(const struct duet__wish *wish, const struct duet__found *found)
+{
+    double rest_s = found->wall_s - found->runs_s;
+    double round_s = found->runs_s / (double)MAX(found->rounds, 1);
+
+    if (wish->rounds)
+        return g_strdup_printf("--reps %d", DUET__ROUNDS);
+    return g_strdup_printf("--budget %.0fs", 10 * ceil((rest_s + DUET__ROUNDS * round_s) / 9));
+}
+
+/* What would make it better; nothing if it is good. */
+static void put_advice(const struct duet__wish *wish, const struct duet__found *found,
+                       const struct duet__confidence *confidence, FILE *stream)
+{
+    enum { FEW = 10 };
+    static const double poor = 0.05, disturbed = 0.02;
+    char *what = enough(wish, found);
+
+    if (confidence->fewest_runs < DUET__ROUNDS)
+        fprintf(stream,
+                "Of some problems there %s only %" PRIu64 " run%s, and %d are the least that is "
+                "recommended:\n%s should do.\n",
+                confidence->fewest_runs == 1 ? "is" : "are", confidence->fewest_runs,
+                plural(confidence->fewest_runs), DUET__ROUNDS, what);
+    else if (confidence->half > poor || confidence->fewest_samples < FEW)
+        fprintf(stream, "More time (--budget, now %.0fs) would give more samples%s.\n",
+                wish->budget_s,
+                confidence->half > poor ? ", and a machine with nothing else to do better ones"
+                                        : "");
+    if (found->steal_share > disturbed)
+        fputs("The hypervisor has given much of the time to others: what was measured then is "
+              "slower than the\nmachine is. Calibrate again when it is quiet.\n",
+              stream);
+}
+
+static void put_confidence(const struct duet__wish *wish, const struct duet__found *found,
+                           FILE *stream)
+{
+    struct duet__confidence confidence;
+
+    duet__confidence(found, &confidence);
+    fputc('\n', stream);
+    if (confidence.points)
+        fprintf(stream,
+                "Half of the %zu kernel times are predicted within %.1f %%, nine of ten within "
+                "%.1f %%; worst: %s\nof %s%s%.0f in %s, %+.1f %%. %.1f %% of the executions are "
+                "outliers.\n",
+                confidence.points, 100 * confidence.half, 100 * confidence.most,
+                confidence.worst->kernel, confidence.worst->arch,
+                confidence.worst->size > 0 ? ", tile " : ", work ",
+                confidence.worst->size > 0 ? confidence.worst->size : confidence.worst->work,
+                confidence.worst->context, 100 * confidence.worst->sum_error,
+                100 * (double)confidence.rejected /
+                    (double)MAX(confidence.samples + confidence.rejected, 1));
+    put_advice(wish, found, &confidence, stream);
+}
+
+void duet__calibrate_put_text(const struct duet__wish *wish, const struct duet__found *found,
+                              const struct duet_draft *draft, FILE *stream)
+{
+    put_machine(found, draft, stream);
+    put_kernels(&found->model, stream);
+    put_costs(found, stream);
+    put_copies(found, draft, stream);
+    put_confidence(wish, found, stream);
+    fprintf(stream, "Written: %s and its kernel times. To simulate this machine: --platform %s%s\n",
+            wish->out, strchr(wish->out, '/') ? "" : "./", wish->out);
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `duet compare`: reads two files, puts together what they have in common, reports. */
+#include "cli/compare.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/job.h"
+#include "lib/units.h"
+#include "validate/report_file.h"
+
+/* What was asked for. */
+struct compare {
+    struct duet__job job; /* only its command line */
+    char *policy, *html, *fail_over_text;
+    gboolean json, csv, verbose;
+    double fail_over; /* relative; 0: no check */
+    struct duet__input inputs[2];
+    struct duet__match match;
+};
+
+static const char summary[] =
+    "Compares the runs in two files, A and B: traces (--trace, DUET_TRACE) or JSON that duet\n"
+    "simulate, run, validate or compare printed, in any combination. Of two traces it says why A\n"
+    "takes longer or shorter than B.";
+
+static const char notes[] =
+    "Runs of reports are compared where workload, parameters, n, tile, precision, cpus, gpus, "
+    "policy\nand set_arch are the same; what only one of the files has is listed on standard "
+    "error. Exit status:\n0, 1 if a difference is larger than --fail-over, 2 for bad input.\n\n"
+    "Example:\n"
+    "  duet simulate cholesky --platform idgraf --n 9600 --policy ws --trace ws.json\n"
+    "  duet simulate cholesky --platform idgraf --n 9600 --policy heft --trace heft.json\n"
+    "  duet compare ws.json heft.json --html why.html";
+
+static int read_fail_over(struct compare *compare, struct duet_message *message)
+{
+    const char *text = compare->fail_over_text;
+    struct duet_message ignored;
+    double percent = 0;
+    char *number;
+    int error;
+
+    if (!text)
+        return 0;
+    number = g_strndup(text, strlen(text) - g_str_has_suffix(text, "%"));
+    error = duet__parse_real("--fail-over", number, 0, 1e6, &percent, &ignored);
+    g_free(number);
+    if (error || !(percent > 0))
+        return duet_fail(message, DUET_EINVAL,
+                         "--fail-over takes a percentage above 0, such as 5%%, not '%s'", text);
+    compare->fail_over = percent / 100;
+    return 0;
+}
+
+/* The options and both files. */
+static int read_all(struct compare *compare, int argc, char *const *argv,
+                    struct duet_message *message)
+{
+    int error = read_fail_over(compare, message);
+
+    if (!error && argc != 3)
+        error = duet_fail(message, DUET_EINVAL,
+                          "compare takes two files, not %d (duet compare "
+                          "--help)",
+                          argc - 1);
+    if (!error && compare->json && compare->csv)
+        error = duet_fail(message, DUET_EINVAL, "--json and --csv exclude each other");
+    if (!error && compare->html && !*compare->html)
+        error = duet_fail(message, DUET_EINVAL, "--html takes the name of a file, not ''");
+    for (unsigned i = 0; i < 2 && !error; i++)
+        error = duet__input_read(&compare->inputs[i], (char)('A' + i), argv[i + 1], message);
+    if (!error)
+        error = duet__match_make(&compare->match, compare->inputs, compare->policy, message);
+    return error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The report                                                                                   */
+
+static int write_page(const char *path, const struct duet_validation *validation,
+                      const struct duet_validation_figures *figures)
+{
+    struct duet_message message = {""};
+    struct duet_output output = {0};
+    int error = duet_output_open(&output, path, &message);
+
+    if (!error) {
+        error = duet_validation_write_html(output.stream, validation, figures, &message);
+        if (error)
+            duet_output_discard(&output);
+        else
+            error = duet_output_commit(&output, &message);
+    }
+    return error ? duet__complain(DUET__FAILED, "%s", message.text) : DUET__DONE;
+}
+
+static int print(const struct compare *compare, const struct duet_validation *validation,
+                 const struct duet_validation_figures *figures)
+{
+    int status, page = DUET__DONE;
+
+    if (compare->json)
+        duet_validation_write_json(stdout, validation, figures);
+    else if (compare->csv)
+        duet_validation_write_csv(stdout, validation, figures);
+    else
+        duet_validation_write_text(stdout, validation, figures, compare->verbose);
+    status = duet__finish_output();
+    for (unsigned i = 0; i < compare->match.notes->len; i++)
+        duet__complain(DUET__DONE, "%s", (const char *)g_ptr_array_index(compare->match.notes, i));
+    if (compare->html)
+        page = write_page(compare->html, validation, figures);
+    return status == DUET__DONE ? page : status;
+}
+
+static int check(const struct duet_validation *validation,
+                 const struct duet_validation_figures *figures)
+{
+    if (!(validation->fail_over > 0) || !figures->failed)
+        return DUET__DONE;
+    return duet__complain(DUET__FAILED,
+                          "%zu of %zu cases differ by more than %g %%, the most by %.3g %%",
+                          figures->failed, validation->case_count, validation->fail_over * 100,
+                          figures->worst * 100);
+}
+
+/* Where both were run: mostly the same place. */
+static char *place_of(const struct compare *compare)
+{
+    char *places[2] = {duet__input_place(&compare->inputs[0]),
+                       duet__input_place(&compare->inputs[1])};
+    char *text = strcmp(places[0], places[1]) == 0
+                     ? g_strdup(places[0])
+                     : g_strdup_printf("%s (A) and %s (B)", places[0], places[1]);
+
+    g_free(places[0]);
+    g_free(places[1]);
+    return text;
+}
+
+static int report(const struct compare *compare)
+{
+    GDateTime *now = g_date_time_new_now_utc();
+    char *date = g_date_time_format(now, "%Y-%m-%d %H:%M UTC");
+    char *title =
+        g_strdup_printf("%s against %s", compare->inputs[0].name, compare->inputs[1].name);
+    char *place = place_of(compare);
+    const struct duet_validation validation = {
+        .command = compare->job.command,
+        .title = title,
+        .first_name = compare->inputs[0].name,
+        .second_name = compare->inputs[1].name,
+        .machine = place,
+        .calibration = "",
+        .date = date,
+        .cases = (const struct duet_case *)(const void *)compare->match.cases->data,
+        .case_count = compare->match.cases->len,
+        .fail_over = compare->fail_over,
+    };
+    struct duet_validation_figures figures = {0};
+    struct duet_message message = {""};
+    int status;
+
+    if (duet_validation_judge(&validation, &figures, &message)) {
+        status = duet__complain(DUET__FAILED, "%s", message.text);
+    } else {
+        status = print(compare, &validation, &figures);
+        if (status == DUET__DONE)
+            status = check(&validation, &figures);
+        duet_validation_figures_fini(&figures, validation.case_count);
+    }
+    g_free(place);
+    g_free(title);
+    g_free(date);
+    g_date_time_unref(now);
+    return status;
+}
+
+static bool parse(struct compare *compare, int *argc, char ***argv)
+{
+    const GOptionEntry entries[] = {
+        {"policy", 0, 0, G_OPTION_ARG_STRING, &compare->policy,
+         "Only the runs of this policy, of reports", "NAME"},
+        {"json", 0, 0, G_OPTION_ARG_NONE, &compare->json, "Print JSON", NULL},
+        {"csv", 0, 0, G_OPTION_ARG_NONE, &compare->csv, "Print CSV, one line a case", NULL},
+        {"html", 0, 0, G_OPTION_ARG_FILENAME, &compare->html, "Write a page with all of it",
+         "F.html"},
+        {"fail-over", 0, 0, G_OPTION_ARG_STRING, &compare->fail_over_text,
+         "Exit status 1 if a difference is larger, \"5%\"", "P%"},
+        {"verbose", 'v', 0, G_OPTION_ARG_NONE, &compare->verbose,
+         "Explain every case, not only the worst", NULL},
+        {0},
+    };
+
+    return duet__parse_options("compare", "A B", summary, notes, entries, argc, argv);
+}
+
+static int run(int argc, char **argv)
+{
+    struct compare compare = {0};
+    struct duet_message message = {""};
+    int status = DUET__MISUSED;
+
+    duet__job_init(&compare.job, "compare", argc, argv);
+    if (parse(&compare, &argc, &argv)) {
+        int error = read_all(&compare, argc, argv, &message);
+
+        status = error ? duet__job_refuse(error, &message) : report(&compare);
+    }
+    duet__match_fini(&compare.match);
+    duet__input_fini(&compare.inputs[0]);
+    duet__input_fini(&compare.inputs[1]);
+    duet__job_fini(&compare.job);
+    g_free(compare.policy);
+    g_free(compare.html);
+    g_free(compare.fail_over_text);
+    return status;
+}
+
+const struct duet__command duet__compare_command = {
+    .name = "compare",
+    .description = "two traces or reports: how far apart, and why",
+    .run = run,
+};

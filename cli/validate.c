@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `duet validate`: reads the command line, predicts, measures, reports. */
+#include "cli/validate.h"
+
+#include "cli/command.h"
+
+/* The first pair's failure where there is none without; NULL: something is left to do. */
+static const struct duet__pair *all_failed(const struct duet__validate *validate)
+{
+    const struct duet__pair *first = NULL;
+
+    for (size_t i = 0; i < validate->pair_count; i++) {
+        const struct duet__pair *pair = &validate->pairs[i];
+
+        if (!pair->failure)
+            return NULL;
+        if (!pair->refused && !first)
+            first = pair;
+    }
+    return first;
+}
+
+static int complain(const struct duet__pair *pair)
+{
+    const struct duet__job *job = &pair->trial.job;
+
+    return duet__complain(duet__status_of(pair->error), "%s under %s %s", job->workload->name,
+                          job->policies[0], pair->failure);
+}
+
+/* One line that says how much there is, when a signal came. Exit status. */
+static int say_interrupted(const struct duet__validate *validate)
+{
+    size_t runs = 0, wanted = 0;
+
+    for (size_t i = 0; i < validate->pair_count; i++) {
+        if (validate->pairs[i].failure)
+            continue;
+        runs += validate->pairs[i].measured.count;
+        wanted += validate->reps;
+    }
+    return duet__complain(DUET__SIGNALLED + validate->number,
+                          "interrupted: %zu of %zu measured runs are finished", runs, wanted);
+}
+
+static int validate_all(struct duet__validate *validate)
+{
+    int status = duet__files_check(&validate->job);
+
+    if (status != DUET__DONE)
+        return status;
+    duet__validate_predict(validate);
+    if (!validate->number && !all_failed(validate))
+        duet__validate_measure(validate);
+    if (!validate->number && all_failed(validate))
+        return complain(all_failed(validate));
+    status = duet__validate_report(validate);
+    return validate->number ? say_interrupted(validate) : status;
+}
+
+static int validate_command(int argc, char **argv)
+{
+    struct duet__validate validate = {0};
+    int status = duet__validate_parse(&validate, argc, argv);
+
+    if (status < 0)
+        status = validate_all(&validate);
+    duet__validate_fini(&validate);
+    return status;
+}
+
+const struct duet__command duet__validate_command = {
+    .name = "validate",
+    .description = "simulates and runs the same, says how far apart, and why",
+    .run = validate_command,
+};

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `duet validate`: what its files share. Cases are made from specs (cross products), predicted by
+ * simulations, measured by runs, and reported.
+ */
+#ifndef DUET_CLI_VALIDATE_H
+#define DUET_CLI_VALIDATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <glib.h>
+
+#include "cli/run.h"
+#include "cli/simulate.h"
+#include "platforms/platform.h"
+#include "validate/account.h"
+
+/*
+ * A cross product of cases. Texts as on the command line, whose numbers were checked; a list
+ * without elements stands for what is taken if nothing is said.
+ */
+struct duet__spec {
+    char *workload, *precision; /* precision NULL: the default */
+    char **n, **tile, **policies, **cpus, **gpus;
+    char **params; /* "NAME=VALUE" */
+    bool set_arch;
+};
+
+/* Runs of one side of a case. Zero-initialise; duet__side_init, duet__side_fini. */
+struct duet__side {
+    size_t room, count;  /* runs that there may be, that there are */
+    bool keep;           /* recordings are wanted */
+    double *makespans_s; /* by run, as what follows */
+    struct duet_account *accounts;
+    struct duet__record *records; /* zeroed where not kept */
+    /* made by duet__side_conclude */
+    struct duet_account mean;
+    bool accounted;
+    const struct duet_recording *middle; /* of the run nearest to the median; NULL: none */
+};
+
+/* One case. */
+struct duet__pair {
+    struct duet__trial trial;           /* measures */
+    struct duet__simulation simulation; /* predicts; its job borrows from the trial's */
+    unsigned group;                     /* of neighbours that compute on the same data */
+    unsigned cpus, gpus;
+    char *settings; /* "variant=left, width=8" */
+    struct duet__side measured, predicted;
+    GArray *probes; /* double: seconds of the reference kernel, one a round */
+    char *failure;  /* why it could not be made; NULL: it could */
+    int error;      /* behind it */
+    bool refused;   /* by the workload or the platform, before anything was made */
+};
+
+/* What was asked for, and what came out. Zero-initialise; duet__validate_fini frees it. */
+struct duet__validate {
+    struct duet__job job; /* command, seed, formats, page */
+    char *cases;          /* file they come from; NULL: the command line */
+    char *platform_name;  /* predicted from: name or file */
+    struct duet_platform *platform;
+    bool paced, noise, follow_speed, verbose;
+    double scale; /* of the measured times; 1 but for paced ones */
+    size_t reps, rounds, sim_reps, warmups;
+    unsigned jobs;    /* simulations at a time */
+    double budget_s;  /* no round begins after so long; 0: all do */
+    double fail_over; /* relative error; 0: no check */
+    GPtrArray *specs; /* struct duet__spec */
+    struct duet__pair *pairs;
+    size_t pair_count;
+    int number; /* of the signal by which it was given up; 0: none */
+};
+
+/* As duet__simulation_parse; the pairs are made. */
+int duet__validate_parse(struct duet__validate *validate, int argc, char **argv);
+
+void duet__validate_fini(struct duet__validate *validate);
+
+/* ------------------------------------------------------------------------------------------- */
+/* Specs                                                                                        */
+
+/* The specs that the options describe, one for each workload in argv[1] and after. */
+DUET_MUST_CHECK int duet__specs_from_texts(GPtrArray *specs, const struct duet__texts *texts,
+                                           int argc, char *const *argv,
+                                           struct duet_message *message);
+
+/*
+ * Those of a file, docs/validate.md. DUET_EIO, DUET_EPARSE, DUET_EINVAL, with a message that names
+ * file and place.
+ */
+DUET_MUST_CHECK int duet__specs_from_file(GPtrArray *specs, const char *path,
+                                          struct duet_message *message);
+
+/* Checks a spec that was read, and replaces "all" policies by their names. */
+DUET_MUST_CHECK int duet__spec_check(struct duet__spec *spec, struct duet_message *message);
+
+void duet__spec_free(void *spec);
+
+/* ------------------------------------------------------------------------------------------- */
+/* Cases                                                                                        */
+
+/*
+ * Makes the pairs of all specs. A case that its workload or the platform refuses is one with a
+ * failure, if there are others. Errors as of reading a job.
+ */
+DUET_MUST_CHECK int duet__pairs_make(struct duet__validate *validate,
+                                     const struct duet__texts *texts, struct duet_message *message);
+
+void duet__pair_fini(struct duet__pair *pair);
+
+/* Notes that it could not be made, while `doing` ("measured"); the first note stays. */
+void duet__pair_fail(struct duet__pair *pair, const char *doing, int error,
+                     const struct duet_message *message);
+
+/* ------------------------------------------------------------------------------------------- */
+/* Sides                                                                                        */
+
+void duet__side_init(struct duet__side *side, size_t room, bool keep);
+void duet__side_fini(struct duet__side *side);
+
+/*
+ * Takes run number `slot` with its record, whose dates count from the first submission: accounts
+ * it, and keeps the record if that is wanted and all are small, or it is the first; the record is
+ * zeroed. Errors of duet_account_make.
+ */
+DUET_MUST_CHECK int duet__side_put(struct duet__side *side, size_t slot, double makespan_s,
+                                   struct duet__record *record, struct duet_message *message);
+
+/*
+ * After the last run (of at least one): multiplies all times by `factor`, makes the mean account,
+ * and keeps one recording, that of the run nearest to the median among those that were kept.
+ */
+DUET_MUST_CHECK int duet__side_conclude(struct duet__side *side, double factor,
+                                        struct duet_message *message);
+
+/* ------------------------------------------------------------------------------------------- */
+/* What is done                                                                                 */
+
+/* The simulations of all pairs. Notes what fails, and the signal if one came. */
+void duet__validate_predict(struct duet__validate *validate);
+
+/* The runs of all pairs, in rounds. Likewise; data that cannot be made is a failure of its pairs.
+ */
+void duet__validate_measure(struct duet__validate *validate);
+
+/* Speed of the machine by that of its calibration, when the pair was measured; 0: not known. */
+double duet__pair_speed(const struct duet__validate *validate, const struct duet__pair *pair);
+
+/*
+ * The report of the pairs that were predicted and measured, or failed. Exit status:
+ * DUET__FAILED after a complaint, or where the check fails.
+ */
+int duet__validate_report(struct duet__validate *validate);
+
+#endif

@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`duet validate`: bad input, cases from options and files, both worlds, planted errors, signals.
+"""
+
+import csv
+import io
+import json
+import math
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+PACED = ("cholesky --n 3840 --tile 960 --cpus 1 --gpus 1 --emulate idgraf --scale 0.02 --reps 3"
+         " --rounds 2 --sim-reps 2").split()
+QUICK = "--reps 1 --rounds 1 --sim-reps 1 --warmup 0".split()
+
+# (arguments, after those of PACED where they begin with a +; what the message says)
+BAD = [
+    ("", "which workload? duet validate WORKLOAD"),
+    ("fish", "unknown workload 'fish'"),
+    ("cholesky cholesky --emulate idgraf", "cholesky is named twice"),
+    ("cholesky", ".json to predict from: run duet calibrate first"),
+    ("cholesky --emulate free", "--emulate free needs --platform FILE"),
+    ("cholesky --platform idgraf --scale 2", "--scale is for an emulated platform"),
+    ("layered --platform idgraf", "layered has no kernels that compute"),
+    ("+ --n 3840,x", "--n takes a whole number"),
+    ("+ --n 3840,3840", "--n names 3840 twice"),
+    ("+ --n ''", "--n takes a list"),
+    ("+ --n 0", "--n takes a whole number"),
+    ("+ --n 500", "tiles of 960"),
+    ("+ --tile 960,,", "--tile takes a whole number"),
+    ("+ --cpus 100", "100"),
+    ("+ --gpus x", "--gpus takes a whole number"),
+    ("+ --policy ws,fish", "fish"),
+    ("+ --policy ws,ws", "twice"),
+    ("+ --precision x", "--precision is s"),
+    ("+ --param fish=1", "fish"),
+    ("+ --param potrf=any --param potrf=cpu", "'potrf' twice"),
+    ("+ --reps 0", "--reps"),
+    ("+ --fail-over 5", "--fail-over takes a percentage"),
+    ("+ --fail-over x%", "--fail-over takes a percentage"),
+    ("+ --budget 5", "--budget"),
+    ("+ --follow-speed", "--follow-speed"),
+    ("+ --without fish", "fish"),
+    ("+ --json --csv", "exclude each other"),
+    ("+ --html /nope/x.html", "/nope/x.html"),
+    ("+ --cases f.json", "--cases says which workloads"),
+    ("--cases f.json --n 3", "--cases and --n exclude each other"),
+    ("--cases f.json --set-arch", "--cases and --set-arch exclude each other"),
+    ("--cases nope.json", "nope.json"),
+    ("--cases f.json --emulate idgraf --html f.json", "--cases and --html are one file"),
+]
+
+# (contents of a file of cases; what the message says after its name)
+BAD_FILES = [
+    ("{", ""),
+    ('{"schema": 2, "cases": [{"workload": "lu"}]}', "schema"),
+    ('{"schema": 1, "cases": []}', "cases"),
+    ('{"schema": 1, "cases": [{}]}', "cases[0].workload"),
+    ('{"schema": 1, "cases": [{"workload": "fish"}]}', "unknown workload 'fish'"),
+    ('{"schema": 1, "cases": [{"workload": "lu", "size": 3}]}', 'unknown key "size"'),
+    ('{"schema": 1, "cases": [{"workload": "lu", "n": [960, "x"]}]}', "cases[0].n[1]"),
+    ('{"schema": 1, "cases": [{"workload": "lu", "n": 0}]}', "--n takes a whole number"),
+    ('{"schema": 1, "cases": [{"workload": "lu", "n": []}]}', "cases[0].n"),
+    ('{"schema": 1, "cases": [{"workload": "lu", "policy": "fish"}]}', "fish"),
+    ('{"schema": 1, "cases": [{"workload": "lu", "set_arch": 1}]}', "cases[0].set_arch"),
+    ('{"schema": 1, "cases": [{"workload": "cholesky", "params": {"fish": 1}}]}', "fish"),
+]
+
+CASES = {"schema": 1, "cases": [
+    {"workload": "cholesky", "n": [1920, 960], "tile": 960, "policy": ["ws", "heft"], "cpus": [1],
+     "gpus": 1, "params": {"variant": "left", "block": 0}, "set_arch": True},
+    {"workload": "gemm", "n": 1920, "tile": 960, "cpus": 0, "gpus": 2, "precision": "s"}]}
+
+
+def duet(*arguments, **options):
+    return subprocess.run([DUET, "validate", *arguments], capture_output=True, text=True,
+                          timeout=120, check=False, **options)
+
+
+def good(*arguments, status=0, **options):
+    result = duet(*arguments, **options)
+    assert result.returncode == status, (arguments, result.stdout, result.stderr)
+    assert status or not result.stderr, (arguments, result.stderr)
+    return result.stdout
+
+
+def good_json(*arguments, **options):
+    return json.loads(good(*arguments, "--json", **options))
+
+
+def refused(expected, *arguments, **options):
+    result = duet(*arguments, **options)
+    assert result.returncode == 2, (arguments, result)
+    assert result.stdout == "" and result.stderr.count("\n") == 1, (arguments, result)
+    assert result.stderr.startswith("duet: ") and expected in result.stderr, (arguments, result)
+
+
+def test_bad_input():
+    with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / "f.json").write_text(json.dumps(CASES), encoding="utf-8")
+        for arguments, expected in BAD:
+            words = ["" if word == "''" else word for word in arguments.split()]
+            words = PACED + words[1:] if words[:1] == ["+"] else words
+            refused(expected, *words, cwd=folder)
+        assert os.listdir(folder) == ["f.json"]
+
+
+def test_bad_files():
+    with tempfile.TemporaryDirectory() as folder:
+        for contents, expected in BAD_FILES:
+            (pathlib.Path(folder) / "f.json").write_text(contents, encoding="utf-8")
+            result = duet("--cases", "f.json", "--emulate", "idgraf", cwd=folder)
+            assert result.returncode == 2 and result.stderr.count("\n") == 1, (contents, result)
+            assert result.stderr.startswith("duet: f.json:"), (contents, result)
+            assert expected in result.stderr, (contents, expected, result)
+
+
+def check_explanation(case):
+    """The parts add up to the difference of the medians; up to the last digits of sums."""
+    explanation = case["explanation"]
+    whole = case["predicted"]["median_s"] - case["measured"]["median_s"]
+    assert math.isclose(explanation["whole_s"], whole, rel_tol=1e-9), case
+    total = math.fsum(part["seconds"] for part in explanation["parts"])
+    assert math.isclose(total, whole, rel_tol=1e-6, abs_tol=1e-12), (total, whole)
+
+
+def test_paced():
+    """One case of each policy, with as many runs on both sides as were asked for."""
+    with tempfile.TemporaryDirectory() as folder:
+        page = pathlib.Path(folder) / "page.html"
+        report = good_json(*PACED, "--policy", "ws,heft", "--html", page)
+        assert page.read_text(encoding="utf-8").rstrip().endswith("</html>")
+        assert os.listdir(folder) == ["page.html"]
+    assert report["title"] == "cholesky on idgraf" and "x 0.02" in report["machine"], report
+    assert [case["policy"] for case in report["cases"]] == ["ws", "heft"]
+    for case in report["cases"]:
+        assert (case["n"], case["tile"], case["cpus"], case["gpus"]) == (3840, 960, 1, 1), case
+        assert len(case["predicted"]["makespans_s"]) == 2 and case["failure"] is None, case
+        assert len(case["measured"]["makespans_s"]) == 3, case
+        # the diagonal tiles alone, on a CPU and one after another, take that long
+        assert min(case["measured"]["makespans_s"]) > 4 * 0.0336 * 0.02, case
+        assert case["speed"] is None
+        check_explanation(case)
+
+
+def test_scale():
+    """The simulated times are multiplied by the scale, dates and accounts included."""
+    predicted = {}
+    for scale in "0.01", "0.02":
+        case = good_json(*PACED, "--policy", "heft", "--scale", scale, *QUICK)["cases"][0]
+        parts = {part["what"]: part["first"] for part in case["explanation"]["parts"]
+                 if part["reason"] == "kernel"}
+        predicted[scale] = (case["predicted"]["median_s"], parts["dpotrf on x5650"])
+    for once, twice in zip(predicted["0.01"], predicted["0.02"]):
+        assert math.isclose(2 * once, twice, rel_tol=1e-9), predicted
+
+
+def test_cases_file():
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "cases.json"
+        path.write_text(json.dumps(CASES), encoding="utf-8")
+        report = good_json("--cases", path, "--emulate", "idgraf", "--scale", "0.01", *QUICK)
+    cases = report["cases"]
+    assert [(case["workload"], case["n"], case["policy"]) for case in cases] == [
+        ("cholesky", 1920, "ws"), ("cholesky", 1920, "heft"), ("cholesky", 960, "ws"),
+        ("cholesky", 960, "heft"), ("gemm", 1920, "ws")]
+    assert {case["settings"] for case in cases[:4]} == {"variant=left, block=0"}
+    assert cases[0]["set_arch"] and not cases[4]["set_arch"]
+    assert (cases[4]["cpus"], cases[4]["gpus"], cases[4]["precision"]) == (0, 2, "s")
+
+
+def test_cross_product():
+    """What a workload or the platform refuses is listed with the reason, among others that work."""
+    words = ["cholesky", "--emulate", "idgraf", "--scale", "0.01", *QUICK, "--tile", "960"]
+    cases = good_json(*words, "--n", "1920,500", "--cpus", "1,100", "--gpus", "1")["cases"]
+    failures = [case["failure"] for case in cases]
+    assert len(cases) == 4 and failures[0] is None, failures
+    assert "100" in failures[1] and "tiles of 960" in failures[2], failures
+    table = good(*words, "--n", "1920,500", "--gpus", "1", "--csv")
+    rows = list(csv.DictReader(io.StringIO(table)))
+    assert [row["n"] for row in rows] == ["1920", "500"], rows
+    # what cannot be simulated is no fault of the list
+    words[-1] = "960,1000"
+    result = duet(*words, "--n", "3840", "--json")
+    assert result.returncode == 1 and "1 of 2 cases failed" in result.stderr, result
+    assert "(--extrapolate)" in json.loads(result.stdout)["cases"][1]["failure"]
+    words[-1] = "1000"
+    refused("(--extrapolate)", *words, "--n", "3840")
+
+
+def copy_platform(folder, change):
+    """idgraf's files under another name, the kernel times changed."""
+    shutil.copy(ROOT / "platforms/idgraf.json", folder / "wrong.json")
+    shutil.copy(ROOT / "platforms/idgraf.kernels.json", folder / "idgraf.kernels.json")
+    for name in "wrong.json", "idgraf.kernels.json":
+        document = json.loads((folder / name).read_text(encoding="utf-8"))
+        change(document)
+        (folder / name).write_text(json.dumps(document), encoding="utf-8")
+    return str(folder / "wrong.json")
+
+
+def slower_gemm(document):
+    for curve in document.get("curves", []):
+        if (curve["kernel"], curve["arch"]) == ("dgemm", "c2050"):
+            for point in curve["points"]:
+                point["mean_s"] *= 1.5
+
+
+def slower_link(document):
+    for link in document.get("links", []):
+        link["to_device"]["bandwidth_Bps"] /= 16
+    for switch in document.get("switches", []):
+        if "to_device_Bps" in switch:
+            switch["to_device_Bps"] /= 16
+    for gpu in document.get("gpus", []):
+        gpu.pop("to_device_limit_Bps", None)
+
+
+def culprit(case):
+    """The largest part of the difference, but for those that a busy machine makes."""
+    return next(part for part in case["explanation"]["parts"]
+                if part["reason"] not in ("overhead", "idle", "spread"))
+
+
+def test_planted_errors():
+    """The explanation names first what was made wrong, in runs on one GPU, whose schedule cannot
+    differ."""
+    words = ("--n 7680 --tile 960 --emulate idgraf --scale 0.1 --cpus 0 --gpus 1 --policy heft"
+             " --reps 3 --rounds 1 --sim-reps 1 --warmup 0").split()
+    with tempfile.TemporaryDirectory() as folder:
+        wrong = copy_platform(pathlib.Path(folder), slower_gemm)
+        words += ["--param", "potrf=any"]
+        case = good_json("cholesky", *words, "--platform", wrong)["cases"][0]
+        first = culprit(case)
+        assert first["what"] == "dgemm on c2050" and first["seconds"] > 0, case
+        assert math.isclose(first["first"], 1.5 * first["second"], rel_tol=1e-3), first
+        result = duet("cholesky", *words, "--platform", wrong, "--fail-over", "1%")
+        assert result.returncode == 1 and result.stdout, result
+        assert "the prediction of 1 of 1 cases is off by more than 1 %" in result.stderr, result
+    with tempfile.TemporaryDirectory() as folder:
+        wrong = copy_platform(pathlib.Path(folder), slower_link)
+        words[1] = "3840"
+        case = good_json("gemm", *words[:-2], "--platform", wrong, "--policy", "ws")["cases"][0]
+        first = culprit(case)
+        assert first["reason"] == "to_device" and first["seconds"] > 0, case
+
+
+def own_platform(folder):
+    """Two cores that take about as long as some real ones."""
+    curves = [{"kernel": kernel, "arch": "core", "origin": "this test", "points": [
+        {"size": 0, "flops": flops, "mean_s": flops / 2e9, "deviation_s": flops / 2e10,
+         "samples": 10} for flops in (1e4, 1e7)]}
+              for kernel in ("dpotrf", "dtrsm", "dsyrk", "dgemm")]
+    (folder / "mine.json").write_text(json.dumps({
+        "schema": 1, "name": "mine", "description": "two cores", "calibration": "mine.kernels.json",
+        "architectures": [{"name": "core", "backend": "cpu"}],
+        "sockets": [{"architecture": "core", "cores": 2, "origin": "this test"}],
+        "links": [], "peers": [], "switches": [], "gpus": [],
+        "costs": {"submit_s": 1e-6, "push_s": 2e-7, "pop_s": 2e-7, "steal_s": 5e-7,
+                  "kernel_launch_s": 0, "copy_launch_s": 0, "origin": "this test"}}),
+        encoding="utf-8")
+    (folder / "mine.kernels.json").write_text(json.dumps({"schema": 1, "curves": curves}),
+                                              encoding="utf-8")
+
+
+def test_real():
+    """This machine, where there are kernels, against a platform file; with noise the simulated
+    runs differ."""
+    with tempfile.TemporaryDirectory() as name:
+        own_platform(pathlib.Path(name))
+        words = ["cholesky", "--n", "256", "--tile", "64", "--platform", "mine.json", "--no-noise"]
+        if "in this duet" in duet(*words, *QUICK, cwd=name).stderr:
+            return
+        words += ["--reps", "4", "--rounds", "2"]
+        case = good_json(*words, "--cpus", "1", cwd=name)["cases"][0]
+        assert (case["cpus"], case["gpus"]) == (1, 0), case
+        assert len(case["predicted"]["makespans_s"]) == 1, case
+        assert len(case["measured"]["makespans_s"]) == 4, case
+        check_explanation(case)
+        words.remove("--no-noise")
+        case = good_json(*words, "--sim-reps", "5", cwd=name)["cases"][0]
+        assert case["cpus"] == 2 and len(set(case["predicted"]["makespans_s"])) == 5, case
+        # the emulated GPUs are not on this platform
+        refused("GPU", *words, "--emulate", "free", "--gpus", "1", "--cpus", "1", cwd=name)
+
+
+def interrupted(*arguments, after):
+    process = subprocess.Popen([DUET, "validate", *arguments, "--json"], text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(after)
+    process.send_signal(signal.SIGINT)
+    output, messages = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGINT, (process.returncode, messages)
+    assert messages.startswith("duet: interrupted: "), messages
+    return output
+
+
+def test_interruption():
+    """Cases are reported as far as they were measured; nothing is, while there are simulations."""
+    for after in 1, 4, 16:
+        output = interrupted(*PACED, "--reps", "100000", "--rounds", "50000", after=after)
+        if output:
+            break  # else the machine is so busy that no run was finished
+    case = json.loads(output)["cases"][0]
+    assert 1 <= len(case["measured"]["makespans_s"]) < 100000, case
+    assert interrupted(*PACED, "--n", "96000", "--sim-reps", "1000", after=0.3) == ""
+
+
+probe = duet(*PACED, *QUICK)
+if "not built" in probe.stderr or "without SimGrid" in probe.stderr:
+    print("there is no simulated engine in this duet")
+    sys.exit(77)
+for name, test in list(globals().items()):
+    if name.startswith("test_") and (len(sys.argv) < 3 or name in sys.argv):
+        started = time.monotonic()
+        test()
+        print(f"{name}: {time.monotonic() - started:.1f} s")

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records of which data tasks have accessed: what models of caches are made from. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/internal.h"
+
+/* Room for `count` more. false: out of memory, which loses records. trace_lock held. */
+static bool make_room(struct worker *worker, size_t count)
+{
+    if (worker->touched_capacity - worker->touched_count >= count)
+        return true;
+    size_t capacity = 2 * (worker->touched_capacity + count) + 1024;
+    struct duet_trace_access *touched = realloc(worker->touched, capacity * sizeof *touched);
+    if (!touched)
+        return false;
+    worker->touched = touched;
+    worker->touched_capacity = capacity;
+    return true;
+}
+
+void duet__trace_accesses(struct worker *worker, const struct duet_task *task)
+{
+    if (!make_room(worker, task->access_count)) {
+        worker->events_lost = true;
+        return;
+    }
+    for (unsigned i = 0; i < task->access_count; i++) {
+        const struct access *access = &task->accesses[i];
+        worker->touched[worker->touched_count++] =
+            (struct duet_trace_access){.task = task->id,
+                                       .index = i,
+                                       .handle = access->handle->id,
+                                       .bytes = access->handle->bytes,
+                                       .reads = duet_task_reads(task, i),
+                                       .writes = duet_task_writes(task, i)};
+    }
+}
+
+/* By task, then in order of its accesses. */
+static int compare(const void *left, const void *right)
+{
+    const struct duet_trace_access *a = left, *b = right;
+    if (a->task != b->task)
+        return a->task < b->task ? -1 : 1;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+int duet_trace_accesses(const struct duet_runtime *runtime, struct duet_trace_access **accesses,
+                        size_t *count)
+{
+    *accesses = NULL;
+    *count = 0;
+    if (!runtime->record_accesses)
+        return DUET_EINVAL;
+    size_t room = 0, filled = 0;
+    for (unsigned w = 0; w < runtime->machine.worker_count; w++) {
+        if (runtime->workers[w].events_lost)
+            return DUET_ENOMEM;
+        room += runtime->workers[w].touched_count;
+    }
+    struct duet_trace_access *all = malloc((room ? room : 1) * sizeof *all);
+    if (!all)
+        return DUET_ENOMEM;
+    for (unsigned w = 0; w < runtime->machine.worker_count; w++) {
+        const struct worker *worker = &runtime->workers[w];
+        if (worker->touched_count)
+            memcpy(&all[filled], worker->touched, worker->touched_count * sizeof *all);
+        filled += worker->touched_count;
+    }
+    qsort(all, filled, sizeof *all, compare);
+    *accesses = all;
+    *count = filled;
+    return DUET_OK;
+}
+
+uint64_t duet__task_handle_id(const struct duet_task *task, size_t index)
+{
+    return task->accesses[index].handle->id;
+}
+
+uint64_t duet__registered_bytes(const struct duet_runtime *core)
+{
+    return atomic_load_explicit(&core->registered_bytes, memory_order_relaxed);
+}

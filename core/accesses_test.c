@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the records of which data tasks have accessed. */
+#include <glib.h>
+
+#include <duet/trace.h>
+
+#include "core/testing_lost.h"
+
+static const struct testing_machine two = {.cpus = 2};
+
+static void assert_access(const struct duet_trace_access *access, uint64_t task, unsigned index,
+                          uint64_t handle, uint64_t bytes, bool reads, bool writes)
+{
+    g_assert_cmpuint(access->task, ==, task);
+    g_assert_cmpuint(access->index, ==, index);
+    g_assert_cmpuint(access->handle, ==, handle);
+    g_assert_cmpuint(access->bytes, ==, bytes);
+    g_assert_true(access->reads == reads && access->writes == writes);
+}
+
+/* In order of tasks, whichever worker ran them and whenever they ended; anew after a reset. */
+static void test_order(void)
+{
+    struct testing t;
+    struct duet_trace_access *accesses;
+    size_t count;
+    testing_init(&t, &two, "eager", 0);
+    struct duet_handle *a = testing_handle(&t, 64), *b = testing_handle(&t, 4096);
+    uint64_t first = testing_submit(&t, t.cpu, b, DUET_R, a, DUET_RW, 0);
+    for (unsigned i = 0; i < 20; i++)
+        (void)testing_submit(&t, t.cpu, b, DUET_R, NULL, 0, 0);
+    uint64_t last = testing_submit(&t, t.cpu, b, DUET_W, NULL, 0, 0);
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+    g_assert_cmpint(duet_trace_accesses(t.core, &accesses, &count), ==, DUET_OK);
+    g_assert_cmpuint(count, ==, 23);
+    assert_access(&accesses[0], first, 0, 2, 4096, true, false);
+    assert_access(&accesses[1], first, 1, 1, 64, true, true);
+    for (unsigned i = 0; i < 20; i++)
+        assert_access(&accesses[2 + i], first + 1 + i, 0, 2, 4096, true, false);
+    assert_access(&accesses[22], last, 0, 2, 4096, false, true);
+    free(accesses);
+    duet_stats_reset(t.core);
+    g_assert_cmpint(duet_trace_accesses(t.core, &accesses, &count), ==, DUET_OK);
+    g_assert_cmpuint(count, ==, 0);
+    free(accesses);
+    testing_fini(&t);
+}
+
+/* What is registered is known; blocks of expansions would be counted twice. */
+static void test_registered(void)
+{
+    struct testing t;
+    testing_init(&t, &two, "eager", 0);
+    struct duet_handle *a = testing_handle(&t, 64);
+    (void)testing_handle(&t, 4096);
+    g_assert_cmpuint(duet__registered_bytes(t.core), ==, 64 + 4096);
+    g_assert_cmpint(duet_unregister(t.core, a), ==, DUET_OK);
+    g_assert_cmpuint(duet__registered_bytes(t.core), ==, 4096);
+    testing_fini(&t);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/accesses/order", test_order);
+    g_test_add_func("/accesses/registered", test_registered);
+    return g_test_run();
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pinned: the program says which worker runs each task, by its priority. For measurements. */
+#include <duet/policy.h>
+
+/* The worker whose number is the task's priority, or the next one that can run the task. */
+static unsigned choose(const struct duet_view *view, const struct duet_task *task)
+{
+    unsigned count = duet_view_workers(view);
+    int priority = duet_task_priority(task);
+    unsigned first = priority > 0 ? (unsigned)priority % count : 0;
+    for (unsigned i = 0; i < count; i++)
+        if (duet_view_can_run(view, (first + i) % count, task))
+            return (first + i) % count;
+    return first;
+}
+
+static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count, int by,
+                 double now)
+{
+    for (size_t i = 0; i < count; i++)
+        duet_push_tail(view, duet_view_list(view, choose(view, batch[i])), batch[i]);
+}
+
+static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
+{
+    return duet_pop_head(view, duet_view_list(view, worker), worker);
+}
+
+const struct duet_policy duet__policy_pinned = {
+    .name = "pinned",
+    .description = "for measurements: a task's priority is the number of its worker",
+    .source = "duet itself",
+    .order = DUET_DEQUE,
+    .push = push,
+    .pop = pop,
+};

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a machine does to the time of a kernel beside its size: caches, the bandwidth of memory that
+ * cores share, neighbours that compute, cores that are shared in time. Forward in the simulation,
+ * backward in the calibration, which finds the figures of struct duet_point with the same code.
+ * Plain C: no thread, no clock, deterministic.
+ */
+#ifndef DUET_EFFECTS_H
+#define DUET_EFFECTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <duet/calibration.h>
+#include <duet/error.h>
+#include <duet/machine.h>
+
+/* Causes that can be left out, as bits. Names as in duet_config.without: duet__effect_name. */
+enum duet__effect {
+    DUET__EFFECT_CACHES = 1,     /* data is found in caches or not: else base_s */
+    DUET__EFFECT_BANDWIDTH = 2,  /* memory's bandwidth is shared */
+    DUET__EFFECT_NEIGHBOURS = 4, /* busy_ratio */
+    DUET__EFFECT_CORES = 8,      /* more runnable threads than cores */
+    DUET__EFFECT_WAKE_UPS = 16,  /* duet_costs.wake_s and event_s */
+    DUET__EFFECT_START = 32,     /* duet_machine.first_waits */
+    DUET__EFFECTS = 63,
+};
+
+/* The name of one bit, "caches"; NULL for anything else. */
+const char *duet__effect_name(unsigned effect);
+
+/* Reads a list "caches,cores" into bits. DUET_EINVAL with a message that lists the known ones. */
+DUET_MUST_CHECK int duet__effects_parse(const char *what, const char *list, unsigned *bits,
+                                        struct duet_message *message);
+
+/* ------------------------------------------------------------------------------------------- */
+/* caches.c: where the data of a task is when it begins                                         */
+
+/* An operand: one access of a task to one handle. */
+struct duet__operand {
+    uint64_t handle; /* number of the handle, > 0 */
+    uint64_t bytes;
+    bool writes;
+};
+
+/* Which part of an operand's bytes is not in ... */
+struct duet__miss {
+    double near; /* ... the worker's private cache, 0 to 1 */
+    double far;  /* ... the cache its socket shares, 0 to 1, at most `near` */
+};
+
+struct duet__caches;
+
+/*
+ * Caches of the machine's CPU workers (those of the host's memory; a kernel of an emulated device
+ * runs there, too, but is not modelled), all empty: a private one for each, a shared one for each
+ * socket, of the sizes of machine->sharing. *out is the caller's (duet__caches_free). DUET_ENOMEM.
+ *
+ * The model: data is found by its reuse distance, the bytes of different data that were touched
+ * since (the stack distance of Mattson, Gecsei, Slutz, Traiger, IBM Systems Journal 9(2), 1970),
+ * this operand's own bytes included. A cache of c bytes holds what has a distance up to c/2, does
+ * not hold what has one of 2c or more, and holds a part that falls linearly with the distance's
+ * logarithm between them: caches are no ideal LRU stacks, and hold other things as well. A private
+ * cache loses what another worker writes.
+ * An operand that was never touched has the distance `registered_bytes` for the shared cache (data
+ * was written just before the run) and is in no private one.
+ * With a size of 0 (not known) nothing ever misses that cache.
+ */
+DUET_MUST_CHECK int duet__caches_new(struct duet__caches **out, const struct duet_machine *machine);
+void duet__caches_free(struct duet__caches *caches); /* NULL is fine */
+
+/*
+ * A task with these operands begins on CPU worker `worker`: fills in miss[0..count-1], then the
+ * operands are touched, in order. Tasks are given in the order in which they begin. Logarithmic in
+ * the number of handles. DUET_ENOMEM.
+ */
+DUET_MUST_CHECK int duet__caches_touch(struct duet__caches *caches, unsigned worker,
+                                       const struct duet__operand *operands, size_t count,
+                                       uint64_t registered_bytes, struct duet__miss *miss);
+
+/* The part of data at `distance_bytes` that a cache of `size_bytes` does not hold; 0 for size 0. */
+double duet__caches_missing(double distance_bytes, double size_bytes);
+
+/* ------------------------------------------------------------------------------------------- */
+/* demand.c: what one execution needs                                                            */
+
+/* One execution on a core, alone on the machine: it takes fixed_s + memory_s. */
+struct duet__demand {
+    double fixed_s;    /* > 0; does not depend on the bandwidth of memory */
+    double memory_s;   /* waiting for memory; grows when its bandwidth is short */
+    double bytes;      /* from memory: of the operands, the parts that miss the shared cache */
+    double busy_ratio; /* see struct duet_point; at least some positive number, 1: no effect */
+};
+
+/*
+ * What a calibrated point and the places of its operands give. miss NULL, or a point without base_s
+ * (or without DUET__EFFECT_CACHES in `effects` but with base_s: base_s): see the code's table in
+ * docs/models.md. `operands` and `miss` have `count` elements.
+ */
+void duet__demand(const struct duet_point *point, const struct duet__operand *operands,
+                  const struct duet__miss *miss, size_t count, unsigned effects,
+                  struct duet__demand *out);
+
+/*
+ * A draw from the distribution of a point: the factor by which an execution takes longer than
+ * expected, with mean 1, from two uniform random numbers in [0, 1). By the point's quantiles
+ * (linear between them) where it has some, else log-normal with ratio deviation_s / mean_s; 1
+ * without either.
+ */
+double duet__factor(const struct duet_point *point, double u, double v);
+
+/* ------------------------------------------------------------------------------------------- */
+/* rates.c: executions at the same time                                                          */
+
+/* An execution that is running. */
+struct duet__running {
+    const struct duet__demand *demand;
+    unsigned socket;
+    double rate; /* result: seconds of the execution alone that pass in a second; in (0, 1] if its
+                    busy_ratio is at least 1 */
+};
+
+/*
+ * Sets the rates of all `count` executions on the machine's cores.
+ * - neighbours: with b of the socket's w - 1 other CPU workers running, busy_ratio counts by
+ *   b / (w - 1);
+ * - bandwidth: if the memory of a socket is asked for more than sharing.bandwidth_Bps, the memory
+ *   parts of all its executions are stretched by one factor, so that they get just that;
+ * - cores: if more run than machine->cores (not 0), all are slowed down by cores / count.
+ * `effects`: bits that are on.
+ */
+void duet__rates(const struct duet_machine *machine, struct duet__running *running, size_t count,
+                 unsigned effects);
+
+#endif

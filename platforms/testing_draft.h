@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A measured machine for tests, kernel times with every field, and a folder to write them into. */
+#ifndef DUET_PLATFORMS_TESTING_DRAFT_H
+#define DUET_PLATFORMS_TESTING_DRAFT_H
+
+#include <math.h>
+
+#include <glib/gstdio.h>
+
+#include "platforms/testing.h"
+
+static const struct duet_arch draft_archs[] = {{"x5650", "cpu"}, {"m2070", "cuda"}};
+
+/* Two sockets, three switches, four GPUs: 1 + 3 cores are left to compute. */
+static const struct duet_draft_socket draft_sockets[] = {{0, 4}, {0, 4}};
+static const struct duet_draft_switch draft_switches[] = {{0, 24.3e9, 25.1e9},
+                                                          {0, 0, 0},
+                                                          {1, 26.25e9, 26.125e9}};
+static const struct duet_draft_gpu draft_gpus[] = {
+    {1, 0, UINT64_C(80) << 30, {24.3e9, 9.1e-6}, {25.1e9, 8.7e-6}},
+    {1, 0, UINT64_C(80) << 30, {24.1e9, 9.3e-6}, {25.1e9, 8.7e-6}},
+    {1, 1, UINT64_C(40) << 30, {23.9e9, 9.1e-6}, {24.7e9, 8.8e-6}},
+    {1, 2, UINT64_C(80) << 30, {26.25e9, 1.0 / 3 * 1e-5}, {20.5e9, 8.7e-6}},
+};
+
+static inline struct duet_draft make_draft(void)
+{
+    return (struct duet_draft){
+        .name = "mine",
+        .description = "2 x \"Epyc\", 4 x H200 \xe2\x80\x94 measured\\",
+        .origin = "measured by duet calibrate on 2026-11-21",
+        .archs = draft_archs,
+        .arch_count = G_N_ELEMENTS(draft_archs),
+        .sockets = draft_sockets,
+        .socket_count = G_N_ELEMENTS(draft_sockets),
+        .host_memory_bytes = UINT64_C(256) << 30,
+        .switches = draft_switches,
+        .switch_count = G_N_ELEMENTS(draft_switches),
+        .gpus = draft_gpus,
+        .gpu_count = G_N_ELEMENTS(draft_gpus),
+        .peers_up = {{20.1e9, 1.1e-5}, {0, 0}, {18.7e9, 1.3e-5}},
+        .peers_down = {{20.3e9, 1.2e-5}, {0, 0}, {17.9e9, 1.4e-5}},
+        .costs = {1.01e-6, 2.02e-7, 3.03e-7, 4.04e-7, 5.05e-6, 6.06e-6, 7.07e-6, 8.08e-6, 9.09e-5},
+        .sharing = {1 << 20, 36700160, 1.0 / 7 * 1e12},
+        .cores = 6,
+        .first_waits = true,
+        .probe_s = 1.0 / 30,
+    };
+}
+
+/* A number of any size that a time can have, with all its digits. */
+static inline double any_time(GRand *random)
+{
+    return pow(10, g_rand_double_range(random, -9, 3));
+}
+
+/* A point with every field set: all from the generator. */
+static inline struct duet_point any_point(GRand *random, double work)
+{
+    struct duet_point p = {.work = work,
+                           .size = g_rand_int_range(random, 1, 5000),
+                           .mean_s = any_time(random),
+                           .deviation_s = any_time(random),
+                           .samples = (uint64_t)g_rand_int(random) + 1,
+                           .rejected = (uint64_t)g_rand_int(random) + 1,
+                           .median_s = any_time(random),
+                           .base_s = any_time(random),
+                           .busy_ratio = any_time(random)};
+    double quantile = 0;
+
+    for (unsigned i = 0; i < DUET_OPERANDS; i++) {
+        p.near_s[i] = i == 1 ? 0 : any_time(random);
+        p.far_s[i] = i > 2 ? 0 : any_time(random);
+    }
+    for (unsigned i = 0; i < DUET_QUANTILES; i++)
+        p.quantiles[i] = quantile += g_rand_double(random);
+    for (unsigned i = 0; i < DUET_CONDITIONS; i++)
+        if (i != 2)
+            p.conditions[i] =
+                (struct duet_conditioned){(uint64_t)g_rand_int(random) + 1, any_time(random),
+                                          any_time(random), any_time(random)};
+    return p;
+}
+
+static inline void add_curve(struct duet_calibration *calibration, const char *kernel,
+                             const char *arch, const char *context, const struct duet_point *points,
+                             size_t count)
+{
+    struct duet_message message = {""};
+
+    if (duet_calibration_add_context(calibration, kernel, arch, context, points, count, &message) !=
+        DUET_OK)
+        g_error("%s", message.text);
+}
+
+/* Curves with all there is: several points, contexts, architectures. */
+static inline struct duet_calibration any_calibration(guint32 seed)
+{
+    static const char *const names[][3] = {{"dgemm", "x5650", "cholesky"},
+                                           {"dgemm", "x5650", "gemm"},
+                                           {"dgemm", "x5650", NULL},
+                                           {"dgemm", "m2070", NULL},
+                                           {"dsyrk", "x5650", "cholesky"}};
+    struct duet_calibration calibration = {0};
+    GRand *random = g_rand_new_with_seed(seed);
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(names); i++) {
+        struct duet_point points[5];
+
+        for (unsigned j = 0; j < G_N_ELEMENTS(points); j++)
+            points[j] = any_point(random, pow(7, 5 + j) / 3);
+        add_curve(&calibration, names[i][0], names[i][1], names[i][2], points,
+                  G_N_ELEMENTS(points));
+    }
+    g_rand_free(random);
+    return calibration;
+}
+
+/* Bit by bit: struct duet_point has nothing between its members. */
+static inline void assert_equal_points(const struct duet_curve *a, const struct duet_curve *b)
+{
+    g_assert_cmpuint(a->count, ==, b->count);
+    for (size_t i = 0; i < a->count; i++)
+        g_assert_cmpmem(&a->points[i], sizeof(a->points[i]), &b->points[i], sizeof(b->points[i]));
+}
+
+static inline void assert_equal_calibrations(const struct duet_calibration *a,
+                                             const struct duet_calibration *b)
+{
+    g_assert_cmpuint(a->count, ==, b->count);
+    for (size_t i = 0; i < a->count; i++) {
+        g_assert_cmpstr(a->curves[i].kernel, ==, b->curves[i].kernel);
+        g_assert_cmpstr(a->curves[i].arch, ==, b->curves[i].arch);
+        g_assert_cmpstr(a->curves[i].context, ==, b->curves[i].context);
+        assert_equal_points(&a->curves[i], &b->curves[i]);
+    }
+}
+
+/* A folder with the two files of a platform, and nothing else when it is removed. */
+struct folder {
+    char *path, *json, *times;
+};
+
+static inline struct folder make_folder(void)
+{
+    struct folder folder = {.path = g_dir_make_tmp("duet-XXXXXX", NULL)};
+
+    folder.json = g_build_filename(folder.path, "mine.json", NULL);
+    folder.times = g_build_filename(folder.path, "mine.kernels.json", NULL);
+    return folder;
+}
+
+/* Fails if anything else is in the folder: a temporary file. */
+static inline void remove_folder(struct folder *folder)
+{
+    (void)g_remove(folder->json);
+    (void)g_remove(folder->times);
+    g_assert_cmpint(g_rmdir(folder->path), ==, 0);
+    g_free(folder->path);
+    g_free(folder->json);
+    g_free(folder->times);
+}
+
+static inline void write_draft(const struct duet_draft *draft,
+                               const struct duet_calibration *calibration, const char *path,
+                               enum duet_write how)
+{
+    struct duet_message message = {""};
+
+    if (duet_platform_write(draft, calibration, path, how, &message) != DUET_OK)
+        g_error("%s", message.text);
+}
+
+#endif

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Measured machines: what is written is read back as it was measured. */
+#include "platforms/testing_draft.h"
+
+static const struct duet_calibration nothing = {0};
+
+/* The machine of a draft, written and read back. */
+static struct duet_machine through_files(const struct duet_draft *draft)
+{
+    struct folder folder = make_folder();
+    struct duet_platform *p;
+    struct duet_machine m;
+
+    write_draft(draft, &nothing, folder.json, DUET_WRITE_NEW);
+    p = load(folder.json);
+    m = build(p, -1, -1);
+    duet_platform_free(p);
+    remove_folder(&folder);
+    return m;
+}
+
+static void assert_equal_costs(const struct duet_costs *a, const struct duet_costs *b)
+{
+    g_assert_cmpmem(a, sizeof(*a), b, sizeof(*b)); /* nine numbers, nothing between them */
+}
+
+static void assert_equal_sharing(const struct duet_sharing *a, const struct duet_sharing *b)
+{
+    g_assert_cmpuint(a->private_bytes, ==, b->private_bytes);
+    g_assert_cmpuint(a->shared_bytes, ==, b->shared_bytes);
+    g_assert_cmpfloat(a->bandwidth_Bps, ==, b->bandwidth_Bps);
+}
+
+static void assert_route(const struct duet_machine *m, const char *from, const char *to,
+                         const struct duet_draft_link *expected)
+{
+    const struct duet_route *r = route_of(m, from, to);
+
+    g_assert_true(r->direct);
+    g_assert_cmpfloat(r->bandwidth_Bps, ==, expected->bandwidth_Bps);
+    g_assert_cmpfloat(r->latency_s, ==, expected->latency_s);
+}
+
+static const char *link_of(const struct duet_machine *m, const char *from, const char *to,
+                           unsigned index)
+{
+    const struct duet_route *r = route_of(m, from, to);
+
+    return index < r->count ? m->links[r->links[index]].name : "";
+}
+
+static void test_workers(void)
+{
+    struct duet_draft draft = make_draft();
+    struct duet_machine m = through_files(&draft);
+
+    g_assert_cmpstr(m.name, ==, "mine");
+    g_assert_cmpuint(m.arch_count, ==, 2);
+    g_assert_cmpstr(m.archs[1].name, ==, "m2070");
+    g_assert_cmpstr(m.archs[1].backend, ==, "cuda");
+    g_assert_cmpuint(m.worker_count, ==, 8); /* 8 cores, of which 4 feed GPUs */
+    for (unsigned i = 0; i < m.worker_count; i++) {
+        static const unsigned sockets[] = {0, 1, 1, 1, 0, 0, 0, 1};
+
+        g_assert_cmpuint(m.workers[i].socket, ==, sockets[i]);
+        g_assert_cmpuint(m.workers[i].arch, ==, i >= 4);
+        g_assert_cmpuint(m.workers[i].node, ==, i < 4 ? 0 : i - 3);
+        if (i >= 4)
+            g_assert_cmpuint(m.nodes[i - 3].capacity_bytes, ==, draft_gpus[i - 4].memory_bytes);
+    }
+    assert_equal_costs(&m.costs, &draft.costs);
+    assert_equal_sharing(&m.sharing, &draft.sharing);
+    g_assert_cmpuint(m.cores, ==, 6);
+    g_assert_true(m.first_waits);
+    duet_machine_fini(&m);
+}
+
+static void test_copies(void)
+{
+    struct duet_draft draft = make_draft();
+    struct duet_machine m = through_files(&draft);
+
+    for (unsigned i = 0; i < draft.gpu_count; i++) {
+        char *name = g_strdup_printf("gpu%u", i);
+
+        assert_route(&m, "host", name, &draft_gpus[i].to_device);
+        assert_route(&m, name, "host", &draft_gpus[i].to_host);
+        g_free(name);
+    }
+    assert_route(&m, "gpu0", "gpu1", &draft.peers_up[0]);
+    assert_route(&m, "gpu1", "gpu0", &draft.peers_down[0]);
+    g_assert_false(route_of(&m, "gpu0", "gpu2")->direct); /* of one socket: none */
+    assert_route(&m, "gpu2", "gpu3", &draft.peers_up[2]);
+    assert_route(&m, "gpu3", "gpu0", &draft.peers_down[2]);
+    /* who shares what */
+    g_assert_cmpstr(link_of(&m, "host", "gpu0", 0), ==, "pcie0-to-device");
+    g_assert_cmpstr(link_of(&m, "host", "gpu1", 0), ==, "pcie0-to-device");
+    g_assert_cmpstr(link_of(&m, "host", "gpu0", 1), ==, "");
+    g_assert_cmpstr(link_of(&m, "host", "gpu1", 1), ==, "pcie-gpu1-to-device");
+    g_assert_cmpstr(link_of(&m, "gpu2", "host", 0), ==, "pcie1-to-host");
+    g_assert_cmpstr(link_of(&m, "gpu3", "host", 1), ==, "pcie-gpu3-to-host");
+    g_assert_cmpstr(link_of(&m, "gpu2", "gpu3", 0), ==, "pcie1-to-host");
+    g_assert_cmpstr(link_of(&m, "gpu2", "gpu3", 1), ==, "pcie2-to-device");
+    duet_machine_fini(&m);
+}
+
+/* A switch whose link was not measured is as fast as its best GPU. */
+static void test_unknown_link(void)
+{
+    struct duet_machine m;
+    struct duet_draft draft = make_draft();
+
+    m = through_files(&draft);
+    for (unsigned i = 0; i < m.link_count; i++) {
+        if (strcmp(m.links[i].name, "pcie1-to-device") == 0)
+            g_assert_cmpfloat(m.links[i].bandwidth_Bps, ==, 23.9e9);
+        if (strcmp(m.links[i].name, "pcie1-to-host") == 0)
+            g_assert_cmpfloat(m.links[i].bandwidth_Bps, ==, 24.7e9);
+    }
+    duet_machine_fini(&m);
+}
+
+/* Direct copies that are too fast for the links to the host do not cross them. */
+static void test_own_links(void)
+{
+    struct duet_draft draft = make_draft();
+    struct duet_machine m;
+
+    draft.peers_up[2].bandwidth_Bps = 300e9;
+    draft.peers_down[2].bandwidth_Bps = 310e9;
+    m = through_files(&draft);
+    assert_route(&m, "gpu0", "gpu3", &draft.peers_up[2]);
+    assert_route(&m, "gpu3", "gpu2", &draft.peers_down[2]);
+    g_assert_cmpuint(route_of(&m, "gpu0", "gpu3")->count, ==, 1);
+    duet_machine_fini(&m);
+    /* hardly faster than 24.7 and 23.9: still through the host's links, which are the limit */
+    draft.peers_up[2].bandwidth_Bps = draft.peers_down[2].bandwidth_Bps = 25e9;
+    m = through_files(&draft);
+    g_assert_cmpuint(route_of(&m, "gpu2", "gpu3")->count, ==, 3);
+    g_assert_cmpfloat(route_of(&m, "gpu2", "gpu3")->bandwidth_Bps, ==, 24.7e9);
+    duet_machine_fini(&m);
+}
+
+static void test_cpus_alone(void)
+{
+    static const struct duet_draft_socket sockets[] = {{0, 2}};
+    const struct duet_draft draft = {.name = "small",
+                                     .description = "",
+                                     .origin = "",
+                                     .archs = draft_archs,
+                                     .arch_count = 1,
+                                     .sockets = sockets,
+                                     .socket_count = 1};
+    struct duet_machine m = through_files(&draft);
+
+    g_assert_cmpuint(m.worker_count, ==, 2);
+    g_assert_cmpuint(m.node_count, ==, 1);
+    g_assert_cmpuint(m.cores, ==, 0);
+    g_assert_false(m.first_waits);
+    assert_equal_costs(&m.costs, &draft.costs);
+    assert_equal_sharing(&m.sharing, &draft.sharing);
+    duet_machine_fini(&m);
+}
+
+/* What was measured is the whole machine's: fewer workers leave it, more sockets bring cores. */
+static void test_options(void)
+{
+    struct folder folder = make_folder();
+    struct duet_draft draft = make_draft();
+    struct duet_platform *p;
+    struct duet_machine m;
+
+    write_draft(&draft, &nothing, folder.json, DUET_WRITE_NEW);
+    p = load(folder.json);
+    m = build(p, 1, 0);
+    g_assert_cmpuint(m.cores, ==, 6);
+    assert_equal_sharing(&m.sharing, &draft.sharing);
+    g_assert_true(m.first_waits);
+    duet_machine_fini(&m);
+    m = build(p, 1, 8); /* the switches over again, on two more sockets */
+    g_assert_cmpuint(m.workers[7].socket, ==, 3);
+    g_assert_cmpuint(m.cores, ==, 12);
+    assert_equal_sharing(&m.sharing, &draft.sharing);
+    duet_machine_fini(&m);
+    g_assert_cmpfloat(duet_platform_probe(p), ==, draft.probe_s);
+    g_assert_cmpstr(duet_platform_description(p), ==, draft.description);
+    g_assert_cmpuint(duet_platform_host_memory(p), ==, draft.host_memory_bytes);
+    duet_platform_free(p);
+    p = load("idgraf");
+    g_assert_cmpfloat(duet_platform_probe(p), ==, 0);
+    duet_platform_free(p);
+    remove_folder(&folder);
+}
+
+/* Every field of every point, whatever its digits. */
+static void test_times(void)
+{
+    for (guint32 seed = 1; seed <= 8; seed++) {
+        struct folder folder = make_folder();
+        struct duet_draft draft = make_draft();
+        struct duet_calibration times = any_calibration(seed);
+        struct duet_platform *p;
+
+        write_draft(&draft, &times, folder.json, DUET_WRITE_NEW);
+        p = load(folder.json);
+        assert_equal_calibrations(&times, duet_platform_calibration(p));
+        g_assert_cmpstr(duet_platform_origin(p, "dsyrk", "x5650"), ==, draft.origin);
+        duet_platform_free(p);
+        duet_calibration_fini(&times);
+        remove_folder(&folder);
+    }
+}
+
+/* The machine as XML is equal, too, with its times. */
+static void test_xml(void)
+{
+    struct folder folder = make_folder();
+    char *xml = g_build_filename(folder.path, "m.xml", NULL);
+    char *xml_times = g_strconcat(xml, ".kernels.json", NULL);
+    struct duet_draft draft = make_draft();
+    struct duet_calibration times = any_calibration(3);
+    struct duet_machine m = through_files(&draft), again, part;
+    struct duet_message message = {""};
+    struct duet_platform *p;
+
+    g_assert_cmpint(duet_platform_write_xml(&m, &times, xml, &message), ==, DUET_OK);
+    p = load(xml);
+    again = build(p, -1, -1);
+    assert_equal_machines(&m, &again);
+    assert_equal_calibrations(&times, duet_platform_calibration(p));
+    part = build(p, 1, 1);
+    assert_equal_costs(&part.costs, &draft.costs);
+    assert_equal_sharing(&part.sharing, &draft.sharing);
+    g_assert_cmpuint(part.cores, ==, 6);
+    g_assert_true(part.first_waits);
+    duet_platform_free(p);
+    duet_machine_fini(&m);
+    duet_machine_fini(&again);
+    duet_machine_fini(&part);
+    duet_calibration_fini(&times);
+    (void)g_remove(xml);
+    (void)g_remove(xml_times);
+    g_free(xml);
+    g_free(xml_times);
+    remove_folder(&folder);
+}
+
+/* The times of one workload, with their origins. */
+static void test_select(void)
+{
+    struct folder folder = make_folder();
+    struct duet_draft draft = make_draft();
+    struct duet_calibration old = any_calibration(4), new = {0};
+    const struct duet_calibration *kept;
+    struct duet_platform *p;
+
+    draft.origin = "the first day";
+    write_draft(&draft, &old, folder.json, DUET_WRITE_NEW);
+    draft.origin = "the second day";
+    add_curve(&new, "dgemm", "x5650", "gemm", old.curves[0].points, 5);
+    write_draft(&draft, &new, folder.json, DUET_WRITE_MERGE);
+    p = load(folder.json);
+    duet_platform_select(p, "gemm");
+    kept = duet_platform_calibration(p);
+    g_assert_cmpuint(kept->count, ==, 3);
+    g_assert_cmpstr(duet_calibration_find(kept, "dgemm", "x5650")->context, ==, "gemm");
+    g_assert_cmpstr(duet_platform_origin(p, "dgemm", "x5650"), ==, "the second day");
+    g_assert_cmpstr(duet_platform_origin(p, "dgemm", "m2070"), ==, "the first day");
+    g_assert_cmpstr(duet_platform_origin(p, "dsyrk", "x5650"), ==, "the first day");
+    duet_platform_select(p, NULL); /* nothing is left to choose from */
+    g_assert_cmpuint(kept->count, ==, 3);
+    g_assert_cmpstr(duet_platform_origin(p, "dgemm", "x5650"), ==, "the second day");
+    duet_platform_free(p);
+    duet_calibration_fini(&old);
+    duet_calibration_fini(&new);
+    remove_folder(&folder);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/write-json/workers", test_workers);
+    g_test_add_func("/write-json/copies", test_copies);
+    g_test_add_func("/write-json/unknown-link", test_unknown_link);
+    g_test_add_func("/write-json/own-links", test_own_links);
+    g_test_add_func("/write-json/cpus-alone", test_cpus_alone);
+    g_test_add_func("/write-json/options", test_options);
+    g_test_add_func("/write-json/times", test_times);
+    g_test_add_func("/write-json/xml", test_xml);
+    g_test_add_func("/write-json/select", test_select);
+    return g_test_run();
+}

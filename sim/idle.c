@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CPU workers that have nothing to do: they sleep after a while, and take time to wake up. And the
+ * seat of the first one, which is the application's own thread: it works while that waits.
+ */
+#include "sim/internal.h"
+
+void duet__idle_init(struct sim *sim)
+{
+    const struct duet_costs *costs = &sim->machine.costs;
+    bool wake_ups = sim->options.effects & DUET__EFFECT_WAKE_UPS;
+    sim->notice_s = wake_ups ? costs->event_s : 0;
+    sim->wake_s = wake_ups ? costs->wake_s : 0;
+    sim->seat = (sim->options.effects & DUET__EFFECT_START) && sim->machine.first_waits &&
+                sim->machine.workers[0].node == DUET_HOST;
+    sim->rests = sim->seat || sim->wake_s > 0;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The seat                                                                                     */
+
+/*
+ * Does the application wait, at this date? It does once all that it has submitted before is
+ * entered, which has taken its time. And it does no more once it has what it waits for.
+ */
+static bool waits(const struct sim *sim)
+{
+    return sim->reached && sim->ring_count == 0 && sim->now >= sim->submit_s &&
+           !sim->reached(sim->reached_arg);
+}
+
+/* Once the date is known from which on the application waits, there is an event. */
+void duet__seat_date(struct sim *sim)
+{
+    if (!sim->seat || sim->seat_dated || sim->ring_count || !sim->reached)
+        return;
+    sim->seat_dated = true;
+    duet__sim_event(sim, sim->submit_s > sim->now ? sim->submit_s : sim->now, EVENT_SEAT, 0, NULL);
+}
+
+/* That event: the application's thread asks for work if it was called meanwhile. */
+void duet__seat_open(struct sim *sim)
+{
+    if (!waits(sim))
+        return; /* the event of a wait that is over */
+    sim->workers[0].idle = false;
+    if (sim->seat_called)
+        duet__sim_wake(sim, 0);
+    sim->seat_called = false;
+}
+
+static bool at_work(const struct sim *sim, unsigned worker)
+{
+    unsigned slots = duet_worker_slots(&sim->machine.workers[worker]);
+    for (unsigned i = 0; i < slots; i++)
+        if (sim->workers[worker].kernels[i].used)
+            return true;
+    return false;
+}
+
+/* The application's thread runs a kernel: its wait does not end before that. */
+bool duet__seat_busy(const struct sim *sim)
+{
+    return sim->seat && at_work(sim, 0);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Sleep                                                                                        */
+
+/* May this worker be asked now? If not, it will be woken when it may. */
+bool duet__idle_may_ask(struct sim *sim, unsigned worker)
+{
+    struct sim_worker *self = &sim->workers[worker];
+    if (worker == 0 && sim->seat && !waits(sim)) {
+        sim->seat_called = true;
+        return false;
+    }
+    if (self->waking)
+        return false;
+    if (!self->idle || !(sim->wake_s > 0) || sim->now - self->idle_s <= sim->machine.costs.spin_s)
+        return true;
+    self->waking = true;
+    duet__sim_event(sim, sim->now + sim->wake_s, EVENT_AWAKE, worker, NULL);
+    return false;
+}
+
+/* It slept, and is awake. */
+void duet__idle_awake(struct sim *sim, unsigned worker)
+{
+    sim->workers[worker].waking = sim->workers[worker].idle = false;
+    duet__sim_wake(sim, worker);
+}
+
+/* It was asked, and there was nothing to do. */
+void duet__idle_rest(struct sim *sim, unsigned worker)
+{
+    struct sim_worker *self = &sim->workers[worker];
+    if (sim->machine.workers[worker].node != DUET_HOST || at_work(sim, worker))
+        return;
+    self->idle = true;
+    self->idle_s = self->thread_s > sim->now ? self->thread_s : sim->now;
+}

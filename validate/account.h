@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the time of a run went, and why two runs of one problem differ: every second of every
+ * worker is in exactly one part, so that the parts of the difference add up to it.
+ */
+#ifndef DUET_ACCOUNT_H
+#define DUET_ACCOUNT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <duet/error.h>
+#include <duet/machine.h>
+
+#include "validate/report_recording.h"
+
+/* What a worker does, or waits for, at a moment of the run (0 to the makespan). */
+enum duet_part {
+    DUET_PART_KERNEL,    /* runs a kernel */
+    DUET_PART_TO_DEVICE, /* waits: the next task it runs is ready, and data for it is on its way
+                            (or asked for) to its device from the host */
+    DUET_PART_TO_HOST,   /* ... data on its way to the host (also on its way to a device, or to
+                            make room on its device) */
+    DUET_PART_BETWEEN,   /* ... from another device */
+    DUET_PART_OVERHEAD,  /* its next task is ready and its data there, but it does not run */
+    DUET_PART_IDLE,      /* its next task is not ready yet, or there is none any more */
+    DUET_PARTS,
+};
+
+/* "kernels", "copies to devices", ...: for people. */
+const char *duet_part_name(enum duet_part part);
+
+/* Executions of one kernel on one architecture. */
+struct duet_account_kernel {
+    char name[DUET_NAME_MAX], arch[DUET_NAME_MAX];
+    double count;   /* executions; a mean over runs once accounts are combined */
+    double seconds; /* of all of them, on all workers */
+};
+
+/* Seconds are sums over the workers. */
+struct duet_account {
+    unsigned workers;
+    double makespan_s;
+    double parts_s[DUET_PARTS]; /* their sum is workers * makespan_s */
+    struct duet_account_kernel *kernels;
+    size_t kernel_count;
+    double bytes[3]; /* copied: to devices, to the host, between devices */
+};
+
+/*
+ * Makes the account of a recorded run. Kernels of one worker that overlap (several streams) count
+ * in parts: each moment once, shared among those that run. Dates count from the first submission,
+ * which is `makespan_s` before the end of the last kernel (or 0, if that is sooner). Of several
+ * copies that are waited for at once the one that ends last counts. The caller owns *out
+ * (duet_account_fini). DUET_ENOMEM, DUET_EINVAL (no worker, dates that make no sense).
+ */
+DUET_MUST_CHECK int duet_account_make(const struct duet_recording *recording,
+                                      struct duet_account *out, struct duet_message *message);
+
+/* The mean of several accounts of runs with equally many workers. As duet_account_make. */
+DUET_MUST_CHECK int duet_account_mean(const struct duet_account *accounts, size_t count,
+                                      struct duet_account *out, struct duet_message *message);
+
+void duet_account_fini(struct duet_account *account); /* safe on a zeroed one, and twice */
+
+/* What a part of a difference is about. */
+enum duet_reason {
+    DUET_REASON_KERNEL,    /* one kernel takes longer or shorter on one architecture */
+    DUET_REASON_SCHEDULE,  /* kernels run on other architectures, or another number of times */
+    DUET_REASON_TO_DEVICE, /* waiting for copies, by direction */
+    DUET_REASON_TO_HOST,
+    DUET_REASON_BETWEEN,
+    DUET_REASON_OVERHEAD,
+    DUET_REASON_IDLE,
+    DUET_REASON_SPREAD, /* the medians of the makespans differ by another amount than the means */
+};
+
+const char *duet_reason_name(enum duet_reason reason);
+
+struct duet_difference {
+    enum duet_reason reason;
+    char what[2 * DUET_NAME_MAX]; /* of a kernel: "dgemm on c2050"; else "" */
+    double seconds;               /* of the makespan: first less second; the sum is the whole */
+    double first, second;         /* the figures behind it: of a kernel its mean seconds; else the
+                                     part's seconds of the makespan */
+};
+
+struct duet_explanation {
+    double first_s, second_s, whole_s;   /* makespans, first less second */
+    struct duet_difference *differences; /* the largest in absolute value first */
+    size_t count;
+    /* of the tasks' seconds in the second, the part that ran on another architecture in the first
+     */
+    double moved_share;
+};
+
+/*
+ * Explains first against second (predicted against measured). `first_s`, `second_s`: the makespans
+ * to be explained (medians), by which DUET_REASON_SPREAD completes the sum; 0: those of the
+ * accounts. A kernel's own part is (mean first - mean second) x count second / workers; what is
+ * left of its seconds is the schedule's. The caller owns *out (duet_explanation_fini). DUET_ENOMEM,
+ * DUET_EINVAL (another number of workers).
+ */
+DUET_MUST_CHECK int duet_explain(const struct duet_account *first,
+                                 const struct duet_account *second, double first_s, double second_s,
+                                 struct duet_explanation *out, struct duet_message *message);
+
+void duet_explanation_fini(struct duet_explanation *explanation);
+
+#endif

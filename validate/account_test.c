@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Accounts of recordings whose parts are known, and of random ones whose sums are. */
+#include "validate/account.h"
+
+#include <math.h>
+
+#include "validate/testing_account.h"
+
+/* Makes the account and compares its parts, all workers together. */
+static struct duet_account expect(const struct testing_recording *testing,
+                                  const double parts_s[DUET_PARTS])
+{
+    struct duet_message message = {""};
+    struct duet_account account;
+    double sum_s = 0;
+
+    g_assert_cmpint(duet_account_make(&testing->recording, &account, &message), ==, 0);
+    for (unsigned i = 0; i < DUET_PARTS; i++) {
+        if (fabs(account.parts_s[i] - parts_s[i]) > 1e-9)
+            g_test_message("%s: %g s", duet_part_name((enum duet_part)i), account.parts_s[i]);
+        testing_near(account.parts_s[i], parts_s[i]);
+        sum_s += account.parts_s[i];
+    }
+    testing_near(sum_s, account.workers * account.makespan_s);
+    return account;
+}
+
+/* Kernels; not ready; ready, but not run; nothing left to do; a worker without any task. */
+static void test_without_copies(void)
+{
+    struct testing_recording testing;
+    struct duet_account account;
+
+    testing_init(&testing, 10);
+    testing_task(&testing, 0, 0, 0, 0, 2);
+    testing_task(&testing, 0, 1, 3, 4, 7);  /* idle 2 to 3, overhead 3 to 4, idle from 7 */
+    testing_task(&testing, 1, 1, 5, 5, 10); /* idle 0 to 5 */
+    account = expect(&testing, (const double[]){10, 0, 0, 0, 1, 19});
+    g_assert_cmpuint(account.workers, ==, 3);
+    g_assert_cmpuint(account.kernel_count, ==, 3);
+    g_assert_cmpstr(account.kernels[1].name, ==, "gemm");
+    g_assert_cmpstr(account.kernels[1].arch, ==, "x5650");
+    testing_near(account.kernels[1].seconds, 3);
+    g_assert_cmpstr(account.kernels[2].arch, ==, "c2050");
+    testing_near(account.kernels[2].count, 1);
+    testing_near(account.kernels[2].seconds, 5);
+    duet_account_fini(&account);
+    duet_account_fini(&account);
+    testing_fini(&testing);
+}
+
+/* Several streams: 0 to 4 and 2 to 6, so 2 s alone, 2 s shared, 2 s alone. */
+static void test_overlap(void)
+{
+    struct testing_recording testing;
+    struct duet_account account;
+
+    testing_init(&testing, 6);
+    testing_task(&testing, 1, 0, 0, 0, 4);
+    testing_task(&testing, 1, 1, 0, 2, 6);
+    testing_task(&testing, 1, 1, 3, 3, 3); /* has no length: takes nothing from the others */
+    account = expect(&testing, (const double[]){6, 0, 0, 0, 0, 12});
+    testing_near(account.kernels[0].seconds, 3);
+    testing_near(account.kernels[1].seconds, 3);
+    testing_near(account.kernels[1].count, 2);
+    duet_account_fini(&account);
+    testing_fini(&testing);
+}
+
+/* One wait of each direction; bytes; what is decided before the task is ready counts from then. */
+static void test_directions(void)
+{
+    struct testing_recording testing;
+    struct duet_account account;
+
+    testing_init(&testing, 10);
+    testing_copy(&testing, 1, 0, 1, 1, 2, 4); /* to worker 1: ready at 2, starts at 4.5 */
+    testing_task(&testing, 1, 1, 2, 4.5, 10);
+    testing_copy(&testing, 2, 1, 2, 3, 3, 6); /* to worker 2 from 1: ready at 1 */
+    testing_task(&testing, 2, 1, 1, 6, 10);
+    testing_copy(&testing, 3, 2, 0, 5, 5.5, 7); /* to the host: ready at 4 */
+    testing_task(&testing, 0, 0, 4, 7, 10);
+    /* overhead: 4 to 4.5, 1 to 3 and 4 to 5 */
+    account = expect(&testing, (const double[]){12.5, 2, 2, 3, 3.5, 7});
+    for (unsigned i = 0; i < 3; i++)
+        testing_near(account.bytes[i], 1000);
+    duet_account_fini(&account);
+    testing_fini(&testing);
+}
+
+/* What ends after the kernel starts, comes elsewhere, or makes room, is not waited for. */
+static void test_other_copies(void)
+{
+    struct testing_recording testing;
+    struct duet_account account;
+
+    testing_init(&testing, 10);
+    testing_copy(&testing, 1, 0, 1, 0, 0, 6);                    /* the next task's */
+    testing_copy(&testing, 2, 0, 2, 0, 0, 4);                    /* another device's */
+    testing_copy(&testing, 3, 2, 0, 0, 0, 4);                    /* the host's */
+    testing_copy(&testing, 3, 2, 0, 0, 0, 4)->write_back = true; /* another device's room */
+    testing_task(&testing, 1, 1, 0, 5, 10);
+    testing_copy(&testing, 4, 1, 0, 0, 1, 5)->failed = true; /* waited for in vain, no bytes */
+    testing_task(&testing, 0, 1, 0, 5, 10);
+    account = expect(&testing, (const double[]){10, 0, 5, 0, 5, 10});
+    testing_near(account.bytes[1], 2000);
+    duet_account_fini(&account);
+    testing_fini(&testing);
+}
+
+/* Through the host: its first half is a copy to the host, also for the device that waits. */
+static void test_chained(void)
+{
+    struct testing_recording testing;
+    struct duet_account account;
+
+    testing_init(&testing, 10);
+    testing_copy(&testing, 7, 1, 0, 1, 1, 4);
+    testing_copy(&testing, 7, 0, 2, 4.0001, 4.0001, 6); /* noticed, and decided, a little later */
+    testing_task(&testing, 2, 1, 0, 6, 10);
+    account = expect(&testing, (const double[]){4, 1.9999, 3.0001, 0, 1, 20});
+    duet_account_fini(&account);
+    /* decided much later: the data was in the host's memory for another reason */
+    testing.events[1].ready_s = 5;
+    account = expect(&testing, (const double[]){4, 1, 0, 0, 5, 20});
+    duet_account_fini(&account);
+    testing_fini(&testing);
+}
+
+/* Room has to be made before the copy in is decided. */
+static void test_room(void)
+{
+    struct testing_recording testing;
+    struct duet_account account;
+
+    testing_init(&testing, 8);
+    testing_copy(&testing, 1, 1, 0, 1, 1, 3)->write_back = true;
+    testing_copy(&testing, 2, 0, 1, 3, 3, 5);
+    testing_task(&testing, 1, 1, 0, 5, 8);
+    account = expect(&testing, (const double[]){3, 2, 2, 0, 1, 16});
+    duet_account_fini(&account);
+    testing_fini(&testing);
+}
+
+/* Of two copies at once the one that ends last is waited for; and two kernels wait one by one. */
+static void test_at_once(void)
+{
+    struct testing_recording testing;
+    struct duet_account account;
+
+    testing_init(&testing, 20);
+    testing_copy(&testing, 1, 0, 1, 0, 0, 6);
+    testing_copy(&testing, 2, 2, 1, 2, 2, 4); /* inside the other: nothing */
+    testing_copy(&testing, 3, 2, 1, 5, 5, 8); /* from 5 on */
+    testing_task(&testing, 1, 1, 0, 8, 10);
+    testing_copy(&testing, 4, 0, 1, 9, 9, 12); /* 10 to 12 */
+    testing_task(&testing, 1, 1, 0, 13, 20);   /* overhead 12 to 13 */
+    account = expect(&testing, (const double[]){9, 7, 0, 3, 1, 40});
+    duet_account_fini(&account);
+    testing_fini(&testing);
+}
+
+/* Dates that rounding has moved are taken as they were meant; others are refused. */
+static void test_dates(void)
+{
+    struct testing_recording testing;
+    struct duet_message message = {""};
+    struct duet_account account;
+
+    testing_init(&testing, 4);
+    testing_task(&testing, 1, 1, -1e-9, -1e-9, 2 + 1e-9);
+    testing_task(&testing, 1, 1, 2, 2 - 1e-9, 4 + 1e-9);
+    g_assert_cmpint(duet_account_make(&testing.recording, &account, &message), ==, 0);
+    testing_near(account.parts_s[DUET_PART_KERNEL], 4);
+    testing_near(account.parts_s[DUET_PART_IDLE], 8);
+    duet_account_fini(&account);
+
+    testing.events[0].end_s = 6;
+    g_assert_cmpint(duet_account_make(&testing.recording, &account, &message), ==, DUET_EINVAL);
+    g_assert_nonnull(strstr(message.text, "task 1"));
+    testing.events[0].failed = true; /* of those the run does not keep count */
+    g_assert_cmpint(duet_account_make(&testing.recording, &account, &message), ==, 0);
+    duet_account_fini(&account);
+    testing.events[0].end_s = NAN;
+    g_assert_cmpint(duet_account_make(&testing.recording, &account, &message), ==, DUET_EINVAL);
+    testing.events[0].end_s = 3;
+    testing.events[0].worker = 3;
+    g_assert_cmpint(duet_account_make(&testing.recording, &account, &message), ==, DUET_EINVAL);
+    testing_copy(&testing, 1, 0, 3, 0, 0, 1);
+    testing.events[0].worker = 1;
+    g_assert_cmpint(duet_account_make(&testing.recording, &account, &message), ==, DUET_EINVAL);
+    testing.recording.event_count = 0;
+    testing.recording.makespan_s = INFINITY;
+    g_assert_cmpint(duet_account_make(&testing.recording, &account, &message), ==, DUET_EINVAL);
+    testing.recording.makespan_s = 0;
+    g_assert_cmpint(duet_account_make(&testing.recording, &account, &message), ==, 0);
+    duet_account_fini(&account);
+    testing_fini(&testing);
+}
+
+/* As a simulation dates it: everything later by what the first submission cost. */
+static void test_origin(void)
+{
+    struct testing_recording testing;
+    struct duet_account account;
+
+    testing_init(&testing, 10);
+    testing_copy(&testing, 1, 0, 1, 2, 2, 5);
+    testing_task(&testing, 1, 1, 1, 5, 10);
+    for (size_t i = 0; i < testing.recording.event_count; i++) {
+        testing.events[i].ready_s += 0.25;
+        testing.events[i].start_s += 0.25;
+        testing.events[i].end_s += 0.25;
+    }
+    account = expect(&testing, (const double[]){5, 3, 0, 0, 1, 21});
+    duet_account_fini(&account);
+    testing_fini(&testing);
+}
+
+/* Which direction of copies worker `node`'s next task waits for at a moment; overhead: none. */
+static enum duet_part slow_wait(const struct duet_recording *recording, unsigned node, double at_s,
+                                double start_s)
+{
+    const struct duet_event *last = NULL;
+    enum duet_part part = DUET_PART_OVERHEAD;
+
+    for (size_t i = 0; i < recording->event_count; i++) {
+        const struct duet_event *copy = &recording->events[i];
+        enum duet_part own = !node                       ? DUET_PART_TO_HOST
+                             : copy->source == DUET_HOST ? DUET_PART_TO_DEVICE
+                                                         : DUET_PART_BETWEEN;
+
+        if (copy->kind != DUET_EVENT_COPY || copy->destination != node || copy->ready_s > at_s ||
+            copy->end_s < at_s || copy->end_s > start_s)
+            continue;
+        if (last &&
+            (copy->end_s < last->end_s ||
+             (copy->end_s == last->end_s &&
+              (copy->ready_s < last->ready_s || (copy->ready_s == last->ready_s && own < part)))))
+            continue;
+        last = copy;
+        part = own;
+    }
+    return part;
+}
+
+/* The parts of one worker, moment by moment: what the sweep is checked against. */
+static void slow_account(const struct duet_recording *recording, unsigned worker, unsigned steps,
+                         double parts_s[DUET_PARTS])
+{
+    for (unsigned step = 0; step < steps; step++) {
+        double at_s = (step + 0.5) * recording->makespan_s / steps;
+        const struct duet_event *next = NULL;
+        enum duet_part part = DUET_PART_IDLE;
+
+        for (size_t i = 0; i < recording->event_count; i++) {
+            const struct duet_event *event = &recording->events[i];
+
+            if (event->kind != DUET_EVENT_TASK || event->worker != (int)worker)
+                continue;
+            if (event->start_s <= at_s && event->end_s > at_s)
+                part = DUET_PART_KERNEL;
+            if (event->start_s > at_s && (!next || event->start_s < next->start_s))
+                next = event;
+        }
+        if (part == DUET_PART_IDLE && next && at_s >= next->ready_s)
+            part =
+                slow_wait(recording, recording->machine->workers[worker].node, at_s, next->start_s);
+        parts_s[part] += recording->makespan_s / steps;
+    }
+}
+
+/* Random dates on a grid of whole seconds, so that the slow account is exact. */
+static void test_random(void)
+{
+    GRand *random = g_rand_new_with_seed(5);
+
+    for (unsigned round = 0; round < 300; round++) {
+        struct testing_recording testing;
+        struct duet_account account;
+        double parts_s[DUET_PARTS] = {0};
+
+        testing_init(&testing, 40);
+        for (unsigned i = 0; i < 30; i++) {
+            int start = g_rand_int_range(random, 0, 39);
+            int end = g_rand_int_range(random, start + 1, MIN(start + 8, 40) + 1);
+            int ready = g_rand_int_range(random, MAX(0, start - 6), start + 1);
+            uint16_t to = (uint16_t)g_rand_int_range(random, 0, 3);
+
+            if (i % 2)
+                testing_task(&testing, g_rand_int_range(random, 0, 3), i % 4 == 1, ready, start,
+                             end);
+            else /* a handle of its own: nothing is chained */
+                testing_copy(&testing, i + 1, to ? (uint16_t)(i % 4 ? 0 : 3 - to) : 1, to, ready,
+                             start, end);
+        }
+        for (unsigned worker = 0; worker < 3; worker++)
+            slow_account(&testing.recording, worker, 40, parts_s);
+        account = expect(&testing, parts_s);
+        duet_account_fini(&account);
+        testing_fini(&testing);
+    }
+    g_rand_free(random);
+}
+
+/* The sums also hold for runs with many events of many lengths. */
+static void test_sums(void)
+{
+    struct sample sample;
+    struct duet_account accounts[SAMPLE_POLICIES], mean;
+    struct duet_message message = {""};
+
+    sample_init(&sample, 5, 7, 4000);
+    for (unsigned p = 0; p < SAMPLE_POLICIES; p++) {
+        double sum_s = 0, kernels_s = 0;
+        struct duet_account *account = &accounts[p];
+
+        g_assert_cmpint(duet_account_make(&sample.recordings[p], account, &message), ==, 0);
+        for (unsigned i = 0; i < DUET_PARTS; i++) {
+            g_assert_cmpfloat(account->parts_s[i], >=, 0);
+            sum_s += account->parts_s[i];
+        }
+        for (size_t i = 0; i < account->kernel_count; i++)
+            kernels_s += account->kernels[i].seconds;
+        g_assert_cmpfloat_with_epsilon(sum_s / (12 * account->makespan_s), 1, 1e-9);
+        g_assert_cmpfloat_with_epsilon(kernels_s / account->parts_s[DUET_PART_KERNEL], 1, 1e-9);
+        g_assert_cmpfloat_with_epsilon(kernels_s / sample.runs[p][0].stats.busy_s, 1, 1e-9);
+    }
+    g_assert_cmpint(duet_account_mean(accounts, SAMPLE_POLICIES, &mean, &message), ==, 0);
+    for (unsigned i = 0; i < DUET_PARTS; i++) {
+        double sum_s = 0;
+
+        for (unsigned p = 0; p < SAMPLE_POLICIES; p++)
+            sum_s += accounts[p].parts_s[i];
+        g_assert_cmpfloat_with_epsilon(mean.parts_s[i], sum_s / SAMPLE_POLICIES,
+                                       1e-9 * (1 + sum_s));
+    }
+    duet_account_fini(&mean);
+    accounts[1].workers++;
+    g_assert_cmpint(duet_account_mean(accounts, SAMPLE_POLICIES, &mean, &message), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_account_mean(accounts, 0, &mean, &message), ==, DUET_EINVAL);
+    for (unsigned p = 0; p < SAMPLE_POLICIES; p++)
+        duet_account_fini(&accounts[p]);
+    sample_fini(&sample);
+}
+
+/* A kernel that only one of two runs has counts half in their mean. */
+static void test_mean(void)
+{
+    struct duet_account_kernel one = {.name = "gemm", .arch = "gpu", .count = 4, .seconds = 8};
+    struct duet_account_kernel two[] = {{.name = "gemm", .arch = "cpu", .count = 2, .seconds = 20},
+                                        one};
+    struct duet_account accounts[] = {
+        {.workers = 1, .makespan_s = 8, .parts_s = {8}, .kernels = &one, .kernel_count = 1},
+        {.workers = 1, .makespan_s = 28, .parts_s = {28}, .kernels = two, .kernel_count = 2},
+    };
+    struct duet_message message = {""};
+    struct duet_account mean;
+
+    g_assert_cmpint(duet_account_mean(accounts, 2, &mean, &message), ==, 0);
+    testing_near(mean.makespan_s, 18);
+    g_assert_cmpuint(mean.kernel_count, ==, 2);
+    testing_near(mean.kernels[0].count, 4);
+    testing_near(mean.kernels[0].seconds, 8);
+    g_assert_cmpstr(mean.kernels[1].arch, ==, "cpu");
+    testing_near(mean.kernels[1].count, 1);
+    testing_near(mean.kernels[1].seconds, 10);
+    duet_account_fini(&mean);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/account/without_copies", test_without_copies);
+    g_test_add_func("/account/overlap", test_overlap);
+    g_test_add_func("/account/directions", test_directions);
+    g_test_add_func("/account/other_copies", test_other_copies);
+    g_test_add_func("/account/chained", test_chained);
+    g_test_add_func("/account/room", test_room);
+    g_test_add_func("/account/at_once", test_at_once);
+    g_test_add_func("/account/dates", test_dates);
+    g_test_add_func("/account/origin", test_origin);
+    g_test_add_func("/account/random", test_random);
+    g_test_add_func("/account/sums", test_sums);
+    g_test_add_func("/account/mean", test_mean);
+    return g_test_run();
+}

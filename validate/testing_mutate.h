@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Mutated JSON, for the tests of its readers. */
+#ifndef DUET_TESTING_MUTATE_H
+#define DUET_TESTING_MUTATE_H
+
+#include <glib.h>
+
+/* Changes a few places: bytes, pieces lost, doubled or put in between, digits. */
+static inline void testing_mutate(GString *text, GRand *random)
+{
+    static const char *const pieces[] = {"\"",    "{",    "}",    "[",      "]",          ",",
+                                         ":",     "-",    "null", "true",   "1e999",      "-1",
+                                         "\\u00", "\xff", "1e15", "{\"\":", "4294967296", "\n"};
+    int changes = g_rand_int_range(random, 1, 6);
+
+    for (int i = 0; i < changes && text->len > 0; i++) {
+        gssize at = g_rand_int_range(random, 0, (gint32)text->len);
+        gssize wanted = g_rand_int_range(random, 1, 60);
+        gssize length = MIN(wanted, (gssize)text->len - at);
+        char *piece = g_strndup(text->str + at, (gsize)length);
+
+        switch (g_rand_int_range(random, 0, 5)) {
+        case 0:
+            text->str[at] = (char)g_rand_int_range(random, 0, 256);
+            break;
+        case 1:
+            g_string_erase(text, at, length);
+            break;
+        case 2:
+            g_string_insert(text, at, pieces[g_rand_int_range(random, 0, G_N_ELEMENTS(pieces))]);
+            break;
+        case 3:
+            g_string_insert(text, g_rand_int_range(random, 0, (gint32)text->len), piece);
+            break;
+        default: /* another digit for a digit, so that dates and references are reached */
+            while (at < (gssize)text->len && !g_ascii_isdigit(text->str[at]))
+                at++;
+            if (at < (gssize)text->len)
+                text->str[at] = (char)('0' + g_rand_int_range(random, 0, 10));
+        }
+        g_free(piece);
+    }
+}
+
+#endif

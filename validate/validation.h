@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Cases that were both predicted and measured (or any two sets of runs of the same problems, to be
+ * compared), what the comparison says, and the texts made from it.
+ */
+#ifndef DUET_VALIDATION_H
+#define DUET_VALIDATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <duet/error.h>
+#include <duet/machine.h>
+
+#include "validate/account.h"
+#include "validate/report_recording.h"
+#include "validate/stats.h"
+
+/* One side of a case. Everything is borrowed. */
+struct duet_side {
+    const double *makespans_s; /* of its runs; at least 1 */
+    size_t count;
+    const struct duet_account *account;     /* the mean of its runs; NULL: not known */
+    const struct duet_recording *recording; /* of the run nearest to the median; NULL: none */
+};
+
+/* One problem under one policy on certain resources. */
+struct duet_case {
+    const char *workload, *settings, *platform, *policy;
+    uint64_t n, tile; /* 0: not known */
+    char precision;
+    unsigned cpus, gpus;
+    bool set_arch;
+    struct duet_side predicted, measured;
+    /*
+     * How fast the machine was when this was measured, relative to its calibration: time of a
+     * reference kernel then by time of it now. 0: not known.
+     */
+    double speed;
+    const char *failure; /* it could not be predicted or measured: why; NULL: it could */
+};
+
+/* What is known of all of them. */
+struct duet_validation {
+    const char *command;     /* the command line */
+    const char *title;       /* "cholesky and lu on vm" */
+    const char *first_name;  /* of the side `predicted`: "predicted", or "A: run.json" */
+    const char *second_name; /* "measured" */
+    const char *machine;     /* where it was measured, one line */
+    const char *calibration; /* what was predicted from, one line; "" if nothing is known */
+    const char *date;        /* "2026-11-21 20:00 UTC" */
+    const struct duet_case *cases;
+    size_t case_count;
+    double fail_over; /* relative error from which the check fails; 0: no check */
+};
+
+/* What the comparison says of one case. NaN: not known. */
+struct duet_case_figures {
+    struct duet_summary predicted, measured; /* count 0: no run */
+    double error;                            /* predicted median / measured median - 1 */
+    double error_low, error_high;            /* 95 % interval of it: duet_ratio_interval */
+    double noise; /* half-width of the measured median's interval by the median; NaN of one run */
+    struct duet_explanation explanation; /* count 0: not known */
+};
+
+struct duet_validation_figures {
+    struct duet_case_figures *cases; /* one a case */
+    size_t known;                    /* cases with an error */
+    double median, p95, worst;       /* of the absolute errors */
+    double bias;                     /* median of the signed ones */
+    size_t within_noise; /* errors that are not larger than what measuring again would give: than
+                            the case's noise */
+    /* groups of cases that differ in the policy alone, and of these, those whose fastest policy is
+       predicted to be the fastest; pairs of policies in them, and pairs in the predicted order; a
+       pair whose measured medians differ by less than both noises together is no pair, and where
+       noise hides which policy is fastest, each of those that may be is right */
+    size_t groups, best_right, pairs, pairs_right;
+    size_t failed; /* cases over fail_over, or with a failure */
+};
+
+/* Owned by the caller (duet_validation_figures_fini). DUET_ENOMEM, DUET_EINVAL (values not finite).
+ */
+DUET_MUST_CHECK int duet_validation_judge(const struct duet_validation *validation,
+                                          struct duet_validation_figures *out,
+                                          struct duet_message *message);
+void duet_validation_figures_fini(struct duet_validation_figures *figures, size_t case_count);
+
+/* The writers leave write errors to the one who closes the stream. */
+
+/* Tables and the explanation for a terminal. `verbose`: the explanation of every case, else of the
+ * worst ones. */
+void duet_validation_write_text(FILE *stream, const struct duet_validation *validation,
+                                const struct duet_validation_figures *figures, bool verbose);
+/* One JSON object: docs/formats.md. */
+void duet_validation_write_json(FILE *stream, const struct duet_validation *validation,
+                                const struct duet_validation_figures *figures);
+/* A header and one line a case. */
+void duet_validation_write_csv(FILE *stream, const struct duet_validation *validation,
+                               const struct duet_validation_figures *figures);
+/*
+ * One self-contained page: the summary, predicted against measured as a plot, a table to sort and
+ * filter, for each case the explanation as bars, and for cases with recordings the two Gantt charts
+ * one below the other on one time axis. DUET_ENOMEM with a message.
+ */
+DUET_MUST_CHECK int duet_validation_write_html(FILE *stream,
+                                               const struct duet_validation *validation,
+                                               const struct duet_validation_figures *figures,
+                                               struct duet_message *message);
+
+#endif

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Comparisons: figures of examples computed by hand, and what all four writers have to keep. */
+#include "validate/validation.h"
+
+#include <json-glib/json-glib.h>
+
+#include "validate/html_cases.h"
+#include "validate/testing_validation.h"
+#include "validate/validation_parts.h"
+#include "validate/validation_table.h"
+
+/* Rounding of a few operations on numbers near 1. */
+static const double tiny = 1e-12;
+
+enum { COLUMNS = 34 }; /* of the CSV */
+
+/* ------------------------------------------------------------------------------------------- */
+/* Figures                                                                                      */
+
+/* A case of one workload whose sides have the given values. */
+static struct duet_case plain(const char *policy, uint64_t n, const double *predicted,
+                              size_t predicted_count, const double *measured, size_t measured_count)
+{
+    return (struct duet_case){.workload = "cholesky",
+                              .settings = "",
+                              .platform = "vm",
+                              .policy = policy,
+                              .n = n,
+                              .precision = 'd',
+                              .predicted = {.makespans_s = predicted, .count = predicted_count},
+                              .measured = {.makespans_s = measured, .count = measured_count}};
+}
+
+static struct duet_validation of(const struct duet_case *cases, size_t count)
+{
+    return (struct duet_validation){.command = "duet validate",
+                                    .title = "cholesky on vm",
+                                    .first_name = "predicted",
+                                    .second_name = "measured",
+                                    .machine = "vm",
+                                    .calibration = "",
+                                    .date = "today",
+                                    .cases = cases,
+                                    .case_count = count,
+                                    .fail_over = 0.15};
+}
+
+static void judge(const struct duet_validation *validation, struct duet_validation_figures *figures)
+{
+    struct duet_message message = {0};
+    int result = duet_validation_judge(validation, figures, &message);
+
+    g_assert_cmpstr(message.text, ==, "");
+    g_assert_cmpint(result, ==, 0);
+}
+
+static void test_errors(void)
+{
+    static const double a[] = {1.1}, b[] = {0.9, 1.0, 1.2}, c[] = {2.0}, d[] = {1.5, 2.1},
+                        e[] = {0.99}, f[] = {1.0, 1.0, 1.04, 0.98};
+    struct duet_case cases[] = {
+        plain("ws", 1, a, 1, b, 3), /* 1.1 / 1.0: +10 %, noise (1.2 - 0.9) / 2 = 15 % */
+        plain("ws", 2, c, 1, d, 2), /* 2.0 / 1.8: +11.1 %, noise 0.3 / 1.8 = 16.7 % */
+        plain("ws", 3, c, 1, a, 1), /* 2.0 / 1.1: +81.8 %, noise not known: fails */
+        plain("ws", 4, e, 1, f, 4), /* 0.99 / 1.0: -1 %, noise 3 % */
+        plain("ws", 5, e, 1, NULL, 0),
+    };
+    struct duet_validation validation = of(cases, G_N_ELEMENTS(cases));
+    struct duet_validation_figures figures;
+
+    cases[4].failure = "no time";
+    judge(&validation, &figures);
+    g_assert_cmpfloat_with_epsilon(figures.cases[0].error, 0.1, tiny);
+    g_assert_cmpfloat_with_epsilon(figures.cases[0].noise, 0.15, tiny);
+    /* the median of a resample of three is their least, or their largest, with 7 in 27 */
+    g_assert_cmpfloat_with_epsilon(figures.cases[0].error_low, 1.1 / 1.2 - 1, tiny);
+    g_assert_cmpfloat_with_epsilon(figures.cases[0].error_high, 1.1 / 0.9 - 1, tiny);
+    g_assert_cmpfloat_with_epsilon(figures.cases[1].error, 1.0 / 9, tiny);
+    g_assert_true(isnan(figures.cases[2].noise));
+    g_assert_cmpfloat_with_epsilon(figures.cases[2].error_low, 2 / 1.1 - 1, tiny);
+    g_assert_cmpfloat_with_epsilon(figures.cases[2].error_high, 2 / 1.1 - 1, tiny);
+    g_assert_true(isnan(figures.cases[4].error));
+    g_assert_cmpuint(figures.cases[4].explanation.count, ==, 0);
+    g_assert_cmpuint(figures.known, ==, 4);
+    /* absolute: 1, 10, 11.1, 81.8 %; signed: -1, 10, 11.1, 81.8 % */
+    g_assert_cmpfloat_with_epsilon(figures.median, (0.1 + 1.0 / 9) / 2, tiny);
+    g_assert_cmpfloat_with_epsilon(figures.bias, (0.1 + 1.0 / 9) / 2, tiny);
+    g_assert_cmpfloat_with_epsilon(figures.worst, 2 / 1.1 - 1, tiny);
+    /* type 7: 0.85 of the way from the third to the fourth */
+    g_assert_cmpfloat_with_epsilon(figures.p95, 1.0 / 9 + 0.85 * (2 / 1.1 - 1 - 1.0 / 9), tiny);
+    g_assert_cmpuint(figures.within_noise, ==, 3);
+    g_assert_cmpuint(figures.failed, ==, 2);
+    g_assert_cmpuint(figures.groups, ==, 0);
+    duet_validation_figures_fini(&figures, validation.case_count);
+    duet_validation_figures_fini(&figures, validation.case_count);
+}
+
+static void test_policies(void)
+{
+    static const double one[] = {1}, two[] = {2}, three[] = {3}, four[] = {4},
+                        broad[] = {1.8, 2.4}; /* 2.1 +- 0.3 */
+    struct duet_case cases[] = {
+        /* n 1: fastest right; pairs (a, b) right, (a, c) right, (b, c) wrong */
+        plain("a", 1, one, 1, one, 1),
+        plain("b", 1, three, 1, two, 1),
+        plain("c", 1, two, 1, three, 1),
+        plain("a", 1, four, 1, four, 1), /* again: the first one counts */
+        /* n 2: noise hides which of b and c is faster, so that c is right; a is not fastest */
+        plain("a", 2, four, 1, four, 1),
+        plain("b", 2, three, 1, two, 1),
+        plain("c", 2, two, 1, broad, 2),
+        /* n 3: wrong, one pair */
+        plain("a", 3, two, 1, one, 1),
+        plain("b", 3, one, 1, two, 1),
+        /* n 4: no two policies */
+        plain("a", 4, one, 1, one, 1),
+        plain("b", 4, one, 1, one, 1),
+    };
+    struct duet_validation validation = of(cases, G_N_ELEMENTS(cases));
+    struct duet_validation_figures figures;
+
+    cases[G_N_ELEMENTS(cases) - 1].set_arch = true; /* differs in more than the policy */
+    judge(&validation, &figures);
+    g_assert_cmpuint(figures.groups, ==, 3);
+    g_assert_cmpuint(figures.best_right, ==, 2);
+    g_assert_cmpuint(figures.pairs, ==, 3 + 2 + 1);
+    g_assert_cmpuint(figures.pairs_right, ==, 2 + 2 + 0);
+    duet_validation_figures_fini(&figures, validation.case_count);
+}
+
+static void test_bad_values(void)
+{
+    static const double good[] = {1}, bad[] = {1, NAN};
+    struct duet_case cases[] = {plain("ws", 512, bad, 2, good, 1)};
+    struct duet_validation validation = of(cases, 1);
+    struct duet_validation_figures figures;
+    struct duet_message message = {0};
+
+    g_assert_cmpint(duet_validation_judge(&validation, &figures, &message), ==, DUET_EINVAL);
+    g_assert_null(figures.cases);
+    g_assert_nonnull(strstr(message.text, "cholesky, n 512, ws"));
+    g_assert_nonnull(strstr(message.text, "value 2 of 2"));
+}
+
+/* Parts of every case's explanation, and the means over all, add up to the errors. */
+static void test_explanation(void)
+{
+    struct testing_validation the;
+    struct duet_validation_figures figures;
+    struct duet__causes causes;
+    double whole = 0, shares = 0;
+
+    testing_init(&the, 24, 20);
+    the.rooms[3].accounts[0].workers++; /* of another machine: no explanation, but no error */
+    judge(&the.validation, &figures);
+    g_assert_cmpuint(figures.cases[3].explanation.count, ==, 0);
+    for (size_t i = 0; i < the.validation.case_count; i++) {
+        const struct duet_explanation *explanation = &figures.cases[i].explanation;
+        double sum = 0;
+
+        if (i == 3 || i == 7)
+            continue;
+        g_assert_cmpuint(explanation->count, >, 0);
+        for (size_t k = 0; k < explanation->count; k++)
+            sum += explanation->differences[k].seconds;
+        whole += figures.cases[i].error / 22;
+        g_assert_cmpfloat_with_epsilon(sum / explanation->second_s, figures.cases[i].error, 1e-9);
+    }
+    causes = duet__causes_of(&the.validation, &figures);
+    g_assert_cmpuint(causes.cases, ==, 22);
+    for (size_t i = 0; i < causes.count; i++)
+        shares += causes.parts[i].share;
+    g_assert_cmpfloat_with_epsilon(causes.whole, whole, 1e-9);
+    g_assert_cmpfloat_with_epsilon(shares, whole, 1e-9);
+    g_free(causes.parts);
+    duet_validation_figures_fini(&figures, the.validation.case_count);
+    testing_fini(&the);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Writers                                                                                      */
+
+enum writer { TEXT, VERBOSE, JSON, CSV, HTML };
+
+static char *written(enum writer writer, const struct duet_validation *validation,
+                     const struct duet_validation_figures *figures)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+
+    if (writer == TEXT || writer == VERBOSE)
+        duet_validation_write_text(stream, validation, figures, writer == VERBOSE);
+    else if (writer == JSON)
+        duet_validation_write_json(stream, validation, figures);
+    else if (writer == CSV)
+        duet_validation_write_csv(stream, validation, figures);
+    else
+        g_assert_cmpint(duet_validation_write_html(stream, validation, figures, NULL), ==, 0);
+    fclose(stream);
+    return text;
+}
+
+static size_t count_of(const char *text, const char *what)
+{
+    size_t count = 0;
+
+    for (const char *at = text; (at = strstr(at, what)); at += strlen(what))
+        count++;
+    return count;
+}
+
+static void check_text(const struct duet_validation *validation,
+                       const struct duet_validation_figures *figures)
+{
+    size_t explained = 0;
+
+    for (size_t i = 0; i < validation->case_count; i++)
+        explained += figures->cases[i].explanation.count > 0;
+    for (int verbose = 0; verbose < 2; verbose++) {
+        char *text = written(verbose ? VERBOSE : TEXT, validation, figures);
+        char **lines = g_strsplit(text, "\n", -1);
+
+        g_assert_true(g_utf8_validate(text, -1, NULL));
+        for (size_t i = 0; lines[i]; i++)
+            g_assert_cmpuint(duet__text_width(lines[i]), <=, DUET__PAGE);
+        g_assert_cmpuint(count_of(text, "largest cause: "), ==,
+                         verbose ? explained : MIN(explained, 3));
+        g_assert_null(strstr(text, "nan"));
+        g_strfreev(lines);
+        free(text);
+    }
+}
+
+static void check_json(const struct duet_validation *validation,
+                       const struct duet_validation_figures *figures)
+{
+    char *text = written(JSON, validation, figures);
+    JsonParser *parser = json_parser_new();
+    GError *error = NULL;
+    JsonObject *root;
+    JsonArray *cases;
+
+    json_parser_load_from_data(parser, text, -1, &error);
+    g_assert_no_error(error);
+    root = json_node_get_object(json_parser_get_root(parser));
+    g_assert_cmpint(json_object_get_int_member(root, "schema"), ==, 1);
+    g_assert_cmpstr(json_object_get_string_member(root, "command"), ==, validation->command);
+    cases = json_object_get_array_member(root, "cases");
+    g_assert_cmpuint(json_array_get_length(cases), ==, validation->case_count);
+    for (guint i = 0; i < json_array_get_length(cases); i++) {
+        JsonObject *one = json_array_get_object_element(cases, i);
+        const struct duet_case *the = &validation->cases[i];
+        JsonObject *measured = json_object_get_object_member(one, "measured");
+        JsonArray *values = json_object_get_array_member(measured, "makespans_s");
+
+        g_assert_cmpstr(json_object_get_string_member(one, "workload"), ==, the->workload);
+        g_assert_cmpstr(json_object_get_string_member(one, "policy"), ==, the->policy);
+        g_assert_cmpuint(json_array_get_length(values), ==, the->measured.count);
+        for (guint k = 0; k < json_array_get_length(values); k++)
+            g_assert_cmpfloat(json_array_get_double_element(values, k), ==,
+                              the->measured.makespans_s[k]);
+        g_assert_true(json_object_get_null_member(one, "error") ==
+                      (bool)isnan(figures->cases[i].error));
+        if (figures->cases[i].explanation.count)
+            g_assert_cmpuint(json_array_get_length(json_object_get_array_member(
+                                 json_object_get_object_member(one, "explanation"), "parts")),
+                             ==, figures->cases[i].explanation.count);
+        else
+            g_assert_true(json_object_get_null_member(one, "explanation"));
+    }
+    g_object_unref(parser);
+    free(text);
+}
+
+/* Cells of a line of CSV, commas within quotes apart; sets *next behind it. */
+static size_t cells_of(const char *line, const char **next)
+{
+    size_t cells = 1;
+    bool quoted = false;
+
+    for (; *line && (quoted || *line != '\n'); line++) {
+        quoted ^= *line == '"';
+        cells += !quoted && *line == ',';
+    }
+    *next = *line ? line + 1 : line;
+    return cells;
+}
+
+static void check_csv(const struct duet_validation *validation,
+                      const struct duet_validation_figures *figures)
+{
+    char *text = written(CSV, validation, figures);
+    const char *line = text;
+    size_t lines = 0;
+
+    for (; *line; lines++)
+        g_assert_cmpuint(cells_of(line, &line), ==, COLUMNS);
+    g_assert_cmpuint(lines, ==, validation->case_count + 1);
+    g_assert_null(strstr(text, "nan"));
+    g_assert_null(strstr(text, "null"));
+    free(text);
+}
+
+/* Every set of timelines in the page is JSON. Returns how many there are. */
+static size_t check_timelines(const char *text)
+{
+    static const char begin[] = "class=\"timelines\">", end[] = "</script>";
+    size_t count = 0;
+
+    for (const char *at = text; (at = strstr(at, begin)); count++) {
+        JsonParser *parser = json_parser_new();
+        const char *stop;
+        GError *error = NULL;
+
+        at += strlen(begin);
+        stop = strstr(at, end);
+        json_parser_load_from_data(parser, at, stop - at, &error);
+        g_assert_no_error(error);
+        g_object_unref(parser);
+    }
+    return count;
+}
+
+static void check_html(const struct duet_validation *validation,
+                       const struct duet_validation_figures *figures)
+{
+    static const char *const forbidden[] = {"http:",        "https:",   "<link",   "src=",
+                                            "@import",      "url(",     "<b>&\"x", "<of>",
+                                            "</script><b>", "<dgeqrt>", "nan"};
+    char *text = written(HTML, validation, figures);
+    size_t recorded = 0;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(forbidden); i++)
+        g_assert_null(strstr(text, forbidden[i]));
+    /* the script's own, and that of every set of timelines */
+    for (size_t i = 0; i < validation->case_count; i++)
+        recorded +=
+            validation->cases[i].predicted.recording || validation->cases[i].measured.recording;
+    g_assert_cmpuint(check_timelines(text), ==, MIN(recorded, DUET__HTML_PAIRS));
+    g_assert_cmpuint(count_of(text, "</script>"), ==, 1 + MIN(recorded, DUET__HTML_PAIRS));
+    g_assert_cmpuint(count_of(text, "<details"), ==, validation->case_count);
+    g_assert_cmpuint(count_of(text, "</details>"), ==, validation->case_count);
+    g_assert_cmpuint(count_of(text, "<tr class=\"fails\" data-case=") +
+                         count_of(text, "<tr data-case="),
+                     ==, validation->case_count);
+    /* a mark in each of the two plots */
+    g_assert_cmpuint(count_of(text, "<a class=\"mark\""), ==, 2 * figures->known);
+    free(text);
+}
+
+static void check_writers(const struct duet_validation *validation)
+{
+    struct duet_validation_figures figures;
+
+    judge(validation, &figures);
+    check_text(validation, &figures);
+    check_json(validation, &figures);
+    check_csv(validation, &figures);
+    check_html(validation, &figures);
+    duet_validation_figures_fini(&figures, validation->case_count);
+}
+
+static void test_writers(void)
+{
+    struct testing_validation the;
+
+    testing_init(&the, 40, 60);
+    check_writers(&the.validation);
+    the.validation.case_count = 1;
+    check_writers(&the.validation);
+    the.validation.case_count = 0;
+    check_writers(&the.validation);
+    testing_fini(&the);
+}
+
+/* Two reports compared, of other kernels, one run each, without accounts and recordings. */
+static void test_compare(void)
+{
+    static const char *const other_kernels[] = {"dgemm", "dpotrf", "<dtrsm>"};
+    struct testing_validation the;
+    struct duet_validation_figures figures;
+    char *text;
+
+    testing_init(&the, 6, 60);
+    the.validation.first_name = "A: before <of>.json";
+    the.validation.second_name = "B: after.json";
+    the.validation.fail_over = 0;
+    the.sample.recordings[1].kernels = other_kernels;
+    the.sample.recordings[1].kernel_count = G_N_ELEMENTS(other_kernels);
+    check_writers(&the.validation);
+    for (size_t i = 0; i < the.validation.case_count; i++) {
+        the.cases[i].predicted =
+            (struct duet_side){.makespans_s = the.rooms[i].makespans[0], .count = 1};
+        the.cases[i].measured =
+            (struct duet_side){.makespans_s = the.rooms[i].makespans[1], .count = 1};
+        the.cases[i].speed = 0;
+    }
+    check_writers(&the.validation);
+    judge(&the.validation, &figures);
+    text = written(TEXT, &the.validation, &figures);
+    g_assert_nonnull(strstr(text, "A: before <of>.json"));
+    g_assert_nonnull(strstr(text, "absolute difference: "));
+    g_assert_null(strstr(text, "noise"));
+    g_assert_null(strstr(text, "speed"));
+    g_assert_null(strstr(text, "predicted"));
+    free(text);
+    duet_validation_figures_fini(&figures, the.validation.case_count);
+    testing_fini(&the);
+}
+
+/* Names of any length and many cases leave lines and page within bounds. */
+static void test_large(void)
+{
+    struct testing_validation the;
+    struct duet_validation_figures figures;
+    char *text;
+
+    testing_init(&the, 200, 3000);
+    for (size_t i = 100; i < 200; i++) {
+        the.cases[i].policy = "/a/very/long/path/to/a/shared/object/with/a/policy/in/it/policy.so";
+        the.cases[i].platform = "a platform with quite a long name, too";
+        the.cases[i].set_arch = true;
+        the.cases[i].precision = 's';
+        the.cases[i].n = UINT64_MAX;
+    }
+    the.cases[150].failure = "a reason that is so long that it cannot stand in one line of a table "
+                             "and has to be cut somewhere, because nobody wants to scroll";
+    check_writers(&the.validation);
+    the.validation.first_name = "/a/very/long/path/of/a/report/in/a/folder/somewhere/else.json";
+    the.validation.case_count = 110;
+    check_writers(&the.validation);
+    the.validation.case_count = 200;
+    judge(&the.validation, &figures);
+    text = written(HTML, &the.validation, &figures);
+    g_assert_cmpuint(strlen(text), <, 3000000);
+    free(text);
+    duet_validation_figures_fini(&figures, the.validation.case_count);
+    testing_fini(&the);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/validation/errors", test_errors);
+    g_test_add_func("/validation/policies", test_policies);
+    g_test_add_func("/validation/bad_values", test_bad_values);
+    g_test_add_func("/validation/explanation", test_explanation);
+    g_test_add_func("/validation/writers", test_writers);
+    g_test_add_func("/validation/compare", test_compare);
+    g_test_add_func("/validation/large", test_large);
+    return g_test_run();
+}
