@@ -14,7 +14,7 @@ enum {
     ELEMENTS = 1 << 19, /* of a block: 4 MiB of doubles */
     BLOCK_BYTES = ELEMENTS * sizeof(double),
     MIB = 1 << 20,
-    LEAST_MIB = 64,     /* of both vectors together */
+    LEAST_MIB = 128,    /* of both vectors, for each worker: caches may be larger than is told */
     A_WORKER_MIB = 256, /* at most */
     A_SECOND_MIB = 512, /* of the budget, at most: for writing them once and reading them often */
     CACHES = 8,         /* as many times the largest cache */
@@ -68,7 +68,7 @@ static size_t count_pairs(unsigned workers, double budget_s)
     if (cache > 0)
         bytes = fmin(bytes, CACHES * (double)cache);
     bytes = fmin(bytes, budget_s * A_SECOND_MIB * MIB);
-    bytes = fmax(bytes, (double)LEAST_MIB * MIB);
+    bytes = fmax(bytes, (double)workers * LEAST_MIB * MIB);
     if (pages > 0)
         bytes = fmin(bytes, (double)pages * (double)sysconf(_SC_PAGESIZE) / MEMORY_SHARE);
     return (size_t)fmax(1, bytes / (2.0 * BLOCK_BYTES * workers)) * workers;

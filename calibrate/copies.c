@@ -11,7 +11,7 @@
 
 enum {
     MEMORY_MIB = 256, /* of the host that copies come from and go to, at most */
-    LEAST_MIB = 16,
+    LEAST_MIB = 64,
     A_SECOND_MIB = 128, /* of the budget, at most: for touching it first */
     MIB = 1 << 20,
     MEMORY_SHARE = 8, /* at most this part of what is free */

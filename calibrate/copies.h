@@ -43,8 +43,9 @@ struct duet__copies {
 
 /*
  * Measures on the machine that `config` opens, through tasks that need data elsewhere. Sizes from
- * 4 KiB up to what takes some milliseconds. With no device *out is empty. As duet__costs_measure
- * otherwise. The caller owns *out (duet__copies_fini).
+ * 4 KiB up to what takes some milliseconds; in the host's memory each copy has a place of its own,
+ * which no cache has, as long as the budget is a second or so. With no device *out is empty. As
+ * duet__costs_measure otherwise. The caller owns *out (duet__copies_fini).
  */
 DUET_MUST_CHECK int duet__copies_measure(const struct duet_config *config, double budget_s,
                                          bool (*stop)(void *context), void *context,

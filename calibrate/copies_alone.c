@@ -47,33 +47,49 @@ static void add_copies(struct series *series, const struct duet__pair *pair,
     }
 }
 
-static int measure_size(struct duet__copying *copying, const struct duet__pair *pair, size_t bytes,
-                        struct series *series)
+/* A part of the host's memory that has not been used for the longest time: no cache has it. */
+static char *next_part(struct duet__copying *copying, size_t bytes)
+{
+    if (copying->used_bytes + bytes > copying->memory_bytes)
+        copying->used_bytes = 0;
+    char *part = copying->memory + copying->used_bytes;
+    copying->used_bytes += bytes;
+    return part;
+}
+
+/* Data that is not on the devices yet. */
+static int copy_once(struct duet__copying *copying, const struct duet__pair *pair, size_t bytes)
 {
     const struct duet__lab *lab = &copying->lab;
     struct duet_access write = {.mode = DUET_W}, read = {.mode = DUET_R};
-    struct duet_event *events = NULL;
-    size_t count = 0;
-    int error = duet_vector(lab->runtime, copying->memory, bytes, 1, &write.handle);
+    int error = duet_vector(lab->runtime, next_part(copying, bytes), bytes, 1, &write.handle);
     if (error)
         return duet__lab_fail(lab, error);
     read.handle = write.handle;
-    duet_stats_reset(lab->runtime);
-    for (unsigned i = 0; i < REPETITIONS && !error; i++) {
-        error = duet__lab_submit(lab, lab->fill, duet__copies_worker(copying, pair->source), &write,
-                                 1, NULL, 0);
-        if (!error)
-            error =
-                duet__lab_submit(lab, lab->empty, duet__copies_worker(copying, pair->destination),
+    error = duet__lab_submit(lab, lab->fill, duet__copies_worker(copying, pair->source), &write, 1,
+                             NULL, 0);
+    if (!error)
+        error = duet__lab_submit(lab, lab->empty, duet__copies_worker(copying, pair->destination),
                                  &read, 1, NULL, 0);
-    }
-    int waited = duet__lab_events(lab, &events, &count);
+    int freed = duet_unregister(lab->runtime, write.handle);
+    return !error && freed ? duet__lab_fail(lab, freed) : error;
+}
+
+static int measure_size(struct duet__copying *copying, const struct duet__pair *pair, size_t bytes,
+                        struct series *series)
+{
+    struct duet_event *events = NULL;
+    size_t count = 0;
+    int error = DUET_OK;
+    duet_stats_reset(copying->lab.runtime);
+    for (unsigned i = 0; i < REPETITIONS && !error; i++)
+        error = copy_once(copying, pair, bytes);
+    int waited = duet__lab_events(&copying->lab, &events, &count);
     error = error ? error : waited;
     if (!error)
         add_copies(series, pair, events, count);
     free(events);
-    int freed = duet_unregister(lab->runtime, write.handle);
-    return !error && freed ? duet__lab_fail(lab, freed) : error;
+    return error;
 }
 
 static int measure_pair(struct duet__copying *copying, struct duet__pair *pair, double end_s)

@@ -13,18 +13,26 @@ struct line {
     double latency_s, byte_s;
 };
 
-static double relative(const struct line *line, const struct duet__copy_sample *sample)
+/*
+ * A copy, and the median of those of its size. Errors are relative to that: by their own times the
+ * shortest of times that scatter would have the most weight.
+ */
+struct timed {
+    double bytes, seconds, usual_s;
+};
+
+static double relative(const struct line *line, const struct timed *sample)
 {
-    return fabs(line->latency_s + line->byte_s * sample->bytes - sample->seconds) / sample->seconds;
+    return fabs(line->latency_s + line->byte_s * sample->bytes - sample->seconds) / sample->usual_s;
 }
 
 /* Weighted least squares; `line` is what the weights come from, NULL: of relative errors alone. */
-static struct line solve(const struct duet__copy_sample *samples, size_t count,
-                         const struct line *line)
+static struct line solve(const struct timed *samples, size_t count, const struct line *line)
 {
     double w = 0, wx = 0, wy = 0, wxx = 0, wxy = 0;
     for (size_t i = 0; i < count; i++) {
-        double x = samples[i].bytes, y = samples[i].seconds, weight = 1 / (y * y);
+        double x = samples[i].bytes, y = samples[i].seconds;
+        double weight = 1 / (samples[i].usual_s * samples[i].usual_s);
         if (line)
             weight /= fmax(TINY, relative(line, &samples[i]));
         w += weight;
@@ -43,14 +51,42 @@ static struct line solve(const struct duet__copy_sample *samples, size_t count,
     return latency_s > 0 && byte_s > 0 ? (struct line){latency_s, byte_s} : out;
 }
 
+static int by_bytes(const void *a, const void *b)
+{
+    const struct timed *x = a, *y = b;
+    if (x->bytes != y->bytes)
+        return (x->bytes > y->bytes) - (x->bytes < y->bytes);
+    return (x->seconds > y->seconds) - (x->seconds < y->seconds);
+}
+
+/* Takes what has a time, in order of size, with the median of each size. Returns how many. */
+static size_t take(const struct duet__copy_sample *samples, size_t count, struct timed *timed)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (samples[i].seconds > 0 && samples[i].bytes > 0)
+            timed[kept++] = (struct timed){samples[i].bytes, samples[i].seconds, 0};
+    if (kept)
+        qsort(timed, kept, sizeof *timed, by_bytes);
+    for (size_t first = 0, end; first < kept; first = end) {
+        for (end = first; end < kept && timed[end].bytes == timed[first].bytes;)
+            end++;
+        double low_s = timed[first + (end - first - 1) / 2].seconds;
+        double high_s = timed[first + (end - first) / 2].seconds;
+        for (size_t i = first; i < end; i++)
+            timed[i].usual_s = (low_s + high_s) / 2;
+    }
+    return kept;
+}
+
 static int ascending(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-static double median_error(const struct duet__copy_sample *samples, size_t count,
-                           const struct line *line, double *errors)
+static double median_error(const struct timed *samples, size_t count, const struct line *line,
+                           double *errors)
 {
     for (size_t i = 0; i < count; i++)
         errors[i] = relative(line, &samples[i]);
@@ -60,12 +96,9 @@ static double median_error(const struct duet__copy_sample *samples, size_t count
 
 int duet__copies_fit(const struct duet__copy_sample *samples, size_t count, struct duet__pair *out)
 {
-    struct duet__copy_sample *timed = malloc((count + 1) * sizeof *timed);
+    struct timed *timed = malloc((count + 1) * sizeof *timed);
     double *errors = malloc((count + 1) * sizeof *errors);
-    size_t kept = 0;
-    for (size_t i = 0; timed && i < count; i++)
-        if (samples[i].seconds > 0 && samples[i].bytes > 0)
-            timed[kept++] = samples[i];
+    size_t kept = timed ? take(samples, count, timed) : 0;
     out->samples = kept;
     out->latency_s = out->bandwidth_Bps = out->error = 0;
     if (timed && errors && kept) {

@@ -27,6 +27,7 @@ struct duet__copying {
     struct duet__copies *out;
     char *memory; /* of the host */
     size_t memory_bytes;
+    size_t used_bytes; /* of it, from its beginning on, for the last copies */
 };
 
 /* The pair from node `source` to node `destination`, which must be there, as index. */

@@ -69,6 +69,18 @@ static void test_outliers(void)
     assert_near(pair.bandwidth_Bps, BYTES_PER_S, 1e-3);
 }
 
+/* Of each size two copies were ten times as fast as the others: nothing changes. */
+static void test_scattered(void)
+{
+    struct duet__copy_sample samples[COUNT];
+    make(samples, 0);
+    for (unsigned i = 0; i < COUNT; i++)
+        samples[i].seconds /= i % TIMES < (TIMES - 1) / 2 ? 10 : 1;
+    struct duet__pair pair = fit(samples, COUNT);
+    assert_near(pair.latency_s, LATENCY_S, 1e-3);
+    assert_near(pair.bandwidth_Bps, BYTES_PER_S, 1e-3);
+}
+
 /* One size says nothing of the latency, and a latency below 0 is none. */
 static void test_no_latency(void)
 {
@@ -95,6 +107,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/copies_fit/exact", test_exact);
+    g_test_add_func("/copies_fit/scattered", test_scattered);
     g_test_add_func("/copies_fit/noise", test_noise);
     g_test_add_func("/copies_fit/outliers", test_outliers);
     g_test_add_func("/copies_fit/no_latency", test_no_latency);

@@ -2,6 +2,8 @@
 /* What the runtime's own operations take: which there are, and what the simulation charges. */
 #include "calibrate/costs.h"
 
+#include <math.h>
+
 #include <glib.h>
 
 #include "calibrate/costs_parts.h"
@@ -15,7 +17,8 @@ static const struct {
     [DUET__COST_POP] = {"pop", "an empty independent task, from its worker's own list until it is "
                                "reported done"},
     [DUET__COST_STEAL] = {"steal", "an empty independent task, from another worker's list until it "
-                                   "is reported done"},
+                                   "is reported done; each attempt is charged what that takes "
+                                   "longer than pop"},
     [DUET__COST_ATTEMPT] = {"attempt", "an attempt to steal from a worker that has nothing"},
     [DUET__COST_TASK] = {"task", "all of an empty task in a chain on one worker: submit, push, "
                                  "pop"},
@@ -73,7 +76,7 @@ void duet__costs_fill(const struct duet__measured costs[DUET__COSTS], struct due
         .submit_s = median_s[DUET__COST_SUBMIT],
         .push_s = median_s[DUET__COST_PUSH],
         .pop_s = median_s[DUET__COST_POP],
-        .steal_s = median_s[DUET__COST_STEAL],
+        .steal_s = fmax(0, median_s[DUET__COST_STEAL] - median_s[DUET__COST_POP]),
         .kernel_launch_s = median_s[DUET__COST_KERNEL_LAUNCH],
         .copy_launch_s = median_s[DUET__COST_COPY_LAUNCH],
         .event_s = median_s[DUET__COST_EVENT],

@@ -23,7 +23,7 @@ enum duet__cost {
     DUET__COST_SUBMIT,  /* a task, on the application's thread, until it is in the graph */
     DUET__COST_PUSH,    /* a finished task makes another one ready: on a list */
     DUET__COST_POP,     /* a task is taken from the own list, run and reported done (empty) */
-    DUET__COST_STEAL,   /* a successful steal between two workers */
+    DUET__COST_STEAL,   /* the same, but taken from another worker's list, at the first attempt */
     DUET__COST_ATTEMPT, /* an unsuccessful attempt */
     DUET__COST_TASK,    /* all of an empty task on one worker: the sum of the above but steals */
     DUET__COST_WAKE,    /* from waking a CPU worker that sleeps until its kernel begins */
@@ -47,7 +47,11 @@ DUET_MUST_CHECK int duet__costs_measure(const struct duet_config *config, double
                                         struct duet__measured costs[DUET__COSTS],
                                         struct duet_message *message);
 
-/* What of it the simulation charges: medians into *out. What was not measured stays 0. */
+/*
+ * What of it the simulation charges: medians into *out. What was not measured stays 0. An attempt
+ * to steal, of which a stolen task may take several, is charged what a stolen task takes longer
+ * than a popped one: the attempts before the one that succeeds take less than that.
+ */
 void duet__costs_fill(const struct duet__measured costs[DUET__COSTS], struct duet_costs *out);
 
 /* Bytes a second that the cores of one socket get from memory, beyond all caches. */

@@ -50,6 +50,7 @@ static struct duet_config quiet(const struct duet_config *config, const char *po
     own.record = own.record_accesses = false;
     own.trace = NULL;
     own.report = false;
+    own.quiet = true;
     own.set_arch = false;
     own.lose = NULL;
     return own;

@@ -48,7 +48,7 @@ DUET_MUST_CHECK int duet__lab_stop(const struct duet__budget *budget, struct due
 double duet__lab_share(const struct duet__budget *budget, double share);
 
 /*
- * Configurations for measurements, from the user's: without reports and traces, with this policy.
+ * Configurations for measurements, from the user's: quiet, without traces, with this policy.
  * The host alone: no device, no emulation (at least one CPU worker, at most `cpus` if that is not
  * 0); or with devices (`cpus` CPU workers).
  */
@@ -82,6 +82,15 @@ DUET_MUST_CHECK int duet__lab_wait(const struct duet__lab *lab);
 /* Waits; then the records since the last reset: *events is the caller's (free). */
 DUET_MUST_CHECK int duet__lab_events(const struct duet__lab *lab, struct duet_event **events,
                                      size_t *count);
+
+/* The hardware thread that the calling thread runs on, or -1. */
+int duet__lab_processor(void);
+/*
+ * Keeps the calling thread off a hardware thread until duet__lab_back, which frees what this
+ * returns: NULL, with nothing changed, where it may run nowhere else. NULL is fine there.
+ */
+void *duet__lab_aside(int processor);
+void duet__lab_back(void *before);
 
 /* DUET_ENOMEM. */
 DUET_MUST_CHECK int duet__values_add(struct duet__values *samples, double value);

@@ -10,6 +10,7 @@
 #include <glib.h>
 
 #include "calibrate/costs.h"
+#include "calibrate/costs_lab.h"
 
 static struct duet_config defaults(int cpus, int gpus)
 {
@@ -108,11 +109,31 @@ static void test_fill(void)
     g_assert_cmpfloat(filled.push_s, ==, 0);
     g_assert_cmpfloat(filled.pop_s, ==, 1 + DUET__COST_POP);
     g_assert_cmpfloat(filled.steal_s, ==, 0);
+    costs[DUET__COST_STEAL].samples = 1; /* beyond a pop, which is the one before it */
+    duet__costs_fill(costs, &filled);
+    g_assert_cmpfloat(filled.steal_s, ==, DUET__COST_STEAL - DUET__COST_POP);
+    costs[DUET__COST_STEAL].median_s = costs[DUET__COST_POP].median_s / 2; /* noise again */
+    duet__costs_fill(costs, &filled);
+    g_assert_cmpfloat(filled.steal_s, ==, 0);
     g_assert_cmpfloat(filled.kernel_launch_s, ==, 1 + DUET__COST_KERNEL_LAUNCH);
     g_assert_cmpfloat(filled.copy_launch_s, ==, 1 + DUET__COST_COPY_LAUNCH);
     g_assert_cmpfloat(filled.event_s, ==, 1 + DUET__COST_EVENT);
     g_assert_cmpfloat(filled.wake_s, ==, 1 + DUET__COST_WAKE);
     g_assert_cmpfloat(filled.spin_s, ==, 1 + DUET__COST_SPIN);
+}
+
+/* The measuring thread leaves the hardware thread that it is on, if it may. */
+static void test_aside(void)
+{
+    int processor = duet__lab_processor();
+    void *before = duet__lab_aside(processor);
+    if (before)
+        g_assert_cmpint(duet__lab_processor(), !=, processor);
+    duet__lab_back(before);
+    before = duet__lab_aside(processor); /* it may be there again */
+    duet__lab_back(before);
+    g_assert_null(duet__lab_aside(-1));
+    duet__lab_back(NULL);
 }
 
 static bool stop_after(void *context)
@@ -160,6 +181,7 @@ int main(int argc, char **argv)
     g_test_add_func("/costs/free", test_free);
     g_test_add_func("/costs/paced", test_paced);
     g_test_add_func("/costs/fill", test_fill);
+    g_test_add_func("/costs/aside", test_aside);
     g_test_add_func("/costs/stop", test_stop);
     g_test_add_func("/costs/refused", test_refused);
     return g_test_run();

@@ -54,10 +54,12 @@ static int finish(const struct duet__wish *wish, const struct duet__found *found
 static int calibrate(const struct duet__wish *wish)
 {
     struct duet__found found = {0};
-    int status = duet__wish_check_files(wish);
+    struct duet_message message = {""};
+    int status;
 
-    if (status == DUET__DONE)
-        status = duet__measure(wish, &found);
+    if (duet_platform_may_write(wish->out, wish->how, &message))
+        return duet__complain(DUET__MISUSED, "%s", message.text);
+    status = duet__measure(wish, &found);
     if (status == DUET__DONE && found.number)
         status = say_interrupted(wish, found.number);
     else if (status == DUET__DONE)

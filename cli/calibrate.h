@@ -18,6 +18,13 @@
 
 enum { DUET__ROUNDS = 3 }; /* less of them say little of how times spread */
 
+/* Of which runs are to be made. */
+struct duet__subject {
+    const struct duet_workload *workload;
+    uint64_t tile;
+    char precision;
+};
+
 /* What was asked for. Zero-initialise; duet__wish_fini frees it, half-built or not. */
 struct duet__wish {
     struct duet__job job;   /* its configuration, policy and seed; no workload and problem */
@@ -25,6 +32,7 @@ struct duet__wish {
     bool chosen;            /* they were named; else those that are usual, where they can run */
     GArray *sizes, *tiles;  /* uint64_t; empty: by default */
     const char *precisions; /* "d", "s", "sd": a constant */
+    GArray *subjects;       /* struct duet__subject: these alone; NULL: what the above stand for */
     double budget_s;
     uint64_t rounds; /* whatever time they take; 0: as many as there is time for */
     bool paced;      /* at the pace of a platform: nothing is computed */
@@ -47,10 +55,11 @@ struct duet__item {
     struct duet_problem problem; /* n is 0 until duet__item_size has chosen it */
     uint64_t warmup_n;           /* of the run before the measured ones */
     enum duet__size size;
-    bool devices; /* kernels that devices have run on these only */
+    bool devices;  /* kernels that devices have run on these only */
+    bool optional; /* nobody has asked for it: left out where the budget has no time for it */
     int cpus, gpus;
     unsigned group; /* items that differ only in size and resources have the same number */
-    /* what has been measured */
+    /* what has been measured; runs 0: it was left out */
     uint64_t runs, tasks;
     double run_s;   /* mean of one run, from its first submission on */
     double visit_s; /* what all of it took the last time, data included */
@@ -65,6 +74,13 @@ struct duet__taken {
     char **kernels; /* NULL-ended */
 };
 
+/* Data that further visits may need. */
+struct duet__held {
+    const struct duet_workload *workload;
+    struct duet_problem problem;
+    void *data; /* NULL: none */
+};
+
 /* What was found. Zero-initialise; duet__found_fini frees it, half-built or not. */
 struct duet__found {
     struct duet__info info;    /* the machine, with all its workers */
@@ -73,10 +89,11 @@ struct duet__found {
     double pace;               /* of emulated times: their scale, else 1 */
     GArray *items;             /* struct duet__item */
     unsigned groups;
-    GPtrArray *taken;      /* struct duet__taken */
-    uint64_t rounds;       /* finished */
-    double wall_s, runs_s; /* all of it, and the rounds */
-    double steal_share;    /* of the time, by the hypervisor; NaN: not known */
+    struct duet__held held[2]; /* of the last warm-up, and of the last problem beyond that */
+    GPtrArray *taken;          /* struct duet__taken */
+    uint64_t rounds;           /* finished */
+    double wall_s, runs_s;     /* all of it, and the rounds */
+    double steal_share;        /* of the time, by the hypervisor; NaN: not known */
     double probe_s;
     struct duet__measured costs[DUET__COSTS];
     bool has_costs, has_copies;
@@ -96,11 +113,10 @@ static inline const struct duet_workload *duet__wish_workload(const struct duet_
 int duet__wish_parse(struct duet__wish *wish, int argc, char **argv);
 void duet__wish_fini(struct duet__wish *wish);
 
-/*
- * Refuses files that could not be written in the end, before anything is measured. Exit status,
- * after a complaint.
- */
-int duet__wish_check_files(const struct duet__wish *wish);
+/* What machine and file are called: `name`, or after wish->out, or after the host (each NULL: not
+ * given); completes wish->out. DUET_EINVAL, as for a file that does not end in .json. */
+DUET_MUST_CHECK int duet__wish_name(struct duet__wish *wish, const char *name,
+                                    struct duet_message *message);
 
 /* ------------------------------------------------------------------------------------------- */
 /* calibrate_plan.c                                                                              */
@@ -120,6 +136,9 @@ DUET_MUST_CHECK int duet__plan_make(const struct duet__wish *wish, struct duet__
  */
 void duet__item_size(struct duet__found *found, struct duet__item *item, double fair_s);
 
+/* What a visit of it with one run may take, by the nearest one of its workload; 0: not known. */
+double duet__item_seconds(const struct duet__found *found, const struct duet__item *item);
+
 /* "alone", "busy", "gpus": which workers the item's runs have; and in what size. Constants. */
 const char *duet__item_workers(const struct duet__item *item);
 const char *duet__item_size_name(const struct duet__item *item);
@@ -128,10 +147,52 @@ const char *duet__item_size_name(const struct duet__item *item);
 /* calibrate_measure.c, calibrate_visit.c                                                        */
 
 /*
- * Measures everything that was asked for into found, whose info is there. Exit status: DUET__DONE
- * also if a signal came, else after a complaint.
+ * Measures everything that was asked for into a zeroed found. Exit status: DUET__DONE also if a
+ * signal came, else after a complaint.
  */
 int duet__measure(const struct duet__wish *wish, struct duet__found *found);
+
+/*
+ * The same in parts, for those who measure something else in between: look, then the plan, then
+ * what is measured once, slices of runs, and the fit.
+ */
+
+/* Measuring under way. Zeroed but for the first three, then duet__measuring_go_on. */
+struct duet__measuring {
+    const struct duet__wish *wish;
+    struct duet__found *found;
+    struct duet__attendant *attendant; /* started */
+    struct duet__progress bar;         /* zeroed: none */
+    double start_s;                    /* later by the pauses */
+    double paused_s;                   /* when the last one began, since start_s */
+    guint next;                        /* item */
+    char what[96];                     /* what is being measured, for people */
+    struct duet_message message;       /* of what failed */
+};
+
+/* What there is to be measured on, into a zeroed found. Errors of duet_open. */
+DUET_MUST_CHECK int duet__measure_look(const struct duet__wish *wish, struct duet__found *found,
+                                       struct duet_message *message);
+
+/* Begins to count time, or ceases to; the data that was kept for further visits goes. */
+void duet__measuring_go_on(struct duet__measuring *measuring);
+void duet__measuring_pause(struct duet__measuring *measuring);
+
+/*
+ * The speed of the cores, the runtime's operations, bandwidth, copies. This and those below: 0 also
+ * where a signal came, errors with measuring->message and ->what.
+ */
+DUET_MUST_CHECK int duet__measure_once(struct duet__measuring *measuring);
+
+/*
+ * Visits item after item, from the one at which the last slice ended on, until so many seconds have
+ * passed; the first time until each had its turn. A round over all of them is to take `round_s`.
+ */
+DUET_MUST_CHECK int duet__measure_slice(struct duet__measuring *measuring, double seconds,
+                                        double round_s);
+
+/* The model of all runs so far. */
+DUET_MUST_CHECK int duet__measure_fit(struct duet__measuring *measuring);
 
 /* What a visit of an item needs. */
 struct duet__visit {
@@ -143,10 +204,14 @@ struct duet__visit {
 };
 
 /*
- * Makes some recorded runs of the item into found->taken, after one that is not measured. 0 also
+ * Makes some recorded runs of the item into found->taken, after one that is not measured. Their
+ * data is kept for the next visits, which often need the same (duet__held_free). 0 also
  * where a signal came meanwhile. Errors of duet_open and of runs, with a message.
  */
 DUET_MUST_CHECK int duet__visit_make(const struct duet__visit *visit, struct duet_message *message);
+
+/* Frees the data that visits have kept for others. */
+void duet__held_free(struct duet__found *found);
 
 void duet__found_fini(struct duet__found *found);
 

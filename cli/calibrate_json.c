@@ -45,6 +45,8 @@ static void put_effort(const struct duet__wish *wish, const struct duet__found *
         const struct duet__item *item = &g_array_index(found->items, struct duet__item, i);
         const char precision[] = {item->problem.precision, 0};
 
+        if (!item->runs)
+            continue; /* there was no time for it */
         duet__emit_open(json, NULL, '{');
         duet__emit_text(json, "workload", item->workload->name);
         duet__emit_count(json, "n", item->problem.n);

@@ -17,17 +17,6 @@ static const double costs_share = 0.15, bandwidth_share = 0.05, copies_share = 0
    which is filled in, and beside which the others are short. */
 static const double longest_share = 0.4;
 
-/* All of it under way. */
-struct measuring {
-    const struct duet__wish *wish;
-    struct duet__found *found;
-    struct duet__attendant attendant;
-    struct duet__progress bar;
-    double start_s;
-    char what[96]; /* what is being measured, for people */
-    struct duet_message message;
-};
-
 static double wall_clock(void)
 {
     struct timespec now;
@@ -36,34 +25,34 @@ static double wall_clock(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static double elapsed(const struct measuring *m)
+static double elapsed(const struct duet__measuring *m)
 {
     return wall_clock() - m->start_s;
 }
 
-static bool given_up(struct measuring *m)
+void duet__measuring_go_on(struct duet__measuring *m)
 {
-    return duet__attendant_signal(&m->attendant) != 0;
+    m->start_s = wall_clock() - m->paused_s;
+}
+
+void duet__measuring_pause(struct duet__measuring *m)
+{
+    m->paused_s = elapsed(m);
+    duet__held_free(m->found);
+}
+
+static bool given_up(const struct duet__measuring *m)
+{
+    return duet__attendant_signal(m->attendant) != 0;
 }
 
 /* Draws a bar of the time that has passed. */
-static void draw(struct measuring *m)
+static void draw(struct duet__measuring *m)
 {
-    enum { WIDTH = 30 };
-    double share = fmin(elapsed(m) / m->wish->budget_s, 1);
-    char bar[WIDTH + 1];
-
-    if (!m->bar.shown)
-        return;
-    for (int i = 0; i < WIDTH; i++)
-        bar[i] = i < (int)(share * WIDTH) ? '#' : '.';
-    bar[WIDTH] = 0;
-    fprintf(stderr, "\r[%s] %3.0f %%  %s\033[K", bar, share * 100, m->what);
-    fflush(stderr);
-    m->bar.drawn = true;
+    duet__progress_say(&m->bar, elapsed(m) / m->wish->budget_s, m->what);
 }
 
-static void G_GNUC_PRINTF(2, 3) begin(struct measuring *m, const char *format, ...)
+static void G_GNUC_PRINTF(2, 3) begin(struct duet__measuring *m, const char *format, ...)
 {
     va_list args;
 
@@ -83,7 +72,7 @@ static bool stop(void *context)
 /* ------------------------------------------------------------------------------------------- */
 /* What is measured once                                                                        */
 
-static int measure_costs(struct measuring *m)
+static int measure_costs(struct duet__measuring *m)
 {
     const struct duet__wish *wish = m->wish;
     int error;
@@ -98,7 +87,7 @@ static int measure_costs(struct measuring *m)
     return error;
 }
 
-static int measure_bandwidth(struct measuring *m)
+static int measure_bandwidth(struct duet__measuring *m)
 {
     const struct duet__wish *wish = m->wish;
 
@@ -109,7 +98,7 @@ static int measure_bandwidth(struct measuring *m)
                                    &m->found->bandwidth, &m->message);
 }
 
-static int measure_copies(struct measuring *m)
+static int measure_copies(struct duet__measuring *m)
 {
     const struct duet__wish *wish = m->wish;
     int error;
@@ -126,13 +115,13 @@ static int measure_copies(struct measuring *m)
 /* ------------------------------------------------------------------------------------------- */
 /* Rounds                                                                                       */
 
-static int visit(struct measuring *m, struct duet__item *item, double fair_s, double slice_s)
+static int visit(struct duet__measuring *m, struct duet__item *item, double fair_s, double slice_s)
 {
     const struct duet__visit visit = {
         .wish = m->wish,
         .found = m->found,
         .item = item,
-        .attendant = &m->attendant,
+        .attendant = m->attendant,
         .slice_s = slice_s,
     };
     const struct duet_problem *problem = &item->problem;
@@ -153,8 +142,42 @@ static uint64_t tasks(const struct duet__found *found)
     return sum;
 }
 
+/* Whether there is time for an item, if it has not been asked for. */
+static bool affordable(const struct duet__measuring *m, const struct duet__item *item)
+{
+    return !item->optional || m->wish->rounds ||
+           elapsed(m) + duet__item_seconds(m->found, item) <= m->wish->budget_s;
+}
+
+/* The next item's turn, in a round that is to take so long. */
+static int turn(struct duet__measuring *m, double round_s)
+{
+    struct duet__found *found = m->found;
+    struct duet__item *item = &g_array_index(found->items, struct duet__item, m->next);
+    int error = 0;
+
+    if (affordable(m, item))
+        error = visit(m, item, longest_share * round_s / found->groups,
+                      round_s / found->items->len / 2);
+    m->next = (m->next + 1) % found->items->len;
+    found->rounds += m->next == 0;
+    return error;
+}
+
+int duet__measure_slice(struct duet__measuring *m, double seconds, double round_s)
+{
+    double begun = elapsed(m);
+    int error = 0;
+
+    while (!error && !given_up(m) &&
+           (!m->found->rounds || (elapsed(m) - begun < seconds && tasks(m->found) < TASKS_ENOUGH)))
+        error = turn(m, round_s);
+    m->found->runs_s += elapsed(m) - begun;
+    return given_up(m) ? 0 : error;
+}
+
 /* Whether there is to be one more round, if it takes as long as the last one. */
-static bool another(const struct measuring *m, double last_s)
+static bool another(const struct duet__measuring *m, double last_s)
 {
     const struct duet__found *found = m->found;
 
@@ -165,7 +188,7 @@ static bool another(const struct measuring *m, double last_s)
 }
 
 /* Round after round over all items, so that a machine that changes changes for all of them. */
-static int make_rounds(struct measuring *m)
+static int make_rounds(struct duet__measuring *m)
 {
     struct duet__found *found = m->found;
     double begun = elapsed(m), last_s = 0;
@@ -175,11 +198,10 @@ static int make_rounds(struct measuring *m)
     while (!error && !given_up(m) && another(m, last_s)) {
         double start = elapsed(m);
 
-        for (guint i = 0; i < found->items->len && !error && !given_up(m); i++)
-            error = visit(m, &g_array_index(found->items, struct duet__item, i),
-                          longest_share * round_s / found->groups, round_s / found->items->len / 2);
+        do
+            error = turn(m, round_s);
+        while (!error && !given_up(m) && m->next);
         last_s = elapsed(m) - start;
-        found->rounds++;
     }
     found->runs_s = elapsed(m) - begun;
     return error;
@@ -188,17 +210,20 @@ static int make_rounds(struct measuring *m)
 /* ------------------------------------------------------------------------------------------- */
 /* All of it                                                                                    */
 
-static int fit(struct measuring *m)
+int duet__measure_fit(struct duet__measuring *m)
 {
     struct duet__found *found = m->found;
     const struct duet__measured *task = &found->costs[DUET__COST_POP];
-    const struct duet__model_options options = {
+    struct duet__model_options options = {
         .sharing = found->known,
         .task_overhead_s = found->has_costs && task->samples ? task->median_s : 0,
     };
     struct duet__observation *runs = g_new0(struct duet__observation, found->taken->len);
     int error;
 
+    /* what sharing memory takes is no neighbour's doing: as the simulation has it */
+    options.sharing.bandwidth_Bps = found->bandwidth.all_Bps;
+    duet__held_free(found);
     begin(m, "fitting");
     for (guint i = 0; i < found->taken->len; i++)
         runs[i] = ((const struct duet__taken *)found->taken->pdata[i])->observation;
@@ -207,7 +232,7 @@ static int fit(struct measuring *m)
     return error;
 }
 
-static int measure_all(struct measuring *m)
+int duet__measure_once(struct duet__measuring *m)
 {
     int error;
 
@@ -219,56 +244,65 @@ static int measure_all(struct measuring *m)
         error = measure_bandwidth(m);
     if (!error && !given_up(m))
         error = measure_copies(m);
-    if (!error && !given_up(m))
-        error = make_rounds(m);
-    if (!error && !given_up(m))
-        error = fit(m);
-    return error;
+    /* what a cancelled measurement says of itself is no news */
+    return given_up(m) ? 0 : error;
 }
 
-/* What there is to be measured on. Exit status. */
-static int look(const struct duet__wish *wish, struct duet__found *found)
+int duet__measure_look(const struct duet__wish *wish, struct duet__found *found,
+                       struct duet_message *message)
 {
-    struct duet_message message = {""};
-    int error = duet__info_open(&found->info, &wish->job.config, &message);
+    int error = duet__info_open(&found->info, &wish->job.config, message);
 
     if (!error && found->info.error)
-        error = duet_fail(&message, found->info.error, "%s", found->info.why.text);
+        error = duet_fail(message, found->info.error, "%s", found->info.why.text);
     if (error)
-        return duet__job_refuse(error, &message);
+        return error;
+    found->taken = g_ptr_array_new();
     found->pace = wish->paced && wish->job.config.scale > 0 ? wish->job.config.scale : 1;
     for (unsigned w = 0; w < found->info.machine.worker_count; w++) {
         found->cpus += found->info.machine.workers[w].node == DUET_HOST;
         found->gpus += found->info.machine.workers[w].node != DUET_HOST;
     }
     if (!found->cpus)
-        return duet__complain(DUET__MISUSED, "no CPU computes on this machine, all of them feed "
-                                             "GPUs: use fewer (--gpus)");
+        return duet_fail(message, DUET_EINVAL,
+                         "no CPU computes on this machine, all of them feed GPUs: use fewer "
+                         "(--gpus)");
     if (!wish->paced)
         duet__caches_find(&found->known);
-    error = duet__plan_make(wish, found, &message);
-    return error ? duet__job_refuse(error, &message) : DUET__DONE;
+    return 0;
+}
+
+static int measure_all(struct duet__measuring *m)
+{
+    int error = duet__measure_once(m);
+
+    if (!error && !given_up(m))
+        error = make_rounds(m);
+    if (!error && !given_up(m))
+        error = duet__measure_fit(m);
+    return given_up(m) ? 0 : error;
 }
 
 int duet__measure(const struct duet__wish *wish, struct duet__found *found)
 {
-    struct measuring m = {.wish = wish, .found = found, .start_s = wall_clock()};
+    struct duet__attendant attendant = {0};
+    struct duet__measuring m = {.wish = wish, .found = found, .attendant = &attendant};
     struct duet__stolen before = duet__stolen_now();
-    int status = look(wish, found), error;
+    int error;
 
-    if (status != DUET__DONE)
-        return status;
-    found->taken = g_ptr_array_new();
-    duet__attendant_start(&m.attendant, false, 0, 0);
+    duet__measuring_go_on(&m);
+    error = duet__measure_look(wish, found, &m.message);
+    if (!error)
+        error = duet__plan_make(wish, found, &m.message);
+    if (error)
+        return duet__job_refuse(error, &m.message);
+    duet__attendant_start(&attendant, false, 0, 0);
     duet__progress_init(&m.bar, !wish->job.quiet, 0, 0);
     error = measure_all(&m);
     duet__progress_clear(&m.bar);
-    duet__attendant_stop(&m.attendant);
-    found->number = duet__attendant_signal(&m.attendant);
+    duet__attendant_stop(&attendant);
+    found->number = duet__attendant_signal(&attendant);
     found->wall_s = elapsed(&m);
     found->steal_share = duet__stolen_share(before, duet__stolen_now());
-    /* what a cancelled measurement says of itself is no news */
-    if (!error || found->number)
-        return DUET__DONE;
-    return duet__job_complain(m.what, error, &m.message);
+    return error ? duet__job_complain(m.what, error, &m.message) : DUET__DONE;
 }

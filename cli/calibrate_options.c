@@ -6,7 +6,6 @@
 
 #include "cli/command.h"
 #include "lib/units.h"
-#include "validate/report_file.h"
 
 static const char summary[] =
     "Measures this machine and writes its description and kernel times, with which duet simulate\n"
@@ -171,10 +170,14 @@ static int read_workloads(struct duet__wish *wish, int argc, char *const *argv,
 /* ------------------------------------------------------------------------------------------- */
 /* The file                                                                                     */
 
-static int read_name(struct duet__wish *wish, const char *name, struct duet_message *message)
+int duet__wish_name(struct duet__wish *wish, const char *name, struct duet_message *message)
 {
     char *base;
 
+    if (wish->out && !g_str_has_suffix(wish->out, ".json"))
+        return duet_fail(message, DUET_EINVAL,
+                         "--out %s: the name must end in .json, so that the file can be read again",
+                         wish->out);
     if (name) {
         wish->name = g_strdup(name);
     } else if (wish->out) {
@@ -190,81 +193,20 @@ static int read_name(struct duet__wish *wish, const char *name, struct duet_mess
                                       "0123456789_-.:+")])
         return duet_fail(message, DUET_EINVAL,
                          "'%s' cannot be the name of a machine, which has 1 to %d letters, digits "
-                         "and _-.:+ (--name)",
-                         wish->name, DUET_NAME_MAX - 1);
+                         "and _-.:+ (%s)",
+                         wish->name, DUET_NAME_MAX - 1, wish->out ? "--out" : "--name");
+    if (!wish->out)
+        wish->out = g_strconcat(wish->name, ".json", NULL);
     return 0;
 }
 
 static int read_out(struct duet__wish *wish, const struct own *own, struct duet_message *message)
 {
-    int result;
-
     if (own->replace && own->merge)
         return duet_fail(message, DUET_EINVAL, "--replace and --merge exclude each other");
     wish->how = own->replace ? DUET_WRITE_REPLACE : own->merge ? DUET_WRITE_MERGE : DUET_WRITE_NEW;
     wish->out = g_strdup(own->out);
-    if (wish->out && !g_str_has_suffix(wish->out, ".json"))
-        return duet_fail(message, DUET_EINVAL,
-                         "--out %s: the name must end in .json, so that the file can be read again",
-                         wish->out);
-    result = read_name(wish, own->name, message);
-    if (!wish->out)
-        wish->out = g_strconcat(wish->name, ".json", NULL);
-    return result;
-}
-
-/* The calibration beside it: "mine.json" has "mine.kernels.json". Caller frees. */
-static char *kernels_of(const char *out)
-{
-    return g_strdup_printf("%.*s.kernels.json", (int)(strlen(out) - strlen(".json")), out);
-}
-
-/* Whether a file can be written there: exit status, after a complaint. */
-static int check_writable(const char *path)
-{
-    struct duet_output output = {0};
-    struct duet_message message = {""};
-
-    if (duet_output_open(&output, path, &message))
-        return duet__complain(DUET__MISUSED, "%s", message.text);
-    duet_output_discard(&output);
-    return DUET__DONE;
-}
-
-/* Whether what is there can be merged with. */
-static int check_merge(const char *path)
-{
-    struct duet_message message = {""};
-    struct duet_platform *platform = NULL;
-    char *local = g_path_is_absolute(path) ? g_strdup(path) : g_strconcat("./", path, NULL);
-    int error = duet_platform_load(local, NULL, &platform, &message);
-
-    duet_platform_free(platform);
-    g_free(local);
-    if (error)
-        return duet__complain(DUET__MISUSED, "cannot merge with %s: %s", path, message.text);
-    return DUET__DONE;
-}
-
-int duet__wish_check_files(const struct duet__wish *wish)
-{
-    char *paths[] = {wish->out, kernels_of(wish->out)};
-    int status = DUET__DONE;
-
-    for (size_t i = 0; i < G_N_ELEMENTS(paths) && status == DUET__DONE; i++) {
-        if (wish->how == DUET_WRITE_NEW && g_file_test(paths[i], G_FILE_TEST_EXISTS))
-            status = duet__complain(DUET__MISUSED,
-                                    "%s is there already: --replace it, --merge with it, or write "
-                                    "another file (--out)",
-                                    paths[i]);
-        else
-            status = check_writable(paths[i]);
-    }
-    if (status == DUET__DONE && wish->how == DUET_WRITE_MERGE &&
-        g_file_test(wish->out, G_FILE_TEST_EXISTS))
-        status = check_merge(wish->out);
-    g_free(paths[1]);
-    return status;
+    return duet__wish_name(wish, own->name, message);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -369,6 +311,8 @@ void duet__wish_fini(struct duet__wish *wish)
         g_array_free(wish->sizes, TRUE);
     if (wish->tiles)
         g_array_free(wish->tiles, TRUE);
+    if (wish->subjects)
+        g_array_free(wish->subjects, TRUE);
     g_free(wish->name);
     g_free(wish->out);
     *wish = (struct duet__wish){0};

@@ -9,6 +9,7 @@ enum {
     TILES_WARM = 12,       /* a side: more of them repeat what the first have told */
     TILES_PACED = 10,      /* a side, where nothing is computed and no cache matters */
     TASKS_MAX = 20000,     /* of a run: their records are kept */
+    TILES_DEFAULT = 3,     /* tiles a workload */
     CACHE_USUAL = 1 << 25, /* bytes, where it is not known how much there is */
 };
 
@@ -79,13 +80,45 @@ static uint64_t group_size(const struct duet__found *found, const struct duet__i
     return 0;
 }
 
+/* The least size of a problem that is to be larger than those before it. */
+static uint64_t least_tiles(const struct duet__item *item)
+{
+    return (3 * item->warmup_n / item->problem.tile + 1) / 2;
+}
+
+/* Flops of a visit with one run, which the warm-up comes before. */
+static double effort(const struct duet__item *item)
+{
+    struct duet_problem warmup = item->problem, problem = item->problem;
+
+    warmup.n = item->warmup_n;
+    if (!problem.n)
+        problem.n = least_tiles(item) * problem.tile;
+    return item->workload->flops(&warmup) + item->workload->flops(&problem);
+}
+
+double duet__item_seconds(const struct duet__found *found, const struct duet__item *item)
+{
+    const struct duet__item *nearest = NULL;
+
+    for (guint i = 0; i < found->items->len; i++) {
+        const struct duet__item *other = &g_array_index(found->items, struct duet__item, i);
+
+        if (other->runs && other->workload == item->workload &&
+            other->problem.precision == item->problem.precision && other->cpus == item->cpus &&
+            other->devices == item->devices && (!nearest || effort(other) > effort(nearest)))
+            nearest = other;
+    }
+    return nearest ? nearest->visit_s * effort(item) / effort(nearest) : 0;
+}
+
 void duet__item_size(struct duet__found *found, struct duet__item *item, double fair_s)
 {
     const struct duet_workload *workload = item->workload;
     double cache = shared_bytes(found), rate = group_rate(found, item);
     double memory = (double)found->info.survey.memory_bytes / 4;
     struct duet_problem problem = item->problem;
-    uint64_t least = (3 * item->warmup_n / problem.tile + 1) / 2;
+    uint64_t least = least_tiles(item);
 
     if (item->problem.n)
         return;
@@ -128,17 +161,26 @@ static void add_items(const struct plan *plan, struct duet__item item, bool devi
         g_array_append_val(found->items, item);
 }
 
-/* Sizes by default: one in caches, one beyond. */
+/* Whether even the least problem with such tiles is beyond the caches. */
+static bool always_cold(const struct plan *plan, const struct duet__item *item)
+{
+    return !plan->wish->paced &&
+           (double)item->workload->bytes(&item->problem) > 1.5 * shared_bytes(plan->found);
+}
+
+/* Sizes by default: one in caches, one beyond; of large tiles the latter alone. */
 static void add_usual(const struct plan *plan, struct duet__item item, bool devices_only)
 {
     item.problem.n = warm_size(plan, item.workload, item.problem);
     item.warmup_n = item.problem.n;
-    item.size = DUET__SIZE_WARM;
+    item.size = always_cold(plan, &item) ? DUET__SIZE_COLD : DUET__SIZE_WARM;
     if (strcmp(item.workload->name, "saxpy") == 0) {
         item.problem.settings = passes;
         item.problem.setting_count = G_N_ELEMENTS(passes);
     }
     add_items(plan, item, devices_only);
+    if (item.size == DUET__SIZE_COLD)
+        return;
     item.problem.settings = NULL;
     item.problem.setting_count = 0;
     item.problem.n = plan->wish->paced ? TILES_PACED * item.problem.tile : 0;
@@ -201,56 +243,100 @@ static bool has_device_tiles(const struct plan *plan, const struct duet_workload
            !plan->wish->sizes->len && strcmp(workload->name, "saxpy") != 0;
 }
 
-static int add_workload(const struct plan *plan, const struct duet_workload *workload,
-                        char precision, struct duet_message *message)
+/* Adds what is to be measured of one workload with one tile. Says of which workload an error is. */
+static int add_subject(const struct plan *plan, const struct duet__subject *subject,
+                       bool devices_only, bool optional, struct duet_message *message)
 {
-    const GArray *given = plan->wish->tiles;
-    uint64_t *tiles = default_tiles(plan, workload);
-    struct duet__item item = {.workload = workload,
-                              .problem = {.precision = precision, .seed = plan->wish->job.seed}};
-    int error = 0;
+    struct duet__item item = {.workload = subject->workload,
+                              .optional = optional,
+                              .problem = {.tile = subject->tile,
+                                          .precision = subject->precision,
+                                          .seed = plan->wish->job.seed}};
+    struct duet_message why = {""};
+    int error = add_sizes(plan, item, devices_only, &why);
 
-    for (guint i = 0; !error && (given->len ? i < given->len : tiles[i] != 0); i++) {
-        item.problem.tile = given->len ? g_array_index(given, uint64_t, i) : tiles[i];
-        error = add_sizes(plan, item, false, message);
-    }
-    g_free(tiles);
-    for (size_t i = 0; !error && has_device_tiles(plan, workload) && i < G_N_ELEMENTS(device_tiles);
-         i++) {
-        item.problem.tile = device_tiles[i];
-        error = add_sizes(plan, item, true, message);
-    }
-    return error;
+    return error ? duet_fail(message, error, "%s: %s", subject->workload->name, why.text) : 0;
 }
 
-/* Says of which workload the message is. */
-static int blame(const struct duet_workload *workload, int error, struct duet_message *message)
+/* The tile of a workload at this place of its list; 0: the list is shorter. */
+static uint64_t tile_at(const struct plan *plan, const struct duet_workload *workload, guint place)
 {
-    struct duet_message why = *message;
+    const GArray *given = plan->wish->tiles;
+    uint64_t *tiles, chosen;
 
-    return duet_fail(message, error, "%s: %s", workload->name, why.text);
+    if (given->len)
+        return place < given->len ? g_array_index(given, uint64_t, place) : 0;
+    if (place >= TILES_DEFAULT)
+        return 0;
+    tiles = default_tiles(plan, workload);
+    chosen = tiles[place];
+    g_free(tiles);
+    return chosen;
+}
+
+/* Lists the tiles of all workloads: the first of each, which are the lightest, then the second. */
+static void list_subjects(const struct plan *plan, GArray *subjects)
+{
+    const struct duet__wish *wish = plan->wish;
+    guint places = wish->tiles->len ? wish->tiles->len : TILES_DEFAULT;
+
+    for (guint place = 0; place < places; place++) {
+        for (const char *precision = wish->precisions; *precision; precision++) {
+            for (guint i = 0; i < wish->workloads->len; i++) {
+                const struct duet_workload *workload = duet__wish_workload(wish, i);
+                const struct duet__subject subject = {workload, tile_at(plan, workload, place),
+                                                      *precision};
+
+                if (subject.tile)
+                    g_array_append_val(subjects, subject);
+            }
+        }
+    }
+}
+
+/* Larger tiles for devices alone. */
+static int add_device_tiles(const struct plan *plan, struct duet_message *message)
+{
+    const struct duet__wish *wish = plan->wish;
+    int error = 0;
+
+    for (const char *precision = wish->precisions; *precision; precision++) {
+        for (guint i = 0; i < wish->workloads->len; i++) {
+            const struct duet_workload *workload = duet__wish_workload(wish, i);
+
+            for (size_t k = 0;
+                 !error && has_device_tiles(plan, workload) && k < G_N_ELEMENTS(device_tiles);
+                 k++) {
+                const struct duet__subject subject = {workload, device_tiles[k], *precision};
+
+                error = add_subject(plan, &subject, true, true, message);
+            }
+        }
+    }
+    return error;
 }
 
 int duet__plan_make(const struct duet__wish *wish, struct duet__found *found,
                     struct duet_message *message)
 {
     const struct plan plan = {wish, found};
+    GArray *subjects = g_array_new(FALSE, FALSE, sizeof(struct duet__subject));
+    bool listed = wish->subjects != NULL;
     int error = 0;
 
     found->items = g_array_new(FALSE, TRUE, sizeof(struct duet__item));
-    for (const char *precision = wish->precisions; *precision; precision++) {
-        for (guint i = 0; i < wish->workloads->len; i++) {
-            const struct duet_workload *workload = duet__wish_workload(wish, i);
-
-            error = add_workload(&plan, workload, *precision, message);
-            /* sizes that are given need not suit the workloads that nobody has named */
-            if (error && wish->chosen)
-                return blame(workload, error, message);
-            if (error)
-                blame(workload, error, message);
-        }
-    }
-    return found->items->len ? 0 : error;
+    if (listed)
+        g_array_append_vals(subjects, wish->subjects->data, wish->subjects->len);
+    else
+        list_subjects(&plan, subjects);
+    /* sizes that are given need not suit the workloads that nobody has named */
+    for (guint i = 0; i < subjects->len && (!error || listed || !wish->chosen); i++)
+        error = add_subject(&plan, &g_array_index(subjects, struct duet__subject, i), false,
+                            !listed && !wish->tiles->len && !wish->sizes->len, message);
+    if (!error && !listed)
+        error = add_device_tiles(&plan, message);
+    g_array_free(subjects, TRUE);
+    return found->items->len && (!error || listed || !wish->chosen) ? 0 : error;
 }
 
 const char *duet__item_workers(const struct duet__item *item)

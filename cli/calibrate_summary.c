@@ -38,9 +38,12 @@ void duet__confidence(const struct duet__found *found, struct duet__confidence *
             out->worst = quality;
         }
     }
-    for (guint i = 0; i < found->items->len; i++)
-        out->fewest_runs =
-            MIN(out->fewest_runs, g_array_index(found->items, struct duet__item, i).runs);
+    for (guint i = 0; i < found->items->len; i++) {
+        uint64_t runs = g_array_index(found->items, struct duet__item, i).runs;
+
+        if (runs)
+            out->fewest_runs = MIN(out->fewest_runs, runs);
+    }
     if (out->points) {
         qsort(errors, out->points, sizeof *errors, ascending);
         out->half = duet_quantile(errors, out->points, 0.5);

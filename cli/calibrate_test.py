@@ -46,7 +46,7 @@ BAD = [
     ("+ --name a/b", "'a/b' cannot be the name of a machine"),
     ("+ --name ''", "'' cannot be the name"),
     ("+ --name 0123456789012345678901234567890x", "1 to 31 letters"),
-    ("+ --out idgraf.json --merge", "cannot merge with idgraf.json"),
+    ("+ --out idgraf.json --merge", "idgraf.json: name: missing"),
 ]
 
 CONDITIONS = ["warm_alone", "cold_alone", "warm_busy", "cold_busy"]
@@ -60,8 +60,9 @@ def good(*arguments):
     result = duet(*arguments)
     assert result.returncode == 0, (arguments, result)
     for line in result.stderr.splitlines():
-        # said of workers that share cores, which is how many this machine has
+        # said of workers that share cores, which is how many this machine has; but once of each
         assert "take turns" in line, (arguments, result.stderr)
+        assert result.stderr.count(line) == 1, (arguments, result.stderr)
     return result.stdout
 
 

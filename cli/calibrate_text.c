@@ -65,16 +65,17 @@ static void put_measured(const struct duet__found *found, FILE *stream)
     const struct duet__item *items = (const struct duet__item *)(void *)found->items->data;
     uint64_t runs = 0, tasks = 0;
     GString *text = g_string_new(NULL);
+    unsigned kinds = 0;
 
     for (guint i = 0; i < found->items->len; i++) {
+        kinds += items[i].runs > 0;
         runs += items[i].runs;
         tasks += items[i].tasks;
     }
     g_string_append_printf(text,
                            "in %.1f s: %" PRIu64 " round%s over %u kinds of runs, together "
                            "%" PRIu64 " runs of %" PRIu64 " tasks",
-                           found->wall_s, found->rounds, plural(found->rounds), found->items->len,
-                           runs, tasks);
+                           found->wall_s, found->rounds, plural(found->rounds), kinds, runs, tasks);
     if (isfinite(found->steal_share))
         g_string_append_printf(text, "; the hypervisor took %.1f %% of the time",
                                100 * found->steal_share);
@@ -243,6 +244,30 @@ static char *enough(const struct duet__wish *wish, const struct duet__found *fou
     return g_strdup_printf("--budget %.0fs", 10 * ceil((rest_s + DUET__ROUNDS * round_s) / 9));
 }
 
+/* What there was no time for, if there is anything. */
+static bool put_left_out(const struct duet__wish *wish, const struct duet__found *found,
+                         FILE *stream)
+{
+    GString *text = g_string_new(NULL);
+    const struct duet__item *last = NULL;
+
+    for (guint i = 0; i < found->items->len; i++) {
+        const struct duet__item *item = &g_array_index(found->items, struct duet__item, i);
+
+        if (item->runs || (last && last->group == item->group && last->size == item->size))
+            continue;
+        last = item;
+        g_string_append_printf(text, "%s%s tile %" PRIu64 " %s", text->len ? ", " : "",
+                               item->workload->name, item->problem.tile,
+                               duet__item_size_name(item));
+    }
+    if (text->len)
+        fprintf(stream, "Left out, as they would take more than %gs (--budget): %s.\n",
+                wish->budget_s, text->str);
+    g_string_free(text, TRUE);
+    return last != NULL;
+}
+
 /* What would make it better; nothing if it is good. */
 static void put_advice(const struct duet__wish *wish, const struct duet__found *found,
                        const struct duet__confidence *confidence, FILE *stream)
@@ -251,7 +276,8 @@ static void put_advice(const struct duet__wish *wish, const struct duet__found *
     static const double poor = 0.05, disturbed = 0.02;
     char *what = enough(wish, found);
 
-    if (confidence->fewest_runs < DUET__ROUNDS)
+    /* with more time there would be more to do */
+    if (!put_left_out(wish, found, stream) && confidence->fewest_runs < DUET__ROUNDS)
         fprintf(stream,
                 "Of some problems there %s only %" PRIu64 " run%s, and %d are the least that is "
                 "recommended:\n%s should do.\n",

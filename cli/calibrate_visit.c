@@ -157,6 +157,21 @@ static int run_all(struct session *session, const struct duet_problem *warmup, v
     return error;
 }
 
+/* Whether a runtime with as many workers has been opened, and has said what is to be said of it. */
+static bool was_opened(const struct session *session)
+{
+    const struct duet__item *item = session->visit->item;
+    const GArray *items = session->visit->found->items;
+
+    for (guint i = 0; i < items->len; i++) {
+        const struct duet__item *other = &g_array_index(items, struct duet__item, i);
+
+        if (other->visit_s > 0 && other->cpus == item->cpus && other->gpus == item->gpus)
+            return true;
+    }
+    return false;
+}
+
 static int open_runtime(struct session *session)
 {
     const struct duet__item *item = session->visit->item;
@@ -169,6 +184,7 @@ static int open_runtime(struct session *session)
     config.context = item->workload->name;
     config.record = true;
     config.record_accesses = true;
+    config.quiet = was_opened(session);
     if (!session->visit->wish->paced && !item->gpus)
         config.emulate = NULL; /* cores are no other ones where no emulated GPU needs them */
     error = duet_open(&session->runtime, &config, session->message);
@@ -188,38 +204,65 @@ static void close_runtime(struct session *session, int error)
     session->visit->item->workload->fini(session->state);
 }
 
+/* The data of a problem, as it was kept or else in its place. Errors of generate. */
+static int hold(struct duet__held *held, const struct duet_workload *workload,
+                const struct duet_problem *problem, struct duet_message *message)
+{
+    const struct duet_problem *old = &held->problem;
+    int error;
+
+    if (held->data && held->workload == workload && old->n == problem->n &&
+        old->tile == problem->tile && old->precision == problem->precision &&
+        old->seed == problem->seed && old->settings == problem->settings &&
+        old->setting_count == problem->setting_count)
+        return 0;
+    if (held->data)
+        held->workload->discard(held->data);
+    *held = (struct duet__held){.workload = workload, .problem = *problem};
+    error = workload->generate(problem, &held->data, message);
+    if (error)
+        held->data = NULL;
+    return error;
+}
+
 int duet__visit_make(const struct duet__visit *visit, struct duet_message *message)
 {
     struct session session = {.visit = visit, .message = message};
     const struct duet__item *item = visit->item;
+    struct duet__held *held = visit->found->held;
     struct duet_problem warmup = item->problem;
-    void *first = NULL, *data = NULL;
+    size_t at = item->problem.n != item->warmup_n; /* else one serves for both */
     double start = wall_clock();
     int error = 0;
 
     warmup.n = item->warmup_n;
     if (!visit->wish->paced)
-        error = item->workload->generate(&warmup, &first, message);
+        error = hold(&held[0], item->workload, &warmup, message);
     if (!error && !visit->wish->paced)
-        error = item->workload->generate(&item->problem, &data, message);
+        error = hold(&held[at], item->workload, &item->problem, message);
     if (!error)
         error = open_runtime(&session);
     if (!error)
-        error = run_all(&session, &warmup, first, data);
+        error = run_all(&session, &warmup, held[0].data, held[at].data);
     close_runtime(&session, error);
-    /* page-locked until the runtime was closed */
-    if (data)
-        item->workload->discard(data);
-    if (first)
-        item->workload->discard(first);
     visit->item->visit_s = wall_clock() - start;
     return given_up(&session) ? 0 : error;
+}
+
+void duet__held_free(struct duet__found *found)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(found->held); i++) {
+        if (found->held[i].data)
+            found->held[i].workload->discard(found->held[i].data);
+        found->held[i] = (struct duet__held){0};
+    }
 }
 
 /* ------------------------------------------------------------------------------------------- */
 
 void duet__found_fini(struct duet__found *found)
 {
+    duet__held_free(found);
     for (guint i = 0; found->taken && i < found->taken->len; i++)
         taken_free(found->taken->pdata[i]);
     if (found->taken)

@@ -46,6 +46,7 @@ int duet__job_report(const struct duet__job *job, const struct duet_report *worl
     report.tile = job->problem.tile;
     report.precision = job->problem.precision;
     report.set_arch = job->config.set_arch;
+    report.without = job->config.without;
     report.flops = job->workload->flops(&job->problem);
     report.machine = &job->machine;
     /* the table first: a long run is not lost because a disk is full */

@@ -24,9 +24,10 @@ struct duet__texts {
         *model_error, *costs;
     char *trace, *gantt, *html, *machine_xml;
     char *cases, *rounds, *sim_reps, *without, *budget, *fail_over;
+    char *until, *case_time, *calibrate_time, *out;
     char **links, **params;
     gboolean set_arch, noise, extrapolate, no_costs, no_peer, no_bind, verify;
-    gboolean json, csv, wall, quiet, no_noise, follow_speed, verbose;
+    gboolean json, csv, wall, quiet, no_noise, follow_speed, verbose, calibrate;
 };
 
 /*

@@ -28,25 +28,41 @@ void duet__progress_init(struct duet__progress *progress, bool wanted, uint64_t 
     };
 }
 
-void duet__progress_draw(struct duet__progress *progress, uint64_t done, uint64_t runs)
+static void put_bar(struct duet__progress *progress, double share)
 {
-    double share = (double)done / (double)progress->total, elapsed = now() - progress->start_s;
     char bar[BAR + 1];
     int full;
 
-    /* what is over at once needs no bar */
-    if (!progress->shown || elapsed < 0.3)
-        return;
     share = share > 1 ? 1 : share;
     full = (int)(share * BAR);
     for (int i = 0; i < BAR; i++)
         bar[i] = i < full ? '#' : '.';
     bar[BAR] = 0;
-    fprintf(stderr, "\r[%s] %3.0f %%  run %" PRIu64 "/%" PRIu64 "  %.0f tasks/s\033[K", bar,
-            share * 100, runs < progress->run_count ? runs + 1 : runs, progress->run_count,
+    fprintf(stderr, "\r[%s] %3.0f %%  ", bar, share * 100);
+    progress->drawn = true;
+}
+
+void duet__progress_draw(struct duet__progress *progress, uint64_t done, uint64_t runs)
+{
+    double share = (double)done / (double)progress->total, elapsed = now() - progress->start_s;
+
+    /* what is over at once needs no bar */
+    if (!progress->shown || elapsed < 0.3)
+        return;
+    put_bar(progress, share);
+    fprintf(stderr, "run %" PRIu64 "/%" PRIu64 "  %.0f tasks/s\033[K",
+            runs < progress->run_count ? runs + 1 : runs, progress->run_count,
             (double)done / elapsed);
     fflush(stderr);
-    progress->drawn = true;
+}
+
+void duet__progress_say(struct duet__progress *progress, double share, const char *what)
+{
+    if (!progress->shown)
+        return;
+    put_bar(progress, share);
+    fprintf(stderr, "%s\033[K", what);
+    fflush(stderr);
 }
 
 void duet__progress_clear(struct duet__progress *progress)

@@ -21,6 +21,9 @@ void duet__progress_init(struct duet__progress *progress, bool wanted, uint64_t 
 /* Draws the bar: `done` tasks, `runs` finished runs. */
 void duet__progress_draw(struct duet__progress *progress, uint64_t done, uint64_t runs);
 
+/* Draws the bar at this share of the whole, and beside it what is being done. */
+void duet__progress_say(struct duet__progress *progress, double share, const char *what);
+
 /* Removes the bar. Before anything else is written on the terminal. */
 void duet__progress_clear(struct duet__progress *progress);
 

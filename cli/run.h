@@ -33,7 +33,10 @@ struct duet__trial {
     /* NULL: the first run of each policy is recorded if a file wants it; else every run is, for
        this function, and bounds are not computed */
     duet__each_run each;
-    void *self; /* its first argument */
+    /* asked after each measured run whether it was the last one of its policy; NULL: as many are
+       made as were asked for */
+    bool (*enough)(void *self);
+    void *self; /* first argument of both */
 };
 
 /* What the runs of one policy left. Zero-initialise. */

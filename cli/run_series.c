@@ -193,6 +193,7 @@ static int open_runtime(struct session *session, size_t policy)
     struct duet_config config = job->config;
     int error;
 
+    config.quiet |= session->opened; /* what is to be said of all of them has been */
     config.policy = job->policies[policy];
     config.seed = job->seed;
     config.record = session->trial->each || duet__job_records(job);
@@ -246,6 +247,8 @@ static int run_policy(struct session *session, size_t policy)
             series->count++;
         }
         duet__attendant_count(session->attendant);
+        if (run && !error && trial->enough && trial->enough(trial->self))
+            break;
         /* data that the workload cannot take back leaves with the runtime */
         if (!trial->job.workload->retrieve)
             close_runtime(session, error);

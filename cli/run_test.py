@@ -88,7 +88,7 @@ BAD = [
     ("+ --emulate ./x.json --trace x.json", "--emulate and --trace are one file"),
 ]
 
-RUN_FIELDS = set("""world workload n tile precision platform cpus gpus policy set_arch tasks
+RUN_FIELDS = set("""world workload n tile precision settings platform cpus gpus policy set_arch tasks
     makespan_s gflops bytes cache_hit_ratio idle_share bounds_s wall_s emulation lose cores warmups
     reps_wanted bounds_from verification""".split())
 
@@ -125,8 +125,9 @@ def good(*arguments, **options):
     result = duet(arguments, **options)
     assert result.returncode == 0, (arguments, result)
     for line in result.stderr.splitlines():
-        # said of workers that share cores, which is how many this machine has
+        # said of workers that share cores, which is how many this machine has; but once
         assert "take turns" in line, (arguments, result.stderr)
+    assert result.stderr.count("\n") <= 1, (arguments, result.stderr)
     return result.stdout
 
 

@@ -5,12 +5,12 @@
 #include "cli/command.h"
 
 /* The first pair's failure where there is none without; NULL: something is left to do. */
-static const struct duet__pair *all_failed(const struct duet__validate *validate)
+static const struct duet__case_pair *all_failed(const struct duet__validate *validate)
 {
-    const struct duet__pair *first = NULL;
+    const struct duet__case_pair *first = NULL;
 
     for (size_t i = 0; i < validate->pair_count; i++) {
-        const struct duet__pair *pair = &validate->pairs[i];
+        const struct duet__case_pair *pair = &validate->pairs[i];
 
         if (!pair->failure)
             return NULL;
@@ -20,7 +20,7 @@ static const struct duet__pair *all_failed(const struct duet__validate *validate
     return first;
 }
 
-static int complain(const struct duet__pair *pair)
+static int complain(const struct duet__case_pair *pair)
 {
     const struct duet__job *job = &pair->trial.job;
 
@@ -31,27 +31,42 @@ static int complain(const struct duet__pair *pair)
 /* One line that says how much there is, when a signal came. Exit status. */
 static int say_interrupted(const struct duet__validate *validate)
 {
-    size_t runs = 0, wanted = 0;
+    size_t runs = 0;
 
-    for (size_t i = 0; i < validate->pair_count; i++) {
-        if (validate->pairs[i].failure)
-            continue;
-        runs += validate->pairs[i].measured.count;
-        wanted += validate->reps;
-    }
+    for (size_t i = 0; i < validate->pair_count; i++)
+        if (!validate->pairs[i].failure)
+            runs += validate->pairs[i].measured.count;
     return duet__complain(DUET__SIGNALLED + validate->number,
-                          "interrupted: %zu of %zu measured runs are finished", runs, wanted);
+                          "interrupted: %zu measured runs are finished", runs);
+}
+
+/* Both sides of all cases. Exit status of what has failed as a whole. */
+static int make_sides(struct duet__validate *validate)
+{
+    int status = DUET__DONE;
+
+    /* what cannot be predicted is not measured; but for what the calibration has yet to tell */
+    if (!validate->calibrating)
+        duet__validate_predict(validate);
+    if (!validate->number && !all_failed(validate))
+        status = duet__validate_measure(validate);
+    if (status != DUET__DONE || validate->number || !validate->calibrating || all_failed(validate))
+        return status;
+    status = duet__calibrating_finish(validate);
+    if (status == DUET__DONE)
+        duet__validate_predict(validate);
+    duet__calibrating_end(validate->calibrating);
+    return status;
 }
 
 static int validate_all(struct duet__validate *validate)
 {
     int status = duet__files_check(&validate->job);
 
+    if (status == DUET__DONE)
+        status = make_sides(validate);
     if (status != DUET__DONE)
         return status;
-    duet__validate_predict(validate);
-    if (!validate->number && !all_failed(validate))
-        duet__validate_measure(validate);
     if (!validate->number && all_failed(validate))
         return complain(all_failed(validate));
     status = duet__validate_report(validate);

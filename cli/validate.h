@@ -27,9 +27,9 @@ struct duet__spec {
     bool set_arch;
 };
 
-/* Runs of one side of a case. Zero-initialise; duet__side_init, duet__side_fini. */
+/* Runs of one side of a case. Zero-initialise; duet__side_fini. */
 struct duet__side {
-    size_t room, count;  /* runs that there may be, that there are */
+    size_t room, count;  /* runs that there is room for, that there are */
     bool keep;           /* recordings are wanted */
     double *makespans_s; /* by run, as what follows */
     struct duet_account *accounts;
@@ -41,13 +41,14 @@ struct duet__side {
 };
 
 /* One case. */
-struct duet__pair {
+struct duet__case_pair {
     struct duet__trial trial;           /* measures */
     struct duet__simulation simulation; /* predicts; its job borrows from the trial's */
     unsigned group;                     /* of neighbours that compute on the same data */
     unsigned cpus, gpus;
     char *settings; /* "variant=left, width=8" */
     struct duet__side measured, predicted;
+    double spent_s; /* on its measured runs, with what is done between them */
     GArray *probes; /* double: seconds of the reference kernel, one a round */
     char *failure;  /* why it could not be made; NULL: it could */
     int error;      /* behind it */
@@ -63,11 +64,15 @@ struct duet__validate {
     bool paced, noise, follow_speed, verbose;
     double scale; /* of the measured times; 1 but for paced ones */
     size_t reps, rounds, sim_reps, warmups;
-    unsigned jobs;    /* simulations at a time */
-    double budget_s;  /* no round begins after so long; 0: all do */
-    double fail_over; /* relative error; 0: no check */
-    GPtrArray *specs; /* struct duet__spec */
-    struct duet__pair *pairs;
+    double until;       /* relative half-width of a median's interval; 0: no more than `reps` */
+    double case_time_s; /* of measured runs of a case; `reps` are made anyway */
+    double probed_s, probe_at_s;           /* last time of the reference kernel, and when */
+    struct duet__calibrating *calibrating; /* NULL: the platform is there */
+    unsigned jobs;                         /* simulations at a time */
+    double budget_s;                       /* no round begins after so long; 0: all do */
+    double fail_over;                      /* relative error; 0: no check */
+    GPtrArray *specs;                      /* struct duet__spec */
+    struct duet__case_pair *pairs;
     size_t pair_count;
     int number; /* of the signal by which it was given up; 0: none */
 };
@@ -107,25 +112,27 @@ void duet__spec_free(void *spec);
 DUET_MUST_CHECK int duet__pairs_make(struct duet__validate *validate,
                                      const struct duet__texts *texts, struct duet_message *message);
 
-void duet__pair_fini(struct duet__pair *pair);
+void duet__pair_fini(struct duet__case_pair *pair);
 
 /* Notes that it could not be made, while `doing` ("measured"); the first note stays. */
-void duet__pair_fail(struct duet__pair *pair, const char *doing, int error,
+void duet__pair_fail(struct duet__case_pair *pair, const char *doing, int error,
                      const struct duet_message *message);
 
 /* ------------------------------------------------------------------------------------------- */
 /* Sides                                                                                        */
 
-void duet__side_init(struct duet__side *side, size_t room, bool keep);
 void duet__side_fini(struct duet__side *side);
 
 /*
  * Takes run number `slot` with its record, whose dates count from the first submission: accounts
- * it, and keeps the record if that is wanted and all are small, or it is the first; the record is
- * zeroed. Errors of duet_account_make.
+ * it, and keeps the record if that is wanted and it is among the first; the record is zeroed.
+ * Errors of duet_account_make.
  */
 DUET_MUST_CHECK int duet__side_put(struct duet__side *side, size_t slot, double makespan_s,
                                    struct duet__record *record, struct duet_message *message);
+
+/* Half of the 95 % interval of the median, by the median; INFINITY of less than two runs. */
+double duet__side_width(const struct duet__side *side);
 
 /*
  * After the last run (of at least one): multiplies all times by `factor`, makes the mean account,
@@ -135,17 +142,62 @@ DUET_MUST_CHECK int duet__side_conclude(struct duet__side *side, double factor,
                                         struct duet_message *message);
 
 /* ------------------------------------------------------------------------------------------- */
+/* Calibration in between: validate_calibrate.c                                                 */
+
+struct duet__attendant;
+
+/*
+ * Looks at the machine and makes a platform of it that has no times yet, with which cases can be
+ * made. Errors of duet_open and of the files.
+ */
+DUET_MUST_CHECK int duet__calibrating_begin(struct duet__validate *validate,
+                                            const struct duet__texts *texts,
+                                            struct duet_message *message);
+
+/* Plans what is to be measured: of all pairs that can be. DUET_EINVAL. */
+DUET_MUST_CHECK int duet__calibrating_plan(struct duet__validate *validate,
+                                           struct duet_message *message);
+
+/*
+ * Measures before round `round`, from 0 on, or after the last one, when the runs of the pairs have
+ * taken `runs_s` so far. Exit status: DUET__DONE also if a signal came.
+ */
+int duet__calibrating_slice(struct duet__validate *validate, size_t round, double runs_s,
+                            struct duet__attendant *attendant);
+
+/*
+ * Fits, writes and loads the platform, from which all pairs are to be predicted then; signals are
+ * blocked until duet__calibrating_end, after the predictions. Exit status.
+ */
+int duet__calibrating_finish(struct duet__validate *validate);
+
+/* Removes files that nobody has asked for. */
+void duet__calibrating_end(struct duet__calibrating *calibrating);
+
+/* "calibrated in the same 4 minutes: 312 runs"; caller frees. */
+char *duet__calibrating_text(const struct duet__validate *validate);
+
+void duet__calibrating_free(struct duet__calibrating *calibrating); /* NULL is fine */
+
+/* Builds the simulated machine of a pair anew, from another platform. As duet_platform_build. */
+DUET_MUST_CHECK int duet__pair_rebuild(const struct duet__validate *validate,
+                                       struct duet__case_pair *pair, struct duet_message *message);
+
+/* ------------------------------------------------------------------------------------------- */
 /* What is done                                                                                 */
 
 /* The simulations of all pairs. Notes what fails, and the signal if one came. */
 void duet__validate_predict(struct duet__validate *validate);
 
-/* The runs of all pairs, in rounds. Likewise; data that cannot be made is a failure of its pairs.
+/*
+ * The runs of all pairs, in rounds; with calibration before, between and after them. Likewise; data
+ * that cannot be made is a failure of its pairs. Exit status: DUET__DONE also if a signal came,
+ * else after a complaint about the calibration.
  */
-void duet__validate_measure(struct duet__validate *validate);
+int duet__validate_measure(struct duet__validate *validate);
 
 /* Speed of the machine by that of its calibration, when the pair was measured; 0: not known. */
-double duet__pair_speed(const struct duet__validate *validate, const struct duet__pair *pair);
+double duet__pair_speed(const struct duet__validate *validate, const struct duet__case_pair *pair);
 
 /*
  * The report of the pairs that were predicted and measured, or failed. Exit status:

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "cli/attendant.h"
+#include "cli/command.h"
 #include "cli/probe.h"
 #include "cli/validate.h"
 #include "validate/stats.h"
@@ -19,48 +20,148 @@ static double wall_clock(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* Measured runs of a case in a round. */
+enum { RUNS_MOST = 1000 /* measured ones of a case that are made to know its median */ };
+
+/* All of it under way. */
+struct measuring {
+    struct duet__attendant attendant;
+    struct duet__progress bar;
+    double runs_s; /* of the rounds so far */
+};
+
+static bool given_up(struct measuring *measuring)
+{
+    return duet__attendant_signal(&measuring->attendant) != 0;
+}
+
+/* Seconds from the end of a probe on for which it is taken to hold. */
+static const double probe_holds_s = 2;
+
+/* The runs of a pair in a round. */
+struct turn {
+    const struct duet__validate *validate;
+    struct duet__case_pair *pair;
+    size_t round, before, least, check; /* runs before; at least; at which to look again */
+    double start_s, spent_s;            /* when the first measured run began; before */
+};
+
+/* Measured runs of a case in a round, at least. */
 static size_t share(const struct duet__validate *validate, size_t round)
 {
-    return validate->reps / validate->rounds + (round < validate->reps % validate->rounds);
+    size_t runs = validate->reps / validate->rounds + (round < validate->reps % validate->rounds);
+
+    return MAX(runs, 1);
 }
 
 static int take(void *self, const struct duet_run *run, struct duet__record *record,
                 struct duet_message *message)
 {
-    struct duet__pair *pair = self;
+    struct turn *turn = self;
+    struct duet__case_pair *pair = turn->pair;
 
+    if (pair->measured.count == turn->before)
+        turn->start_s = wall_clock() - run->stats.makespan_s;
     return duet__side_put(&pair->measured, pair->measured.count, run->stats.makespan_s, record,
                           message);
 }
 
+/*
+ * The runs of a turn after which the median would be known well enough with as many in each of the
+ * rounds that follow: an interval narrows with the square root of their number.
+ */
+static double wanted(const struct turn *turn)
+{
+    double count = (double)turn->pair->measured.count;
+    double ratio = duet__side_width(&turn->pair->measured) / turn->validate->until;
+    double left = (double)(turn->validate->rounds - turn->round);
+
+    return (count * ratio * ratio - (double)turn->before) / left;
+}
+
+/* Whether the runs of a turn are enough, and those of the rounds so far have had their time. */
+static bool enough(void *self)
+{
+    struct turn *turn = self;
+    const struct duet__validate *validate = turn->validate;
+    struct duet__case_pair *pair = turn->pair;
+    double part = (double)(turn->round + 1) / (double)validate->rounds;
+    size_t made = pair->measured.count - turn->before;
+
+    pair->spent_s = turn->spent_s + wall_clock() - turn->start_s;
+    if (made < turn->least)
+        return false;
+    if (pair->spent_s >= part * validate->case_time_s ||
+        (double)pair->measured.count >= part * RUNS_MOST)
+        return true;
+    if (made < turn->check)
+        return false;
+    /* what is looked at after every run would disturb the next ones */
+    turn->check = made + made / 4 + 1;
+    return (double)made >= wanted(turn);
+}
+
 /* Notes how fast the machine is, measured as duet calibrate does: on all cores for computing. */
-static void probe(const struct duet__validate *validate, struct duet__pair *pair)
+static void probe(struct duet__validate *validate, struct duet__case_pair *pair)
 {
     unsigned cores = duet_platform_cores(validate->platform);
     unsigned gpus = duet_platform_gpus(validate->platform);
-    double seconds = duet__probe_seconds(cores > gpus ? cores - gpus : 1);
 
-    g_array_append_val(pair->probes, seconds);
+    if (!(validate->probed_s > 0) || wall_clock() - validate->probe_at_s > probe_holds_s) {
+        validate->probed_s = duet__probe_seconds(cores > gpus ? cores - gpus : 1);
+        validate->probe_at_s = wall_clock();
+    }
+    g_array_append_val(pair->probes, validate->probed_s);
 }
 
-/* The runs of a pair in a round. */
-static void measure_pair(struct duet__validate *validate, struct duet__pair *pair, size_t round,
-                         struct duet__attendant *attendant, void *data)
+/* Whether a runtime with as many workers has been opened, and has said what is to be said of it. */
+static bool was_opened(const struct duet__validate *validate, const struct duet__case_pair *pair,
+                       size_t round)
+{
+    for (const struct duet__case_pair *other = validate->pairs; other < pair; other++)
+        if (!other->failure && other->cpus == pair->cpus && other->gpus == pair->gpus)
+            return true;
+    return round > 0;
+}
+
+/* Draws how much of all rounds is done. */
+static void draw(const struct duet__validate *validate, const struct duet__case_pair *pair,
+                 size_t round, struct duet__progress *bar)
+{
+    const struct duet__job *job = &pair->trial.job;
+    double done = (double)(pair - validate->pairs) / (double)validate->pair_count + (double)round;
+    char what[96];
+
+    (void)g_snprintf(what, sizeof what, "round %zu/%zu: %s, n %llu, tile %llu, %s", round + 1,
+                     validate->rounds, job->workload->name, (unsigned long long)job->problem.n,
+                     (unsigned long long)job->problem.tile, job->policies[0]);
+    duet__progress_say(bar, done / (double)validate->rounds, what);
+}
+
+static void measure_pair(struct duet__validate *validate, struct duet__case_pair *pair,
+                         size_t round, struct measuring *measuring, void *data)
 {
     struct duet__trial *trial = &pair->trial;
+    struct turn turn = {.validate = validate,
+                        .pair = pair,
+                        .round = round,
+                        .before = pair->measured.count,
+                        .least = share(validate, round),
+                        .spent_s = pair->spent_s};
     struct duet__series series = {0};
     struct duet__findings findings = {.series = &series};
     struct duet_message message = {""};
     int error;
 
-    if (duet_platform_probe(validate->platform) > 0 && !validate->paced)
+    draw(validate, pair, round, &measuring->bar);
+    if (!validate->paced && (validate->calibrating || duet_platform_probe(validate->platform) > 0))
         probe(validate, pair);
-    trial->job.reps = share(validate, round);
+    trial->job.reps = validate->until > 0 ? MAX(turn.least, RUNS_MOST) : turn.least;
     trial->job.seed = validate->job.seed + round;
+    trial->job.config.quiet = was_opened(validate, pair, round);
     trial->each = take;
-    trial->self = pair;
-    error = duet__trial_go(trial, attendant, data, &findings, &message);
+    trial->enough = validate->until > 0 ? enough : NULL;
+    trial->self = &turn;
+    error = duet__trial_go(trial, &measuring->attendant, data, &findings, &message);
     if (error)
         duet__pair_fail(pair, "measured", error, &message);
     duet__series_fini(&series);
@@ -68,7 +169,7 @@ static void measure_pair(struct duet__validate *validate, struct duet__pair *pai
 
 /* Those of the pairs from `first` on that share its data. Returns the one after them. */
 static size_t measure_group(struct duet__validate *validate, size_t first, size_t round,
-                            struct duet__attendant *attendant)
+                            struct measuring *measuring)
 {
     size_t end = first;
     const struct duet__job *job = NULL;
@@ -82,54 +183,63 @@ static size_t measure_group(struct duet__validate *validate, size_t first, size_
             job = &validate->pairs[end].trial.job;
     if (job && !validate->paced)
         error = job->workload->generate(&job->problem, &data, &message);
-    for (size_t i = first; i < end && !duet__attendant_signal(attendant); i++) {
-        struct duet__pair *pair = &validate->pairs[i];
+    for (size_t i = first; i < end && !duet__attendant_signal(&measuring->attendant); i++) {
+        struct duet__case_pair *pair = &validate->pairs[i];
 
         if (pair->failure)
             continue;
         if (error)
             duet__pair_fail(pair, "measured", error, &message);
         else
-            measure_pair(validate, pair, round, attendant, data);
+            measure_pair(validate, pair, round, measuring, data);
     }
     if (data)
         job->workload->discard(data);
     return end;
 }
 
-static void start_attendant(const struct duet__validate *validate,
-                            struct duet__attendant *attendant)
+static void measure_round(struct duet__validate *validate, size_t round,
+                          struct measuring *measuring)
 {
-    uint64_t tasks = 0, runs = 0, each = validate->rounds * validate->warmups + validate->reps;
-
-    for (size_t i = 0; i < validate->pair_count; i++) {
-        const struct duet__job *job = &validate->pairs[i].trial.job;
-
-        if (validate->pairs[i].failure)
-            continue;
-        tasks += job->workload->tasks(&job->problem) * each;
-        runs += each;
-    }
-    duet__attendant_start(attendant, !validate->job.quiet, tasks, runs);
-}
-
-void duet__validate_measure(struct duet__validate *validate)
-{
-    struct duet__attendant attendant = {0};
     double start_s = wall_clock();
 
-    start_attendant(validate, &attendant);
-    for (size_t round = 0; round < validate->rounds; round++) {
-        if (round && validate->budget_s > 0 && wall_clock() - start_s >= validate->budget_s)
-            break;
-        for (size_t i = 0; i < validate->pair_count && !duet__attendant_signal(&attendant);)
-            i = measure_group(validate, i, round, &attendant);
-    }
-    duet__attendant_stop(&attendant);
-    validate->number = duet__attendant_signal(&attendant);
+    for (size_t i = 0; i < validate->pair_count && !given_up(measuring);)
+        i = measure_group(validate, i, round, measuring);
+    measuring->runs_s += wall_clock() - start_s;
 }
 
-double duet__pair_speed(const struct duet__validate *validate, const struct duet__pair *pair)
+/* Calibrates, where that is to be done in between. Exit status. */
+static int calibrate(struct duet__validate *validate, size_t round, struct measuring *measuring)
+{
+    if (!validate->calibrating || given_up(measuring))
+        return DUET__DONE;
+    duet__progress_say(&measuring->bar, (double)round / (double)validate->rounds, "calibrating");
+    return duet__calibrating_slice(validate, round, measuring->runs_s, &measuring->attendant);
+}
+
+int duet__validate_measure(struct duet__validate *validate)
+{
+    struct measuring measuring = {.runs_s = 0};
+    double start_s = wall_clock();
+    int status;
+
+    duet__attendant_start(&measuring.attendant, false, 0, 0);
+    duet__progress_init(&measuring.bar, !validate->job.quiet, 0, 0);
+    status = calibrate(validate, 0, &measuring);
+    for (size_t round = 0; round < validate->rounds && status == DUET__DONE; round++) {
+        if (given_up(&measuring) ||
+            (round && validate->budget_s > 0 && wall_clock() - start_s >= validate->budget_s))
+            break;
+        measure_round(validate, round, &measuring);
+        status = calibrate(validate, round + 1, &measuring);
+    }
+    duet__progress_clear(&measuring.bar);
+    duet__attendant_stop(&measuring.attendant);
+    validate->number = duet__attendant_signal(&measuring.attendant);
+    return status;
+}
+
+double duet__pair_speed(const struct duet__validate *validate, const struct duet__case_pair *pair)
 {
     struct duet_summary summary;
 

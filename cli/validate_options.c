@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/validate.h"
+#include "effects/effects.h"
 #include "lib/units.h"
 
 static const char summary[] =
@@ -19,7 +20,12 @@ static const char notes[] =
     "were measured.\n\n"
     "--emulate PLATFORM measures at that platform's pace instead of on this machine; its times are "
     "means,\nso the simulation has no noise then.\n\n"
+    "--calibrate measures the kernels of the cases in the same minutes as the cases, in other "
+    "runs, "
+    "so that\na machine whose speed drifts is predicted as it was. The simulations are made last "
+    "then.\n\n"
     "Examples:\n"
+    "  duet validate cholesky --calibrate --n 2048,4096 --tile 256 --policy ws,heft\n"
     "  duet calibrate && duet validate cholesky lu --n 2048,4096 --tile 256 --policy ws,heft\n"
     "  duet validate --cases cases.json --html report.html --fail-over 5%\n"
     "  duet validate cholesky --emulate idgraf --scale 0.1 --n 9600 --tile 960 --gpus 1,4,8";
@@ -27,7 +33,9 @@ static const char notes[] =
 static int read_counts(struct duet__validate *validate, const struct duet__texts *texts,
                        struct duet_message *message)
 {
-    uint64_t reps = 9, rounds = 3, warmups = 1, jobs = g_get_num_processors();
+    /* one a round; those at a pace are all alike */
+    uint64_t reps = validate->until > 0 ? 5 : 3, rounds = 5, warmups = 1;
+    uint64_t jobs = g_get_num_processors();
     uint64_t sim_reps = texts->no_noise ? 1 : 15;
     int error = duet__count_option("--reps", texts->reps, 1, 100000, &reps, message);
 
@@ -43,7 +51,7 @@ static int read_counts(struct duet__validate *validate, const struct duet__texts
         error =
             duet__count_option("--seed", texts->seed, 0, UINT64_MAX, &validate->job.seed, message);
     validate->reps = (size_t)reps;
-    validate->rounds = (size_t)MIN(rounds, reps);
+    validate->rounds = (size_t)(validate->until > 0 ? rounds : MIN(rounds, reps));
     validate->warmups = (size_t)warmups;
     validate->sim_reps = (size_t)sim_reps;
     validate->jobs = (unsigned)jobs;
@@ -70,19 +78,62 @@ static int read_percent(const char *option, const char *text, double *out,
     return 0;
 }
 
+/* How many runs are enough. */
+static int read_goal(struct duet__validate *validate, const struct duet__texts *texts,
+                     struct duet_message *message)
+{
+    bool wanted = texts->until || texts->case_time || (!texts->reps && !validate->paced);
+    int error = 0;
+
+    validate->until = wanted ? 0.01 : 0;
+    validate->case_time_s = 3;
+    if (texts->until)
+        error = read_percent("--until", texts->until, &validate->until, message);
+    if (!error && texts->case_time)
+        error =
+            duet__parse_seconds("--case-time", texts->case_time, &validate->case_time_s, message);
+    return error;
+}
+
+/* Whether the options go with --calibrate, or make sense without it. */
+static int check_calibrate(const struct duet__validate *validate, const struct duet__texts *texts,
+                           struct duet_message *message)
+{
+    if (!texts->calibrate && (texts->out || texts->calibrate_time))
+        return duet_fail(message, DUET_EINVAL, "%s is for --calibrate",
+                         texts->out ? "--out" : "--calibrate-time");
+    if (texts->calibrate && texts->platform)
+        return duet_fail(message, DUET_EINVAL,
+                         "--calibrate and --platform exclude each other: what is measured is what "
+                         "the predictions are made from");
+    if (texts->calibrate && validate->paced)
+        return duet_fail(message, DUET_EINVAL,
+                         "--calibrate: %s is known already, and nothing is measured of it",
+                         texts->emulate);
+    return 0;
+}
+
 static int read_settings(struct duet__validate *validate, const struct duet__texts *texts,
                          struct duet_message *message)
 {
     struct duet__job *job = &validate->job;
-    int error = read_counts(validate, texts, message);
+    unsigned ignored;
+    int error;
 
+    validate->paced = texts->emulate && strcmp(texts->emulate, "free") != 0;
+    error = read_goal(validate, texts, message);
+    if (!error)
+        error = read_counts(validate, texts, message);
+    if (!error)
+        error = check_calibrate(validate, texts, message);
+    if (!error)
+        error = duet__effects_parse("--without", texts->without, &ignored, message);
     job->json = texts->json;
     job->csv = texts->csv;
     job->quiet = texts->quiet;
     job->html = g_strdup(texts->html);
     job->config.extrapolate = texts->extrapolate;
     job->config.without = duet__job_keep(job, g_strdup(texts->without));
-    validate->paced = texts->emulate && strcmp(texts->emulate, "free") != 0;
     validate->noise = !texts->no_noise && !validate->paced;
     validate->verbose = texts->verbose;
     validate->follow_speed = texts->follow_speed;
@@ -152,8 +203,8 @@ static int read_own_platform(struct duet__validate *validate, struct duet_messag
     if (g_file_test(validate->platform_name, G_FILE_TEST_EXISTS))
         return 0;
     return duet_fail(message, DUET_EINVAL,
-                     "there is no %s to predict from: run duet calibrate first, or name what it "
-                     "wrote (--platform FILE)",
+                     "there is no %s to predict from: run duet calibrate first, name what it wrote "
+                     "(--platform FILE), or let it be measured along with the cases (--calibrate)",
                      validate->platform_name);
 }
 
@@ -165,6 +216,8 @@ static int read_platform(struct duet__validate *validate, const struct duet__tex
     if ((texts->platform && !*texts->platform) || (texts->emulate && !*texts->emulate))
         return duet_fail(message, DUET_EINVAL, "%s takes the name of a machine or a file, not ''",
                          texts->platform && !*texts->platform ? "--platform" : "--emulate");
+    if (texts->calibrate)
+        return duet__calibrating_begin(validate, texts, message);
     if (texts->platform)
         validate->platform_name = g_strdup(texts->platform);
     else if (validate->paced)
@@ -212,7 +265,11 @@ static int read_all(struct duet__validate *validate, const struct duet__texts *t
         error = read_platform(validate, texts, message);
     if (!error)
         error = check_files(validate, message);
-    return error ? error : duet__pairs_make(validate, texts, message);
+    if (!error)
+        error = duet__pairs_make(validate, texts, message);
+    if (!error && validate->calibrating)
+        error = duet__calibrating_plan(validate, message);
+    return error;
 }
 
 int duet__validate_parse(struct duet__validate *validate, int argc, char **argv)
@@ -242,6 +299,7 @@ void duet__validate_fini(struct duet__validate *validate)
     g_free(validate->pairs);
     if (validate->specs)
         g_ptr_array_free(validate->specs, TRUE);
+    duet__calibrating_free(validate->calibrating);
     duet_platform_free(validate->platform);
     g_free(validate->platform_name);
     g_free(validate->cases);

@@ -5,7 +5,7 @@
 #include "cli/command.h"
 #include "cli/validate.h"
 
-void duet__pair_fini(struct duet__pair *pair)
+void duet__pair_fini(struct duet__case_pair *pair)
 {
     duet__side_fini(&pair->measured);
     duet__side_fini(&pair->predicted);
@@ -15,10 +15,10 @@ void duet__pair_fini(struct duet__pair *pair)
         g_array_free(pair->probes, TRUE);
     g_free(pair->settings);
     g_free(pair->failure);
-    *pair = (struct duet__pair){0};
+    *pair = (struct duet__case_pair){0};
 }
 
-void duet__pair_fail(struct duet__pair *pair, const char *doing, int error,
+void duet__pair_fail(struct duet__case_pair *pair, const char *doing, int error,
                      const struct duet_message *message)
 {
     bool hint = strstr(message->text, "allow extrapolation") != NULL;
@@ -69,7 +69,7 @@ static int read_problem(struct duet__trial *trial, const struct duet__texts *tex
 }
 
 /* The job of the measured side. *refused: its problem is to blame. */
-static int make_trial(const struct duet__validate *validate, struct duet__pair *pair,
+static int make_trial(const struct duet__validate *validate, struct duet__case_pair *pair,
                       const struct duet__spec *spec, const struct duet__texts *texts, bool *refused,
                       struct duet_message *message)
 {
@@ -100,7 +100,7 @@ static int make_trial(const struct duet__validate *validate, struct duet__pair *
 }
 
 /* The machine of the predicted side, which says how many CPUs and GPUs both have. */
-static int build_machine(const struct duet__validate *validate, struct duet__pair *pair,
+static int build_machine(const struct duet__validate *validate, struct duet__case_pair *pair,
                          struct duet_message *message)
 {
     struct duet_config *real = &pair->trial.job.config;
@@ -121,8 +121,16 @@ static int build_machine(const struct duet__validate *validate, struct duet__pai
     return 0;
 }
 
+int duet__pair_rebuild(const struct duet__validate *validate, struct duet__case_pair *pair,
+                       struct duet_message *message)
+{
+    duet_machine_fini(&pair->simulation.job.machine);
+    pair->simulation.job.config.simulate = validate->platform_name;
+    return build_machine(validate, pair, message);
+}
+
 /* The job of the predicted side: the same problem, somewhere else. */
-static void make_simulation(const struct duet__validate *validate, struct duet__pair *pair)
+static void make_simulation(const struct duet__validate *validate, struct duet__case_pair *pair)
 {
     const struct duet__job *real = &pair->trial.job;
     struct duet__job *job = &pair->simulation.job;
@@ -147,7 +155,7 @@ static void make_simulation(const struct duet__validate *validate, struct duet__
 }
 
 /* One case. An error if something else than its own sizes is to blame. */
-static int make_pair(const struct duet__validate *validate, struct duet__pair *pair,
+static int make_pair(const struct duet__validate *validate, struct duet__case_pair *pair,
                      const struct duet__spec *spec, const struct duet__texts *texts,
                      struct duet_message *message)
 {
@@ -162,8 +170,7 @@ static int make_pair(const struct duet__validate *validate, struct duet__pair *p
         error = build_machine(validate, pair, message);
     }
     pair->probes = g_array_new(FALSE, FALSE, sizeof(double));
-    duet__side_init(&pair->measured, validate->reps, keep);
-    duet__side_init(&pair->predicted, validate->sim_reps, keep);
+    pair->measured.keep = pair->predicted.keep = keep;
     if (error) {
         pair->refused = true;
         pair->error = error;
@@ -235,7 +242,7 @@ int duet__pairs_make(struct duet__validate *validate, const struct duet__texts *
         if (count > MOST)
             return duet_fail(message, DUET_EINVAL, "more than %d cases are too many", MOST);
     }
-    validate->pairs = g_new0(struct duet__pair, count);
+    validate->pairs = g_new0(struct duet__case_pair, count);
     for (guint i = 0; i < validate->specs->len && !error; i++)
         error = make_spec(validate, validate->specs->pdata[i], texts, &group, message);
     return error ? error : check_some(validate, message);

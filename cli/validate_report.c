@@ -63,10 +63,17 @@ static char *calibration_of(const struct duet__validate *validate)
     const char *without = validate->job.config.without;
     GString *text = g_string_new(duet_platform_name(validate->platform));
 
-    if (strcmp(duet_platform_name(validate->platform), validate->platform_name) != 0)
+    if (!validate->calibrating &&
+        strcmp(duet_platform_name(validate->platform), validate->platform_name) != 0)
         g_string_append_printf(text, " (%s)", validate->platform_name);
     if (*description)
         g_string_append_printf(text, ": %s", description);
+    if (validate->calibrating) {
+        char *when = duet__calibrating_text(validate);
+
+        g_string_append_printf(text, "; %s", when);
+        g_free(when);
+    }
     if (without)
         g_string_append_printf(text, "; simulated without %s", without);
     if (!validate->noise && !validate->paced)
@@ -105,7 +112,7 @@ static struct duet_side side_of(const struct duet__side *side)
 }
 
 static struct duet_case case_of(const struct duet__validate *validate,
-                                const struct duet__pair *pair)
+                                const struct duet__case_pair *pair)
 {
     const struct duet__job *job = &pair->trial.job;
 
@@ -126,7 +133,7 @@ static struct duet_case case_of(const struct duet__validate *validate,
 }
 
 /* Brings both sides of a pair to the same unit of time, and makes what is said of all runs. */
-static void conclude(const struct duet__validate *validate, struct duet__pair *pair)
+static void conclude(const struct duet__validate *validate, struct duet__case_pair *pair)
 {
     double speed = duet__pair_speed(validate, pair), factor = validate->scale;
     struct duet_message message = {""};
@@ -147,9 +154,9 @@ static size_t collect(struct duet__validate *validate, struct duet_case *cases)
     size_t count = 0;
 
     for (size_t i = 0; i < validate->pair_count; i++) {
-        struct duet__pair *pair = &validate->pairs[i];
+        struct duet__case_pair *pair = &validate->pairs[i];
 
-        if (!pair->failure && !pair->measured.count)
+        if (!pair->failure && (!pair->measured.count || !pair->predicted.count))
             continue; /* interrupted before */
         if (!pair->failure)
             conclude(validate, pair);
@@ -203,7 +210,7 @@ static int check_failures(const struct duet__validate *validate)
     size_t failures = 0;
 
     for (size_t i = 0; i < validate->pair_count; i++) {
-        const struct duet__pair *pair = &validate->pairs[i];
+        const struct duet__case_pair *pair = &validate->pairs[i];
 
         if (!pair->failure || pair->refused)
             continue;

@@ -8,18 +8,27 @@
 #include "validate/stats.h"
 
 /*
- * Records of a side that are kept until its median is known, in all: beyond that the first run has
- * to do. A page draws no more bars than a part of this (DUET_HTML_BARS).
+ * Records of a side that are kept until its median is known, in all: those of the first runs, and
+ * of the first one in any case. A page draws no more bars than a part of this (DUET_HTML_BARS).
  */
 enum { KEPT = 200000 };
 
-void duet__side_init(struct duet__side *side, size_t room, bool keep)
+/* Makes room for a run in this slot. */
+static void grow(struct duet__side *side, size_t slot)
 {
+    size_t room = MAX(slot + 1, 2 * side->room);
+
+    if (slot < side->room)
+        return;
+    side->makespans_s = g_renew(double, side->makespans_s, room);
+    side->accounts = g_renew(struct duet_account, side->accounts, room);
+    side->records = g_renew(struct duet__record, side->records, room);
+    for (size_t i = side->room; i < room; i++) {
+        side->makespans_s[i] = 0;
+        side->accounts[i] = (struct duet_account){0};
+        side->records[i] = (struct duet__record){0};
+    }
     side->room = room;
-    side->keep = keep;
-    side->makespans_s = g_new0(double, room);
-    side->accounts = g_new0(struct duet_account, room);
-    side->records = g_new0(struct duet__record, room);
 }
 
 void duet__side_fini(struct duet__side *side)
@@ -38,12 +47,15 @@ void duet__side_fini(struct duet__side *side)
 int duet__side_put(struct duet__side *side, size_t slot, double makespan_s,
                    struct duet__record *record, struct duet_message *message)
 {
-    int error = duet_account_make(&record->recording, &side->accounts[slot], message);
+    int error;
 
+    grow(side, slot);
+    error = duet_account_make(&record->recording, &side->accounts[slot], message);
     side->makespans_s[slot] = makespan_s;
     if (!error) {
         side->count++;
-        if (side->keep && (slot == 0 || record->recording.event_count <= KEPT / side->room)) {
+        /* by the slot, as they come in no certain order */
+        if (side->keep && (slot == 0 || record->recording.event_count <= KEPT / (slot + 1))) {
             side->records[slot] = *record;
             *record = (struct duet__record){0};
         }
@@ -112,6 +124,16 @@ static void choose(struct duet__side *side)
             duet__record_fini(&side->records[i]);
     if (chosen < side->count)
         side->middle = &side->records[chosen].recording;
+}
+
+double duet__side_width(const struct duet__side *side)
+{
+    struct duet_summary summary;
+
+    if (side->count < 2 || duet_summarise(side->makespans_s, side->count, &summary, NULL) ||
+        !(summary.median > 0))
+        return INFINITY;
+    return (summary.median_high - summary.median_low) / 2 / summary.median;
 }
 
 int duet__side_conclude(struct duet__side *side, double factor, struct duet_message *message)

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -49,6 +50,16 @@ BAD = [
     ("+ --budget 5", "--budget"),
     ("+ --follow-speed", "--follow-speed"),
     ("+ --without fish", "fish"),
+    ("+ --until 5", "--until takes a percentage"),
+    ("+ --until 0%", "--until takes a percentage"),
+    ("+ --case-time 5", "--case-time takes a time"),
+    ("+ --calibrate", "--calibrate: idgraf is known already"),
+    ("+ --out x.json", "--out is for --calibrate"),
+    ("+ --calibrate-time 5s", "--calibrate-time is for --calibrate"),
+    ("cholesky --calibrate --platform idgraf", "--calibrate and --platform exclude each other"),
+    ("cholesky --calibrate --out x.txt", "must end in .json"),
+    ("cholesky --calibrate --out /nope/x.json", "/nope"),
+    ("cholesky --calibrate --calibrate-time 0s", "--calibrate-time takes 0.1s or more"),
     ("+ --json --csv", "exclude each other"),
     ("+ --html /nope/x.html", "/nope/x.html"),
     ("+ --cases f.json", "--cases says which workloads"),
@@ -161,6 +172,26 @@ def test_scale():
         predicted[scale] = (case["predicted"]["median_s"], parts["dpotrf on x5650"])
     for once, twice in zip(predicted["0.01"], predicted["0.02"]):
         assert math.isclose(2 * once, twice, rel_tol=1e-9), predicted
+
+
+def test_until():
+    """At least as many runs as were asked for, however certain the median is; and as many as are
+    allowed at all, where no run differs so little from the others."""
+    words = [*PACED, "--n", "1920", "--scale", "0.001", "--rounds", "2", "--case-time", "3599s"]
+    for goal, runs in ("1000%", 3), ("0.000001%", 1000):
+        case = good_json(*words, "--until", goal)["cases"][0]
+        # both rounds have a run more than half of three, or half of all
+        assert len(case["measured"]["makespans_s"]) == runs, (goal, case["measured"])
+    case = good_json(*words, "--until", "0.000001%", "--case-time", "0s")["cases"][0]
+    assert len(case["measured"]["makespans_s"]) == 3, case["measured"]
+
+
+def test_sim_reps():
+    """No more simulations where the first say the same."""
+    words = [*PACED, "--policy", "heft", "--reps", "1", "--sim-reps"]
+    for wanted, made in ("3", 3), ("40", 5):
+        case = good_json(*words, wanted)["cases"][0]
+        assert len(case["predicted"]["makespans_s"]) == made, case["predicted"]
 
 
 def test_cases_file():
@@ -290,6 +321,54 @@ def test_real():
         assert case["cpus"] == 2 and len(set(case["predicted"]["makespans_s"])) == 5, case
         # the emulated GPUs are not on this platform
         refused("GPU", *words, "--emulate", "free", "--gpus", "1", "--cpus", "1", cwd=name)
+
+
+CALIBRATE = ("cholesky --n 256 --tile 64 --calibrate --calibrate-time 0.2s --reps 2 --rounds 1"
+             " --sim-reps 2").split()
+
+
+def has_kernels():
+    return "in this duet" not in duet("cholesky", "--platform", "idgraf", *QUICK).stderr
+
+
+def test_calibrate():
+    """What is measured along with the cases predicts them, and stays if that is asked for."""
+    if not has_kernels():
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        world = {"cwd": folder, "env": {**os.environ, "TMPDIR": name}}
+        report = good_json(*CALIBRATE, "--out", "mine.json", "--cpus", "1", **world)
+        assert re.search(r"calibrated in the same \d+ seconds: \d+ runs", report["calibration"]), \
+            report["calibration"]
+        case = report["cases"][0]
+        assert case["failure"] is None and case["predicted"]["median_s"] > 0, case
+        assert len(case["measured"]["makespans_s"]) == 2 and case["speed"] > 0, case
+        check_explanation(case)
+        assert sorted(os.listdir(folder)) == ["mine.json", "mine.kernels.json"]
+        curves = json.loads((folder / "mine.kernels.json").read_text(encoding="utf-8"))["curves"]
+        assert {point["size"] for curve in curves for point in curve["points"]} == {64}, curves
+        # it can be predicted from again; there are no other files, and these may be replaced
+        good_json("cholesky", "--n", "256", "--tile", "64", "--cpus", "1", "--platform",
+                  "mine.json", *QUICK, **world)
+        if len(os.sched_getaffinity(0)) > 1:
+            good_json(*CALIBRATE, "--emulate", "free", "--cpus", "1", "--gpus", "1", **world)
+        check_calibrating_interrupted(world)
+        assert sorted(os.listdir(folder)) == ["mine.json", "mine.kernels.json"]
+
+
+def check_calibrating_interrupted(world):
+    process = subprocess.Popen([DUET, "validate", *CALIBRATE, "--calibrate-time", "1000s"],
+                               text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **world)
+    tasks = pathlib.Path(f"/proc/{process.pid}/task")
+    for _ in range(1000):
+        if any("attendant" in (task / "comm").read_text() for task in tasks.iterdir()):
+            break
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    output, messages = process.communicate(timeout=60)
+    assert process.returncode == 130 and output == "", (process.returncode, output, messages)
+    assert messages == "duet: interrupted: 0 measured runs are finished\n", messages
 
 
 def interrupted(*arguments, after):

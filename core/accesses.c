@@ -55,9 +55,13 @@ int duet_trace_accesses(const struct duet_runtime *runtime, struct duet_trace_ac
         return DUET_EINVAL;
     size_t room = 0, filled = 0;
     for (unsigned w = 0; w < runtime->machine.worker_count; w++) {
-        if (runtime->workers[w].events_lost)
+        struct worker *worker = &runtime->workers[w];
+        spin_lock(&worker->trace_lock); /* a write-back may still end */
+        bool lost = worker->events_lost;
+        spin_unlock(&worker->trace_lock);
+        if (lost)
             return DUET_ENOMEM;
-        room += runtime->workers[w].touched_count;
+        room += worker->touched_count;
     }
     struct duet_trace_access *all = malloc((room ? room : 1) * sizeof *all);
     if (!all)

@@ -36,7 +36,7 @@ static bool good_name(const char *name)
 static bool good_details(const struct duet_point *p)
 {
     bool good = not_negative(p->median_s) && not_negative(p->base_s) &&
-                (p->busy_ratio == 0 || (isfinite(p->busy_ratio) && p->busy_ratio > 0));
+                (p->busy_ratio == 0 || (p->busy_ratio >= 0.1 && p->busy_ratio <= 1000));
     for (unsigned i = 0; i < DUET_OPERANDS; i++)
         good = good && not_negative(p->near_s[i]) && not_negative(p->far_s[i]);
     for (unsigned i = 0; i < DUET_QUANTILES; i++)
@@ -68,10 +68,11 @@ static int check_curve(const char *kernel, const char *arch, const struct duet_p
                              "finite, size and deviation not negative",
                              kernel, arch, i);
         if (!good_details(p))
-            return duet_fail(message, DUET_EINVAL,
-                             "kernel %s on %s, point %zu: times and ratios must be finite and not "
-                             "negative, quantiles ascending",
-                             kernel, arch, i);
+            return duet_fail(
+                message, DUET_EINVAL,
+                "kernel %s on %s, point %zu: times and quantiles must be finite and not "
+                "negative, quantiles ascending, the busy ratio from 0.1 to 1000",
+                kernel, arch, i);
     }
     return DUET_OK;
 }
@@ -191,7 +192,7 @@ void duet_calibration_select(struct duet_calibration *calibration, const char *c
 {
     size_t kept = 0;
 
-    /* from the last on: who beats a curve is looked for among those that are still there */
+    /* a curve that is gone still has its name, so that the order does not matter */
     for (size_t i = calibration->count; i-- > 0;) {
         if (!beaten(calibration, i, context))
             continue;

@@ -167,12 +167,13 @@ static void test_details_refused(void)
 #define REFUSED(change)                                                                            \
     p = whole_point(1, 1);                                                                         \
     change;                                                                                        \
-    refused(&c, "k", "a", &p, 1, "times and ratios must be finite and not negative")
+    refused(&c, "k", "a", &p, 1, "times and quantiles must be finite and not negative")
     REFUSED(p.median_s = -1);
     REFUSED(p.base_s = NAN);
     REFUSED(p.near_s[DUET_OPERANDS - 1] = -1);
     REFUSED(p.far_s[0] = INFINITY);
     REFUSED(p.busy_ratio = -1);
+    REFUSED(p.busy_ratio = 1e-17);
     REFUSED(p.busy_ratio = NAN);
     REFUSED(p.quantiles[3] = p.quantiles[2] / 2);
     REFUSED(p.quantiles[0] = -1);

@@ -129,8 +129,8 @@ static int fill(struct duet_runtime *core, const struct duet_core_config *config
     core->window = config->window ? config->window : DEFAULT_WINDOW;
     core->set_arch = config->set_arch;
     core->strict = config->strict;
-    core->record = config->record;
-    core->record_accesses = config->record && config->record_accesses;
+    core->record = config->record || config->record_accesses;
+    core->record_accesses = config->record_accesses;
     core->computes = config->computes;
     core->model_error = config->model_error;
     core->submit_rng = duet_random_stream(config->seed, 0);

@@ -114,7 +114,7 @@ static struct duet__miss miss_of(const struct duet__caches *caches, unsigned wor
     if (duet__stack_distance(&caches->shared[caches->socket[worker]], piece, &distance))
         far = (double)distance + own;
     miss.far = duet__caches_missing(far, (double)caches->sharing.shared_bytes);
-    if (miss.far > miss.near)
+    if (caches->sharing.private_bytes && miss.far > miss.near)
         miss.far = miss.near;
     return miss;
 }

@@ -4,6 +4,8 @@
 
 #include "effects/effects.h"
 
+static const double NOTHING_S = 1e-12; /* waiting for memory for less is none */
+
 /* The operand's parameters: those beyond the last count as the last. */
 static size_t place(size_t index)
 {
@@ -28,6 +30,8 @@ void duet__demand(const struct duet_point *point, const struct duet__operand *op
         out->memory_s += point->far_s[place(i)] * miss[i].far;
         out->bytes += (double)operands[i].bytes * miss[i].far;
     }
+    if (out->memory_s < NOTHING_S)
+        out->memory_s = 0;
 }
 
 /* The inverse of the distribution function that is linear between the quantiles. */

@@ -47,7 +47,8 @@ struct duet__operand {
 /* Which part of an operand's bytes is not in ... */
 struct duet__miss {
     double near; /* ... the worker's private cache, 0 to 1 */
-    double far;  /* ... the cache its socket shares, 0 to 1, at most `near` */
+    double far;  /* ... the cache its socket shares, 0 to 1; at most `near`, unless nothing is known
+                    of private caches */
 };
 
 struct duet__caches;

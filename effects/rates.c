@@ -2,7 +2,7 @@
 /* How fast executions go that run at the same time. */
 #include "effects/effects.h"
 
-enum { HALVINGS = 60 }; /* of the interval in which a stretch is looked for: all bits of a double */
+enum { STEPS = 60 }; /* of Newton's method at most; it takes four to six */
 
 /* CPU workers of a socket. */
 static unsigned workers_of(const struct duet_machine *machine, unsigned socket)
@@ -29,45 +29,42 @@ static double stretched(const struct duet__demand *demand, double x)
 }
 
 /*
- * Bytes a second that the socket's executions ask of memory with that stretch; `slow`: share of a
- * core that each has. The rates hold 1 / beside meanwhile.
+ * Bytes a second that the socket's executions ask of memory with that stretch, and the derivative
+ * by it; `slow`: share of a core that each has. The rates hold 1 / beside meanwhile.
  */
 static double asked(const struct duet__running *running, size_t count, unsigned socket, double x,
-                    double slow)
+                    double slow, double *slope)
 {
     double sum = 0;
-    for (size_t i = 0; i < count; i++)
-        if (running[i].socket == socket && running[i].demand->memory_s > 0)
-            sum +=
-                running[i].demand->bytes * running[i].rate * slow / stretched(running[i].demand, x);
+    *slope = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct duet__demand *demand = running[i].demand;
+        if (running[i].socket != socket || !(demand->memory_s > 0))
+            continue;
+        double time = stretched(demand, x), flow = demand->bytes * running[i].rate * slow / time;
+        sum += flow;
+        *slope -= flow * demand->memory_s / time;
+    }
     return sum;
 }
 
-/* The stretch by which the socket's executions get what there is: at least 1. */
+/*
+ * The stretch by which the socket's executions get what there is: at least 1. What they ask for is
+ * convex and falls with the stretch, so that Newton's method comes from below and never overshoots.
+ */
 static double stretch_of(const struct duet__running *running, size_t count, unsigned socket,
                          double slow, double bandwidth_Bps)
 {
-    double low = 1, high = 2;
-    if (!(bandwidth_Bps > 0) || asked(running, count, socket, 1, slow) <= bandwidth_Bps)
+    double x = 1, slope;
+    if (!(bandwidth_Bps > 0))
         return 1;
-    while (asked(running, count, socket, high, slow) > bandwidth_Bps)
-        high *= 2;
-    for (int i = 0; i < HALVINGS; i++) {
-        double middle = (low + high) / 2;
-        if (asked(running, count, socket, middle, slow) > bandwidth_Bps)
-            low = middle;
-        else
-            high = middle;
+    for (int i = 0; i < STEPS; i++) {
+        double over = asked(running, count, socket, x, slow, &slope) - bandwidth_Bps;
+        if (!(over > 1e-13 * bandwidth_Bps) || !(slope < 0))
+            break;
+        x -= over / slope;
     }
-    return high;
-}
-
-static bool first_of_socket(const struct duet__running *running, size_t index)
-{
-    for (size_t i = 0; i < index; i++)
-        if (running[i].socket == running[index].socket)
-            return false;
-    return true;
+    return x;
 }
 
 /* Sets all rates of one socket. */
@@ -102,6 +99,8 @@ void duet__rates(const struct duet_machine *machine, struct duet__running *runni
     if ((effects & DUET__EFFECT_CORES) && machine->cores && count > machine->cores)
         slow = (double)machine->cores / (double)count;
     for (size_t i = 0; i < count; i++)
-        if (first_of_socket(running, i))
+        running[i].rate = 0; /* not known yet */
+    for (size_t i = 0; i < count; i++)
+        if (running[i].rate == 0)
             rate_socket(machine, running, count, running[i].socket, effects, slow);
 }

@@ -89,7 +89,7 @@ int duet__open_machine(struct duet_machine *machine, unsigned **devices,
         .gpu_window_short = config->gpu_window_short,
         .emulate = config->emulate != NULL,
         .no_peer = config->no_peer,
-        .say = devices ? say : NULL,
+        .say = devices && !config->quiet ? say : NULL,
     };
     int error = duet__real_machine(machine, devices, &wanted, message);
     if (error)
@@ -131,6 +131,7 @@ static int bind(struct opening *opening, struct duet_core_config *core, struct d
                                                  : WATCHDOG_S;
     const struct real_options options = {
         .bind = !config->no_bind,
+        .quiet = config->quiet,
         .watchdog_s = watchdog_s,
         .emulate = config->emulate != NULL,
         .lose = config->lose,

@@ -16,6 +16,7 @@ static int bind(const struct duet_config *config, const struct duet_calibration 
     const struct sim_options options = {
         .calibration = calibration,
         .noise = config->noise,
+        .jitter = config->jitter,
         .extrapolate = config->extrapolate,
         .seed = config->seed,
         .effects = DUET__EFFECTS & ~without,

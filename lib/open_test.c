@@ -9,6 +9,8 @@
 #include <duet/duet.h>
 #include <duet/trace.h>
 
+#include "real/real.h"
+
 enum { COUNT = 64, TILE = 960 };
 
 static struct duet_runtime *open_good(const struct duet_config *config)
@@ -420,6 +422,24 @@ static void test_close_after_failure(void)
     g_test_trap_assert_stderr_unmatched("*duet: *");
 }
 
+/* More workers than cores: twice, once with the remark on them. */
+static void open_crowded(void)
+{
+    struct duet_config config = defaults();
+    config.cpus = (int)duet__real_cores() + 1;
+    duet_close(open_good(&config));
+    config.quiet = true;
+    duet_close(open_good(&config));
+}
+
+static void test_quiet(void)
+{
+    g_test_trap_subprocess("/open/subprocess/crowded", 0, G_TEST_SUBPROCESS_DEFAULT);
+    g_test_trap_assert_passed();
+    g_test_trap_assert_stderr("*take turns*");
+    g_test_trap_assert_stderr_unmatched("*take turns*take turns*");
+}
+
 static void test_close_after_cancel(void)
 {
     struct duet_config config = defaults();
@@ -451,6 +471,8 @@ int main(int argc, char **argv)
     g_test_add_func("/open/subprocess/untold", close_untold);
     g_test_add_func("/open/subprocess/told", close_told);
     g_test_add_func("/open/close_after_failure", test_close_after_failure);
+    g_test_add_func("/open/subprocess/crowded", open_crowded);
+    g_test_add_func("/open/quiet", test_quiet);
     g_test_add_func("/open/close_after_cancel", test_close_after_cancel);
     return g_test_run();
 }

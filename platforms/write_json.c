@@ -96,6 +96,28 @@ static GArray *list_archs(const struct duet_draft *draft, const struct duet_plat
     return archs;
 }
 
+/*
+ * What misses in caches cost was found for certain sizes of caches, and means nothing for others:
+ * means are kept then.
+ */
+static void forget_misses(struct duet_platform *old, const struct duet_sharing *sharing)
+{
+    const struct duet_sharing *before = &old->machine.sharing;
+
+    if (before->private_bytes == sharing->private_bytes &&
+        before->shared_bytes == sharing->shared_bytes)
+        return;
+    for (size_t i = 0; i < old->calibration.count; i++) {
+        for (size_t k = 0; k < old->calibration.curves[i].count; k++) {
+            struct duet_point *point = &old->calibration.curves[i].points[k];
+
+            point->base_s = 0;
+            memset(point->near_s, 0, sizeof(point->near_s));
+            memset(point->far_s, 0, sizeof(point->far_s));
+        }
+    }
+}
+
 /* The texts of both files, read back: what cannot be loaded is never written. */
 static int format_pair(const struct duet_draft *draft, const struct duet_calibration *calibration,
                        const struct duet_platform *old, const struct pair *pair, char **text,
@@ -135,6 +157,8 @@ int duet_platform_write(const struct duet_draft *draft, const struct duet_calibr
     if (error != DUET_OK)
         return error;
     error = look(&pair, how, &old, message);
+    if (error == DUET_OK && old != NULL)
+        forget_misses(old, &draft->sharing);
     if (error == DUET_OK)
         error = format_pair(draft, calibration, old, &pair, &text, &times, message);
     if (error == DUET_OK) {

@@ -192,7 +192,7 @@ static int place(struct real *real)
     unsigned compute = computing(real);
     unsigned streams = compute > real->cpus ? compute - real->cpus : 0; /* emulated GPUs' own */
     real->spin = workers + streams <= cores;
-    if (compute > cores)
+    if (compute > cores && !real->options.quiet)
         warn(real, compute, cores);
     return real->options.bind ? bind_threads(real) : DUET_OK;
 }

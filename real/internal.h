@@ -279,7 +279,7 @@ const struct use *duet__marker(const struct real *real);
 int duet__said_init(struct said *said);
 void duet__said_fini(struct said *said);
 /* Prints a line for the user on standard error, unless it was printed before. Any thread. */
-void duet__say(void *real, const char *line);
+void duet__say(void *engine, const char *line);
 
 /* ------------------------------------------------------------------------------------------- */
 /* classify.c and lose.c                                                                        */

@@ -15,6 +15,7 @@
 
 struct real_options {
     bool bind;            /* threads to cores */
+    bool quiet;           /* as in struct duet_config */
     double watchdog_s;    /* as in struct duet_config, resolved: > 0, or INFINITY */
     bool emulate;         /* devices, whatever their architecture's backend, are emulated */
     const char *lose;     /* as in struct duet_config */
@@ -79,8 +80,9 @@ DUET_MUST_CHECK int duet__real_check_lose(const struct duet_machine *machine, co
                                           struct duet_message *message);
 
 /*
- * Makes an engine for `machine` (copied). Prints one line on standard error when workers that
- * compute are more than cores. Errors: DUET_EINVAL, DUET_ENOMEM, DUET_EABSENT with a message.
+ * Makes an engine for `machine` (copied). Prints one line on standard error, unless it is to be
+ * quiet, when workers that compute are more than cores. Errors: DUET_EINVAL, DUET_ENOMEM,
+ * DUET_EABSENT with a message.
  */
 DUET_MUST_CHECK int duet__real_new(void **out, const struct duet_machine *machine,
                                    const struct real_options *options,

@@ -43,9 +43,12 @@ static bool is_kept(const struct said *said, const char *line)
     return false;
 }
 
-void duet__say(void *real, const char *line)
+void duet__say(void *engine, const char *line)
 {
-    struct said *said = &((struct real *)real)->said;
+    struct real *real = engine;
+    struct said *said = &real->said;
+    if (real->options.quiet)
+        return;
     (void)pthread_mutex_lock(&said->mutex);
     if (!is_kept(said, line)) {
         keep(said, line);

@@ -145,6 +145,7 @@ static void kernel_done(struct sim *sim, unsigned worker, struct kernel *kernel)
     struct duet_report report = {.start_s = kernel->start_s, .end_s = kernel->end_s};
     struct duet_ops ops = {0};
     kernel->used = false;
+    sim->workers[worker].idle = false;
     duet__done(sim->core, &kernel->command, sim->now, &report, &ops);
     charge(sim, worker, &ops);
     duet__sim_wake(sim, worker);
@@ -153,6 +154,7 @@ static void kernel_done(struct sim *sim, unsigned worker, struct kernel *kernel)
 static void copy_done(struct sim *sim, unsigned worker, struct transfer *transfer)
 {
     struct duet_ops ops = {0};
+    sim->workers[worker].idle = false;
     duet__sim_copy_done(sim, transfer, &ops);
     charge(sim, worker, &ops);
     duet__sim_wake(sim, worker);
@@ -170,7 +172,7 @@ static void kernel_end(struct sim *sim, unsigned worker, struct kernel *kernel)
     if (sim->workers[worker].shares)
         duet__cores_end(sim, kernel);
     if (notices(sim, worker))
-        duet__sim_event(sim, sim->now + sim->notice_s, EVENT_KERNEL_NOTICED, worker, kernel);
+        duet__sim_event(sim, duet__idle_notice_s(sim), EVENT_KERNEL_NOTICED, worker, kernel);
     else
         kernel_done(sim, worker, kernel);
 }
@@ -179,7 +181,7 @@ static void copy_end(struct sim *sim, unsigned worker, struct transfer *transfer
 {
     duet__sim_copy_end(sim, transfer);
     if (notices(sim, worker))
-        duet__sim_event(sim, sim->now + sim->notice_s, EVENT_COPY_NOTICED, worker, transfer);
+        duet__sim_event(sim, duet__idle_notice_s(sim), EVENT_COPY_NOTICED, worker, transfer);
     else
         copy_done(sim, worker, transfer);
 }

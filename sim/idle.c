@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CPU workers that have nothing to do: they sleep after a while, and take time to wake up. And the
- * seat of the first one, which is the application's own thread: it works while that waits.
+ * Threads that have nothing to do: they sleep after a while, and take time to wake up and to notice
+ * what a device has done. And the seat of the first CPU worker, which is the application's own
+ * thread: it works while that waits.
  */
+#include <duet/random.h>
+
 #include "sim/internal.h"
 
 void duet__idle_init(struct sim *sim)
@@ -14,6 +17,19 @@ void duet__idle_init(struct sim *sim)
     sim->seat = (sim->options.effects & DUET__EFFECT_START) && sim->machine.first_waits &&
                 sim->machine.workers[0].node == DUET_HOST;
     sim->rests = sim->seat || sim->wake_s > 0;
+    sim->jitter = sim->options.noise || sim->options.jitter;
+    sim->jitter_state = duet_random_stream(sim->options.seed ^ UINT64_C(0x6a6974746572), 0);
+}
+
+/* A latency of this mean, a tenth more or less if it is drawn. */
+static double latency(struct sim *sim, double mean_s)
+{
+    return sim->jitter ? mean_s * (0.9 + 0.2 * duet_random_unit(&sim->jitter_state)) : mean_s;
+}
+
+double duet__idle_notice_s(struct sim *sim)
+{
+    return sim->now + latency(sim, sim->notice_s);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -80,7 +96,11 @@ bool duet__idle_may_ask(struct sim *sim, unsigned worker)
     if (!self->idle || !(sim->wake_s > 0) || sim->now - self->idle_s <= sim->machine.costs.spin_s)
         return true;
     self->waking = true;
-    duet__sim_event(sim, sim->now + sim->wake_s, EVENT_AWAKE, worker, NULL);
+    /* several threads are woken one after another: the first to wake is the first to be served */
+    if (sim->woken_s < sim->now)
+        sim->woken_s = sim->now;
+    sim->woken_s += latency(sim, sim->wake_s);
+    duet__sim_event(sim, sim->woken_s, EVENT_AWAKE, worker, NULL);
     return false;
 }
 
@@ -91,11 +111,12 @@ void duet__idle_awake(struct sim *sim, unsigned worker)
     duet__sim_wake(sim, worker);
 }
 
-/* It was asked, and there was nothing to do. */
+/* It was asked, and there was nothing to do. A device's thread sleeps also while its device works.
+ */
 void duet__idle_rest(struct sim *sim, unsigned worker)
 {
     struct sim_worker *self = &sim->workers[worker];
-    if (sim->machine.workers[worker].node != DUET_HOST || at_work(sim, worker))
+    if (sim->machine.workers[worker].node == DUET_HOST && at_work(sim, worker))
         return;
     self->idle = true;
     self->idle_s = self->thread_s > sim->now ? self->thread_s : sim->now;

@@ -96,11 +96,14 @@ struct sim {
 
     struct cores *cores; /* NULL: kernels on CPUs have nothing to do with each other */
     double notice_s;     /* until a device's thread has noticed the end of a kernel or copy */
-    double wake_s;       /* until a CPU worker that sleeps is awake */
-    bool rests;          /* CPU workers sleep, or the first one has a seat: idle.c */
-    bool seat;           /* the first CPU worker is the application's thread */
-    bool seat_called;    /* and was woken while that did not wait */
-    bool seat_dated;     /* an EVENT_SEAT of this wait was put on the heap */
+    double wake_s;       /* until a worker's thread that sleeps is awake */
+    double woken_s;      /* when the last one that was woken is awake */
+    bool jitter;         /* latencies of threads are drawn */
+    uint64_t jitter_state;
+    bool rests;       /* CPU workers sleep, or the first one has a seat: idle.c */
+    bool seat;        /* the first CPU worker is the application's thread */
+    bool seat_called; /* and was woken while that did not wait */
+    bool seat_dated;  /* an EVENT_SEAT of this wait was put on the heap */
 
     bool notified;
     bool (*reached)(void *arg);
@@ -135,6 +138,8 @@ void duet__cores_end(struct sim *sim, struct kernel *kernel);
 
 /* idle.c */
 void duet__idle_init(struct sim *sim);
+/* When a device's thread notices what ends now. */
+double duet__idle_notice_s(struct sim *sim);
 bool duet__idle_may_ask(struct sim *sim, unsigned worker);
 void duet__idle_rest(struct sim *sim, unsigned worker);
 void duet__idle_awake(struct sim *sim, unsigned worker);

@@ -17,6 +17,7 @@ struct sim_options {
     const struct duet_calibration
         *calibration; /* kernel times; borrowed until the engine is gone */
     bool noise;       /* draw kernel times from their distribution; else each takes its mean */
+    bool jitter;      /* draw latencies of threads (costs.wake_s, event_s); with noise anyway */
     bool extrapolate; /* allow sizes beyond the measured ones */
     uint64_t seed;    /* of the noise */
     unsigned effects; /* bits of enum duet__effect: what the machine does beside taking time */

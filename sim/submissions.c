@@ -29,6 +29,9 @@ void duet__sim_submitted(void *engine, struct duet_task *task)
     struct sim *sim = engine;
     if (sim->submit_s < sim->now)
         sim->submit_s = sim->now;
+    /* the thread that submits has just worked for the first worker */
+    if (sim->seat && sim->submit_s < sim->workers[0].thread_s)
+        sim->submit_s = sim->workers[0].thread_s;
     if (duet__task_class(task)) /* an acquisition is no submission to pay for */
         sim->submit_s += sim->machine.costs.submit_s;
     if (sim->ring_count == sim->ring_capacity && !grow(sim)) {

@@ -72,6 +72,15 @@ static void free_timings(const struct sim *sim, struct timing *timings)
     free(timings);
 }
 
+/* Has the host's memory workers of this architecture? */
+static bool of_host(const struct sim *sim, unsigned arch)
+{
+    for (unsigned w = 0; w < sim->machine.worker_count; w++)
+        if (sim->machine.workers[w].node == DUET_HOST && sim->machine.workers[w].arch == arch)
+            return true;
+    return false;
+}
+
 /*
  * The mean of the class, whatever is drawn: bounds must not depend on what policies believe. Where
  * it depends on the circumstances, that of the best.
@@ -80,9 +89,11 @@ double duet__sim_mean(void *engine, const struct duet_class *klass, unsigned arc
 {
     const struct sim *sim = engine;
     struct duet_point point = {0};
-    if (sim->cores)
+    if (sim->cores && of_host(sim, arch))
         look_up(sim, klass, arch, &point);
-    return point.base_s > 0 ? point.base_s : measure(sim, klass, arch).mean_s;
+    double best_s = point.base_s > 0 ? point.base_s : measure(sim, klass, arch).mean_s;
+    /* some kernels were measured to be faster beside others */
+    return point.busy_ratio > 0 && point.busy_ratio < 1 ? best_s * point.busy_ratio : best_s;
 }
 
 /* The timings of a class, worked out at its first execution; NULL: out of memory. */

@@ -75,10 +75,10 @@ static void put_cards(FILE *stream, const struct duet_validation *validation,
     if (figures->pairs)
         put_fact(stream, "pairs of policies in order",
                  g_strdup_printf("%zu of %zu", figures->pairs_right, figures->pairs));
-    if (figures->failed || validation->fail_over > 0) {
-        char *name = validation->fail_over > 0 ? g_strdup_printf("failed (%s over %g %%)", word,
-                                                                 validation->fail_over * 100)
-                                               : g_strdup("failed");
+    if (figures->refused)
+        put_fact(stream, "without a result", g_strdup_printf("%zu", figures->refused));
+    if (validation->fail_over > 0) {
+        char *name = g_strdup_printf("failed (%s over %g %%)", word, validation->fail_over * 100);
 
         put_fact(stream, name, g_strdup_printf("%zu", figures->failed));
         g_free(name);
@@ -156,7 +156,7 @@ static const char *remark_of(const struct duet_case *the, const struct duet_case
     if (the->failure)
         return the->failure;
     if (figures->explanation.count)
-        return duet__difference_name(&figures->explanation.differences[0]);
+        return duet__difference_name(duet__culprit(&figures->explanation));
     return "";
 }
 
@@ -168,8 +168,10 @@ static void put_row(FILE *stream, const struct duet_validation *validation,
     const struct duet_case_figures *f = &figures->cases[index];
     bool several = f->predicted.count + f->measured.count > 2;
 
+    /* what has no result is marked, too */
     fprintf(stream, "<tr%s data-case=\"%zu\" data-name=\"",
-            duet__case_fails(validation, index, figures) ? " class=\"fails\"" : "", index);
+            the->failure || duet__case_fails(validation, index, figures) ? " class=\"fails\"" : "",
+            index);
     duet__html_own(stream, "", duet__case_name(the), "\">");
     put_problem(stream, marks, index, the);
     put_time(stream, &f->predicted);

@@ -241,9 +241,11 @@ char *duet_report_problem(const struct duet_report *report)
                          : 0;
 
     return g_strdup_printf("%s, n %" PRIu64 ", tile %" PRIu64 ", %s precision, %" PRIu64
-                           " tasks%s%s%s%s",
+                           " tasks%s%s%s%s%s%s",
                            report->workload, report->n, report->tile,
                            report->precision == 's' ? "single" : "double", count,
                            report->settings[0] ? ", " : "", report->settings,
-                           report->set_arch ? ", set-arch" : "", report->noise ? ", noise" : "");
+                           report->set_arch ? ", set-arch" : "", report->noise ? ", noise" : "",
+                           report->without ? ", without " : "",
+                           report->without ? report->without : "");
 }

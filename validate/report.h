@@ -67,8 +67,9 @@ struct duet_report {
     char precision; /* 's' or 'd' */
     bool set_arch;
     bool noise;
-    bool show_wall; /* otherwise two equal commands give equal bytes */
-    double flops;   /* of the whole problem, by which rates are computed; 0: as the runs counted */
+    const char *without; /* causes that the simulated machine was without, "caches"; NULL: none */
+    bool show_wall;      /* otherwise two equal commands give equal bytes */
+    double flops; /* of the whole problem, by which rates are computed; 0: as the runs counted */
     const struct duet_machine *machine;
     const struct duet_policy_runs *policies;
     size_t policy_count;

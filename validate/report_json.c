@@ -35,6 +35,8 @@ static void put_problem(FILE *stream, const struct duet_report *report,
     put_string(stream, "workload", report->workload);
     fprintf(stream, ", \"n\": %" PRIu64 ", \"tile\": %" PRIu64 ", ", report->n, report->tile);
     put_string(stream, "precision", precision);
+    fputs(", ", stream);
+    put_string(stream, "settings", report->settings);
     fputs(",\n     ", stream);
     put_string(stream, "platform", report->platform);
     fprintf(stream, ", \"cpus\": %u, \"gpus\": %u, ", duet_report_cpus(report->machine),
@@ -140,6 +142,11 @@ static void put_policy(FILE *stream, const struct duet_report *report,
     if (report->real) {
         put_real(stream, report->real);
         put_verification(stream, report->real, policy, summary);
+    } else if (report->without) {
+        fputs(", ", stream);
+        put_string(stream, "without", report->without);
+    } else {
+        fputs(", \"without\": null", stream);
     }
     putc('}', stream);
 }

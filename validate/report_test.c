@@ -92,6 +92,8 @@ static void test_json(void)
     char *text;
 
     sample_init(&sample, 2, 2, 100);
+    sample.report.settings = "variant=left";
+    sample.report.without = "caches,start";
     sample.report.command = "duet simulate \"x\" \\";
     text = written(duet_report_write_json, &sample.report);
     g_assert_true(json_parser_load_from_data(parser, text, -1, NULL));
@@ -102,8 +104,11 @@ static void test_json(void)
     g_assert_cmpuint(json_array_get_length(json_object_get_array_member(root, "runs")), ==,
                      SAMPLE_POLICIES);
     run = json_array_get_object_element(json_object_get_array_member(root, "runs"), 1);
-    assert_members(run, "world workload n tile precision platform cpus gpus policy set_arch tasks "
-                        "makespan_s gflops bytes cache_hit_ratio idle_share bounds_s wall_s");
+    assert_members(run, "world workload n tile precision settings platform cpus gpus policy "
+                        "set_arch tasks makespan_s gflops bytes cache_hit_ratio idle_share "
+                        "bounds_s wall_s without");
+    g_assert_cmpstr(json_object_get_string_member(run, "settings"), ==, "variant=left");
+    g_assert_cmpstr(json_object_get_string_member(run, "without"), ==, "caches,start");
     assert_members(json_object_get_object_member(run, "makespan_s"),
                    "median mean ci95_low ci95_high values");
     assert_members(json_object_get_object_member(run, "bytes"),
@@ -164,6 +169,11 @@ static void test_table(void)
         g_assert_cmpuint(strlen(*line), <=, 100);
     g_strfreev(lines);
     free(text);
+
+    sample.report.without = "caches";
+    text = written(duet_report_write_table, &sample.report);
+    g_assert_nonnull(strstr(text, "set-arch, noise, without caches, 3 runs a policy"));
+    free(text);
     sample_fini(&sample);
 }
 
@@ -212,8 +222,9 @@ static void test_real_json(void)
     sample.report.real = &real;
     text = written(duet_report_write_json, &sample.report);
     run = policy_of(parser, text, 1);
-    assert_members(run, "world workload n tile precision platform cpus gpus policy set_arch tasks "
-                        "makespan_s gflops bytes cache_hit_ratio idle_share bounds_s wall_s "
+    assert_members(run, "world workload n tile precision settings platform cpus gpus policy "
+                        "set_arch tasks makespan_s gflops bytes cache_hit_ratio idle_share "
+                        "bounds_s wall_s "
                         "emulation lose cores warmups reps_wanted bounds_from verification");
     g_assert_cmpstr(json_object_get_string_member(run, "world"), ==, "real");
     g_assert_true(json_object_get_null_member(run, "emulation"));

@@ -2,13 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulates what papers published about Idgraf and writes the tables of docs/reproduction.md.
 
-    validate/reproduction.py            prints what would be written
-    validate/reproduction.py --write    writes it
+    validate/reproduction.py                prints what would be written
+    validate/reproduction.py --write        writes it
+    validate/reproduction.py --compare      prints what `duet compare` says of the first table
+    validate/reproduction.py --html F.html  the same, and as a page
+    validate/reproduction.py --keep FOLDER  the same, and leaves what it compares in the folder:
+                                            simulated.json and published.json
 
 The tables stand between <!-- begin NAME --> and <!-- end NAME -->; the text around them is written
 by hand. `duet` is the environment's DUET, else build/duet, else the one of the PATH.
 """
 
+import argparse
 import csv
 import functools
 import json
@@ -82,36 +87,41 @@ def table(heading, rows):
 # Which simulation stands for a published figure, and the reasons (sections of the page) why they
 # differ. Tiles of 1024 and 2048 lie beyond the measured kernels: their rates are extrapolated.
 BIG = ("--extrapolate",)
+ONE = ("--cpus", 1, "--gpus", 1)
 COMPARISONS = [
-    (("gemm", "d", "10240", "performance"), "locality-aware", [
-        ("gemm", (9600, 960), ("--cpus", 1, "--gpus", 1, *SET_ARCH), ""),
-        ("gemm", (10240, 2048), ("--cpus", 1, "--gpus", 1, *SET_ARCH, *BIG), "")]),
-    (("gemm", "d", "8192", "performance"), "locality-aware", [
-        ("gemm", (7680, 960), (*FULL, *SET_ARCH), "A, B, F"),
-        ("gemm", (8192, 2048), (*FULL, *SET_ARCH, *BIG), "B, F")]),
-    (("gemm", "d", "16384", "performance"), "locality-aware", [
-        ("gemm", (16320, 960), (*FULL, *SET_ARCH), "A, B, F"),
-        ("gemm", (16384, 2048), (*FULL, *SET_ARCH, *BIG), "B, F")]),
-    (("gemm", "d", "40960", "performance"), "locality-aware", [
-        ("gemm", (38400, 960), (*FULL, *SET_ARCH), ""),
-        ("gemm", (40960, 2048), (*FULL, *SET_ARCH, *BIG), "")]),
-    (("cholesky", "d", "40960", "performance"), "locality-aware", [
-        ("cholesky", (38400, 960), (*FULL, *SET_ARCH), "C, F"),
-        ("cholesky", (40320, 960), (*FULL, *SET_ARCH), "C, F"),
-        ("cholesky", (40320, 960), FULL, "D"),
-        ("cholesky", (40960, 1024), (*FULL, *SET_ARCH, *BIG), "C, F")]),
-    (("cholesky", "s", "40960", "performance"), "locality-aware", [
-        ("cholesky", (38400, 960), (*FULL, *SET_ARCH), ""),
-        ("cholesky", (40320, 960), (*FULL, *SET_ARCH), ""),
-        ("cholesky", (40320, 960), FULL, "D"),
-        ("cholesky", (40960, 1024), (*FULL, *SET_ARCH, *BIG), "")]),
-    (("cholesky", "d", "32768", "performance"), "locality-aware", [
-        ("cholesky", (32640, 960), (*FULL, *SET_ARCH), "C, F"),
-        ("cholesky", (32640, 960), FULL, "D"),
-        ("cholesky", (32768, 1024), (*FULL, *SET_ARCH, *BIG), "C, F")]),
-    (("lu", "d", "32768", "performance"), "locality-aware", [
-        ("lu", (32640, 960), (*FULL, *SET_ARCH), ""),
-        ("lu", (32640, 960), FULL, "D")]),
+    (("gemm", "d", "10240"), "locality-aware", [
+        (9600, 960, (*ONE, *SET_ARCH), ""),
+        (10240, 2048, (*ONE, *SET_ARCH, *BIG), "")]),
+    (("gemm", "d", "8192"), "locality-aware", [
+        (7680, 960, (*FULL, *SET_ARCH), "A, B, F"),
+        (8192, 2048, (*FULL, *SET_ARCH, *BIG), "B, F")]),
+    (("gemm", "d", "16384"), "locality-aware", [
+        (16320, 960, (*FULL, *SET_ARCH), "A, B, F"),
+        (16384, 2048, (*FULL, *SET_ARCH, *BIG), "B, F")]),
+    (("gemm", "d", "40960"), "locality-aware", [
+        (38400, 960, (*FULL, *SET_ARCH), ""),
+        (40960, 2048, (*FULL, *SET_ARCH, *BIG), "")]),
+    (("cholesky", "d", "40960"), "locality-aware", [
+        (38400, 960, (*FULL, *SET_ARCH), "C, F"),
+        (40320, 960, (*FULL, *SET_ARCH), "C, F"),
+        (40320, 960, FULL, "D"),
+        (40960, 1024, (*FULL, *SET_ARCH, *BIG), "C, F")]),
+    (("cholesky", "s", "40960"), "locality-aware", [
+        (38400, 960, (*FULL, *SET_ARCH), ""),
+        (40320, 960, (*FULL, *SET_ARCH), ""),
+        (40320, 960, FULL, "D"),
+        (40960, 1024, (*FULL, *SET_ARCH, *BIG), "")]),
+    (("cholesky", "d", "32768"), "locality-aware", [
+        (32640, 960, (*FULL, *SET_ARCH), "C, F"),
+        (32640, 960, FULL, "D"),
+        (32768, 1024, (*FULL, *SET_ARCH, *BIG), "C, F")]),
+    (("cholesky", "d", "32768"), "heft", [
+        (32640, 960, (*FULL, *SET_ARCH), "C, F"),
+        (32640, 960, FULL, "C, D"),
+        (32768, 1024, (*FULL, *SET_ARCH, *BIG), "C, F")]),
+    (("lu", "d", "32768"), "locality-aware", [
+        (32640, 960, (*FULL, *SET_ARCH), ""),
+        (32640, 960, FULL, "D")]),
 ]
 
 
@@ -134,30 +144,93 @@ def names(options):
     return machine, "yes" if "--set-arch" in words else "no"
 
 
-def comparisons(published):
-    """The rows of the first table, and what lacks a reason."""
-    for key, policy, cases in COMPARISONS:
-        row = find(published, *key, policy=None)
-        value = float(row["value"])
-        for workload, (n, tile), options, reasons in cases:
-            precision = ("--precision", row["precision"])
-            run = simulate(workload, "--n", n, "--tile", tile, *precision, *options,
+def published_rate(published, workload, precision, n, policy):
+    """The row of a published figure, and its GFlop/s under a policy."""
+    row = find(published, workload, precision, n, "performance")
+    if policy != "heft":
+        return row, float(row["value"])
+    apart = find(published, workload, precision, n, "performance", "heft vs locality-aware")
+    return row, float(row["value"]) * (1 + float(apart["value"]) / 100)
+
+
+@functools.cache
+def comparisons():
+    """What is compared, in order: simulated runs, published ones at the simulated sizes (both as in
+    reports of duet, docs/formats.md), and what the page says beside them."""
+    published = published_rows()
+    simulated, real, notes = [], [], []
+    for (workload, precision, published_n), policy, cases in COMPARISONS:
+        row, value = published_rate(published, workload, precision, published_n, policy)
+        for n, tile, options, reasons in cases:
+            run = simulate(workload, "--n", n, "--tile", tile, "--precision", precision, *options,
                            policies=(policy,), reps=5 if workload != "gemm" else 1)[policy]
-            difference = differs(value, rate(run))
-            machine, set_arch = names(options)
-            if abs(difference) > LARGE and not reasons:
-                reasons = "**none given**"
-            elif abs(difference) <= LARGE:
-                reasons = ""
-            yield [f"{row['source']}, {workload} {row['precision']}", row["n"],
-                   f"{value:.0f}", n, f"{tile}{' (extrapolated)' if tile > 960 else ''}", machine,
-                   set_arch, f"{rate(run):.0f}", f"{difference:+.1f} %", reasons]
+            seconds = rate(run) * run["makespan_s"]["median"] / value
+            simulated.append(run)
+            real.append({key: run[key] for key in ("workload", "settings", "n", "tile", "precision",
+                                                   "platform", "cpus", "gpus", "policy", "set_arch")
+                         if key in run}
+                        | {"world": "published", "makespan_s": {"values": [seconds]}})
+            notes.append({"label": f"{row['source']}, {workload} {precision}", "n": published_n,
+                          "gflops": value, "simulated_gflops": rate(run), "options": options,
+                          "reasons": reasons})
+    return simulated, real, notes
+
+
+def write_reports(folder):
+    """simulated.json and published.json in the folder, which is made."""
+    simulated, real, _ = comparisons()
+    paths = []
+    pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
+    for name, runs in (("simulated.json", simulated), ("published.json", real)):
+        paths.append(pathlib.Path(folder) / name)
+        paths[-1].write_text(json.dumps({"schema": 1, "command": "validate/reproduction.py",
+                                         "runs": runs}, indent=1) + "\n", encoding="utf-8")
+    return paths
+
+
+def compare(folder, *options):
+    """What `duet compare` prints of the reports, which are written to the folder."""
+    paths = [path.name for path in write_reports(folder)]
+    result = subprocess.run([os.path.abspath(command()), "compare", *paths, *options], cwd=folder,
+                            capture_output=True, text=True, check=False)
+    if result.returncode or result.stderr:  # on standard error: a run that the other file lacks
+        sys.exit(f"duet compare {' '.join(paths)}: {result.stderr}")
+    return result.stdout
+
+
+def summary_text(result):
+    """The line below the table."""
+    of, cases = result["summary"], result["cases"]
+    worst = max(cases, key=lambda case: abs(case["error"]))
+    near = sum(abs(case["error"]) <= LARGE / 100 for case in cases)
+    return (f"Absolute error of the {of['cases']} cases: median {100 * of['median']:.1f} %, "
+            f"95 % of them below {100 * of['p95']:.1f} %, worst {100 * of['worst']:.1f} % "
+            f"({worst['workload']}, N = {worst['n']}, {worst['policy']}, set-arch "
+            f"{'yes' if worst['set_arch'] else 'no'}); {near} of them within {LARGE} %; "
+            f"bias {100 * of['bias']:+.1f} %.\nPolicies: the fastest is predicted right in "
+            f"{of['best_right']} of the {of['groups']} groups of cases that differ in the policy "
+            "alone.")
 
 
 def published_table():
+    """The table, made of what `duet compare` says, and its summary."""
+    with tempfile.TemporaryDirectory() as folder:
+        result = json.loads(compare(folder, "--json"))
+    rows = []
+    for case, note in zip(result["cases"], comparisons()[2], strict=True):
+        machine, set_arch = names(note["options"])
+        if abs(case["error"]) <= LARGE / 100:
+            reasons = ""
+        else:
+            reasons = note["reasons"] or "**none given**"
+        rows.append([note["label"], note["n"], f"{note['gflops']:.0f}", case["n"],
+                     f"{case['tile']}{' (extrapolated)' if case['tile'] > 960 else ''}", machine,
+                     set_arch, case["policy"], f"{note['simulated_gflops']:.0f}",
+                     f"{case['predicted']['median_s']:.3f}", f"{case['measured']['median_s']:.3f}",
+                     f"{100 * case['error']:+.1f} %", reasons])
     heading = ["published", "N", "GFlop/s", "simulated N", "tile", "CPUs + GPUs", "set-arch",
-               "GFlop/s", "difference", "reason"]
-    return table(heading, list(comparisons(published_rows())))
+               "policy", "GFlop/s", "predicted, s", "published, s", "error", "reason"]
+    return table(heading, rows) + "\n\n" + summary_text(result)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -467,10 +540,26 @@ def filled(page, parts):
     return page
 
 
+def arguments():
+    parser = argparse.ArgumentParser(description="The tables of docs/reproduction.md.")
+    parser.add_argument("--write", action="store_true", help="write them into the page")
+    parser.add_argument("--compare", action="store_true",
+                        help="print what duet compare says of the first table instead")
+    parser.add_argument("--html", metavar="F.html", help="the same, and as a page")
+    parser.add_argument("--keep", metavar="FOLDER", help="the same, and leave what it compares")
+    return parser.parse_args()
+
+
 def main():
+    wanted = arguments()
+    if wanted.compare or wanted.html or wanted.keep:
+        page = ("--html", os.path.abspath(wanted.html)) if wanted.html else ()
+        with tempfile.TemporaryDirectory() as folder:
+            print(compare(wanted.keep or folder, *page), end="")
+        return
     page = PAGE.read_text(encoding="utf-8")
     fresh = filled(page, blocks())
-    if "--write" in sys.argv[1:]:
+    if wanted.write:
         PAGE.write_text(fresh, encoding="utf-8")
     else:
         print(fresh, end="")

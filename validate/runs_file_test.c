@@ -28,6 +28,7 @@ static void test_report(void)
     char *text;
 
     sample_init(&sample, 4, 3, 60);
+    sample.report.settings = "variant=left";
     text = written(&sample.report, &length);
     g_assert_cmpint(duet_file_kind(text, length), ==, DUET_FILE_REPORT);
     g_assert_cmpint(duet_runs_file_parse(text, length, "r.json", &file, &message), ==, 0);
@@ -37,6 +38,7 @@ static void test_report(void)
         const struct duet_file_run *run = &file.runs[p];
 
         g_assert_cmpstr(run->workload, ==, "cholesky");
+        g_assert_cmpstr(run->settings, ==, "variant=left");
         g_assert_cmpstr(run->policy, ==, sample_policies[p]);
         g_assert_cmpstr(run->platform, ==, "sample");
         g_assert_cmpstr(run->world, ==, "simulated");

@@ -178,6 +178,7 @@ static void summarise(const struct duet_validation *validation,
         const struct duet_case_figures *f = &figures->cases[i];
 
         figures->failed += duet__case_fails(validation, i, figures);
+        figures->refused += validation->cases[i].failure != NULL;
         if (isnan(f->error))
             continue;
         errors[known] = f->error;

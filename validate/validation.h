@@ -77,7 +77,8 @@ struct duet_validation_figures {
        pair whose measured medians differ by less than both noises together is no pair, and where
        noise hides which policy is fastest, each of those that may be is right */
     size_t groups, best_right, pairs, pairs_right;
-    size_t failed; /* cases over fail_over, or with a failure */
+    size_t failed;  /* cases over fail_over, if that is not 0 */
+    size_t refused; /* cases that could not be predicted or measured: with a failure */
 };
 
 /* Owned by the caller (duet_validation_figures_fini). DUET_ENOMEM, DUET_EINVAL (values not finite).

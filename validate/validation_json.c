@@ -131,9 +131,9 @@ static void put_summary(FILE *stream, const struct duet_validation *validation,
     put_more(stream, "bias", figures->bias);
     fprintf(stream,
             ",\n  \"within_noise\": %zu, \"groups\": %zu, \"best_right\": %zu, \"pairs\": %zu, "
-            "\"pairs_right\": %zu, \"failed\": %zu}",
+            "\"pairs_right\": %zu, \"failed\": %zu, \"refused\": %zu}",
             figures->within_noise, figures->groups, figures->best_right, figures->pairs,
-            figures->pairs_right, figures->failed);
+            figures->pairs_right, figures->failed, figures->refused);
 }
 
 void duet_validation_write_json(FILE *stream, const struct duet_validation *validation,

@@ -11,6 +11,10 @@
 
 enum { LABEL = 14 }; /* characters of a side's name in a heading */
 
+/* Of the largest part: one that causes others is named before it if it is that large. A kernel on
+   the critical path has the workers that wait for it idle, so that its own part is the smaller. */
+static const double cause_share = 1.0 / 3;
+
 char *duet__case_workload(const struct duet_case *the)
 {
     return g_strconcat(the->workload, the->settings[0] ? " " : "", the->settings, NULL);
@@ -65,8 +69,6 @@ const char *duet__error_word(const struct duet_validation *validation)
 bool duet__case_fails(const struct duet_validation *validation, size_t index,
                       const struct duet_validation_figures *figures)
 {
-    if (validation->cases[index].failure)
-        return true;
     return validation->fail_over > 0 && fabs(figures->cases[index].error) > validation->fail_over;
 }
 
@@ -103,13 +105,35 @@ char *duet__percent_text(double share)
     return g_strdup_printf("%+.*f %%", fabs(share) < 0.1 ? 2 : 1, share * 100);
 }
 
+/* Whether a part is mostly what others lead to, or says nothing of what was run. */
+static bool follows(enum duet_reason reason)
+{
+    return reason == DUET_REASON_IDLE || reason == DUET_REASON_OVERHEAD ||
+           reason == DUET_REASON_SPREAD;
+}
+
+const struct duet_difference *duet__culprit(const struct duet_explanation *explanation)
+{
+    const struct duet_difference *most = explanation->differences;
+
+    for (size_t i = 0; i < explanation->count; i++) {
+        const struct duet_difference *part = &explanation->differences[i];
+
+        /* what makes up for the largest part has not caused it */
+        if (!follows(part->reason) && part->seconds * most->seconds > 0 &&
+            fabs(part->seconds) >= cause_share * fabs(most->seconds))
+            return part;
+    }
+    return explanation->count ? most : NULL;
+}
+
 char *duet__culprit_text(const struct duet_validation *validation,
                          const struct duet_explanation *explanation)
 {
-    const struct duet_difference *most = explanation->differences;
+    const struct duet_difference *most = duet__culprit(explanation);
     char *first, *second, *change, *labels[2], *text;
 
-    if (!explanation->count)
+    if (!most)
         return NULL;
     first = duet__time_text(most->first, false);
     second = duet__time_text(most->second, false);

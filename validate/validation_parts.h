@@ -21,7 +21,7 @@ char *duet__side_label(const char *name);
 /* "error", or, where nothing was predicted, "difference". */
 const char *duet__error_word(const struct duet_validation *validation);
 
-/* Whether the case has failed, or is further off than fail_over. */
+/* Whether the case is further off than fail_over. */
 bool duet__case_fails(const struct duet_validation *validation, size_t index,
                       const struct duet_validation_figures *figures);
 
@@ -38,8 +38,15 @@ char *duet__time_text(double seconds, bool sign);
 char *duet__percent_text(double share);
 
 /*
- * The largest part of a case's difference in words: "dgemm on cpu takes 1.52 ms predicted, 1.01 ms
- * measured (+50 %)". Likewise; NULL where nothing is explained.
+ * The part that a case's difference is put down to: the largest one that is not idle, overhead or
+ * spread, if it goes in the same direction as the largest of all and is at least a third of it;
+ * else that one. Borrowed; NULL where nothing is explained.
+ */
+const struct duet_difference *duet__culprit(const struct duet_explanation *explanation);
+
+/*
+ * That part in words: "dgemm on cpu takes 1.52 ms predicted, 1.01 ms measured (+50 %)". Never NULL
+ * where something is explained, else NULL; free with g_free.
  */
 char *duet__culprit_text(const struct duet_validation *validation,
                          const struct duet_explanation *explanation);

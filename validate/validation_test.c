@@ -89,9 +89,15 @@ static void test_errors(void)
     /* type 7: 0.85 of the way from the third to the fourth */
     g_assert_cmpfloat_with_epsilon(figures.p95, 1.0 / 9 + 0.85 * (2 / 1.1 - 1 - 1.0 / 9), tiny);
     g_assert_cmpuint(figures.within_noise, ==, 3);
-    g_assert_cmpuint(figures.failed, ==, 2);
+    g_assert_cmpuint(figures.failed, ==, 1);
+    g_assert_cmpuint(figures.refused, ==, 1);
     g_assert_cmpuint(figures.groups, ==, 0);
     duet_validation_figures_fini(&figures, validation.case_count);
+    duet_validation_figures_fini(&figures, validation.case_count);
+    validation.fail_over = 0; /* nothing is checked, but one case is still without a result */
+    judge(&validation, &figures);
+    g_assert_cmpuint(figures.failed, ==, 0);
+    g_assert_cmpuint(figures.refused, ==, 1);
     duet_validation_figures_fini(&figures, validation.case_count);
 }
 
@@ -177,6 +183,34 @@ static void test_explanation(void)
     testing_fini(&the);
 }
 
+/* Which part a difference of these parts, the largest first, is put down to. */
+static size_t culprit_of(struct duet_difference *parts, size_t count)
+{
+    struct duet_explanation explanation = {.differences = parts, .count = count};
+
+    return (size_t)(duet__culprit(&explanation) - parts);
+}
+
+static void test_culprit(void)
+{
+    struct duet_difference parts[] = {{.reason = DUET_REASON_IDLE, .seconds = -9},
+                                      {.reason = DUET_REASON_KERNEL, .seconds = 4},
+                                      {.reason = DUET_REASON_OVERHEAD, .seconds = -4},
+                                      {.reason = DUET_REASON_SCHEDULE, .seconds = -3.5},
+                                      {.reason = DUET_REASON_TO_DEVICE, .seconds = -3.2}};
+    struct duet_explanation none = {.count = 0};
+
+    /* neither what makes up for it nor what follows from others */
+    g_assert_cmpuint(culprit_of(parts, G_N_ELEMENTS(parts)), ==, 3);
+    parts[0].seconds = -11; /* of which the others are less than a third */
+    g_assert_cmpuint(culprit_of(parts, G_N_ELEMENTS(parts)), ==, 0);
+    parts[0] = (struct duet_difference){.reason = DUET_REASON_KERNEL, .seconds = -9};
+    g_assert_cmpuint(culprit_of(parts, G_N_ELEMENTS(parts)), ==, 0);
+    parts[0] = (struct duet_difference){.reason = DUET_REASON_SPREAD}; /* two equal runs */
+    g_assert_cmpuint(culprit_of(parts, 1), ==, 0);
+    g_assert_null(duet__culprit(&none));
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* Writers                                                                                      */
 
@@ -227,6 +261,10 @@ static void check_text(const struct duet_validation *validation,
         g_assert_cmpuint(count_of(text, "largest cause: "), ==,
                          verbose ? explained : MIN(explained, 3));
         g_assert_null(strstr(text, "nan"));
+        /* nothing fails without a limit */
+        g_assert_cmpuint(count_of(text, "FAILED: "), ==, figures->failed > 0);
+        g_assert_true(!figures->failed || validation->fail_over > 0);
+        g_assert_cmpuint(count_of(text, " without a result\n"), ==, figures->refused > 0);
         g_strfreev(lines);
         free(text);
     }
@@ -446,6 +484,7 @@ int main(int argc, char **argv)
     g_test_add_func("/validation/policies", test_policies);
     g_test_add_func("/validation/bad_values", test_bad_values);
     g_test_add_func("/validation/explanation", test_explanation);
+    g_test_add_func("/validation/culprit", test_culprit);
     g_test_add_func("/validation/writers", test_writers);
     g_test_add_func("/validation/compare", test_compare);
     g_test_add_func("/validation/large", test_large);

@@ -252,22 +252,16 @@ static void put_order(FILE *stream, const struct duet_validation *validation,
 static void put_failed(FILE *stream, const struct duet_validation *validation,
                        const struct duet_validation_figures *figures)
 {
-    size_t broken = 0;
+    double limit = validation->fail_over * 100;
 
-    for (size_t i = 0; i < validation->case_count; i++)
-        broken += validation->cases[i].failure != NULL;
+    if (figures->refused)
+        fprintf(stream, "%zu of %zu cases without a result\n", figures->refused,
+                validation->case_count);
     if (figures->failed)
-        fprintf(stream, "FAILED: %zu of %zu cases", figures->failed, validation->case_count);
-    else if (validation->fail_over > 0)
-        fprintf(stream, "passed: no %s over %g %%", duet__error_word(validation),
-                validation->fail_over * 100);
-    else
-        return;
-    if (broken)
-        fprintf(stream, "; %zu without a result", broken);
-    if (figures->failed > broken)
-        fprintf(stream, "; %zu over %g %%", figures->failed - broken, validation->fail_over * 100);
-    putc('\n', stream);
+        fprintf(stream, "FAILED: %zu of %zu cases over %g %%\n", figures->failed,
+                validation->case_count, limit);
+    else if (validation->fail_over > 0 && figures->known)
+        fprintf(stream, "passed: no %s over %g %%\n", duet__error_word(validation), limit);
 }
 
 static void put_summary(FILE *stream, const struct duet_validation *validation,

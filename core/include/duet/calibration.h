@@ -63,7 +63,8 @@ struct duet_point {
      */
     double base_s, near_s[DUET_OPERANDS], far_s[DUET_OPERANDS];
     double busy_ratio; /* how many times as long when all other workers of its socket compute,
-                          beside what they take of shared caches and bandwidth; 0: as 1 */
+                          beside what they take of shared caches and bandwidth; from 0.1 to 1000; 0:
+                          as 1 */
     /* of measured by expected time, at duet_quantile_levels, ascending; all 0: log-normal with
        deviation_s */
     double quantiles[DUET_QUANTILES];

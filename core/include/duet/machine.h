@@ -91,8 +91,9 @@ struct duet_costs {
     double kernel_launch_s; /* starting a kernel on a device, on the thread that feeds it */
     double copy_launch_s;   /* starting a copy, likewise */
     double event_s; /* from the end of a device's kernel or copy until its thread has noticed it */
-    double wake_s;  /* from waking a CPU worker that sleeps until it asks for work */
-    double spin_s;  /* a CPU worker that finds nothing to do sleeps after so long */
+    double wake_s;  /* from waking a worker whose thread sleeps until it asks for work; several
+                       are woken one after another */
+    double spin_s;  /* a worker's thread that finds nothing to do sleeps after so long */
 };
 
 struct duet_machine {
