@@ -224,6 +224,8 @@ int duet__measure_fit(struct duet__measuring *m)
     /* what sharing memory takes is no neighbour's doing: as the simulation has it */
     options.sharing.bandwidth_Bps = found->bandwidth.all_Bps;
     duet__held_free(found);
+    if (found->probe_s > 0) /* the speed at which the machine was measured, not that of a moment */
+        found->probe_s = fmin(found->probe_s, duet__probe_seconds(found->cpus));
     begin(m, "fitting");
     for (guint i = 0; i < found->taken->len; i++)
         runs[i] = ((const struct duet__taken *)found->taken->pdata[i])->observation;

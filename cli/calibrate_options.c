@@ -58,7 +58,8 @@ static bool parse(struct duet__texts *texts, struct own *own, int *argc, char **
          "X"},
         {"reps", 0, 0, text, &texts->reps,
          "Rounds over all that is to be measured, whatever time they take", "R"},
-        {"policy", 0, 0, text, &texts->policy, "Policy of the runs; default: ws", "P"},
+        {"policy", 0, 0, text, &texts->policy, "Policy of the runs; default: ws and eager in turn",
+         "P"},
         {"seed", 0, 0, text, &texts->seed, "Seed of the data and of every choice; default: 1", "S"},
         {"no-costs", 0, 0, flag, &texts->no_costs, "Measure none of the runtime's own operations",
          NULL},
@@ -241,8 +242,11 @@ static int read_own(struct duet__wish *wish, const struct duet__texts *texts, co
 static int read_policy(struct duet__wish *wish, const struct duet__texts *texts,
                        struct duet_message *message)
 {
-    int result = duet__job_read_policies(&wish->job, texts, message);
+    int result;
 
+    if (!texts->policy)
+        return 0; /* several in turn */
+    result = duet__job_read_policies(&wish->job, texts, message);
     if (!result && wish->job.policy_count != 1)
         result = duet_fail(message, DUET_EINVAL, "--policy: calibration takes one policy");
     if (!result)

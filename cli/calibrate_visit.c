@@ -182,6 +182,9 @@ static int open_runtime(struct session *session)
     config.gpus = item->gpus;
     config.set_arch = item->devices;
     config.context = item->workload->name;
+    /* orders of execution that differ, so that the same operands come from different places */
+    if (!config.policy)
+        config.policy = session->visit->found->rounds % 2 ? "eager" : "ws";
     config.record = true;
     config.record_accesses = true;
     config.quiet = was_opened(session);

@@ -7,8 +7,8 @@
 
 #include "cli/command.h"
 #include "cli/job.h"
+#include "cli/validation_page.h"
 #include "lib/units.h"
-#include "validate/report_file.h"
 
 /* What was asked for. */
 struct compare {
@@ -70,6 +70,10 @@ static int read_all(struct compare *compare, int argc, char *const *argv,
     if (!error && compare->html && !*compare->html)
         error = duet_fail(message, DUET_EINVAL, "--html takes the name of a file, not ''");
     for (unsigned i = 0; i < 2 && !error; i++)
+        if (compare->html && duet__files_same(compare->html, argv[i + 1]))
+            error = duet_fail(message, DUET_EINVAL, "--html and %c are one file, %s", 'A' + i,
+                              compare->html);
+    for (unsigned i = 0; i < 2 && !error; i++)
         error = duet__input_read(&compare->inputs[i], (char)('A' + i), argv[i + 1], message);
     if (!error)
         error = duet__match_make(&compare->match, compare->inputs, compare->policy, message);
@@ -78,23 +82,6 @@ static int read_all(struct compare *compare, int argc, char *const *argv,
 
 /* ------------------------------------------------------------------------------------------- */
 /* The report                                                                                   */
-
-static int write_page(const char *path, const struct duet_validation *validation,
-                      const struct duet_validation_figures *figures)
-{
-    struct duet_message message = {""};
-    struct duet_output output = {0};
-    int error = duet_output_open(&output, path, &message);
-
-    if (!error) {
-        error = duet_validation_write_html(output.stream, validation, figures, &message);
-        if (error)
-            duet_output_discard(&output);
-        else
-            error = duet_output_commit(&output, &message);
-    }
-    return error ? duet__complain(DUET__FAILED, "%s", message.text) : DUET__DONE;
-}
 
 static int print(const struct compare *compare, const struct duet_validation *validation,
                  const struct duet_validation_figures *figures)
@@ -111,7 +98,7 @@ static int print(const struct compare *compare, const struct duet_validation *va
     for (unsigned i = 0; i < compare->match.notes->len; i++)
         duet__complain(DUET__DONE, "%s", (const char *)g_ptr_array_index(compare->match.notes, i));
     if (compare->html)
-        page = write_page(compare->html, validation, figures);
+        page = duet__validation_page(compare->html, validation, figures);
     return status == DUET__DONE ? page : status;
 }
 

@@ -119,8 +119,9 @@ static void add_pair(struct duet__match *match, const struct duet_file_run *firs
     the.settings = both(match, first->settings, second->settings);
     the.platform = both(match, first->platform, second->platform);
     the.policy = both(match, first->policy, second->policy);
-    if (worlds) /* which of the two runs of the problem it is */
-        the.policy = keep(match, g_strdup_printf("%s, %s", first->policy, first->world));
+    if (worlds) /* which of the two runs of the problem it is: policies are ranked among either */
+        the.settings = keep(match, g_strdup_printf("%s%sworld=%s", the.settings,
+                                                   *the.settings ? ", " : "", first->world));
     the.predicted = side_of(first);
     the.measured = side_of(second);
     g_array_append_val(match->cases, the);

@@ -148,10 +148,20 @@ def test_reports(folder):
     pathlib.Path(again).write_text(compare(slow, both, "--policy", "heft", "--json"),
                                    encoding="utf-8")
     cases = json.loads(compare(again, again, "--json"))["cases"]
-    assert [c["policy"] for c in cases] == ["heft, predicted", "heft, measured"], cases
+    assert [c["settings"] for c in cases] == ["world=predicted", "world=measured"], cases
+    assert {c["policy"] for c in cases} == {"heft"}, cases
     assert all(c["error"] == 0 for c in cases), cases
     found = case(again, slow, "--policy", "heft", notes="only in A")
-    assert found["policy"] == "heft, predicted" and found["error"] == 0, found
+    assert found["settings"] == "world=predicted" and found["error"] == 0, found
+
+    # policies are ranked among runs of one kind: both kinds have two, which are faster in turn
+    pathlib.Path(again).write_text(json.dumps({"schema": 1, "cases": [
+        {"workload": "lu", "n": 960, "tile": 96, "precision": "d", "cpus": 1, "gpus": 0,
+         "policy": policy, "predicted": {"makespans_s": [predicted]},
+         "measured": {"makespans_s": [measured]}}
+        for policy, predicted, measured in (("ws", 1, 4), ("heft", 2, 3))]}), encoding="utf-8")
+    summary = json.loads(compare(again, again, "--json"))["summary"]
+    assert (summary["groups"], summary["pairs"], summary["pairs_right"]) == (2, 2, 2), summary
 
     rows = list(csv.DictReader(io.StringIO(compare(both, both, "--csv"))))
     assert [row["policy"] for row in rows] == ["ws", "heft"], rows
@@ -175,6 +185,9 @@ def test_files(folder):
     assert "<html" in page.read_text(encoding="utf-8"), page
     compare(trace, trace, "--html", "/nope/x.html", status=1, notes="/nope/x.html")
     assert list(folder.glob("page.html*")) == [page], list(folder.iterdir())
+    before = pathlib.Path(trace).read_bytes()
+    compare("/dev/null", trace, "--html", trace, status=2, notes="--html and B are one file")
+    assert pathlib.Path(trace).read_bytes() == before
     result = duet("compare", "--help")
     assert result.returncode == 0 and "--fail-over" in result.stdout, result
 

@@ -116,6 +116,12 @@ char **duet__files_paths(const struct duet__job *job, const char *path, bool eac
  */
 DUET_MUST_CHECK int duet__files_distinct(const struct duet__job *job, struct duet_message *message);
 
+/*
+ * Whether two names are of one file, that is there or would be made. Not of one that several can
+ * write, such as /dev/null.
+ */
+bool duet__files_same(const char *first, const char *second);
+
 /* Finds out early whether the files can be written. Exit status. */
 int duet__files_check(const struct duet__job *job);
 

@@ -92,13 +92,35 @@ static char *canonical(const char *path)
     return real;
 }
 
-/* Takes `what`. Files that are not ordinary (/dev/null) can be written by several. */
+/* Whether it can be written by several: one that is there and not ordinary, as /dev/null. */
+static bool is_special(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 && !S_ISREG(status.st_mode);
+}
+
+bool duet__files_same(const char *first, const char *second)
+{
+    char *names[2];
+    bool same;
+
+    if (is_special(first) || is_special(second))
+        return false;
+    names[0] = canonical(first);
+    names[1] = canonical(second);
+    same = strcmp(names[0], names[1]) == 0;
+    g_free(names[0]);
+    g_free(names[1]);
+    return same;
+}
+
+/* Takes `what`. */
 static void add(GArray *claims, char *what, const char *path, bool output)
 {
     struct claim claim = {.what = what, .output = output};
-    struct stat status;
 
-    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
+    if (is_special(path)) {
         g_free(what);
         return;
     }

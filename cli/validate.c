@@ -31,20 +31,33 @@ static int complain(const struct duet__case_pair *pair)
 /* One line that says how much there is, when a signal came. Exit status. */
 static int say_interrupted(const struct duet__validate *validate)
 {
-    size_t runs = 0;
+    size_t runs = 0, predicted = 0;
 
-    for (size_t i = 0; i < validate->pair_count; i++)
-        if (!validate->pairs[i].failure)
-            runs += validate->pairs[i].measured.count;
+    for (size_t i = 0; i < validate->pair_count; i++) {
+        if (validate->pairs[i].failure)
+            continue;
+        runs += validate->pairs[i].measured.count;
+        predicted += validate->pairs[i].predicted.count > 0;
+    }
     return duet__complain(DUET__SIGNALLED + validate->number,
-                          "interrupted: %zu measured runs are finished", runs);
+                          "interrupted: %zu measured run%s finished%s", runs,
+                          runs == 1 ? " is" : "s are",
+                          runs && !predicted ? ", and nothing is predicted to compare with" : "");
 }
 
 /* Both sides of all cases. Exit status of what has failed as a whole. */
 static int make_sides(struct duet__validate *validate)
 {
-    int status = DUET__DONE;
+    struct duet_message message = {""};
+    int status = DUET__DONE, error = 0;
 
+    if (validate->paced)
+        error = duet__threads_measure(validate, &message);
+    if (error)
+        return duet__complain(duet__status_of(error), "measuring this machine's threads: %s",
+                              message.text);
+    if (validate->number)
+        return status;
     /* what cannot be predicted is not measured; but for what the calibration has yet to tell */
     if (!validate->calibrating)
         duet__validate_predict(validate);

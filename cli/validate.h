@@ -62,7 +62,9 @@ struct duet__validate {
     char *platform_name;  /* predicted from: name or file */
     struct duet_platform *platform;
     bool paced, noise, follow_speed, verbose;
-    double scale; /* of the measured times; 1 but for paced ones */
+    double scale;           /* of the measured times; 1 but for paced ones */
+    double wake_s, event_s; /* of this machine's threads; 0: not measured */
+    char *thread_costs;     /* the same, as costs of the simulations */
     size_t reps, rounds, sim_reps, warmups;
     double until;       /* relative half-width of a median's interval; 0: no more than `reps` */
     double case_time_s; /* of measured runs of a case; `reps` are made anyway */
@@ -140,6 +142,17 @@ double duet__side_width(const struct duet__side *side);
  */
 DUET_MUST_CHECK int duet__side_conclude(struct duet__side *side, double factor,
                                         struct duet_message *message);
+
+/* ------------------------------------------------------------------------------------------- */
+/* Threads of this machine: validate_threads.c                                                  */
+
+/*
+ * Measures what waking a thread and noticing a device's end take here, and gives that to the
+ * simulations of all cases. For paced emulations. Errors of duet__costs_measure; 0 also where a
+ * signal came, which is validate->number then.
+ */
+DUET_MUST_CHECK int duet__threads_measure(struct duet__validate *validate,
+                                          struct duet_message *message);
 
 /* ------------------------------------------------------------------------------------------- */
 /* Calibration in between: validate_calibrate.c                                                 */

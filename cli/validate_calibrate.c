@@ -50,6 +50,22 @@ static void clean(struct duet__calibrating *calibrating)
     g_clear_pointer(&calibrating->folder, g_free);
 }
 
+/*
+ * Signals wait while there are files, so that these are whole and none is left behind, until
+ * duet__calibrating_end: the simulations take what comes from among the waiting ones.
+ */
+static void hold_signals(struct duet__calibrating *calibrating)
+{
+    sigset_t ends;
+
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
+    sigprocmask(SIG_BLOCK, &ends, &calibrating->before);
+    calibrating->held = true;
+}
+
 /* Writes what was found, in the file that was asked for or in a new folder. */
 static int write_platform(struct duet__calibrating *calibrating, bool keep, char **path,
                           struct duet_message *message)
@@ -123,7 +139,6 @@ static int read_wish(struct duet__validate *validate, const struct duet__texts *
 
     duet__job_init(&wish->job, "validate", 0, NULL);
     wish->job.seed = wish->job.config.seed = validate->job.seed;
-    wish->job.config.policy = "ws";
     wish->sizes = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     wish->tiles = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     wish->subjects = g_array_new(FALSE, FALSE, sizeof(struct duet__subject));
@@ -160,10 +175,12 @@ int duet__calibrating_begin(struct duet__validate *validate, const struct duet__
     error = read_wish(validate, texts, message);
     if (!error)
         error = duet__measure_look(&calibrating->wish, &calibrating->found, message);
-    if (!error)
-        error = use_platform(validate, false, message);
+    if (error)
+        return error;
+    hold_signals(calibrating);
+    error = use_platform(validate, false, message);
     /* it has been read */
-    clean(calibrating);
+    duet__calibrating_end(calibrating);
     return error;
 }
 
@@ -244,22 +261,6 @@ int duet__calibrating_slice(struct duet__validate *validate, size_t round, doubl
 
 /* ------------------------------------------------------------------------------------------- */
 /* After that                                                                                   */
-
-/*
- * Signals wait while there are files, so that these are whole and none is left behind: the
- * simulations take what comes from among the waiting ones.
- */
-static void hold_signals(struct duet__calibrating *calibrating)
-{
-    sigset_t ends;
-
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGINT);
-    sigaddset(&ends, SIGTERM);
-    sigaddset(&ends, SIGHUP);
-    sigprocmask(SIG_BLOCK, &ends, &calibrating->before);
-    calibrating->held = true;
-}
 
 void duet__calibrating_end(struct duet__calibrating *calibrating)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command line of `duet validate`: from texts to a checked struct duet__validate. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/command.h"
@@ -19,7 +18,8 @@ static const char notes[] =
     "of the measured runs\nof every case. An interrupt (Ctrl-C) reports the cases as far as they "
     "were measured.\n\n"
     "--emulate PLATFORM measures at that platform's pace instead of on this machine; its times are "
-    "means,\nso the simulation has no noise then.\n\n"
+    "means,\nso the simulation has no noise then. Only how long threads take to wake and to notice "
+    "is this\nmachine's, and measured first.\n\n"
     "--calibrate measures the kernels of the cases in the same minutes as the cases, in other "
     "runs, "
     "so that\na machine whose speed drifts is predicted as it was. The simulations are made last "
@@ -232,26 +232,39 @@ static int read_platform(struct duet__validate *validate, const struct duet__tex
         return error;
     validate->job.config.simulate = validate->platform_name;
     validate->job.platform_option = "--platform";
-    return duet_platform_load(validate->platform_name, NULL, &validate->platform, message);
+    error = duet_platform_load(validate->platform_name, NULL, &validate->platform, message);
+    if (!error && texts->follow_speed && !(duet_platform_probe(validate->platform) > 0))
+        error = duet_fail(message, DUET_EINVAL,
+                          "--follow-speed: %s does not say how fast the cores were when it was "
+                          "calibrated",
+                          validate->platform_name);
+    return error;
 }
 
-/* Whether the page would replace the file of cases. */
-static int check_files(const struct duet__validate *validate, struct duet_message *message)
+/* Whether what is written would replace the file of cases, or one another. */
+static int check_files(const struct duet__validate *validate, const struct duet__texts *texts,
+                       struct duet_message *message)
 {
-    char *page, *cases;
-    bool same;
+    /* the times are written beside the calibration: F.kernels.json of F.json */
+    char *times = texts->out
+                      ? g_strdup_printf("%.*s.kernels.json",
+                                        (int)(strlen(texts->out) - strlen(".json")), texts->out)
+                      : NULL;
+    const struct {
+        const char *option, *path;
+    } files[] = {{"--cases", validate->cases},
+                 {"--html", validate->job.html},
+                 {"--out", texts->out},
+                 {"the kernel times of --out", times}};
+    int error = duet__files_distinct(&validate->job, message);
 
-    if (validate->job.html && validate->cases) {
-        page = realpath(validate->job.html, NULL);
-        cases = realpath(validate->cases, NULL);
-        same = page && cases && strcmp(page, cases) == 0;
-        free(page);
-        free(cases);
-        if (same)
-            return duet_fail(message, DUET_EINVAL, "--cases and --html are one file, %s",
-                             validate->cases);
-    }
-    return duet__files_distinct(&validate->job, message);
+    for (size_t i = 0; i < G_N_ELEMENTS(files) && !error; i++)
+        for (size_t k = 0; k < i && !error; k++)
+            if (files[i].path && files[k].path && duet__files_same(files[i].path, files[k].path))
+                error = duet_fail(message, DUET_EINVAL, "%s and %s are one file, %s",
+                                  files[k].option, files[i].option, files[k].path);
+    g_free(times);
+    return error;
 }
 
 static int read_all(struct duet__validate *validate, const struct duet__texts *texts, int argc,
@@ -264,7 +277,7 @@ static int read_all(struct duet__validate *validate, const struct duet__texts *t
     if (!error)
         error = read_platform(validate, texts, message);
     if (!error)
-        error = check_files(validate, message);
+        error = check_files(validate, texts, message);
     if (!error)
         error = duet__pairs_make(validate, texts, message);
     if (!error && validate->calibrating)
@@ -302,6 +315,7 @@ void duet__validate_fini(struct duet__validate *validate)
     duet__calibrating_free(validate->calibrating);
     duet_platform_free(validate->platform);
     g_free(validate->platform_name);
+    g_free(validate->thread_costs);
     g_free(validate->cases);
     duet__job_fini(&validate->job);
     *validate = (struct duet__validate){0};

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The report of `duet validate`: completed, printed, written into a page; and whether it passes. */
 #include <math.h>
-#include <signal.h>
 #include <string.h>
 
 #include "cli/command.h"
 #include "cli/validate.h"
+#include "cli/validation_page.h"
 #include "lib/here.h"
-#include "validate/report_file.h"
 #include "validate/validation.h"
 
 /* Texts of the head of a report. */
@@ -74,6 +73,12 @@ static char *calibration_of(const struct duet__validate *validate)
         g_string_append_printf(text, "; %s", when);
         g_free(when);
     }
+    if (validate->wake_s > 0)
+        g_string_append_printf(text, "; threads as here: %.3g us to wake", validate->wake_s * 1e6);
+    if (validate->event_s > 0)
+        g_string_append_printf(text, "%s %.3g us to notice a device's end",
+                               validate->wake_s > 0 ? "," : "; threads as here:",
+                               validate->event_s * 1e6);
     if (without)
         g_string_append_printf(text, "; simulated without %s", without);
     if (!validate->noise && !validate->paced)
@@ -177,32 +182,6 @@ static int print(const struct duet__validate *validate, const struct duet_valida
     return duet__finish_output();
 }
 
-static int write_page(const char *path, const struct duet_validation *validation,
-                      const struct duet_validation_figures *figures)
-{
-    struct duet_message message = {""};
-    struct duet_output output = {0};
-    sigset_t ends, before;
-    int error;
-
-    /* a signal waits until the file is whole, so that no temporary one stays */
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGINT);
-    sigaddset(&ends, SIGTERM);
-    sigaddset(&ends, SIGHUP);
-    sigprocmask(SIG_BLOCK, &ends, &before);
-    error = duet_output_open(&output, path, &message);
-    if (!error) {
-        error = duet_validation_write_html(output.stream, validation, figures, &message);
-        if (error)
-            duet_output_discard(&output);
-        else
-            error = duet_output_commit(&output, &message);
-    }
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    return error ? duet__complain(DUET__FAILED, "%s", message.text) : DUET__DONE;
-}
-
 /* One line for cases that could not be made, though nothing was wrong with them. Exit status. */
 static int check_failures(const struct duet__validate *validate)
 {
@@ -251,7 +230,7 @@ static int report(const struct duet__validate *validate, const struct duet_valid
     /* the table first: a long run is not lost because a disk is full */
     status = print(validate, validation, &figures);
     if (validate->job.html)
-        page = write_page(validate->job.html, validation, &figures);
+        page = duet__validation_page(validate->job.html, validation, &figures);
     if (status == DUET__DONE)
         status = page;
     if (status == DUET__DONE)

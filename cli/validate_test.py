@@ -49,6 +49,7 @@ BAD = [
     ("+ --fail-over x%", "--fail-over takes a percentage"),
     ("+ --budget 5", "--budget"),
     ("+ --follow-speed", "--follow-speed"),
+    ("cholesky --platform idgraf --follow-speed", "--follow-speed: idgraf does not say how fast"),
     ("+ --without fish", "fish"),
     ("+ --until 5", "--until takes a percentage"),
     ("+ --until 0%", "--until takes a percentage"),
@@ -67,6 +68,9 @@ BAD = [
     ("--cases f.json --set-arch", "--cases and --set-arch exclude each other"),
     ("--cases nope.json", "nope.json"),
     ("--cases f.json --emulate idgraf --html f.json", "--cases and --html are one file"),
+    ("--cases f.json --calibrate --out ./f.json", "--cases and --out are one file"),
+    ("cholesky --calibrate --out x.json --html x.kernels.json",
+     "--html and the kernel times of --out are one file"),
 ]
 
 # (contents of a file of cases; what the message says after its name)
@@ -152,6 +156,9 @@ def test_paced():
         assert os.listdir(folder) == ["page.html"]
     assert report["title"] == "cholesky on idgraf" and "x 0.02" in report["machine"], report
     assert [case["policy"] for case in report["cases"]] == ["ws", "heft"]
+    # one thread wakes another also where there is one CPU; heft draws nothing itself
+    assert "us to wake" in report["calibration"], report["calibration"]
+    assert len(set(report["cases"][1]["predicted"]["makespans_s"])) == 2, report["cases"][1]
     for case in report["cases"]:
         assert (case["n"], case["tile"], case["cpus"], case["gpus"]) == (3840, 960, 1, 1), case
         assert len(case["predicted"]["makespans_s"]) == 2 and case["failure"] is None, case
@@ -163,10 +170,14 @@ def test_paced():
 
 
 def test_scale():
-    """The simulated times are multiplied by the scale, dates and accounts included."""
+    """The simulated times are multiplied by the scale, dates and accounts included; but for the
+    latencies of threads, which are measured here, and left out."""
     predicted = {}
     for scale in "0.01", "0.02":
-        case = good_json(*PACED, "--policy", "heft", "--scale", scale, *QUICK)["cases"][0]
+        report = good_json(*PACED, "--policy", "heft", "--scale", scale, *QUICK, "--without",
+                           "wake-ups")
+        assert "threads as here: " in report["calibration"], report["calibration"]
+        case = report["cases"][0]
         parts = {part["what"]: part["first"] for part in case["explanation"]["parts"]
                  if part["reason"] == "kernel"}
         predicted[scale] = (case["predicted"]["median_s"], parts["dpotrf on x5650"])
@@ -187,8 +198,8 @@ def test_until():
 
 
 def test_sim_reps():
-    """No more simulations where the first say the same."""
-    words = [*PACED, "--policy", "heft", "--reps", "1", "--sim-reps"]
+    """No more simulations where the first say the same, as they do without latencies."""
+    words = [*PACED, "--policy", "heft", "--reps", "1", "--without", "wake-ups", "--sim-reps"]
     for wanted, made in ("3", 3), ("40", 5):
         case = good_json(*words, wanted)["cases"][0]
         assert len(case["predicted"]["makespans_s"]) == made, case["predicted"]

@@ -119,8 +119,8 @@ function(duet_gpu_test name source)
   endif()
 endfunction()
 
-set(patterns core effects platforms sim backends real lib workloads calibrate validate cli examples bench
-  tests)
+set(patterns core effects platforms sim backends real lib workloads calibrate validate cli examples
+  bench tests)
 list(TRANSFORM patterns PREPEND ${PROJECT_SOURCE_DIR}/)
 list(TRANSFORM patterns APPEND /*_test.*)
 file(GLOB_RECURSE sources RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${patterns})

@@ -194,7 +194,7 @@ int duet__parse_seconds(const char *option, const char *text, double *out,
             return 0;
         }
     }
-    return duet_fail(message, DUET_EINVAL, "%s takes a time such as 1us, 250ns or 0, not '%s'",
+    return duet_fail(message, DUET_EINVAL, "%s takes a time such as 250ns, 1us, 90s or 0, not '%s'",
                      option, text);
 }
 

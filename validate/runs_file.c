@@ -132,7 +132,8 @@ static bool complete(struct duet__reader *json, struct duet_file_run *run)
     if (json->error)
         return false;
     if (!run->workload || !run->policy || !run->precision)
-        return duet__reader_wrong(json, "a run needs workload, n, tile, precision, policy");
+        return duet__reader_wrong(json, "a run needs workload, n, tile, precision and policy, as "
+                                        "duet simulate, run, validate and compare print it");
     if (!run->settings)
         run->settings = g_strdup("");
     if (!run->platform)
@@ -242,7 +243,10 @@ int duet_runs_file_parse(const char *text, size_t length, const char *path,
     read_all(&json, runs, &out->kind);
     error = duet__reader_end(&json);
     if (!error && !runs->len)
-        error = duet_fail(message, DUET_EPARSE, "%.300s: there is no run in this file", path);
+        error = duet_fail(message, DUET_EPARSE,
+                          "%.300s: there is no run in this file, which should be a trace or the "
+                          "JSON of duet simulate, run, validate or compare",
+                          path);
     out->count = runs->len;
     out->runs = (struct duet_file_run *)(void *)g_array_free(runs, FALSE);
     if (error)

@@ -65,15 +65,15 @@ struct duet_config {
     uint64_t pin_bytes;        /* of the host's memory that may be page-locked (duet_pin); 0: three
                                   quarters of it, or of what control groups leave */
     bool no_pin;               /* page-lock nothing of the application's */
-    bool set_arch; /* kernels that have an accelerator implementation run on accelerators only,
-                      unless a task's own `where` names other workers */
-    bool strict;   /* refuse tasks whose data fits no accelerator that could run them, instead of
-                      leaving them to the CPUs */
-    bool noise;    /* simulated kernel times are drawn from the measured distribution */
-    bool jitter;   /* simulated latencies of threads (costs wake, event) are drawn from exponential
-                      distributions, and nothing else; with noise they are anyway */
-    bool extrapolate;   /* allow simulated kernel sizes beyond the measured ones */
-    bool no_costs;      /* the simulated runtime's own operations cost nothing */
+    bool set_arch;    /* kernels that have an accelerator implementation run on accelerators only,
+                         unless a task's own `where` names other workers */
+    bool strict;      /* refuse tasks whose data fits no accelerator that could run them, instead of
+                         leaving them to the CPUs */
+    bool noise;       /* simulated kernel times are drawn from the measured distribution */
+    bool jitter;      /* simulated latencies of threads (costs wake, event) are drawn, up to a tenth
+                         more or less, and nothing else; with noise they are anyway */
+    bool extrapolate; /* allow simulated kernel sizes beyond the measured ones */
+    bool no_costs;    /* the simulated runtime's own operations cost nothing */
     const char *costs;  /* "submit=1us,steal=2us,...": costs to replace; NULL: the platform's */
     double model_error; /* relative error put on purpose into what the scheduler believes of kernel
                            times: each kernel and architecture by a factor drawn from

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What threads of this machine take when a platform's pace is emulated on it. Kernels and copies
+ * last what the platform says; to wake a thread, and to notice what a device has done, takes what
+ * it takes here.
+ */
+#include "cli/validate.h"
+
+#include "calibrate/costs.h"
+#include "cli/attendant.h"
+#include "cli/command.h"
+
+static const double BUDGET_S = 1;
+
+/* The configuration with most devices, on which the threads have most to do. */
+static const struct duet_config *largest(const struct duet__validate *validate)
+{
+    const struct duet__case_pair *most = NULL;
+
+    for (size_t i = 0; i < validate->pair_count; i++)
+        if (!validate->pairs[i].failure && (!most || validate->pairs[i].gpus > most->gpus))
+            most = &validate->pairs[i];
+    return most ? &most->trial.job.config : NULL;
+}
+
+/* Asked between measurements: whether to give up. */
+static bool stop(void *attendant)
+{
+    return duet__attendant_signal(attendant) != 0;
+}
+
+/*
+ * Adds one that was measured, as the simulations have it: their times are multiplied by the scale
+ * afterwards. What was not measured stays as the platform has it.
+ */
+static void add_cost(GString *text, const char *name, double seconds, double scale)
+{
+    char number[G_ASCII_DTOSTR_BUF_SIZE];
+
+    if (!(seconds > 0))
+        return;
+    g_ascii_formatd(number, sizeof(number), "%.9f", seconds / scale);
+    g_string_append_printf(text, "%s%s=%ss", text->len ? "," : "", name, number);
+}
+
+static double median_of(const struct duet__measured *cost)
+{
+    return cost->samples ? cost->median_s : 0;
+}
+
+static void use_costs(struct duet__validate *validate, const struct duet__measured *costs)
+{
+    GString *text = g_string_new(NULL);
+
+    validate->wake_s = median_of(&costs[DUET__COST_WAKE]);
+    validate->event_s = median_of(&costs[DUET__COST_EVENT]);
+    add_cost(text, "wake", validate->wake_s, validate->scale);
+    add_cost(text, "event", validate->event_s, validate->scale);
+    validate->thread_costs = g_string_free(text, FALSE);
+    for (size_t i = 0; i < validate->pair_count; i++) {
+        struct duet_config *config = &validate->pairs[i].simulation.job.config;
+
+        if (*validate->thread_costs)
+            config->costs = validate->thread_costs;
+        config->jitter = true;
+    }
+}
+
+int duet__threads_measure(struct duet__validate *validate, struct duet_message *message)
+{
+    const struct duet_config *config = largest(validate);
+    struct duet__attendant attendant = {0};
+    struct duet__measured costs[DUET__COSTS];
+    struct duet_config own;
+    int error;
+
+    if (!config)
+        return 0;
+    own = *config;
+    own.cpus = -1; /* one thread wakes another, however many CPUs the cases have */
+    duet__attendant_start(&attendant, false, 0, 0);
+    error = duet__costs_measure(&own, BUDGET_S, stop, &attendant, costs, message);
+    duet__attendant_stop(&attendant);
+    validate->number = duet__attendant_signal(&attendant);
+    if (validate->number)
+        return 0; /* what was interrupted says nothing */
+    if (!error)
+        use_costs(validate, costs);
+    return error;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The page of a comparison as a file. */
+#include "cli/validation_page.h"
+
+#include <signal.h>
+
+#include "cli/command.h"
+#include "validate/report_file.h"
+
+int duet__validation_page(const char *path, const struct duet_validation *validation,
+                          const struct duet_validation_figures *figures)
+{
+    struct duet_message message = {""};
+    struct duet_output output = {0};
+    sigset_t ends, before;
+    int error;
+
+    /* a signal waits until the file is whole, so that no temporary one stays */
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
+    sigprocmask(SIG_BLOCK, &ends, &before);
+    error = duet_output_open(&output, path, &message);
+    if (!error) {
+        error = duet_validation_write_html(output.stream, validation, figures, &message);
+        if (error)
+            duet_output_discard(&output);
+        else
+            error = duet_output_commit(&output, &message);
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return error ? duet__complain(DUET__FAILED, "%s", message.text) : DUET__DONE;
+}
