@@ -217,7 +217,8 @@ static void put_legend(FILE *stream, const struct duet_recording *const *recordi
             g_ptr_array_add(names, (gpointer)(uintptr_t)recordings[i]->kernels[k]);
         }
     }
-    for (int i = 0; recordings[0]->machine->node_count > 1 && i < DUET_GANTT_COPIES; i++)
+    for (int i = 0; count > 0 && recordings[0]->machine->node_count > 1 && i < DUET_GANTT_COPIES;
+         i++)
         fprintf(stream, "<li><i class=\"thin\" style=\"background:%s\"></i>%s</li>",
                 duet_gantt_copy_colour((enum duet_gantt_copy)i),
                 duet_gantt_copy_name((enum duet_gantt_copy)i));

@@ -219,14 +219,14 @@ static void put_ticks(const struct axes *axes)
 
     if (decades < 0.7) {
         step = duet_gantt_tick(axes->high - axes->low, 4);
-        for (double i = ceil(axes->low / step); i * step <= axes->high; i++)
+        for (int i = (int)ceil(axes->low / step); i * step <= axes->high; i++)
             put_tick(axes, i * step);
         return;
     }
-    for (double power = pow(10, floor(log10(axes->low))); power <= axes->high; power *= 10)
+    for (int k = (int)floor(log10(axes->low)); pow(10, k) <= axes->high; k++)
         for (size_t i = 0; i < (decades < 2.2 ? G_N_ELEMENTS(parts) : 1); i++)
-            if (power * parts[i] >= axes->low && power * parts[i] <= axes->high)
-                put_tick(axes, power * parts[i]);
+            if (pow(10, k) * parts[i] >= axes->low && pow(10, k) * parts[i] <= axes->high)
+                put_tick(axes, pow(10, k) * parts[i]);
 }
 
 /* The band between two factors, cut to the plot: where first is `factor` times second. */
@@ -361,9 +361,9 @@ static void put_scale(FILE *stream, const struct line *line, double bottom)
     put_attribute(stream, "width", inside[1] - inside[0]);
     put_attribute(stream, "height", bottom - TOP);
     fputs("/>\n", stream);
-    for (double i = ceil(line->low / step); i * step <= line->high; i++) {
+    for (int i = (int)ceil(line->low / step); i * step <= line->high; i++) {
         double x = on_line(line, i * step);
-        bool zero = fabs(i) < 0.5;
+        bool zero = i == 0;
         char text[32];
 
         g_snprintf(text, sizeof(text), zero ? "0" : "%+.4g %%", i * step * 100);

@@ -240,7 +240,7 @@ int duet_ratio_interval(const double *first, size_t first_count, const double *s
         return result;
     if (!resamples)
         return duet_fail(message, DUET_EINVAL, "ratio of medians: 0 resamples");
-    double *ratios = calloc(resamples, sizeof *ratios), *room = calloc(most, sizeof *room);
+    double *ratios = calloc(resamples, sizeof *ratios), *room = calloc(most + 1, sizeof *room);
     if (ratios && room) {
         for (size_t i = 0; i < resamples; i++) {
             double above = resampled_median(first, first_count, &seed, room);

@@ -54,8 +54,8 @@ static inline void testing_account(struct testing_case *room, int side, double m
     for (unsigned i = 0; i < TESTING_KERNELS; i++) {
         struct duet_account_kernel *kernel = &room->kernels[side][i];
 
-        strcpy(kernel->name, names[i % 3]);
-        strcpy(kernel->arch, i < 3 ? "x5650" : "c2050");
+        g_strlcpy(kernel->name, names[i % 3], sizeof kernel->name);
+        g_strlcpy(kernel->arch, i < 3 ? "x5650" : "c2050", sizeof kernel->arch);
         kernel->count = floor(100 * shares[i % 3] * (i < 3 ? 1 : 4) * testing_factor(random, 0.1));
         kernel->seconds = 0.4 * whole * shares[i % 3] * testing_factor(random, 0.1);
         account->parts_s[DUET_PART_KERNEL] += kernel->seconds;
