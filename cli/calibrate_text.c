@@ -292,6 +292,7 @@ static void put_advice(const struct duet__wish *wish, const struct duet__found *
         fputs("The hypervisor has given much of the time to others: what was measured then is "
               "slower than the\nmachine is. Calibrate again when it is quiet.\n",
               stream);
+    g_free(what);
 }
 
 static void put_confidence(const struct duet__wish *wish, const struct duet__found *found,
