@@ -124,8 +124,10 @@ static double busy_ratio(const struct work *work, struct duet__kernel_fit kernel
     if (work->all || busy < LEAST_MEAN)
         return 1;
     double below = beyond(work, &kernel, low), above = beyond(work, &kernel, high);
+    /* that neighbours make a kernel so much faster is not what has happened: the model of caches or
+       of the bandwidth is wrong here, and a ratio would carry that over to other circumstances */
     if (below >= 0)
-        return low;
+        return 1;
     if (above <= 0)
         return high;
     double ratio = low, last = high;

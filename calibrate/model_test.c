@@ -137,6 +137,18 @@ static void test_busy(void)
     }
 }
 
+/* Twice as fast beside others: whatever that was, neighbours do not do it. */
+static void test_busy_absurd(void)
+{
+    struct made made[2];
+    struct duet__model model;
+    make_run(&made[0], (struct plan){.workers = 1, .tiles = 14});
+    make_run(&made[1], (struct plan){.workers = 2, .tiles = 14, .busy_ratio = 0.5});
+    fit_runs(made, 2, &sizes, &model);
+    g_assert_cmpfloat(point_of(&model, GEMM)->busy_ratio, ==, 1);
+    free_all(made, 2, &model);
+}
+
 /* Only runs on all workers: base and misses are theirs. */
 static void test_only_busy(void)
 {
@@ -290,6 +302,7 @@ int main(int argc, char **argv)
     g_test_add_func("/calibrate/model/exact", test_exact);
     g_test_add_func("/calibrate/model/noise", test_noise);
     g_test_add_func("/calibrate/model/busy", test_busy);
+    g_test_add_func("/calibrate/model/only-busy-absurd", test_busy_absurd);
     g_test_add_func("/calibrate/model/only-busy", test_only_busy);
     g_test_add_func("/calibrate/model/poisoned", test_poisoned);
     g_test_add_func("/calibrate/model/sharing", test_sharing);

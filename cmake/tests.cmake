@@ -172,9 +172,7 @@ if(NOT DUET_SANITIZE)
     set(one_gpu -DCMAKE_CUDA_ARCHITECTURES=90)
   endif()
   duet_build_test(sanitize.address . "-DDUET_SANITIZE=address$<SEMICOLON>undefined" ${one_gpu})
-  # threads are started there, and by the command
-  duet_build_test(sanitize.thread "^(core|backends|real|lib|workloads|calibrate|cli|examples)[.]"
-    -DDUET_SANITIZE=thread ${one_gpu})
+  duet_build_test(sanitize.thread . -DDUET_SANITIZE=thread ${one_gpu})
   # options in capitals or not
   if(DUET_HAVE_SIMGRID)
     duet_build_test(without_simgrid "^(core|platforms|workloads)[.]" -DDUET_SIMGRID=OFF
