@@ -122,16 +122,17 @@ int duet__costs_tasks(struct duet__costing *costing)
 
 /*
  * Submitted tasks are on the first worker's list. While the application does not wait that worker
- * is asleep for a millisecond at least, and the second one, which a blocking task has held until
- * all are there, steals one after the other. Few enough for that millisecond.
+ * is asleep for a millisecond at least. The second one is called by the second submission, steals
+ * the oldest task, which holds it until all are there, and then the others one after the other. Few
+ * enough for that millisecond.
  */
-enum { STOLEN = 500, ATTEMPTS = 100, NAP_NS = 500000 };
+enum { STOLEN = 500, ATTEMPTS = 100 };
 
 static const double PATIENCE_S = 0.02; /* until the application helps */
 
 struct theft {
     _Atomic(bool) begun, open;
-    _Atomic(unsigned) count;
+    _Atomic(unsigned) started, ended;
     double first_s, last_s;
 };
 
@@ -147,19 +148,12 @@ static int run_block(const struct duet_call *call)
 static int run_stolen(const struct duet_call *call)
 {
     struct theft *theft = *(struct theft *const *)call->args;
-    unsigned number = atomic_load_explicit(&theft->count, memory_order_relaxed);
+    unsigned number = atomic_fetch_add(&theft->started, 1);
     if (number == 0)
         theft->first_s = duet__lab_clock();
     if (number == STOLEN - 1)
         theft->last_s = duet__lab_clock();
-    atomic_fetch_add(&theft->count, 1);
-    return DUET_OK;
-}
-
-static int run_nap(const struct duet_call *call)
-{
-    const struct timespec nap = {.tv_nsec = NAP_NS};
-    (void)nanosleep(&nap, NULL);
+    atomic_fetch_add(&theft->ended, 1);
     return DUET_OK;
 }
 
@@ -173,7 +167,7 @@ static void wait_for_begin(struct theft *theft)
 static void wait_for_count(struct theft *theft)
 {
     double end_s = duet__lab_clock() + PATIENCE_S;
-    while (atomic_load(&theft->count) < STOLEN && duet__lab_clock() < end_s)
+    while (atomic_load(&theft->ended) < STOLEN && duet__lab_clock() < end_s)
         (void)sched_yield();
 }
 
@@ -186,9 +180,10 @@ static int steal_batch(const struct duet__lab *lab, const struct duet_codelet *b
     int error = duet__lab_submit(lab, block, 0, NULL, 0, &argument, sizeof(struct theft *));
     if (error)
         return error;
-    wait_for_begin(&theft);
     for (unsigned i = 0; i < STOLEN && !error; i++)
         error = duet__lab_submit(lab, stolen, 0, NULL, 0, &argument, sizeof(struct theft *));
+    if (!error)
+        wait_for_begin(&theft);
     atomic_store(&theft.open, true);
     if (!error)
         wait_for_count(&theft);
@@ -200,27 +195,14 @@ static int steal_batch(const struct duet__lab *lab, const struct duet_codelet *b
     return DUET_OK;
 }
 
-/*
- * When somebody stands in for the application as the first worker, it goes on doing so until a wait
- * really waits.
- */
-static int sit_down(const struct duet__lab *lab, const struct duet_codelet *nap)
-{
-    int error = duet__lab_submit(lab, nap, 0, NULL, 0, NULL, 0);
-    int waited = duet__lab_wait(lab);
-    return error ? error : waited;
-}
-
 static int steal_batches(struct duet__costing *costing, struct duet__lab *lab,
                          struct duet__values *samples)
 {
     double end_s = duet__lab_share(&costing->budget, SHARE);
-    struct duet_codelet *block = NULL, *stolen = NULL, *nap = NULL;
+    struct duet_codelet *block = NULL, *stolen = NULL;
     int error = duet__lab_kernel(lab, "calibrate_block", run_block, &block);
     if (!error)
         error = duet__lab_kernel(lab, "calibrate_stolen", run_stolen, &stolen);
-    if (!error)
-        error = duet__lab_kernel(lab, "calibrate_nap", run_nap, &nap);
     for (unsigned i = 0; i < ATTEMPTS && more(samples->count, end_s) && !error; i++) {
         double stolen_s = 0;
         error = duet__lab_stop(&costing->budget, costing->message);
@@ -228,8 +210,6 @@ static int steal_batches(struct duet__costing *costing, struct duet__lab *lab,
             error = steal_batch(lab, block, stolen, &stolen_s);
         if (!error && stolen_s > 0)
             error = duet__values_add(samples, stolen_s);
-        else if (!error)
-            error = sit_down(lab, nap);
     }
     return error;
 }

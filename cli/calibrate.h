@@ -45,7 +45,7 @@ struct duet__wish {
 /* Why a problem has its size. */
 enum duet__size {
     DUET__SIZE_GIVEN, /* it was asked for */
-    DUET__SIZE_WARM,  /* its data is to fit into caches */
+    DUET__SIZE_WARM,  /* its data is to fit into caches, if tiles allow that */
     DUET__SIZE_COLD,  /* its data is to be larger than these */
 };
 

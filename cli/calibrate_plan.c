@@ -161,26 +161,17 @@ static void add_items(const struct plan *plan, struct duet__item item, bool devi
         g_array_append_val(found->items, item);
 }
 
-/* Whether even the least problem with such tiles is beyond the caches. */
-static bool always_cold(const struct plan *plan, const struct duet__item *item)
-{
-    return !plan->wish->paced &&
-           (double)item->workload->bytes(&item->problem) > 1.5 * shared_bytes(plan->found);
-}
-
-/* Sizes by default: one in caches, one beyond; of large tiles the latter alone. */
+/* Sizes by default: one in caches, or as near to that as tiles allow, and one beyond. */
 static void add_usual(const struct plan *plan, struct duet__item item, bool devices_only)
 {
     item.problem.n = warm_size(plan, item.workload, item.problem);
     item.warmup_n = item.problem.n;
-    item.size = always_cold(plan, &item) ? DUET__SIZE_COLD : DUET__SIZE_WARM;
+    item.size = DUET__SIZE_WARM;
     if (strcmp(item.workload->name, "saxpy") == 0) {
         item.problem.settings = passes;
         item.problem.setting_count = G_N_ELEMENTS(passes);
     }
     add_items(plan, item, devices_only);
-    if (item.size == DUET__SIZE_COLD)
-        return;
     item.problem.settings = NULL;
     item.problem.setting_count = 0;
     item.problem.n = plan->wish->paced ? TILES_PACED * item.problem.tile : 0;

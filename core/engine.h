@@ -231,6 +231,9 @@ bool duet__failed(const struct duet_runtime *core);
 /* true if a task submitted now would be seen by some worker at once: one of them is idle. */
 bool duet__hungry(const struct duet_runtime *core);
 
+/* true if everything that was submitted has ended. */
+bool duet__finished(const struct duet_runtime *core);
+
 /* A few lines that say who waits for what, for the message of a run that is stuck. */
 void duet__explain(struct duet_runtime *core, struct duet_message *message);
 

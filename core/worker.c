@@ -329,6 +329,11 @@ void duet__done(struct duet_runtime *core, const struct duet_command *command, d
     duet__context_flush(&view);
 }
 
+bool duet__finished(const struct duet_runtime *core)
+{
+    return unfinished(core) == 0;
+}
+
 bool duet__hungry(const struct duet_runtime *core)
 {
     for (unsigned i = 0; i < core->worker_words; i++)

@@ -177,6 +177,7 @@ struct until {
     bool (*reached)(void *arg); /* evaluated after a call, not after every task */
     void *arg;
     bool watches; /* ends with SERVED_STUCK when nothing happens any more */
+    bool leaves;  /* ends with SERVED_ENOUGH when there is nothing to do */
 };
 
 enum served { SERVED_ENOUGH, SERVED_STUCK, SERVED_EXIT };
@@ -266,6 +267,9 @@ void duet__sleep_until(const struct real *real, double date_s);
  * ns.
  */
 unsigned long duet__thread_slack(unsigned long ns);
+
+/* From now on, waking the calling thread does not take the core from the thread that wakes it. */
+void duet__thread_patient(void);
 
 /* ------------------------------------------------------------------------------------------- */
 /* pin.c and say.c                                                                              */

@@ -3,8 +3,9 @@
  * The seat of the first CPU worker. One thread at a time holds it and runs that worker's commands:
  * a thread of the application while it waits, so that submitting and running stay in one core's
  * cache, or a stand-in, while the worker has been woken and the application does something else.
- * The stand-in takes the seat when it has seen no submission for a while, and gives it back between
- * two tasks to a thread of the application that waits.
+ * The stand-in takes the seat when it has seen no submission for a while, gives it back between two
+ * tasks to a thread of the application that waits, and leaves it when there is nothing to do: on
+ * the seat it would be called by the next submission, and take the core from the one who submits.
  *
  * A free seat's worker is idle, as far as the core knows, or its park says that it has been called:
  * no wake is lost with the seat changing hands.
@@ -191,7 +192,7 @@ static void sleep_out(struct real *real)
 static void stand_in(struct real *real)
 {
     struct seat *seat = &real->seat;
-    const struct until until = {.reached = wanted, .arg = real};
+    const struct until until = {.reached = wanted, .arg = real, .leaves = true};
     enum served served = SERVED_ENOUGH;
     uint64_t submissions = 0;
     (void)pthread_mutex_lock(&seat->mutex);
@@ -219,6 +220,7 @@ void *duet__stand_in(void *engine)
 {
     struct real *real = engine;
     duet__thread_begin(real, "stand-in", real->workers[0].place);
+    duet__thread_patient(); /* called by whoever submits, which is what it is to leave alone */
     if (real->options.scale > 0)
         (void)duet__thread_slack(SLACK_NS);
     if (duet__crew_ready(real, DUET_OK, NULL))

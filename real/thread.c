@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the engine asks of the operating system for a thread: name, core, exact sleep. */
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -23,6 +24,12 @@ unsigned long duet__thread_slack(unsigned long ns)
     int before = prctl(PR_GET_TIMERSLACK);
     (void)prctl(PR_SET_TIMERSLACK, ns);
     return before > 0 ? (unsigned long)before : 0;
+}
+
+void duet__thread_patient(void)
+{
+    const struct sched_param none = {0};
+    (void)sched_setscheduler(0, SCHED_BATCH, &none); /* refused: waking costs what it did */
 }
 
 static void sleep_for(double seconds)

@@ -183,6 +183,8 @@ static enum rest rest(struct worker *self, const struct until *until)
     double limit_s = until && until->watches ? real->watch.look_s : INFINITY;
     if (real->spin)
         duet__spin(self, duet__clock_now(&real->clock) + SPIN_NS * 1e-9);
+    if (until && until->leaves && !park_called(&self->park))
+        return REST_ENOUGH;
     for (;;) {
         enum park_state call = duet__park(&self->park, limit_s);
         if (call == PARK_AWAKE && limit_s < INFINITY && duet__watch(real))
@@ -221,9 +223,14 @@ static bool run_kept(struct worker *self, const struct until *until)
     return ends;
 }
 
+/*
+ * When a thread leaves the seat and the core has not said that there is nothing to do, the stand-in
+ * is called to ask. Where all is finished, the thread itself asks once more before it leaves.
+ */
 static enum served serve(struct worker *self, const struct until *until)
 {
     struct duet_ops ops = {0};
+    bool ends = false;
     (void)duet__worker_now(self);
     self->owed = true;
     self->kept.closed = true; /* but while a kernel runs */
@@ -234,12 +241,15 @@ static enum served serve(struct worker *self, const struct until *until)
             return SERVED_EXIT;
         if (command.kind == DUET_RUN) {
             run(self, &command, &ops);
-            bool ends = self->kept.open && run_kept(self, until);
-            if (ends || enough(self, until))
+            bool kept = self->kept.open && run_kept(self, until);
+            ends = enough(self, until) || kept || ends;
+            if (ends && !duet__finished(self->real->core))
                 return SERVED_ENOUGH;
             continue;
         }
         self->owed = false;
+        if (ends)
+            return SERVED_ENOUGH;
         atomic_store_explicit(&self->resting, true, memory_order_relaxed);
         enum rest why = rest(self, until);
         if (why != REST_ASK)

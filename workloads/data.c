@@ -4,11 +4,13 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "workloads/share.h"
 
 enum {
     PAGE_BYTES = 4096,
+    LARGE_PAGE_BYTES = 1 << 21, /* on x86-64, and on ARM with pages of 4 KiB */
     ADDRESS_BITS = 57, /* no machine addresses more */
     CHUNK = 512,       /* elements that are drawn at a time */
 };
@@ -60,8 +62,11 @@ uint64_t duet__storage_bytes(const struct duet__storage *s)
 int duet__storage_allocate(struct duet__storage *s, struct duet_message *message)
 {
     uint64_t bytes = duet__storage_bytes(s);
-    uint64_t pages = (bytes + PAGE_BYTES - 1) / PAGE_BYTES;
-    s->memory = bytes >> ADDRESS_BITS ? NULL : aligned_alloc(PAGE_BYTES, pages * PAGE_BYTES);
+    uint64_t page = bytes < LARGE_PAGE_BYTES ? PAGE_BYTES : LARGE_PAGE_BYTES;
+    uint64_t pages = (bytes + page - 1) / page;
+    s->memory = bytes >> ADDRESS_BITS ? NULL : aligned_alloc(page, pages * page);
+    if (s->memory && page == LARGE_PAGE_BYTES)
+        (void)madvise(s->memory, pages * page, MADV_HUGEPAGE); /* advice: refused, nothing is lost */
     if (s->memory)
         return 0;
     return duet_fail(message, DUET_ENOMEM,
