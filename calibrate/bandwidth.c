@@ -5,6 +5,7 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "calibrate/costs.h"
@@ -13,6 +14,7 @@
 enum {
     ELEMENTS = 1 << 19, /* of a block: 4 MiB of doubles */
     BLOCK_BYTES = ELEMENTS * sizeof(double),
+    LARGE_PAGE_BYTES = 1 << 21,
     MIB = 1 << 20,
     LEAST_MIB = 128,    /* of both vectors, for each worker: caches may be larger than is told */
     A_WORKER_MIB = 256, /* at most */
@@ -87,9 +89,12 @@ static int make_vectors(struct streaming *streaming)
 {
     size_t blocks = 2 * streaming->pairs;
     streaming->handles = calloc(blocks, sizeof(struct duet_handle *));
-    streaming->memory = malloc(blocks * BLOCK_BYTES);
+    streaming->memory = aligned_alloc(LARGE_PAGE_BYTES, blocks * BLOCK_BYTES);
     if (!streaming->handles || !streaming->memory)
         return DUET_ENOMEM;
+    /* as the data of the workloads has them (workloads/data.c): with small pages memory is slower
+     */
+    (void)madvise(streaming->memory, blocks * BLOCK_BYTES, MADV_HUGEPAGE);
     for (size_t i = 0; i < blocks; i++) {
         int error = duet_vector(streaming->lab.runtime, streaming->memory + i * ELEMENTS, ELEMENTS,
                                 sizeof(double), &streaming->handles[i]);

@@ -2,11 +2,18 @@
 /* From recorded runs to a calibration, and how good it is. */
 #include "calibrate/model.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "calibrate/model_point.h"
+#include "calibrate/states.h"
+#include "validate/stats.h"
 
-enum { FOLDS = 5, LEAST_FOLDS = 2 };
+enum {
+    FOLDS = 5,
+    LEAST_FOLDS = 2,
+    LEAST_ROWS = 10, /* that say what memory gives */
+};
 
 /* What is at work. */
 struct fitting {
@@ -17,6 +24,71 @@ struct fitting {
     struct duet_point *points; /* by group */
     struct duet__quality *quality;
 };
+
+/* ------------------------------------------------------------------------------------------- */
+/* What memory gives                                                                            */
+
+static int ascending(const void *a, const void *b)
+{
+    const double *left = a, *right = b;
+    return (*left > *right) - (*left < *right);
+}
+
+/*
+ * Bytes a second that executions got from memory, with their neighbours if they had any, where it
+ * was most of their bytes: what duet__kernel_seconds holds against the bandwidth. The mean, so that
+ * times add up; without those that are far from the median.
+ */
+static double attained(const struct duet__rows *rows, bool (*chosen)(const struct duet__row *),
+                       double *room)
+{
+    size_t count = 0;
+    double bytes = 0, seconds = 0;
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct duet__row *row = &rows->list[i];
+        if (row->from_memory > row->bytes / 2 && chosen(row))
+            room[count++] = (row->others + 1) * row->from_memory / rows->seconds[i];
+    }
+    qsort(room, count, sizeof *room, ascending);
+    double median = count >= LEAST_ROWS ? duet_quantile(room, count, 0.5) : 0;
+    for (size_t i = 0; i < rows->count && median > 0; i++) {
+        const struct duet__row *row = &rows->list[i];
+        double got = (row->others + 1) * row->from_memory;
+        if (!(row->from_memory > row->bytes / 2) || !chosen(row) ||
+            fabs(log(got / rows->seconds[i] / median)) > log(2))
+            continue;
+        bytes += got;
+        seconds += rows->seconds[i];
+    }
+    return seconds > 0 ? bytes / seconds : 0;
+}
+
+/*
+ * The bandwidth that was measured, or what a kernel got if that is more: a limit is not below what
+ * was reached. Both are of other seconds, and the machine may have been slower in those.
+ */
+static int find_bandwidth(struct fitting *fitting, const struct duet_sharing *sharing)
+{
+    const struct duet__samples *samples = &fitting->samples;
+    double *room = calloc(samples->count + 1, sizeof *room);
+    int error = room ? duet__samples_walk(samples, sharing, 0, fitting->misses) : DUET_ENOMEM;
+    for (size_t i = 0; i < samples->group_count && !error && fitting->bandwidth_Bps > 0; i++) {
+        struct duet__rows rows;
+        if (!samples->labels[samples->groups[i].label].host)
+            continue;
+        error = duet__rows_make(samples, &samples->groups[i], fitting->misses, 0, &rows);
+        if (!error)
+            fitting->bandwidth_Bps =
+                fmax(fitting->bandwidth_Bps, fmax(attained(&rows, duet__row_alone, room),
+                                                  attained(&rows, duet__row_busy, room)));
+        duet__rows_fini(&rows);
+    }
+    free(room);
+    return error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* All of it                                                                                    */
 
 /* The point of one group, and its quality. */
 static int fit_group(struct fitting *fitting, size_t index)
@@ -63,14 +135,22 @@ static int fit_all(struct fitting *fitting, const struct duet__model_options *op
                    struct duet__model *out, struct duet_message *message)
 {
     const struct duet__samples *samples = &fitting->samples;
-    int error = duet__sharing_search(samples, &options->sharing, &out->sharing);
+    struct duet_sharing given = options->sharing;
+    int error = duet__states_remove(&fitting->samples);
     fitting->misses = calloc(samples->operand_count + 1, sizeof *fitting->misses);
     fitting->points = calloc(samples->group_count, sizeof *fitting->points);
     fitting->quality = calloc(samples->group_count, sizeof *fitting->quality);
     if (!error && (!fitting->misses || !fitting->points || !fitting->quality))
         error = DUET_ENOMEM;
     if (!error)
-        error = duet__samples_walk(samples, &out->sharing, 0, fitting->misses);
+        error = find_bandwidth(fitting, &given);
+    given.bandwidth_Bps = fitting->bandwidth_Bps;
+    if (!error)
+        error = duet__sharing_search(samples, &given, &out->sharing);
+    /* and leaves the misses with the sizes that were found */
+    if (!error)
+        error = find_bandwidth(fitting, &out->sharing);
+    out->sharing.bandwidth_Bps = fitting->bandwidth_Bps;
     for (size_t i = 0; i < samples->group_count && !error; i++)
         error = fit_group(fitting, i);
     if (error)

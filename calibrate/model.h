@@ -23,6 +23,9 @@ struct duet__observation {
     const struct duet_trace_access *accesses; /* as duet_trace_accesses gives them */
     size_t access_count;
     const char *context; /* the workload */
+    /* the same for runs that did the same: the same problem, on as many workers, under one policy;
+       0: like no other */
+    uint64_t item;
 };
 
 struct duet__model_options {
@@ -53,7 +56,8 @@ struct duet__quality {
 /* Owned by the caller: duet__model_fini. */
 struct duet__model {
     struct duet_calibration calibration; /* curves with contexts */
-    struct duet_sharing sharing;   /* of the options, the sizes as found; bandwidth unchanged */
+    struct duet_sharing sharing;   /* of the options, the sizes as found; the bandwidth at least
+                                      what kernels got */
     struct duet__quality *quality; /* one a point */
     size_t quality_count;
 };
@@ -62,7 +66,8 @@ struct duet__model {
  * Fits. Host kernels (of workers of node 0) get everything a struct duet_point has; those of
  * devices mean, median, deviation, quantiles, samples. Kernels that failed are left out. Outliers
  * are rejected (the rule stands in docs/calibrate.md) and counted. Runs with one busy worker give
- * the condition "others idle", runs with several the busy ones.
+ * the condition "others idle", runs with several the busy ones. Times of the host are those of the
+ * machine's median state (states.h), and how far states are from that is run_deviation.
  * Errors: DUET_EINVAL (no execution at all), DUET_ENOMEM; *out is then empty.
  */
 DUET_MUST_CHECK int duet__model_fit(const struct duet__observation *runs, size_t run_count,

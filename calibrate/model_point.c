@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "calibrate/model_point.h"
+#include "calibrate/states.h"
 #include "validate/stats.h"
 
 /* The edge of the tiles of one execution; 0 where they are not square, or it cannot be told. */
@@ -68,6 +69,20 @@ static void fill_host(const struct duet__fitted *fitted, struct duet_point *out)
     out->busy_ratio = kernel->busy_ratio;
 }
 
+/* How far the states of the machine in its runs are from the median one. `room` for all rows. */
+static int fill_state(const struct duet__fitted *fitted, double *room, struct duet_point *out)
+{
+    const struct duet__rows *rows = fitted->rows;
+    size_t *runs = calloc(rows->count + 1, sizeof *runs);
+    if (!runs)
+        return DUET_ENOMEM;
+    for (size_t i = 0; i < rows->count; i++)
+        runs[i] = rows->list[i].run;
+    out->run_deviation = duet__states_deviation(fitted->samples, runs, rows->count, room);
+    free(runs);
+    return DUET_OK;
+}
+
 int duet__point_fill(const struct duet__fitted *fitted, struct duet_point *out)
 {
     const struct duet__samples *samples = fitted->samples;
@@ -104,6 +119,8 @@ int duet__point_fill(const struct duet__fitted *fitted, struct duet_point *out)
         condition->median_s = summary.median;
         condition->deviation_s = summary.deviation;
     }
+    if (!error && label->host)
+        error = fill_state(fitted, values, out);
     if (!error)
         error = fill_noise(fitted, out->mean_s, values, out);
 out:

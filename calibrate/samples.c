@@ -151,7 +151,8 @@ static int read_run(struct duet__samples *samples, const struct duet__observatio
     struct duet__sampled_run *own = &samples->runs[samples->run_count++];
     *own = (struct duet__sampled_run){.machine = recording->machine,
                                       .first = samples->count,
-                                      .registered_bytes = registered(run)};
+                                      .registered_bytes = registered(run),
+                                      .item = run->item};
     size_t pairs = recording->kernel_count * recording->machine->arch_count;
     const struct duet_event **events = calloc(recording->event_count + 1, sizeof *events);
     struct reader reader = {

@@ -41,6 +41,8 @@ struct duet__sampled_run {
     const struct duet_machine *machine; /* borrowed */
     size_t first, count;
     uint64_t registered_bytes; /* of its distinct handles */
+    uint64_t item;             /* as in duet__observation */
+    double state;              /* of the machine, see states.h; 0: not known */
 };
 
 /* Samples of one point: indices order[first] to order[first + count - 1], in order of runs. */

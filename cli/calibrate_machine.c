@@ -354,7 +354,6 @@ void duet__drawing_make(const struct duet__wish *wish, const struct duet__found 
         .first_waits = found->cpus > 0,
         .probe_s = found->probe_s,
     };
-    draft->sharing.bandwidth_Bps = found->bandwidth.all_Bps;
     if (found->has_costs)
         duet__costs_fill(found->costs, &draft->costs);
     draw_sockets(machine, drawing);

@@ -3,6 +3,7 @@
 #include "cli/calibrate.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 enum { RUNS_MAX = 3 /* of a visit: rounds make more of them, at other times */ };
@@ -53,6 +54,24 @@ static void shift(struct duet_event *events, size_t count, double by_s)
     }
 }
 
+/* The order in which tasks run: two, so that the same operands come from different places. */
+static const char *policy_of(const struct session *session)
+{
+    const char *given = session->visit->wish->job.config.policy;
+
+    return given ? given : session->visit->found->rounds % 2 ? "eager" : "ws";
+}
+
+/* The same number for runs that do the same. */
+static uint64_t number_of(const struct session *session)
+{
+    const struct duet__found *found = session->visit->found;
+    const struct duet__item *items = (const struct duet__item *)(void *)found->items->data;
+    uint64_t place = (uint64_t)(session->visit->item - items);
+
+    return 2 * place + 1 + (strcmp(policy_of(session), "eager") == 0);
+}
+
 /* Takes the records of the run at hand. */
 static int take(struct session *session, const struct duet_stats *stats)
 {
@@ -83,6 +102,7 @@ static int take(struct session *session, const struct duet_stats *stats)
         .accesses = taken->accesses,
         .access_count = accesses,
         .context = session->visit->item->workload->name,
+        .item = number_of(session),
     };
     g_ptr_array_add(session->visit->found->taken, taken);
     return 0;
@@ -182,9 +202,7 @@ static int open_runtime(struct session *session)
     config.gpus = item->gpus;
     config.set_arch = item->devices;
     config.context = item->workload->name;
-    /* orders of execution that differ, so that the same operands come from different places */
-    if (!config.policy)
-        config.policy = session->visit->found->rounds % 2 ? "eager" : "ws";
+    config.policy = policy_of(session);
     config.record = true;
     config.record_accesses = true;
     config.quiet = was_opened(session);

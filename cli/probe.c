@@ -11,13 +11,17 @@
 
 enum {
     EDGE = 96,
-    PRODUCTS = 20, /* of one repetition: some milliseconds */
+    CACHE_LINE = 64,
+    ROW = 104,     /* elements of a row: 13 cache lines, so that a column spreads over all sets */
+    PANEL = 8,     /* columns that are computed together: a cache line of each row */
+    PRODUCTS = 30, /* of one repetition: some milliseconds */
     REPETITIONS = 15,
 };
 
 struct prober {
+    _Alignas(CACHE_LINE) double a[EDGE][ROW];
+    double b[EDGE][ROW], c[EDGE][ROW];
     GThread *thread;
-    double a[EDGE][EDGE], b[EDGE][EDGE], c[EDGE][EDGE];
     double *seconds; /* REPETITIONS of them */
 };
 
@@ -29,15 +33,29 @@ static double wall_clock(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* C := C / 2 + A B: stays finite, however often. */
+/*
+ * C := C / 2 + A B: stays finite, however often. The sums are variables, one for each column of a
+ * panel, so that nothing is stored while B is loaded: a load that follows a store at the same place
+ * of another page may have to wait for it, and where the pages are differs from one process to the
+ * next.
+ */
 static void multiply(struct prober *self)
 {
-    for (int i = 0; i < EDGE; i++) {
-        for (int j = 0; j < EDGE; j++)
-            self->c[i][j] *= 0.5;
-        for (int k = 0; k < EDGE; k++)
-            for (int j = 0; j < EDGE; j++)
-                self->c[i][j] += self->a[i][k] * self->b[k][j];
+    for (int j = 0; j < EDGE; j += PANEL) {
+        for (int i = 0; i < EDGE; i++) {
+            double *c = &self->c[i][j];
+            double s0 = c[0] / 2, s1 = c[1] / 2, s2 = c[2] / 2, s3 = c[3] / 2;
+            double s4 = c[4] / 2, s5 = c[5] / 2, s6 = c[6] / 2, s7 = c[7] / 2;
+
+            for (int k = 0; k < EDGE; k++) {
+                const double *b = &self->b[k][j], a = self->a[i][k];
+
+                s0 += a * b[0], s1 += a * b[1], s2 += a * b[2], s3 += a * b[3];
+                s4 += a * b[4], s5 += a * b[5], s6 += a * b[6], s7 += a * b[7];
+            }
+            c[0] = s0, c[1] = s1, c[2] = s2, c[3] = s3;
+            c[4] = s4, c[5] = s5, c[6] = s6, c[7] = s7;
+        }
     }
 }
 
@@ -49,6 +67,7 @@ static void *probe(void *argument)
         for (int j = 0; j < EDGE; j++) {
             self->a[i][j] = 1.0 / (1 + i + j);
             self->b[i][j] = 1.0 / (1 + i + 2 * j);
+            self->c[i][j] = 0;
         }
     }
     multiply(self); /* its data is in the caches from here on */
@@ -69,10 +88,19 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static struct prober *make_probers(unsigned count)
+{
+    struct prober *probers = aligned_alloc(CACHE_LINE, count * sizeof *probers);
+
+    if (!probers)
+        g_error("out of memory for the reference kernel on %u threads", count);
+    return probers;
+}
+
 double duet__probe_seconds(unsigned threads)
 {
     unsigned count = MAX(threads, 1);
-    struct prober *probers = g_new0(struct prober, count);
+    struct prober *probers = make_probers(count);
     double *seconds = g_new0(double, (size_t)count *REPETITIONS), quartile;
 
     for (unsigned i = 0; i < count; i++)
@@ -86,6 +114,6 @@ double duet__probe_seconds(unsigned threads)
     /* not the median: threads that are not bound may share a core at first */
     quartile = duet_quantile(seconds, (size_t)count * REPETITIONS, 0.25);
     g_free(seconds);
-    g_free(probers);
+    free(probers);
     return quartile;
 }

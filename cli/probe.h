@@ -6,7 +6,7 @@
 /*
  * Seconds of a fixed piece of double precision work, which needs no memory beyond a core's caches,
  * on `threads` threads at once (0: one): the lower quartile over threads and repetitions. Takes
- * about a tenth of a second. To be compared with other calls by the same duet: a machine whose
+ * some hundredths of a second. To be compared with other calls by the same duet: a machine whose
  * clock or whose neighbours have changed gives another figure, and one with less memory bandwidth
  * does not.
  */

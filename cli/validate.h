@@ -34,6 +34,8 @@ struct duet__side {
     double *makespans_s; /* by run, as what follows */
     struct duet_account *accounts;
     struct duet__record *records; /* zeroed where not kept */
+    GArray *rounds;               /* size_t: runs of each round; NULL: not made in rounds */
+    bool fresh;                   /* the next run is the first of a round */
     /* made by duet__side_conclude */
     struct duet_account mean;
     bool accounted;
@@ -133,8 +135,18 @@ void duet__side_fini(struct duet__side *side);
 DUET_MUST_CHECK int duet__side_put(struct duet__side *side, size_t slot, double makespan_s,
                                    struct duet__record *record, struct duet_message *message);
 
+/* The runs that are put from now on, in the order of their slots, are of another round. */
+void duet__side_begin(struct duet__side *side);
+
 /* Half of the 95 % interval of the median, by the median; INFINITY of less than two runs. */
 double duet__side_width(const struct duet__side *side);
+
+/*
+ * About what it would be if rounds did not differ, which is what more runs in a round make
+ * narrower: from the distances of runs from the medians of their rounds, as of normally distributed
+ * ones. INFINITY of less than two runs a round on average, which say nothing of it.
+ */
+double duet__side_width_within(const struct duet__side *side);
 
 /*
  * After the last run (of at least one): multiplies all times by `factor`, makes the mean account,

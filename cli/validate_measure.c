@@ -67,12 +67,13 @@ static int take(void *self, const struct duet_run *run, struct duet__record *rec
 
 /*
  * The runs of a turn after which the median would be known well enough with as many in each of the
- * rounds that follow: an interval narrows with the square root of their number.
+ * rounds that follow, if rounds did not differ: an interval narrows with the square root of their
+ * number. That rounds do differ is nothing that more runs in one of them could help against.
  */
 static double wanted(const struct turn *turn)
 {
     double count = (double)turn->pair->measured.count;
-    double ratio = duet__side_width(&turn->pair->measured) / turn->validate->until;
+    double ratio = duet__side_width_within(&turn->pair->measured) / turn->validate->until;
     double left = (double)(turn->validate->rounds - turn->round);
 
     return (count * ratio * ratio - (double)turn->before) / left;
@@ -161,6 +162,7 @@ static void measure_pair(struct duet__validate *validate, struct duet__case_pair
     trial->each = take;
     trial->enough = validate->until > 0 ? enough : NULL;
     trial->self = &turn;
+    duet__side_begin(&pair->measured);
     error = duet__trial_go(trial, &measuring->attendant, data, &findings, &message);
     if (error)
         duet__pair_fail(pair, "measured", error, &message);

@@ -33,8 +33,10 @@ static const char notes[] =
 static int read_counts(struct duet__validate *validate, const struct duet__texts *texts,
                        struct duet_message *message)
 {
-    /* one a round; those at a pace are all alike */
-    uint64_t reps = validate->until > 0 ? 5 : 3, rounds = 5, warmups = 1;
+    /* at least as many as will say something; those at a pace are all alike */
+    uint64_t reps = validate->until > 0 ? 5 : 3, warmups = 1;
+    /* what rounds differ by is learnt from many short ones, unless the number of runs is given */
+    uint64_t rounds = texts->reps ? 5 : 10;
     uint64_t jobs = g_get_num_processors();
     uint64_t sim_reps = texts->no_noise ? 1 : 15;
     int error = duet__count_option("--reps", texts->reps, 1, 100000, &reps, message);

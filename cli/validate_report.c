@@ -112,6 +112,8 @@ static struct duet_side side_of(const struct duet__side *side)
 {
     return (struct duet_side){.makespans_s = side->makespans_s,
                               .count = side->count,
+                              .rounds = side->rounds ? (size_t *)(void *)side->rounds->data : NULL,
+                              .round_count = side->rounds ? side->rounds->len : 0,
                               .account = side->accounted ? &side->mean : NULL,
                               .recording = side->middle};
 }

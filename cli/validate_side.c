@@ -38,10 +38,43 @@ void duet__side_fini(struct duet__side *side)
         duet__record_fini(&side->records[i]);
     }
     duet_account_fini(&side->mean);
+    if (side->rounds)
+        g_array_free(side->rounds, TRUE);
     g_free(side->makespans_s);
     g_free(side->accounts);
     g_free(side->records);
     *side = (struct duet__side){0};
+}
+
+void duet__side_begin(struct duet__side *side)
+{
+    if (!side->rounds)
+        side->rounds = g_array_new(FALSE, FALSE, sizeof(size_t));
+    side->fresh = true;
+}
+
+static size_t round_count(const struct duet__side *side)
+{
+    return side->rounds ? side->rounds->len : 0;
+}
+
+static size_t *rounds_of(const struct duet__side *side)
+{
+    return side->rounds ? (size_t *)(void *)side->rounds->data : NULL;
+}
+
+/* Counts a run as one of its round; rounds without runs are not there. */
+static void count_run(struct duet__side *side)
+{
+    const size_t none = 0;
+
+    side->count++;
+    if (!side->rounds)
+        return;
+    if (side->fresh)
+        g_array_append_val(side->rounds, none);
+    side->fresh = false;
+    rounds_of(side)[side->rounds->len - 1]++;
 }
 
 int duet__side_put(struct duet__side *side, size_t slot, double makespan_s,
@@ -53,7 +86,7 @@ int duet__side_put(struct duet__side *side, size_t slot, double makespan_s,
     error = duet_account_make(&record->recording, &side->accounts[slot], message);
     side->makespans_s[slot] = makespan_s;
     if (!error) {
-        side->count++;
+        count_run(side);
         /* by the slot, as they come in no certain order */
         if (side->keep && (slot == 0 || record->recording.event_count <= KEPT / (slot + 1))) {
             side->records[slot] = *record;
@@ -130,10 +163,39 @@ double duet__side_width(const struct duet__side *side)
 {
     struct duet_summary summary;
 
-    if (side->count < 2 || duet_summarise(side->makespans_s, side->count, &summary, NULL) ||
+    if (side->count < 2 ||
+        duet_summarise_clusters(side->makespans_s, side->count, rounds_of(side), round_count(side),
+                                &summary, NULL) ||
         !(summary.median > 0))
         return INFINITY;
     return (summary.median_high - summary.median_low) / 2 / summary.median;
+}
+
+/* Sum of the distances of `count` values from their median. */
+static double distances(const double *values, size_t count)
+{
+    double median = median_of(values, count), sum = 0;
+
+    for (size_t i = 0; i < count; i++)
+        sum += fabs(values[i] - median);
+    return sum;
+}
+
+double duet__side_width_within(const struct duet__side *side)
+{
+    const size_t whole[] = {side->count}, *rounds = side->rounds ? rounds_of(side) : whole;
+    size_t count = MAX(round_count(side), 1), at = 0;
+    double freedom = (double)side->count - (double)count, sum = 0, median, error;
+
+    if (side->count < 2 * count)
+        return INFINITY;
+    for (size_t i = 0; i < count; at += rounds[i++])
+        sum += distances(side->makespans_s + at, rounds[i]);
+    /* the deviation is sqrt(pi / 2) of the mean distance, and the median's error so much of that of
+       the mean; no order statistics, as of two or three runs those of their distances say little */
+    error = G_PI / 2 * sum / freedom / sqrt((double)side->count);
+    median = median_of(side->makespans_s, side->count);
+    return median > 0 ? duet_student_quantile(0.975, freedom) * error / median : INFINITY;
 }
 
 int duet__side_conclude(struct duet__side *side, double factor, struct duet_message *message)

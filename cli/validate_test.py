@@ -163,6 +163,7 @@ def test_paced():
         assert (case["n"], case["tile"], case["cpus"], case["gpus"]) == (3840, 960, 1, 1), case
         assert len(case["predicted"]["makespans_s"]) == 2 and case["failure"] is None, case
         assert len(case["measured"]["makespans_s"]) == 3, case
+        assert case["measured"]["rounds"] == [2, 1] and case["predicted"]["rounds"] is None, case
         # the diagonal tiles alone, on a CPU and one after another, take that long
         assert min(case["measured"]["makespans_s"]) > 4 * 0.0336 * 0.02, case
         assert case["speed"] is None
@@ -186,15 +187,24 @@ def test_scale():
 
 
 def test_until():
-    """At least as many runs as were asked for, however certain the median is; and as many as are
-    allowed at all, where no run differs so little from the others."""
+    """At least as many runs as were asked for, and two in each round, however certain the median
+    is; and as many as are allowed at all, where no run differs so little from the others."""
     words = [*PACED, "--n", "1920", "--scale", "0.001", "--rounds", "2", "--case-time", "3599s"]
-    for goal, runs in ("1000%", 3), ("0.000001%", 1000):
-        case = good_json(*words, "--until", goal)["cases"][0]
-        # both rounds have a run more than half of three, or half of all
-        assert len(case["measured"]["makespans_s"]) == runs, (goal, case["measured"])
+    for goal, runs in ("100000%", [2, 2]), ("0.000001%", [500, 500]):
+        measured = good_json(*words, "--until", goal)["cases"][0]["measured"]
+        assert measured["rounds"] == runs, (goal, measured)
+        assert len(measured["makespans_s"]) == sum(runs), (goal, measured)
     case = good_json(*words, "--until", "0.000001%", "--case-time", "0s")["cases"][0]
-    assert len(case["measured"]["makespans_s"]) == 3, case["measured"]
+    assert case["measured"]["rounds"] == [2, 1], case["measured"]
+
+
+def test_default_rounds():
+    """Ten, of two runs while there is time; five where the number of runs is given."""
+    words = [*PACED[:PACED.index("--reps")], "--n", "1920", "--scale", "0.001", "--sim-reps", "2"]
+    for more, runs in (("--until", "100000%", "--case-time", "3599s"), [2] * 10), \
+                      (("--reps", "7"), [2, 2, 1, 1, 1]):
+        measured = good_json(*words, *more)["cases"][0]["measured"]
+        assert measured["rounds"] == runs, (more, measured)
 
 
 def test_sim_reps():

@@ -36,6 +36,7 @@ static bool good_name(const char *name)
 static bool good_details(const struct duet_point *p)
 {
     bool good = not_negative(p->median_s) && not_negative(p->base_s) &&
+                not_negative(p->run_deviation) &&
                 (p->busy_ratio == 0 || (p->busy_ratio >= 0.1 && p->busy_ratio <= 1000));
     for (unsigned i = 0; i < DUET_OPERANDS; i++)
         good = good && not_negative(p->near_s[i]) && not_negative(p->far_s[i]);
@@ -310,6 +311,7 @@ static void interpolate(const struct duet_point *a, const struct duet_point *b, 
     }
     if (a->busy_ratio > 0 && b->busy_ratio > 0)
         out->busy_ratio = between(a->busy_ratio, b->busy_ratio, share);
+    out->run_deviation = between(a->run_deviation, b->run_deviation, share);
     if (!(a->quantiles[DUET_QUANTILES - 1] > 0 && b->quantiles[DUET_QUANTILES - 1] > 0))
         return;
     for (unsigned i = 0; i < DUET_QUANTILES; i++)

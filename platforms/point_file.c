@@ -150,16 +150,18 @@ static int read_details(const struct duet__json *at, struct duet_point *point)
         error = read_optional(at, "busy_ratio", MOST_RATIO, &point->busy_ratio);
     if (error == DUET_OK)
         error = read_quantiles(at, point->quantiles);
+    if (error == DUET_OK)
+        error = read_optional(at, "run_deviation", MOST_RATIO, &point->run_deviation);
     return error == DUET_OK ? read_conditions(at, point) : error;
 }
 
 int duet__read_point(const struct duet__json *at, const char **unit, struct duet_point *point)
 {
-    static const char *const known[] = {"size",     "flops",       "bytes",     "work",
-                                        "mean_s",   "deviation_s", "samples",   "origin",
-                                        "rejected", "median_s",    "base_s",    "near_s",
-                                        "far_s",    "busy_ratio",  "quantiles", "conditions",
-                                        NULL};
+    static const char *const known[] = {"size",       "flops",       "bytes",     "work",
+                                        "mean_s",     "deviation_s", "samples",   "origin",
+                                        "rejected",   "median_s",    "base_s",    "near_s",
+                                        "far_s",      "busy_ratio",  "quantiles", "run_deviation",
+                                        "conditions", NULL};
     struct duet__json member;
     int error = duet__json_keys(at, known);
 

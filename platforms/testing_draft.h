@@ -65,7 +65,8 @@ static inline struct duet_point any_point(GRand *random, double work)
                            .rejected = (uint64_t)g_rand_int(random) + 1,
                            .median_s = any_time(random),
                            .base_s = any_time(random),
-                           .busy_ratio = g_rand_double_range(random, 0.1, 1000)};
+                           .busy_ratio = g_rand_double_range(random, 0.1, 1000),
+                           .run_deviation = g_rand_double(random)};
     double quantile = 0;
 
     for (unsigned i = 0; i < DUET_OPERANDS; i++) {

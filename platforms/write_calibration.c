@@ -80,6 +80,7 @@ static void append_point(GString *text, const struct duet_point *p)
         append_list(text, "far_s", p->far_s, far);
     if (count_known(p->quantiles, DUET_QUANTILES) > 0)
         append_list(text, "quantiles", p->quantiles, DUET_QUANTILES);
+    append_known(text, "run_deviation", p->run_deviation);
     append_conditions(text, p);
 }
 

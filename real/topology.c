@@ -2,6 +2,7 @@
 /* The cores that this process may use, by hwloc. */
 #include "real/topology.h"
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -316,6 +317,22 @@ void duet__places_bind(const struct places *places, unsigned place)
     hwloc_bitmap_only(set, places->all[place].processor);
     (void)hwloc_set_cpubind(places->topology, set, HWLOC_CPUBIND_THREAD);
     hwloc_bitmap_free(set);
+}
+
+void duet__places_move(const struct places *places, unsigned place)
+{
+    unsigned processor = places->all[place].processor;
+    if (sched_getcpu() == (int)processor)
+        return;
+    hwloc_bitmap_t set = hwloc_bitmap_alloc(), before = hwloc_bitmap_alloc();
+    if (set && before && hwloc_get_cpubind(places->topology, before, HWLOC_CPUBIND_THREAD) == 0 &&
+        hwloc_bitmap_isset(before, processor)) {
+        hwloc_bitmap_only(set, processor);
+        if (hwloc_set_cpubind(places->topology, set, HWLOC_CPUBIND_THREAD) == 0)
+            (void)hwloc_set_cpubind(places->topology, before, HWLOC_CPUBIND_THREAD);
+    }
+    hwloc_bitmap_free(set);
+    hwloc_bitmap_free(before);
 }
 
 unsigned duet__real_cores(void)

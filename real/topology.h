@@ -57,6 +57,13 @@ DUET_MUST_CHECK int duet__places_of(const struct places *places, const struct du
 void duet__places_bind(const struct places *places, unsigned place);
 
 /*
+ * Moves the calling thread, which is bound elsewhere or not at all, to this place's processor if it
+ * runs on another one and may run there. It is bound as it was afterwards, and so stays there for
+ * as long as the system has no reason to move it.
+ */
+void duet__places_move(const struct places *places, unsigned place);
+
+/*
  * How many cores' time a process in a control group may use, rounded up; UINT_MAX: any. Linux's
  * cgroup v2: `root` is where it is mounted, `membership` the file that says which group the process
  * is in (/proc/self/cgroup).

@@ -373,6 +373,7 @@ int duet__sim_new(void **out, const struct duet_machine *machine, const struct s
         error = duet__cores_init(sim);
     if (!error)
         duet__idle_init(sim);
+    sim->state = duet__sim_state(&sim->options);
     if (!error)
         error = duet__network_open(machine, &calls, sim, message);
     if (error) {

@@ -98,6 +98,7 @@ struct sim {
     double notice_s;     /* until a device's thread has noticed the end of a kernel or copy */
     double wake_s;       /* until a worker's thread that sleeps is awake */
     double woken_s;      /* when the last one that was woken is awake */
+    double state;        /* of the machine in this run, in deviations from the median one */
     bool jitter;         /* latencies of threads are drawn */
     uint64_t jitter_state;
     bool rests;       /* CPU workers sleep, or the first one has a seat: idle.c */
@@ -117,6 +118,7 @@ double duet__sim_mean(void *engine, const struct duet_class *klass, unsigned arc
 double duet__sim_seconds(struct sim *sim, const struct duet_task *task, unsigned arch);
 const struct duet_point *duet__sim_point(struct sim *sim, const struct duet_task *task,
                                          unsigned arch);
+double duet__sim_state(const struct sim_options *options);
 double duet__sim_factor(const struct sim *sim, const struct duet_task *task,
                         const struct duet_point *point);
 void duet__sim_timings_fini(struct sim *sim);

@@ -143,6 +143,31 @@ static double draw(const struct timing *timing, uint64_t seed, uint64_t task)
     return exp(timing->mu + timing->sigma * normal);
 }
 
+/* The number below which a standard normal variable is with probability p, 0 < p < 1. */
+static double normal_quantile(double p)
+{
+    double low = -40, high = 40;
+    while (high - low > 1e-12) {
+        double middle = (low + high) / 2;
+        if (erfc(-middle / sqrt(2)) / 2 < p)
+            low = middle;
+        else
+            high = middle;
+    }
+    return (low + high) / 2;
+}
+
+/*
+ * The machine's state in a run, in deviations. Runs with one seed after another have evenly spread
+ * states, of which the first is the median (the additive recurrence of the golden ratio: Weyl,
+ * Mathematische Annalen 77, 1916): the median of a few runs is then that of many.
+ */
+double duet__sim_state(const struct sim_options *options)
+{
+    uint64_t place = (UINT64_C(1) << 63) + (options->seed - 1) * UINT64_C(0x9e3779b97f4a7c15);
+    return options->noise ? normal_quantile(((double)(place >> 12) + 0.5) * 0x1p-52) : 0;
+}
+
 /* Whatever is drawn for a task: two numbers from its own random stream. */
 double duet__sim_factor(const struct sim *sim, const struct duet_task *task,
                         const struct duet_point *point)
@@ -151,7 +176,7 @@ double duet__sim_factor(const struct sim *sim, const struct duet_task *task,
         return 1;
     uint64_t state = stream_of(sim->options.seed, duet_task_id(task));
     double u = duet_random_unit(&state), v = duet_random_unit(&state);
-    return duet__factor(point, u, v);
+    return duet__factor(point, u, v) * exp(point->run_deviation * sim->state);
 }
 
 /* Seconds this execution takes on that architecture, if nothing is shared. */

@@ -177,7 +177,7 @@ static void put_row(FILE *stream, const struct duet_validation *validation,
     put_time(stream, &f->predicted);
     put_time(stream, &f->measured);
     put_number(stream, fabs(f->error), percent(f->error, 2, true)); /* sorted by its size */
-    if (several && !isnan(f->error))
+    if (several && isfinite(f->error_low))
         put_number(stream, f->error_high - f->error_low,
                    g_strdup_printf("%+.1f to %+.1f", f->error_low * 100, f->error_high * 100));
     else

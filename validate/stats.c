@@ -4,7 +4,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,9 +161,71 @@ static void summarise_median(const double *ascending, size_t count, struct duet_
     out->median_coverage = count > 1 ? 1 - 2 * coin_flips(count, low - 1) : 0;
 }
 
+/* Standard error of the part of all values that lies below their median: duet_summarise_clusters.
+ */
+static double cluster_error(const double *values, size_t count, const size_t *sizes,
+                            size_t cluster_count, double median)
+{
+    size_t below = 0, equal = 0, at = 0;
+    double share, squares = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        below += values[i] < median;
+        equal += values[i] == median;
+    }
+    share = equal ? ((double)count / 2 - (double)below) / (double)equal : 0;
+    for (size_t i = 0; i < cluster_count; at += sizes[i++]) {
+        double excess = -(double)sizes[i] / 2;
+
+        for (size_t k = at; k < at + sizes[i]; k++)
+            excess += values[k] < median ? 1 : values[k] == median ? share : 0;
+        squares += excess * excess;
+    }
+    return sqrt(squares * (double)cluster_count / (double)(cluster_count - 1)) / (double)count;
+}
+
+/* Makes the median's interval as wide as differences between clusters make it. */
+static void widen_median(const double *ascending, size_t count, double error, size_t cluster_count,
+                         struct duet_summary *out)
+{
+    double t = duet_student_quantile((1 + confidence) / 2, (double)(cluster_count - 1));
+    double half = fmin(t * error, 0.5);
+
+    out->median_low = fmin(out->median_low, duet_quantile(ascending, count, 0.5 - half));
+    out->median_high = fmax(out->median_high, duet_quantile(ascending, count, 0.5 + half));
+}
+
+static int check_clusters(size_t count, const size_t *sizes, size_t cluster_count,
+                          struct duet_message *message)
+{
+    size_t left = count;
+
+    for (size_t i = 0; i < cluster_count; i++) {
+        if (!sizes[i] || sizes[i] > left)
+            return duet_fail(message, DUET_EINVAL, "statistics: cluster %zu has %zu of %zu values",
+                             i + 1, sizes[i], count);
+        left -= sizes[i];
+    }
+    if (cluster_count && left)
+        return duet_fail(message, DUET_EINVAL, "statistics: %zu of %zu values are in no cluster",
+                         left, count);
+    return 0;
+}
+
 int duet_summarise(const double *values, size_t count, struct duet_summary *out,
                    struct duet_message *message)
 {
+    return duet_summarise_clusters(values, count, NULL, 0, out, message);
+}
+
+int duet_summarise_clusters(const double *values, size_t count, const size_t *sizes,
+                            size_t cluster_count, struct duet_summary *out,
+                            struct duet_message *message)
+{
+    int result = check_clusters(count, sizes, cluster_count, message);
+
+    if (result)
+        return result;
     if (!count)
         return duet_fail(message, DUET_EINVAL, "statistics of no value: measure at least once");
     for (size_t i = 0; i < count; i++) {
@@ -188,6 +249,10 @@ int duet_summarise(const double *values, size_t count, struct duet_summary *out,
     };
     summarise_mean(ascending, count, out);
     summarise_median(ascending, count, out);
+    if (cluster_count > 1)
+        widen_median(ascending, count,
+                     cluster_error(values, count, sizes, cluster_count, out->median), cluster_count,
+                     out);
     free(ascending);
     return 0;
 }
@@ -195,67 +260,19 @@ int duet_summarise(const double *values, size_t count, struct duet_summary *out,
 /* ------------------------------------------------------------------------------------------- */
 /* Two samples                                                                                  */
 
-/* Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014. */
-static uint64_t next_random(uint64_t *state)
+void duet_ratio_interval(const struct duet_summary *first, const struct duet_summary *second,
+                         double *low, double *high)
 {
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-/* The median of `count` values drawn from `values` with replacement, in `room` for as many. */
-static double resampled_median(const double *values, size_t count, uint64_t *state, double *room)
-{
-    for (size_t i = 0; i < count; i++)
-        room[i] = values[next_random(state) % count];
-    qsort(room, count, sizeof *room, compare_values);
-    return duet_quantile(room, count, 0.5);
-}
-
-static int check_sample(const double *values, size_t count, const char *which, bool positive,
-                        struct duet_message *message)
-{
-    if (!count)
-        return duet_fail(message, DUET_EINVAL, "ratio of medians: no value in the %s sample",
-                         which);
-    for (size_t i = 0; i < count; i++)
-        if (!isfinite(values[i]) || (positive && !(values[i] > 0)))
-            return duet_fail(message, DUET_EINVAL,
-                             "ratio of medians: value %zu of the %s sample is not a %snumber",
-                             i + 1, which, positive ? "positive " : "finite ");
-    return 0;
-}
-
-int duet_ratio_interval(const double *first, size_t first_count, const double *second,
-                        size_t second_count, size_t resamples, uint64_t seed, double *low,
-                        double *high, struct duet_message *message)
-{
-    size_t most = first_count > second_count ? first_count : second_count;
-    int result = check_sample(first, first_count, "first", false, message);
-
-    if (!result)
-        result = check_sample(second, second_count, "second", true, message);
-    if (result)
-        return result;
-    if (!resamples)
-        return duet_fail(message, DUET_EINVAL, "ratio of medians: 0 resamples");
-    double *ratios = calloc(resamples, sizeof *ratios), *room = calloc(most + 1, sizeof *room);
-    if (ratios && room) {
-        for (size_t i = 0; i < resamples; i++) {
-            double above = resampled_median(first, first_count, &seed, room);
-            ratios[i] = above / resampled_median(second, second_count, &seed, room);
-        }
-        qsort(ratios, resamples, sizeof *ratios, compare_values);
-        *low = duet_quantile(ratios, resamples, (1 - confidence) / 2);
-        *high = duet_quantile(ratios, resamples, (1 + confidence) / 2);
-    } else {
-        result = duet_fail(message, DUET_ENOMEM, "ratio of medians: no memory for %zu resamples",
-                           resamples);
-    }
-    free(ratios);
-    free(room);
-    return result;
+    *low = *high = NAN;
+    if (!(first->median_low > 0) || !(second->median_low > 0))
+        return;
+    double ratio = first->median / second->median;
+    double below =
+        hypot(log(first->median / first->median_low), log(second->median_high / second->median));
+    double above =
+        hypot(log(first->median_high / first->median), log(second->median / second->median_low));
+    *low = ratio * exp(-below);
+    *high = ratio * exp(above);
 }
 
 void duet_rank_pairs(const double *first, const double *second, const double *widths, size_t count,

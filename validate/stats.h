@@ -4,13 +4,13 @@
 #define DUET_STATS_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include <duet/error.h>
 
 /*
  * What is known of a sample. In the sample's own unit, but count and median_coverage. Intervals
- * assume independent values; that of the mean also that the mean is about normally distributed.
+ * assume independent values (but see duet_summarise_clusters); that of the mean also that the mean
+ * is about normally distributed.
  * A sample of one: deviation 0, and every figure, the ends of the intervals included, is its value
  * (nothing is known of its spread; look at count before believing them).
  */
@@ -23,8 +23,8 @@ struct duet_summary {
     double quartile1, quartile3;
     double mean_low, mean_high;     /* 95 % confidence interval of the mean (Student's t) */
     double median_low, median_high; /* the same of the median: two of the values, see below */
-    double median_coverage; /* probability that it holds the median: at least 0.95, less below 6
-                               values, where it is the whole range */
+    double median_coverage; /* probability that it holds the median of independent values: at least
+                               0.95, less below 6 values, where it is the whole range */
 };
 
 /*
@@ -39,6 +39,27 @@ DUET_MUST_CHECK int duet_summarise(const double *values, size_t count, struct du
                                    struct duet_message *message);
 
 /*
+ * The same of values that come in clusters: `sizes[i]` >= 1 of them from each of `cluster_count`,
+ * those of a cluster one after another, `count` in all. Values of one cluster may have something in
+ * common, as runs of one visit to a machine have its state. With two clusters or more, the median's
+ * interval is the one of Woodruff (Journal of the American Statistical Association 47(260), 1952),
+ * or that of independent values where it reaches further. With p_i the part of cluster i's n_i
+ * values that lies below the median of all N values,
+ *
+ *     s^2 = k / (k - 1) * sum_i (n_i / N)^2 (p_i - 1/2)^2,    k clusters,
+ *
+ * and the interval reaches from the quantile at 1/2 - t s to that at 1/2 + t s, t the
+ * 0.975-quantile of Student's distribution with k - 1 degrees of freedom; it is the whole range if
+ * these are not between 0 and 1. Of values that equal the median, the part that makes 1/2 of all N
+ * counts as below. The mean's interval stays that of independent values. With one cluster, or none
+ * where nothing is known of them (cluster_count 0), as duet_summarise. Errors: those of
+ * duet_summarise; DUET_EINVAL also for an empty cluster and for sizes with another sum.
+ */
+DUET_MUST_CHECK int duet_summarise_clusters(const double *values, size_t count, const size_t *sizes,
+                                            size_t cluster_count, struct duet_summary *out,
+                                            struct duet_message *message);
+
+/*
  * The p-quantile of `count` >= 1 ascending values, 0 <= p <= 1: type 7 of Hyndman and Fan (The
  * American Statistician 50(4), 1996), linear between the values at (count - 1) p, as R and NumPy
  * do by default.
@@ -46,16 +67,13 @@ DUET_MUST_CHECK int duet_summarise(const double *values, size_t count, struct du
 double duet_quantile(const double *ascending, size_t count, double p);
 
 /*
- * 95 % interval of the ratio of two medians (first / second): percentile bootstrap with `resamples`
- * resamples of both samples (Efron, Tibshirani, An Introduction to the Bootstrap, chapter 13). The
- * same values and the same seed give the same interval. A sample of one value is taken for exact;
- * two of them give an interval without width. Errors: DUET_EINVAL (no value, one that is not
- * finite or, of the second, not positive; no resample), DUET_ENOMEM; outputs are then unchanged.
+ * 95 % interval of the ratio of two medians (first / second) of samples that have nothing to do
+ * with each other, from the intervals of both (G. Y. Zou, A. Donner, Statistics in Medicine 27(10),
+ * 2008), on the logarithmic scale: the distances of their ends from the medians add up as the
+ * sides of a right angle. NAN if not all of it is positive.
  */
-DUET_MUST_CHECK int duet_ratio_interval(const double *first, size_t first_count,
-                                        const double *second, size_t second_count, size_t resamples,
-                                        uint64_t seed, double *low, double *high,
-                                        struct duet_message *message);
+void duet_ratio_interval(const struct duet_summary *first, const struct duet_summary *second,
+                         double *low, double *high);
 
 /*
  * Pairs of `count` things that `second` puts in order, and those of them that `first` puts in the

@@ -18,6 +18,10 @@ enum { TESTING_RUNS = 5, TESTING_WORKERS = 5, TESTING_KERNELS = 6 };
 #define TESTING_WORKLOAD "lu <b>&\"x\""
 #define TESTING_POLICY "a,\"b\"</script>"
 
+/* Runs of a round, where they were made in rounds. */
+static const size_t testing_rounds[] = {2, 1, 2};
+_Static_assert(TESTING_RUNS == 5, "the rounds have all runs");
+
 /* One case and what it borrows. */
 struct testing_case {
     double makespans[2][TESTING_RUNS];
@@ -102,6 +106,10 @@ static inline void testing_fill(struct testing_validation *the, size_t index, GR
     testing_side(room, 0, about_s * testing_factor(random, 0.06), random,
                  &the->cases[index].predicted);
     testing_side(room, 1, about_s, random, &the->cases[index].measured);
+    if (index % 2) {
+        the->cases[index].measured.rounds = testing_rounds;
+        the->cases[index].measured.round_count = G_N_ELEMENTS(testing_rounds);
+    }
     the->cases[index].predicted.recording = &the->sample.recordings[index % 3];
     the->cases[index].measured.recording = &the->sample.recordings[(index + 1) % 3];
 }

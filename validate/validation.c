@@ -9,8 +9,6 @@
 #include "validate/stats.h"
 #include "validate/validation_parts.h"
 
-enum { RESAMPLES = 1000, SEED = 1 };
-
 static int compare_values(const void *left, const void *right)
 {
     double a = *(const double *)left, b = *(const double *)right;
@@ -37,14 +35,10 @@ static int judge_error(const struct duet_case *the, struct duet_case_figures *fi
 {
     const struct duet_side *predicted = &the->predicted, *measured = &the->measured;
     double low, high;
-    int result;
 
     if (the->failure || !predicted->count || !measured->count || !(figures->measured.minimum > 0))
         return 0;
-    result = duet_ratio_interval(predicted->makespans_s, predicted->count, measured->makespans_s,
-                                 measured->count, RESAMPLES, SEED, &low, &high, message);
-    if (result)
-        return result;
+    duet_ratio_interval(&figures->predicted, &figures->measured, &low, &high);
     figures->error = figures->predicted.median / figures->measured.median - 1;
     figures->error_low = low - 1;
     figures->error_high = high - 1;
@@ -59,19 +53,24 @@ static int judge_error(const struct duet_case *the, struct duet_case_figures *fi
     return 0;
 }
 
+static int summarise_side(const struct duet_side *side, struct duet_summary *out,
+                          struct duet_message *message)
+{
+    if (!side->count)
+        return 0;
+    return duet_summarise_clusters(side->makespans_s, side->count, side->rounds, side->round_count,
+                                   out, message);
+}
+
 static int judge_case(const struct duet_case *the, struct duet_case_figures *figures,
                       struct duet_message *message)
 {
     struct duet_message reason = {0};
-    int result = 0;
+    int result = summarise_side(&the->predicted, &figures->predicted, &reason);
 
     figures->error = figures->error_low = figures->error_high = figures->noise = NAN;
-    if (the->predicted.count)
-        result = duet_summarise(the->predicted.makespans_s, the->predicted.count,
-                                &figures->predicted, &reason);
-    if (!result && the->measured.count)
-        result = duet_summarise(the->measured.makespans_s, the->measured.count, &figures->measured,
-                                &reason);
+    if (!result)
+        result = summarise_side(&the->measured, &figures->measured, &reason);
     if (!result)
         result = judge_error(the, figures, &reason);
     return result ? fail_case(the, result, &reason, message) : 0;

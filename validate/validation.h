@@ -22,6 +22,11 @@
 struct duet_side {
     const double *makespans_s; /* of its runs; at least 1 */
     size_t count;
+    /* runs of each round in which they were made, those of a round one after another: they have the
+       state of the machine in common (duet_summarise_clusters); round_count 0: not known, or
+       nothing in common */
+    const size_t *rounds;
+    size_t round_count;
     const struct duet_account *account;     /* the mean of its runs; NULL: not known */
     const struct duet_recording *recording; /* of the run nearest to the median; NULL: none */
 };

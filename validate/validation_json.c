@@ -46,6 +46,19 @@ static double known(size_t count, double value)
     return count ? value : NAN;
 }
 
+/* How many runs each round has. */
+static void put_rounds(FILE *stream, const struct duet_side *side)
+{
+    fputs(", \"rounds\": ", stream);
+    if (!side->round_count) {
+        fputs("null", stream);
+        return;
+    }
+    for (size_t i = 0; i < side->round_count; i++)
+        fprintf(stream, "%s%zu", i ? ", " : "[", side->rounds[i]);
+    putc(']', stream);
+}
+
 static void put_side(FILE *stream, const char *name, const struct duet_side *side,
                      const struct duet_summary *summary)
 {
@@ -62,6 +75,7 @@ static void put_side(FILE *stream, const char *name, const struct duet_side *sid
     put_more(stream, "ci95_low_s", known(count, summary->median_low));
     put_more(stream, "ci95_high_s", known(count, summary->median_high));
     put_more(stream, "mean_s", known(count, summary->mean));
+    put_rounds(stream, side);
     putc('}', stream);
 }
 

@@ -72,7 +72,7 @@ static void test_errors(void)
     judge(&validation, &figures);
     g_assert_cmpfloat_with_epsilon(figures.cases[0].error, 0.1, tiny);
     g_assert_cmpfloat_with_epsilon(figures.cases[0].noise, 0.15, tiny);
-    /* the median of a resample of three is their least, or their largest, with 7 in 27 */
+    /* one run is taken for exact, and the interval of three is from the least to the largest */
     g_assert_cmpfloat_with_epsilon(figures.cases[0].error_low, 1.1 / 1.2 - 1, tiny);
     g_assert_cmpfloat_with_epsilon(figures.cases[0].error_high, 1.1 / 0.9 - 1, tiny);
     g_assert_cmpfloat_with_epsilon(figures.cases[1].error, 1.0 / 9, tiny);
@@ -99,6 +99,48 @@ static void test_errors(void)
     g_assert_cmpuint(figures.failed, ==, 0);
     g_assert_cmpuint(figures.refused, ==, 1);
     duet_validation_figures_fini(&figures, validation.case_count);
+}
+
+/* Rounds that differ are noise, and hide which policy is faster; the error's interval knows it. */
+static void test_rounds(void)
+{
+    static const double steady[] = {1.00, 1.01, 1.02}, moving[] = {0.97, 1.08, 1.08, 1.12},
+                        more[] = {1.1}, less[] = {1};
+    static const size_t rounds[] = {6, 6, 6, 6};
+    double a[24], b[24];
+    struct duet_case cases[] = {plain("a", 1, more, 1, a, 24), plain("b", 1, less, 1, b, 24)};
+    struct duet_validation validation = of(cases, G_N_ELEMENTS(cases));
+    struct duet_validation_figures figures;
+    struct duet_message message = {0};
+
+    for (size_t i = 0; i < 24; i++) {
+        a[i] = steady[i % 3];
+        b[i] = moving[i / 6];
+    }
+    judge(&validation, &figures); /* the 7th and the 18th of independent runs */
+    g_assert_cmpfloat_with_epsilon(figures.cases[0].noise, 0.01 / 1.01, tiny);
+    g_assert_cmpfloat_with_epsilon(figures.cases[1].noise, 0, tiny);
+    g_assert_cmpfloat_with_epsilon(figures.cases[1].error_low, 1 / 1.08 - 1, tiny);
+    g_assert_cmpuint(figures.pairs, ==, 1);
+    g_assert_cmpuint(figures.best_right, ==, 0);
+    g_assert_cmpuint(figures.within_noise, ==, 0);
+    duet_validation_figures_fini(&figures, validation.case_count);
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        cases[i].measured.rounds = rounds;
+        cases[i].measured.round_count = G_N_ELEMENTS(rounds);
+    }
+    judge(&validation, &figures); /* of b, all of the values */
+    g_assert_cmpfloat_with_epsilon(figures.cases[0].noise, 0.01 / 1.01, tiny);
+    g_assert_cmpfloat_with_epsilon(figures.cases[1].noise, 0.15 / 2 / 1.08, tiny);
+    g_assert_cmpfloat_with_epsilon(figures.cases[1].error_low, 1 / 1.12 - 1, tiny);
+    g_assert_cmpfloat_with_epsilon(figures.cases[1].error_high, 1 / 0.97 - 1, tiny);
+    g_assert_cmpuint(figures.pairs, ==, 0);
+    g_assert_cmpuint(figures.best_right, ==, 1);
+    g_assert_cmpuint(figures.within_noise, ==, 0); /* 7.4 %, above 6.9 % */
+    duet_validation_figures_fini(&figures, validation.case_count);
+    cases[1].measured.round_count--;
+    g_assert_cmpint(duet_validation_judge(&validation, &figures, &message), ==, DUET_EINVAL);
+    g_assert_nonnull(strstr(message.text, "6 of 24 values are in no cluster"));
 }
 
 static void test_policies(void)
@@ -298,6 +340,13 @@ static void check_json(const struct duet_validation *validation,
         for (guint k = 0; k < json_array_get_length(values); k++)
             g_assert_cmpfloat(json_array_get_double_element(values, k), ==,
                               the->measured.makespans_s[k]);
+        g_assert_true(json_object_get_null_member(measured, "rounds") ==
+                      !the->measured.round_count);
+        for (size_t k = 0; k < the->measured.round_count; k++)
+            g_assert_cmpint(json_array_get_int_element(json_object_get_array_member(measured,
+                                                                                    "rounds"),
+                                                       (guint)k),
+                            ==, (gint64)the->measured.rounds[k]);
         g_assert_true(json_object_get_null_member(one, "error") ==
                       (bool)isnan(figures->cases[i].error));
         if (figures->cases[i].explanation.count)
@@ -481,6 +530,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/validation/errors", test_errors);
+    g_test_add_func("/validation/rounds", test_rounds);
     g_test_add_func("/validation/policies", test_policies);
     g_test_add_func("/validation/bad_values", test_bad_values);
     g_test_add_func("/validation/explanation", test_explanation);

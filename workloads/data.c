@@ -11,8 +11,8 @@
 enum {
     PAGE_BYTES = 4096,
     LARGE_PAGE_BYTES = 1 << 21, /* on x86-64, and on ARM with pages of 4 KiB */
-    ADDRESS_BITS = 57, /* no machine addresses more */
-    CHUNK = 512,       /* elements that are drawn at a time */
+    ADDRESS_BITS = 57,          /* no machine addresses more */
+    CHUNK = 512,                /* elements that are drawn at a time */
 };
 
 /* ------------------------------------------------------------------------------------------- */
@@ -66,7 +66,8 @@ int duet__storage_allocate(struct duet__storage *s, struct duet_message *message
     uint64_t pages = (bytes + page - 1) / page;
     s->memory = bytes >> ADDRESS_BITS ? NULL : aligned_alloc(page, pages * page);
     if (s->memory && page == LARGE_PAGE_BYTES)
-        (void)madvise(s->memory, pages * page, MADV_HUGEPAGE); /* advice: refused, nothing is lost */
+        (void)madvise(s->memory, pages * page,
+                      MADV_HUGEPAGE); /* advice: refused, nothing is lost */
     if (s->memory)
         return 0;
     return duet_fail(message, DUET_ENOMEM,
