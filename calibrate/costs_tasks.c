@@ -6,7 +6,6 @@
  */
 #include <sched.h>
 #include <stdatomic.h>
-#include <time.h>
 
 #include "calibrate/costs_parts.h"
 

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "calibrate/model_point.h"
 #include "calibrate/states.h"
@@ -34,30 +35,44 @@ static int ascending(const void *a, const void *b)
     return (*left > *right) - (*left < *right);
 }
 
+/* Is it the only kernel of the host in its workload, so that all neighbours do the same? */
+static bool lonely(const struct duet__samples *samples, const struct duet__label *label)
+{
+    for (size_t i = 0; i < samples->label_count; i++) {
+        const struct duet__label *other = &samples->labels[i];
+        if (other != label && other->host && strcmp(other->context, label->context) == 0)
+            return false;
+    }
+    return true;
+}
+
+/* Bytes that an execution got from memory, where it was most of them; else 0. */
+static double got(const struct duet__row *row, bool busy)
+{
+    if (row->from_memory <= row->bytes / 2 || !(busy ? duet__row_busy(row) : duet__row_alone(row)))
+        return 0;
+    return (busy ? row->others + 1 : 1) * row->from_memory;
+}
+
 /*
- * Bytes a second that executions got from memory, with their neighbours if they had any, where it
- * was most of their bytes: what duet__kernel_seconds holds against the bandwidth. The mean, so that
- * times add up; without those that are far from the median.
+ * Bytes a second that executions got from memory: alone, or busy, and then with their neighbours,
+ * which do the same. That is what duet__kernel_seconds holds against the bandwidth. The mean, so
+ * that times add up; without those that are far from the median.
  */
-static double attained(const struct duet__rows *rows, bool (*chosen)(const struct duet__row *),
-                       double *room)
+static double attained(const struct duet__rows *rows, bool busy, double *room)
 {
     size_t count = 0;
     double bytes = 0, seconds = 0;
-    for (size_t i = 0; i < rows->count; i++) {
-        const struct duet__row *row = &rows->list[i];
-        if (row->from_memory > row->bytes / 2 && chosen(row))
-            room[count++] = (row->others + 1) * row->from_memory / rows->seconds[i];
-    }
+    for (size_t i = 0; i < rows->count; i++)
+        if (got(&rows->list[i], busy) > 0)
+            room[count++] = got(&rows->list[i], busy) / rows->seconds[i];
     qsort(room, count, sizeof *room, ascending);
     double median = count >= LEAST_ROWS ? duet_quantile(room, count, 0.5) : 0;
     for (size_t i = 0; i < rows->count && median > 0; i++) {
-        const struct duet__row *row = &rows->list[i];
-        double got = (row->others + 1) * row->from_memory;
-        if (!(row->from_memory > row->bytes / 2) || !chosen(row) ||
-            fabs(log(got / rows->seconds[i] / median)) > log(2))
+        double own = got(&rows->list[i], busy);
+        if (!(own > 0) || fabs(log(own / rows->seconds[i] / median)) > log(2))
             continue;
-        bytes += got;
+        bytes += own;
         seconds += rows->seconds[i];
     }
     return seconds > 0 ? bytes / seconds : 0;
@@ -70,19 +85,21 @@ static double attained(const struct duet__rows *rows, bool (*chosen)(const struc
 static int find_bandwidth(struct fitting *fitting, const struct duet_sharing *sharing)
 {
     const struct duet__samples *samples = &fitting->samples;
-    double *room = calloc(samples->count + 1, sizeof *room);
+    double *room = calloc(samples->count + 1, sizeof *room), best_Bps = fitting->bandwidth_Bps;
     int error = room ? duet__samples_walk(samples, sharing, 0, fitting->misses) : DUET_ENOMEM;
     for (size_t i = 0; i < samples->group_count && !error && fitting->bandwidth_Bps > 0; i++) {
+        const struct duet__label *label = &samples->labels[samples->groups[i].label];
         struct duet__rows rows;
-        if (!samples->labels[samples->groups[i].label].host)
+        if (!label->host)
             continue;
         error = duet__rows_make(samples, &samples->groups[i], fitting->misses, 0, &rows);
         if (!error)
-            fitting->bandwidth_Bps =
-                fmax(fitting->bandwidth_Bps, fmax(attained(&rows, duet__row_alone, room),
-                                                  attained(&rows, duet__row_busy, room)));
+            best_Bps = fmax(best_Bps, attained(&rows, false, room));
+        if (!error && lonely(samples, label))
+            best_Bps = fmax(best_Bps, attained(&rows, true, room));
         duet__rows_fini(&rows);
     }
+    fitting->bandwidth_Bps = best_Bps;
     free(room);
     return error;
 }

@@ -155,9 +155,12 @@ double duet__states_deviation(const struct duet__samples *samples, const size_t 
                               double *room)
 {
     size_t known = 0;
-    for (size_t i = 0; i < count; i++)
-        if ((i == 0 || runs[i] != runs[i - 1]) && samples->runs[runs[i]].state > 0)
-            room[known++] = fabs(log(samples->runs[runs[i]].state));
+    for (size_t i = 0; i < count; i++) {
+        double state = samples->runs[runs[i]].state;
+        /* the median run of an item is no nearer to the true state than others */
+        if ((i == 0 || runs[i] != runs[i - 1]) && state > 0 && state != 1)
+            room[known++] = fabs(log(state));
+    }
     qsort(room, known, sizeof *room, ascending);
-    return known >= LEAST_RUNS ? TO_DEVIATION * duet_quantile(room, known, 0.5) : 0;
+    return known >= LEAST_RUNS - 1 ? TO_DEVIATION * duet_quantile(room, known, 0.5) : 0;
 }

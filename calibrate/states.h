@@ -23,7 +23,9 @@ DUET_MUST_CHECK int duet__states_remove(struct duet__samples *samples);
 
 /*
  * Relative deviation of the states of those runs (indices, may repeat beside each other) that have
- * one: 1.4826 times the median of |log state|; 0 with fewer than three. `room` has as many doubles.
+ * one: 1.4826 times the median of |log state|, without those runs that are the median themselves
+ * (with few runs of an item these would be a large part); 0 with fewer than two. `room` has as many
+ * doubles.
  */
 double duet__states_deviation(const struct duet__samples *samples, const size_t *runs, size_t count,
                               double *room);

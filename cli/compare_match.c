@@ -82,7 +82,10 @@ static bool wanted(const struct duet_file_run *run, const char *policy)
 
 static struct duet_side side_of(const struct duet_file_run *run)
 {
-    return (struct duet_side){.makespans_s = run->makespans_s, .count = run->count};
+    return (struct duet_side){.makespans_s = run->makespans_s,
+                              .count = run->count,
+                              .rounds = run->rounds,
+                              .round_count = run->round_count};
 }
 
 static struct duet_case case_of(const struct duet_file_run *run)

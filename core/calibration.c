@@ -36,7 +36,7 @@ static bool good_name(const char *name)
 static bool good_details(const struct duet_point *p)
 {
     bool good = not_negative(p->median_s) && not_negative(p->base_s) &&
-                not_negative(p->run_deviation) &&
+                not_negative(p->run_deviation) && p->run_deviation <= 10 &&
                 (p->busy_ratio == 0 || (p->busy_ratio >= 0.1 && p->busy_ratio <= 1000));
     for (unsigned i = 0; i < DUET_OPERANDS; i++)
         good = good && not_negative(p->near_s[i]) && not_negative(p->far_s[i]);
@@ -72,7 +72,9 @@ static int check_curve(const char *kernel, const char *arch, const struct duet_p
             return duet_fail(
                 message, DUET_EINVAL,
                 "kernel %s on %s, point %zu: times and quantiles must be finite and not "
-                "negative, quantiles ascending, the busy ratio from 0.1 to 1000",
+                "negative, quantiles ascending, the busy ratio from 0.1 to 1000, the run's "
+                "deviation "
+                "at most 10",
                 kernel, arch, i);
     }
     return DUET_OK;

@@ -309,6 +309,8 @@ static void test_calibrations(void)
         {"\"busy_ratio\": 2", "\"busy_ratio\": -2", "points[0].busy_ratio: -2 is out of range"},
         {"\"busy_ratio\": 2", "\"run_deviation\": -1",
          "points[0].run_deviation: -1 is out of range"},
+        {"\"busy_ratio\": 2", "\"run_deviation\": 11",
+         "points[0].run_deviation: 11 is out of range"},
         {"[0, 1, 1, 1, 1", "[0, 1, 1, 1, 2",
          "points[0].quantiles[5]: 1 after 2, expected them in ascending order"},
         {"[0, 1, 1, 1, 1", "[1, 1, 1, 1",

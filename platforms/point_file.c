@@ -7,7 +7,8 @@
 
 static const double MOST_WORK = 1e24;
 static const double MOST_SECONDS = 1e9;
-static const double MOST_RATIO = 1e9; /* of two times, both measured */
+static const double MOST_RATIO = 1e9;    /* of two times, both measured */
+static const double MOST_DEVIATION = 10; /* relative */
 static const uint64_t MOST_SAMPLES = UINT64_C(1) << 53;
 
 /* Work is under "flops", "bytes" or "work" (either); a curve has the one of its first point. */
@@ -151,7 +152,7 @@ static int read_details(const struct duet__json *at, struct duet_point *point)
     if (error == DUET_OK)
         error = read_quantiles(at, point->quantiles);
     if (error == DUET_OK)
-        error = read_optional(at, "run_deviation", MOST_RATIO, &point->run_deviation);
+        error = read_optional(at, "run_deviation", MOST_DEVIATION, &point->run_deviation);
     return error == DUET_OK ? read_conditions(at, point) : error;
 }
 

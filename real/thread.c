@@ -29,7 +29,9 @@ unsigned long duet__thread_slack(unsigned long ns)
 void duet__thread_patient(void)
 {
     const struct sched_param none = {0};
-    (void)sched_setscheduler(0, SCHED_BATCH, &none); /* refused: waking costs what it did */
+    /* who has chosen another class knows why; refused: waking costs what it did */
+    if (sched_getscheduler(0) == SCHED_OTHER)
+        (void)sched_setscheduler(0, SCHED_BATCH, &none);
 }
 
 static void sleep_for(double seconds)

@@ -44,7 +44,8 @@ static void look_up(const struct sim *sim, const struct duet_class *klass, unsig
 /* Is the time of a class on this architecture more than a mean and a deviation? */
 static bool needs_point(const struct sim *sim, const struct duet_point *point)
 {
-    return sim->cores || (sim->options.noise && point->quantiles[DUET_QUANTILES - 1] > 0);
+    return sim->cores || (sim->options.noise &&
+                          (point->quantiles[DUET_QUANTILES - 1] > 0 || point->run_deviation > 0));
 }
 
 /* Adds to the timings of a class what more is known of it. false: out of memory. */
@@ -190,7 +191,9 @@ double duet__sim_seconds(struct sim *sim, const struct duet_task *task, unsigned
     const struct timing *timing = &timings[arch];
     if (timing->point && timing->point->quantiles[DUET_QUANTILES - 1] > 0)
         return timing->mean_s * duet__sim_factor(sim, task, timing->point);
-    return timing->sigma > 0 ? draw(timing, sim->options.seed, duet_task_id(task)) : timing->mean_s;
+    double state = timing->point ? exp(timing->point->run_deviation * sim->state) : 1;
+    return state * (timing->sigma > 0 ? draw(timing, sim->options.seed, duet_task_id(task))
+                                      : timing->mean_s);
 }
 
 /* What was measured of such executions, if something is shared; NULL: out of memory. */

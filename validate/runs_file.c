@@ -42,6 +42,7 @@ static void run_clear(struct duet_file_run *run)
     g_free(run->platform);
     g_free(run->policy);
     g_free(run->makespans_s);
+    g_free(run->rounds);
     *run = (struct duet_file_run){0};
 }
 
@@ -80,6 +81,44 @@ static void read_values(struct duet__reader *json, struct duet_file_run *run)
     run->makespans_s = (double *)(void *)g_array_free(values, FALSE);
 }
 
+/* How many makespans each round has, or null. */
+static void read_rounds(struct duet__reader *json, struct duet_file_run *run)
+{
+    GArray *sizes;
+    uint64_t size = 0;
+
+    if (duet__reader_null(json))
+        return;
+    sizes = g_array_new(FALSE, FALSE, sizeof(size_t));
+    duet__reader_array(json);
+    while (duet__reader_next(json)) {
+        size_t own;
+
+        if (duet__reader_count(json, SIZE_MAX / 2, &size) && size == 0)
+            duet__reader_wrong(json, "a round of no run makes no sense");
+        own = (size_t)size;
+        g_array_append_val(sizes, own);
+    }
+    g_free(run->rounds);
+    run->round_count = sizes->len;
+    run->rounds = (size_t *)(void *)g_array_free(sizes, FALSE);
+}
+
+/* The rounds are those of the makespans that are there. */
+static void check_rounds(struct duet__reader *json, const struct duet_file_run *run)
+{
+    size_t left = run->count;
+
+    for (size_t i = 0; i < run->round_count && !json->error; i++) {
+        if (run->rounds[i] > left)
+            duet__reader_wrong(json, "the rounds have more than the %zu runs", run->count);
+        left -= MIN(left, run->rounds[i]);
+    }
+    if (run->round_count && left && !json->error)
+        duet__reader_wrong(json, "the rounds have %zu of the %zu runs", run->count - left,
+                           run->count);
+}
+
 /* An object that has the makespans under the key `wanted`. */
 static void read_makespans(struct duet__reader *json, const char *wanted, struct duet_file_run *run)
 {
@@ -89,9 +128,12 @@ static void read_makespans(struct duet__reader *json, const char *wanted, struct
     while (duet__reader_key(json, &key)) {
         if (strcmp(key, wanted) == 0)
             read_values(json, run);
+        else if (strcmp(key, "rounds") == 0)
+            read_rounds(json, run);
         else
             duet__reader_skip(json);
     }
+    check_rounds(json, run);
 }
 
 /* What says which problem it is; false: the key is another one. */
@@ -176,6 +218,8 @@ static void add_side(GArray *runs, const struct duet_file_run *problem, const ch
     run.policy = g_strdup(problem->policy);
     run.makespans_s = g_steal_pointer(&side->makespans_s);
     run.count = side->count;
+    run.rounds = g_steal_pointer(&side->rounds);
+    run.round_count = side->round_count;
     g_array_append_val(runs, run);
 }
 

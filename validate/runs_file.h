@@ -30,6 +30,8 @@ struct duet_file_run {
     bool set_arch;
     double *makespans_s; /* > 0; at least one */
     size_t count;
+    size_t *rounds; /* how many of them belong to each round, one after another; NULL: not known */
+    size_t round_count;
 };
 
 /* All of a file. Zero-initialise. */

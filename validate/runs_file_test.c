@@ -66,7 +66,7 @@ static void test_validation(void)
     static const char text[] =
         "{\"schema\":1,\"fail_over\":null,\"cases\":[{" CASE ",\"settings\":\"variant=left\","
         "\"predicted\":{\"makespans_s\":[1,2],\"median_s\":1.5},\"error\":null,"
-        "\"measured\":{\"makespans_s\":[3]}},{" CASE ",\"failure\":\"no\","
+        "\"measured\":{\"rounds\":[1,2],\"makespans_s\":[3,5,4]}},{" CASE ",\"failure\":\"no\","
         "\"predicted\":{\"makespans_s\":[]},\"measured\":{\"makespans_s\":[4]}}]}";
     struct duet_runs_file file;
     struct duet_message message = {""};
@@ -80,6 +80,9 @@ static void test_validation(void)
     g_assert_cmpstr(file.runs[1].world, ==, "measured");
     g_assert_cmpstr(file.runs[1].settings, ==, "variant=left");
     g_assert_cmpfloat(file.runs[1].makespans_s[0], ==, 3);
+    g_assert_cmpuint(file.runs[1].round_count, ==, 2);
+    g_assert_cmpuint(file.runs[1].rounds[1], ==, 2);
+    g_assert_null(file.runs[0].rounds);
     g_assert_cmpstr(file.runs[2].world, ==, "measured");
     g_assert_cmpstr(file.runs[2].settings, ==, "");
     g_assert_cmpfloat(file.runs[2].makespans_s[0], ==, 4);
@@ -96,6 +99,15 @@ static void test_refused(void)
         {"{\"schema\":2,\"runs\":[]}", "schema 2"},
         {"{\"schema\":\"1\"}", "expected a number"},
         {"{\"schema\":1}", "there is no run"},
+        {"{\"schema\":1,\"fail_over\":0,\"cases\":[{" CASE
+         ",\"measured\":{\"rounds\":[1,2],\"makespans_s\":[3]}}]}",
+         "more than the 1 runs"},
+        {"{\"schema\":1,\"fail_over\":0,\"cases\":[{" CASE
+         ",\"measured\":{\"rounds\":[1],\"makespans_s\":[3,4]}}]}",
+         "1 of the 2 runs"},
+        {"{\"schema\":1,\"fail_over\":0,\"cases\":[{" CASE
+         ",\"measured\":{\"rounds\":[0],\"makespans_s\":[3]}}]}",
+         "a round of no run"},
         {"{\"schema\":1,\"runs\":[]}", "there is no run"},
         {"{\"schema\":1,\"runs\":{}}", "expected an array"},
         {"{\"schema\":1,\"runs\":[{}]}", "a run needs workload"},

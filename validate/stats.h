@@ -22,7 +22,7 @@ struct duet_summary {
     double minimum, maximum;
     double quartile1, quartile3;
     double mean_low, mean_high;     /* 95 % confidence interval of the mean (Student's t) */
-    double median_low, median_high; /* the same of the median: two of the values, see below */
+    double median_low, median_high; /* the same of the median, see below */
     double median_coverage; /* probability that it holds the median of independent values: at least
                                0.95, less below 6 values, where it is the whole range */
 };

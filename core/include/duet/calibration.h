@@ -69,7 +69,8 @@ struct duet_point {
        deviation_s */
     double quantiles[DUET_QUANTILES];
     /* relative deviation of what all executions of a run have in common: on a machine that others
-       use, too, whole runs are slower or faster. All times above are those of the median run */
+       use, too, whole runs are slower or faster. All times above are those of the median run; at
+       most 10 */
     double run_deviation;
     struct duet_conditioned conditions[DUET_CONDITIONS]; /* by bits of enum duet_condition */
 };
