@@ -92,8 +92,7 @@ static int make_vectors(struct streaming *streaming)
     streaming->memory = aligned_alloc(LARGE_PAGE_BYTES, blocks * BLOCK_BYTES);
     if (!streaming->handles || !streaming->memory)
         return DUET_ENOMEM;
-    /* as the data of the workloads has them (workloads/data.c): with small pages memory is slower
-     */
+    /* as the data of the workloads (workloads/data.c): with small pages memory is slower */
     (void)madvise(streaming->memory, blocks * BLOCK_BYTES, MADV_HUGEPAGE);
     for (size_t i = 0; i < blocks; i++) {
         int error = duet_vector(streaming->lab.runtime, streaming->memory + i * ELEMENTS, ELEMENTS,

@@ -2,25 +2,20 @@
 /* `duet calibrate`: reads the command line, measures, writes files and report. */
 #include "cli/calibrate.h"
 
-#include <signal.h>
-
 #include "cli/command.h"
+#include "cli/signals.h"
 
 /* Writes both files, which a signal is not to keep from happening. Exit status. */
 static int write_files(const struct duet__wish *wish, const struct duet__found *found,
                        const struct duet_draft *draft)
 {
     struct duet_message message = {""};
-    sigset_t ends, before;
+    sigset_t before;
     int error;
 
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGINT);
-    sigaddset(&ends, SIGTERM);
-    sigaddset(&ends, SIGHUP);
-    sigprocmask(SIG_BLOCK, &ends, &before);
+    duet__signals_hold(&before);
     error = duet_platform_write(draft, &found->model.calibration, wish->out, wish->how, &message);
-    sigprocmask(SIG_SETMASK, &before, NULL);
+    duet__signals_release(&before);
     return error ? duet__complain(DUET__FAILED, "%s", message.text) : DUET__DONE;
 }
 

@@ -2,9 +2,8 @@
 /* The files that the subcommands write beside its table. */
 #include "cli/job.h"
 
-#include <signal.h>
-
 #include "cli/command.h"
+#include "cli/signals.h"
 #include "validate/gantt.h"
 #include "validate/html.h"
 #include "validate/perfetto.h"
@@ -122,20 +121,16 @@ static int write_all(const struct duet__job *job, const struct duet_report *repo
 
 int duet__files_write(const struct duet__job *job, const struct duet_report *report)
 {
-    sigset_t ends, before;
+    sigset_t before;
     int trace, gantt, html;
 
     if (!report->policy_count)
         return DUET__DONE;
     /* a signal waits until the files are whole, so that no temporary one stays */
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGINT);
-    sigaddset(&ends, SIGTERM);
-    sigaddset(&ends, SIGHUP);
-    sigprocmask(SIG_BLOCK, &ends, &before);
+    duet__signals_hold(&before);
     trace = write_all(job, report, job->trace, true, write_trace);
     gantt = write_all(job, report, job->gantt, true, write_gantt);
     html = write_all(job, report, job->html, false, write_html);
-    sigprocmask(SIG_SETMASK, &before, NULL);
+    duet__signals_release(&before);
     return trace || gantt || html ? DUET__FAILED : DUET__DONE;
 }

@@ -4,13 +4,13 @@
  * rounds of the cases. A machine is then measured as it is in the same minutes.
  */
 #include <math.h>
-#include <signal.h>
 #include <string.h>
 
 #include <glib/gstdio.h>
 
 #include "cli/calibrate.h"
 #include "cli/command.h"
+#include "cli/signals.h"
 #include "cli/validate.h"
 #include "lib/units.h"
 
@@ -56,13 +56,7 @@ static void clean(struct duet__calibrating *calibrating)
  */
 static void hold_signals(struct duet__calibrating *calibrating)
 {
-    sigset_t ends;
-
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGINT);
-    sigaddset(&ends, SIGTERM);
-    sigaddset(&ends, SIGHUP);
-    sigprocmask(SIG_BLOCK, &ends, &calibrating->before);
+    duet__signals_hold(&calibrating->before);
     calibrating->held = true;
 }
 
@@ -266,7 +260,7 @@ void duet__calibrating_end(struct duet__calibrating *calibrating)
 {
     clean(calibrating);
     if (calibrating->held)
-        sigprocmask(SIG_SETMASK, &calibrating->before, NULL);
+        duet__signals_release(&calibrating->before);
     calibrating->held = false;
 }
 

@@ -2,9 +2,8 @@
 /* The page of a comparison as a file. */
 #include "cli/validation_page.h"
 
-#include <signal.h>
-
 #include "cli/command.h"
+#include "cli/signals.h"
 #include "validate/report_file.h"
 
 int duet__validation_page(const char *path, const struct duet_validation *validation,
@@ -12,15 +11,11 @@ int duet__validation_page(const char *path, const struct duet_validation *valida
 {
     struct duet_message message = {""};
     struct duet_output output = {0};
-    sigset_t ends, before;
+    sigset_t before;
     int error;
 
     /* a signal waits until the file is whole, so that no temporary one stays */
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGINT);
-    sigaddset(&ends, SIGTERM);
-    sigaddset(&ends, SIGHUP);
-    sigprocmask(SIG_BLOCK, &ends, &before);
+    duet__signals_hold(&before);
     error = duet_output_open(&output, path, &message);
     if (!error) {
         error = duet_validation_write_html(output.stream, validation, figures, &message);
@@ -29,6 +24,6 @@ int duet__validation_page(const char *path, const struct duet_validation *valida
         else
             error = duet_output_commit(&output, &message);
     }
-    sigprocmask(SIG_SETMASK, &before, NULL);
+    duet__signals_release(&before);
     return error ? duet__complain(DUET__FAILED, "%s", message.text) : DUET__DONE;
 }

@@ -72,9 +72,8 @@ static int check_curve(const char *kernel, const char *arch, const struct duet_p
             return duet_fail(
                 message, DUET_EINVAL,
                 "kernel %s on %s, point %zu: times and quantiles must be finite and not "
-                "negative, quantiles ascending, the busy ratio from 0.1 to 1000, the run's "
-                "deviation "
-                "at most 10",
+                "negative, quantiles ascending, the busy ratio from 0.1 to 1000, the deviation of "
+                "runs at most 10",
                 kernel, arch, i);
     }
     return DUET_OK;
@@ -313,7 +312,8 @@ static void interpolate(const struct duet_point *a, const struct duet_point *b, 
     }
     if (a->busy_ratio > 0 && b->busy_ratio > 0)
         out->busy_ratio = between(a->busy_ratio, b->busy_ratio, share);
-    out->run_deviation = between(a->run_deviation, b->run_deviation, share);
+    if (a->run_deviation > 0 && b->run_deviation > 0)
+        out->run_deviation = between(a->run_deviation, b->run_deviation, share);
     if (!(a->quantiles[DUET_QUANTILES - 1] > 0 && b->quantiles[DUET_QUANTILES - 1] > 0))
         return;
     for (unsigned i = 0; i < DUET_QUANTILES; i++)

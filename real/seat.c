@@ -111,8 +111,7 @@ static int serve(struct real *real, const struct until *until)
     bool paced = real->options.scale > 0;
     sit(real, SEAT_APPLICATION);
     (void)pthread_mutex_unlock(&real->seat.mutex);
-    /* on the core of another worker, one of the two would stand still, now or at the next
-     * submission */
+    /* on another worker's core, one of the two stood still, now or at the next submission */
     if (real->workers[0].place != UNBOUND)
         duet__places_move(real->places, (unsigned)real->workers[0].place);
     unsigned long slack = paced ? duet__thread_slack(SLACK_NS) : 0;

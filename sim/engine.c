@@ -366,6 +366,7 @@ int duet__sim_new(void **out, const struct duet_machine *machine, const struct s
     if (!sim)
         return DUET_ENOMEM;
     sim->options = *options;
+    sim->state = duet__sim_state(options);
     int error = duet_machine_copy(&sim->machine, machine);
     if (!error && !fill(sim))
         error = DUET_ENOMEM;
@@ -373,7 +374,6 @@ int duet__sim_new(void **out, const struct duet_machine *machine, const struct s
         error = duet__cores_init(sim);
     if (!error)
         duet__idle_init(sim);
-    sim->state = duet__sim_state(&sim->options);
     if (!error)
         error = duet__network_open(machine, &calls, sim, message);
     if (error) {

@@ -65,11 +65,12 @@ int duet__storage_allocate(struct duet__storage *s, struct duet_message *message
     uint64_t page = bytes < LARGE_PAGE_BYTES ? PAGE_BYTES : LARGE_PAGE_BYTES;
     uint64_t pages = (bytes + page - 1) / page;
     s->memory = bytes >> ADDRESS_BITS ? NULL : aligned_alloc(page, pages * page);
-    if (s->memory && page == LARGE_PAGE_BYTES)
-        (void)madvise(s->memory, pages * page,
-                      MADV_HUGEPAGE); /* advice: refused, nothing is lost */
-    if (s->memory)
+    if (s->memory) {
+        /* advice, which may be refused */
+        if (page == LARGE_PAGE_BYTES)
+            (void)madvise(s->memory, pages * page, MADV_HUGEPAGE);
         return 0;
+    }
     return duet_fail(message, DUET_ENOMEM,
                      "no memory for a matrix of %llu x %llu elements: %llu bytes; choose a smaller "
                      "problem",

@@ -68,9 +68,9 @@ struct duet_point {
     /* of measured by expected time, at duet_quantile_levels, ascending; all 0: log-normal with
        deviation_s */
     double quantiles[DUET_QUANTILES];
-    /* relative deviation of what all executions of a run have in common: on a machine that others
-       use, too, whole runs are slower or faster. All times above are those of the median run; at
-       most 10 */
+    /* relative deviation, at most 10, of what all executions of a run have in common: on a machine
+       that others use, too, whole runs are slower or faster. All times are those of the median
+       run */
     double run_deviation;
     struct duet_conditioned conditions[DUET_CONDITIONS]; /* by bits of enum duet_condition */
 };
