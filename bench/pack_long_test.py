@@ -34,7 +34,7 @@ def pack(output, *options):
 
 
 def check_folder(folder):
-    for name in "run", "bin/duet", "bench/gpu.py", "lib/libduet.so.0", "manifest":
+    for name in "run", "bin/duet", "bench/gpu.py", "world/libduet.so.0", "manifest":
         assert (folder / name).exists(), name
     # what is not of the C library, or CUDA's, is found in the folder
     programs = [path for place in ("bin", "tests", "bench", "lib")

@@ -6,7 +6,7 @@
 #include <glib.h>
 
 #include "calibrate/fit.h"
-#include "effects/effects.h"
+#include "platforms/model/effects.h"
 
 enum { ROWS = 400 };
 

@@ -15,7 +15,7 @@
 #include <duet/machine.h>
 #include <duet/trace.h>
 
-#include "validate/report_recording.h"
+#include "report/recording.h"
 
 /* One recorded run. Everything is borrowed. */
 struct duet__observation {

@@ -12,7 +12,7 @@
 #include <duet/machine.h>
 
 #include "calibrate/model.h"
-#include "effects/effects.h"
+#include "platforms/model/effects.h"
 
 enum {
     DUET__NO_LABEL = UINT32_MAX, /* of a task that is no sample: it failed, or has no work */

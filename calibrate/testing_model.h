@@ -9,7 +9,7 @@
 #include <glib.h>
 
 #include "calibrate/model.h"
-#include "effects/effects.h"
+#include "platforms/model/effects.h"
 
 enum { POTRF, TRSM, SYRK, GEMM, KERNELS, MIB = 1 << 20 };
 

@@ -13,7 +13,7 @@
 #include "calibrate/model.h"
 #include "cli/attendant.h"
 #include "cli/job.h"
-#include "lib/info.h"
+#include "world/info.h"
 #include "platforms/platform.h"
 
 enum { DUET__ROUNDS = 3 }; /* less of them say little of how times spread */

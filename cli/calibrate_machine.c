@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/here.h"
+#include "world/here.h"
 
 /* ------------------------------------------------------------------------------------------- */
 /* Caches                                                                                       */

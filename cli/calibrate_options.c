@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "lib/units.h"
+#include "world/units.h"
 
 static const char summary[] =
     "Measures this machine and writes its description and kernel times, with which duet simulate\n"

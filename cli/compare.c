@@ -8,7 +8,7 @@
 #include "cli/command.h"
 #include "cli/job.h"
 #include "cli/validation_page.h"
-#include "lib/units.h"
+#include "world/units.h"
 
 /* What was asked for. */
 struct compare {

@@ -9,8 +9,8 @@
 #include <glib.h>
 
 #include "validate/account.h"
-#include "validate/runs_file.h"
-#include "validate/trace_file.h"
+#include "report/runs_file.h"
+#include "report/trace_file.h"
 #include "validate/validation.h"
 
 /* One of the two files. Zero-initialise; duet__input_fini. */

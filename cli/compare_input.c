@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "cli/compare.h"
-#include "validate/json_reader.h"
-#include "validate/report.h"
+#include "report/json_reader.h"
+#include "report/report.h"
 
 static int read_trace(struct duet__input *input, const char *text, size_t length, const char *path,
                       struct duet_message *message)

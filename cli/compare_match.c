@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "cli/compare.h"
-#include "validate/report.h"
-#include "validate/validation_parts.h"
+#include "report/report.h"
+#include "report/validation_parts.h"
 
 enum { MOST_NOTES = 20 };
 

@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-#include "validate/report_file.h"
+#include "report/output.h"
 
 static void begin(struct duet__emit *json, const char *name)
 {

@@ -8,7 +8,7 @@
 
 #include <glib.h>
 
-#include "lib/info.h"
+#include "world/info.h"
 #include "workloads/kernels_about.h"
 
 /* Something of this machine that a run leaves alone. */

@@ -4,7 +4,7 @@
 
 #include "cli/info.h"
 #include "cli/table.h"
-#include "validate/report.h"
+#include "report/report.h"
 
 enum {
     FEW = 4,   /* GPUs, up to which every pair has a line of its own */

@@ -10,8 +10,8 @@
 #include <duet/policy.h>
 
 #include "cli/command.h"
-#include "lib/plugin.h"
-#include "lib/units.h"
+#include "world/plugin.h"
+#include "world/units.h"
 
 /* The command line as one can paste it into a shell. */
 static char *quote(int argc, char *const *argv)

@@ -13,7 +13,7 @@
 
 #include "cli/options.h"
 #include "platforms/platform.h"
-#include "validate/report.h"
+#include "report/report.h"
 #include "workloads/workload.h"
 
 /* What was asked for. Zero-initialise; duet__job_fini frees it, half-built or not. */

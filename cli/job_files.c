@@ -4,10 +4,10 @@
 
 #include "cli/command.h"
 #include "cli/signals.h"
-#include "validate/gantt.h"
-#include "validate/html.h"
-#include "validate/perfetto.h"
-#include "validate/report_file.h"
+#include "report/gantt.h"
+#include "report/html.h"
+#include "report/perfetto.h"
+#include "report/output.h"
 
 /* Writes the contents of one file; `policy` is NULL for a file about all of them. */
 typedef int (*write_fn)(FILE *stream, const struct duet_report *report,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "lib/here.h"
+#include "world/here.h"
 
 /* What the report says of the world. */
 static struct duet_report_real describe(const struct duet__trial *trial,

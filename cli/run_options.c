@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "lib/units.h"
+#include "world/units.h"
 
 static const char summary[] =
     "Runs a task graph on this machine, under one or several scheduling policies, and prints one "

@@ -10,7 +10,7 @@
 
 #include "cli/job.h"
 #include "cli/progress.h"
-#include "validate/report.h"
+#include "report/report.h"
 
 struct duet__outcome;
 

@@ -3,7 +3,7 @@
 #include "cli/simulate.h"
 
 #include "cli/command.h"
-#include "effects/effects.h"
+#include "platforms/model/effects.h"
 
 static const char summary[] =
     "Simulates a task graph on a machine, under one or several scheduling policies, and prints one "

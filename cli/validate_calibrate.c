@@ -12,7 +12,7 @@
 #include "cli/command.h"
 #include "cli/signals.h"
 #include "cli/validate.h"
-#include "lib/units.h"
+#include "world/units.h"
 
 /* The least that is worth its name, where as much time as that of the cases' runs is less. */
 static const double least_s = 20;

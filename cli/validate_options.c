@@ -4,8 +4,8 @@
 
 #include "cli/command.h"
 #include "cli/validate.h"
-#include "effects/effects.h"
-#include "lib/units.h"
+#include "platforms/model/effects.h"
+#include "world/units.h"
 
 static const char summary[] =
     "Runs task graphs on this machine, simulates the same, and says how far the two are apart, and "

@@ -6,7 +6,7 @@
 #include "cli/command.h"
 #include "cli/validate.h"
 #include "cli/validation_page.h"
-#include "lib/here.h"
+#include "world/here.h"
 #include "validate/validation.h"
 
 /* Texts of the head of a report. */

@@ -4,7 +4,7 @@
 
 #include "cli/command.h"
 #include "cli/signals.h"
-#include "validate/report_file.h"
+#include "report/output.h"
 
 int duet__validation_page(const char *path, const struct duet_validation *validation,
                           const struct duet_validation_figures *figures)

@@ -14,7 +14,8 @@ set(DUET_FOLDERS "" CACHE INTERNAL "")
 
 # duet_folder(NAME [EXCLUDE file...] [EXCLUDE_MATCHING regex] [ONLY file...] [ADD file...]
 #             [LINK library...])
-# Static library duet_NAME of the sources below NAME/. What is excluded can be added again.
+# Static library duet_NAME (with _ for /) of the sources below NAME/. What is excluded can be added
+# again.
 function(duet_folder name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "EXCLUDE_MATCHING" "EXCLUDE;ONLY;ADD;LINK")
   file(GLOB_RECURSE sources RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
@@ -35,11 +36,12 @@ function(duet_folder name)
   if(NOT sources)
     return()
   endif()
-  add_library(duet_${name} STATIC ${sources})
-  target_include_directories(duet_${name} PUBLIC
+  string(REPLACE "/" "_" target duet_${name})
+  add_library(${target} STATIC ${sources})
+  target_include_directories(${target} PUBLIC
     ${PROJECT_SOURCE_DIR}/core/include ${PROJECT_SOURCE_DIR})
-  target_link_libraries(duet_${name} PRIVATE duet_flags ${arg_LINK})
-  set(DUET_FOLDERS ${DUET_FOLDERS} duet_${name} CACHE INTERNAL "")
+  target_link_libraries(${target} PRIVATE duet_flags ${arg_LINK})
+  set(DUET_FOLDERS ${DUET_FOLDERS} ${target} CACHE INTERNAL "")
 endfunction()
 
 # Links `target` with every folder there is. Only what it uses gets into it. With LTO, it is
@@ -68,6 +70,7 @@ function(duet_library)
   set(objects "")
   set(libraries "")
   foreach(folder IN LISTS ARGN)
+    string(REPLACE "/" "_" folder ${folder})
     if(TARGET duet_${folder})
       list(APPEND objects $<TARGET_OBJECTS:duet_${folder}>)
       list(APPEND libraries $<TARGET_PROPERTY:duet_${folder},LINK_LIBRARIES>)

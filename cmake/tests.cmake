@@ -119,7 +119,7 @@ function(duet_gpu_test name source)
   endif()
 endfunction()
 
-set(patterns core effects platforms sim backends real lib workloads calibrate validate cli examples
+set(patterns core platforms sim backends real world workloads calibrate validate report cli examples
   bench tests)
 list(TRANSFORM patterns PREPEND ${PROJECT_SOURCE_DIR}/)
 list(TRANSFORM patterns APPEND /*_test.*)

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "core/engine.h"
-#include "effects/effects.h"
+#include "platforms/model/effects.h"
 #include "sim/events.h"
 #include "sim/network.h"
 #include "sim/sim.h"

@@ -10,7 +10,7 @@
 #include <duet/machine.h>
 
 #include "core/engine.h"
-#include "effects/effects.h"
+#include "platforms/model/effects.h"
 
 /* How the simulated machine behaves. */
 struct sim_options {

@@ -53,25 +53,27 @@ RULES = [
     ("backends/*", "c duet/* ."),
     ("real/clock_tsc", "c x86 ."),
     ("real/*", "c posix linux threads hwloc duet/* core/engine.h backends/backend.h ."),
-    ("effects/*", "c-pure duet/* ."),
-    ("sim/*", "c posix c++ simgrid duet/* core/engine.h effects/*.h ."),
+    ("platforms/model/*", "c-pure duet/* ."),
+    ("sim/*", "c posix c++ simgrid duet/* core/engine.h platforms/model/*.h ."),
     ("platforms/*", "c posix glib libxml duet/* ."),
     ("workloads/kernels_cuda*", "c posix threads cuda cublas duet/* workloads/*"),
     ("workloads/kernels_*", "c posix glib blas duet/* workloads/*"),
     ("workloads/*", "c posix glib duet/* workloads/*"),
-    ("lib/*", "c posix threads glib duet/* core/engine.h sim/*.h real/*.h platforms/platform.h"
-              " validate/perfetto.h validate/report_file.h effects/*.h ."),
-    ("validate/*", "c posix glib glpk duet/* platforms/platform.h workloads/*.h ."),
-    ("calibrate/*", "c posix glib duet/* effects/*.h platforms/platform.h validate/stats.h"
-                    " validate/report_recording.h ."),
+    ("world/*", "c posix threads glib duet/* core/engine.h sim/*.h real/*.h platforms/platform.h"
+              " report/perfetto.h report/output.h platforms/model/*.h ."),
+    ("validate/*", "c posix glib glpk duet/* platforms/platform.h workloads/*.h report/recording.h"
+                   " ."),
+    ("report/*", "c posix glib duet/* platforms/platform.h validate/*.h workloads/*.h ."),
+    ("calibrate/*", "c posix glib duet/* platforms/model/*.h platforms/platform.h validate/stats.h"
+                    " report/recording.h ."),
     ("cli/*", "c posix glib duet/* platforms/platform.h platforms/json.h workloads/*.h"
-              " validate/*.h lib/*.h calibrate/*.h effects/*.h ."),
+              " validate/*.h report/*.h world/*.h calibrate/*.h platforms/model/*.h ."),
     ("examples/cuda_*", "c posix duet/* cuda"),  # what an application with own kernels includes
     ("examples/*", "c posix duet/*"),
     ("bench/overhead/*", "c-pure duet/* starpu bench/*"),
-    ("bench/cuda/*", "c posix threads glib cuda cublas blas duet/* core/* lib/* workloads/*"
+    ("bench/cuda/*", "c posix threads glib cuda cublas blas duet/* core/* world/* workloads/*"
                      " bench/*"),
-    ("bench/*", "c posix threads malloc.h glib duet/* core/* sim/* lib/* platforms/* workloads/*"
+    ("bench/*", "c posix threads malloc.h glib duet/* core/* sim/* world/* platforms/* workloads/*"
                 " blas bench/*"),
     ("tests/fake_cuda/*", "c posix threads cuda cublas blas duet/* workloads/kernels*.h ."),
     ("tests/*", "c posix threads glib duet/* ."),
@@ -92,7 +94,7 @@ FEATURE_TEST = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b\s*(.*)$")
 INCLUDE = re.compile(r"^\s*#\s*include\s*([<\"])([^>\"]+)[>\"]")
 CLOCK_READING = re.compile(r"\b(__rdtsc|__builtin_ia32_rdtsc|__builtin_readcyclecounter)\b")
 ENVIRONMENT = re.compile(r"\b(getenv|secure_getenv|g_getenv|g_environ_getenv|environ)\b")
-ENVIRONMENT_READERS = {"cli", "lib", "tests"}
+ENVIRONMENT_READERS = {"cli", "world", "tests"}
 OURS = {str(path) for path in repository.files()}
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
@@ -203,7 +205,7 @@ def source_problems():
             if folder == "core" and CLOCK_READING.search(line):
                 yield f"{path}:{number}: the core reads no clock"
             if folder not in ENVIRONMENT_READERS and ENVIRONMENT.search(line):
-                yield f"{path}:{number}: the environment is read in cli/ and lib/ only"
+                yield f"{path}:{number}: the environment is read in cli/ and world/ only"
 
 
 def symbols(*arguments):

@@ -4,7 +4,7 @@
 #define DUET_TESTING_ACCOUNT_H
 
 #include "validate/account.h"
-#include "validate/report_sample.h"
+#include "report/testing_report.h"
 
 enum { TESTING_EVENTS = 64 };
 

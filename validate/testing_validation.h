@@ -9,7 +9,7 @@
 
 #include <glib.h>
 
-#include "validate/report_sample.h"
+#include "report/testing_report.h"
 #include "validate/validation.h"
 
 enum { TESTING_RUNS = 5, TESTING_WORKERS = 5, TESTING_KERNELS = 6 };

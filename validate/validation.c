@@ -2,12 +2,14 @@
 /* What a comparison of predicted and measured cases says: errors, and the order of policies. */
 #include "validate/validation.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <glib.h>
+
 #include "validate/stats.h"
-#include "validate/validation_parts.h"
 
 static int compare_values(const void *left, const void *right)
 {
@@ -18,6 +20,39 @@ static int compare_values(const void *left, const void *right)
 
 /* ------------------------------------------------------------------------------------------- */
 /* Cases                                                                                        */
+
+static void append_count(GString *text, unsigned count, const char *what)
+{
+    g_string_append_printf(text, ", %u %s%s", count, what, count == 1 ? "" : "s");
+}
+
+char *duet__case_name(const struct duet_case *the)
+{
+    GString *text = g_string_new(the->workload);
+
+    if (the->settings[0])
+        g_string_append_printf(text, " %s", the->settings);
+    if (the->n)
+        g_string_append_printf(text, ", n %" PRIu64, the->n);
+    if (the->tile)
+        g_string_append_printf(text, ", tile %" PRIu64, the->tile);
+    if (the->precision == 's')
+        g_string_append(text, ", single precision");
+    if (strcmp(the->policy, "-") != 0) /* what is read from a trace does not say */
+        g_string_append_printf(text, ", %s", the->policy);
+    if (the->set_arch)
+        g_string_append(text, " with set-arch");
+    append_count(text, the->cpus, "CPU");
+    if (the->gpus)
+        append_count(text, the->gpus, "GPU");
+    return g_string_free(text, FALSE);
+}
+
+bool duet__case_fails(const struct duet_validation *validation, size_t index,
+                      const struct duet_validation_figures *figures)
+{
+    return validation->fail_over > 0 && fabs(figures->cases[index].error) > validation->fail_over;
+}
 
 /* Why a case's figures could not be made, with the case's name before the reason. */
 static int fail_case(const struct duet_case *the, int code, const struct duet_message *reason,

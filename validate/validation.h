@@ -15,7 +15,7 @@
 #include <duet/machine.h>
 
 #include "validate/account.h"
-#include "validate/report_recording.h"
+#include "report/recording.h"
 #include "validate/stats.h"
 
 /* One side of a case. Everything is borrowed. */
@@ -92,6 +92,13 @@ DUET_MUST_CHECK int duet_validation_judge(const struct duet_validation *validati
                                           struct duet_validation_figures *out,
                                           struct duet_message *message);
 void duet_validation_figures_fini(struct duet_validation_figures *figures, size_t case_count);
+
+/* "lu variant=left, n 4096, tile 256, heft, 4 CPUs, 1 GPU". Never NULL; free with g_free. */
+char *duet__case_name(const struct duet_case *the);
+
+/* Whether the case is further off than fail_over. */
+bool duet__case_fails(const struct duet_validation *validation, size_t index,
+                      const struct duet_validation_figures *figures);
 
 /* The writers leave write errors to the one who closes the stream. */
 

@@ -4,10 +4,10 @@
 
 #include <json-glib/json-glib.h>
 
-#include "validate/html_cases.h"
+#include "report/html_cases.h"
 #include "validate/testing_validation.h"
-#include "validate/validation_parts.h"
-#include "validate/validation_table.h"
+#include "report/validation_parts.h"
+#include "report/validation_table.h"
 
 /* Rounding of a few operations on numbers near 1. */
 static const double tiny = 1e-12;

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How fast executions go that run at the same time. */
+#include "platforms/model/effects.h"
+
+enum { STEPS = 60 }; /* of Newton's method at most; it takes four to six */
+
+/* CPU workers of a socket. */
+static unsigned workers_of(const struct duet_machine *machine, unsigned socket)
+{
+    unsigned count = 0;
+    for (unsigned w = 0; w < machine->worker_count; w++)
+        count += machine->workers[w].node == DUET_HOST && machine->workers[w].socket == socket;
+    return count;
+}
+
+/* How many times as long an execution takes beside `others` on a socket of `workers`. */
+static double beside(const struct duet__demand *demand, unsigned others, unsigned workers)
+{
+    if (others == 0 || workers < 2)
+        return 1;
+    double share = others < workers ? (double)others / (workers - 1) : 1;
+    return 1 + (demand->busy_ratio - 1) * share;
+}
+
+/* Seconds of an execution whose memory part is stretched by x. */
+static double stretched(const struct duet__demand *demand, double x)
+{
+    return demand->fixed_s + demand->memory_s * x;
+}
+
+/*
+ * Bytes a second that the socket's executions ask of memory with that stretch, and the derivative
+ * by it; `slow`: share of a core that each has. The rates hold 1 / beside meanwhile.
+ */
+static double asked(const struct duet__running *running, size_t count, unsigned socket, double x,
+                    double slow, double *slope)
+{
+    double sum = 0;
+    *slope = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct duet__demand *demand = running[i].demand;
+        if (running[i].socket != socket || !(demand->memory_s > 0))
+            continue;
+        double time = stretched(demand, x), flow = demand->bytes * running[i].rate * slow / time;
+        sum += flow;
+        *slope -= flow * demand->memory_s / time;
+    }
+    return sum;
+}
+
+/*
+ * The stretch by which the socket's executions get what there is: at least 1. What they ask for is
+ * convex and falls with the stretch, so that Newton's method comes from below and never overshoots.
+ */
+static double stretch_of(const struct duet__running *running, size_t count, unsigned socket,
+                         double slow, double bandwidth_Bps)
+{
+    double x = 1, slope;
+    if (!(bandwidth_Bps > 0))
+        return 1;
+    for (int i = 0; i < STEPS; i++) {
+        double over = asked(running, count, socket, x, slow, &slope) - bandwidth_Bps;
+        if (!(over > 1e-13 * bandwidth_Bps) || !(slope < 0))
+            break;
+        x -= over / slope;
+    }
+    return x;
+}
+
+/* Sets all rates of one socket. */
+static void rate_socket(const struct duet_machine *machine, struct duet__running *running,
+                        size_t count, unsigned socket, unsigned effects, double slow)
+{
+    unsigned workers = workers_of(machine, socket), here = 0;
+    for (size_t i = 0; i < count; i++)
+        here += running[i].socket == socket;
+    for (size_t i = 0; i < count; i++)
+        if (running[i].socket == socket)
+            running[i].rate = effects & DUET__EFFECT_NEIGHBOURS
+                                  ? 1 / beside(running[i].demand, here - 1, workers)
+                                  : 1;
+    double x = 1;
+    if (effects & DUET__EFFECT_BANDWIDTH)
+        x = stretch_of(running, count, socket, slow, machine->sharing.bandwidth_Bps);
+    for (size_t i = 0; i < count; i++) {
+        if (running[i].socket != socket)
+            continue;
+        const struct duet__demand *demand = running[i].demand;
+        if (x > 1)
+            running[i].rate *= stretched(demand, 1) / stretched(demand, x);
+        running[i].rate *= slow;
+    }
+}
+
+void duet__rates(const struct duet_machine *machine, struct duet__running *running, size_t count,
+                 unsigned effects)
+{
+    double slow = 1;
+    if ((effects & DUET__EFFECT_CORES) && machine->cores && count > machine->cores)
+        slow = (double)machine->cores / (double)count;
+    for (size_t i = 0; i < count; i++)
+        running[i].rate = 0; /* not known yet */
+    for (size_t i = 0; i < count; i++)
+        if (running[i].rate == 0)
+            rate_socket(machine, running, count, running[i].socket, effects, slow);
+}

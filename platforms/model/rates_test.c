@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of what executions need, how fast they go beside each other, draws, and names of causes. */
+#include <math.h>
+#include <string.h>
+
+#include <glib.h>
+
+#include <duet/random.h>
+
+#include "platforms/model/effects.h"
+
+static void near(double value, double expected)
+{
+    g_assert_cmpfloat(fabs(value - expected), <=, 1e-12 * fabs(expected));
+}
+
+/* Four CPU workers: 0 to 2 on socket 0, 3 on socket 1; memory gives 10 GB/s. */
+static void machine_init(struct duet_machine *machine)
+{
+    g_assert_cmpint(duet_machine_init(machine, 1, 1, 4, 0), ==, 0);
+    machine->workers[3].socket = 1;
+    machine->sharing.bandwidth_Bps = 10e9;
+}
+
+static void test_demand(void)
+{
+    struct duet_point point = {.mean_s = 5, .base_s = 1, .near_s = {0.5, 2}, .far_s = {4, 8}};
+    const struct duet__operand operands[2] = {{1, 100, false}, {2, 1000, true}};
+    const struct duet__miss miss[2] = {{1, 0.5}, {0.25, 0}};
+    struct duet__demand demand;
+    duet__demand(&point, operands, miss, 2, DUET__EFFECTS, &demand);
+    near(demand.fixed_s, 1 + 0.5 + 0.5);
+    near(demand.memory_s, 2);
+    near(demand.bytes, 50);
+    near(demand.busy_ratio, 1);
+    duet__demand(&point, operands, miss, 2, DUET__EFFECTS & ~(unsigned)DUET__EFFECT_CACHES,
+                 &demand);
+    near(demand.fixed_s, 1);
+    g_assert_cmpfloat(demand.memory_s + demand.bytes, ==, 0);
+    duet__demand(&point, NULL, NULL, 0, DUET__EFFECTS, &demand);
+    near(demand.fixed_s, 5);
+    point.base_s = 0;
+    point.busy_ratio = 1.25;
+    duet__demand(&point, operands, miss, 2, DUET__EFFECTS, &demand);
+    near(demand.fixed_s, 5);
+    near(demand.busy_ratio, 1.25);
+}
+
+static void test_alone(void)
+{
+    struct duet_machine machine;
+    const struct duet__demand demand = {.fixed_s = 1, .memory_s = 1, .bytes = 8e9, .busy_ratio = 2};
+    struct duet__running running[2] = {{.demand = &demand}, {.demand = &demand, .socket = 1}};
+    machine_init(&machine);
+    duet__rates(&machine, running, 1, DUET__EFFECTS);
+    g_assert_cmpfloat(running[0].rate, ==, 1);
+    /* sockets have nothing in common */
+    duet__rates(&machine, running, 2, DUET__EFFECTS);
+    g_assert_cmpfloat(running[0].rate, ==, 1);
+    g_assert_cmpfloat(running[1].rate, ==, 1);
+    duet_machine_fini(&machine);
+}
+
+static void test_neighbours(void)
+{
+    struct duet_machine machine;
+    const struct duet__demand touchy = {.fixed_s = 1, .busy_ratio = 1.5};
+    const struct duet__demand calm = {.fixed_s = 1, .busy_ratio = 1};
+    struct duet__running running[3] = {{.demand = &touchy}, {.demand = &calm}, {.demand = &touchy}};
+    machine_init(&machine);
+    duet__rates(&machine, running, 2, DUET__EFFECTS);
+    near(running[0].rate, 1 / 1.25); /* one of the two others runs */
+    near(running[1].rate, 1);
+    duet__rates(&machine, running, 3, DUET__EFFECTS);
+    near(running[2].rate, 1 / 1.5);
+    duet__rates(&machine, running, 3, DUET__EFFECTS & ~(unsigned)DUET__EFFECT_NEIGHBOURS);
+    g_assert_cmpfloat(running[2].rate, ==, 1);
+    duet_machine_fini(&machine);
+}
+
+/*
+ * Two that stream: each asks for 8 GB in 1 s and there are 10 GB/s. x with 16 / x = 10: each runs
+ * at 10/16 of its speed. Beside one that only computes nothing changes for that one.
+ */
+static void test_bandwidth(void)
+{
+    struct duet_machine machine;
+    const struct duet__demand stream = {.fixed_s = 1e-9,
+                                        .memory_s = 1 - 1e-9,
+                                        .bytes = 8e9,
+                                        .busy_ratio = 1};
+    const struct duet__demand computes = {.fixed_s = 1, .busy_ratio = 1};
+    struct duet__running running[3] = {{.demand = &stream},
+                                       {.demand = &computes},
+                                       {.demand = &stream}};
+    machine_init(&machine);
+    duet__rates(&machine, running, 3, DUET__EFFECTS);
+    near(running[0].rate, 10.0 / 16);
+    near(running[2].rate, 10.0 / 16);
+    g_assert_cmpfloat(running[1].rate, ==, 1);
+    /* what is asked for is what there is: one half computes, one half waits for memory */
+    const struct duet__demand half = {.fixed_s = 0.5,
+                                      .memory_s = 0.5,
+                                      .bytes = 8e9,
+                                      .busy_ratio = 1};
+    running[0].demand = running[2].demand = &half;
+    duet__rates(&machine, running, 3, DUET__EFFECTS);
+    near(running[0].rate * 8e9 + running[2].rate * 8e9, 10e9);
+    duet__rates(&machine, running, 3, DUET__EFFECTS & ~(unsigned)DUET__EFFECT_BANDWIDTH);
+    g_assert_cmpfloat(running[0].rate, ==, 1);
+    duet_machine_fini(&machine);
+}
+
+static void test_cores(void)
+{
+    struct duet_machine machine;
+    const struct duet__demand computes = {.fixed_s = 1, .busy_ratio = 1};
+    struct duet__running running[3] = {{.demand = &computes},
+                                       {.demand = &computes},
+                                       {.demand = &computes, .socket = 1}};
+    machine_init(&machine);
+    machine.cores = 2;
+    duet__rates(&machine, running, 2, DUET__EFFECTS);
+    g_assert_cmpfloat(running[0].rate, ==, 1);
+    duet__rates(&machine, running, 3, DUET__EFFECTS);
+    for (unsigned i = 0; i < 3; i++)
+        near(running[i].rate, 2.0 / 3);
+    duet__rates(&machine, running, 3, DUET__EFFECTS & ~(unsigned)DUET__EFFECT_CORES);
+    g_assert_cmpfloat(running[0].rate, ==, 1);
+    duet_machine_fini(&machine);
+}
+
+static void mean_of_draws(const struct duet_point *point, double *mean, double *error)
+{
+    uint64_t state = duet_random_stream(1, 2);
+    const unsigned count = 20000;
+    double sum = 0, squares = 0;
+    for (unsigned i = 0; i < count; i++) {
+        double u = duet_random_unit(&state),
+               factor = duet__factor(point, u, duet_random_unit(&state));
+        sum += factor;
+        squares += factor * factor;
+    }
+    *mean = sum / count;
+    *error = sqrt((squares / count - *mean * *mean) / count);
+}
+
+/* Draws have the mean 1, within four standard errors; quantiles come back as they are. */
+static void test_factor(void)
+{
+    struct duet_point point = {.quantiles = {0.9, 0.91, 0.92, 0.93, 0.95, 1, 1.1, 1.3, 1.6, 3, 9}};
+    double mean, error, scale = duet__factor(&point, 0.5, 0);
+    mean_of_draws(&point, &mean, &error);
+    g_assert_cmpfloat(fabs(mean - 1), <, 4 * error);
+    for (unsigned i = 0; i < DUET_QUANTILES; i++)
+        near(duet__factor(&point, duet_quantile_levels[i], 0), point.quantiles[i] * scale);
+    point = (struct duet_point){.mean_s = 2, .deviation_s = 1};
+    mean_of_draws(&point, &mean, &error);
+    g_assert_cmpfloat(fabs(mean - 1), <, 4 * error);
+    point.deviation_s = 0;
+    g_assert_cmpfloat(duet__factor(&point, 0.3, 0.3), ==, 1);
+}
+
+static void test_names(void)
+{
+    struct duet_message message = {""};
+    unsigned bits = 1;
+    g_assert_cmpint(duet__effects_parse("--without", NULL, &bits, &message), ==, 0);
+    g_assert_cmpuint(bits, ==, 0);
+    for (unsigned bit = 1; bit < DUET__EFFECTS; bit *= 2) {
+        g_assert_cmpint(duet__effects_parse("--without", duet__effect_name(bit), &bits, &message),
+                        ==, 0);
+        g_assert_cmpuint(bits, ==, bit);
+    }
+    g_assert_null(duet__effect_name(3));
+    g_assert_cmpint(duet__effects_parse("--without", "cores,caches", &bits, &message), ==, 0);
+    g_assert_cmpuint(bits, ==, DUET__EFFECT_CORES | DUET__EFFECT_CACHES);
+    g_assert_cmpint(duet__effects_parse("--without", "caches,core", &bits, &message), ==,
+                    DUET_EINVAL);
+    g_assert_nonnull(strstr(message.text, "--without: unknown cause 'core'"));
+    g_assert_nonnull(strstr(message.text, "wake-ups"));
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/effects/demand", test_demand);
+    g_test_add_func("/effects/rates/alone", test_alone);
+    g_test_add_func("/effects/rates/neighbours", test_neighbours);
+    g_test_add_func("/effects/rates/bandwidth", test_bandwidth);
+    g_test_add_func("/effects/rates/cores", test_cores);
+    g_test_add_func("/effects/factor", test_factor);
+    g_test_add_func("/effects/names", test_names);
+    return g_test_run();
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a set of runs of one problem gave, policy by policy, and the texts made from it: a table for
+ * people, JSON and CSV for programs, a page to look at. Plain data, so that it does not matter
+ * whether the runs were simulated, real, or read from a file.
+ */
+#ifndef DUET_REPORT_H
+#define DUET_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <duet/error.h>
+#include <duet/machine.h>
+#include <duet/trace.h>
+
+#include "report/recording.h"
+
+/* One run. */
+struct duet_run {
+    uint64_t seed;
+    struct duet_stats stats;
+    double critical_path_s, area_s; /* lower bounds on the makespan; 0: not known */
+    double wall_s;                  /* what it took to make; of a real run, with its results back in
+                                       the host's memory */
+    double residual; /* of a real run that was verified, scaled; NaN or infinite: not a number */
+};
+
+/* The runs of one policy. */
+struct duet_policy_runs {
+    const char *policy;
+    const struct duet_run *runs;
+    size_t run_count;                       /* at least 1 */
+    const struct duet_recording *recording; /* of the first run; NULL: not recorded */
+};
+
+enum duet_emulation {
+    DUET_EMULATION_NONE,
+    DUET_EMULATION_FREE,  /* CPU cores compute what GPUs would: as fast as these can */
+    DUET_EMULATION_PACED, /* kernels and copies take the times of a platform, nothing is computed */
+};
+
+/* What is known of runs on this machine beside the rest. */
+struct duet_report_real {
+    enum duet_emulation emulation;
+    double scale;     /* PACED: factor of that platform's times */
+    const char *lose; /* emulated GPUs lost on purpose, "gpu1@100"; NULL: none */
+    unsigned cores;   /* that the process may use */
+    size_t warmups,
+        reps;            /* runs a policy that were asked for: before the measured ones, measured */
+    bool interrupted;    /* some of them were not made, because somebody gave up */
+    const char *formula; /* of the residuals; NULL: not verified */
+    double threshold;    /* a residual below it passes */
+};
+
+/* Everything is borrowed. */
+struct duet_report {
+    const char *command; /* the command line that makes this report again */
+    const char *world;   /* "simulated", "real", or "emulated": on this machine, but not its GPUs */
+    const struct duet_report_real *real; /* NULL: simulated */
+    const char *workload;
+    const char *settings; /* parameters of the workload, "variant=left"; "" if none */
+    const char *platform;
+    uint64_t n, tile;
+    char precision; /* 's' or 'd' */
+    bool set_arch;
+    bool noise;
+    const char *without; /* causes that the simulated machine was without, "caches"; NULL: none */
+    bool show_wall;      /* otherwise two equal commands give equal bytes */
+    double flops; /* of the whole problem, by which rates are computed; 0: as the runs counted */
+    const struct duet_machine *machine;
+    const struct duet_policy_runs *policies;
+    size_t policy_count;
+};
+
+/* Figures of one policy: medians over its runs where nothing else is said. */
+struct duet_policy_summary {
+    double makespan_s, mean_s, ci95_low_s, ci95_high_s; /* the interval is the mean's */
+    double gflops; /* at the median makespan; NaN where nothing is computed */
+    uint64_t tasks;
+    uint64_t bytes_to_device, bytes_to_host, bytes_between;
+    double residual;   /* the largest; infinite if one is not a number */
+    size_t failed;     /* residuals that do not pass */
+    double hit_ratio;  /* reads on devices that found their data there; NaN where none was made */
+    double idle_share; /* of all workers, over the makespan */
+    double critical_path_s, area_s, wall_s;
+};
+
+/* Computing CPU cores and accelerators of a machine: workers by memory node. */
+unsigned duet_report_cpus(const struct duet_machine *machine);
+unsigned duet_report_gpus(const struct duet_machine *machine);
+
+/* The same figures of one run; NaN as in struct duet_policy_summary. */
+double duet_run_gflops(const struct duet_report *report, const struct duet_run *run);
+double duet_run_hit_ratio(const struct duet_run *run);
+double duet_run_idle_share(const struct duet_report *report, const struct duet_run *run);
+
+/* Errors: DUET_ENOMEM, DUET_EINVAL (no run). */
+DUET_MUST_CHECK int duet_report_summarise(const struct duet_report *report,
+                                          const struct duet_policy_runs *policy,
+                                          struct duet_policy_summary *summary,
+                                          struct duet_message *message);
+
+/*
+ * The writers below leave write errors to the one who closes the stream. Errors: DUET_ENOMEM,
+ * DUET_EINVAL (a policy without runs).
+ */
+
+/* A table for a terminal: one row a policy. */
+DUET_MUST_CHECK int duet_report_write_table(FILE *stream, const struct duet_report *report,
+                                            struct duet_message *message);
+/* One JSON object, schema 1. */
+DUET_MUST_CHECK int duet_report_write_json(FILE *stream, const struct duet_report *report,
+                                           struct duet_message *message);
+/* A header line and one line a run. */
+DUET_MUST_CHECK int duet_report_write_csv(FILE *stream, const struct duet_report *report,
+                                          struct duet_message *message);
+
+/* Whether a residual of the report passes. */
+bool duet_report_passes(const struct duet_report *report, double residual);
+
+/*
+ * Where it ran, so that nobody takes an emulated run for another one: "idgraf", "an emulated idgraf
+ * (times x 0.01, nothing computed)". Never NULL; free with g_free.
+ */
+char *duet_report_place(const struct duet_report *report);
+/* "4 CPUs (x5650), 8 GPUs (c2050)": likewise. */
+char *duet_report_resources(const struct duet_machine *machine);
+/* "cholesky, n 38400, tile 960, double precision, 11480 tasks, ...": likewise. */
+char *duet_report_problem(const struct duet_report *report);
+
+#endif

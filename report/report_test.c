@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Figures of a report, and its table, JSON and CSV, for made-up runs. */
+#include "report/report.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <json-glib/json-glib.h>
+
+#include "report/testing_report.h"
+
+typedef int (*write_fn)(FILE *stream, const struct duet_report *report,
+                        struct duet_message *message);
+
+static char *written(write_fn writer, const struct duet_report *report)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+
+    g_assert_cmpint(writer(stream, report, NULL), ==, 0);
+    fclose(stream);
+    return text;
+}
+
+static void test_summary(void)
+{
+    struct duet_policy_summary summary;
+    struct duet_message message = {""};
+    struct sample sample;
+
+    sample_init(&sample, 2, 2, 10);
+    for (unsigned i = 0; i < SAMPLE_RUNS; i++) {
+        struct duet_stats *stats = &sample.runs[0][i].stats;
+
+        stats->makespan_s = 1 + i;
+        stats->busy_s = 2;
+        stats->bytes_to_device = 100 * (i + 1);
+    }
+    g_assert_cmpint(duet_report_summarise(&sample.report, &sample.policies[0], &summary, &message),
+                    ==, 0);
+    g_assert_cmpfloat(summary.makespan_s, ==, 2);
+    g_assert_cmpfloat(summary.mean_s, ==, 2);
+    /* Student's t, 2 degrees of freedom: 4.30265 standard errors of 1 / sqrt(3) */
+    g_assert_cmpfloat_with_epsilon(summary.ci95_high_s, 2 + 4.302653 / sqrt(3), 1e-5);
+    g_assert_cmpfloat(summary.gflops, ==, 500);
+    g_assert_cmpuint(summary.bytes_to_device, ==, 200);
+    /* of 4 workers, over 1, 2 and 3 seconds */
+    g_assert_cmpfloat_with_epsilon(summary.idle_share, 0.75, 1e-12);
+    g_assert_cmpfloat_with_epsilon(summary.hit_ratio, 2.0 / 3, 1e-12);
+    sample.policies[0].run_count = 0;
+    g_assert_cmpint(duet_report_summarise(&sample.report, &sample.policies[0], &summary, &message),
+                    ==, DUET_EINVAL);
+    g_assert_nonnull(strstr(message.text, "heft"));
+    sample_fini(&sample);
+}
+
+static void test_no_device(void)
+{
+    struct duet_policy_summary summary;
+    struct sample sample;
+    char *text;
+
+    sample_init(&sample, 2, 0, 10);
+    sample.runs[0][1].stats.reads_on_device = 0;
+    g_assert_cmpint(duet_report_summarise(&sample.report, &sample.policies[0], &summary, NULL), ==,
+                    0);
+    g_assert_true(isnan(summary.hit_ratio));
+    text = written(duet_report_write_json, &sample.report);
+    g_assert_nonnull(strstr(text, "\"cache_hit_ratio\": null"));
+    free(text);
+    sample_fini(&sample);
+}
+
+static void assert_members(JsonObject *object, const char *names)
+{
+    char **wanted = g_strsplit(names, " ", -1);
+    GList *members = json_object_get_members(object);
+
+    g_assert_cmpuint(g_list_length(members), ==, g_strv_length(wanted));
+    for (char **name = wanted; *name; name++)
+        g_assert_true(json_object_has_member(object, *name));
+    g_list_free(members);
+    g_strfreev(wanted);
+}
+
+static void test_json(void)
+{
+    JsonParser *parser = json_parser_new();
+    struct sample sample;
+    JsonObject *root, *run;
+    char *text;
+
+    sample_init(&sample, 2, 2, 100);
+    sample.report.settings = "variant=left";
+    sample.report.without = "caches,start";
+    sample.report.command = "duet simulate \"x\" \\";
+    text = written(duet_report_write_json, &sample.report);
+    g_assert_true(json_parser_load_from_data(parser, text, -1, NULL));
+    root = json_node_get_object(json_parser_get_root(parser));
+    assert_members(root, "schema command runs");
+    g_assert_cmpint(json_object_get_int_member(root, "schema"), ==, 1);
+    g_assert_cmpstr(json_object_get_string_member(root, "command"), ==, sample.report.command);
+    g_assert_cmpuint(json_array_get_length(json_object_get_array_member(root, "runs")), ==,
+                     SAMPLE_POLICIES);
+    run = json_array_get_object_element(json_object_get_array_member(root, "runs"), 1);
+    assert_members(run, "world workload n tile precision settings platform cpus gpus policy "
+                        "set_arch tasks makespan_s gflops bytes cache_hit_ratio idle_share "
+                        "bounds_s wall_s without");
+    g_assert_cmpstr(json_object_get_string_member(run, "settings"), ==, "variant=left");
+    g_assert_cmpstr(json_object_get_string_member(run, "without"), ==, "caches,start");
+    assert_members(json_object_get_object_member(run, "makespan_s"),
+                   "median mean ci95_low ci95_high values");
+    assert_members(json_object_get_object_member(run, "bytes"),
+                   "host_to_device device_to_host device_to_device");
+    assert_members(json_object_get_object_member(run, "bounds_s"), "critical_path area");
+    g_assert_cmpstr(json_object_get_string_member(run, "policy"), ==, "ws");
+    g_assert_true(json_object_get_null_member(run, "wall_s"));
+    g_assert_cmpfloat(json_array_get_double_element(
+                          json_object_get_array_member(json_object_get_object_member(run,
+                                                                                     "makespan_s"),
+                                                       "values"),
+                          2),
+                      ==, sample.runs[1][2].stats.makespan_s);
+    free(text);
+    g_object_unref(parser);
+    sample_fini(&sample);
+}
+
+static void test_csv(void)
+{
+    struct sample sample;
+    char *text, **lines;
+
+    sample_init(&sample, 2, 2, 100);
+    sample.report.platform = "a,\"b\"";
+    sample.report.show_wall = true;
+    text = written(duet_report_write_csv, &sample.report);
+    lines = g_strsplit(text, "\n", -1);
+    g_assert_cmpuint(g_strv_length(lines), ==, 1 + SAMPLE_POLICIES * SAMPLE_RUNS + 1);
+    g_assert_true(g_str_has_prefix(lines[0], "world,workload,n,tile,"));
+    g_assert_true(g_str_has_suffix(lines[0], ",wall_s"));
+    g_assert_true(
+        g_str_has_prefix(lines[5],
+                         "simulated,cholesky,38400,960,d,\"a,\"\"b\"\"\",2,2,ws,true,1,2,100,"));
+    g_assert_true(g_str_has_suffix(lines[5], ",0.25"));
+    g_strfreev(lines);
+    free(text);
+    sample_fini(&sample);
+}
+
+static void test_table(void)
+{
+    struct sample sample;
+    char *text, **lines;
+
+    sample_init(&sample, 4, 8, 1000);
+    text = written(duet_report_write_table, &sample.report);
+    lines = g_strsplit(text, "\n", -1);
+    g_assert_cmpstr(lines[0], ==, "simulated on sample: 4 CPUs (x5650) + 8 GPUs (c2050)");
+    g_assert_cmpstr(lines[1], ==,
+                    "cholesky, n 38400, tile 960, double precision, 1000 tasks, set-arch, noise, "
+                    "3 runs a policy");
+    for (unsigned i = 0; i < SAMPLE_POLICIES; i++) {
+        g_assert_true(g_str_has_prefix(lines[5 + i], sample_policies[i]));
+        g_assert_cmpuint(strlen(lines[5 + i]), ==, strlen(lines[3]));
+    }
+    for (char **line = lines; *line; line++)
+        g_assert_cmpuint(strlen(*line), <=, 100);
+    g_strfreev(lines);
+    free(text);
+
+    sample.report.without = "caches";
+    text = written(duet_report_write_table, &sample.report);
+    g_assert_nonnull(strstr(text, "set-arch, noise, without caches, 3 runs a policy"));
+    free(text);
+    sample_fini(&sample);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Runs on this machine                                                                         */
+
+static const char formula[] = "||A - L L'|| / (n ||A|| eps)";
+
+/* Makes the sample one of real runs whose residuals are 0.01, 0.02, ... */
+static struct duet_report_real sample_real(struct sample *sample)
+{
+    for (unsigned p = 0; p < SAMPLE_POLICIES; p++)
+        for (unsigned r = 0; r < SAMPLE_RUNS; r++)
+            sample->runs[p][r].residual = 0.01 * (1 + r);
+    sample->report.world = "real";
+    sample->report.noise = false;
+    sample->report.show_wall = true;
+    return (struct duet_report_real){.scale = 1,
+                                     .cores = 2,
+                                     .warmups = 1,
+                                     .reps = SAMPLE_RUNS,
+                                     .formula = formula,
+                                     .threshold = 30};
+}
+
+static JsonObject *policy_of(JsonParser *parser, const char *text, unsigned index)
+{
+    JsonObject *root;
+
+    g_assert_true(json_parser_load_from_data(parser, text, -1, NULL));
+    root = json_node_get_object(json_parser_get_root(parser));
+    assert_members(root, "schema command interrupted runs");
+    return json_array_get_object_element(json_object_get_array_member(root, "runs"), index);
+}
+
+static void test_real_json(void)
+{
+    JsonParser *parser = json_parser_new();
+    struct duet_report_real real;
+    struct sample sample;
+    JsonObject *run, *part;
+    char *text;
+
+    sample_init(&sample, 2, 2, 100);
+    real = sample_real(&sample);
+    sample.report.real = &real;
+    text = written(duet_report_write_json, &sample.report);
+    run = policy_of(parser, text, 1);
+    assert_members(run, "world workload n tile precision settings platform cpus gpus policy "
+                        "set_arch tasks makespan_s gflops bytes cache_hit_ratio idle_share "
+                        "bounds_s wall_s "
+                        "emulation lose cores warmups reps_wanted bounds_from verification");
+    g_assert_cmpstr(json_object_get_string_member(run, "world"), ==, "real");
+    g_assert_true(json_object_get_null_member(run, "emulation"));
+    g_assert_true(json_object_get_null_member(run, "lose"));
+    g_assert_cmpstr(json_object_get_string_member(run, "bounds_from"), ==, "measured");
+    g_assert_cmpint(json_object_get_int_member(run, "warmups"), ==, 1);
+    part = json_object_get_object_member(run, "verification");
+    assert_members(part, "formula threshold passed residuals");
+    g_assert_true(json_object_get_boolean_member(part, "passed"));
+    g_assert_cmpfloat(json_array_get_double_element(json_object_get_array_member(part, "residuals"),
+                                                    2),
+                      ==, 0.03);
+    free(text);
+
+    /* a residual that is no number does not pass, and is null */
+    real.emulation = DUET_EMULATION_FREE;
+    real.lose = "gpu1@3";
+    real.interrupted = true;
+    sample.runs[1][0].residual = NAN;
+    text = written(duet_report_write_json, &sample.report);
+    run = policy_of(parser, text, 1);
+    part = json_object_get_object_member(run, "verification");
+    g_assert_false(json_object_get_boolean_member(part, "passed"));
+    g_assert_true(json_array_get_null_element(json_object_get_array_member(part, "residuals"), 0));
+    part = json_object_get_object_member(run, "emulation");
+    g_assert_cmpstr(json_object_get_string_member(part, "kind"), ==, "free");
+    g_assert_cmpstr(json_object_get_string_member(run, "lose"), ==, "gpu1@3");
+    g_assert_nonnull(strstr(text, "\"interrupted\": true"));
+    free(text);
+    g_object_unref(parser);
+    sample_fini(&sample);
+}
+
+/* Nothing is computed at a platform's pace: no rate, anywhere. */
+static void test_paced(void)
+{
+    struct duet_policy_summary summary;
+    struct duet_report_real real;
+    struct sample sample;
+    char *text, **lines;
+
+    sample_init(&sample, 2, 2, 100);
+    real = sample_real(&sample);
+    real.emulation = DUET_EMULATION_PACED;
+    real.scale = 0.25;
+    real.formula = NULL;
+    sample.report.real = &real;
+    g_assert_cmpint(duet_report_summarise(&sample.report, &sample.policies[0], &summary, NULL), ==,
+                    0);
+    g_assert_true(isnan(summary.gflops));
+    text = written(duet_report_write_json, &sample.report);
+    g_assert_nonnull(strstr(text, "\"gflops\": null"));
+    g_assert_nonnull(strstr(text, "\"emulation\": {\"kind\": \"paced\", \"scale\": 0.25}"));
+    g_assert_nonnull(strstr(text, "\"bounds_from\": \"platform\""));
+    g_assert_nonnull(strstr(text, "\"verification\": null"));
+    free(text);
+    text = written(duet_report_write_table, &sample.report);
+    lines = g_strsplit(text, "\n", -1);
+    g_assert_cmpstr(lines[0], ==,
+                    "run on an emulated sample (times x 0.25, nothing computed): 2 CPUs (x5650) + "
+                    "2 GPUs (c2050)");
+    g_assert_nonnull(strstr(lines[3], "at scale 1"));
+    g_assert_nonnull(strstr(text, "\nby the mean times of the platform\n"));
+    g_strfreev(lines);
+    free(text);
+    sample_fini(&sample);
+}
+
+static void test_real_table(void)
+{
+    struct duet_report_real real;
+    struct sample sample;
+    char *text;
+
+    sample_init(&sample, 2, 2, 100);
+    real = sample_real(&sample);
+    sample.report.real = &real;
+    sample.runs[0][0].critical_path_s = 0;
+    sample.runs[0][1].critical_path_s = 0;
+    text = written(duet_report_write_table, &sample.report);
+    g_assert_true(g_str_has_prefix(text, "run on sample: 2 CPUs (x5650) + 2 GPUs (c2050)\n"));
+    g_assert_nonnull(strstr(text, ", 3 runs a policy after 1 warm-up, 2 cores\n"));
+    g_assert_nonnull(strstr(text, "lower bounds of heft: critical path not known, area "));
+    g_assert_nonnull(strstr(text, "||A|| eps), to be below 30: passed in all 9 runs\n"));
+    free(text);
+
+    real.interrupted = true;
+    real.lose = "gpu0@7";
+    sample.runs[2][1].residual = 30;
+    sample.policies[2].run_count = 2;
+    text = written(duet_report_write_table, &sample.report);
+    g_assert_true(g_str_has_prefix(
+        text, "interrupted: of 3 runs a policy, heft has 3, ws has 3, locality-aware has 2\n"));
+    g_assert_nonnull(strstr(text, "\nlost on purpose: gpu0@7\n"));
+    g_assert_nonnull(strstr(text, ": FAILED in 1 of 8 runs\n"));
+    free(text);
+
+    sample.report.policy_count = 0;
+    text = written(duet_report_write_table, &sample.report);
+    g_assert_cmpstr(text, ==, "interrupted: of 3 runs a policy, none is finished\n");
+    free(text);
+    sample_fini(&sample);
+}
+
+static void test_real_csv(void)
+{
+    struct duet_report_real real;
+    struct sample sample;
+    char *text, **lines;
+
+    sample_init(&sample, 2, 2, 100);
+    real = sample_real(&sample);
+    real.emulation = DUET_EMULATION_FREE;
+    real.lose = "gpu0@7,gpu1@8";
+    real.interrupted = true;
+    sample.report.real = &real;
+    sample.runs[0][1].residual = INFINITY;
+    text = written(duet_report_write_csv, &sample.report);
+    lines = g_strsplit(text, "\n", -1);
+    g_assert_true(g_str_has_suffix(
+        lines[0], ",wall_s,emulation,scale,lose,cores,warmups,interrupted,residual,threshold"));
+    g_assert_true(g_str_has_suffix(lines[1], ",0.25,free,,\"gpu0@7,gpu1@8\",2,1,true,0.01,30"));
+    g_assert_true(g_str_has_suffix(lines[2], ",true,inf,30"));
+    real.formula = NULL;
+    g_strfreev(lines);
+    free(text);
+    text = written(duet_report_write_csv, &sample.report);
+    lines = g_strsplit(text, "\n", -1);
+    g_assert_true(g_str_has_suffix(lines[1], ",true,,"));
+    g_strfreev(lines);
+    free(text);
+    sample_fini(&sample);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/report/summary", test_summary);
+    g_test_add_func("/report/no_device", test_no_device);
+    g_test_add_func("/report/json", test_json);
+    g_test_add_func("/report/csv", test_csv);
+    g_test_add_func("/report/table", test_table);
+    g_test_add_func("/report/real_json", test_real_json);
+    g_test_add_func("/report/real_table", test_real_table);
+    g_test_add_func("/report/real_csv", test_real_csv);
+    g_test_add_func("/report/paced", test_paced);
+    return g_test_run();
+}

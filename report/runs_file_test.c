@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reports and validations are read as they were written, and what is none is refused. */
+#include "report/runs_file.h"
+
+#include <string.h>
+
+#include "report/report.h"
+#include "report/testing_report.h"
+#include "report/testing_mutate.h"
+
+static char *written(const struct duet_report *report, size_t *length)
+{
+    struct duet_message message = {""};
+    char *text = NULL;
+    FILE *stream = open_memstream(&text, length);
+
+    g_assert_cmpint(duet_report_write_json(stream, report, &message), ==, 0);
+    fclose(stream);
+    return text;
+}
+
+static void test_report(void)
+{
+    struct sample sample;
+    struct duet_runs_file file;
+    struct duet_message message = {""};
+    size_t length = 0;
+    char *text;
+
+    sample_init(&sample, 4, 3, 60);
+    sample.report.settings = "variant=left";
+    text = written(&sample.report, &length);
+    g_assert_cmpint(duet_file_kind(text, length), ==, DUET_FILE_REPORT);
+    g_assert_cmpint(duet_runs_file_parse(text, length, "r.json", &file, &message), ==, 0);
+    g_assert_cmpint(file.kind, ==, DUET_FILE_REPORT);
+    g_assert_cmpuint(file.count, ==, SAMPLE_POLICIES);
+    for (unsigned p = 0; p < SAMPLE_POLICIES; p++) {
+        const struct duet_file_run *run = &file.runs[p];
+
+        g_assert_cmpstr(run->workload, ==, "cholesky");
+        g_assert_cmpstr(run->settings, ==, "variant=left");
+        g_assert_cmpstr(run->policy, ==, sample_policies[p]);
+        g_assert_cmpstr(run->platform, ==, "sample");
+        g_assert_cmpstr(run->world, ==, "simulated");
+        g_assert_cmpuint(run->n, ==, 38400);
+        g_assert_cmpuint(run->tile, ==, 960);
+        g_assert_cmpuint(run->cpus, ==, 4);
+        g_assert_cmpuint(run->gpus, ==, 3);
+        g_assert_cmpint(run->precision, ==, 'd');
+        g_assert_true(run->set_arch);
+        g_assert_cmpuint(run->count, ==, SAMPLE_RUNS);
+        for (unsigned r = 0; r < SAMPLE_RUNS; r++)
+            g_assert_cmpfloat(run->makespans_s[r], ==, sample.runs[p][r].stats.makespan_s);
+    }
+    duet_runs_file_fini(&file);
+    duet_runs_file_fini(&file);
+    free(text);
+    sample_fini(&sample);
+}
+
+#define CASE "\"workload\":\"lu\",\"precision\":\"d\",\"policy\":\"ws\",\"n\":1,\"tile\":1"
+
+/* A side without values is none; what is not known is left. */
+static void test_validation(void)
+{
+    static const char text[] =
+        "{\"schema\":1,\"fail_over\":null,\"cases\":[{" CASE ",\"settings\":\"variant=left\","
+        "\"predicted\":{\"makespans_s\":[1,2],\"median_s\":1.5},\"error\":null,"
+        "\"measured\":{\"rounds\":[1,2],\"makespans_s\":[3,5,4]}},{" CASE ",\"failure\":\"no\","
+        "\"predicted\":{\"makespans_s\":[]},\"measured\":{\"makespans_s\":[4]}}]}";
+    struct duet_runs_file file;
+    struct duet_message message = {""};
+
+    g_assert_cmpint(duet_file_kind(text, strlen(text)), ==, DUET_FILE_VALIDATION);
+    g_assert_cmpint(duet_runs_file_parse(text, strlen(text), "v", &file, &message), ==, 0);
+    g_assert_cmpuint(file.count, ==, 3);
+    g_assert_cmpstr(file.runs[0].world, ==, "predicted");
+    g_assert_cmpuint(file.runs[0].count, ==, 2);
+    g_assert_cmpstr(file.runs[0].settings, ==, "variant=left");
+    g_assert_cmpstr(file.runs[1].world, ==, "measured");
+    g_assert_cmpstr(file.runs[1].settings, ==, "variant=left");
+    g_assert_cmpfloat(file.runs[1].makespans_s[0], ==, 3);
+    g_assert_cmpuint(file.runs[1].round_count, ==, 2);
+    g_assert_cmpuint(file.runs[1].rounds[1], ==, 2);
+    g_assert_null(file.runs[0].rounds);
+    g_assert_cmpstr(file.runs[2].world, ==, "measured");
+    g_assert_cmpstr(file.runs[2].settings, ==, "");
+    g_assert_cmpfloat(file.runs[2].makespans_s[0], ==, 4);
+    duet_runs_file_fini(&file);
+}
+
+static void test_refused(void)
+{
+    static const struct {
+        const char *text, *says;
+    } cases[] = {
+        {"", "expected an object"},
+        {"{}", "no \"schema\""},
+        {"{\"schema\":2,\"runs\":[]}", "schema 2"},
+        {"{\"schema\":\"1\"}", "expected a number"},
+        {"{\"schema\":1}", "there is no run"},
+        {"{\"schema\":1,\"fail_over\":0,\"cases\":[{" CASE
+         ",\"measured\":{\"rounds\":[1,2],\"makespans_s\":[3]}}]}",
+         "more than the 1 runs"},
+        {"{\"schema\":1,\"fail_over\":0,\"cases\":[{" CASE
+         ",\"measured\":{\"rounds\":[1],\"makespans_s\":[3,4]}}]}",
+         "1 of the 2 runs"},
+        {"{\"schema\":1,\"fail_over\":0,\"cases\":[{" CASE
+         ",\"measured\":{\"rounds\":[0],\"makespans_s\":[3]}}]}",
+         "a round of no run"},
+        {"{\"schema\":1,\"runs\":[]}", "there is no run"},
+        {"{\"schema\":1,\"runs\":{}}", "expected an array"},
+        {"{\"schema\":1,\"runs\":[{}]}", "a run needs workload"},
+        {"{\"schema\":1,\"runs\":[{" CASE "}]}", "a run needs its world"},
+        {"{\"schema\":1,\"runs\":[{" CASE ",\"world\":\"real\"}]}", "there is no run"},
+        {"{\"schema\":1,\"runs\":[{\"n\":1.5}]}", "not a whole number"},
+        {"{\"schema\":1,\"runs\":[{\"cpus\":5000000000}]}", "not a whole number"},
+        {"{\"schema\":1,\"runs\":[{\"makespan_s\":{\"values\":[1,0]}}]}", "makes no sense"},
+        {"{\"schema\":1,\"runs\":[{\"makespan_s\":{\"values\":[null]}}]}", "expected a number"},
+        {"{\"schema\":1,\"cases\":[{\"predicted\":[]}]}", "expected an object"},
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        struct duet_runs_file file;
+        struct duet_message message = {""};
+
+        g_assert_cmpint(duet_runs_file_parse(cases[i].text, strlen(cases[i].text), "r.json", &file,
+                                             &message),
+                        ==, DUET_EPARSE);
+        if (!strstr(message.text, cases[i].says) || !strstr(message.text, "r.json"))
+            g_error("'%s', not '%s'", message.text, cases[i].says);
+        g_assert_null(file.runs);
+    }
+    g_assert_cmpint(duet_file_kind("[]", 2), ==, DUET_FILE_UNKNOWN);
+    g_assert_cmpint(duet_file_kind("{\"a\":1}", 7), ==, DUET_FILE_UNKNOWN);
+    g_assert_cmpint(duet_file_kind("{\"traceEvents\":", 15), ==, DUET_FILE_TRACE);
+}
+
+enum { SECONDS = 1, MOST_ROUNDS = 5000 };
+
+static void test_fuzz(void)
+{
+    GRand *random = g_rand_new_with_seed(20261121);
+    gint64 end = g_get_monotonic_time() + SECONDS * G_USEC_PER_SEC;
+    struct sample sample;
+    size_t length = 0;
+    char *seed;
+
+    sample_init(&sample, 1, 2, 12);
+    seed = written(&sample.report, &length);
+    for (unsigned i = 0; i < MOST_ROUNDS && g_get_monotonic_time() < end; i++) {
+        GString *text = g_string_new_len(seed, (gssize)length);
+        struct duet_runs_file file;
+        struct duet_message message = {""};
+        char *exact;
+
+        testing_mutate(text, random);
+        exact = g_malloc(text->len + 1); /* exactly this long, so that sanitizers see an overrun */
+        memcpy(exact, text->str, text->len + 1);
+        (void)duet_file_kind(exact, text->len);
+        if (duet_runs_file_parse(exact, text->len, "fuzz", &file, &message))
+            g_assert_cmpstr(message.text, !=, "");
+        else
+            g_assert_cmpuint(file.count, >, 0);
+        duet_runs_file_fini(&file);
+        g_free(exact);
+        g_string_free(text, TRUE);
+    }
+    free(seed);
+    sample_fini(&sample);
+    g_rand_free(random);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/runs_file/report", test_report);
+    g_test_add_func("/runs_file/validation", test_validation);
+    g_test_add_func("/runs_file/refused", test_refused);
+    g_test_add_func("/runs_file/fuzz", test_fuzz);
+    return g_test_run();
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A made-up report for tests of the writers: any number of CPUs, GPUs, policies, runs and tasks. */
+#ifndef DUET_REPORT_SAMPLE_H
+#define DUET_REPORT_SAMPLE_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <glib.h>
+
+#include "report/report.h"
+
+enum { SAMPLE_POLICIES = 3, SAMPLE_RUNS = 3 };
+
+static const char *const sample_policies[SAMPLE_POLICIES] = {"heft", "ws", "locality-aware"};
+static const char *const sample_kernels[] = {"dpotrf", "dtrsm", "dsyrk", "dgemm"};
+
+struct sample {
+    struct duet_machine machine;
+    struct duet_recording recordings[SAMPLE_POLICIES];
+    struct duet_event *events[SAMPLE_POLICIES];
+    struct duet_run runs[SAMPLE_POLICIES][SAMPLE_RUNS];
+    struct duet_policy_runs policies[SAMPLE_POLICIES];
+    struct duet_report report;
+};
+
+static inline void sample_machine(struct duet_machine *machine, unsigned cpus, unsigned gpus)
+{
+    g_assert_cmpint(duet_machine_init(machine, 2, gpus + 1, cpus + gpus, 0), ==, 0);
+    strcpy(machine->name, "sample");
+    strcpy(machine->archs[0].name, "x5650");
+    strcpy(machine->archs[1].name, "c2050");
+    strcpy(machine->nodes[0].name, "host");
+    for (unsigned i = 0; i < cpus + gpus; i++) {
+        struct duet_worker *worker = &machine->workers[i];
+        bool gpu = i >= cpus;
+
+        g_snprintf(worker->name, sizeof(worker->name), "%s%u", gpu ? "gpu" : "cpu",
+                   gpu ? i - cpus : i);
+        worker->arch = gpu;
+        worker->node = gpu ? i - cpus + 1 : 0;
+        worker->window = gpu ? 2 : 1;
+        if (gpu)
+            g_strlcpy(machine->nodes[worker->node].name, worker->name, DUET_NAME_MAX);
+    }
+}
+
+/* The event that comes first: by date, then worker, then number. */
+static inline int sample_order(const void *a, const void *b)
+{
+    const struct duet_event *x = a, *y = b;
+
+    if (x->start_s != y->start_s)
+        return x->start_s < y->start_s ? -1 : 1;
+    return x->worker != y->worker ? x->worker - y->worker : (x->id > y->id) - (x->id < y->id);
+}
+
+/* Every worker takes tasks one after another; those on a GPU are preceded by a copy. */
+static inline void sample_events(struct sample *sample, unsigned policy, unsigned tasks)
+{
+    const struct duet_machine *machine = &sample->machine;
+    struct duet_event *events = g_new0(struct duet_event, 3 * (size_t)tasks);
+    double *free_s = g_new0(double, machine->worker_count);
+    GRand *random = g_rand_new_with_seed(policy + 1);
+    struct duet_stats *stats = &sample->runs[policy][0].stats;
+    size_t count = 0;
+
+    for (unsigned id = 1; id <= tasks; id++) {
+        unsigned worker = (unsigned)g_rand_int_range(random, 0, (int)machine->worker_count);
+        unsigned kernel = (unsigned)g_rand_int_range(random, 0, 4) | (id % 3 ? 3 : 0);
+        double start = free_s[worker] + 1e-3;
+
+        for (unsigned i = 0; i < machine->worker_count; i++)
+            if (free_s[i] + 1e-3 < start) {
+                worker = i;
+                start = free_s[i] + 1e-3;
+            }
+        bool gpu = machine->workers[worker].node != DUET_HOST;
+        uint16_t node = (uint16_t)machine->workers[worker].node;
+        double length = (gpu ? 6e-3 : 6e-2) * g_rand_double_range(random, 0.5, 1.5);
+        if (gpu) {
+            bool peer = machine->node_count > 2 && id % 4 == 0;
+
+            events[count++] =
+                (struct duet_event){.kind = DUET_EVENT_COPY,
+                                    .worker = (int)worker,
+                                    .id = id,
+                                    .start_s = start - 1e-3,
+                                    .end_s = start - 1e-4,
+                                    .source =
+                                        peer ? (uint16_t)(node % (machine->node_count - 1) + 1) : 0,
+                                    .destination = node,
+                                    .bytes = 7372800};
+            if (events[count - 1].source == node)
+                events[count - 1].source = 0;
+            stats->bytes_to_device += 7372800;
+            stats->copies_to_device++;
+        }
+        events[count++] = (struct duet_event){.kind = DUET_EVENT_TASK,
+                                              .worker = (int)worker,
+                                              .kernel = kernel,
+                                              .id = id,
+                                              .ready_s = start / 2,
+                                              .start_s = start,
+                                              .end_s = start + length,
+                                              .source = node,
+                                              .destination = node,
+                                              .bytes = 22118400};
+        stats->busy_s += length;
+        if (gpu && id % 5 == 0) {
+            events[count++] = (struct duet_event){.kind = DUET_EVENT_COPY,
+                                                  .worker = (int)worker,
+                                                  .id = id,
+                                                  .start_s = start + length,
+                                                  .end_s = start + length + 2e-3,
+                                                  .source = node,
+                                                  .bytes = 7372800,
+                                                  .write_back = true};
+            stats->bytes_to_host += 7372800;
+            stats->copies_to_host++;
+        }
+        free_s[worker] = start + length;
+        stats->makespan_s = MAX(stats->makespan_s, start + length);
+    }
+    qsort(events, count, sizeof(*events), sample_order);
+    sample->events[policy] = events;
+    sample->recordings[policy] =
+        (struct duet_recording){.machine = machine,
+                                .events = events,
+                                .event_count = count,
+                                .kernels = sample_kernels,
+                                .kernel_count = G_N_ELEMENTS(sample_kernels),
+                                .makespan_s = stats->makespan_s};
+    g_rand_free(random);
+    g_free(free_s);
+}
+
+static inline void sample_init(struct sample *sample, unsigned cpus, unsigned gpus, unsigned tasks)
+{
+    *sample = (struct sample){0};
+    sample_machine(&sample->machine, cpus, gpus);
+    for (unsigned p = 0; p < SAMPLE_POLICIES; p++) {
+        sample_events(sample, p, tasks + p * tasks / 8);
+        sample->runs[p][0].stats.tasks = tasks;
+        sample->runs[p][0].stats.reads_on_device = 3 * tasks;
+        sample->runs[p][0].stats.read_hits = 2 * tasks;
+        sample->runs[p][0].critical_path_s = sample->runs[0][0].stats.makespan_s * 0.3;
+        sample->runs[p][0].area_s = sample->runs[0][0].stats.makespan_s * 0.9;
+        for (unsigned r = 0; r < SAMPLE_RUNS; r++) {
+            sample->runs[p][r] = sample->runs[p][0];
+            sample->runs[p][r].seed = r + 1;
+            sample->runs[p][r].wall_s = 0.25;
+            sample->runs[p][r].stats.makespan_s *= 1 + 0.02 * r;
+        }
+        sample->policies[p] = (struct duet_policy_runs){.policy = sample_policies[p],
+                                                        .runs = sample->runs[p],
+                                                        .run_count = SAMPLE_RUNS,
+                                                        .recording = &sample->recordings[p]};
+    }
+    sample->report = (struct duet_report){.command = "duet simulate cholesky --platform sample",
+                                          .world = "simulated",
+                                          .workload = "cholesky",
+                                          .settings = "",
+                                          .platform = "sample",
+                                          .n = 38400,
+                                          .tile = 960,
+                                          .precision = 'd',
+                                          .set_arch = true,
+                                          .noise = true,
+                                          .flops = 1e12,
+                                          .machine = &sample->machine,
+                                          .policies = sample->policies,
+                                          .policy_count = SAMPLE_POLICIES};
+}
+
+static inline void sample_fini(struct sample *sample)
+{
+    for (unsigned p = 0; p < SAMPLE_POLICIES; p++)
+        g_free(sample->events[p]);
+    duet_machine_fini(&sample->machine);
+}
+
+#endif

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Traces are read back as they were written, and whatever else is read is refused with a line. */
+#include "report/trace_file.h"
+
+#include <math.h>
+
+#include "validate/account.h"
+#include "report/json_reader.h"
+#include "report/perfetto.h"
+#include "validate/testing_account.h"
+#include "report/testing_mutate.h"
+
+static char *written(const struct duet_recording *recording, size_t *length)
+{
+    char *text = NULL;
+    FILE *stream = open_memstream(&text, length);
+
+    g_assert_cmpint(duet_perfetto_write(stream, recording, NULL), ==, 0);
+    fclose(stream);
+    return text;
+}
+
+static void same_accounts(const struct duet_recording *first, const struct duet_recording *second)
+{
+    struct duet_account a, b;
+    struct duet_message message = {""};
+
+    g_assert_cmpint(duet_account_make(first, &a, &message), ==, 0);
+    g_assert_cmpint(duet_account_make(second, &b, &message), ==, 0);
+    g_assert_cmpuint(a.workers, ==, b.workers);
+    g_assert_cmpuint(a.kernel_count, ==, b.kernel_count);
+    /* every date of thousands is rounded to a nanosecond, by half of one at most */
+    for (unsigned i = 0; i < DUET_PARTS; i++)
+        g_assert_cmpfloat_with_epsilon(a.parts_s[i], b.parts_s[i], 1e-9 * first->event_count);
+    for (unsigned i = 0; i < 3; i++)
+        g_assert_cmpfloat(a.bytes[i], ==, b.bytes[i]);
+    duet_account_fini(&a);
+    duet_account_fini(&b);
+}
+
+/* The sample has all kinds of events; one GPU more than it uses stays known, too. */
+static void test_round_trip(void)
+{
+    struct sample sample;
+    struct duet_trace_file file;
+    struct duet_message message = {""};
+    const struct duet_recording *recording;
+    size_t length = 0;
+    char *text;
+
+    sample_init(&sample, 3, 4, 800);
+    recording = &sample.recordings[1];
+    text = written(recording, &length);
+    g_assert_cmpint(duet_trace_file_parse(text, length, "t.json", &file, &message), ==, 0);
+    g_assert_cmpuint(file.recording.event_count, ==, recording->event_count);
+    g_assert_cmpuint(file.machine.worker_count, ==, 7);
+    g_assert_cmpuint(file.machine.arch_count, ==, 2);
+    g_assert_cmpstr(file.machine.name, ==, "sample");
+    g_assert_cmpfloat_with_epsilon(file.recording.makespan_s, recording->makespan_s, 2e-9);
+    for (size_t i = 0; i < recording->event_count; i++) {
+        const struct duet_event *a = &recording->events[i], *b = &file.events[i];
+
+        g_assert_cmpint(a->kind, ==, b->kind);
+        g_assert_cmpuint(a->id, ==, b->id);
+        g_assert_cmpuint(a->bytes, ==, b->bytes);
+        g_assert_cmpuint(a->source, ==, b->source);
+        g_assert_cmpuint(a->destination, ==, b->destination);
+        g_assert_cmpint(a->write_back, ==, b->write_back);
+        g_assert_cmpfloat_with_epsilon(a->start_s, b->start_s, 1e-9);
+        g_assert_cmpfloat_with_epsilon(a->end_s, b->end_s, 2e-9);
+        g_assert_cmpfloat_with_epsilon(a->ready_s, b->ready_s, 1e-9);
+        if (a->kind == DUET_EVENT_TASK) {
+            g_assert_cmpint(a->worker, ==, b->worker);
+            g_assert_cmpstr(duet_recording_kernel(recording, a), ==,
+                            duet_recording_kernel(&file.recording, b));
+        }
+    }
+    same_accounts(recording, &file.recording);
+    duet_trace_file_fini(&file);
+    duet_trace_file_fini(&file);
+    free(text);
+    sample_fini(&sample);
+}
+
+/* Overlapping kernels, a failed one, a worker without any, dates from the runtime's opening. */
+static void test_odd(void)
+{
+    struct testing_recording testing;
+    struct duet_trace_file file;
+    struct duet_message message = {""};
+    size_t length = 0;
+    char *text;
+
+    testing_init(&testing, 8);
+    for (unsigned i = 0; i < 10; i++) /* more than have threads of their own */
+        testing_task(&testing, 1, i % 2, 3, 3, 8);
+    testing_task(&testing, 0, 0, 3, 9, 9)->failed = true;
+    testing_copy(&testing, 1, 1, 2, 4, 4, 5)->failed = true;
+    for (size_t i = 0; i < testing.recording.event_count; i++)
+        testing.events[i].submit_s = 2;
+    text = written(&testing.recording, &length);
+    g_assert_cmpint(duet_trace_file_parse(text, length, "t.json", &file, &message), ==, 0);
+    testing_near(file.recording.makespan_s, 6);
+    g_assert_cmpuint(file.machine.worker_count, ==, 3);
+    g_assert_cmpuint(file.recording.event_count, ==, 12);
+    g_assert_true(file.events[11].failed);
+    testing_near(file.events[0].start_s, 1);
+    testing_near(file.events[0].end_s, 6);
+    for (size_t i = 0; i < 12; i++)
+        g_assert_cmpint(file.events[i].failed, ==,
+                        file.events[i].kind == DUET_EVENT_COPY || file.events[i].worker == 0);
+    duet_trace_file_fini(&file);
+    free(text);
+    testing_fini(&testing);
+}
+
+#define HEAD                                                                                       \
+    "{\"otherData\":{\"producer\":\"duet\",\"platform\":\"p\",\"nodes\":[\"host\",\"gpu0\"],"      \
+    "\"workers\":[{\"name\":\"cpu0\",\"architecture\":\"x\",\"node\":\"host\"}]},\n"
+#define THREAD                                                                                     \
+    "{\"ph\":\"M\",\"pid\":1,\"tid\":1,\"name\":\"thread_name\",\"args\":{\"worker\":\"cpu0\"}}"
+#define TASK                                                                                       \
+    "{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2,\"cat\":\"kernel\",\"name\":\"k\","      \
+    "\"args\":{\"task\":1,\"bytes\":8,\"submitted_us\":0,\"ready_us\":0}}"
+
+static void test_refused(void)
+{
+    static const struct {
+        const char *text, *says;
+    } cases[] = {
+        {"", "t.json:1: expected an object, but the text ends"},
+        {"[]", "expected an object"},
+        {"{}", "there is no kernel"},
+        {"{\"a\":1} x", "nothing behind it"},
+        {"{\"a\":1,}", "a name in quotes"},
+        {"{\"a\" 1}", "':'"},
+        {"{\"a\":01}", "',' or '}'"},
+        {"{\"a\":-}", "expected a number"},
+        {"{\"a\":1e999}", "too large"},
+        {"{\"a\":[1 2]}", "',' or ']'"},
+        {"{\"a\":tru}", "true or false"},
+        {"{\"a\":nul}", "expected a value"},
+        {"{\"a\":'b'}", "expected a value"},
+        {"{\"a\":\"b", "without an end"},
+        {"{\"a\":\"\\q\"}", "unknown escape"},
+        {"{\"a\":\"\\u12\"}", "four hexadecimal"},
+        {"{\"a\":\"\\ud800x\"}", "surrogate"},
+        {"{\"a\":\"\\udc00\"}", "surrogate"},
+        {"{\"a\":\"\\u0000\"}", "a zero"},
+        {"{\"a\":\"\n\"}", "control character"},
+        {"{\"a\":\"\xff\"}", "UTF-8"},
+        {"{\"traceEvents\":[]}", "no trace of duet's"},
+        {"{\"otherData\":{\"producer\":\"chrome\"},\"traceEvents\":[]}", "no trace of duet's"},
+        {"{\"otherData\":{\"nodes\":[\"a\",\"a\"]}}", "two memories are called 'a'"},
+        {"{\"otherData\":{\"nodes\":[\"\"]}}", "is no name"},
+        {"{\"otherData\":{\"workers\":[{\"name\":\"w\"}]}}", "a worker needs"},
+        {HEAD "\"traceEvents\":[]}", "there is no kernel"},
+        {HEAD "\"traceEvents\":[\n" TASK "]}", "t.json:3: a kernel in a thread of no worker"},
+        {HEAD "\"traceEvents\":[" THREAD ",{\"ph\":\"X\",\"cat\":\"kernel\"}]}", "a kernel needs"},
+        {HEAD "\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"copy\"}]}", "a copy needs"},
+        {HEAD "\"traceEvents\":[{\"ph\":\"X\",\"dur\":-1}]}", "makes no sense"},
+        {HEAD "\"traceEvents\":[{\"ph\":\"X\",\"pid\":-1}]}", "-1 is not a whole number"},
+        {HEAD "\"traceEvents\":[{\"ph\":\"X\",\"ts\":\"1\"}]}", "expected a number"},
+        {HEAD "\"traceEvents\":[{\"args\":{\"source\":\"gpu9\"}}]}", "'gpu9' is no memory"},
+        {HEAD "\"traceEvents\":[{\"args\":{\"worker\":\"gpu9\"}}]}", "'gpu9' is no worker"},
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        struct duet_trace_file file;
+        struct duet_message message = {""};
+        int error =
+            duet_trace_file_parse(cases[i].text, strlen(cases[i].text), "t.json", &file, &message);
+
+        g_assert_cmpint(error, ==, DUET_EPARSE);
+        g_assert_nonnull(strstr(message.text, "t.json"));
+        if (!strstr(message.text, cases[i].says))
+            g_error("'%s', not '%s'", message.text, cases[i].says);
+        g_assert_null(file.events);
+    }
+}
+
+/* What there may be beside: unknown keys and events, escapes, deep values up to a limit. */
+static void test_tolerated(void)
+{
+    static const char text[] =
+        HEAD "\"more\":[[],{},{\"a\":[1.5e-3,true,false,null,\"\\ud83d\\ude00\\n\"]}],"
+             "\"traceEvents\":[" THREAD ",{\"ph\":\"i\",\"s\":\"g\"},"
+             "{\"ph\":\"X\",\"cat\":\"else\"}," TASK "]}";
+    struct duet_trace_file file;
+    struct duet_message message = {""};
+    GString *deep = g_string_new("{\"a\":");
+
+    g_assert_cmpint(duet_trace_file_parse(text, strlen(text), "t.json", &file, &message), ==, 0);
+    testing_near(file.recording.makespan_s, 3e-6);
+    duet_trace_file_fini(&file);
+    for (unsigned i = 0; i < 1000; i++)
+        g_string_append_c(deep, '[');
+    g_assert_cmpint(duet_trace_file_parse(deep->str, deep->len, "t.json", &file, &message), ==,
+                    DUET_EPARSE);
+    g_assert_nonnull(strstr(message.text, "nested too deeply"));
+    g_string_free(deep, TRUE);
+}
+
+enum { SECONDS = 1, MOST_ROUNDS = 20000 };
+
+/* What is read has an account whose sum holds, or none because its dates make no sense. */
+static void try_account(const struct duet_recording *recording)
+{
+    struct duet_message message = {""};
+    struct duet_account account;
+    double sum_s = 0, whole_s;
+
+    if (duet_account_make(recording, &account, &message)) {
+        g_assert_cmpstr(message.text, !=, "");
+        return;
+    }
+    whole_s = account.workers * account.makespan_s;
+    for (unsigned i = 0; i < DUET_PARTS; i++)
+        sum_s += account.parts_s[i];
+    g_assert_cmpfloat_with_epsilon(sum_s, whole_s, 1e-9 * (1 + whole_s));
+    duet_account_fini(&account);
+}
+
+static void test_fuzz(void)
+{
+    GRand *random = g_rand_new_with_seed(20261121);
+    gint64 end = g_get_monotonic_time() + SECONDS * G_USEC_PER_SEC;
+    struct sample sample;
+    size_t length = 0;
+    char *seed;
+    unsigned rounds = 0, good = 0;
+
+    sample_init(&sample, 1, 2, 12);
+    seed = written(&sample.recordings[0], &length);
+    for (; rounds < MOST_ROUNDS && g_get_monotonic_time() < end; rounds++) {
+        GString *text = g_string_new_len(seed, (gssize)length);
+        struct duet_trace_file file;
+        struct duet_message message = {""};
+        char *exact;
+
+        testing_mutate(text, random);
+        exact = g_malloc(text->len + 1); /* exactly this long, so that sanitizers see an overrun */
+        memcpy(exact, text->str, text->len + 1);
+        if (duet_trace_file_parse(exact, text->len, "fuzz", &file, &message)) {
+            g_assert_cmpstr(message.text, !=, "");
+            g_assert_null(strchr(message.text, '\n'));
+        } else {
+            try_account(&file.recording);
+            good++;
+        }
+        duet_trace_file_fini(&file);
+        g_free(exact);
+        g_string_free(text, TRUE);
+    }
+    g_test_message("%u mutated traces, %u of them read", rounds, good);
+    g_assert_cmpuint(good, >, 0);
+    free(seed);
+    sample_fini(&sample);
+    g_rand_free(random);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/trace_file/round_trip", test_round_trip);
+    g_test_add_func("/trace_file/odd", test_odd);
+    g_test_add_func("/trace_file/refused", test_refused);
+    g_test_add_func("/trace_file/tolerated", test_tolerated);
+    g_test_add_func("/trace_file/fuzz", test_fuzz);
+    return g_test_run();
+}

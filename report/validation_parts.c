@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names and sums that all texts made from a comparison share. */
+#include "report/validation_parts.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/gantt.h"
+
+enum { LABEL = 14 }; /* characters of a side's name in a heading */
+
+/* Of the largest part: one that causes others is named before it if it is that large. A kernel on
+   the critical path has the workers that wait for it idle, so that its own part is the smaller. */
+static const double cause_share = 1.0 / 3;
+
+char *duet__case_workload(const struct duet_case *the)
+{
+    return g_strconcat(the->workload, the->settings[0] ? " " : "", the->settings, NULL);
+}
+
+char *duet__side_label(const char *name)
+{
+    const char *colon = strstr(name, ": ");
+    char *label = colon ? g_strndup(name, (size_t)(colon - name)) : g_strdup(name), *cut;
+
+    if (!g_utf8_validate(label, -1, NULL) || g_utf8_strlen(label, -1) <= LABEL)
+        return label;
+    cut = g_utf8_substring(label, 0, LABEL - 1);
+    g_free(label);
+    label = g_strconcat(cut, "~", NULL);
+    g_free(cut);
+    return label;
+}
+
+const char *duet__error_word(const struct duet_validation *validation)
+{
+    return strcmp(validation->first_name, "predicted") == 0 ? "error" : "difference";
+}
+
+const char *duet__difference_name(const struct duet_difference *difference)
+{
+    return difference->what[0] ? difference->what : duet_reason_name(difference->reason);
+}
+
+/* Digits after the point that make four significant ones. */
+static int digits_of(double value)
+{
+    double size = fabs(value);
+
+    return size > 0 ? CLAMP(3 - (int)floor(log10(size)), 0, 9) : 0;
+}
+
+char *duet__time_text(double seconds, bool sign)
+{
+    double scale;
+    const char *unit = duet_gantt_unit(fabs(seconds), &scale);
+    double value = seconds * scale;
+
+    if (!(fabs(seconds) >= 1e-9)) /* less than a clock tells */
+        return g_strdup("0 s");
+    return g_strdup_printf(sign ? "%+.*f %s" : "%.*f %s", digits_of(value), value, unit);
+}
+
+char *duet__percent_text(double share)
+{
+    if (!isfinite(share))
+        return g_strdup("-");
+    if (fabs(share) < 5e-5) /* without a sign what is written as 0 */
+        return g_strdup("0.00 %");
+    return g_strdup_printf("%+.*f %%", fabs(share) < 0.1 ? 2 : 1, share * 100);
+}
+
+/* Whether a part is mostly what others lead to, or says nothing of what was run. */
+static bool follows(enum duet_reason reason)
+{
+    return reason == DUET_REASON_IDLE || reason == DUET_REASON_OVERHEAD ||
+           reason == DUET_REASON_SPREAD;
+}
+
+const struct duet_difference *duet__culprit(const struct duet_explanation *explanation)
+{
+    const struct duet_difference *most = explanation->differences;
+
+    for (size_t i = 0; i < explanation->count; i++) {
+        const struct duet_difference *part = &explanation->differences[i];
+
+        /* what makes up for the largest part has not caused it */
+        if (!follows(part->reason) && part->seconds * most->seconds > 0 &&
+            fabs(part->seconds) >= cause_share * fabs(most->seconds))
+            return part;
+    }
+    return explanation->count ? most : NULL;
+}
+
+char *duet__culprit_text(const struct duet_validation *validation,
+                         const struct duet_explanation *explanation)
+{
+    const struct duet_difference *most = duet__culprit(explanation);
+    char *first, *second, *change, *labels[2], *text;
+
+    if (!most)
+        return NULL;
+    first = duet__time_text(most->first, false);
+    second = duet__time_text(most->second, false);
+    change = most->second > 0 ? duet__percent_text(most->first / most->second - 1) : NULL;
+    labels[0] = duet__side_label(validation->first_name);
+    labels[1] = duet__side_label(validation->second_name);
+    text = g_strdup_printf("%s%s %s %s, %s %s%s%s%s", duet__difference_name(most),
+                           most->reason == DUET_REASON_KERNEL ? " takes" : ":", first, labels[0],
+                           second, labels[1], change ? " (" : "", change ? change : "",
+                           change ? ")" : "");
+    g_free(first);
+    g_free(second);
+    g_free(change);
+    g_free(labels[0]);
+    g_free(labels[1]);
+    return text;
+}
+
+/* An index with what it is sorted by. */
+struct ranked {
+    size_t index;
+    double size; /* -1: not known */
+};
+
+static int compare_ranked(const void *left, const void *right)
+{
+    const struct ranked *a = left, *b = right;
+
+    if (a->size > b->size || a->size < b->size)
+        return a->size > b->size ? -1 : 1;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+size_t *duet__worst_first(const struct duet_validation *validation,
+                          const struct duet_validation_figures *figures)
+{
+    size_t count = validation->case_count;
+    struct ranked *ranked = g_new0(struct ranked, count + 1);
+    size_t *order = g_new0(size_t, count + 1);
+
+    for (size_t i = 0; i < count; i++) {
+        double error = figures->cases[i].error;
+
+        ranked[i] = (struct ranked){i, isnan(error) ? -1 : fabs(error)};
+    }
+    qsort(ranked, count, sizeof(*ranked), compare_ranked);
+    for (size_t i = 0; i < count; i++)
+        order[i] = ranked[i].index;
+    g_free(ranked);
+    return order;
+}
+
+static int compare_causes(const void *left, const void *right)
+{
+    const struct duet__cause *a = left, *b = right;
+    double x = fabs(a->share), y = fabs(b->share);
+
+    return x > y || x < y ? (x > y ? -1 : 1) : strcmp(a->name, b->name);
+}
+
+static struct duet__cause *find_cause(GArray *parts, const struct duet_difference *difference)
+{
+    struct duet__cause part = {.reason = difference->reason};
+
+    g_strlcpy(part.name, duet__difference_name(difference), sizeof(part.name));
+    for (guint i = 0; i < parts->len; i++) {
+        struct duet__cause *known = &g_array_index(parts, struct duet__cause, i);
+
+        if (known->reason == part.reason && strcmp(known->name, part.name) == 0)
+            return known;
+    }
+    g_array_append_val(parts, part);
+    return &g_array_index(parts, struct duet__cause, parts->len - 1);
+}
+
+struct duet__causes duet__causes_of(const struct duet_validation *validation,
+                                    const struct duet_validation_figures *figures)
+{
+    GArray *parts = g_array_new(FALSE, FALSE, sizeof(struct duet__cause));
+    struct duet__causes causes = {0};
+
+    for (size_t i = 0; i < validation->case_count; i++) {
+        const struct duet_explanation *explanation = &figures->cases[i].explanation;
+
+        if (!explanation->count || !(explanation->second_s > 0))
+            continue;
+        causes.cases++;
+        causes.whole += explanation->whole_s / explanation->second_s;
+        causes.moved_share += explanation->moved_share;
+        for (size_t k = 0; k < explanation->count; k++)
+            find_cause(parts, &explanation->differences[k])->share +=
+                explanation->differences[k].seconds / explanation->second_s;
+    }
+    causes.count = parts->len;
+    causes.parts = (struct duet__cause *)(void *)g_array_free(parts, FALSE);
+    for (size_t i = 0; i < causes.count; i++)
+        causes.parts[i].share /= (double)causes.cases;
+    if (causes.cases) {
+        causes.whole /= (double)causes.cases;
+        causes.moved_share /= (double)causes.cases;
+        qsort(causes.parts, causes.count, sizeof(*causes.parts), compare_causes);
+    }
+    return causes;
+}

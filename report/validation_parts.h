@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the writers of a comparison share: names, the order of cases, the explanation of all. */
+#ifndef DUET_VALIDATION_PARTS_H
+#define DUET_VALIDATION_PARTS_H
+
+#include <stdbool.h>
+
+#include <glib.h>
+
+#include "validate/validation.h"
+
+/* "lu variant=left". Never NULL; free with g_free. */
+char *duet__case_workload(const struct duet_case *the);
+
+/* What a heading has room for: "A" of "A: run.json", else the name, cut if it is long. Likewise. */
+char *duet__side_label(const char *name);
+
+/* "error", or, where nothing was predicted, "difference". */
+const char *duet__error_word(const struct duet_validation *validation);
+
+/* "dgemm on c2050", or what the reason is called. Borrowed from the difference or constant. */
+const char *duet__difference_name(const struct duet_difference *difference);
+
+/*
+ * A time with four significant digits and its unit: "15.2 ms". `sign`: with a plus, too. Never
+ * NULL; free with g_free.
+ */
+char *duet__time_text(double seconds, bool sign);
+
+/* A share in percent, always with a sign: "+5.2 %"; "-" if not known. Likewise. */
+char *duet__percent_text(double share);
+
+/*
+ * The part that a case's difference is put down to: the largest one that is not idle, overhead or
+ * spread, if it goes in the same direction as the largest of all and is at least a third of it;
+ * else that one. Borrowed; NULL where nothing is explained.
+ */
+const struct duet_difference *duet__culprit(const struct duet_explanation *explanation);
+
+/*
+ * That part in words: "dgemm on cpu takes 1.52 ms predicted, 1.01 ms measured (+50 %)". Never NULL
+ * where something is explained, else NULL; free with g_free.
+ */
+char *duet__culprit_text(const struct duet_validation *validation,
+                         const struct duet_explanation *explanation);
+
+/* Indices of the cases, those with the largest absolute error first, unknown ones last; g_free. */
+size_t *duet__worst_first(const struct duet_validation *validation,
+                          const struct duet_validation_figures *figures);
+
+/* One part of the explanation over all cases. */
+struct duet__cause {
+    enum duet_reason reason;
+    char name[2 * DUET_NAME_MAX];
+    double share; /* mean over the explained cases of its seconds by the measured makespan */
+};
+
+/* The parts of the explanation over all cases that have one, the largest in absolute value first.
+ */
+struct duet__causes {
+    struct duet__cause *parts;
+    size_t count;
+    size_t cases;       /* that are explained */
+    double whole;       /* sum of the shares: the mean error of those cases */
+    double moved_share; /* mean over them */
+};
+
+/* The caller frees .parts with g_free. */
+struct duet__causes duet__causes_of(const struct duet_validation *validation,
+                                    const struct duet_validation_figures *figures);
+
+#endif

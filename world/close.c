@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Closing a runtime: waits, writes the trace and the summary that were asked for, frees. */
+#include "world/close.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <glib.h>
+
+#include <duet/trace.h>
+
+#include "core/engine.h"
+#include "report/perfetto.h"
+#include "report/output.h"
+
+struct kept {
+    struct duet_platform *platform;
+    void *pace;
+    char *trace, *policy, *place;
+    bool report;
+};
+
+static void kept_free(void *data)
+{
+    struct kept *kept = data;
+    duet_platform_free(kept->platform);
+    g_free(kept->pace);
+    g_free(kept->place);
+    g_free(kept->trace);
+    g_free(kept->policy);
+    g_free(kept);
+}
+
+/* Where the tasks ran, so that nobody takes an emulated run for another one. */
+static char *place_of(const struct duet_config *config, const char *machine)
+{
+    if (!config->emulate)
+        return g_strdup(machine);
+    if (!strcmp(config->emulate, "free"))
+        return g_strdup_printf("%s with emulated GPUs", machine);
+    return g_strdup_printf("an emulated %s (times x %g, nothing computed)", machine,
+                           config->scale > 0 ? config->scale : 1);
+}
+
+void duet__remember(struct duet_runtime *runtime, const struct duet_config *config,
+                    struct duet_platform *platform, void *pace)
+{
+    struct kept *kept = g_new0(struct kept, 1);
+    kept->platform = platform;
+    kept->pace = pace;
+    kept->place = place_of(config, duet_runtime_machine(runtime)->name);
+    kept->trace = g_strdup(config->trace);
+    kept->policy = g_strdup(config->policy ? config->policy : "ws");
+    kept->report = config->report;
+    duet__core_keep(runtime, kept, kept_free);
+}
+
+static int write_recording(const char *path, const struct duet_recording *recording,
+                           struct duet_message *message)
+{
+    struct duet_output output = {0};
+    int error = duet_output_open(&output, path, message);
+    if (error)
+        return error;
+    error = duet_perfetto_write(output.stream, recording, message);
+    if (error)
+        duet_output_discard(&output);
+    else
+        error = duet_output_commit(&output, message);
+    return error;
+}
+
+static int write_trace(const struct duet_runtime *runtime, const char *path,
+                       struct duet_message *message)
+{
+    struct duet_event *events = NULL;
+    size_t count = 0, kernels = duet_kernel_count(runtime);
+    int error = duet_trace_events(runtime, &events, &count);
+    if (error)
+        return duet_fail(message, error, "cannot write %s: the trace has no room in memory", path);
+    const char **names = g_new0(const char *, kernels + 1);
+    for (size_t i = 0; i < kernels; i++)
+        names[i] = duet_kernel_name(runtime, i);
+    struct duet_stats stats;
+    duet_stats(runtime, &stats);
+    struct duet_recording recording = {
+        .machine = duet_runtime_machine(runtime),
+        .events = events,
+        .event_count = count,
+        .kernels = names,
+        .kernel_count = kernels,
+        .makespan_s = stats.last_end_s,
+    };
+    error = write_recording(path, &recording, message);
+    g_free(names);
+    free(events);
+    return error;
+}
+
+static void write_report(const struct duet_runtime *runtime, const struct kept *kept)
+{
+    struct duet_stats stats;
+    duet_stats(runtime, &stats);
+    double reads = (double)stats.reads_on_device;
+    fprintf(stderr,
+            "duet: %llu tasks on %s, policy %s: makespan %.6f s, %.1f GFlop/s, "
+            "%.3f GB in, %.3f GB out, %.3f GB between devices, cache hits %.1f %%\n",
+            (unsigned long long)stats.tasks, kept->place, kept->policy, stats.makespan_s,
+            stats.makespan_s > 0 ? stats.flops / stats.makespan_s * 1e-9 : 0,
+            (double)stats.bytes_to_device * 1e-9, (double)stats.bytes_to_host * 1e-9,
+            (double)stats.bytes_between * 1e-9,
+            reads > 0 ? 100 * (double)stats.read_hits / reads : 0);
+}
+
+/* Waits; an error that no earlier wait has told the application is printed. */
+static int last_wait(struct duet_runtime *runtime)
+{
+    struct duet_message told = {""};
+    g_strlcpy(told.text, duet_last_message(runtime), sizeof told.text);
+    int error = duet_wait(runtime);
+    if (error && strcmp(told.text, duet_last_message(runtime)) != 0)
+        fprintf(stderr, "duet: %s\n", duet_last_message(runtime));
+    return error;
+}
+
+int duet_close(struct duet_runtime *runtime)
+{
+    if (!runtime)
+        return DUET_OK;
+    int error = last_wait(runtime);
+    const struct kept *kept = duet__core_kept(runtime);
+    if (kept && kept->trace) {
+        struct duet_message message = {""};
+        int written = write_trace(runtime, kept->trace, &message);
+        if (written)
+            fprintf(stderr, "duet: %s\n", message.text);
+        error = error ? error : written;
+    }
+    if (kept && kept->report)
+        write_report(runtime, kept);
+    duet__core_free(runtime);
+    return error;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The library's start-up: checks the configuration and picks a world. */
+#include <math.h>
+#include <string.h>
+
+#include <glib.h>
+
+#include <duet/duet.h>
+
+#include "world/open.h"
+#include "world/plugin.h"
+
+int duet__open_prime(struct duet_runtime *core, const struct duet_calibration *calibration,
+                     double scale)
+{
+    const struct duet_machine *machine = duet_runtime_machine(core);
+    for (size_t c = 0; c < calibration->count; c++) {
+        const struct duet_curve *curve = &calibration->curves[c];
+        for (unsigned a = 0; a < machine->arch_count; a++) {
+            if (strcmp(machine->archs[a].name, curve->arch) != 0)
+                continue;
+            for (size_t p = 0; p < curve->count; p++) {
+                const struct duet_point *point = &curve->points[p];
+                int error = duet__prime(core, curve->kernel, a, point->work, point->mean_s * scale,
+                                        point->samples ? point->samples : 1);
+                if (error)
+                    return error;
+            }
+        }
+    }
+    return DUET_OK;
+}
+
+static int unknown_model(const char *name, struct duet_message *message)
+{
+    GString *known = g_string_new(NULL);
+    for (size_t i = 0; duet_model_at(i); i++)
+        g_string_append_printf(known, "%s%s", i ? ", " : "", duet_model_at(i)->name);
+    duet_fail(message, DUET_ENOTFOUND, "unknown performance model '%s': known are %s", name,
+              known->str);
+    g_string_free(known, TRUE);
+    return DUET_ENOTFOUND;
+}
+
+int duet__open_core(struct duet_core_config *core, const struct duet_config *config,
+                    struct duet_message *message)
+{
+    *core = (struct duet_core_config){
+        .seed = config->seed,
+        .window = config->window,
+        .set_arch = config->set_arch,
+        .strict = config->strict,
+        .record = config->record || config->trace,
+        .record_accesses = config->record_accesses,
+        .model_error = config->model_error,
+    };
+    int error = duet__policy_load(config->policy ? config->policy : "ws", &core->policy, message);
+    if (error)
+        return error;
+    core->model = config->model ? duet_model_find(config->model) : duet_model_at(0);
+    return core->model ? DUET_OK : unknown_model(config->model, message);
+}
+
+static int check_memory(const struct duet_config *config, struct duet_message *message)
+{
+    double share = config->gpu_memory_share;
+    if (!(share >= 0) || share > 1)
+        return duet_fail(message, DUET_EINVAL,
+                         "a part of %g of each GPU's memory: it must be above 0 and at most 1",
+                         share);
+    if (share > 0 && config->gpu_memory_bytes)
+        return duet_fail(message, DUET_EINVAL,
+                         "the memory of GPUs is given twice: as %llu bytes and as a part of %g",
+                         (unsigned long long)config->gpu_memory_bytes, share);
+    return DUET_OK;
+}
+
+/* What is asked for in one world and means nothing in the one that is to be opened. */
+static int check(const struct duet_config *config, struct duet_message *message)
+{
+    bool paced = config->emulate && strcmp(config->emulate, "free") != 0;
+    if (config->simulate && config->emulate)
+        return duet_fail(message, DUET_EINVAL,
+                         "simulating (%s) and emulating (%s) exclude each other: name one of them",
+                         config->simulate, config->emulate);
+    if (config->lose && !config->emulate)
+        return duet_fail(message, DUET_EINVAL,
+                         "losing a GPU (%s) is for emulated ones: emulate \"free\" or a platform",
+                         config->lose);
+    if (config->scale != 0 && !paced)
+        return duet_fail(message, DUET_EINVAL,
+                         "a scale of time (%g) is for an emulated platform: name one to emulate",
+                         config->scale);
+    if (!(config->scale >= 0) || isinf(config->scale))
+        return duet_fail(message, DUET_EINVAL, "a scale of time of %g: it must be positive",
+                         config->scale);
+    if (isnan(config->watchdog_s))
+        return duet_fail(message, DUET_EINVAL, "the watchdog's time is no number");
+    return check_memory(config, message);
+}
+
+int duet_open(struct duet_runtime **out, const struct duet_config *config,
+              struct duet_message *message)
+{
+    struct duet_config own;
+    struct duet_message local = {""};
+    *out = NULL;
+    if (!config) {
+        duet_config_init(&own);
+        int error = duet_config_environment(&own, message);
+        if (error)
+            return error;
+        config = &own;
+    }
+    int error = check(config, &local);
+    if (!error)
+        error = config->simulate ? duet__open_simulated(out, config, &local)
+                                 : duet__open_real(out, config, &local);
+    if (error)
+        duet_fail(message, error, "%s", *local.text ? local.text : duet_strerror(error));
+    return error;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The machine of a platform, as the configuration changes it. */
+#include <string.h>
+
+#include <glib.h>
+
+#include "world/open.h"
+#include "world/units.h"
+
+/* Splits "a=x,b=y" and gives each part to `take`; `what` is for messages. */
+static int each_pair(const char *what, const char *text,
+                     int (*take)(void *context, const char *name, const char *value,
+                                 struct duet_message *message),
+                     void *context, struct duet_message *message)
+{
+    g_auto(GStrv) parts = g_strsplit(text ? text : "", ",", -1);
+    for (char **part = parts; *part; part++) {
+        char *equals = strchr(*part, '=');
+        if (!equals || equals == *part)
+            return duet_fail(message, DUET_EINVAL, "%s: '%s' is not of the form NAME=VALUE", what,
+                             *part);
+        *equals = '\0';
+        int error = take(context, *part, equals + 1, message);
+        if (error)
+            return error;
+    }
+    return DUET_OK;
+}
+
+struct links {
+    GArray *overrides;
+    GPtrArray *names; /* keep what the overrides point to */
+};
+
+static int take_link(void *context, const char *name, const char *value,
+                     struct duet_message *message)
+{
+    struct links *links = context;
+    double bandwidth = 0;
+    int error = duet__parse_bandwidth("--link", value, &bandwidth, message);
+    if (error)
+        return error;
+    char *copy = g_strdup(name);
+    g_ptr_array_add(links->names, copy);
+    struct duet_link_override override = {.name = copy, .bandwidth_Bps = bandwidth};
+    g_array_append_val(links->overrides, override);
+    return DUET_OK;
+}
+
+static int take_cost(void *context, const char *name, const char *value,
+                     struct duet_message *message)
+{
+    struct duet_costs *costs = context;
+    const struct {
+        const char *name;
+        double *seconds;
+    } known[] = {
+        {"submit", &costs->submit_s},
+        {"push", &costs->push_s},
+        {"pop", &costs->pop_s},
+        {"steal", &costs->steal_s},
+        {"kernel-launch", &costs->kernel_launch_s},
+        {"copy-launch", &costs->copy_launch_s},
+        {"event", &costs->event_s},
+        {"wake", &costs->wake_s},
+        {"spin", &costs->spin_s},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(known); i++)
+        if (!strcmp(name, known[i].name))
+            return duet__parse_seconds("--costs", value, known[i].seconds, message);
+    return duet_fail(message, DUET_EINVAL,
+                     "unknown cost '%s': known are submit, push, pop, steal, kernel-launch, "
+                     "copy-launch, event, wake, spin",
+                     name);
+}
+
+static int build_machine(const struct duet_platform *platform, const struct duet_config *config,
+                         struct duet_machine *machine, struct duet_message *message)
+{
+    struct links links = {.overrides = g_array_new(FALSE, FALSE, sizeof(struct duet_link_override)),
+                          .names = g_ptr_array_new_with_free_func(g_free)};
+    int error = each_pair("--link", config->links, take_link, &links, message);
+    if (!error) {
+        struct duet_platform_options options = {
+            .cpus = config->cpus,
+            .gpus = config->gpus,
+            .gpu_memory_bytes = config->gpu_memory_bytes,
+            .gpu_memory_share = config->gpu_memory_share,
+            .gpu_window = config->gpu_window,
+            .gpu_window_short = config->gpu_window_short,
+            .no_peer = config->no_peer,
+            .links = (const struct duet_link_override *)(void *)links.overrides->data,
+            .link_count = links.overrides->len,
+        };
+        error = duet_platform_build(platform, &options, machine, message);
+    }
+    g_array_free(links.overrides, TRUE);
+    g_ptr_array_free(links.names, TRUE);
+    if (error)
+        return error;
+    if (config->no_costs)
+        machine->costs = (struct duet_costs){0};
+    error = each_pair("--costs", config->costs, take_cost, &machine->costs, message);
+    if (error)
+        duet_machine_fini(machine);
+    return error;
+}
+
+int duet__open_platform(const char *name, const struct duet_config *config,
+                        struct duet_platform **platform, struct duet_machine *machine,
+                        struct duet_message *message)
+{
+    int error = duet_platform_load(name, NULL, platform, message);
+    if (error)
+        return error;
+    duet_platform_select(*platform, config->context);
+    error = build_machine(*platform, config, machine, message);
+    if (error) {
+        duet_platform_free(*platform);
+        *platform = NULL;
+    }
+    return error;
+}

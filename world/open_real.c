@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening a runtime that runs on this machine, with its own devices or emulated ones. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <glib.h>
+
+#include "world/close.h"
+#include "world/open.h"
+#include "real/real.h"
+
+enum { WATCHDOG_S = 10 }; /* unless the configuration says otherwise */
+
+/* What a paced emulation knows of kernel times. */
+struct pace {
+    const struct duet_calibration *calibration;
+    bool extrapolate;
+};
+
+static double seconds(void *context, const struct duet_class *klass, unsigned arch)
+{
+    const struct pace *pace = context;
+    return duet__class_calibrated(klass, arch, pace->calibration, pace->extrapolate, NULL);
+}
+
+static int classify(void *context, const struct duet_class *klass, uint64_t *archs,
+                    struct duet_message *message)
+{
+    const struct pace *pace = context;
+    return duet__class_timed(klass, pace->calibration, pace->extrapolate, archs, message);
+}
+
+/* One opening. What is left in it at the end is freed. */
+struct opening {
+    const struct duet_config *config;
+    struct duet_platform *platform; /* of a paced emulation, else NULL */
+    struct pace *pace;              /* likewise */
+    double scale;                   /* likewise, else 0 */
+    struct duet_machine machine;    /* as the devices are */
+    unsigned *devices;              /* their numbers at their backends; NULL in a paced emulation */
+    struct duet_machine believed;   /* as the scheduler sees it: the same at the emulation's pace */
+};
+
+/* Links and routes of a machine whose time runs `scale` times as long. */
+static void stretch(struct duet_machine *machine, double scale)
+{
+    for (unsigned i = 0; i < machine->link_count; i++)
+        machine->links[i].bandwidth_Bps /= scale;
+    for (size_t i = 0; i < (size_t)machine->node_count * machine->node_count; i++) {
+        machine->routes[i].bandwidth_Bps /= scale;
+        machine->routes[i].latency_s *= scale;
+    }
+}
+
+/* An emulated platform: its machine, and its kernel times as pace. */
+static int rehearse(struct opening *opening, struct duet_message *message)
+{
+    const struct duet_config *config = opening->config;
+    int error = duet__open_platform(config->emulate, config, &opening->platform, &opening->machine,
+                                    message);
+    if (error)
+        return error;
+    opening->scale = config->scale > 0 ? config->scale : 1;
+    opening->pace = g_new0(struct pace, 1);
+    opening->pace->calibration = duet_platform_calibration(opening->platform);
+    opening->pace->extrapolate = config->extrapolate;
+    error = duet_machine_copy(&opening->believed, &opening->machine);
+    if (!error)
+        stretch(&opening->believed, opening->scale);
+    return error;
+}
+
+static void say(const char *line)
+{
+    (void)fprintf(stderr, "duet: %s\n", line);
+}
+
+int duet__open_machine(struct duet_machine *machine, unsigned **devices,
+                       const struct duet_config *config, struct duet_message *message)
+{
+    const struct real_wanted wanted = {
+        .cpus = config->cpus,
+        .gpus = config->gpus,
+        .gpu_memory_bytes = config->gpu_memory_bytes,
+        .gpu_memory_share = config->gpu_memory_share,
+        .gpu_window = config->gpu_window,
+        .gpu_window_short = config->gpu_window_short,
+        .emulate = config->emulate != NULL,
+        .no_peer = config->no_peer,
+        .say = devices && !config->quiet ? say : NULL,
+    };
+    int error = duet__real_machine(machine, devices, &wanted, message);
+    if (error)
+        return error;
+    error = duet_machine_check(machine, message);
+    if (!error)
+        return DUET_OK;
+    duet_machine_fini(machine);
+    if (devices) {
+        free(*devices);
+        *devices = NULL;
+    }
+    return error;
+}
+
+/* The machine at hand. */
+static int look(struct opening *opening, struct duet_message *message)
+{
+    int error = duet__open_machine(&opening->machine, &opening->devices, opening->config, message);
+    return error ? error : duet_machine_copy(&opening->believed, &opening->machine);
+}
+
+uint64_t duet__open_pin_bytes(const struct duet_config *config)
+{
+    if (config->no_pin)
+        return 0;
+    if (config->pin_bytes)
+        return config->pin_bytes;
+    return duet__real_memory_bytes() / 4 * 3;
+}
+
+/* Makes the engine, and a core that takes it over. */
+static int bind(struct opening *opening, struct duet_core_config *core, struct duet_runtime **out,
+                struct duet_message *message)
+{
+    const struct duet_config *config = opening->config;
+    double watchdog_s = config->watchdog_s < 0   ? INFINITY
+                        : config->watchdog_s > 0 ? config->watchdog_s
+                                                 : WATCHDOG_S;
+    const struct real_options options = {
+        .bind = !config->no_bind,
+        .quiet = config->quiet,
+        .watchdog_s = watchdog_s,
+        .emulate = config->emulate != NULL,
+        .lose = config->lose,
+        .devices = opening->devices,
+        .gpu_streams = config->gpu_streams ? config->gpu_streams : 1,
+        .pin_bytes = duet__open_pin_bytes(config),
+        .scale = opening->scale,
+        .seconds = opening->pace ? seconds : NULL,
+        .classify = opening->pace ? classify : NULL,
+        .pace = opening->pace,
+    };
+    int error = duet__real_new(&core->engine, &opening->machine, &options, message);
+    if (error)
+        return error;
+    core->machine = &opening->believed;
+    core->computes = !opening->pace;
+    core->ops = duet__real_ops();
+    error = duet__core_new(out, core, message);
+    if (error)
+        core->ops->destroy(core->engine);
+    return error;
+}
+
+/* Starts the engine of a core that is made. On error the core is freed. */
+static int start(struct opening *opening, struct duet_runtime **out, struct duet_message *message)
+{
+    int error = DUET_OK;
+    duet__remember(*out, opening->config, opening->platform, opening->pace);
+    if (opening->pace)
+        error = duet__open_prime(*out, opening->pace->calibration, opening->scale);
+    if (!error)
+        error = duet__real_attach(duet__core_engine(*out), *out, message);
+    if (error) {
+        duet__core_free(*out);
+        *out = NULL;
+    }
+    opening->platform = NULL;
+    opening->pace = NULL;
+    return error;
+}
+
+int duet__open_real(struct duet_runtime **out, const struct duet_config *config,
+                    struct duet_message *message)
+{
+    struct opening opening = {.config = config};
+    struct duet_core_config core;
+    bool paced = config->emulate && strcmp(config->emulate, "free") != 0;
+    int error = duet__open_core(&core, config, message);
+    if (!error)
+        error = paced ? rehearse(&opening, message) : look(&opening, message);
+    if (!error)
+        error = bind(&opening, &core, out, message);
+    if (!error)
+        error = start(&opening, out, message);
+    duet_platform_free(opening.platform);
+    g_free(opening.pace);
+    free(opening.devices);
+    duet_machine_fini(&opening.machine);
+    duet_machine_fini(&opening.believed);
+    return error;
+}
