@@ -15,8 +15,7 @@
 #include "report/output.h"
 
 struct kept {
-    struct duet_platform *platform;
-    void *pace;
+    struct duet__times *times;
     char *trace, *policy, *place;
     bool report;
 };
@@ -24,8 +23,7 @@ struct kept {
 static void kept_free(void *data)
 {
     struct kept *kept = data;
-    duet_platform_free(kept->platform);
-    g_free(kept->pace);
+    duet__times_free(kept->times);
     g_free(kept->place);
     g_free(kept->trace);
     g_free(kept->policy);
@@ -44,11 +42,10 @@ static char *place_of(const struct duet_config *config, const char *machine)
 }
 
 void duet__remember(struct duet_runtime *runtime, const struct duet_config *config,
-                    struct duet_platform *platform, void *pace)
+                    struct duet__times *times)
 {
     struct kept *kept = g_new0(struct kept, 1);
-    kept->platform = platform;
-    kept->pace = pace;
+    kept->times = times;
     kept->place = place_of(config, duet_runtime_machine(runtime)->name);
     kept->trace = g_strdup(config->trace);
     kept->policy = g_strdup(config->policy ? config->policy : "ws");

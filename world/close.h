@@ -5,13 +5,13 @@
 
 #include <duet/duet.h>
 
-#include "platforms/platform.h"
+#include "world/open.h"
 
 /*
- * Keeps the platform (may be NULL) and the pace of an emulation (of g_malloc, may be NULL), which
- * it takes over, until the runtime is freed, and what the configuration wants at the closing.
+ * Keeps the kernel times that the runtime lives by (NULL: none), which it takes over, until the
+ * runtime is freed, and what the configuration wants at the closing.
  */
 void duet__remember(struct duet_runtime *runtime, const struct duet_config *config,
-                    struct duet_platform *platform, void *pace);
+                    struct duet__times *times);
 
 #endif

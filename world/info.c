@@ -23,20 +23,12 @@ static bool is_refusal(int error)
     }
 }
 
-static bool is_paced(const struct duet_config *config)
-{
-    return config->emulate && strcmp(config->emulate, "free") != 0;
-}
-
 static int make_machine(struct duet__info *info, const struct duet_config *config,
                         struct duet_message *message)
 {
-    struct duet_platform *platform = NULL;
-    if (!is_paced(config))
+    if (!duet__open_paced(config))
         return duet__open_machine(&info->machine, NULL, config, message);
-    int error = duet__open_platform(config->emulate, config, &platform, &info->machine, message);
-    duet_platform_free(platform);
-    return error;
+    return duet__open_platform(NULL, config->emulate, config, NULL, &info->machine, message);
 }
 
 /* The survey's number of the nth device that a run takes, or -1. */
@@ -61,7 +53,7 @@ static void find_devices(struct duet__info *info, const struct duet_config *conf
     info->devices = g_new(int, machine->worker_count);
     for (unsigned w = 0; w < machine->worker_count; w++) {
         bool host = machine->workers[w].node == DUET_HOST;
-        if (is_paced(config))
+        if (duet__open_paced(config))
             info->devices[w] = -1;
         else if (host)
             info->devices[w] = nth_device(&info->survey, SURVEY_CORES, 0);

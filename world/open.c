@@ -75,10 +75,14 @@ static int check_memory(const struct duet_config *config, struct duet_message *m
     return DUET_OK;
 }
 
+bool duet__open_paced(const struct duet_config *config)
+{
+    return config->emulate && strcmp(config->emulate, "free") != 0;
+}
+
 /* What is asked for in one world and means nothing in the one that is to be opened. */
 static int check(const struct duet_config *config, struct duet_message *message)
 {
-    bool paced = config->emulate && strcmp(config->emulate, "free") != 0;
     if (config->simulate && config->emulate)
         return duet_fail(message, DUET_EINVAL,
                          "simulating (%s) and emulating (%s) exclude each other: name one of them",
@@ -87,7 +91,7 @@ static int check(const struct duet_config *config, struct duet_message *message)
         return duet_fail(message, DUET_EINVAL,
                          "losing a GPU (%s) is for emulated ones: emulate \"free\" or a platform",
                          config->lose);
-    if (config->scale != 0 && !paced)
+    if (config->scale != 0 && !duet__open_paced(config))
         return duet_fail(message, DUET_EINVAL,
                          "a scale of time (%g) is for an emulated platform: name one to emulate",
                          config->scale);
@@ -99,11 +103,27 @@ static int check(const struct duet_config *config, struct duet_message *message)
     return check_memory(config, message);
 }
 
+int duet__open_with(struct duet_runtime **out, const struct duet_config *config,
+                    const struct duet_platform *platform, struct duet_message *message)
+{
+    struct duet_message local = {""};
+    *out = NULL;
+    int error = check(config, &local);
+    if (!error && platform && !config->simulate && !duet__open_paced(config))
+        error = duet_fail(&local, DUET_EINVAL,
+                          "a platform is given, but not whether to simulate or to emulate it");
+    if (!error)
+        error = config->simulate ? duet__open_simulated(out, config, platform, &local)
+                                 : duet__open_real(out, config, platform, &local);
+    if (error)
+        duet_fail(message, error, "%s", *local.text ? local.text : duet_strerror(error));
+    return error;
+}
+
 int duet_open(struct duet_runtime **out, const struct duet_config *config,
               struct duet_message *message)
 {
     struct duet_config own;
-    struct duet_message local = {""};
     *out = NULL;
     if (!config) {
         duet_config_init(&own);
@@ -112,11 +132,5 @@ int duet_open(struct duet_runtime **out, const struct duet_config *config,
             return error;
         config = &own;
     }
-    int error = check(config, &local);
-    if (!error)
-        error = config->simulate ? duet__open_simulated(out, config, &local)
-                                 : duet__open_real(out, config, &local);
-    if (error)
-        duet_fail(message, error, "%s", *local.text ? local.text : duet_strerror(error));
-    return error;
+    return duet__open_with(out, config, NULL, message);
 }

@@ -3,6 +3,8 @@
 #ifndef DUET_LIB_OPEN_H
 #define DUET_LIB_OPEN_H
 
+#include <stdbool.h>
+
 #include <duet/calibration.h>
 #include <duet/duet.h>
 #include <duet/machine.h>
@@ -10,22 +12,47 @@
 #include "core/engine.h"
 #include "platforms/platform.h"
 
-/* The worlds: duet_open for a checked configuration. Errors with or without a message. */
-DUET_MUST_CHECK int duet__open_simulated(struct duet_runtime **out,
-                                         const struct duet_config *config,
-                                         struct duet_message *message);
-DUET_MUST_CHECK int duet__open_real(struct duet_runtime **out, const struct duet_config *config,
+/*
+ * As duet_open, on a platform that is in memory: the platform that the configuration names to be
+ * simulated or emulated says which world it is, and is not loaded. `platform` is borrowed until
+ * this returns, and is not changed: several runtimes may be opened on it, also in forked processes.
+ * NULL: the one that is named. The same errors; DUET_EINVAL where the configuration names none.
+ */
+DUET_MUST_CHECK int duet__open_with(struct duet_runtime **out, const struct duet_config *config,
+                                    const struct duet_platform *platform,
                                     struct duet_message *message);
 
+/* The worlds: duet__open_with for a checked configuration. Errors with or without a message. */
+DUET_MUST_CHECK int duet__open_simulated(struct duet_runtime **out,
+                                         const struct duet_config *config,
+                                         const struct duet_platform *platform,
+                                         struct duet_message *message);
+DUET_MUST_CHECK int duet__open_real(struct duet_runtime **out, const struct duet_config *config,
+                                    const struct duet_platform *platform,
+                                    struct duet_message *message);
+
+/* Whether emulated GPUs work at the pace of a platform, rather than as fast as they can. */
+bool duet__open_paced(const struct duet_config *config);
+
+/* The kernel times of a platform, as one runtime lives by them. */
+struct duet__times {
+    struct duet_calibration calibration; /* of the configuration's context */
+    bool extrapolate;
+};
+
+void duet__times_free(struct duet__times *times); /* NULL is fine */
+
 /*
- * Loads the platform `name`, with the kernel times of the configuration's context, and builds the
- * machine that the configuration makes of it (counts, memory, links, costs). Both are the caller's.
- * Errors of duet_platform_load and duet_platform_build, DUET_EINVAL (links, costs); nothing is then
- * to be freed.
+ * Builds the machine that the configuration makes of a platform (counts, memory, links, costs), and
+ * copies the platform's kernel times for the configuration's context (NULL: not wanted). Both are
+ * the caller's. `platform` NULL: the one called `name`, which is loaded and freed. Errors of
+ * duet_platform_load and duet_platform_build, DUET_EINVAL (links, costs), DUET_ENOMEM; nothing is
+ * then to be freed.
  */
-DUET_MUST_CHECK int duet__open_platform(const char *name, const struct duet_config *config,
-                                        struct duet_platform **platform,
-                                        struct duet_machine *machine, struct duet_message *message);
+DUET_MUST_CHECK int duet__open_platform(const struct duet_platform *platform, const char *name,
+                                        const struct duet_config *config,
+                                        struct duet__times **times, struct duet_machine *machine,
+                                        struct duet_message *message);
 
 /*
  * The machine at hand, with real or freely emulated devices, as the configuration wants it, and

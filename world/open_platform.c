@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The machine of a platform, as the configuration changes it. */
+/* The machine of a platform, as the configuration changes it, and its kernel times. */
 #include <string.h>
 
 #include <glib.h>
@@ -106,18 +106,50 @@ static int build_machine(const struct duet_platform *platform, const struct duet
     return error;
 }
 
-int duet__open_platform(const char *name, const struct duet_config *config,
-                        struct duet_platform **platform, struct duet_machine *machine,
-                        struct duet_message *message)
+void duet__times_free(struct duet__times *times)
 {
-    int error = duet_platform_load(name, NULL, platform, message);
-    if (error)
-        return error;
-    duet_platform_select(*platform, config->context);
-    error = build_machine(*platform, config, machine, message);
-    if (error) {
-        duet_platform_free(*platform);
-        *platform = NULL;
+    if (times)
+        duet_calibration_fini(&times->calibration);
+    g_free(times);
+}
+
+/* A copy: the platform stays as it is for others, whose context may be another one. */
+static int copy_times(const struct duet_platform *platform, const struct duet_config *config,
+                      struct duet__times **out, struct duet_message *message)
+{
+    const struct duet_calibration *all = duet_platform_calibration(platform);
+    struct duet__times *times = g_new0(struct duet__times, 1);
+    times->extrapolate = config->extrapolate;
+    for (size_t i = 0; i < all->count; i++) {
+        const struct duet_curve *curve = &all->curves[i];
+        int error =
+            duet_calibration_add_context(&times->calibration, curve->kernel, curve->arch,
+                                         curve->context, curve->points, curve->count, message);
+        if (error) {
+            duet__times_free(times);
+            return error;
+        }
     }
+    duet_calibration_select(&times->calibration, config->context);
+    *out = times;
+    return DUET_OK;
+}
+
+int duet__open_platform(const struct duet_platform *platform, const char *name,
+                        const struct duet_config *config, struct duet__times **times,
+                        struct duet_machine *machine, struct duet_message *message)
+{
+    struct duet_platform *loaded = NULL;
+    int error = DUET_OK;
+    if (!platform)
+        error = duet_platform_load(name, NULL, &loaded, message);
+    if (!error)
+        error = build_machine(platform ? platform : loaded, config, machine, message);
+    if (!error && times) {
+        error = copy_times(platform ? platform : loaded, config, times, message);
+        if (error)
+            duet_machine_fini(machine);
+    }
+    duet_platform_free(loaded);
     return error;
 }

@@ -13,34 +13,27 @@
 
 enum { WATCHDOG_S = 10 }; /* unless the configuration says otherwise */
 
-/* What a paced emulation knows of kernel times. */
-struct pace {
-    const struct duet_calibration *calibration;
-    bool extrapolate;
-};
-
 static double seconds(void *context, const struct duet_class *klass, unsigned arch)
 {
-    const struct pace *pace = context;
-    return duet__class_calibrated(klass, arch, pace->calibration, pace->extrapolate, NULL);
+    const struct duet__times *times = context;
+    return duet__class_calibrated(klass, arch, &times->calibration, times->extrapolate, NULL);
 }
 
 static int classify(void *context, const struct duet_class *klass, uint64_t *archs,
                     struct duet_message *message)
 {
-    const struct pace *pace = context;
-    return duet__class_timed(klass, pace->calibration, pace->extrapolate, archs, message);
+    const struct duet__times *times = context;
+    return duet__class_timed(klass, &times->calibration, times->extrapolate, archs, message);
 }
 
 /* One opening. What is left in it at the end is freed. */
 struct opening {
     const struct duet_config *config;
-    struct duet_platform *platform; /* of a paced emulation, else NULL */
-    struct pace *pace;              /* likewise */
-    double scale;                   /* likewise, else 0 */
-    struct duet_machine machine;    /* as the devices are */
-    unsigned *devices;              /* their numbers at their backends; NULL in a paced emulation */
-    struct duet_machine believed;   /* as the scheduler sees it: the same at the emulation's pace */
+    struct duet__times *times;    /* of a paced emulation, else NULL */
+    double scale;                 /* likewise, else 0 */
+    struct duet_machine machine;  /* as the devices are */
+    unsigned *devices;            /* their numbers at their backends; NULL in a paced emulation */
+    struct duet_machine believed; /* as the scheduler sees it: the same at the emulation's pace */
 };
 
 /* Links and routes of a machine whose time runs `scale` times as long. */
@@ -55,17 +48,15 @@ static void stretch(struct duet_machine *machine, double scale)
 }
 
 /* An emulated platform: its machine, and its kernel times as pace. */
-static int rehearse(struct opening *opening, struct duet_message *message)
+static int rehearse(struct opening *opening, const struct duet_platform *platform,
+                    struct duet_message *message)
 {
     const struct duet_config *config = opening->config;
-    int error = duet__open_platform(config->emulate, config, &opening->platform, &opening->machine,
-                                    message);
+    int error = duet__open_platform(platform, config->emulate, config, &opening->times,
+                                    &opening->machine, message);
     if (error)
         return error;
     opening->scale = config->scale > 0 ? config->scale : 1;
-    opening->pace = g_new0(struct pace, 1);
-    opening->pace->calibration = duet_platform_calibration(opening->platform);
-    opening->pace->extrapolate = config->extrapolate;
     error = duet_machine_copy(&opening->believed, &opening->machine);
     if (!error)
         stretch(&opening->believed, opening->scale);
@@ -139,15 +130,15 @@ static int bind(struct opening *opening, struct duet_core_config *core, struct d
         .gpu_streams = config->gpu_streams ? config->gpu_streams : 1,
         .pin_bytes = duet__open_pin_bytes(config),
         .scale = opening->scale,
-        .seconds = opening->pace ? seconds : NULL,
-        .classify = opening->pace ? classify : NULL,
-        .pace = opening->pace,
+        .seconds = opening->times ? seconds : NULL,
+        .classify = opening->times ? classify : NULL,
+        .pace = opening->times,
     };
     int error = duet__real_new(&core->engine, &opening->machine, &options, message);
     if (error)
         return error;
     core->machine = &opening->believed;
-    core->computes = !opening->pace;
+    core->computes = !opening->times;
     core->ops = duet__real_ops();
     error = duet__core_new(out, core, message);
     if (error)
@@ -159,35 +150,33 @@ static int bind(struct opening *opening, struct duet_core_config *core, struct d
 static int start(struct opening *opening, struct duet_runtime **out, struct duet_message *message)
 {
     int error = DUET_OK;
-    duet__remember(*out, opening->config, opening->platform, opening->pace);
-    if (opening->pace)
-        error = duet__open_prime(*out, opening->pace->calibration, opening->scale);
+    duet__remember(*out, opening->config, opening->times);
+    if (opening->times)
+        error = duet__open_prime(*out, &opening->times->calibration, opening->scale);
     if (!error)
         error = duet__real_attach(duet__core_engine(*out), *out, message);
     if (error) {
         duet__core_free(*out);
         *out = NULL;
     }
-    opening->platform = NULL;
-    opening->pace = NULL;
+    opening->times = NULL;
     return error;
 }
 
 int duet__open_real(struct duet_runtime **out, const struct duet_config *config,
-                    struct duet_message *message)
+                    const struct duet_platform *platform, struct duet_message *message)
 {
     struct opening opening = {.config = config};
     struct duet_core_config core;
-    bool paced = config->emulate && strcmp(config->emulate, "free") != 0;
     int error = duet__open_core(&core, config, message);
     if (!error)
-        error = paced ? rehearse(&opening, message) : look(&opening, message);
+        error = duet__open_paced(config) ? rehearse(&opening, platform, message)
+                                         : look(&opening, message);
     if (!error)
         error = bind(&opening, &core, out, message);
     if (!error)
         error = start(&opening, out, message);
-    duet_platform_free(opening.platform);
-    g_free(opening.pace);
+    duet__times_free(opening.times);
     free(opening.devices);
     duet_machine_fini(&opening.machine);
     duet_machine_fini(&opening.believed);

@@ -39,12 +39,12 @@ static int bind(const struct duet_config *config, const struct duet_calibration 
 }
 
 int duet__open_simulated(struct duet_runtime **out, const struct duet_config *config,
-                         struct duet_message *message)
+                         const struct duet_platform *platform, struct duet_message *message)
 {
-    struct duet_platform *platform = NULL;
+    struct duet__times *times = NULL;
     struct duet_machine machine = {0};
     struct duet_core_config core;
-    int error = duet__open_platform(config->simulate, config, &platform, &machine, message);
+    int error = duet__open_platform(platform, config->simulate, config, &times, &machine, message);
     if (error)
         return error;
     /* the parts first: a process can make one engine only */
@@ -52,11 +52,11 @@ int duet__open_simulated(struct duet_runtime **out, const struct duet_config *co
     core.machine = &machine;
     core.ops = duet__sim_ops();
     if (!error)
-        error = bind(config, duet_platform_calibration(platform), &core, out, message);
+        error = bind(config, &times->calibration, &core, out, message);
     if (error)
-        duet_platform_free(platform);
+        duet__times_free(times);
     else
-        duet__remember(*out, config, platform, NULL);
+        duet__remember(*out, config, times);
     duet_machine_fini(&machine);
     return error;
 }

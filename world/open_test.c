@@ -9,7 +9,9 @@
 #include <duet/duet.h>
 #include <duet/trace.h>
 
+#include "platforms/platform.h"
 #include "real/real.h"
+#include "world/open.h"
 
 enum { COUNT = 64, TILE = 960 };
 
@@ -297,6 +299,45 @@ static int unreachable(const struct duet_call *call)
     return DUET_ETASK;
 }
 
+static double add_up(const struct duet_calibration *calibration)
+{
+    double sum = 0;
+    for (size_t c = 0; c < calibration->count; c++)
+        for (size_t p = 0; p < calibration->curves[c].count; p++)
+            sum += calibration->curves[c].points[p].mean_s;
+    return sum;
+}
+
+/* No file is read for a platform in memory, whatever its name, and nothing of it is used after. */
+static void test_in_memory(void)
+{
+    struct duet_config config = defaults();
+    struct duet_platform *platform = NULL;
+    struct duet_runtime *duet = NULL;
+    struct duet_message message = {""};
+    g_assert_cmpint(duet_platform_load("idgraf", NULL, &platform, &message), ==, DUET_OK);
+    double sum = add_up(duet_platform_calibration(platform));
+    g_assert_cmpint(duet__open_with(&duet, &config, platform, &message), ==, DUET_EINVAL);
+    g_assert_nonnull(strstr(message.text, "whether to simulate or to emulate"));
+    config.emulate = "/not/a/file.json";
+    config.gpus = 2;
+    config.context = "gemm";
+    g_assert_cmpint(duet__open_with(&duet, &config, platform, &message), ==, DUET_OK);
+    g_assert_cmpuint(duet_runtime_machine(duet)->node_count, ==, 3);
+    g_assert_cmpint(duet_close(duet), ==, DUET_OK);
+    config.emulate = NULL;
+    config.simulate = "/not/a/file.json";
+    config.context = NULL;
+    int error = duet__open_with(&duet, &config, platform, &message);
+    g_assert_cmpfloat(add_up(duet_platform_calibration(platform)), ==, sum);
+    duet_platform_free(platform);
+    if (error != DUET_EABSENT) {
+        g_assert_cmpint(error, ==, DUET_OK);
+        g_assert_cmpuint(duet_runtime_machine(duet)->node_count, ==, 3);
+        g_assert_cmpint(duet_close(duet), ==, DUET_OK);
+    }
+}
+
 static struct duet_runtime *open_paced(double scale, struct duet_codelet **codelet,
                                        struct duet_handle **handle)
 {
@@ -466,6 +507,7 @@ int main(int argc, char **argv)
     g_test_add_func("/open/free", test_free);
     g_test_add_func("/open/gpus", test_gpus);
     g_test_add_func("/open/paced_gpus", test_paced_gpus);
+    g_test_add_func("/open/in_memory", test_in_memory);
     g_test_add_func("/open/paced", test_paced);
     g_test_add_func("/open/paced_beyond", test_paced_beyond);
     g_test_add_func("/open/subprocess/untold", close_untold);
