@@ -6,7 +6,7 @@ set -eu
 
 packages="
     build-essential cmake ninja-build pkg-config
-    libglib2.0-dev libjson-glib-dev libxml2-dev
+    libglib2.0-dev libjansson-dev libxml2-dev
     libsimgrid-dev
     libglpk-dev
     libhwloc-dev libopenblas-dev liblapacke-dev

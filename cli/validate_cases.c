@@ -44,7 +44,7 @@ static int read_list(const struct duet__json *entry, const char *key, read_fn re
         *list = g_new0(char *, 1);
         return 0;
     }
-    if (!JSON_NODE_HOLDS_ARRAY(at.node)) {
+    if (!duet__json_is_array(&at)) {
         *list = g_new0(char *, 2);
         return read(&at, *list);
     }
@@ -66,7 +66,7 @@ static int read_param(const struct duet__json *params, const char *name, GPtrArr
 
     if (!duet__json_present(&at))
         return 0;
-    if (json_node_get_value_type(at.node) == G_TYPE_STRING)
+    if (duet__json_is_string(&at))
         error = read_text(&at, &text);
     else
         error = read_number(&at, &text);
@@ -178,7 +178,6 @@ static int read_root(const struct duet__json *root, GPtrArray *specs)
 
 int duet__specs_from_file(GPtrArray *specs, const char *path, struct duet_message *message)
 {
-    JsonParser *parser = NULL;
     struct duet__json root;
     GError *problem = NULL;
     char *text = NULL;
@@ -190,10 +189,10 @@ int duet__specs_from_file(GPtrArray *specs, const char *path, struct duet_messag
         g_error_free(problem);
         return error;
     }
-    error = duet__json_parse(text, length, path, message, &parser, &root);
+    error = duet__json_parse(text, length, path, message, &root);
     if (!error)
         error = read_root(&root, specs);
-    g_clear_object(&parser);
+    duet__json_close(&root);
     g_free(text);
     return error;
 }

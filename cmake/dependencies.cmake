@@ -4,16 +4,17 @@
 
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
-pkg_check_modules(GLIB IMPORTED_TARGET glib-2.0>=2.66 json-glib-1.0)
+pkg_check_modules(GLIB IMPORTED_TARGET glib-2.0>=2.66)
+pkg_check_modules(JANSSON IMPORTED_TARGET jansson>=2.11)
 pkg_check_modules(LIBXML IMPORTED_TARGET libxml-2.0)
 pkg_check_modules(HWLOC IMPORTED_TARGET hwloc>=2.0)
 find_path(GLPK_INCLUDE_DIR glpk.h)
 find_library(GLPK_LIBRARY glpk)
 mark_as_advanced(GLPK_INCLUDE_DIR GLPK_LIBRARY)
-if(NOT GLIB_FOUND OR NOT LIBXML_FOUND OR NOT HWLOC_FOUND OR NOT GLPK_INCLUDE_DIR
-    OR NOT GLPK_LIBRARY)
-  message(FATAL_ERROR "duet needs GLib, json-glib, libxml2, hwloc and GLPK with their headers: "
-    "./setup.sh installs them")
+if(NOT GLIB_FOUND OR NOT JANSSON_FOUND OR NOT LIBXML_FOUND OR NOT HWLOC_FOUND
+    OR NOT GLPK_INCLUDE_DIR OR NOT GLPK_LIBRARY)
+  message(FATAL_ERROR "duet needs GLib, jansson, libxml2, hwloc and GLPK with their "
+    "headers: ./setup.sh installs them")
 endif()
 add_library(GLPK::GLPK UNKNOWN IMPORTED)
 set_target_properties(GLPK::GLPK PROPERTIES

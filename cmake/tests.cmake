@@ -89,7 +89,7 @@ function(duet_compiled_test name source)
   target_link_libraries(${target} PRIVATE duet_testing)
   duet_link_folders(${target})
   target_link_libraries(${target} PRIVATE
-    PkgConfig::GLIB PkgConfig::LIBXML Threads::Threads m)
+    PkgConfig::GLIB PkgConfig::JANSSON PkgConfig::LIBXML Threads::Threads m)
   # assert() is for tests, whatever the build type says.
   target_compile_options(${target} PRIVATE -UNDEBUG)
   target_compile_definitions(${target} PRIVATE

@@ -124,11 +124,10 @@ int duet__read_calibration(struct duet_platform *platform, const char *text, siz
                            const char *path, struct duet_message *message)
 {
     static const char *const known[] = {"schema", "curves", NULL};
-    JsonParser *parser;
     struct duet__json root;
     struct duet__json at;
     unsigned number = 0;
-    int error = duet__json_parse(text, length, path, message, &parser, &root);
+    int error = duet__json_parse(text, length, path, message, &root);
 
     if (error != DUET_OK)
         return error;
@@ -147,6 +146,6 @@ int duet__read_calibration(struct duet_platform *platform, const char *text, siz
         error = read_curve(&element, platform);
     }
 parsed:
-    g_object_unref(parser);
+    duet__json_close(&root);
     return error;
 }

@@ -199,10 +199,7 @@ DUET_MUST_CHECK int duet__merge(const struct duet_calibration *new, const char *
                                 const struct duet_platform *old, struct duet_calibration *out,
                                 GPtrArray *origins, struct duet_message *message);
 
-/* json_write.c: a number with the fewest digits that read back as the same. */
-const char *duet__digits(double value, char buffer[G_ASCII_DTOSTR_BUF_SIZE]);
-
-/* json_write.c: appends `text` with its quotes, and what must be, escaped. */
+/* files.c: appends `text` with its quotes, and what must be, escaped. */
 void duet__append_string(GString *out, const char *text);
 
 /* options.c: the bandwidth that options give the kind `name`, 0 where they leave it alone. */

@@ -100,3 +100,17 @@ bool duet__good_name(const char *name, size_t size)
             return false;
     return true;
 }
+
+void duet__append_string(GString *out, const char *text)
+{
+    g_string_append_c(out, '"');
+    for (const char *c = text; *c != '\0'; c++) {
+        if (*c == '"' || *c == '\\')
+            g_string_append_printf(out, "\\%c", *c);
+        else if ((unsigned char)*c < ' ')
+            g_string_append_printf(out, "\\u%04x", (unsigned char)*c);
+        else
+            g_string_append_c(out, *c);
+    }
+    g_string_append_c(out, '"');
+}

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading JSON with errors that name the file and the key ("idgraf.json: switches[1].gpus[0]:
- * ..."). A `struct duet__json` is a place in a document: small, on the stack, valid while its
- * parent is.
+ * JSON, in and out: the one place of the product that knows how it is read (by jansson) and
+ * written.
+ *
+ * Reading is strict: UTF-8, no comments, no key twice, numbers that are finite and whole ones
+ * exact, one value and nothing behind it. What is wrong with the text is said with file and line
+ * ("idgraf.json:14: ..."), what is wrong with a value with file and place ("idgraf.json:
+ * switches[1].gpus[0]: ...").
+ *
+ * A `struct duet__json` is a place in a document: small, on the stack, valid while its parent is.
  */
 #ifndef DUET_PLATFORMS_JSON_H
 #define DUET_PLATFORMS_JSON_H
@@ -10,28 +16,31 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <json-glib/json-glib.h>
+#include <stdio.h>
 
 #include <duet/error.h>
+
+struct json_t; /* jansson's */
 
 struct duet__json {
     const struct duet__json *up; /* NULL at the root */
     const char *key;             /* name in `up`, NULL for an element of an array */
     unsigned index;              /* position in `up`, for an element */
-    JsonNode *node;              /* NULL: there is nothing at this place */
+    struct json_t *node;         /* NULL: there is nothing at this place */
     const char *path;            /* of the file */
     struct duet_message *message;
 };
 
 /*
- * Parses `text` (length bytes and a final zero). Strict where json-glib is not: no comments, no
- * unpaired surrogates, 64 levels at most. On success *parser owns the tree (g_object_unref) and
- * *root is its place. Errors: DUET_EPARSE with the line.
+ * Parses `text`, one object or array. `path` is for messages and stays, as `message` does, while
+ * the document is used. On success *root is its place, to be closed; on error (DUET_EPARSE with the
+ * line) there is nothing to close.
  */
 DUET_MUST_CHECK int duet__json_parse(const char *text, size_t length, const char *path,
-                                     struct duet_message *message, JsonParser **parser,
-                                     struct duet__json *root);
+                                     struct duet_message *message, struct duet__json *root);
+
+/* Frees a document; its places are no more. Safe on a zeroed or closed one. */
+void duet__json_close(struct duet__json *root);
 
 /* Writes "file: place: ..." into the message and returns `error`. */
 int duet__json_fail(const struct duet__json *at, int error, const char *format, ...)
@@ -40,16 +49,23 @@ int duet__json_fail(const struct duet__json *at, int error, const char *format, 
 /* A place inside an object or array that duet__json_keys or duet__json_array accepted. */
 struct duet__json duet__json_member(const struct duet__json *at, const char *key);
 struct duet__json duet__json_element(const struct duet__json *at, unsigned index);
+
+/* What there is, for readers that take several kinds; all are false where there is nothing. */
 bool duet__json_present(const struct duet__json *at);
+bool duet__json_is_null(const struct duet__json *at);
+bool duet__json_is_object(const struct duet__json *at);
+bool duet__json_is_array(const struct duet__json *at);
+bool duet__json_is_string(const struct duet__json *at);
 
 /* Each of these fails with DUET_EPARSE where the value is missing, has another type or range. */
 
-/* An object with no other keys than those of `known` (NULL-ended). */
+/* An object with no other keys than those of `known` (NULL-ended); any keys where it is NULL. */
 DUET_MUST_CHECK int duet__json_keys(const struct duet__json *at, const char *const *known);
 DUET_MUST_CHECK int duet__json_array(const struct duet__json *at, unsigned least, unsigned most,
                                      unsigned *count);
 DUET_MUST_CHECK int duet__json_number(const struct duet__json *at, double least, double most,
                                       double *value);
+/* Whole, also when written as 1e9; below 2^63. */
 DUET_MUST_CHECK int duet__json_integer(const struct duet__json *at, uint64_t least, uint64_t most,
                                        uint64_t *value);
 DUET_MUST_CHECK int duet__json_unsigned(const struct duet__json *at, unsigned least, unsigned most,
@@ -59,5 +75,83 @@ DUET_MUST_CHECK int duet__json_boolean(const struct duet__json *at, bool *value)
 DUET_MUST_CHECK int duet__json_string(const struct duet__json *at, const char **value);
 /* A name: letters, digits, _-.:+ and at most size - 1 bytes, copied into `name`. */
 DUET_MUST_CHECK int duet__json_name(const struct duet__json *at, char *name, size_t size);
+
+/*
+ * A long document (a trace has millions of values): one object, whose members are read one after
+ * another, and those that are arrays element by element if so wished. Only one value at a time is
+ * in memory:
+ *
+ *     error = duet__json_stream_open(&s, text, length, path, message);
+ *     while (!error && !(error = duet__json_stream_key(&s, &key)) && key)
+ *         if (strcmp(key, "events") == 0)
+ *             while (!(error = duet__json_stream_element(&s, &at)) && duet__json_present(&at))
+ *                 ...
+ *         else if (strcmp(key, "head") == 0)
+ *             error = duet__json_stream_value(&s, &at);
+ *     duet__json_stream_close(&s);
+ *
+ * A member that is not asked for is checked and passed over. Messages about a value begin with the
+ * line of its first character ("trace.json:17: args.node: ...").
+ */
+struct duet__json_stream {
+    const char *path, *at, *end;
+    struct duet_message *message;
+    unsigned line;            /* of `at` */
+    unsigned elements;        /* of the array that is being read */
+    bool begun, value_is_due; /* a member has been read; its key, but not its value */
+    struct json_t *node;      /* the value that was given last */
+    struct json_t *keys;      /* those of the root: an object of nulls */
+    char *place;              /* path and line, for messages about `node` */
+};
+
+/* Begins to read; the text stays while it is read, and need not end with a zero. */
+DUET_MUST_CHECK int duet__json_stream_open(struct duet__json_stream *stream, const char *text,
+                                           size_t length, const char *path,
+                                           struct duet_message *message);
+/*
+ * The next member's name, which stays until the stream is closed; NULL where the object has ended,
+ * and nothing but blanks stands behind it.
+ */
+DUET_MUST_CHECK int duet__json_stream_key(struct duet__json_stream *stream, const char **key);
+/* The member's value, valid until the next call. */
+DUET_MUST_CHECK int duet__json_stream_value(struct duet__json_stream *stream,
+                                            struct duet__json *at);
+/* The next element of the member, which is an array; nothing is present at its end. */
+DUET_MUST_CHECK int duet__json_stream_element(struct duet__json_stream *stream,
+                                              struct duet__json *at);
+/* DUET_EPARSE with file and line of what was given last. */
+int duet__json_stream_fail(struct duet__json_stream *stream, const char *format, ...)
+    DUET_PRINTF(2, 3);
+void duet__json_stream_close(struct duet__json_stream *stream);
+
+/*
+ * Writing, into a stream and without a tree. The writer knows where a comma belongs; the caller
+ * says where lines end. `key` is NULL in arrays and at the root. Errors stay with the stream
+ * (ferror). Numbers are written with the fewest digits that read back as the same number, with a
+ * '.' in every locale; what is not finite is null, and noted. Zero-initialise but for `stream`.
+ */
+struct duet__json_writer {
+    FILE *stream;
+    bool more;     /* something stands before what is written next */
+    unsigned line; /* 1 + blanks that the next thing is indented by on a new line; 0: none */
+    const char *not_finite; /* the key of the first number that was not, "" where it has none */
+};
+
+/* Begins and ends an object ('{' and '}') or array ('[' and ']'). */
+void duet__json_begin(struct duet__json_writer *writer, const char *key, char bracket);
+void duet__json_end(struct duet__json_writer *writer, char bracket);
+/* What comes next, be it a bracket that closes, begins a line, behind this many blanks. */
+void duet__json_break(struct duet__json_writer *writer, unsigned indent);
+
+void duet__json_put_number(struct duet__json_writer *writer, const char *key, double value);
+void duet__json_put_integer(struct duet__json_writer *writer, const char *key, uint64_t value);
+void duet__json_put_boolean(struct duet__json_writer *writer, const char *key, bool value);
+/* null for NULL. '<' is escaped, so that the text may stand inside HTML. */
+void duet__json_put_string(struct duet__json_writer *writer, const char *key, const char *value);
+
+enum { DUET__DIGITS_MAX = 32 };
+
+/* The fewest digits that read back as `value`, with a '.' in every locale. Returns `buffer`. */
+const char *duet__digits(double value, char buffer[DUET__DIGITS_MAX]);
 
 #endif

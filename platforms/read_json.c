@@ -510,9 +510,8 @@ static int read_head(const struct duet__json *root, struct duet_platform *platfo
 int duet__read_description(struct duet_platform *platform, const char *text, size_t length,
                            const char *path, char **calibration, struct duet_message *message)
 {
-    JsonParser *parser;
     struct duet__json root;
-    int error = duet__json_parse(text, length, path, message, &parser, &root);
+    int error = duet__json_parse(text, length, path, message, &root);
 
     if (error != DUET_OK)
         return error;
@@ -521,6 +520,6 @@ int duet__read_description(struct duet_platform *platform, const char *text, siz
         error = read_machine(&root, platform);
     if (error == DUET_OK)
         error = read_calibration_name(&root, calibration);
-    g_object_unref(parser);
+    duet__json_close(&root);
     return error;
 }

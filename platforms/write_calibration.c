@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing calibration files: every number with the digits that read back as the same one. */
 #include "platforms/description.h"
+#include "platforms/json.h"
 
 static void append_number(GString *text, const char *key, double value)
 {
-    char digits[G_ASCII_DTOSTR_BUF_SIZE];
+    char digits[DUET__DIGITS_MAX];
 
     g_string_append_printf(text, ", \"%s\": %s", key, duet__digits(value, digits));
 }
@@ -19,7 +20,7 @@ static void append_known(GString *text, const char *key, double value)
 /* An array up to its last element that is not 0; nothing where all are. */
 static void append_list(GString *text, const char *key, const double *values, unsigned count)
 {
-    char digits[G_ASCII_DTOSTR_BUF_SIZE];
+    char digits[DUET__DIGITS_MAX];
 
     g_string_append_printf(text, ",\n         \"%s\": [", key);
     for (unsigned i = 0; i < count; i++)

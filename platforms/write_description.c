@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "platforms/description.h"
+#include "platforms/json.h"
 
 /* The kind of all links between the host and switches, and those of direct copies. */
 static const char *const LINK = "pcie";
@@ -26,7 +27,7 @@ struct writer {
 
 static void number(struct writer *w, const char *key, double value)
 {
-    char digits[G_ASCII_DTOSTR_BUF_SIZE];
+    char digits[DUET__DIGITS_MAX];
 
     if (!isfinite(value) && w->bad == NULL)
         w->bad = key;

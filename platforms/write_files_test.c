@@ -70,7 +70,7 @@ static void test_replace(void)
     struct duet_platform *p;
 
     g_assert_true(g_file_set_contents(folder.json, "no platform", -1, NULL));
-    refused(&draft, &times, &folder, DUET_WRITE_MERGE, DUET_EPARSE, "mine.json:1: expected one");
+    refused(&draft, &times, &folder, DUET_WRITE_MERGE, DUET_EPARSE, "mine.json:1: ");
     write_draft(&draft, &times, folder.json, DUET_WRITE_REPLACE);
     draft.cores = 7;
     write_draft(&draft, &nothing, folder.json, DUET_WRITE_REPLACE);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "platforms/description.h"
+#include "platforms/json.h"
 #include "platforms/xml.h"
 
 /* Wider than any link, so that a link which only adds latency never limits a copy. */
@@ -52,7 +53,7 @@ static int check_names(const struct duet_machine *m, struct duet_message *messag
 static void write_host_side(struct writer *w)
 {
     const struct duet_machine *m = w->machine;
-    char digits[G_ASCII_DTOSTR_BUF_SIZE];
+    char digits[DUET__DIGITS_MAX];
     char value[32];
 
     if (m->sharing.private_bytes > 0) {
@@ -79,7 +80,7 @@ static void write_props(struct writer *w, const char *calibration)
     const struct duet_machine *m = w->machine;
     char name[DUET_NAME_MAX];
     char value[3 * DUET_NAME_MAX + 32];
-    char digits[G_ASCII_DTOSTR_BUF_SIZE];
+    char digits[DUET__DIGITS_MAX];
     struct duet_costs costs = m->costs;
 
     prop(w->text, "    ", "duet.schema", "1");
@@ -134,7 +135,7 @@ static double speed_of(const struct duet_calibration *calibration, const char *a
 static void write_hosts(struct writer *w, const struct duet_calibration *calibration)
 {
     const struct duet_machine *m = w->machine;
-    char digits[G_ASCII_DTOSTR_BUF_SIZE];
+    char digits[DUET__DIGITS_MAX];
 
     for (unsigned i = 0; i < m->node_count; i++) {
         const char *arch = NULL;
@@ -180,7 +181,7 @@ static void collect_latencies(struct writer *w)
 
 static void write_links(struct writer *w)
 {
-    char digits[G_ASCII_DTOSTR_BUF_SIZE];
+    char digits[DUET__DIGITS_MAX];
 
     for (unsigned i = 0; i < w->machine->link_count; i++) {
         const struct duet_link *link = &w->machine->links[i];

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <json-glib/json-glib.h>
+#include <jansson.h>
 
 #include "report/testing_report.h"
 
@@ -72,23 +72,20 @@ static void test_no_device(void)
     sample_fini(&sample);
 }
 
-static void assert_members(JsonObject *object, const char *names)
+static void assert_members(json_t *object, const char *names)
 {
     char **wanted = g_strsplit(names, " ", -1);
-    GList *members = json_object_get_members(object);
 
-    g_assert_cmpuint(g_list_length(members), ==, g_strv_length(wanted));
+    g_assert_cmpuint(json_object_size(object), ==, g_strv_length(wanted));
     for (char **name = wanted; *name; name++)
-        g_assert_true(json_object_has_member(object, *name));
-    g_list_free(members);
+        g_assert_nonnull(json_object_get(object, *name));
     g_strfreev(wanted);
 }
 
 static void test_json(void)
 {
-    JsonParser *parser = json_parser_new();
     struct sample sample;
-    JsonObject *root, *run;
+    json_t *root, *run;
     char *text;
 
     sample_init(&sample, 2, 2, 100);
@@ -96,34 +93,29 @@ static void test_json(void)
     sample.report.without = "caches,start";
     sample.report.command = "duet simulate \"x\" \\";
     text = written(duet_report_write_json, &sample.report);
-    g_assert_true(json_parser_load_from_data(parser, text, -1, NULL));
-    root = json_node_get_object(json_parser_get_root(parser));
+    root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     assert_members(root, "schema command runs");
-    g_assert_cmpint(json_object_get_int_member(root, "schema"), ==, 1);
-    g_assert_cmpstr(json_object_get_string_member(root, "command"), ==, sample.report.command);
-    g_assert_cmpuint(json_array_get_length(json_object_get_array_member(root, "runs")), ==,
-                     SAMPLE_POLICIES);
-    run = json_array_get_object_element(json_object_get_array_member(root, "runs"), 1);
+    g_assert_cmpint(json_integer_value(json_object_get(root, "schema")), ==, 1);
+    g_assert_cmpstr(json_string_value(json_object_get(root, "command")), ==, sample.report.command);
+    g_assert_cmpuint(json_array_size(json_object_get(root, "runs")), ==, SAMPLE_POLICIES);
+    run = json_array_get(json_object_get(root, "runs"), 1);
     assert_members(run, "world workload n tile precision settings platform cpus gpus policy "
                         "set_arch tasks makespan_s gflops bytes cache_hit_ratio idle_share "
                         "bounds_s wall_s without");
-    g_assert_cmpstr(json_object_get_string_member(run, "settings"), ==, "variant=left");
-    g_assert_cmpstr(json_object_get_string_member(run, "without"), ==, "caches,start");
-    assert_members(json_object_get_object_member(run, "makespan_s"),
-                   "median mean ci95_low ci95_high values");
-    assert_members(json_object_get_object_member(run, "bytes"),
-                   "host_to_device device_to_host device_to_device");
-    assert_members(json_object_get_object_member(run, "bounds_s"), "critical_path area");
-    g_assert_cmpstr(json_object_get_string_member(run, "policy"), ==, "ws");
-    g_assert_true(json_object_get_null_member(run, "wall_s"));
-    g_assert_cmpfloat(json_array_get_double_element(
-                          json_object_get_array_member(json_object_get_object_member(run,
-                                                                                     "makespan_s"),
-                                                       "values"),
-                          2),
+    g_assert_cmpstr(json_string_value(json_object_get(run, "settings")), ==, "variant=left");
+    g_assert_cmpstr(json_string_value(json_object_get(run, "without")), ==, "caches,start");
+    assert_members(json_object_get(run, "makespan_s"), "median mean ci95_low ci95_high values");
+    assert_members(json_object_get(run, "bytes"), "host_to_device device_to_host device_to_device");
+    assert_members(json_object_get(run, "bounds_s"), "critical_path area");
+    g_assert_cmpstr(json_string_value(json_object_get(run, "policy")), ==, "ws");
+    g_assert_true(json_is_null(json_object_get(run, "wall_s")));
+    g_assert_cmpfloat(json_number_value(
+                          json_array_get(json_object_get(json_object_get(run, "makespan_s"),
+                                                         "values"),
+                                         2)),
                       ==, sample.runs[1][2].stats.makespan_s);
     free(text);
-    g_object_unref(parser);
+    json_decref(root);
     sample_fini(&sample);
 }
 
@@ -199,45 +191,42 @@ static struct duet_report_real sample_real(struct sample *sample)
                                      .threshold = 30};
 }
 
-static JsonObject *policy_of(JsonParser *parser, const char *text, unsigned index)
+/* The runs of one policy; *root is to be freed with json_decref. */
+static json_t *policy_of(json_t **root, const char *text, unsigned index)
 {
-    JsonObject *root;
-
-    g_assert_true(json_parser_load_from_data(parser, text, -1, NULL));
-    root = json_node_get_object(json_parser_get_root(parser));
-    assert_members(root, "schema command interrupted runs");
-    return json_array_get_object_element(json_object_get_array_member(root, "runs"), index);
+    *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    assert_members(*root, "schema command interrupted runs");
+    return json_array_get(json_object_get(*root, "runs"), index);
 }
 
 static void test_real_json(void)
 {
-    JsonParser *parser = json_parser_new();
     struct duet_report_real real;
     struct sample sample;
-    JsonObject *run, *part;
+    json_t *root, *run, *part;
     char *text;
 
     sample_init(&sample, 2, 2, 100);
     real = sample_real(&sample);
     sample.report.real = &real;
     text = written(duet_report_write_json, &sample.report);
-    run = policy_of(parser, text, 1);
+    run = policy_of(&root, text, 1);
     assert_members(run, "world workload n tile precision settings platform cpus gpus policy "
                         "set_arch tasks makespan_s gflops bytes cache_hit_ratio idle_share "
                         "bounds_s wall_s "
                         "emulation lose cores warmups reps_wanted bounds_from verification");
-    g_assert_cmpstr(json_object_get_string_member(run, "world"), ==, "real");
-    g_assert_true(json_object_get_null_member(run, "emulation"));
-    g_assert_true(json_object_get_null_member(run, "lose"));
-    g_assert_cmpstr(json_object_get_string_member(run, "bounds_from"), ==, "measured");
-    g_assert_cmpint(json_object_get_int_member(run, "warmups"), ==, 1);
-    part = json_object_get_object_member(run, "verification");
+    g_assert_cmpstr(json_string_value(json_object_get(run, "world")), ==, "real");
+    g_assert_true(json_is_null(json_object_get(run, "emulation")));
+    g_assert_true(json_is_null(json_object_get(run, "lose")));
+    g_assert_cmpstr(json_string_value(json_object_get(run, "bounds_from")), ==, "measured");
+    g_assert_cmpint(json_integer_value(json_object_get(run, "warmups")), ==, 1);
+    part = json_object_get(run, "verification");
     assert_members(part, "formula threshold passed residuals");
-    g_assert_true(json_object_get_boolean_member(part, "passed"));
-    g_assert_cmpfloat(json_array_get_double_element(json_object_get_array_member(part, "residuals"),
-                                                    2),
-                      ==, 0.03);
+    g_assert_true(json_is_true(json_object_get(part, "passed")));
+    g_assert_cmpfloat(json_number_value(json_array_get(json_object_get(part, "residuals"), 2)), ==,
+                      0.03);
     free(text);
+    json_decref(root);
 
     /* a residual that is no number does not pass, and is null */
     real.emulation = DUET_EMULATION_FREE;
@@ -245,16 +234,16 @@ static void test_real_json(void)
     real.interrupted = true;
     sample.runs[1][0].residual = NAN;
     text = written(duet_report_write_json, &sample.report);
-    run = policy_of(parser, text, 1);
-    part = json_object_get_object_member(run, "verification");
-    g_assert_false(json_object_get_boolean_member(part, "passed"));
-    g_assert_true(json_array_get_null_element(json_object_get_array_member(part, "residuals"), 0));
-    part = json_object_get_object_member(run, "emulation");
-    g_assert_cmpstr(json_object_get_string_member(part, "kind"), ==, "free");
-    g_assert_cmpstr(json_object_get_string_member(run, "lose"), ==, "gpu1@3");
+    run = policy_of(&root, text, 1);
+    part = json_object_get(run, "verification");
+    g_assert_false(json_is_true(json_object_get(part, "passed")));
+    g_assert_true(json_is_null(json_array_get(json_object_get(part, "residuals"), 0)));
+    part = json_object_get(run, "emulation");
+    g_assert_cmpstr(json_string_value(json_object_get(part, "kind")), ==, "free");
+    g_assert_cmpstr(json_string_value(json_object_get(run, "lose")), ==, "gpu1@3");
     g_assert_nonnull(strstr(text, "\"interrupted\": true"));
     free(text);
-    g_object_unref(parser);
+    json_decref(root);
     sample_fini(&sample);
 }
 

@@ -26,7 +26,8 @@ GROUPS = {
     "linux": ["sys/prctl.h"],
     "x86": ["cpuid.h", "x86intrin.h"],
     "threads": ["pthread.h", "threads.h", "semaphore.h"],
-    "glib": ["glib.h", "glib/*", "glib-object.h", "gio/gio.h", "json-glib/json-glib.h"],
+    "glib": ["glib.h", "glib/*", "glib-object.h", "gio/gio.h"],
+    "json": ["jansson.h"],
     "libxml": ["libxml/*"],
     "glpk": ["glpk.h"],
     "simgrid": ["simgrid/*", "xbt/*", "simgrid/*.hpp"],
@@ -55,7 +56,7 @@ RULES = [
     ("real/*", "c posix linux threads hwloc duet/* core/engine.h backends/backend.h ."),
     ("platforms/model/*", "c-pure duet/* ."),
     ("sim/*", "c posix c++ simgrid duet/* core/engine.h platforms/model/*.h ."),
-    ("platforms/*", "c posix glib libxml duet/* ."),
+    ("platforms/*", "c posix glib json libxml duet/* ."),
     ("workloads/kernels_cuda*", "c posix threads cuda cublas duet/* workloads/*"),
     ("workloads/kernels_*", "c posix glib blas duet/* workloads/*"),
     ("workloads/*", "c posix glib duet/* workloads/*"),
@@ -63,7 +64,8 @@ RULES = [
               " report/perfetto.h report/output.h platforms/model/*.h ."),
     ("validate/*", "c posix glib glpk duet/* platforms/platform.h workloads/*.h report/recording.h"
                    " ."),
-    ("report/*", "c posix glib duet/* platforms/platform.h validate/*.h workloads/*.h ."),
+    ("report/*", "c posix glib duet/* platforms/platform.h platforms/json.h validate/*.h"
+                 " workloads/*.h ."),
     ("calibrate/*", "c posix glib duet/* platforms/model/*.h platforms/platform.h validate/stats.h"
                     " report/recording.h ."),
     ("cli/*", "c posix glib duet/* platforms/platform.h platforms/json.h workloads/*.h"

@@ -2,7 +2,7 @@
 /* Comparisons: figures of examples computed by hand, and what all four writers have to keep. */
 #include "validate/validation.h"
 
-#include <json-glib/json-glib.h>
+#include <jansson.h>
 
 #include "report/html_cases.h"
 #include "validate/testing_validation.h"
@@ -316,47 +316,43 @@ static void check_json(const struct duet_validation *validation,
                        const struct duet_validation_figures *figures)
 {
     char *text = written(JSON, validation, figures);
-    JsonParser *parser = json_parser_new();
-    GError *error = NULL;
-    JsonObject *root;
-    JsonArray *cases;
+    json_error_t problem = {.text = ""};
+    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &problem);
+    json_t *cases;
 
-    json_parser_load_from_data(parser, text, -1, &error);
-    g_assert_no_error(error);
-    root = json_node_get_object(json_parser_get_root(parser));
-    g_assert_cmpint(json_object_get_int_member(root, "schema"), ==, 1);
-    g_assert_cmpstr(json_object_get_string_member(root, "command"), ==, validation->command);
-    cases = json_object_get_array_member(root, "cases");
-    g_assert_cmpuint(json_array_get_length(cases), ==, validation->case_count);
-    for (guint i = 0; i < json_array_get_length(cases); i++) {
-        JsonObject *one = json_array_get_object_element(cases, i);
+    g_assert_cmpstr(problem.text, ==, "");
+    g_assert_cmpfloat(json_number_value(json_object_get(root, "schema")), ==, 1);
+    g_assert_cmpstr(json_string_value(json_object_get(root, "command")), ==, validation->command);
+    cases = json_object_get(root, "cases");
+    g_assert_cmpuint(json_array_size(cases), ==, validation->case_count);
+    for (size_t i = 0; i < json_array_size(cases); i++) {
+        json_t *one = json_array_get(cases, i);
         const struct duet_case *the = &validation->cases[i];
-        JsonObject *measured = json_object_get_object_member(one, "measured");
-        JsonArray *values = json_object_get_array_member(measured, "makespans_s");
+        json_t *measured = json_object_get(one, "measured");
+        json_t *values = json_object_get(measured, "makespans_s");
 
-        g_assert_cmpstr(json_object_get_string_member(one, "workload"), ==, the->workload);
-        g_assert_cmpstr(json_object_get_string_member(one, "policy"), ==, the->policy);
-        g_assert_cmpuint(json_array_get_length(values), ==, the->measured.count);
-        for (guint k = 0; k < json_array_get_length(values); k++)
-            g_assert_cmpfloat(json_array_get_double_element(values, k), ==,
+        g_assert_cmpstr(json_string_value(json_object_get(one, "workload")), ==, the->workload);
+        g_assert_cmpstr(json_string_value(json_object_get(one, "policy")), ==, the->policy);
+        g_assert_cmpuint(json_array_size(values), ==, the->measured.count);
+        for (size_t k = 0; k < json_array_size(values); k++)
+            g_assert_cmpfloat(json_number_value(json_array_get(values, k)), ==,
                               the->measured.makespans_s[k]);
-        g_assert_true(json_object_get_null_member(measured, "rounds") ==
+        g_assert_true(json_is_null(json_object_get(measured, "rounds")) ==
                       !the->measured.round_count);
         for (size_t k = 0; k < the->measured.round_count; k++)
-            g_assert_cmpint(json_array_get_int_element(json_object_get_array_member(measured,
-                                                                                    "rounds"),
-                                                       (guint)k),
-                            ==, (gint64)the->measured.rounds[k]);
-        g_assert_true(json_object_get_null_member(one, "error") ==
+            g_assert_cmpfloat(json_number_value(
+                                  json_array_get(json_object_get(measured, "rounds"), k)),
+                              ==, (double)the->measured.rounds[k]);
+        g_assert_true(json_is_null(json_object_get(one, "error")) ==
                       (bool)isnan(figures->cases[i].error));
         if (figures->cases[i].explanation.count)
-            g_assert_cmpuint(json_array_get_length(json_object_get_array_member(
-                                 json_object_get_object_member(one, "explanation"), "parts")),
+            g_assert_cmpuint(json_array_size(
+                                 json_object_get(json_object_get(one, "explanation"), "parts")),
                              ==, figures->cases[i].explanation.count);
         else
-            g_assert_true(json_object_get_null_member(one, "explanation"));
+            g_assert_true(json_is_null(json_object_get(one, "explanation")));
     }
-    g_object_unref(parser);
+    json_decref(root);
     free(text);
 }
 
@@ -396,15 +392,14 @@ static size_t check_timelines(const char *text)
     size_t count = 0;
 
     for (const char *at = text; (at = strstr(at, begin)); count++) {
-        JsonParser *parser = json_parser_new();
         const char *stop;
-        GError *error = NULL;
+        json_t *root;
 
         at += strlen(begin);
         stop = strstr(at, end);
-        json_parser_load_from_data(parser, at, stop - at, &error);
-        g_assert_no_error(error);
-        g_object_unref(parser);
+        root = json_loadb(at, (size_t)(stop - at), JSON_REJECT_DUPLICATES, NULL);
+        g_assert_nonnull(root);
+        json_decref(root);
     }
     return count;
 }
