@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "report/output.h"
+#include "report/validation_parts.h"
 
 /* How reasons are called in both formats. */
 static const char *const reasons[] = {
@@ -79,7 +80,22 @@ static void put_side(FILE *stream, const char *name, const struct duet_side *sid
     putc('}', stream);
 }
 
-static void put_explanation(FILE *stream, const struct duet_explanation *explanation)
+/* What the difference is put down to: a part's name, and a sentence about it. */
+static void put_culprit(FILE *stream, const struct duet_validation *validation,
+                        const struct duet_explanation *explanation)
+{
+    char *text = duet__culprit_text(validation, explanation);
+
+    fputs(",\n      \"largest_cause\": {", stream);
+    put_string(stream, "name", duet__difference_name(duet__culprit(explanation)));
+    fputs(", ", stream);
+    put_string(stream, "text", text);
+    putc('}', stream);
+    g_free(text);
+}
+
+static void put_explanation(FILE *stream, const struct duet_validation *validation,
+                            const struct duet_explanation *explanation)
 {
     fputs(",\n     \"explanation\": ", stream);
     if (!explanation->count) {
@@ -91,12 +107,15 @@ static void put_explanation(FILE *stream, const struct duet_explanation *explana
     put_more(stream, "second_s", explanation->second_s);
     put_more(stream, "whole_s", explanation->whole_s);
     put_more(stream, "moved_share", explanation->moved_share);
+    put_culprit(stream, validation, explanation);
     fputs(",\n      \"parts\": [", stream);
     for (size_t i = 0; i < explanation->count; i++) {
         const struct duet_difference *part = &explanation->differences[i];
 
         fprintf(stream, "%s\n       {\"reason\": \"%s\", ", i ? "," : "", reasons[part->reason]);
         put_string(stream, "what", part->what);
+        fputs(", ", stream);
+        put_string(stream, "name", duet__difference_name(part));
         put_more(stream, "seconds", part->seconds);
         put_more(stream, "first", part->first);
         put_more(stream, "second", part->second);
@@ -105,8 +124,8 @@ static void put_explanation(FILE *stream, const struct duet_explanation *explana
     fputs("]}", stream);
 }
 
-static void put_case(FILE *stream, const struct duet_case *the,
-                     const struct duet_case_figures *figures)
+static void put_case(FILE *stream, const struct duet_validation *validation,
+                     const struct duet_case *the, const struct duet_case_figures *figures)
 {
     const char precision[] = {the->precision, 0};
 
@@ -131,7 +150,7 @@ static void put_case(FILE *stream, const struct duet_case *the,
     put_more(stream, "error_low", figures->error_low);
     put_more(stream, "error_high", figures->error_high);
     put_more(stream, "noise", figures->noise);
-    put_explanation(stream, &figures->explanation);
+    put_explanation(stream, validation, &figures->explanation);
     putc('}', stream);
 }
 
@@ -148,6 +167,31 @@ static void put_summary(FILE *stream, const struct duet_validation *validation,
             "\"pairs_right\": %zu, \"failed\": %zu, \"refused\": %zu}",
             figures->within_noise, figures->groups, figures->best_right, figures->pairs,
             figures->pairs_right, figures->failed, figures->refused);
+}
+
+/* The explanation of all cases together; null where none is explained. */
+static void put_causes(FILE *stream, const struct duet_validation *validation,
+                       const struct duet_validation_figures *figures)
+{
+    struct duet__causes causes = duet__causes_of(validation, figures);
+
+    fputs(",\n \"causes\": ", stream);
+    if (causes.cases) {
+        fprintf(stream, "{\"cases\": %zu", causes.cases);
+        put_more(stream, "whole", causes.whole);
+        fputs(", \"parts\": [", stream);
+        for (size_t i = 0; i < causes.count; i++) {
+            fprintf(stream, "%s\n  {\"reason\": \"%s\", ", i ? "," : "",
+                    reasons[causes.parts[i].reason]);
+            put_string(stream, "name", causes.parts[i].name);
+            put_more(stream, "share", causes.parts[i].share);
+            putc('}', stream);
+        }
+        fputs("]}", stream);
+    } else {
+        fputs("null", stream);
+    }
+    g_free(causes.parts);
 }
 
 void duet_validation_write_json(FILE *stream, const struct duet_validation *validation,
@@ -174,10 +218,11 @@ void duet_validation_write_json(FILE *stream, const struct duet_validation *vali
     put_number(stream, "fail_over", validation->fail_over > 0 ? validation->fail_over : NAN);
     fputs(",\n \"summary\": ", stream);
     put_summary(stream, validation, figures);
+    put_causes(stream, validation, figures);
     fputs(",\n \"cases\": [", stream);
     for (size_t i = 0; i < validation->case_count; i++) {
         fputs(i ? ",\n    " : "\n    ", stream);
-        put_case(stream, &validation->cases[i], &figures->cases[i]);
+        put_case(stream, validation, &validation->cases[i], &figures->cases[i]);
     }
     fputs("\n ]}\n", stream);
 }
