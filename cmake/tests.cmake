@@ -81,42 +81,79 @@ if(DUET_HAVE_CUDA AND DUET_HAVE_BLAS)
     OUTPUT_NAME duet_fake_cuda RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 endif()
 
-# The test NAME of a source in C or C++, linked with these objects.
-function(duet_compiled_test name source)
-  set(target test-${name})
-  add_executable(${target} ${source} ${ARGN})
+# Tests in C and C++ are linked into one program for each folder and kind of CUDA, which is much
+# quicker than one for each: the program's main function is in tests/program.h, those of the tests
+# are renamed. build/tests/X.Y is a link to the program, which runs the test that it is called by.
+# duet_compiled_test(NAME SOURCE PROGRAM) puts the test into the program; duet_test_programs() makes
+# the programs when all tests are known.
+set(DUET_TEST_PROGRAMS "")
+function(duet_compiled_test name source program)
+  string(MAKE_C_IDENTIFIER "test_${source}" main)
+  set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS main=${main})
+  set_property(GLOBAL APPEND PROPERTY duet_${program}_sources ${source})
+  set_property(GLOBAL APPEND_STRING PROPERTY duet_${program}_list
+    " \\\n    TEST(\"${name}\", ${main})")
+  if(NOT program IN_LIST DUET_TEST_PROGRAMS)
+    set(DUET_TEST_PROGRAMS ${DUET_TEST_PROGRAMS} ${program} PARENT_SCOPE)
+  endif()
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  file(CREATE_LINK programs/${program} ${PROJECT_BINARY_DIR}/tests/${name} SYMBOLIC)
+  add_custom_target(test-${name} DEPENDS tests-${program})
+  add_test(NAME ${name} COMMAND ${PROJECT_BINARY_DIR}/tests/${name})
+  duet_test_properties(${name})
+endfunction()
+
+# duet_fake_test(NAME SOURCE): the same, with the fake CUDA; nothing where there is none.
+# duet_gpu_test(NAME SOURCE): with the CUDA there is. Both see its headers.
+macro(duet_fake_test name source)
+  if(DUET_HAVE_FAKE_CUDA)
+    duet_folder_test(${name} ${source} _fake)
+    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT FAKE_CUDA_DEVICES=2)
+  endif()
+endmacro()
+macro(duet_gpu_test name source)
+  if(DUET_HAVE_CUDA)
+    duet_folder_test(${name} ${source} _gpu)
+  endif()
+endmacro()
+# Tests that include the source they test, with some of it replaced, have programs of their own.
+macro(duet_folder_test name source kind)
+  file(STRINGS ${PROJECT_SOURCE_DIR}/${source} of_its_own REGEX "^#include \"[^\"]*\\.c\"")
+  string(REGEX REPLACE "/.*" "" program ${source})
+  if(of_its_own)
+    set(program ${name})
+  endif()
+  duet_compiled_test(${name} ${source} ${program}${kind})
+endmacro()
+
+function(duet_test_program program)
+  get_property(sources GLOBAL PROPERTY duet_${program}_sources)
+  get_property(list GLOBAL PROPERTY duet_${program}_list)
+  set(main ${PROJECT_BINARY_DIR}/tests/${program}.c)
+  file(CONFIGURE OUTPUT ${main} CONTENT "#define TESTS${list}\n#include \"tests/program.h\"\n")
+  list(REMOVE_DUPLICATES sources)
+  set(target tests-${program})
+  add_executable(${target} ${sources} ${main})
+  if(program MATCHES "_fake$")
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:duet_fake_cuda>)
+    target_include_directories(${target} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  endif()
   # before the folders, of which it needs some
   target_link_libraries(${target} PRIVATE duet_testing)
   duet_link_folders(${target})
   target_link_libraries(${target} PRIVATE
     PkgConfig::GLIB PkgConfig::JANSSON PkgConfig::LIBXML Threads::Threads m)
-  # assert() is for tests, whatever the build type says.
-  target_compile_options(${target} PRIVATE -UNDEBUG)
+  if(program MATCHES "_gpu$")
+    target_link_libraries(${target} PRIVATE CUDA::cudart_static)
+  endif()
+  # assert() is for tests, whatever the build type says; a renamed main needs a prototype
+  target_compile_options(${target} PRIVATE -UNDEBUG -include ${PROJECT_SOURCE_DIR}/tests/main.h)
   target_compile_definitions(${target} PRIVATE
     DUET_COMMAND="${PROJECT_BINARY_DIR}/duet"
     DUET_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
     DUET_BUILD_DIR="${PROJECT_BINARY_DIR}")
   set_target_properties(${target} PROPERTIES
-    OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  add_test(NAME ${name} COMMAND ${target})
-  duet_test_properties(${name})
-endfunction()
-
-# duet_fake_test(NAME SOURCE): the same, with the fake CUDA; nothing where there is none.
-function(duet_fake_test name source)
-  if(DUET_HAVE_FAKE_CUDA)
-    duet_compiled_test(${name} ${source} $<TARGET_OBJECTS:duet_fake_cuda>)
-    target_include_directories(test-${name} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
-    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT FAKE_CUDA_DEVICES=2)
-  endif()
-endfunction()
-
-# duet_gpu_test(NAME SOURCE): the same with the CUDA there is, whose headers it sees.
-function(duet_gpu_test name source)
-  if(DUET_HAVE_CUDA)
-    duet_compiled_test(${name} ${source})
-    target_link_libraries(test-${name} PRIVATE CUDA::cudart_static)
-  endif()
+    OUTPUT_NAME ${program} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/programs)
 endfunction()
 
 set(patterns core platforms sim backends real world workloads calibrate validate report cli examples
@@ -146,7 +183,7 @@ foreach(source IN LISTS sources)
   elseif(source MATCHES ${of_cuda})
     duet_fake_test(${name} ${source})
   else()
-    duet_compiled_test(${name} ${source})
+    duet_folder_test(${name} ${source} "")
   endif()
 endforeach()
 # both: with the fake, and where there is a GPU on that
@@ -157,6 +194,9 @@ duet_gpu_test(workloads.kernels_cuda_gpu workloads/kernels_cuda_test.c)
 duet_gpu_test(workloads.cuda_run_gpu workloads/cuda_run_test.c)
 # NVIDIA's libraries themselves, which need no GPU to be opened
 duet_gpu_test(workloads.kernels_cuda_library workloads/kernels_cuda_library_test.c)
+foreach(program IN LISTS DUET_TEST_PROGRAMS)
+  duet_test_program(${program})
+endforeach()
 
 # Builds of their own, tested from this one. They use all the cores, so nothing runs beside them.
 if(NOT DUET_SANITIZE)

@@ -133,7 +133,7 @@ static void load_into_simgrid(const struct test *test)
     g_free(directory);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     char *arguments[] = {g_strdup("xml_simgrid_test"),
                          g_strdup("--cfg=network/model:CM02"),
