@@ -8,7 +8,7 @@ packages="
     build-essential cmake ninja-build pkg-config
     libglib2.0-dev libjansson-dev libxml2-dev
     libsimgrid-dev
-    libglpk-dev
+    coinor-libclp-dev
     libhwloc-dev libopenblas-dev liblapacke-dev
     clang-format clang-tidy universal-ctags python3
 "

@@ -29,7 +29,7 @@ GROUPS = {
     "glib": ["glib.h", "glib/*", "glib-object.h", "gio/gio.h"],
     "json": ["jansson.h"],
     "libxml": ["libxml/*"],
-    "glpk": ["glpk.h"],
+    "clp": ["coin/Clp_C_Interface.h"],
     "simgrid": ["simgrid/*", "xbt/*", "simgrid/*.hpp"],
     "hwloc": ["hwloc.h", "hwloc/*"],
     "blas": ["cblas.h", "lapacke.h"],
@@ -62,7 +62,7 @@ RULES = [
     ("workloads/*", "c posix glib duet/* workloads/*"),
     ("world/*", "c posix threads glib duet/* core/engine.h sim/*.h real/*.h platforms/platform.h"
               " report/perfetto.h report/output.h platforms/model/*.h ."),
-    ("validate/*", "c posix glib glpk duet/* platforms/platform.h workloads/*.h report/recording.h"
+    ("validate/*", "c posix glib clp duet/* platforms/platform.h workloads/*.h report/recording.h"
                    " ."),
     ("report/*", "c posix glib duet/* platforms/platform.h platforms/json.h validate/*.h"
                  " workloads/*.h ."),

@@ -15,7 +15,7 @@ struct duet_runtime;
 
 struct duet_bounds {
     double critical_path_s; /* longest chain, each task where it is fastest */
-    double area_s;          /* all work, ideally shared among all workers */
+    double area_s;          /* all work, ideally shared among all workers; 0: not known */
 };
 
 /* Tasks that take the same time on each architecture. Arrays are borrowed. */
@@ -29,14 +29,13 @@ struct duet_area_class {
  * The area bound, seconds: the smallest T such that n_ca >= 0 exist with
  *     sum over a of n_ca = tasks_c                   for each class c, and
  *     sum over c of n_ca * expected_ca <= T * workers_a    for each architecture a,
- * found with GLPK's simplex method, which prints nothing. (The area bound of Agullo, Beaumont,
+ * found with Clp's simplex method, which prints nothing. (The area bound of Agullo, Beaumont,
  * Eyraud-Dubois, Kumar, "Are static schedules so bad? A case study on Cholesky factorization",
  * IPDPS 2016.) The value returned is computed from the dual solution, so that whatever the solver
  * rounds, it is a bound. No task: 0.
  *
  * Classes with the same times are merged first. 20,000 classes of different times take 2 s with two
- * architectures, 28 s with three; after 60 s it gives up. If GLPK runs out of memory, every GLPK
- * object of the calling thread is lost (glp_free_env); nothing else in duet uses GLPK.
+ * architectures, 28 s with three; after 60 s it gives up.
  *
  * Errors: DUET_EINVAL (no architecture, times not finite), DUET_ENOWORKER (a class that no worker
  * can run: the message names it), DUET_ENOMEM, DUET_ESTUCK (the solver gave up: the message says
@@ -50,7 +49,8 @@ DUET_MUST_CHECK int duet_area_bound(const struct duet_area_class *classes, size_
  * Both bounds for the tasks submitted to `runtime`, with the times its models expect now (so
  * kernel times drawn at random around them may beat the bounds by a little). Restrictions of single
  * tasks to some architectures (SetArch) are not looked at: they can only lengthen a schedule.
- * Call when no task is in flight. Same errors; *out is then unchanged.
+ * Call when no task is in flight. An area bound that the solver does not prove is not known, which
+ * is no error. Otherwise the same errors; *out is then unchanged.
  */
 DUET_MUST_CHECK int duet_bounds(const struct duet_runtime *runtime, struct duet_bounds *out,
                                 struct duet_message *message);

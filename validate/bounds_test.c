@@ -11,6 +11,8 @@
 #include <duet/machine.h>
 #include <duet/trace.h>
 
+#include "validate/bounds.h"
+
 struct duet_runtime {
     const struct duet_machine *machine;
     const struct duet_class_stats *classes;
@@ -45,17 +47,32 @@ static void fake_stats(const struct duet_runtime *runtime, struct duet_stats *st
     *stats = (struct duet_stats){.critical_path_s = runtime->critical_path_s};
 }
 
+static bool stuck; /* the solver */
+
+static int fake_area_bound(const struct duet_area_class *classes, size_t class_count,
+                           const unsigned *workers, size_t arch_count, double *area_s,
+                           struct duet_message *message)
+{
+    if (stuck)
+        return duet_fail(message, DUET_ESTUCK, "no solution");
+    return duet_area_bound(classes, class_count, workers, arch_count, area_s, message);
+}
+
+static int tested_bounds(const struct duet_runtime *runtime, struct duet_bounds *out,
+                         struct duet_message *message);
+
 #define duet_runtime_machine fake_machine
 #define duet_class_count fake_class_count
 #define duet_class_stats(...) fake_class_stats(__VA_ARGS__)
 #define duet_stats(...) fake_stats(__VA_ARGS__)
-#define duet_area_bound tested_area_bound
+#define duet_area_bound(...) fake_area_bound(__VA_ARGS__)
 #define duet_bounds(...) tested_bounds(__VA_ARGS__)
 
 #include "validate/bounds.c" /* NOLINT(bugprone-suspicious-include) */
 
 #undef duet_class_stats
 #undef duet_stats
+#undef duet_area_bound
 #undef duet_bounds
 
 static double area(const struct duet_area_class *classes, size_t count, const unsigned *workers,
@@ -63,7 +80,7 @@ static double area(const struct duet_area_class *classes, size_t count, const un
 {
     double bound = -1;
     struct duet_message message = {""};
-    int error = tested_area_bound(classes, count, workers, arch_count, &bound, &message);
+    int error = duet_area_bound(classes, count, workers, arch_count, &bound, &message);
     g_assert_cmpstr(message.text, ==, "");
     g_assert_cmpint(error, ==, 0);
     return bound;
@@ -236,8 +253,7 @@ static void refuse(const struct duet_area_class *class, const unsigned *workers,
 {
     struct duet_message message = {""};
     double bound = -1;
-    g_assert_cmpint(tested_area_bound(class, 1, workers, arch_count, &bound, &message), ==,
-                    expected);
+    g_assert_cmpint(duet_area_bound(class, 1, workers, arch_count, &bound, &message), ==, expected);
     g_assert_nonnull(strstr(message.text, text));
     g_assert_cmpfloat(bound, ==, -1);
 }
@@ -254,26 +270,6 @@ static void test_errors(void)
     refuse(&c, workers, 2, DUET_EINVAL, "not a finite number");
     refuse(&d, workers, 2, DUET_EINVAL, "overflow");
     refuse(&a, workers, 0, DUET_EINVAL, "0 architectures");
-}
-
-/* GLPK gives up within 1 MB: an error, not abort(); the next call works. */
-static void test_memory(void)
-{
-    static const unsigned workers[] = {4, 8, 2};
-    size_t count = 20000;
-    GRand *random = g_rand_new_with_seed(3);
-    struct duet_area_class *classes = g_new(struct duet_area_class, count);
-    double *seconds = g_new(double, count * 3), bound = -1;
-    struct duet_message message = {""};
-    random_classes(random, classes, seconds, count, 3);
-    glp_mem_limit(1);
-    g_assert_cmpint(tested_area_bound(classes, count, workers, 3, &bound, &message), ==,
-                    DUET_ENOMEM);
-    g_assert_nonnull(strstr(message.text, "20000 classes"));
-    g_assert_cmpfloat(area(classes, 10, workers, 3), >, 0);
-    g_free(classes);
-    g_free(seconds);
-    g_rand_free(random);
 }
 
 /* As many classes as a long run with varied sizes makes. */
@@ -311,6 +307,12 @@ static void test_run(void)
     g_assert_cmpfloat(bounds.critical_path_s, ==, 2.5);
     g_assert_cmpfloat_with_epsilon(bounds.area_s, 4 + 220.0 / 21, 1e-10);
 
+    stuck = true; /* then it is not known */
+    g_assert_cmpint(tested_bounds(&runtime, &bounds, NULL), ==, 0);
+    g_assert_cmpfloat(bounds.critical_path_s, ==, 2.5);
+    g_assert_cmpfloat(bounds.area_s, ==, 0);
+    stuck = false;
+
     runtime.error = DUET_EINVAL;
     bounds.area_s = -1;
     g_assert_cmpint(tested_bounds(&runtime, &bounds, NULL), ==, DUET_EINVAL);
@@ -335,7 +337,6 @@ int main(int argc, char **argv)
     g_test_add_func("/validate/bounds/big", test_big);
     g_test_add_func("/validate/bounds/merging", test_merging);
     g_test_add_func("/validate/bounds/errors", test_errors);
-    g_test_add_func("/validate/bounds/memory", test_memory);
     g_test_add_func("/validate/bounds/many", test_many);
     g_test_add_func("/validate/bounds/run", test_run);
     return g_test_run();
