@@ -3,10 +3,13 @@
 #include "cli/attendant.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <duet/trace.h>
+
+enum { STUCK_LOOKS = 10 }; /* a tenth of a second apart */
 
 static const int signals[DUET__SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
 
@@ -69,6 +72,36 @@ static void give_up(struct duet__attendant *attendant, int number)
     }
 }
 
+/*
+ * After a signal: the run ends when its kernels have ended, but a worker that does not come back
+ * from the policy never lets it end. Then the process does, after a second in which nothing else
+ * has happened.
+ */
+static void end_if_stuck(struct duet__attendant *attendant)
+{
+    struct duet_runtime *runtime = borrow(attendant);
+    uint64_t steps = 0;
+    int worker;
+
+    if (!runtime)
+        return;
+    worker = duet_worker_scheduling(runtime, &steps);
+    if (worker == DUET_NO_WORKER || worker != attendant->stuck_worker ||
+        steps != attendant->stuck_steps)
+        attendant->stuck_looks = 0;
+    attendant->stuck_worker = worker;
+    attendant->stuck_steps = steps;
+    if (worker != DUET_NO_WORKER && ++attendant->stuck_looks > STUCK_LOOKS) {
+        duet__progress_clear(&attendant->progress);
+        fprintf(stderr,
+                "duet: the scheduling policy does not return on %s: the run ends without a report "
+                "of what was finished\n",
+                duet_runtime_machine(runtime)->workers[worker].name);
+        die(attendant, atomic_load(&attendant->number));
+    }
+    atomic_store(&attendant->runtime, runtime);
+}
+
 static void *attend(void *argument)
 {
     const struct timespec pause = {.tv_nsec = 100 * 1000 * 1000};
@@ -81,6 +114,8 @@ static void *attend(void *argument)
             give_up(attendant, number);
         else
             draw(attendant);
+        if (atomic_load(&attendant->number))
+            end_if_stuck(attendant);
     }
     return NULL;
 }

@@ -30,6 +30,10 @@ struct duet__attendant {
     sigset_t watched, mask; /* what is waited for; the mask as it was */
     struct sigaction actions[DUET__SIGNALS];
     struct duet__progress progress;
+    /* the thread's: a worker that is in the policy, since how many looks nothing else happened */
+    int stuck_worker;
+    unsigned stuck_looks;
+    uint64_t stuck_steps;
 };
 
 /*

@@ -399,6 +399,50 @@ def test_impatience():
         assert os.listdir(folder) == []
 
 
+SPINNER = """
+#include <duet/policy.h>
+static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
+                 int by, double now)
+{
+    for (size_t i = 0; i < count; i++)
+        duet_push_tail(view, duet_view_shared(view), batch[i]);
+}
+static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
+{
+    struct duet_task *task = duet_pop_head(view, duet_view_shared(view), worker);
+    volatile int forever = task != 0;
+    while (forever)
+        ;
+    return task;
+}
+const struct duet_policy duet_policy = {
+    .name = "spinner", .description = "does not return", .source = "this test", .push = push,
+    .pop = pop};
+"""
+
+
+def test_policy_that_does_not_return():
+    """The first signal ends the run, and says on which worker the policy is."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(folder) / "spinner.c"
+        source.write_text(SPINNER, encoding="utf-8")
+        subprocess.run([CC, "-std=c11", "-shared", "-fPIC", "-w", f"-I{ROOT}/core/include", "-o",
+                        source.with_suffix(".so"), source], check=True)
+        for machine, worker in (["--cpus", "1"], "cpu0"), \
+                (["--cpus", "0", "--gpus", "1", "--emulate", "free", "--param",
+                 "potrf=any"], "gpu0"):
+            process = subprocess.Popen(
+                [DUET, "run", "cholesky", "--n", "512", "--tile", "128", "--policy",
+                 "./spinner.so", *machine], cwd=folder, text=True, stderr=subprocess.PIPE)
+            time.sleep(0.7)
+            process.send_signal(signal.SIGTERM)
+            started = time.monotonic()
+            _, messages = process.communicate(timeout=60)
+            assert process.returncode == -signal.SIGTERM, process.returncode
+            assert f"the scheduling policy does not return on {worker}" in messages, messages
+            assert time.monotonic() - started < 10  # a second or two, on a machine at rest
+
+
 def test_ignored_signal():
     """As under nohup: what is ignored stays so."""
     process = subprocess.Popen(["sh", "-c", 'trap "" INT; exec "$@"', "sh", DUET, "run", *PACED,

@@ -105,6 +105,8 @@ struct duet_engine_ops {
     void (*notify)(void *engine);
     /* Seconds since the run began, on the application's thread. */
     double (*now)(void *engine);
+    /* As duet_worker_scheduling. May be NULL: nobody ever is. */
+    int (*scheduling)(void *engine, uint64_t *steps);
     /*
      * A new class of executions (kernel, work, footprint) appeared: which architectures can the
      * engine time or run it on? Bits of *archs that it cannot are to be cleared. An error refuses

@@ -259,6 +259,14 @@ void duet_stats_reset(struct duet_runtime *runtime)
     atomic_store(&runtime->critical_path_s, 0);
 }
 
+int duet_worker_scheduling(const struct duet_runtime *runtime, uint64_t *steps)
+{
+    *steps = 0;
+    if (!runtime->ops->scheduling)
+        return DUET_NO_WORKER;
+    return runtime->ops->scheduling(runtime->engine, steps);
+}
+
 uint64_t duet_tasks_done(const struct duet_runtime *runtime)
 {
     return atomic_load_explicit(&runtime->finished, memory_order_relaxed);

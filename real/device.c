@@ -274,8 +274,11 @@ static void drive(struct worker *self)
 {
     bool called = true;
     for (;;) {
+        atomic_store_explicit(&self->asking, true, memory_order_relaxed);
         size_t ended = collect(self);
-        if ((called || ended) && !ask(self))
+        bool goes_on = !(called || ended) || ask(self);
+        atomic_store_explicit(&self->asking, false, memory_order_relaxed);
+        if (!goes_on)
             return;
         called = true;
         if (self->kernels || self->copies)

@@ -331,6 +331,7 @@ const struct duet_engine_ops *duet__real_ops(void)
         .keep = duet__real_keep,
         .notify = duet__real_notify,
         .now = real_now,
+        .scheduling = duet__real_scheduling,
         .classify = duet__real_classify,
         .mean = duet__real_mean,
         .pin = duet__real_pin,

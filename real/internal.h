@@ -84,6 +84,7 @@ struct worker {
     _Atomic(uint64_t) task;       /* its number */
     _Atomic(double) since_s;
     _Atomic(bool) resting; /* nothing to do, nothing in flight */
+    _Atomic(bool) asking;  /* a device's thread is in a call into the core */
     /* called by others */
     _Alignas(CACHE_LINE) struct park park;
 };
@@ -234,6 +235,7 @@ void duet__watch_fini(struct watch *watch);
  * behalf of one.
  */
 bool duet__watch(struct real *real);
+int duet__real_scheduling(void *engine, uint64_t *steps);
 
 /* ------------------------------------------------------------------------------------------- */
 /* crew.c                                                                                       */

@@ -8,7 +8,7 @@
 
 #include "real/internal.h"
 
-enum { LOOKS = 4 }; /* in the time after which something is said */
+enum { LOOKS = 20 }; /* in the time after which something is said: it is late by one at most */
 
 int duet__watch_init(struct watch *watch, double watchdog_s)
 {
@@ -83,14 +83,34 @@ static bool look(struct real *real, double now)
         watch->since_s = now;
         return false;
     }
-    if (now - watch->since_s < real->options.watchdog_s)
+    /* once a run has failed nothing begins any more: what is idle now stays so */
+    double still_s = now - watch->since_s;
+    if (still_s < (duet__failed(real->core) ? watch->look_s : real->options.watchdog_s))
         return false;
     const struct worker *worker = busiest(real);
     if (!worker)
         return true;
+    if (still_s < real->options.watchdog_s)
+        return false;
     say(real, worker, now);
     watch->since_s = now; /* the next line in as long again */
     return false;
+}
+
+int duet__real_scheduling(void *engine, uint64_t *steps)
+{
+    const struct real *real = engine;
+    *steps = count_steps(real);
+    for (unsigned w = 0; w < real->machine.worker_count; w++) {
+        const struct worker *worker = &real->workers[w];
+        bool scheduling = worker->device
+                              ? atomic_load_explicit(&worker->asking, memory_order_relaxed)
+                              : !atomic_load_explicit(&worker->resting, memory_order_relaxed) &&
+                                    !atomic_load_explicit(&worker->kernel, memory_order_relaxed);
+        if (scheduling)
+            return (int)w;
+    }
+    return DUET_NO_WORKER;
 }
 
 bool duet__watch(struct real *real)

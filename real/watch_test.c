@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waits for what never comes end with an error; kernels that take long are only spoken of. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "real/testing.h"
 
 static const double WATCHDOG_S = 0.05;
 
-/* An application that waits for what it holds up itself. */
-static void stuck(unsigned cpus, unsigned gpus)
+/* An application that waits for what it holds up itself. How long, in seconds. */
+static double stuck(unsigned cpus, unsigned gpus, double watchdog_s)
 {
-    struct testing t = {.cpus = cpus, .gpus = gpus, .watchdog_s = WATCHDOG_S};
+    struct testing t = {.cpus = cpus, .gpus = gpus, .watchdog_s = watchdog_s};
     struct duet_runtime *core = testing_open(&t);
     struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, NULL);
     _Atomic(int) calls = 0, *counter = &calls;
@@ -18,7 +19,9 @@ static void stuck(unsigned cpus, unsigned gpus)
     testing_must(core, duet_vector(core, &cell, 1, sizeof cell, &access.handle));
     testing_must(core, duet_acquire(core, access.handle, DUET_RW));
     testing_submit(core, codelet, &access, 1, &counter, sizeof counter);
+    double start_s = duet_now(core);
     g_assert_cmpint(duet_wait(core), ==, DUET_ESTUCK);
+    double waited_s = duet_now(core) - start_s;
     g_assert_nonnull(strstr(duet_last_message(core), "acquired"));
     g_assert_cmpint(atomic_load(&calls), ==, 0);
     /* which is no end of the run */
@@ -26,14 +29,30 @@ static void stuck(unsigned cpus, unsigned gpus)
     testing_must(core, duet_wait(core));
     g_assert_cmpint(atomic_load(&calls), ==, 1);
     duet__core_free(core);
+    return waited_s;
 }
 
 static void test_stuck(void)
 {
-    stuck(1, 0);
-    stuck(2, 0);
-    stuck(0, 1);
-    stuck(1, 1);
+    (void)stuck(1, 0, WATCHDOG_S);
+    (void)stuck(2, 0, WATCHDOG_S);
+    (void)stuck(0, 1, WATCHDOG_S);
+    (void)stuck(1, 1, WATCHDOG_S);
+}
+
+/* A wait ends after the time that was asked for; other processes may only make it later. */
+static void test_date(void)
+{
+    const double asked_s = 0.4;
+    for (unsigned cpus = 0; cpus <= 2; cpus++) {
+        double least_s = INFINITY;
+        for (unsigned i = 0; i < 5 && least_s > 1.2 * asked_s; i++) {
+            double waited_s = stuck(cpus, cpus == 0, asked_s);
+            g_assert_cmpfloat(waited_s, >=, asked_s);
+            least_s = waited_s < least_s ? waited_s : least_s;
+        }
+        g_assert_cmpfloat(least_s, <=, 1.2 * asked_s);
+    }
 }
 
 struct waiter {
@@ -164,6 +183,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/watch/stuck", test_stuck);
+    g_test_add_func("/watch/date", test_date);
     g_test_add_func("/watch/all_are_told", test_all_are_told);
     g_test_add_func("/watch/in_time", test_in_time);
     g_test_add_func("/watch/long", test_long);

@@ -117,6 +117,14 @@ void duet_stats_reset(struct duet_runtime *runtime);
 uint64_t duet_tasks_done(const struct duet_runtime *runtime);
 
 /*
+ * A worker that is neither at a kernel or a copy nor idle at this moment: it is in the scheduler,
+ * where it stays for microseconds. *steps grows with all that begins and ends: the same worker with
+ * the same steps for a second means that the policy, or a function that expands a task, does not
+ * return. DUET_NO_WORKER: there is none, as in every simulation. Any thread.
+ */
+int duet_worker_scheduling(const struct duet_runtime *runtime, uint64_t *steps);
+
+/*
  * Per kernel and footprint ("class"): how many tasks were finished and what they are expected to
  * take on each architecture, the figures behind the area bound.
  */
