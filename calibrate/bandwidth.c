@@ -5,16 +5,15 @@
  */
 #include <math.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include "calibrate/costs.h"
-#include "calibrate/costs_lab.h"
+#include "calibrate/lab.h"
+#include "validate/stats.h"
+#include "workloads/data.h"
 
 enum {
     ELEMENTS = 1 << 19, /* of a block: 4 MiB of doubles */
     BLOCK_BYTES = ELEMENTS * sizeof(double),
-    LARGE_PAGE_BYTES = 1 << 21,
     MIB = 1 << 20,
     LEAST_MIB = 128,    /* of both vectors, for each worker: caches may be larger than is told */
     A_WORKER_MIB = 256, /* at most */
@@ -89,11 +88,9 @@ static int make_vectors(struct streaming *streaming)
 {
     size_t blocks = 2 * streaming->pairs;
     streaming->handles = calloc(blocks, sizeof(struct duet_handle *));
-    streaming->memory = aligned_alloc(LARGE_PAGE_BYTES, blocks * BLOCK_BYTES);
+    streaming->memory = duet__pages_allocate(blocks * BLOCK_BYTES);
     if (!streaming->handles || !streaming->memory)
         return DUET_ENOMEM;
-    /* as the data of the workloads (workloads/data.c): with small pages memory is slower */
-    (void)madvise(streaming->memory, blocks * BLOCK_BYTES, MADV_HUGEPAGE);
     for (size_t i = 0; i < blocks; i++) {
         int error = duet_vector(streaming->lab.runtime, streaming->memory + i * ELEMENTS, ELEMENTS,
                                 sizeof(double), &streaming->handles[i]);
@@ -110,7 +107,7 @@ static int sweep(const struct streaming *streaming, const struct duet_codelet *c
                  enum duet_mode x, unsigned workers, double *seconds)
 {
     int error = DUET_OK;
-    double begin_s = duet__lab_clock();
+    double begin_s = duet__clock_s();
     for (size_t i = 0; i < streaming->pairs && !error; i++) {
         const struct duet_access accesses[] = {{streaming->handles[2 * i], x},
                                                {streaming->handles[2 * i + 1], DUET_RW}};
@@ -118,7 +115,7 @@ static int sweep(const struct streaming *streaming, const struct duet_codelet *c
                                  NULL, 0);
     }
     int waited = duet__lab_wait(&streaming->lab);
-    *seconds = duet__lab_clock() - begin_s;
+    *seconds = duet__clock_s() - begin_s;
     return error ? error : waited;
 }
 
@@ -129,12 +126,12 @@ static int sweeps(struct streaming *streaming, unsigned workers, double share,
     double bytes = (double)streaming->pairs * 2 * BLOCK_BYTES;
     int error = DUET_OK;
     while (!error && values->count < SWEEPS &&
-           (values->count < SWEEPS_LEAST || duet__lab_clock() < end_s)) {
+           (values->count < SWEEPS_LEAST || duet__clock_s() < end_s)) {
         error = duet__lab_stop(&streaming->budget, streaming->lab.message);
         if (!error)
             error = sweep(streaming, streaming->stream, DUET_R, workers, &seconds);
         if (!error)
-            error = duet__values_add(values, bytes / seconds);
+            duet__values_add(values, bytes / seconds);
     }
     return error;
 }
@@ -144,7 +141,7 @@ static int measure(struct streaming *streaming, struct duet__values *one, struct
     struct duet__lab *lab = &streaming->lab;
     double seconds = 0;
     streaming->workers = count_workers(lab);
-    streaming->pairs = count_pairs(streaming->workers, streaming->budget.end_s - duet__lab_clock());
+    streaming->pairs = count_pairs(streaming->workers, streaming->budget.end_s - duet__clock_s());
     int error = duet__lab_kernel(lab, "calibrate_first", run_first, &streaming->first);
     if (!error)
         error = duet__lab_kernel(lab, "calibrate_stream", run_stream, &streaming->stream);
@@ -177,8 +174,8 @@ int duet__bandwidth_measure(const struct duet_config *config, double budget_s,
     if (error == DUET_ENOMEM)
         (void)duet_fail(message, error, "no memory left to measure its bandwidth");
     if (!error)
-        *out = (struct duet__bandwidth){.one_Bps = duet__values_median(&one),
-                                        .all_Bps = duet__values_median(&all),
+        *out = (struct duet__bandwidth){.one_Bps = duet_median(one.values, one.count),
+                                        .all_Bps = duet_median(all.values, all.count),
                                         .samples = one.count + all.count};
     duet__values_fini(&one);
     duet__values_fini(&all);

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "calibrate/copies_fit.h"
+#include <glib.h>
+
+#include "calibrate/copying.h"
 
 enum {
     MEMORY_MIB = 256, /* of the host that copies come from and go to, at most */
@@ -46,13 +48,11 @@ size_t duet__copies_most(const struct duet__copying *copying, unsigned count)
 }
 
 /* All pairs, those with the host first. */
-static int make_pairs(struct duet__copies *out, const struct duet_machine *machine)
+static void make_pairs(struct duet__copies *out, const struct duet_machine *machine)
 {
     unsigned nodes = machine->node_count;
     out->node_count = nodes;
-    out->pairs = calloc((size_t)nodes * nodes, sizeof *out->pairs);
-    if (!out->pairs)
-        return DUET_ENOMEM;
+    out->pairs = g_new0(struct duet__pair, (gsize)nodes * nodes);
     for (unsigned with_host = 0; with_host < 2; with_host++)
         for (unsigned s = 0; s < nodes; s++)
             for (unsigned d = 0; d < nodes; d++)
@@ -62,7 +62,6 @@ static int make_pairs(struct duet__copies *out, const struct duet_machine *machi
                         .destination = d,
                         .direct = duet_machine_route(machine, s, d)->direct,
                     };
-    return DUET_OK;
 }
 
 /* How much of the host's memory, in whole MiB. */
@@ -78,7 +77,7 @@ static size_t count_memory(double budget_s)
 /* It is page-locked if that is possible. */
 static int make_memory(struct duet__copying *copying, bool touch)
 {
-    size_t bytes = count_memory(copying->budget.end_s - duet__lab_clock());
+    size_t bytes = count_memory(copying->budget.end_s - duet__clock_s());
     copying->memory_bytes = bytes;
     copying->memory = aligned_alloc((size_t)sysconf(_SC_PAGESIZE), bytes);
     if (!copying->memory)
@@ -91,9 +90,8 @@ static int make_memory(struct duet__copying *copying, bool touch)
 
 static int measure(struct duet__copying *copying, bool touch)
 {
-    int error = make_pairs(copying->out, copying->lab.machine);
-    if (!error)
-        error = make_memory(copying, touch);
+    make_pairs(copying->out, copying->lab.machine);
+    int error = make_memory(copying, touch);
     if (!error)
         error = duet__copies_alone(copying);
     if (!error)
@@ -121,7 +119,7 @@ int duet__copies_measure(const struct duet_config *config, double budget_s,
     error = duet__lab_close(&copying.lab, error);
     free(copying.memory);
     if (!error)
-        error = duet__copies_infer(out, message);
+        duet__copies_infer(out);
     if (error == DUET_ENOMEM)
         (void)duet_fail(message, error, "no memory left to measure copies");
     if (error)
@@ -131,10 +129,10 @@ int duet__copies_measure(const struct duet_config *config, double budget_s,
 
 void duet__copies_fini(struct duet__copies *copies)
 {
-    free(copies->pairs);
-    free(copies->together);
-    free(copies->switches);
-    free(copies->to_device_Bps);
-    free(copies->to_host_Bps);
+    g_free(copies->pairs);
+    g_free(copies->together);
+    g_free(copies->switches);
+    g_free(copies->to_device_Bps);
+    g_free(copies->to_host_Bps);
     *copies = (struct duet__copies){0};
 }

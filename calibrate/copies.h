@@ -54,9 +54,23 @@ DUET_MUST_CHECK int duet__copies_measure(const struct duet_config *config, doubl
 /*
  * The inference alone, from pairs and together: devices whose copies from the host slow each other
  * down by more than a tenth share a link (transitively), unless it is the host's memory that all
- * share. Fills switches and the links' bandwidths. DUET_ENOMEM.
+ * share. Fills switches and the links' bandwidths.
  */
-DUET_MUST_CHECK int duet__copies_infer(struct duet__copies *copies, struct duet_message *message);
+void duet__copies_infer(struct duet__copies *copies);
+
+/* One copy that was alone. */
+struct duet__copy_sample {
+    double bytes, seconds;
+};
+
+/*
+ * Fits latency_s >= 0 and bandwidth_Bps > 0 of t = latency + bytes / bandwidth so that the sum of
+ * absolute relative errors is smallest: iteratively reweighted least squares (Holland, Welsch,
+ * Communications in Statistics A6, 1977). `error` becomes the median relative error. Without
+ * samples, or only such that take no time, all is 0.
+ */
+void duet__copies_fit(const struct duet__copy_sample *samples, size_t count,
+                      struct duet__pair *out);
 
 void duet__copies_fini(struct duet__copies *copies); /* safe on a zeroed one, and twice */
 

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "calibrate/copies_fit.h"
+#include "calibrate/copying.h"
 
 enum {
     SMALLEST = 4096, /* bytes */
@@ -101,20 +101,22 @@ static int measure_pair(struct duet__copying *copying, struct duet__pair *pair, 
     for (size_t bytes = SMALLEST; bytes <= LARGEST && bytes <= most && !error; bytes *= GROWTH) {
         if (series.last_s * GROWTH > LONGEST_S && sizes >= LEAST_SIZES)
             break;
-        if (duet__lab_clock() > end_s && sizes >= LEAST_SIZES)
+        if (duet__clock_s() > end_s && sizes >= LEAST_SIZES)
             break;
         error = duet__lab_stop(&copying->budget, copying->lab.message);
         if (!error)
             error = measure_size(copying, pair, bytes, &series);
         sizes++;
     }
-    return error ? error : duet__copies_fit(series.samples, series.count, pair);
+    if (!error)
+        duet__copies_fit(series.samples, series.count, pair);
+    return error;
 }
 
 int duet__copies_alone(struct duet__copying *copying)
 {
     struct duet__copies *out = copying->out;
-    double begin_s = duet__lab_clock();
+    double begin_s = duet__clock_s();
     double a_pair_s =
         (duet__lab_share(&copying->budget, SHARE) - begin_s) / (double)out->pair_count;
     int error = DUET_OK;

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Latency and bandwidth out of measured copies. */
-#include "calibrate/copies_fit.h"
+#include "calibrate/copies.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+#include <glib.h>
+
+#include "validate/stats.h"
 
 enum { ROUNDS = 50 };
 
@@ -79,29 +83,22 @@ static size_t take(const struct duet__copy_sample *samples, size_t count, struct
     return kept;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median_error(const struct timed *samples, size_t count, const struct line *line,
                            double *errors)
 {
     for (size_t i = 0; i < count; i++)
         errors[i] = relative(line, &samples[i]);
-    qsort(errors, count, sizeof *errors, ascending);
-    return (errors[(count - 1) / 2] + errors[count / 2]) / 2;
+    return duet_median(errors, count);
 }
 
-int duet__copies_fit(const struct duet__copy_sample *samples, size_t count, struct duet__pair *out)
+void duet__copies_fit(const struct duet__copy_sample *samples, size_t count, struct duet__pair *out)
 {
-    struct timed *timed = malloc((count + 1) * sizeof *timed);
-    double *errors = malloc((count + 1) * sizeof *errors);
-    size_t kept = timed ? take(samples, count, timed) : 0;
+    struct timed *timed = g_new(struct timed, count + 1);
+    double *errors = g_new(double, count + 1);
+    size_t kept = take(samples, count, timed);
     out->samples = kept;
     out->latency_s = out->bandwidth_Bps = out->error = 0;
-    if (timed && errors && kept) {
+    if (kept) {
         struct line line = solve(timed, kept, NULL);
         for (unsigned i = 0; i < ROUNDS; i++)
             line = solve(timed, kept, &line);
@@ -109,8 +106,6 @@ int duet__copies_fit(const struct duet__copy_sample *samples, size_t count, stru
         out->bandwidth_Bps = 1 / line.byte_s;
         out->error = median_error(timed, kept, &line, errors);
     }
-    int error = timed && errors ? DUET_OK : DUET_ENOMEM;
-    free(timed);
-    free(errors);
-    return error;
+    g_free(timed);
+    g_free(errors);
 }

@@ -4,7 +4,7 @@
 
 #include <glib.h>
 
-#include "calibrate/copies_fit.h"
+#include "calibrate/copies.h"
 
 enum { SIZES = 7, TIMES = 5, COUNT = SIZES * TIMES };
 
@@ -24,7 +24,7 @@ static void make(struct duet__copy_sample *samples, double noise)
 static struct duet__pair fit(const struct duet__copy_sample *samples, size_t count)
 {
     struct duet__pair pair = {.source = 1, .destination = 2};
-    g_assert_cmpint(duet__copies_fit(samples, count, &pair), ==, DUET_OK);
+    duet__copies_fit(samples, count, &pair);
     g_assert_cmpuint(pair.source, ==, 1);
     return pair;
 }

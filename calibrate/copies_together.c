@@ -7,7 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "calibrate/copies_fit.h"
+#include <glib.h>
+
+#include "calibrate/copying.h"
 
 enum {
     COPIES = 5, /* of a pair */
@@ -197,9 +199,7 @@ int duet__copies_beside(struct duet__copying *copying)
     struct duet__copies *out = copying->out;
     unsigned nodes = out->node_count;
     int error = DUET_OK;
-    out->together = calloc((size_t)nodes * nodes, sizeof *out->together);
-    if (!out->together)
-        return DUET_ENOMEM;
+    out->together = g_new0(struct duet__together, (gsize)nodes * nodes);
     for (unsigned a = 1; a < nodes && !error; a++) {
         size_t in = duet__copies_find(out, DUET_HOST, a),
                back = duet__copies_find(out, a, DUET_HOST);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "calibrate/costs_parts.h"
+#include "validate/stats.h"
 
 enum {
     CHAIN = 200, /* tasks */
@@ -56,9 +57,9 @@ static int run_chain(struct feeding *feeding, struct duet_handle *const *blocks,
         if (task->kind != DUET_EVENT_TASK)
             continue;
         if (before)
-            error = duet__values_add(launches, task->start_s - task->ready_s);
-        if (before && events && !error)
-            error = duet__values_add(events, task->ready_s - before->end_s);
+            duet__values_add(launches, task->start_s - task->ready_s);
+        if (before && events)
+            duet__values_add(events, task->ready_s - before->end_s);
         before = task;
     }
     free(records);
@@ -70,7 +71,7 @@ static int measure_allocate(struct feeding *feeding, struct duet__values *launch
 {
     struct duet_handle *blocks[CHAIN];
     struct duet__values with = {0};
-    double base_s = duet__values_median(launches);
+    double base_s = duet_median(launches->values, launches->count);
     unsigned made = 0;
     int error = DUET_OK;
     char *data = calloc(CHAIN, BLOCK_BYTES);
@@ -88,9 +89,9 @@ static int measure_allocate(struct feeding *feeding, struct duet__values *launch
     free(data);
     for (size_t i = 0; i < with.count; i++)
         with.values[i] -= base_s;
-    (void)duet__values_median(&with); /* sorts them */
+    duet_sort(with.values, with.count);
     if (!error && with.count && with.values[with.count / 4] > 0)
-        error = duet__values_report(&with, &feeding->costing->costs[DUET__COST_ALLOCATE]);
+        duet__values_report(&with, &feeding->costing->costs[DUET__COST_ALLOCATE]);
     else
         duet__costing_why(feeding->costing, DUET__COST_ALLOCATE,
                           "it takes less than launches differ by themselves");
@@ -108,9 +109,9 @@ static int measure_launches(struct feeding *feeding)
     if (!error)
         error = measure_allocate(feeding, &launches);
     if (!error)
-        error = duet__values_report(&launches, &costs[DUET__COST_KERNEL_LAUNCH]);
+        duet__values_report(&launches, &costs[DUET__COST_KERNEL_LAUNCH]);
     if (!error)
-        error = duet__values_report(&events, &costs[DUET__COST_EVENT]);
+        duet__values_report(&events, &costs[DUET__COST_EVENT]);
     duet__values_fini(&launches);
     duet__values_fini(&events);
     duet__values_fini(&cold);
@@ -136,9 +137,9 @@ static int measure_copies(struct feeding *feeding)
     error = error ? error : waited;
     for (size_t i = 0; i < count && !error; i++)
         if (records[i].kind == DUET_EVENT_COPY && records[i].source == DUET_HOST)
-            error = duet__values_add(&launches, records[i].start_s - records[i].submit_s);
+            duet__values_add(&launches, records[i].start_s - records[i].submit_s);
     if (!error)
-        error = duet__values_report(&launches, &feeding->costing->costs[DUET__COST_COPY_LAUNCH]);
+        duet__values_report(&launches, &feeding->costing->costs[DUET__COST_COPY_LAUNCH]);
     duet__values_fini(&launches);
     free(records);
     return error;
@@ -149,9 +150,9 @@ static int measure_copies(struct feeding *feeding)
 /* Page-locks and lets go. *seconds: of a MiB; 0: the system refuses. */
 static int pin_once(struct feeding *feeding, void *memory, double *seconds)
 {
-    double begin_s = duet__lab_clock();
+    double begin_s = duet__clock_s();
     int error = duet_pin(feeding->lab.runtime, memory, (size_t)PIN_MIB * MIB);
-    *seconds = error ? 0 : (duet__lab_clock() - begin_s) / PIN_MIB;
+    *seconds = error ? 0 : (duet__clock_s() - begin_s) / PIN_MIB;
     if (!error)
         error = duet_unpin(feeding->lab.runtime, memory);
     return error == DUET_ENOMEM ? DUET_OK : error;
@@ -175,13 +176,13 @@ static int measure_pin(struct feeding *feeding)
         else if (seconds < NOTHING_S)
             why = "devices here need no page-locked memory";
         else if (!error)
-            error = duet__values_add(&samples, seconds);
+            duet__values_add(&samples, seconds);
     }
     free(memory);
     if (why)
         duet__costing_why(feeding->costing, DUET__COST_PIN, why);
     else if (!error)
-        error = duet__values_report(&samples, &feeding->costing->costs[DUET__COST_PIN]);
+        duet__values_report(&samples, &feeding->costing->costs[DUET__COST_PIN]);
     duet__values_fini(&samples);
     return error;
 }

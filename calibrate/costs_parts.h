@@ -4,7 +4,7 @@
 #define DUET_CALIBRATE_COSTS_PARTS_H
 
 #include "calibrate/costs.h"
-#include "calibrate/costs_lab.h"
+#include "calibrate/lab.h"
 
 /* One measurement of all costs. */
 struct duet__costing {

@@ -21,7 +21,7 @@ static const double SHARE = 0.25; /* of the budget that is left */
 /* Goes on measuring? At least some, at most so many, and not beyond the date. */
 static bool more(size_t count, double end_s)
 {
-    return count < BATCHES_LEAST || (count < BATCHES && duet__lab_clock() < end_s);
+    return count < BATCHES_LEAST || (count < BATCHES && duet__clock_s() < end_s);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -43,29 +43,25 @@ static int run_batch(const struct duet__lab *lab, struct duet_handle *const *han
                                                   {handles[1], DUET_R},
                                                   {handles[2], chain ? DUET_RW : DUET_R}};
     int error = DUET_OK;
-    double begin_s = duet__lab_clock();
+    double begin_s = duet__clock_s();
     for (unsigned i = 0; i < BATCH && !error; i++)
         error = duet__lab_submit(lab, lab->empty, 0, accesses, HANDLES, NULL, 0);
-    double submitted_s = duet__lab_clock();
+    double submitted_s = duet__clock_s();
     int waited = duet__lab_wait(lab);
     out->submit_s = (submitted_s - begin_s) / BATCH;
-    out->run_s = (duet__lab_clock() - submitted_s) / BATCH;
+    out->run_s = (duet__clock_s() - submitted_s) / BATCH;
     return error ? error : waited;
 }
 
 enum { OF_SUBMIT, OF_PUSH, OF_POP, OF_TASK, OF_ALL };
 
-static int add_batches(struct duet__values *samples, const struct batch *chain,
-                       const struct batch *independent)
+static void add_batches(struct duet__values *samples, const struct batch *chain,
+                        const struct batch *independent)
 {
-    int error = duet__values_add(&samples[OF_SUBMIT], chain->submit_s);
-    if (!error)
-        error = duet__values_add(&samples[OF_PUSH], chain->run_s - independent->run_s);
-    if (!error)
-        error = duet__values_add(&samples[OF_POP], independent->run_s);
-    if (!error)
-        error = duet__values_add(&samples[OF_TASK], chain->submit_s + chain->run_s);
-    return error;
+    duet__values_add(&samples[OF_SUBMIT], chain->submit_s);
+    duet__values_add(&samples[OF_PUSH], chain->run_s - independent->run_s);
+    duet__values_add(&samples[OF_POP], independent->run_s);
+    duet__values_add(&samples[OF_TASK], chain->submit_s + chain->run_s);
 }
 
 static int run_batches(struct duet__costing *costing, const struct duet__lab *lab,
@@ -84,7 +80,7 @@ static int run_batches(struct duet__costing *costing, const struct duet__lab *la
         if (!error)
             error = run_batch(lab, handles, false, &independent);
         if (!error)
-            error = add_batches(samples, &chain, &independent);
+            add_batches(samples, &chain, &independent);
     }
     return error;
 }
@@ -110,7 +106,7 @@ int duet__costs_tasks(struct duet__costing *costing)
     error = duet__lab_close(&lab, error);
     for (unsigned i = 0; i < OF_ALL; i++) {
         if (!error)
-            error = duet__values_report(&samples[i], &costing->costs[costs[i]]);
+            duet__values_report(&samples[i], &costing->costs[costs[i]]);
         duet__values_fini(&samples[i]);
     }
     return error;
@@ -149,24 +145,24 @@ static int run_stolen(const struct duet_call *call)
     struct theft *theft = *(struct theft *const *)call->args;
     unsigned number = atomic_fetch_add(&theft->started, 1);
     if (number == 0)
-        theft->first_s = duet__lab_clock();
+        theft->first_s = duet__clock_s();
     if (number == STOLEN - 1)
-        theft->last_s = duet__lab_clock();
+        theft->last_s = duet__clock_s();
     atomic_fetch_add(&theft->ended, 1);
     return DUET_OK;
 }
 
 static void wait_for_begin(struct theft *theft)
 {
-    double end_s = duet__lab_clock() + PATIENCE_S;
-    while (!atomic_load(&theft->begun) && duet__lab_clock() < end_s)
+    double end_s = duet__clock_s() + PATIENCE_S;
+    while (!atomic_load(&theft->begun) && duet__clock_s() < end_s)
         (void)sched_yield();
 }
 
 static void wait_for_count(struct theft *theft)
 {
-    double end_s = duet__lab_clock() + PATIENCE_S;
-    while (atomic_load(&theft->ended) < STOLEN && duet__lab_clock() < end_s)
+    double end_s = duet__clock_s() + PATIENCE_S;
+    while (atomic_load(&theft->ended) < STOLEN && duet__clock_s() < end_s)
         (void)sched_yield();
 }
 
@@ -208,7 +204,7 @@ static int steal_batches(struct duet__costing *costing, struct duet__lab *lab,
         if (!error)
             error = steal_batch(lab, block, stolen, &stolen_s);
         if (!error && stolen_s > 0)
-            error = duet__values_add(samples, stolen_s);
+            duet__values_add(samples, stolen_s);
     }
     return error;
 }
@@ -232,7 +228,7 @@ int duet__costs_steals(struct duet__costing *costing)
                           possible ? "the second worker was never left alone: other programs run?"
                                    : "there is one CPU worker, and nobody to steal from");
     else if (!error)
-        error = duet__values_report(&samples, &costing->costs[DUET__COST_STEAL]);
+        duet__values_report(&samples, &costing->costs[DUET__COST_STEAL]);
     duet__values_fini(&samples);
     return error;
 }

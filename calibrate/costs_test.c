@@ -10,7 +10,7 @@
 #include <glib.h>
 
 #include "calibrate/costs.h"
-#include "calibrate/costs_lab.h"
+#include "calibrate/lab.h"
 
 static struct duet_config defaults(int cpus, int gpus)
 {

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "calibrate/costs_parts.h"
+#include "validate/stats.h"
 
 enum {
     WAKES = 60,
@@ -36,14 +37,14 @@ static int run_stamp(const struct duet_call *call)
 {
     struct waking *waking = *(struct waking *const *)call->args;
     atomic_store(&waking->processor, duet__lab_processor());
-    atomic_store(&waking->began_s, duet__lab_clock());
+    atomic_store(&waking->began_s, duet__clock_s());
     return DUET_OK;
 }
 
 static void pass_until(double date_s)
 {
     double left_s;
-    while ((left_s = date_s - duet__lab_clock()) > 0) {
+    while ((left_s = date_s - duet__clock_s()) > 0) {
         if (left_s < NAP_S)
             continue;
         const struct timespec nap = {.tv_nsec = (long)((left_s - NAP_S / 2) * 1e9)};
@@ -57,8 +58,8 @@ static void pass_until(double date_s)
  */
 static void watch(const struct waking *waking)
 {
-    double end_s = duet__lab_clock() + WATCH_S;
-    while (atomic_load(&waking->began_s) == 0 && duet__lab_clock() < end_s)
+    double end_s = duet__clock_s() + WATCH_S;
+    while (atomic_load(&waking->began_s) == 0 && duet__clock_s() < end_s)
         ;
 }
 
@@ -68,7 +69,7 @@ static int wake_once(struct waking *waking, double idle_s, double *latency_s)
     struct waking *argument = waking;
     pass_until(waking->idle_since_s + idle_s);
     atomic_store(&waking->began_s, 0);
-    double begin_s = duet__lab_clock();
+    double begin_s = duet__clock_s();
     int error = duet__lab_submit(&waking->lab, waking->stamp, 1, NULL, 0, &argument,
                                  sizeof(struct waking *));
     if (!error)
@@ -87,15 +88,15 @@ static int measure_wakes(struct waking *waking)
     struct duet__values samples = {0};
     int error = wake_once(waking, 0, &latency_s); /* the first one finds everything cold */
     while (!error && samples.count < WAKES &&
-           (samples.count < WAKES_LEAST || duet__lab_clock() < end_s)) {
+           (samples.count < WAKES_LEAST || duet__clock_s() < end_s)) {
         error = duet__lab_stop(&costing->budget, costing->message);
         if (!error)
             error = wake_once(waking, ASLEEP_S, &latency_s);
         if (!error)
-            error = duet__values_add(&samples, latency_s);
+            duet__values_add(&samples, latency_s);
     }
     if (!error)
-        error = duet__values_report(&samples, &costing->costs[DUET__COST_WAKE]);
+        duet__values_report(&samples, &costing->costs[DUET__COST_WAKE]);
     duet__values_fini(&samples);
     return error;
 }
@@ -109,9 +110,9 @@ static int try_idle(struct waking *waking, double idle_s, unsigned rank, double 
         double once_s = 0;
         error = wake_once(waking, idle_s, &once_s);
         if (!error)
-            error = duet__values_add(&samples, once_s);
+            duet__values_add(&samples, once_s);
     }
-    (void)duet__values_median(&samples); /* sorts them */
+    duet_sort(samples.values, samples.count);
     *latency_s = error ? 0 : samples.values[rank];
     duet__values_fini(&samples);
     return error;

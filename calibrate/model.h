@@ -13,20 +13,9 @@
 #include <duet/calibration.h>
 #include <duet/error.h>
 #include <duet/machine.h>
-#include <duet/trace.h>
 
-#include "report/recording.h"
-
-/* One recorded run. Everything is borrowed. */
-struct duet__observation {
-    struct duet_recording recording;
-    const struct duet_trace_access *accesses; /* as duet_trace_accesses gives them */
-    size_t access_count;
-    const char *context; /* the workload */
-    /* the same for runs that did the same: the same problem, on as many workers, under one policy;
-       0: like no other */
-    uint64_t item;
-};
+#include "calibrate/kernel_models.h"
+#include "calibrate/samples.h"
 
 struct duet__model_options {
     /* what the machine is known to have: sizes of caches (0: not known). The shared cache is a
@@ -36,6 +25,34 @@ struct duet__model_options {
        real/worker.c: a kernel begins when the worker asks for it); is subtracted. 0: nothing */
     double task_overhead_s;
     unsigned folds; /* of the cross-validation, at least 2; 0: 5 */
+    bool compare;   /* also leave out problems, which takes as long again for each of them */
+};
+
+/* Executions in one condition. */
+struct duet__condition {
+    uint64_t samples; /* 0: none was measured */
+    double mean_s, median_s, deviation_s;
+};
+
+enum {
+    DUET__CONDITION_COLD = 1, /* most of its data came from memory (else: from caches) */
+    DUET__CONDITION_BUSY = 2, /* most other workers were busy */
+    DUET__CONDITIONS = 4,     /* these bits, combined */
+};
+
+/* What is left out at a time, to be predicted by what the rest tells. */
+enum duet__left_out {
+    DUET__LEFT_OUT_RUNS,
+    DUET__LEFT_OUT_PROBLEMS, /* all runs of one problem on so many workers: what a model is for */
+    DUET__LEFT_OUT,
+};
+
+/* What a model errs on executions that it has not seen, relative to the measured times. */
+struct duet__model_error {
+    double sum;       /* of the sum over all of them, signed: (predicted - measured) / measured */
+    double execution; /* median over single executions, absolute */
+    double part;      /* of the sum over a part that was left out, absolute; mean over parts, each
+                         counting by its time */
 };
 
 /* How good the model of one point is. */
@@ -44,13 +61,9 @@ struct duet__quality {
     double work, size;
     uint64_t samples, rejected;
     double mean_s, median_s, deviation_s;
-    /*
-     * Cross-validated, both relative: of the sum over all executions that were left out, signed
-     * (predicted - measured) / measured; and the median over single executions, absolute.
-     */
-    double sum_error, execution_error;
-    /* the same with the mean alone as model: what caches and neighbours are worth */
-    double mean_execution_error;
+    struct duet__condition conditions[DUET__CONDITIONS]; /* by their bits; of kernels of the host */
+    /* cross-validated. Without problems to leave out, or where they are not asked for: NaN */
+    struct duet__model_error errors[DUET__LEFT_OUT][DUET__KERNEL_MODELS];
 };
 
 /* Owned by the caller: duet__model_fini. */
@@ -67,8 +80,8 @@ struct duet__model {
  * devices mean, median, deviation, quantiles, samples. Kernels that failed are left out. Outliers
  * are rejected (the rule stands in docs/calibrate.md) and counted. Runs with one busy worker give
  * the condition "others idle", runs with several the busy ones. Times of the host are those of the
- * machine's median state (states.h), and how far states are from that is run_deviation.
- * Errors: DUET_EINVAL (no execution at all), DUET_ENOMEM; *out is then empty.
+ * machine's median state (duet__states_remove), and how far states are from that is run_deviation.
+ * DUET_EINVAL where there is no execution at all; *out is then empty.
  */
 DUET_MUST_CHECK int duet__model_fit(const struct duet__observation *runs, size_t run_count,
                                     const struct duet__model_options *options,

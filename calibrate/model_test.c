@@ -55,7 +55,7 @@ static void test_exact(void)
     assert_predicts(&model, &made[2], 0.001);
     g_assert_cmpuint(model.quality_count, ==, KERNELS);
     for (size_t i = 0; i < model.quality_count; i++)
-        g_assert_cmpfloat(model.quality[i].execution_error, <, 0.01);
+        g_assert_cmpfloat(model.quality[i].errors[0][0].execution, <, 0.01);
     free_all(made, 3, &model);
 }
 
@@ -91,11 +91,12 @@ static void test_noise(void)
         assert_predicts(&model, &made[i], 0.03);
     for (size_t i = 0; i < model.quality_count; i++) {
         const struct duet__quality *quality = &model.quality[i];
-        g_assert_cmpfloat(fabs(quality->sum_error), <, 0.03);
-        g_assert_cmpfloat(quality->execution_error, <, 0.06);
-        g_assert_cmpfloat(quality->execution_error, >, 0.01);
+        g_assert_cmpfloat(fabs(quality->errors[0][0].sum), <, 0.03);
+        g_assert_cmpfloat(quality->errors[0][0].execution, <, 0.06);
+        g_assert_cmpfloat(quality->errors[0][0].execution, >, 0.01);
         if (!strcmp(quality->kernel, "dgemm")) /* most of its spread is explained by caches */
-            g_assert_cmpfloat(quality->execution_error, <, quality->mean_execution_error);
+            g_assert_cmpfloat(quality->errors[0][0].execution, <,
+                              quality->errors[0][DUET__MEAN_MODEL].execution);
     }
     free_all(made, 6, &model);
 }
@@ -124,14 +125,14 @@ static void test_busy(void)
         for (int k = 0; k < KERNELS && !slow; k++)
             g_assert_cmpfloat(distance(point_of(&model, k)->busy_ratio, 1.2), <, 0.02);
         assert_predicts(&model, &made[2], 0.03);
-        const struct duet_point *gemm = point_of(&model, GEMM);
+        const struct duet__quality *gemm = &model.quality[0]; /* "dgemm" */
         uint64_t samples = 0;
-        for (int i = 0; i < DUET_CONDITIONS; i++)
+        for (int i = 0; i < DUET__CONDITIONS; i++)
             samples += gemm->conditions[i].samples;
         g_assert_cmpuint(samples, ==, gemm->samples);
         g_assert_cmpuint(gemm->conditions[0].samples, >, 0);
-        g_assert_cmpuint(gemm->conditions[DUET_CONDITION_BUSY].samples, >, 0);
-        g_assert_cmpfloat(gemm->conditions[DUET_CONDITION_BUSY].mean_s, >,
+        g_assert_cmpuint(gemm->conditions[DUET__CONDITION_BUSY].samples, >, 0);
+        g_assert_cmpfloat(gemm->conditions[DUET__CONDITION_BUSY].mean_s, >,
                           gemm->conditions[0].mean_s);
         free_all(made, 3, &model);
     }
@@ -233,9 +234,9 @@ static void test_by_run(void)
     for (size_t i = 0; i < model.quality_count; i++) {
         /* one run is predicted by a quarter too high, the other by a fifth too low; some percent of
            prior on top of it */
-        g_assert_cmpfloat(model.quality[i].execution_error, >, 0.19);
-        g_assert_cmpfloat(model.quality[i].execution_error, <, 0.26);
-        g_assert_cmpfloat(fabs(model.quality[i].sum_error), <, 0.02);
+        g_assert_cmpfloat(model.quality[i].errors[0][0].execution, >, 0.19);
+        g_assert_cmpfloat(model.quality[i].errors[0][0].execution, <, 0.26);
+        g_assert_cmpfloat(fabs(model.quality[i].errors[0][0].sum), <, 0.02);
     }
     free_all(made, 2, &model);
 }
@@ -263,7 +264,8 @@ static void test_deterministic(void)
         assert_same(a->far_s, b->far_s, DUET_OPERANDS);
         assert_same(&a->busy_ratio, &b->busy_ratio, 1);
         assert_same(a->quantiles, b->quantiles, DUET_QUANTILES);
-        assert_same(&models[0].quality[k].sum_error, &models[1].quality[k].sum_error, 1);
+        assert_same(&models[0].quality[k].errors[0][0].sum, &models[1].quality[k].errors[0][0].sum,
+                    1);
     }
     duet__model_fini(&models[1]);
     free_all(made, 2, &models[0]);

@@ -3,7 +3,6 @@
 #include "calibrate/samples.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <glib.h>
@@ -12,29 +11,21 @@
 /* Labels                                                                                       */
 
 /* The number of the label of these names, which is new or not. */
-static int label_of(struct duet__samples *samples, const char *kernel, const char *arch,
-                    const char *context, uint32_t *out)
+static uint32_t label_of(struct duet__samples *samples, const char *kernel, const char *arch,
+                         const char *context)
 {
+    enum { STEP = 32 };
     for (size_t i = 0; i < samples->label_count; i++) {
         const struct duet__label *label = &samples->labels[i];
         if (!strcmp(label->kernel, kernel) && !strcmp(label->arch, arch) &&
-            !strcmp(label->context, context)) {
-            *out = (uint32_t)i;
-            return DUET_OK;
-        }
+            !strcmp(label->context, context))
+            return (uint32_t)i;
     }
-    if (samples->label_count == samples->label_room) {
-        size_t room = 2 * samples->label_room + 32;
-        struct duet__label *more = realloc(samples->labels, room * sizeof *more);
-        if (!more)
-            return DUET_ENOMEM;
-        samples->labels = more;
-        samples->label_room = room;
-    }
+    if (samples->label_count % STEP == 0)
+        samples->labels = g_renew(struct duet__label, samples->labels, samples->label_count + STEP);
     samples->labels[samples->label_count] =
         (struct duet__label){.kernel = kernel, .arch = arch, .context = context, .host = true};
-    *out = (uint32_t)samples->label_count++;
-    return DUET_OK;
+    return (uint32_t)samples->label_count++;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -88,26 +79,20 @@ static void read_operands(struct reader *reader, const struct duet_event *event,
     }
 }
 
-static int read_label(struct reader *reader, const struct duet_event *event, unsigned arch,
-                      uint32_t *out)
+static uint32_t read_label(struct reader *reader, const struct duet_event *event, unsigned arch)
 {
     const struct duet_recording *recording = &reader->run->recording;
     const struct duet_machine *machine = recording->machine;
-    uint32_t *known = NULL;
+    uint32_t unknown = DUET__NO_LABEL, *known = &unknown;
     if (event->kernel < recording->kernel_count)
         known = &reader->labels[(size_t)event->kernel * machine->arch_count + arch];
-    if (known && *known != DUET__NO_LABEL) {
-        *out = *known;
-        return DUET_OK;
-    }
-    int error = label_of(reader->samples, duet_recording_kernel(recording, event),
-                         machine->archs[arch].name, reader->context, out);
-    if (!error && known)
-        *known = *out;
-    return error;
+    if (*known == DUET__NO_LABEL)
+        *known = label_of(reader->samples, duet_recording_kernel(recording, event),
+                          machine->archs[arch].name, reader->context);
+    return *known;
 }
 
-static int read_task(struct reader *reader, const struct duet_event *event)
+static void read_task(struct reader *reader, const struct duet_event *event)
 {
     struct duet__samples *samples = reader->samples;
     const struct duet_worker *worker = &reader->run->recording.machine->workers[event->worker];
@@ -121,15 +106,14 @@ static int read_task(struct reader *reader, const struct duet_event *event)
     };
     *reader->events++ = event;
     if (event->failed) /* it may have touched nothing */
-        return DUET_OK;
+        return;
     if (worker->node == DUET_HOST)
         read_operands(reader, event, sample);
     if (!(seconds > 0) || !isfinite(seconds) || !(event->work > 0) || !isfinite(event->work))
-        return DUET_OK;
-    int error = read_label(reader, event, worker->arch, &sample->label);
-    if (!error && worker->node != DUET_HOST)
+        return;
+    sample->label = read_label(reader, event, worker->arch);
+    if (worker->node != DUET_HOST)
         samples->labels[sample->label].host = false;
-    return error;
 }
 
 /* The bytes of all handles that are accessed. */
@@ -144,59 +128,40 @@ static uint64_t registered(const struct duet__observation *run)
     return sum;
 }
 
-static int read_run(struct duet__samples *samples, const struct duet__observation *run,
-                    double overhead_s)
+static void read_run(struct duet__samples *samples, const struct duet__observation *run,
+                     double overhead_s)
 {
     const struct duet_recording *recording = &run->recording;
     struct duet__sampled_run *own = &samples->runs[samples->run_count++];
     *own = (struct duet__sampled_run){.machine = recording->machine,
                                       .first = samples->count,
                                       .registered_bytes = registered(run),
-                                      .item = run->item};
+                                      .repeats = run->repeats,
+                                      .problem = run->problem};
     size_t pairs = recording->kernel_count * recording->machine->arch_count;
-    const struct duet_event **events = calloc(recording->event_count + 1, sizeof *events);
+    const struct duet_event **events =
+        g_new0(const struct duet_event *, recording->event_count + 1);
     struct reader reader = {
         .samples = samples,
         .run = run,
         .context = run->context ? run->context : "",
         .overhead_s = overhead_s > 0 ? overhead_s : 0,
-        .labels = malloc((pairs + 1) * sizeof *reader.labels),
+        .labels = g_new(uint32_t, pairs + 1),
         .events = events,
     };
-    int error = events && reader.labels ? DUET_OK : DUET_ENOMEM;
-    for (size_t i = 0; reader.labels && i < pairs; i++)
+    for (size_t i = 0; i < pairs; i++)
         reader.labels[i] = DUET__NO_LABEL;
-    for (size_t i = 0; i < recording->event_count && !error; i++)
+    for (size_t i = 0; i < recording->event_count; i++)
         if (is_task(&recording->events[i], recording->machine))
-            error = read_task(&reader, &recording->events[i]);
+            read_task(&reader, &recording->events[i]);
     own->count = samples->count - own->first;
-    if (!error)
-        error = duet__samples_others(recording->machine, events, samples->list + own->first,
-                                     own->count);
-    free(reader.labels);
-    free(events);
-    return error;
+    duet__samples_others(recording->machine, events, samples->list + own->first, own->count);
+    g_free(reader.labels);
+    g_free(events);
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* Groups                                                                                       */
-
-/* What samples are sorted by: rank of the label, work, place in the list. */
-struct key {
-    uint32_t rank;
-    double work;
-    size_t index;
-};
-
-static int by_key(const void *a, const void *b)
-{
-    const struct key *left = a, *right = b;
-    if (left->rank != right->rank)
-        return left->rank < right->rank ? -1 : 1;
-    if (left->work != right->work)
-        return left->work < right->work ? -1 : 1;
-    return (left->index > right->index) - (left->index < right->index);
-}
 
 static int compare_labels(const struct duet__label *a, const struct duet__label *b)
 {
@@ -215,90 +180,81 @@ static uint32_t rank_of(const struct duet__samples *samples, size_t label)
     return rank;
 }
 
-static size_t fill_keys(const struct duet__samples *samples, const uint32_t *ranks,
-                        struct key *keys)
+static gint by_group(gconstpointer a, gconstpointer b, gpointer data)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < samples->count; i++) {
-        const struct duet__sample *sample = &samples->list[i];
-        if (sample->label != DUET__NO_LABEL)
-            keys[count++] =
-                (struct key){.rank = ranks[sample->label], .work = sample->work, .index = i};
-    }
-    return count;
+    const struct duet__samples *samples = data;
+    size_t first = *(const size_t *)a, second = *(const size_t *)b;
+    const struct duet__sample *left = &samples->list[first], *right = &samples->list[second];
+    uint32_t ranks[] = {samples->labels[left->label].rank, samples->labels[right->label].rank};
+    if (ranks[0] != ranks[1])
+        return ranks[0] < ranks[1] ? -1 : 1;
+    if (left->work != right->work)
+        return left->work < right->work ? -1 : 1;
+    return (first > second) - (first < second);
 }
 
-static int group(struct duet__samples *samples)
+static void group(struct duet__samples *samples)
 {
-    struct key *keys = calloc(samples->count + 1, sizeof *keys);
-    uint32_t *ranks = calloc(samples->label_count + 1, sizeof *ranks);
-    samples->order = calloc(samples->count + 1, sizeof *samples->order);
-    samples->groups = calloc(samples->count + 1, sizeof *samples->groups);
-    int error = keys && ranks && samples->order && samples->groups ? DUET_OK : DUET_ENOMEM;
-    if (!error) {
-        for (size_t i = 0; i < samples->label_count; i++)
-            ranks[i] = rank_of(samples, i);
-        size_t count = fill_keys(samples, ranks, keys);
-        qsort(keys, count, sizeof *keys, by_key);
-        for (size_t i = 0; i < count; i++) {
-            const struct duet__sample *sample = &samples->list[keys[i].index];
-            if (i == 0 || keys[i - 1].rank != keys[i].rank || keys[i - 1].work != keys[i].work)
-                samples->groups[samples->group_count++] =
-                    (struct duet__group){.label = sample->label, .work = sample->work, .first = i};
-            samples->groups[samples->group_count - 1].count++;
-            samples->order[i] = keys[i].index;
-        }
+    size_t count = 0;
+    for (size_t i = 0; i < samples->label_count; i++)
+        samples->labels[i].rank = rank_of(samples, i);
+    samples->order = g_new0(size_t, samples->count + 1);
+    samples->groups = g_new0(struct duet__group, samples->count + 1);
+    for (size_t i = 0; i < samples->count; i++)
+        if (samples->list[i].label != DUET__NO_LABEL)
+            samples->order[count++] = i;
+    g_qsort_with_data(samples->order, (gint)count, sizeof *samples->order, by_group, samples);
+    for (size_t i = 0; i < count; i++) {
+        const struct duet__sample *sample = &samples->list[samples->order[i]];
+        size_t last = samples->group_count;
+        if (i == 0 || samples->groups[last - 1].label != sample->label ||
+            samples->groups[last - 1].work != sample->work)
+            samples->groups[samples->group_count++] =
+                (struct duet__group){.label = sample->label, .work = sample->work, .first = i};
+        samples->groups[samples->group_count - 1].count++;
     }
-    free(ranks);
-    free(keys);
-    return error;
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* All of it                                                                                    */
 
 /* Room for all tasks and their accesses. */
-static int reserve(struct duet__samples *samples, const struct duet__observation *runs,
-                   size_t run_count)
+static void reserve(struct duet__samples *samples, const struct duet__observation *runs,
+                    size_t run_count)
 {
     size_t events = 0, accesses = 0;
     for (size_t i = 0; i < run_count; i++) {
         events += runs[i].recording.event_count;
         accesses += runs[i].access_count;
     }
-    samples->list = calloc(events + 1, sizeof *samples->list);
-    samples->operands = calloc(accesses + 1, sizeof *samples->operands);
-    samples->runs = calloc(run_count + 1, sizeof *samples->runs);
-    return samples->list && samples->operands && samples->runs ? DUET_OK : DUET_ENOMEM;
+    samples->list = g_new0(struct duet__sample, events + 1);
+    samples->operands = g_new0(struct duet__operand, accesses + 1);
+    samples->runs = g_new0(struct duet__sampled_run, run_count + 1);
 }
 
 int duet__samples_gather(const struct duet__observation *runs, size_t run_count, double overhead_s,
                          struct duet__samples *out, struct duet_message *message)
 {
     *out = (struct duet__samples){0};
-    int error = reserve(out, runs, run_count);
-    for (size_t i = 0; i < run_count && !error; i++)
-        error = read_run(out, &runs[i], overhead_s);
-    if (!error)
-        error = group(out);
-    if (error)
-        duet_fail(message, error, "out of memory for the executions of %zu runs", run_count);
-    else if (out->group_count == 0)
-        error = duet_fail(message, DUET_EINVAL,
-                          "no execution of a kernel in %zu runs: were they recorded?", run_count);
-    if (error)
-        duet__samples_fini(out);
-    return error;
+    reserve(out, runs, run_count);
+    for (size_t i = 0; i < run_count; i++)
+        read_run(out, &runs[i], overhead_s);
+    group(out);
+    if (out->group_count)
+        return DUET_OK;
+    duet__samples_fini(out);
+    return duet_fail(message, DUET_EINVAL,
+                     "no execution of a kernel in %zu runs: were they recorded?", run_count);
 }
 
 void duet__samples_fini(struct duet__samples *samples)
 {
-    free(samples->list);
-    free(samples->operands);
-    free(samples->runs);
-    free(samples->labels);
-    free(samples->order);
-    free(samples->groups);
+    g_free(samples->list);
+    g_free(samples->operands);
+    g_free(samples->runs);
+    g_free(samples->labels);
+    g_free(samples->order);
+    g_free(samples->groups);
     *samples = (struct duet__samples){0};
 }
 
@@ -321,11 +277,10 @@ static int walk_run(const struct duet__samples *samples, const struct duet__samp
     return error;
 }
 
-int duet__samples_walk(const struct duet__samples *samples, const struct duet_sharing *sharing,
-                       size_t limit, struct duet__miss *misses)
+void duet__samples_walk(const struct duet__samples *samples, const struct duet_sharing *sharing,
+                        size_t limit, struct duet__miss *misses)
 {
-    int error = DUET_OK;
-    for (size_t i = 0; i < samples->run_count && !error; i++)
-        error = walk_run(samples, &samples->runs[i], sharing, limit, misses);
-    return error;
+    for (size_t i = 0; i < samples->run_count; i++)
+        if (walk_run(samples, &samples->runs[i], sharing, limit, misses))
+            g_error("out of memory for the caches of %zu executions", samples->count);
 }

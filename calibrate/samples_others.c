@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include <glib.h>
+
 #include "calibrate/samples.h"
 
 /* The beginning or end of an execution. */
@@ -67,16 +69,14 @@ static size_t fill(const struct duet_machine *machine, const struct duet_event *
     return filled;
 }
 
-int duet__samples_others(const struct duet_machine *machine, const struct duet_event *const *events,
-                         struct duet__sample *samples, size_t count)
+void duet__samples_others(const struct duet_machine *machine,
+                          const struct duet_event *const *events, struct duet__sample *samples,
+                          size_t count)
 {
-    struct edge *edges = calloc(2 * count + 1, sizeof *edges);
-    struct socket *sockets = calloc(machine->worker_count + 1, sizeof *sockets);
-    unsigned *place = calloc(machine->worker_count + 1, sizeof *place);
-    unsigned *workers = calloc(machine->worker_count + 1, sizeof *workers);
-    int error = edges && sockets && place && workers ? DUET_OK : DUET_ENOMEM;
-    if (error)
-        goto out;
+    struct edge *edges = g_new0(struct edge, 2 * count + 1);
+    struct socket *sockets = g_new0(struct socket, machine->worker_count + 1);
+    unsigned *place = g_new0(unsigned, machine->worker_count + 1);
+    unsigned *workers = g_new0(unsigned, machine->worker_count + 1);
     for (unsigned w = 0; w < machine->worker_count; w++) {
         place[w] = socket_of(machine, w);
         workers[place[w]] += machine->workers[w].node == DUET_HOST;
@@ -96,10 +96,8 @@ int duet__samples_others(const struct duet_machine *machine, const struct duet_e
         sample->workers = workers[place[sample->worker]];
         sample->others = fmin(fmax(sample->others / own_s - 1, 0), sample->workers - 1);
     }
-out:
-    free(workers);
-    free(place);
-    free(sockets);
-    free(edges);
-    return error;
+    g_free(workers);
+    g_free(place);
+    g_free(sockets);
+    g_free(edges);
 }

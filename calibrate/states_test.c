@@ -20,7 +20,7 @@ static void make_runs(struct made *made, uint64_t item, double outliers)
                                          .factor = 20,
                                          .poisoned = -1,
                                          .seed = i + 1});
-        made[i].observation.item = item;
+        made[i].observation.repeats = item;
     }
 }
 
@@ -101,7 +101,7 @@ static void test_items(void)
     double ratio[KERNELS];
     for (uint32_t i = 0; i < RUNS; i++) {
         make_run(&made[i], (struct plan){.workers = 1, .tiles = i % 2 ? 4 : 16, .seed = i + 1});
-        made[i].observation.item = 1 + i % 2;
+        made[i].observation.repeats = 1 + i % 2;
     }
     fit_runs(made, RUNS, &sizes, &model);
     for (unsigned i = 0; i < 2; i++) {

@@ -258,10 +258,6 @@ struct duet__confidence {
 
 void duet__confidence(const struct duet__found *found, struct duet__confidence *out);
 
-/* The point that a line of the model's quality is about; NULL if there is none. */
-const struct duet_point *duet__quality_point(const struct duet__model *model,
-                                             const struct duet__quality *quality);
-
 /* Prints the report for people, and for programs (docs/formats.md). */
 void duet__calibrate_put_text(const struct duet__wish *wish, const struct duet__found *found,
                               const struct duet_draft *draft, FILE *stream);

@@ -62,15 +62,15 @@ static void put_effort(const struct duet__wish *wish, const struct duet__found *
     duet__emit_close(json, ']');
 }
 
-static void put_conditions(const struct duet_point *point, struct duet__emit *json)
+static void put_conditions(const struct duet__quality *quality, struct duet__emit *json)
 {
-    static const char *const names[DUET_CONDITIONS] = {"warm_alone", "cold_alone", "warm_busy",
-                                                       "cold_busy"};
+    static const char *const names[DUET__CONDITIONS] = {"warm_alone", "cold_alone", "warm_busy",
+                                                        "cold_busy"};
 
-    for (int i = 0; i < DUET_CONDITIONS; i++) {
-        const struct duet_conditioned *condition = point ? &point->conditions[i] : NULL;
+    for (int i = 0; i < DUET__CONDITIONS; i++) {
+        const struct duet__condition *condition = &quality->conditions[i];
 
-        if (!condition || !condition->samples) {
+        if (!condition->samples) {
             duet__emit_null(json, names[i]);
             continue;
         }
@@ -88,6 +88,7 @@ static void put_kernels(const struct duet__model *model, struct duet__emit *json
     duet__emit_open(json, "kernels", '[');
     for (size_t i = 0; i < model->quality_count; i++) {
         const struct duet__quality *quality = &model->quality[i];
+        const struct duet__model_error *errors = quality->errors[DUET__LEFT_OUT_RUNS];
 
         duet__emit_open(json, NULL, '{');
         duet__emit_text(json, "kernel", quality->kernel);
@@ -100,10 +101,10 @@ static void put_kernels(const struct duet__model *model, struct duet__emit *json
         duet__emit_number(json, "mean_s", quality->mean_s);
         duet__emit_number(json, "median_s", quality->median_s);
         duet__emit_number(json, "deviation_s", quality->deviation_s);
-        put_conditions(duet__quality_point(model, quality), json);
-        duet__emit_number(json, "sum_error", quality->sum_error);
-        duet__emit_number(json, "execution_error", quality->execution_error);
-        duet__emit_number(json, "mean_execution_error", quality->mean_execution_error);
+        put_conditions(quality, json);
+        duet__emit_number(json, "sum_error", errors[DUET__EFFECTS_MODEL].sum);
+        duet__emit_number(json, "execution_error", errors[DUET__EFFECTS_MODEL].execution);
+        duet__emit_number(json, "mean_execution_error", errors[DUET__MEAN_MODEL].execution);
         duet__emit_close(json, '}');
     }
     duet__emit_close(json, ']');
@@ -192,7 +193,10 @@ static void put_quality(const struct duet__found *found, struct duet__emit *json
     duet__emit_count(json, "points", confidence.points);
     duet__emit_number(json, "median_error", confidence.half);
     duet__emit_number(json, "p90_error", confidence.most);
-    duet__emit_number(json, "worst_error", confidence.worst ? confidence.worst->sum_error : NAN);
+    duet__emit_number(json, "worst_error",
+                      confidence.worst
+                          ? confidence.worst->errors[DUET__LEFT_OUT_RUNS][DUET__EFFECTS_MODEL].sum
+                          : NAN);
     duet__emit_text(json, "worst_kernel", confidence.worst ? confidence.worst->kernel : NULL);
     duet__emit_count(json, "samples", confidence.samples);
     duet__emit_count(json, "rejected", confidence.rejected);

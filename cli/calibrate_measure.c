@@ -4,10 +4,10 @@
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli/command.h"
 #include "cli/probe.h"
+#include "world/clock.h"
 
 enum { TASKS_ENOUGH = 2000000 /* executions, whose records are kept until the end */ };
 
@@ -17,22 +17,14 @@ static const double costs_share = 0.15, bandwidth_share = 0.05, copies_share = 0
    which is filled in, and beside which the others are short. */
 static const double longest_share = 0.4;
 
-static double wall_clock(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 static double elapsed(const struct duet__measuring *m)
 {
-    return wall_clock() - m->start_s;
+    return duet__clock_s() - m->start_s;
 }
 
 void duet__measuring_go_on(struct duet__measuring *m)
 {
-    m->start_s = wall_clock() - m->paused_s;
+    m->start_s = duet__clock_s() - m->paused_s;
 }
 
 void duet__measuring_pause(struct duet__measuring *m)

@@ -3,17 +3,8 @@
 #include "cli/calibrate.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "validate/stats.h"
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
 
 void duet__confidence(const struct duet__found *found, struct duet__confidence *out)
 {
@@ -30,11 +21,13 @@ void duet__confidence(const struct duet__found *found, struct duet__confidence *
         out->samples += quality->samples;
         out->rejected += quality->rejected;
         out->fewest_samples = MIN(out->fewest_samples, quality->samples);
-        if (!isfinite(quality->sum_error))
+        double error = fabs(quality->errors[DUET__LEFT_OUT_RUNS][DUET__EFFECTS_MODEL].sum);
+
+        if (!isfinite(error))
             continue;
-        errors[out->points++] = fabs(quality->sum_error);
-        if (fabs(quality->sum_error) > worst) {
-            worst = fabs(quality->sum_error);
+        errors[out->points++] = error;
+        if (error > worst) {
+            worst = error;
             out->worst = quality;
         }
     }
@@ -45,26 +38,8 @@ void duet__confidence(const struct duet__found *found, struct duet__confidence *
             out->fewest_runs = MIN(out->fewest_runs, runs);
     }
     if (out->points) {
-        qsort(errors, out->points, sizeof *errors, ascending);
-        out->half = duet_quantile(errors, out->points, 0.5);
+        out->half = duet_median(errors, out->points);
         out->most = duet_quantile(errors, out->points, 0.9);
     }
     g_free(errors);
-}
-
-const struct duet_point *duet__quality_point(const struct duet__model *model,
-                                             const struct duet__quality *quality)
-{
-    for (size_t i = 0; i < model->calibration.count; i++) {
-        const struct duet_curve *curve = &model->calibration.curves[i];
-
-        if (strcmp(curve->kernel, quality->kernel) != 0 ||
-            strcmp(curve->arch, quality->arch) != 0 ||
-            strcmp(curve->context, quality->context) != 0)
-            continue;
-        for (size_t k = 0; k < curve->count; k++)
-            if (curve->points[k].work == quality->work)
-                return &curve->points[k];
-    }
-    return NULL;
 }

@@ -112,12 +112,11 @@ static void put_heading(struct duet__table *table)
         duet__table_say(table, heading[i]);
 }
 
-static void put_kernel(const struct duet__model *model, const struct duet__quality *quality,
-                       struct duet__table *table)
+static void put_kernel(const struct duet__quality *quality, struct duet__table *table)
 {
-    static const int order[DUET_CONDITIONS] = {0, DUET_CONDITION_BUSY, DUET_CONDITION_COLD,
-                                               DUET_CONDITION_COLD | DUET_CONDITION_BUSY};
-    const struct duet_point *point = duet__quality_point(model, quality);
+    static const int order[DUET__CONDITIONS] = {0, DUET__CONDITION_BUSY, DUET__CONDITION_COLD,
+                                                DUET__CONDITION_COLD | DUET__CONDITION_BUSY};
+    const struct duet__model_error *error = &quality->errors[DUET__LEFT_OUT_RUNS][0];
 
     duet__table_say(table, quality->kernel);
     duet__table_add(table, quality->size > 0 ? g_strdup_printf("%.0f", quality->size)
@@ -127,12 +126,11 @@ static void put_kernel(const struct duet__model *model, const struct duet__quali
     duet__table_add(table, figure(quality->mean_s, 1e-3));
     duet__table_add(table, figure(quality->median_s, 1e-3));
     duet__table_add(table, percent(quality->deviation_s / quality->mean_s));
-    for (int i = 0; i < DUET_CONDITIONS; i++)
-        duet__table_add(table, figure(point ? point->conditions[order[i]].mean_s : 0, 1e-3));
-    duet__table_add(table, isfinite(quality->sum_error)
-                               ? g_strdup_printf("%+.1f", 100 * quality->sum_error)
-                               : g_strdup("-"));
-    duet__table_add(table, percent(quality->execution_error));
+    for (int i = 0; i < DUET__CONDITIONS; i++)
+        duet__table_add(table, figure(quality->conditions[order[i]].mean_s, 1e-3));
+    duet__table_add(table, isfinite(error->sum) ? g_strdup_printf("%+.1f", 100 * error->sum)
+                                                : g_strdup("-"));
+    duet__table_add(table, percent(error->execution));
 }
 
 static bool same_group(const struct duet__quality *a, const struct duet__quality *b)
@@ -153,7 +151,7 @@ static void put_group(const struct duet__model *model, size_t first, FILE *strea
     put_heading(&table);
     for (size_t i = first; i < model->quality_count; i++)
         if (same_group(&model->quality[i], of))
-            put_kernel(model, &model->quality[i], &table);
+            put_kernel(&model->quality[i], &table);
     duet__table_put(&table, stream, 2);
 }
 
@@ -311,7 +309,8 @@ static void put_confidence(const struct duet__wish *wish, const struct duet__fou
                 confidence.worst->kernel, confidence.worst->arch,
                 confidence.worst->size > 0 ? ", tile " : ", work ",
                 confidence.worst->size > 0 ? confidence.worst->size : confidence.worst->work,
-                confidence.worst->context, 100 * confidence.worst->sum_error,
+                confidence.worst->context,
+                100 * confidence.worst->errors[DUET__LEFT_OUT_RUNS][0].sum,
                 100 * (double)confidence.rejected /
                     (double)MAX(confidence.samples + confidence.rejected, 1));
     put_advice(wish, found, &confidence, stream);

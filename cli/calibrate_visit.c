@@ -4,7 +4,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "world/clock.h"
 
 enum { RUNS_MAX = 3 /* of a visit: rounds make more of them, at other times */ };
 
@@ -15,14 +16,6 @@ struct session {
     void *state; /* the workload's, of the run at hand */
     struct duet_message *message;
 };
-
-static double wall_clock(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 static bool given_up(const struct session *session)
 {
@@ -62,14 +55,19 @@ static const char *policy_of(const struct session *session)
     return given ? given : session->visit->found->rounds % 2 ? "eager" : "ws";
 }
 
-/* The same number for runs that do the same. */
-static uint64_t number_of(const struct session *session)
+/* The number of the item, from 0 on. */
+static uint64_t place_of(const struct session *session)
 {
     const struct duet__found *found = session->visit->found;
     const struct duet__item *items = (const struct duet__item *)(void *)found->items->data;
-    uint64_t place = (uint64_t)(session->visit->item - items);
 
-    return 2 * place + 1 + (strcmp(policy_of(session), "eager") == 0);
+    return (uint64_t)(session->visit->item - items);
+}
+
+/* The same number for runs that do the same. */
+static uint64_t number_of(const struct session *session)
+{
+    return 2 * place_of(session) + 1 + (strcmp(policy_of(session), "eager") == 0);
 }
 
 /* Takes the records of the run at hand. */
@@ -102,7 +100,8 @@ static int take(struct session *session, const struct duet_stats *stats)
         .accesses = taken->accesses,
         .access_count = accesses,
         .context = session->visit->item->workload->name,
-        .item = number_of(session),
+        .repeats = number_of(session),
+        .problem = place_of(session) + 1,
     };
     g_ptr_array_add(session->visit->found->taken, taken);
     return 0;
@@ -168,10 +167,10 @@ static int run_all(struct session *session, const struct duet_problem *warmup, v
     double start;
     int error = run_once(session, warmup, first, false);
 
-    start = wall_clock();
+    start = duet__clock_s();
     for (int i = 0; i < RUNS_MAX && !error && !given_up(session); i++) {
         error = run_once(session, &visit->item->problem, data, true);
-        if (wall_clock() - start >= visit->slice_s)
+        if (duet__clock_s() - start >= visit->slice_s)
             break;
     }
     return error;
@@ -253,7 +252,7 @@ int duet__visit_make(const struct duet__visit *visit, struct duet_message *messa
     struct duet__held *held = visit->found->held;
     struct duet_problem warmup = item->problem;
     size_t at = item->problem.n != item->warmup_n; /* else one serves for both */
-    double start = wall_clock();
+    double start = duet__clock_s();
     int error = 0;
 
     warmup.n = item->warmup_n;
@@ -266,7 +265,7 @@ int duet__visit_make(const struct duet__visit *visit, struct duet_message *messa
     if (!error)
         error = run_all(&session, &warmup, held[0].data, held[at].data);
     close_runtime(&session, error);
-    visit->item->visit_s = wall_clock() - start;
+    visit->item->visit_s = duet__clock_s() - start;
     return given_up(&session) ? 0 : error;
 }
 

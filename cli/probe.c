@@ -3,11 +3,11 @@
 #include "cli/probe.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include <glib.h>
 
 #include "validate/stats.h"
+#include "world/clock.h"
 
 enum {
     EDGE = 96,
@@ -24,14 +24,6 @@ struct prober {
     GThread *thread;
     double *seconds; /* REPETITIONS of them */
 };
-
-static double wall_clock(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 /*
  * C := C / 2 + A B: stays finite, however often. The sums are variables, one for each column of a
@@ -72,20 +64,13 @@ static void *probe(void *argument)
     }
     multiply(self); /* its data is in the caches from here on */
     for (int r = 0; r < REPETITIONS; r++) {
-        double start = wall_clock();
+        double start = duet__clock_s();
 
         for (int i = 0; i < PRODUCTS; i++)
             multiply(self);
-        self->seconds[r] = wall_clock() - start;
+        self->seconds[r] = duet__clock_s() - start;
     }
     return NULL;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
 }
 
 static struct prober *make_probers(unsigned count)
@@ -110,7 +95,7 @@ double duet__probe_seconds(unsigned threads)
     probe(&probers[0]);
     for (unsigned i = 1; i < count; i++)
         g_thread_join(probers[i].thread);
-    qsort(seconds, (size_t)count * REPETITIONS, sizeof *seconds, ascending);
+    duet_sort(seconds, (size_t)count * REPETITIONS);
     /* not the median: threads that are not bound may share a core at first */
     quartile = duet_quantile(seconds, (size_t)count * REPETITIONS, 0.25);
     g_free(seconds);

@@ -4,21 +4,13 @@
  * that becomes slower or faster meanwhile does so for all of them; neighbours that compute on the
  * same data share it.
  */
-#include <time.h>
 
 #include "cli/attendant.h"
 #include "cli/command.h"
 #include "cli/probe.h"
 #include "cli/validate.h"
 #include "validate/stats.h"
-
-static double wall_clock(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
+#include "world/clock.h"
 
 enum { RUNS_MOST = 1000 /* measured ones of a case that are made to know its median */ };
 
@@ -60,7 +52,7 @@ static int take(void *self, const struct duet_run *run, struct duet__record *rec
     struct duet__case_pair *pair = turn->pair;
 
     if (pair->measured.count == turn->before)
-        turn->start_s = wall_clock() - run->stats.makespan_s;
+        turn->start_s = duet__clock_s() - run->stats.makespan_s;
     return duet__side_put(&pair->measured, pair->measured.count, run->stats.makespan_s, record,
                           message);
 }
@@ -88,7 +80,7 @@ static bool enough(void *self)
     double part = (double)(turn->round + 1) / (double)validate->rounds;
     size_t made = pair->measured.count - turn->before;
 
-    pair->spent_s = turn->spent_s + wall_clock() - turn->start_s;
+    pair->spent_s = turn->spent_s + duet__clock_s() - turn->start_s;
     if (made < turn->least)
         return false;
     if (pair->spent_s >= part * validate->case_time_s ||
@@ -107,9 +99,9 @@ static void probe(struct duet__validate *validate, struct duet__case_pair *pair)
     unsigned cores = duet_platform_cores(validate->platform);
     unsigned gpus = duet_platform_gpus(validate->platform);
 
-    if (!(validate->probed_s > 0) || wall_clock() - validate->probe_at_s > probe_holds_s) {
+    if (!(validate->probed_s > 0) || duet__clock_s() - validate->probe_at_s > probe_holds_s) {
         validate->probed_s = duet__probe_seconds(cores > gpus ? cores - gpus : 1);
-        validate->probe_at_s = wall_clock();
+        validate->probe_at_s = duet__clock_s();
     }
     g_array_append_val(pair->probes, validate->probed_s);
 }
@@ -203,11 +195,11 @@ static size_t measure_group(struct duet__validate *validate, size_t first, size_
 static void measure_round(struct duet__validate *validate, size_t round,
                           struct measuring *measuring)
 {
-    double start_s = wall_clock();
+    double start_s = duet__clock_s();
 
     for (size_t i = 0; i < validate->pair_count && !given_up(measuring);)
         i = measure_group(validate, i, round, measuring);
-    measuring->runs_s += wall_clock() - start_s;
+    measuring->runs_s += duet__clock_s() - start_s;
 }
 
 /* Calibrates, where that is to be done in between. Exit status. */
@@ -222,7 +214,7 @@ static int calibrate(struct duet__validate *validate, size_t round, struct measu
 int duet__validate_measure(struct duet__validate *validate)
 {
     struct measuring measuring = {.runs_s = 0};
-    double start_s = wall_clock();
+    double start_s = duet__clock_s();
     int status;
 
     duet__attendant_start(&measuring.attendant, false, 0, 0);
@@ -230,7 +222,7 @@ int duet__validate_measure(struct duet__validate *validate)
     status = calibrate(validate, 0, &measuring);
     for (size_t round = 0; round < validate->rounds && status == DUET__DONE; round++) {
         if (given_up(&measuring) ||
-            (round && validate->budget_s > 0 && wall_clock() - start_s >= validate->budget_s))
+            (round && validate->budget_s > 0 && duet__clock_s() - start_s >= validate->budget_s))
             break;
         measure_round(validate, round, &measuring);
         status = calibrate(validate, round + 1, &measuring);

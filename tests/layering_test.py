@@ -67,7 +67,7 @@ RULES = [
     ("report/*", "c posix glib duet/* platforms/platform.h platforms/json.h validate/*.h"
                  " workloads/*.h ."),
     ("calibrate/*", "c posix glib duet/* platforms/model/*.h platforms/platform.h validate/stats.h"
-                    " report/recording.h ."),
+                    " report/recording.h workloads/*.h world/*.h ."),
     ("cli/*", "c posix glib duet/* platforms/platform.h platforms/json.h workloads/*.h"
               " validate/*.h report/*.h world/*.h calibrate/*.h platforms/model/*.h ."),
     ("examples/cuda_*", "c posix duet/* cuda"),  # what an application with own kernels includes

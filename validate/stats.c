@@ -103,6 +103,12 @@ static int compare_values(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
+void duet_sort(double *values, size_t count)
+{
+    if (count)
+        qsort(values, count, sizeof *values, compare_values);
+}
+
 /* A sum with Neumaier's compensation. */
 struct sum {
     double value, rest;
@@ -123,6 +129,12 @@ double duet_quantile(const double *ascending, size_t count, double p)
         return ascending[count - 1];
     double fraction = position - (double)below;
     return ascending[below] + fraction * (ascending[below + 1] - ascending[below]);
+}
+
+double duet_median(double *values, size_t count)
+{
+    duet_sort(values, count);
+    return count ? duet_quantile(values, count, 0.5) : 0;
 }
 
 /* Mean, deviation and the mean's interval. */
@@ -237,7 +249,7 @@ int duet_summarise_clusters(const double *values, size_t count, const size_t *si
     if (!ascending)
         return duet_fail(message, DUET_ENOMEM, "statistics: no memory for %zu values", count);
     memcpy(ascending, values, count * sizeof *values);
-    qsort(ascending, count, sizeof *ascending, compare_values);
+    duet_sort(ascending, count);
 
     *out = (struct duet_summary){
         .count = count,

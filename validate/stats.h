@@ -66,6 +66,12 @@ DUET_MUST_CHECK int duet_summarise_clusters(const double *values, size_t count, 
  */
 double duet_quantile(const double *ascending, size_t count, double p);
 
+/* Sorts values, ascending. */
+void duet_sort(double *values, size_t count);
+
+/* The median of values, which it sorts; 0 without any. */
+double duet_median(double *values, size_t count);
+
 /*
  * 95 % interval of the ratio of two medians (first / second) of samples that have nothing to do
  * with each other, from the intervals of both (G. Y. Zou, A. Donner, Statistics in Medicine 27(10),

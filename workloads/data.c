@@ -59,18 +59,23 @@ uint64_t duet__storage_bytes(const struct duet__storage *s)
     return elements * s->element_bytes;
 }
 
+void *duet__pages_allocate(uint64_t bytes)
+{
+    uint64_t page = bytes < LARGE_PAGE_BYTES ? PAGE_BYTES : LARGE_PAGE_BYTES;
+    uint64_t pages = (bytes + page - 1) / page;
+    void *memory = bytes >> ADDRESS_BITS ? NULL : aligned_alloc(page, pages * page);
+    /* advice, which may be refused */
+    if (memory && page == LARGE_PAGE_BYTES)
+        (void)madvise(memory, pages * page, MADV_HUGEPAGE);
+    return memory;
+}
+
 int duet__storage_allocate(struct duet__storage *s, struct duet_message *message)
 {
     uint64_t bytes = duet__storage_bytes(s);
-    uint64_t page = bytes < LARGE_PAGE_BYTES ? PAGE_BYTES : LARGE_PAGE_BYTES;
-    uint64_t pages = (bytes + page - 1) / page;
-    s->memory = bytes >> ADDRESS_BITS ? NULL : aligned_alloc(page, pages * page);
-    if (s->memory) {
-        /* advice, which may be refused */
-        if (page == LARGE_PAGE_BYTES)
-            (void)madvise(s->memory, pages * page, MADV_HUGEPAGE);
+    s->memory = duet__pages_allocate(bytes);
+    if (s->memory)
         return 0;
-    }
     return duet_fail(message, DUET_ENOMEM,
                      "no memory for a matrix of %llu x %llu elements: %llu bytes; choose a smaller "
                      "problem",

@@ -42,6 +42,12 @@ uint64_t duet__data_key(uint64_t seed, unsigned matrix);
 /* Bytes of its memory. */
 uint64_t duet__storage_bytes(const struct duet__storage *storage);
 
+/*
+ * Memory for so many bytes, untouched, in large pages where the system has some: with small ones
+ * memory is slower. NULL where there is none; free.
+ */
+void *duet__pages_allocate(uint64_t bytes);
+
 /* Allocates the memory, untouched. DUET_ENOMEM with a message that says how many bytes. */
 DUET_MUST_CHECK int duet__storage_allocate(struct duet__storage *storage,
                                            struct duet_message *message);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The executions of one point as rows. */
-#include <math.h>
-#include <stdlib.h>
+#include "calibrate/rows.h"
 
-#include "calibrate/fit_group.h"
+#include <glib.h>
 
 /* Is the sample one that is asked for? Sets its run: those of a group come in order of runs. */
 static bool takes(const struct duet__samples *samples, size_t index, size_t limit, uint32_t *run)
@@ -48,21 +47,17 @@ static void add(const struct duet__samples *samples, const struct duet__sample *
     }
 }
 
-int duet__rows_make(const struct duet__samples *samples, const struct duet__group *group,
-                    const struct duet__miss *misses, size_t limit, struct duet__rows *out)
+void duet__rows_make(const struct duet__samples *samples, const struct duet__group *group,
+                     const struct duet__miss *misses, size_t limit, struct duet__rows *out)
 {
     size_t count = 0;
     unsigned operands = 0;
     uint32_t run = 0;
     measure(samples, group, limit, &count, &operands);
     *out = (struct duet__rows){.columns = samples->labels[group->label].host ? 2 * operands : 0};
-    out->seconds = calloc(count + 1, sizeof *out->seconds);
-    out->shares = calloc(count * out->columns + 1, sizeof *out->shares);
-    out->list = calloc(count + 1, sizeof *out->list);
-    if (!out->seconds || !out->shares || !out->list) {
-        duet__rows_fini(out);
-        return DUET_ENOMEM;
-    }
+    out->seconds = g_new0(double, count + 1);
+    out->shares = g_new0(double, count * out->columns + 1);
+    out->list = g_new0(struct duet__row, count + 1);
     for (size_t i = group->first; i < group->first + group->count; i++) {
         size_t index = samples->order[i];
         if (takes(samples, index, limit, &run))
@@ -70,29 +65,32 @@ int duet__rows_make(const struct duet__samples *samples, const struct duet__grou
     }
     for (unsigned i = 0; i < DUET_OPERANDS && out->count; i++)
         out->operand_bytes[i] /= (double)out->count;
-    return DUET_OK;
 }
 
 void duet__rows_fini(struct duet__rows *rows)
 {
-    free(rows->seconds);
-    free(rows->shares);
-    free(rows->list);
+    g_free(rows->seconds);
+    g_free(rows->shares);
+    g_free(rows->list);
     *rows = (struct duet__rows){0};
 }
 
-/* Which part of the socket's other workers computed. */
-static double part_of_others(const struct duet__row *row)
+double duet__row_busy_part(const struct duet__row *row)
 {
     return row->workers > 1 ? row->others / (row->workers - 1) : 0;
 }
 
 bool duet__row_alone(const struct duet__row *row)
 {
-    return part_of_others(row) <= 0.1;
+    return duet__row_busy_part(row) <= 0.1;
 }
 
 bool duet__row_busy(const struct duet__row *row)
 {
-    return part_of_others(row) > 0.5;
+    return duet__row_busy_part(row) > 0.5;
+}
+
+bool duet__row_cold(const struct duet__row *row)
+{
+    return row->from_memory > row->bytes / 2;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which devices share a link to the host, out of what their copies get at the same time. */
 #include <math.h>
-#include <stdlib.h>
+
+#include <glib.h>
 
 #include "calibrate/copies.h"
+#include "validate/stats.h"
 
 static const double SLOWER = 0.9; /* of what a pair gets alone: below it has been slowed down */
 
@@ -100,12 +102,6 @@ static unsigned device_of(const struct duet__pair *pair)
     return (pair->source == DUET_HOST ? pair->destination : pair->source) - 1;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The median of what two devices of this switch get together; 0 if it has one. */
 static double get_together(const struct duet__copies *copies, unsigned number,
                            bool (*direction)(const struct duet__copies *,
@@ -120,8 +116,7 @@ static double get_together(const struct duet__copies *copies, unsigned number,
             copies->switches[device_of(&copies->pairs[t->second])] == number)
             sums[count++] = sum(t);
     }
-    qsort(sums, count, sizeof *sums, ascending);
-    return count ? (sums[(count - 1) / 2] + sums[count / 2]) / 2 : 0;
+    return duet_median(sums, count);
 }
 
 /* A link is at least as wide as what one device gets through it alone. */
@@ -141,27 +136,20 @@ static void measure_links(struct duet__copies *copies, double *sums)
     }
 }
 
-int duet__copies_infer(struct duet__copies *copies, struct duet_message *message)
+void duet__copies_infer(struct duet__copies *copies)
 {
     unsigned devices = copies->node_count > 0 ? copies->node_count - 1 : 0;
-    free(copies->switches);
-    free(copies->to_device_Bps);
-    free(copies->to_host_Bps);
-    copies->switches = NULL;
-    copies->to_device_Bps = copies->to_host_Bps = NULL;
+    double *sums = g_new0(double, copies->together_count + 1);
+    g_free(copies->switches);
+    g_free(copies->to_device_Bps);
+    g_free(copies->to_host_Bps);
+    copies->switches = g_new0(unsigned, devices);
+    copies->to_device_Bps = g_new0(double, devices);
+    copies->to_host_Bps = g_new0(double, devices);
     copies->switch_count = 0;
-    if (!devices)
-        return DUET_OK;
-    double *sums = calloc(copies->together_count + 1, sizeof *sums);
-    copies->switches = calloc(devices, sizeof *copies->switches);
-    copies->to_device_Bps = calloc(devices, sizeof *copies->to_device_Bps);
-    copies->to_host_Bps = calloc(devices, sizeof *copies->to_host_Bps);
-    bool there = sums && copies->switches && copies->to_device_Bps && copies->to_host_Bps;
-    if (there) {
+    if (devices) {
         group(copies);
         measure_links(copies, sums);
     }
-    free(sums);
-    return there ? DUET_OK
-                 : duet_fail(message, DUET_ENOMEM, "no memory left to look for shared links");
+    g_free(sums);
 }

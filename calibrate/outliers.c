@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which executions tell nothing of a kernel, and how the others are distributed. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "calibrate/fit.h"
@@ -13,22 +12,13 @@ static const double MADS = 8, AT_LEAST = 1.5, ALWAYS = 3; /* see fit.h */
 static const double STALL_S = 200e-6, STALLS = 0.05;      /* longest one, share of all time */
 static const double MOST = 0.25;                          /* share of outliers */
 
-static int ascending(const void *a, const void *b)
-{
-    const double *left = a, *right = b;
-    return (*left > *right) - (*left < *right);
-}
-
 double duet__rough_median(const double *values, size_t count)
 {
     double some[ROUGH];
     size_t step = count / ROUGH + 1, kept = 0;
     for (size_t i = 0; i < count && kept < ROUGH; i += step)
         some[kept++] = values[i];
-    if (kept == 0)
-        return 0;
-    qsort(some, kept, sizeof *some, ascending);
-    return duet_quantile(some, kept, 0.5);
+    return duet_median(some, kept);
 }
 
 /* Median of log r, and of its distance from that, of a part of those that count. */
@@ -107,7 +97,7 @@ void duet__quantiles(double *ratios, size_t count, double quantiles[DUET_QUANTIL
     enum { LAST = DUET_QUANTILES - 1 };
     const double *levels = duet_quantile_levels;
     double mean = 0;
-    qsort(ratios, count, sizeof *ratios, ascending);
+    duet_sort(ratios, count);
     for (unsigned i = 0; i <= LAST; i++)
         quantiles[i] = duet_quantile(ratios, count, levels[i]);
     /* a straight line from 0 to the 0.01 quantile, say, has the mean of its two ends */

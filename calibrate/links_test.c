@@ -36,7 +36,6 @@ static void add_together(struct duet__copies *copies, const struct figures *figu
 
 static struct duet__copies infer(const struct figures *figures)
 {
-    struct duet_message message = {""};
     unsigned devices = figures->devices ? figures->devices : DEVICES;
     struct duet__copies copies = {.node_count = devices + 1};
     copies.pairs = g_new0(struct duet__pair, 2 * (size_t)devices);
@@ -63,7 +62,7 @@ static struct duet__copies infer(const struct figures *figures)
             add_together(&copies, figures, a, b, false);
         }
     }
-    g_assert_cmpint(duet__copies_infer(&copies, &message), ==, DUET_OK);
+    duet__copies_infer(&copies);
     return copies;
 }
 
@@ -197,11 +196,11 @@ static void test_small(void)
 {
     struct figures figures = {.to_device = ALL_12, .to_host = ALL_12, .devices = 1};
     struct duet__copies none = {0}, copies = infer(&figures);
-    g_assert_cmpint(duet__copies_infer(&none, NULL), ==, DUET_OK);
+    duet__copies_infer(&none);
     g_assert_cmpuint(none.switch_count, ==, 0);
     duet__copies_fini(&none);
     assert_switches(&copies, (unsigned[DEVICES]){0}, 1);
-    g_assert_cmpint(duet__copies_infer(&copies, NULL), ==, DUET_OK);
+    duet__copies_infer(&copies);
     assert_switches(&copies, (unsigned[DEVICES]){0}, 1);
     duet__copies_fini(&copies);
     duet__copies_fini(&copies);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What measurements through the public interface share: a runtime, a clock, a budget, samples. */
-#ifndef DUET_CALIBRATE_COSTS_LAB_H
-#define DUET_CALIBRATE_COSTS_LAB_H
+#ifndef DUET_CALIBRATE_LAB_H
+#define DUET_CALIBRATE_LAB_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,10 +11,11 @@
 #include <duet/trace.h>
 
 #include "calibrate/costs.h"
+#include "world/clock.h"
 
 /* How long measurements may take. */
 struct duet__budget {
-    double end_s; /* on duet__lab_clock */
+    double end_s; /* on duet__clock_s */
     bool (*stop)(void *context);
     void *context;
 };
@@ -34,9 +35,6 @@ struct duet__values {
     double *values;
     size_t count, capacity;
 };
-
-/* Seconds of a clock that only goes forward. */
-double duet__lab_clock(void);
 
 /* The budget of `seconds` from now. */
 struct duet__budget duet__lab_budget(double seconds, bool (*stop)(void *context), void *context);
@@ -92,12 +90,9 @@ int duet__lab_processor(void);
 void *duet__lab_aside(int processor);
 void duet__lab_back(void *before);
 
-/* DUET_ENOMEM. */
-DUET_MUST_CHECK int duet__values_add(struct duet__values *samples, double value);
-/* The median; sorts them. 0 without any. */
-double duet__values_median(struct duet__values *samples);
-/* Summarises into *out (its names stay), and forgets them. DUET_ENOMEM. */
-DUET_MUST_CHECK int duet__values_report(struct duet__values *samples, struct duet__measured *out);
+void duet__values_add(struct duet__values *samples, double value);
+/* Summarises into *out (its names stay), and forgets them. */
+void duet__values_report(struct duet__values *samples, struct duet__measured *out);
 void duet__values_fini(struct duet__values *samples); /* safe on zeroed ones, and twice */
 
 #endif

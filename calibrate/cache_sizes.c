@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a program gets of caches: the sizes with which misses explain the times best. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "calibrate/model_point.h"
+#include <glib.h>
+
+#include "calibrate/fitted.h"
 
 enum {
     PRIVATE = 3,
@@ -35,12 +35,11 @@ static uint64_t part_of(uint64_t bytes, double part)
 }
 
 /* Misses of one of the two caches for each of its sizes. */
-static int walk_all(struct search *search)
+static void walk_all(struct search *search)
 {
     size_t room = search->samples->operand_count + 1;
-    int error = DUET_OK;
-    search->both = calloc(room, sizeof *search->both);
-    for (unsigned i = 0; i < PRIVATE + SHARED && !error; i++) {
+    search->both = g_new0(struct duet__miss, room);
+    for (unsigned i = 0; i < PRIVATE + SHARED; i++) {
         struct duet_sharing sharing = search->given;
         struct duet__miss **place = i < PRIVATE ? &search->near[i] : &search->far[i - PRIVATE];
         /* with a private cache of one byte everything misses it, and the other one alone is seen */
@@ -50,12 +49,9 @@ static int walk_all(struct search *search)
             sharing.shared_bytes = part_of(search->given.shared_bytes, shared_parts[i - PRIVATE]);
         if (i >= PRIVATE)
             sharing.private_bytes = 1;
-        *place = calloc(room, sizeof **place);
-        error = *place && search->both
-                    ? duet__samples_walk(search->samples, &sharing, search->limit, *place)
-                    : DUET_ENOMEM;
+        *place = g_new0(struct duet__miss, room);
+        duet__samples_walk(search->samples, &sharing, search->limit, *place);
     }
-    return error;
 }
 
 /* Sum of squares of relative errors of one group, weighted by its time. */
@@ -93,10 +89,10 @@ static void join(struct search *search, unsigned private_, unsigned shared)
 }
 
 /* The sum over all kernels of the host with these two sizes. */
-static int score(struct search *search, unsigned private_, unsigned shared, double *out)
+static double score(struct search *search, unsigned private_, unsigned shared)
 {
     const struct duet__samples *samples = search->samples;
-    *out = 0;
+    double sum = 0;
     join(search, private_, shared);
     for (size_t i = 0; i < samples->group_count; i++) {
         struct duet__rows rows;
@@ -104,32 +100,27 @@ static int score(struct search *search, unsigned private_, unsigned shared, doub
         if (!samples->labels[samples->groups[i].label].host ||
             samples->groups[i].count < LEAST_ROWS)
             continue;
-        int error =
-            duet__rows_make(samples, &samples->groups[i], search->both, search->limit, &rows);
-        if (!error && rows.columns && rows.count >= LEAST_ROWS) {
-            error = duet__kernel_fit(&rows, NULL, search->given.bandwidth_Bps, &kernel, NULL);
-            if (!error)
-                *out += score_rows(&rows, &kernel);
+        duet__rows_make(samples, &samples->groups[i], search->both, search->limit, &rows);
+        if (rows.columns && rows.count >= LEAST_ROWS) {
+            duet__kernel_fit(&rows, NULL, search->given.bandwidth_Bps, &kernel, NULL);
+            sum += score_rows(&rows, &kernel);
         }
         duet__rows_fini(&rows);
-        if (error)
-            return error;
     }
-    return DUET_OK;
+    return sum;
 }
 
 /* Tries all sizes; given ones are left only for others that are clearly better. */
-static int best_of(struct search *search, struct duet_sharing *out)
+static struct duet_sharing best_of(struct search *search)
 {
     enum { GIVEN_PRIVATE = 1, GIVEN_SHARED = SHARED - 1 };
+    struct duet_sharing best_sizes = search->given;
     double scores[PRIVATE][SHARED];
     unsigned shared[PRIVATE] = {0}; /* the best for each private one */
     unsigned best = GIVEN_PRIVATE;
     for (unsigned p = 0; p < PRIVATE; p++) {
         for (unsigned s = 0; s < SHARED; s++) {
-            int error = score(search, p, s, &scores[p][s]);
-            if (error)
-                return error;
+            scores[p][s] = score(search, p, s);
             if (scores[p][s] < scores[p][shared[p]])
                 shared[p] = s;
         }
@@ -140,10 +131,10 @@ static int best_of(struct search *search, struct duet_sharing *out)
         if (scores[p][shared[p]] < scores[GIVEN_PRIVATE][shared[GIVEN_PRIVATE]] * (1 - BETTER) &&
             scores[p][shared[p]] < scores[best][shared[best]])
             best = p;
-    out->private_bytes = part_of(search->given.private_bytes, private_parts[best]);
+    best_sizes.private_bytes = part_of(search->given.private_bytes, private_parts[best]);
     if (search->given.shared_bytes)
-        out->shared_bytes = part_of(search->given.shared_bytes, shared_parts[shared[best]]);
-    return DUET_OK;
+        best_sizes.shared_bytes = part_of(search->given.shared_bytes, shared_parts[shared[best]]);
+    return best_sizes;
 }
 
 /* How many executions of each run are looked at, so that there are not too many of them. */
@@ -153,21 +144,20 @@ static size_t limit_of(const struct duet__samples *samples)
     return share > LEAST_A_RUN ? share : LEAST_A_RUN;
 }
 
-int duet__sharing_search(const struct duet__samples *samples, const struct duet_sharing *given,
-                         struct duet_sharing *out)
+struct duet_sharing duet__cache_sizes(const struct duet__samples *samples,
+                                      const struct duet_sharing *given)
 {
     struct search search = {.samples = samples, .limit = limit_of(samples), .given = *given};
-    *out = *given;
+    struct duet_sharing best;
     /* without a private cache nothing misses, and without operands nothing is touched */
     if (given->private_bytes == 0 || samples->operand_count == 0)
-        return DUET_OK;
-    int error = walk_all(&search);
-    if (!error)
-        error = best_of(&search, out);
+        return *given;
+    walk_all(&search);
+    best = best_of(&search);
     for (unsigned i = 0; i < PRIVATE; i++)
-        free(search.near[i]);
+        g_free(search.near[i]);
     for (unsigned i = 0; i < SHARED; i++)
-        free(search.far[i]);
-    free(search.both);
-    return error;
+        g_free(search.far[i]);
+    g_free(search.both);
+    return best;
 }

@@ -1,27 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What measurements through the public interface share. */
-#include "calibrate/costs_lab.h"
+#include "calibrate/lab.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <sched.h>
 #include <string.h>
-#include <time.h>
+
+#include <glib.h>
 
 #include "validate/stats.h"
 
 /* ------------------------------------------------------------------------------------------- */
 /* Time                                                                                         */
 
-double duet__lab_clock(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 struct duet__budget duet__lab_budget(double seconds, bool (*stop)(void *context), void *context)
 {
-    return (struct duet__budget){.end_s = duet__lab_clock() + (seconds > 0 ? seconds : 0),
+    return (struct duet__budget){.end_s = duet__clock_s() + (seconds > 0 ? seconds : 0),
                                  .stop = stop,
                                  .context = context};
 }
@@ -35,7 +29,7 @@ int duet__lab_stop(const struct duet__budget *budget, struct duet_message *messa
 
 double duet__lab_share(const struct duet__budget *budget, double share)
 {
-    double now = duet__lab_clock();
+    double now = duet__clock_s();
     return now + fmax(0, budget->end_s - now) * share;
 }
 
@@ -197,39 +191,20 @@ int duet__lab_events(const struct duet__lab *lab, struct duet_event **events, si
 /* ------------------------------------------------------------------------------------------- */
 /* Samples                                                                                      */
 
-int duet__values_add(struct duet__values *samples, double value)
+void duet__values_add(struct duet__values *samples, double value)
 {
     if (samples->count == samples->capacity) {
-        size_t capacity = 2 * samples->capacity + 64;
-        double *values = realloc(samples->values, capacity * sizeof *values);
-        if (!values)
-            return DUET_ENOMEM;
-        samples->values = values;
-        samples->capacity = capacity;
+        samples->capacity = 2 * samples->capacity + 64;
+        samples->values = g_renew(double, samples->values, samples->capacity);
     }
     samples->values[samples->count++] = value;
-    return DUET_OK;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-double duet__values_median(struct duet__values *samples)
-{
-    if (!samples->count)
-        return 0;
-    qsort(samples->values, samples->count, sizeof *samples->values, ascending);
-    return duet_quantile(samples->values, samples->count, 0.5);
-}
-
-int duet__values_report(struct duet__values *samples, struct duet__measured *out)
+void duet__values_report(struct duet__values *samples, struct duet__measured *out)
 {
     struct duet_summary summary = {0};
-    int error =
-        samples->count ? duet_summarise(samples->values, samples->count, &summary, NULL) : DUET_OK;
+    if (samples->count && duet_summarise(samples->values, samples->count, &summary, NULL))
+        summary.count = 0; /* not all of them are finite */
     out->samples = summary.count;
     out->median_s = summary.median;
     out->mean_s = summary.mean;
@@ -239,11 +214,39 @@ int duet__values_report(struct duet__values *samples, struct duet__measured *out
     if (out->samples)
         out->why[0] = '\0';
     samples->count = 0;
-    return error;
 }
 
 void duet__values_fini(struct duet__values *samples)
 {
-    free(samples->values);
+    g_free(samples->values);
     *samples = (struct duet__values){0};
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Room for the worker that is measured                                                         */
+
+int duet__lab_processor(void)
+{
+    return sched_getcpu();
+}
+
+void *duet__lab_aside(int processor)
+{
+    cpu_set_t *before = g_new(cpu_set_t, 1);
+    if (processor >= 0 && processor < CPU_SETSIZE &&
+        !sched_getaffinity(0, sizeof *before, before)) {
+        cpu_set_t others = *before;
+        CPU_CLR((size_t)processor, &others);
+        if (CPU_COUNT(&others) > 0 && !sched_setaffinity(0, sizeof others, &others))
+            return before;
+    }
+    g_free(before);
+    return NULL;
+}
+
+void duet__lab_back(void *before)
+{
+    if (before)
+        (void)sched_setaffinity(0, sizeof(cpu_set_t), before);
+    g_free(before);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What one kernel takes: misses from executions alone, neighbours from those that were not. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "calibrate/fit_group.h"
+#include <glib.h>
+
+#include "calibrate/kernel_models.h"
 
 enum {
     LEAST_ROWS = 10, /* for more than a mean: with few of them, the prior has more to say */
@@ -188,20 +189,20 @@ static void expect(struct work *work, const struct duet__kernel_fit *kernel)
     }
 }
 
-static bool begin(struct work *work)
+static struct work begin(const struct duet__rows *rows, const bool *used)
 {
-    size_t count = work->rows->count;
-    work->kept = malloc((count + 1) * sizeof *work->kept);
-    work->fitted = malloc((count + 1) * sizeof *work->fitted);
-    work->seconds = malloc((count + 1) * sizeof *work->seconds);
-    work->expected = malloc((count + 1) * sizeof *work->expected);
-    if (!work->kept || !work->fitted || !work->seconds || !work->expected)
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        work->kept[i] = !work->used || work->used[i];
-        work->seconds[i] = work->rows->seconds[i];
+    size_t count = rows->count + 1;
+    struct work work = {.rows = rows,
+                        .used = used,
+                        .kept = g_new0(bool, count),
+                        .fitted = g_new0(bool, count),
+                        .seconds = g_new0(double, count),
+                        .expected = g_new0(double, count)};
+    for (size_t i = 0; i < rows->count; i++) {
+        work.kept[i] = !used || used[i];
+        work.seconds[i] = rows->seconds[i];
     }
-    return true;
+    return work;
 }
 
 static void reject(struct work *work, bool *rejected)
@@ -212,25 +213,43 @@ static void reject(struct work *work, bool *rejected)
         work->kept[i] = (!work->used || work->used[i]) && !rejected[i];
 }
 
-int duet__kernel_fit(const struct duet__rows *rows, const bool *used, double bandwidth_Bps,
-                     struct duet__kernel_fit *out, bool *rejected)
+void duet__kernel_fit(const struct duet__rows *rows, const bool *used, double bandwidth_Bps,
+                      struct duet__kernel_fit *out, bool *rejected)
 {
-    struct work work = {.rows = rows, .used = used};
-    int error = begin(&work) ? DUET_OK : DUET_ENOMEM;
+    struct work work = begin(rows, used);
     /* without outliers only what the bandwidth makes of times changes with a round */
     int rounds = rejected ? ROUNDS : 1 + (bandwidth_Bps > 0);
     *out = (struct duet__kernel_fit){.busy_ratio = 1, .bandwidth_Bps = bandwidth_Bps};
-    for (int round = 0; round < rounds && !error; round++) {
+    for (int round = 0; round < rounds; round++) {
         fit_once(&work, out);
         expect(&work, out);
         if (rejected)
             reject(&work, rejected);
     }
-    if (!error && rejected)
+    if (rejected)
         fit_once(&work, out);
-    free(work.kept);
-    free(work.fitted);
-    free(work.seconds);
-    free(work.expected);
-    return error;
+    g_free(work.kept);
+    g_free(work.fitted);
+    g_free(work.seconds);
+    g_free(work.expected);
 }
+
+static void fit(const struct duet__rows *rows, const bool *used, double bandwidth_Bps,
+                union duet__parameters *out)
+{
+    duet__kernel_fit(rows, used, bandwidth_Bps, &out->effects, NULL);
+}
+
+static double predict(const union duet__parameters *parameters, const struct duet__rows *rows,
+                      size_t row)
+{
+    return duet__kernel_seconds(&parameters->effects, rows, row);
+}
+
+const struct duet__kernel_model duet__effects_model = {
+    .name = "effects",
+    .description = "what each operand costs that is in no cache, neighbours, bandwidth: the one "
+                   "that is written",
+    .fit = fit,
+    .predict = predict,
+};

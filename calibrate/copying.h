@@ -1,24 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parts of duet__copies_measure. */
-#ifndef DUET_CALIBRATE_COPIES_FIT_H
-#define DUET_CALIBRATE_COPIES_FIT_H
+#ifndef DUET_CALIBRATE_COPYING_H
+#define DUET_CALIBRATE_COPYING_H
 
 #include "calibrate/copies.h"
-#include "calibrate/costs_lab.h"
-
-/* One copy that was alone. */
-struct duet__copy_sample {
-    double bytes, seconds;
-};
-
-/*
- * Fits latency_s >= 0 and bandwidth_Bps > 0 of t = latency + bytes / bandwidth so that the sum of
- * absolute relative errors is smallest: iteratively reweighted least squares (Holland, Welsch,
- * Communications in Statistics A6, 1977). `error` becomes the median relative error. Without
- * samples, or only such that take no time, all is 0.
- */
-DUET_MUST_CHECK int duet__copies_fit(const struct duet__copy_sample *samples, size_t count,
-                                     struct duet__pair *out);
+#include "calibrate/lab.h"
 
 /* A measurement of copies that is under way. */
 struct duet__copying {

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How well models of a point predict executions that they were not made of. */
+#include <math.h>
+
+#include <glib.h>
+
+#include "calibrate/fitted.h"
+#include "validate/stats.h"
+
+/* Which part of the executions each is left out with. */
+struct folds {
+    unsigned count;
+    unsigned *of; /* by row */
+};
+
+/* Runs, in turn; or blocks of executions, where there are not enough runs. */
+static void divide_runs(const struct duet__rows *rows, unsigned wanted, struct folds *folds)
+{
+    size_t runs = 0, run = 0;
+    for (size_t i = 0; i < rows->count; i++)
+        runs += i == 0 || rows->list[i].run != rows->list[i - 1].run;
+    folds->count = rows->count < wanted ? (unsigned)rows->count : wanted;
+    for (size_t i = 0; i < rows->count; i++) {
+        run += i > 0 && rows->list[i].run != rows->list[i - 1].run;
+        folds->of[i] =
+            (unsigned)(runs >= wanted ? run % folds->count : i * folds->count / rows->count);
+    }
+}
+
+/* One part a problem; none where there is only one. */
+static void divide_problems(const struct duet__fitted *fitted, struct folds *folds)
+{
+    const struct duet__rows *rows = fitted->rows;
+    GArray *problems = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    for (size_t i = 0; i < rows->count; i++) {
+        uint64_t problem = fitted->samples->runs[rows->list[i].run].problem;
+        guint place = 0;
+        while (place < problems->len && g_array_index(problems, uint64_t, place) != problem)
+            place++;
+        if (place == problems->len)
+            g_array_append_val(problems, problem);
+        folds->of[i] = place;
+    }
+    folds->count = problems->len > 1 ? problems->len : 0;
+    g_array_free(problems, TRUE);
+}
+
+/* What was predicted of the executions that were left out, all parts together. */
+struct predictions {
+    size_t count;
+    double predicted_s, measured_s; /* sums */
+    double apart_s;                 /* sum over the parts of how far these two are apart */
+    double *errors;                 /* relative, of each */
+    bool *used;
+};
+
+/* Outliers are those of the whole group: nobody is asked to predict them. */
+static void leave_out(const struct duet__fitted *fitted, const struct duet__kernel_model *model,
+                      const struct folds *folds, unsigned fold, struct predictions *p)
+{
+    const struct duet__rows *rows = fitted->rows;
+    union duet__parameters parameters;
+    double predicted_s = 0, measured_s = 0;
+    size_t used = 0;
+    for (size_t i = 0; i < rows->count; i++) {
+        p->used[i] = !fitted->rejected[i] && folds->of[i] != fold;
+        used += p->used[i];
+    }
+    if (!used)
+        return;
+    model->fit(rows, p->used, fitted->kernel->bandwidth_Bps, &parameters);
+    for (size_t i = 0; i < rows->count; i++) {
+        if (fitted->rejected[i] || folds->of[i] != fold)
+            continue;
+        double seconds = model->predict(&parameters, rows, i);
+        predicted_s += seconds;
+        measured_s += rows->seconds[i];
+        p->errors[p->count++] = fabs(seconds / rows->seconds[i] - 1);
+    }
+    p->predicted_s += predicted_s;
+    p->measured_s += measured_s;
+    p->apart_s += fabs(predicted_s - measured_s);
+}
+
+static struct duet__model_error cross_validate(const struct duet__fitted *fitted,
+                                               const struct folds *folds,
+                                               const struct duet__kernel_model *model)
+{
+    size_t room = fitted->rows->count + 1;
+    struct predictions p = {.errors = g_new0(double, room), .used = g_new0(bool, room)};
+    struct duet__model_error error = {0};
+    for (unsigned fold = 0; fold < folds->count; fold++)
+        leave_out(fitted, model, folds, fold, &p);
+    if (p.count)
+        error = (struct duet__model_error){.sum = p.predicted_s / p.measured_s - 1,
+                                           .execution = duet_median(p.errors, p.count),
+                                           .part = p.apart_s / p.measured_s};
+    g_free(p.errors);
+    g_free(p.used);
+    return error;
+}
+
+/* Executions by condition, without outliers. */
+static void fill_conditions(const struct duet__fitted *fitted, struct duet__quality *out)
+{
+    const struct duet__rows *rows = fitted->rows;
+    double *times = g_new0(double, rows->count + 1);
+    for (int i = 0; i < DUET__CONDITIONS; i++) {
+        struct duet__condition *condition = &out->conditions[i];
+        struct duet_summary summary;
+        for (size_t r = 0; r < rows->count; r++) {
+            const struct duet__row *row = &rows->list[r];
+            int own = (duet__row_cold(row) ? DUET__CONDITION_COLD : 0) |
+                      (duet__row_busy(row) ? DUET__CONDITION_BUSY : 0);
+            if (!fitted->rejected[r] && own == i)
+                times[condition->samples++] = rows->seconds[r];
+        }
+        if (!condition->samples || duet_summarise(times, condition->samples, &summary, NULL))
+            continue;
+        condition->mean_s = summary.mean;
+        condition->median_s = summary.median;
+        condition->deviation_s = summary.deviation;
+    }
+    g_free(times);
+}
+
+void duet__quality_fill(const struct duet__fitted *fitted, const struct duet_point *point,
+                        unsigned folds_wanted, bool compare, struct duet__quality *out)
+{
+    const struct duet__label *label = &fitted->samples->labels[fitted->group->label];
+    struct folds folds = {.of = g_new0(unsigned, fitted->rows->count + 1)};
+    *out = (struct duet__quality){
+        .work = point->work,
+        .size = point->size,
+        .samples = point->samples,
+        .rejected = point->rejected,
+        .mean_s = point->mean_s,
+        .median_s = point->median_s,
+        .deviation_s = point->deviation_s,
+    };
+    (void)g_strlcpy(out->kernel, label->kernel, DUET_NAME_MAX);
+    (void)g_strlcpy(out->arch, label->arch, DUET_NAME_MAX);
+    (void)g_strlcpy(out->context, label->context, DUET_NAME_MAX);
+    if (label->host)
+        fill_conditions(fitted, out);
+    divide_runs(fitted->rows, folds_wanted, &folds);
+    for (int m = 0; m < DUET__KERNEL_MODELS; m++)
+        out->errors[DUET__LEFT_OUT_RUNS][m] =
+            cross_validate(fitted, &folds, duet__kernel_models[m]);
+    divide_problems(fitted, &folds);
+    for (int m = 0; m < DUET__KERNEL_MODELS; m++)
+        out->errors[DUET__LEFT_OUT_PROBLEMS][m] =
+            compare && folds.count ? cross_validate(fitted, &folds, duet__kernel_models[m])
+                                   : (struct duet__model_error){NAN, NAN, NAN};
+    g_free(folds.of);
+}
