@@ -41,6 +41,9 @@ function(duet_folder name)
   target_include_directories(${target} PUBLIC
     ${PROJECT_SOURCE_DIR}/core/include ${PROJECT_SOURCE_DIR})
   target_link_libraries(${target} PRIVATE duet_flags ${arg_LINK})
+  # what the public headers declare is visible from outside (they say so), and nothing else
+  set_target_properties(${target} PROPERTIES
+    C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden)
   set(DUET_FOLDERS ${DUET_FOLDERS} ${target} CACHE INTERNAL "")
 endfunction()
 
@@ -65,11 +68,14 @@ function(duet_link_folders target)
   endif()
 endfunction()
 
-# duet_library(FOLDER...): libduet.so of these folders; exports duet_*, not duet__*.
+# duet_library(FOLDER... USES FOLDER...): libduet.so of these folders, and of those files of others
+# that they use.
 function(duet_library)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "USES")
   set(objects "")
   set(libraries "")
-  foreach(folder IN LISTS ARGN)
+  list(TRANSFORM arg_USES PREPEND duet_)
+  foreach(folder IN LISTS arg_UNPARSED_ARGUMENTS)
     string(REPLACE "/" "_" folder ${folder})
     if(TARGET duet_${folder})
       list(APPEND objects $<TARGET_OBJECTS:duet_${folder}>)
@@ -83,7 +89,7 @@ function(duet_library)
   add_library(duet_shared SHARED ${objects})
   duet_lto_link(duet_shared ON)
   target_include_directories(duet_shared INTERFACE ${PROJECT_SOURCE_DIR}/core/include)
-  target_link_libraries(duet_shared PRIVATE ${libraries})
+  target_link_libraries(duet_shared PRIVATE ${arg_USES} ${libraries})
   target_link_options(duet_shared PRIVATE
     -Wl,--version-script=${exports} -Wl,-Bsymbolic-functions -Wl,--as-needed)
   if(NOT DUET_SANITIZE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may include whom, what the core may call, and what is exported.
+"""Who may include whom, and what the core may call.
 
 The table below is the rule; docs/architecture.md gives the reasons. Tests (*_test.c), and what they
 share (testing*.h), may include what they like, and nobody else includes them.
@@ -249,19 +249,6 @@ def core_problems():
                 yield f"{path}: {name} is external and lacks the prefix duet_ or duet__"
 
 
-def export_problems():
-    library = repository.BUILD / "libduet.so"
-    if not library.exists():
-        return
-    exported = [name.split("@")[0] for _, name in
-                symbols("--dynamic", "--defined-only", str(library))]
-    for name in exported:
-        if not re.match(r"duet_[a-z]", name):
-            yield f"libduet.so exports {name}"
-    if not exported:
-        yield "libduet.so exports nothing"
-
-
-problems = [*source_problems(), *core_problems(), *export_problems()]
+problems = [*source_problems(), *core_problems()]
 repository.finish(problems, f"{len(repository.sources())} files and {len(list(core_objects()))} "
                   "objects of the core keep to the map")

@@ -21,6 +21,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default) /* exported by libduet, as nothing else is */
 
 enum {
     DUET_OPERANDS = 8,   /* accesses of a task whose place in memory is told apart: those beyond
@@ -135,6 +136,7 @@ DUET_MUST_CHECK int duet_curve_point(const struct duet_curve *curve, double work
 /* Frees everything. Safe on a zeroed calibration, and twice. */
 void duet_calibration_fini(struct duet_calibration *calibration);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -20,6 +20,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default) /* exported by libduet, as nothing else is */
 
 struct duet_runtime; /* one open runtime */
 struct duet_codelet; /* a kernel with its implementations; lives as long as the runtime */
@@ -354,6 +355,7 @@ DUET_MUST_CHECK int duet_expand_block(struct duet_expansion *expansion, size_t i
 DUET_MUST_CHECK int duet_expand_submit(struct duet_expansion *expansion,
                                        const struct duet_task_desc *task);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -6,6 +6,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default) /* exported by libduet, as nothing else is */
 
 /* X(name, value, text). Values never change once released; new ones are added at the end. */
 #define DUET_ERRORS(X)                                                                             \
@@ -59,6 +60,7 @@ struct duet_message {
  */
 int duet_fail(struct duet_message *message, int error, const char *format, ...) DUET_PRINTF(3, 4);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

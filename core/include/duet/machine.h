@@ -18,6 +18,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default) /* exported by libduet, as nothing else is */
 
 enum {
     DUET_NAME_MAX = 32,   /* bytes of a name, final zero included */
@@ -153,6 +154,7 @@ void duet_machine_fini(struct duet_machine *machine);
 DUET_MUST_CHECK int duet_machine_check(const struct duet_machine *machine,
                                        struct duet_message *message);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

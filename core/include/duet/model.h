@@ -15,6 +15,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default) /* exported by libduet, as nothing else is */
 
 /*
  * A model. The core serialises the calls for one state with a short lock, so they may neither block
@@ -40,6 +41,7 @@ struct duet_model {
 const struct duet_model *duet_model_find(const char *name);
 const struct duet_model *duet_model_at(size_t index);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

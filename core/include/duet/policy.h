@@ -23,6 +23,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default) /* exported by libduet, as nothing else is */
 
 struct duet_task;
 struct duet_view; /* what a policy may ask and do; valid during a call */
@@ -195,6 +196,7 @@ const struct duet_policy *duet_policy_at(size_t index);
 DUET_MUST_CHECK int duet_policy_check(const struct duet_policy *policy,
                                       struct duet_message *message);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

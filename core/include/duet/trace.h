@@ -16,6 +16,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default) /* exported by libduet, as nothing else is */
 
 struct duet_runtime;
 
@@ -148,6 +149,7 @@ DUET_MUST_CHECK int duet_class_stats(const struct duet_runtime *runtime, size_t 
 double duet_worker_busy(const struct duet_runtime *runtime, unsigned worker);
 uint64_t duet_worker_tasks(const struct duet_runtime *runtime, unsigned worker);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif
