@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/table.h"
+#include "report/table.h"
 
 enum { AT = 16 /* column of texts */ };
 

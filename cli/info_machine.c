@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/info.h"
-#include "cli/table.h"
+#include "report/table.h"
 #include "report/report.h"
 
 enum {

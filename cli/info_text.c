@@ -4,7 +4,7 @@
 
 #include "cli/build.h"
 #include "cli/info.h"
-#include "cli/table.h"
+#include "report/table.h"
 
 enum { AT = 16 /* column of texts */ };
 

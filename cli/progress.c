@@ -4,18 +4,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "world/clock.h"
+
 enum { BAR = 30 };
-
-static double now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
 
 void duet__progress_init(struct duet__progress *progress, bool wanted, uint64_t total,
                          uint64_t run_count)
@@ -24,7 +17,7 @@ void duet__progress_init(struct duet__progress *progress, bool wanted, uint64_t 
         .shown = wanted && isatty(STDERR_FILENO),
         .total = total ? total : 1,
         .run_count = run_count,
-        .start_s = now(),
+        .start_s = duet__clock_s(),
     };
 }
 
@@ -44,7 +37,8 @@ static void put_bar(struct duet__progress *progress, double share)
 
 void duet__progress_draw(struct duet__progress *progress, uint64_t done, uint64_t runs)
 {
-    double share = (double)done / (double)progress->total, elapsed = now() - progress->start_s;
+    double share = (double)done / (double)progress->total,
+           elapsed = duet__clock_s() - progress->start_s;
 
     /* what is over at once needs no bar */
     if (!progress->shown || elapsed < 0.3)

@@ -119,21 +119,11 @@ static void scale_record(struct duet__record *record, double factor)
     }
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
 static double median_of(const double *values, size_t count)
 {
-    double *sorted = g_new(double, count), median;
+    double *sorted = g_memdup2(values, count * sizeof(*values)), median;
 
-    for (size_t i = 0; i < count; i++)
-        sorted[i] = values[i];
-    qsort(sorted, count, sizeof(*sorted), by_value);
-    median = duet_quantile(sorted, count, 0.5);
+    median = duet_median(sorted, count);
     g_free(sorted);
     return median;
 }

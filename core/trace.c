@@ -176,12 +176,14 @@ static void add_copies(struct duet_stats *stats, struct worker *worker)
     spin_unlock(&worker->trace_lock);
 }
 
-static void add_worker(struct duet_stats *stats, const struct worker *worker)
+static void add_worker(struct duet_stats *stats, const struct worker *worker, unsigned arch)
 {
     stats->tasks += worker->tasks;
     stats->accesses += worker->accesses;
     stats->flops += worker->flops;
     stats->busy_s += worker->busy_s;
+    if (arch < DUET_STATS_ARCHS)
+        stats->busy_by_arch_s[arch] += worker->busy_s;
     if (worker->last_end_s > stats->last_end_s)
         stats->last_end_s = worker->last_end_s;
     stats->reads_on_device += worker->reads;
@@ -197,7 +199,7 @@ void duet_stats(const struct duet_runtime *runtime, struct duet_stats *stats)
 {
     memset(stats, 0, sizeof *stats);
     for (unsigned w = 0; w < runtime->machine.worker_count; w++) {
-        add_worker(stats, &runtime->workers[w]);
+        add_worker(stats, &runtime->workers[w], runtime->machine.workers[w].arch);
         add_copies(stats, &runtime->workers[w]);
     }
     for (unsigned n = 0; n < runtime->machine.node_count; n++) {

@@ -77,6 +77,9 @@ static void test_reset(void)
     duet_stats(t.core, &first);
     g_assert_true(first.tasks == 5 && first.evictions > 0 && first.copies_to_host > 0);
     g_assert_true(first.critical_path_s > 0 && first.busy_s > 0 && first.flops > 0);
+    g_assert_cmpfloat_with_epsilon(first.busy_by_arch_s[0] + first.busy_by_arch_s[1], first.busy_s,
+                                   1e-15);
+    g_assert_cmpfloat_with_epsilon(first.busy_by_arch_s[1], duet_worker_busy(t.core, GPU), 1e-15);
     duet_stats_reset(t.core);
     duet_stats(t.core, &nothing);
     const struct duet_stats zero = {0};

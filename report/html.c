@@ -140,7 +140,7 @@ static void put_row(FILE *stream, const struct duet_policy_runs *policy,
              policy->policy, "\">");
     put_text(stream, "", policy->policy, "</td>");
     put_cell(stream, s->makespan_s, s->makespan_s, digits);
-    if (policy->run_count > 1) {
+    if (!isnan(s->ci95_low_s)) {
         fputs("<td data-value=\"", stream);
         duet_write_json_number(stream, s->ci95_high_s - s->ci95_low_s);
         fputs("\">", stream);

@@ -75,7 +75,7 @@ static void put_makespan(FILE *stream, const struct duet_policy_runs *policy,
     put_attribute(stream, "y", y);
     put_attribute(stream, "width", fmax(summary->makespan_s * scale, 1));
     fputs("/>", stream);
-    if (policy->run_count > 1)
+    if (!isnan(summary->ci95_low_s))
         put_whisker(stream, LEFT + summary->ci95_low_s * scale, LEFT + summary->ci95_high_s * scale,
                     y + BAR / 2.0);
     fprintf(stream, "<text x=\"%d\"", WIDTH - RIGHT + 14);

@@ -2,260 +2,266 @@
 /* The report for programs: JSON (schema 1) and CSV. */
 #include "report/report.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
-#include "report/output.h"
+#include <glib.h>
 
-static void key(FILE *stream, const char *name)
-{
-    fprintf(stream, "\"%s\": ", name);
-}
+#include "platforms/json.h"
+#include "report/csv.h"
+#include "report/figures.h"
 
-static void put_number(FILE *stream, const char *name, double value)
-{
-    key(stream, name);
-    duet_write_json_number(stream, value);
-}
+enum { RUN = 5, PART = 6 }; /* columns from which on lines of a run, and of what is in it, begin */
 
-static void put_string(FILE *stream, const char *name, const char *value)
-{
-    key(stream, name);
-    duet_write_json_string(stream, value);
-}
-
-static void put_problem(FILE *stream, const struct duet_report *report,
-                        const struct duet_policy_runs *policy, uint64_t tasks)
+static void put_problem(struct duet__json_writer *json, const struct duet_report *report,
+                        const struct duet_policy_runs *policy)
 {
     const char precision[] = {report->precision, 0};
 
-    put_string(stream, "world", report->world);
-    fputs(", ", stream);
-    put_string(stream, "workload", report->workload);
-    fprintf(stream, ", \"n\": %" PRIu64 ", \"tile\": %" PRIu64 ", ", report->n, report->tile);
-    put_string(stream, "precision", precision);
-    fputs(", ", stream);
-    put_string(stream, "settings", report->settings);
-    fputs(",\n     ", stream);
-    put_string(stream, "platform", report->platform);
-    fprintf(stream, ", \"cpus\": %u, \"gpus\": %u, ", duet_report_cpus(report->machine),
-            duet_report_gpus(report->machine));
-    put_string(stream, "policy", policy->policy);
-    fprintf(stream, ", \"set_arch\": %s, \"tasks\": %" PRIu64 ",\n     ",
-            report->set_arch ? "true" : "false", tasks);
+    duet__json_put_string(json, "world", report->world);
+    duet__json_put_string(json, "workload", report->workload);
+    duet__json_put_integer(json, "n", report->n);
+    duet__json_put_integer(json, "tile", report->tile);
+    duet__json_put_string(json, "precision", precision);
+    duet__json_put_string(json, "settings", report->settings);
+    duet__json_break(json, RUN);
+    duet__json_put_string(json, "platform", report->platform);
+    duet__json_put_integer(json, "cpus", duet_report_cpus(report->machine));
+    duet__json_put_integer(json, "gpus", duet_report_gpus(report->machine));
+    duet__json_put_string(json, "policy", policy->policy);
+    duet__json_put_boolean(json, "set_arch", report->set_arch);
 }
 
-static void put_makespan(FILE *stream, const struct duet_policy_runs *policy,
+static void put_makespan(struct duet__json_writer *json, const struct duet_policy_runs *policy,
                          const struct duet_policy_summary *summary)
 {
-    key(stream, "makespan_s");
-    putc('{', stream);
-    put_number(stream, "median", summary->makespan_s);
-    fputs(", ", stream);
-    put_number(stream, "mean", summary->mean_s);
-    fputs(", ", stream);
-    put_number(stream, "ci95_low", summary->ci95_low_s);
-    fputs(", ", stream);
-    put_number(stream, "ci95_high", summary->ci95_high_s);
-    fputs(",\n      \"values\": [", stream);
-    for (size_t i = 0; i < policy->run_count; i++) {
-        if (i)
-            fputs(", ", stream);
-        duet_write_json_number(stream, policy->runs[i].stats.makespan_s);
+    duet__json_break(json, RUN);
+    duet__json_begin(json, "makespan_s", '{');
+    duet__json_put_number(json, "median", summary->makespan_s);
+    duet__json_put_number(json, "mean", summary->mean_s);
+    duet__json_put_number(json, "ci95_low", summary->ci95_low_s);
+    duet__json_put_number(json, "ci95_high", summary->ci95_high_s);
+    duet__json_break(json, PART);
+    duet__json_begin(json, "values", '[');
+    for (size_t i = 0; i < policy->run_count; i++)
+        duet__json_put_number(json, NULL, policy->runs[i].stats.makespan_s);
+    duet__json_end(json, ']');
+    duet__json_end(json, '}');
+}
+
+static void put_median(struct duet__json_writer *json, const struct duet__figure *figure,
+                       const struct duet_report *report, const struct duet_policy_runs *policy)
+{
+    double median;
+
+    if (figure->of_arch) {
+        duet__json_begin(json, figure->key, '{');
+        for (int arch = 0; (arch = duet__figure_column(figure, report, arch)) >= 0; arch++)
+            duet__json_put_number(json, report->machine->archs[arch].name,
+                                  duet__figure_median(figure, report, policy, (unsigned)arch));
+        duet__json_end(json, '}');
+        return;
     }
-    fputs("]},\n     ", stream);
+    median = duet__figure_median(figure, report, policy, 0);
+    if (figure->counts)
+        duet__json_put_integer(json, figure->key, (uint64_t)llround(median));
+    else
+        duet__json_put_number(json, figure->key,
+                              !figure->known || figure->known(report) ? median : NAN);
+}
+
+static void put_figures(struct duet__json_writer *json, const struct duet_report *report,
+                        const struct duet_policy_runs *policy,
+                        const struct duet_policy_summary *summary)
+{
+    for (size_t i = 0; i < DUET__FIGURES; i++) {
+        const struct duet__figure *figure = &duet__figures[i];
+
+        if (i == DUET__MAKESPAN)
+            put_makespan(json, policy, summary);
+        if (!figure->key)
+            continue;
+        if (figure->line)
+            duet__json_break(json, RUN);
+        if (figure->group && g_strcmp0(figure->group, duet__figures[i - 1].group) != 0)
+            duet__json_begin(json, figure->group, '{');
+        put_median(json, figure, report, policy);
+        if (figure->group && g_strcmp0(figure->group, duet__figures[i + 1].group) != 0)
+            duet__json_end(json, '}');
+    }
 }
 
 /* What only runs on this machine have. */
-static void put_real(FILE *stream, const struct duet_report_real *real)
+static void put_real(struct duet__json_writer *json, const struct duet_report_real *real)
 {
-    fputs(",\n     \"emulation\": ", stream);
-    if (real->emulation == DUET_EMULATION_FREE) {
-        fputs("{\"kind\": \"free\"}", stream);
-    } else if (real->emulation == DUET_EMULATION_PACED) {
-        fputs("{\"kind\": \"paced\", ", stream);
-        put_number(stream, "scale", real->scale);
-        putc('}', stream);
+    duet__json_break(json, RUN);
+    if (real->emulation == DUET_EMULATION_NONE) {
+        duet__json_put_string(json, "emulation", NULL);
     } else {
-        fputs("null", stream);
+        bool paced = real->emulation == DUET_EMULATION_PACED;
+
+        duet__json_begin(json, "emulation", '{');
+        duet__json_put_string(json, "kind", paced ? "paced" : "free");
+        if (paced)
+            duet__json_put_number(json, "scale", real->scale);
+        duet__json_end(json, '}');
     }
-    fputs(", \"lose\": ", stream);
-    if (real->lose)
-        duet_write_json_string(stream, real->lose);
-    else
-        fputs("null", stream);
-    fprintf(stream, ",\n     \"cores\": %u, \"warmups\": %zu, \"reps_wanted\": %zu, ", real->cores,
-            real->warmups, real->reps);
-    put_string(stream, "bounds_from",
-               real->emulation == DUET_EMULATION_PACED ? "platform" : "measured");
+    duet__json_put_string(json, "lose", real->lose);
+    duet__json_break(json, RUN);
+    duet__json_put_integer(json, "cores", real->cores);
+    duet__json_put_integer(json, "warmups", real->warmups);
+    duet__json_put_integer(json, "reps_wanted", real->reps);
+    duet__json_put_string(json, "bounds_from",
+                          real->emulation == DUET_EMULATION_PACED ? "platform" : "measured");
 }
 
-static void put_verification(FILE *stream, const struct duet_report_real *real,
+static void put_verification(struct duet__json_writer *json, const struct duet_report_real *real,
                              const struct duet_policy_runs *policy,
                              const struct duet_policy_summary *summary)
 {
-    fputs(",\n     \"verification\": ", stream);
+    duet__json_break(json, RUN);
     if (!real->formula) {
-        fputs("null", stream);
+        duet__json_put_string(json, "verification", NULL);
         return;
     }
-    putc('{', stream);
-    put_string(stream, "formula", real->formula);
-    fputs(", ", stream);
-    put_number(stream, "threshold", real->threshold);
-    fprintf(stream, ", \"passed\": %s,\n      \"residuals\": [",
-            summary->failed ? "false" : "true");
-    for (size_t i = 0; i < policy->run_count; i++) {
-        if (i)
-            fputs(", ", stream);
-        duet_write_json_number(stream, policy->runs[i].residual);
-    }
-    fputs("]}", stream);
+    duet__json_begin(json, "verification", '{');
+    duet__json_put_string(json, "formula", real->formula);
+    duet__json_put_number(json, "threshold", real->threshold);
+    duet__json_put_boolean(json, "passed", !summary->failed);
+    duet__json_break(json, PART);
+    duet__json_begin(json, "residuals", '[');
+    for (size_t i = 0; i < policy->run_count; i++)
+        duet__json_put_number(json, NULL, policy->runs[i].residual);
+    duet__json_end(json, ']');
+    duet__json_end(json, '}');
 }
 
-static void put_policy(FILE *stream, const struct duet_report *report,
-                       const struct duet_policy_runs *policy,
-                       const struct duet_policy_summary *summary)
+static int put_policy(struct duet__json_writer *json, const struct duet_report *report,
+                      const struct duet_policy_runs *policy, struct duet_message *message)
 {
-    putc('{', stream);
-    put_problem(stream, report, policy, summary->tasks);
-    put_makespan(stream, policy, summary);
-    put_number(stream, "gflops", summary->gflops);
-    fprintf(stream,
-            ",\n     \"bytes\": {\"host_to_device\": %" PRIu64 ", \"device_to_host\": %" PRIu64
-            ", \"device_to_device\": %" PRIu64 "},\n     ",
-            summary->bytes_to_device, summary->bytes_to_host, summary->bytes_between);
-    put_number(stream, "cache_hit_ratio", summary->hit_ratio);
-    fputs(", ", stream);
-    put_number(stream, "idle_share", summary->idle_share);
-    fputs(",\n     \"bounds_s\": {", stream);
-    put_number(stream, "critical_path", summary->critical_path_s);
-    fputs(", ", stream);
-    put_number(stream, "area", summary->area_s);
-    fputs("}, ", stream);
-    key(stream, "wall_s");
-    if (report->show_wall)
-        duet_write_json_number(stream, summary->wall_s);
-    else
-        fputs("null", stream);
+    struct duet_policy_summary summary;
+    int result = duet_report_summarise(report, policy, &summary, message);
+
+    if (result)
+        return result;
+    duet__json_break(json, RUN - 1);
+    duet__json_begin(json, NULL, '{');
+    put_problem(json, report, policy);
+    put_figures(json, report, policy, &summary);
     if (report->real) {
-        put_real(stream, report->real);
-        put_verification(stream, report->real, policy, summary);
-    } else if (report->without) {
-        fputs(", ", stream);
-        put_string(stream, "without", report->without);
+        put_real(json, report->real);
+        put_verification(json, report->real, policy, &summary);
     } else {
-        fputs(", \"without\": null", stream);
+        duet__json_put_string(json, "without", report->without);
     }
-    putc('}', stream);
+    duet__json_end(json, '}');
+    return 0;
 }
 
 int duet_report_write_json(FILE *stream, const struct duet_report *report,
                            struct duet_message *message)
 {
-    fputs("{\"schema\": 1,\n ", stream);
-    put_string(stream, "command", report->command);
-    if (report->real)
-        fprintf(stream, ",\n \"interrupted\": %s", report->real->interrupted ? "true" : "false");
-    fputs(",\n \"runs\": [", stream);
-    for (size_t i = 0; i < report->policy_count; i++) {
-        struct duet_policy_summary summary;
-        int result = duet_report_summarise(report, &report->policies[i], &summary, message);
+    struct duet__json_writer json = {.stream = stream};
+    int result = 0;
 
-        if (result)
-            return result;
-        fputs(i ? ",\n    " : "\n    ", stream);
-        put_policy(stream, report, &report->policies[i], &summary);
+    duet__json_begin(&json, NULL, '{');
+    duet__json_put_integer(&json, "schema", 1);
+    duet__json_break(&json, 1);
+    duet__json_put_string(&json, "command", report->command);
+    duet__json_break(&json, 1);
+    if (report->real) {
+        duet__json_put_boolean(&json, "interrupted", report->real->interrupted);
+        duet__json_break(&json, 1);
     }
-    fputs("\n ]}\n", stream);
-    return 0;
+    duet__json_begin(&json, "runs", '[');
+    for (size_t i = 0; i < report->policy_count && !result; i++)
+        result = put_policy(&json, report, &report->policies[i], message);
+    duet__json_break(&json, 1);
+    duet__json_end(&json, ']');
+    duet__json_end(&json, '}');
+    putc('\n', stream);
+    return result;
 }
 
-/* A text cell: quoted where it has to be (RFC 4180). */
-static void put_text(FILE *stream, const char *text)
+/* ------------------------------------------------------------------------------------------- */
+/* CSV                                                                                          */
+
+static void put_cells(struct duet__csv *csv, const struct duet__figure *figure,
+                      const struct duet_report *report, const struct duet_run *run)
 {
-    if (!text[strcspn(text, ",\"\r\n")]) {
-        fputs(text, stream);
-        return;
+    for (int i = 0; (i = duet__figure_column(figure, report, i)) >= 0; i++) {
+        char *name =
+            g_strconcat(figure->csv, figure->of_arch ? report->machine->archs[i].name : "", NULL);
+        double value = csv->heading ? 0 : duet__figure(figure, report, run, (unsigned)i);
+
+        if (figure->counts)
+            duet__csv_count(csv, name, (uint64_t)value);
+        else
+            duet__csv_number(csv, name, value);
+        g_free(name);
     }
-    putc('"', stream);
-    for (const char *at = text; *at; at++) {
-        if (*at == '"')
-            putc('"', stream);
-        putc(*at, stream);
-    }
-    putc('"', stream);
 }
 
-/* A number cell after a comma; empty where there is no number. */
-static void put_value(FILE *stream, double value)
-{
-    putc(',', stream);
-    if (!isnan(value))
-        duet_write_json_number(stream, value);
-}
-
-static void put_real_cells(FILE *stream, const struct duet_report_real *real,
+static void put_real_cells(struct duet__csv *csv, const struct duet_report_real *real,
                            const struct duet_run *run)
 {
     static const char *const emulations[] = {"", "free", "paced"};
+    double residual = real->formula && run ? run->residual : NAN;
 
-    fprintf(stream, ",%s", emulations[real->emulation]);
-    put_value(stream, real->emulation == DUET_EMULATION_PACED ? real->scale : NAN);
-    putc(',', stream);
-    put_text(stream, real->lose ? real->lose : "");
-    fprintf(stream, ",%u,%zu,%s", real->cores, real->warmups, real->interrupted ? "true" : "false");
-    if (real->formula && !isfinite(run->residual))
-        fputs(",inf", stream); /* an empty cell is a run that was not verified */
+    duet__csv_text(csv, "emulation", emulations[real->emulation]);
+    duet__csv_number(csv, "scale", real->emulation == DUET_EMULATION_PACED ? real->scale : NAN);
+    duet__csv_text(csv, "lose", real->lose);
+    duet__csv_count(csv, "cores", real->cores);
+    duet__csv_count(csv, "warmups", real->warmups);
+    duet__csv_flag(csv, "interrupted", real->interrupted);
+    if (real->formula && !isfinite(residual))
+        duet__csv_text(csv, "residual", "inf"); /* an empty cell is a run that was not verified */
     else
-        put_value(stream, real->formula ? run->residual : NAN);
-    put_value(stream, real->formula ? real->threshold : NAN);
+        duet__csv_number(csv, "residual", residual);
+    duet__csv_number(csv, "threshold", real->formula ? real->threshold : NAN);
 }
 
-static void put_run(FILE *stream, const struct duet_report *report,
-                    const struct duet_policy_runs *policy, size_t rep)
+/* A line; of the heading without a policy and a run. */
+static void put_line(struct duet__csv *csv, const struct duet_report *report,
+                     const struct duet_policy_runs *policy, size_t rep)
 {
-    const struct duet_run *run = &policy->runs[rep];
+    const struct duet_run *run = policy ? &policy->runs[rep] : NULL;
+    const char precision[] = {report->precision, 0};
 
-    put_text(stream, report->world);
-    putc(',', stream);
-    put_text(stream, report->workload);
-    fprintf(stream, ",%" PRIu64 ",%" PRIu64 ",%c,", report->n, report->tile, report->precision);
-    put_text(stream, report->platform);
-    fprintf(stream, ",%u,%u,", duet_report_cpus(report->machine),
-            duet_report_gpus(report->machine));
-    put_text(stream, policy->policy);
-    fprintf(stream, ",%s,%zu,%" PRIu64 ",%" PRIu64, report->set_arch ? "true" : "false", rep,
-            run->seed, run->stats.tasks);
-    put_value(stream, run->stats.makespan_s);
-    put_value(stream, duet_run_gflops(report, run));
-    fprintf(stream, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, run->stats.bytes_to_device,
-            run->stats.bytes_to_host, run->stats.bytes_between);
-    put_value(stream, duet_run_hit_ratio(run));
-    put_value(stream, duet_run_idle_share(report, run));
-    put_value(stream, run->critical_path_s);
-    put_value(stream, run->area_s);
-    if (report->show_wall)
-        put_value(stream, run->wall_s);
+    duet__csv_text(csv, "world", report->world);
+    duet__csv_text(csv, "workload", report->workload);
+    duet__csv_count(csv, "n", report->n);
+    duet__csv_count(csv, "tile", report->tile);
+    duet__csv_text(csv, "precision", precision);
+    duet__csv_text(csv, "platform", report->platform);
+    duet__csv_count(csv, "cpus", duet_report_cpus(report->machine));
+    duet__csv_count(csv, "gpus", duet_report_gpus(report->machine));
+    duet__csv_text(csv, "policy", policy ? policy->policy : NULL);
+    duet__csv_flag(csv, "set_arch", report->set_arch);
+    duet__csv_count(csv, "rep", rep);
+    duet__csv_count(csv, "seed", run ? run->seed : 0);
+    for (size_t i = 0; i < DUET__FIGURES; i++) {
+        const struct duet__figure *figure = &duet__figures[i];
+
+        if (figure->csv && figure->of && (!figure->known || figure->known(report)))
+            put_cells(csv, figure, report, run);
+    }
     if (report->real)
-        put_real_cells(stream, report->real, run);
-    putc('\n', stream);
+        put_real_cells(csv, report->real, run);
+    for (size_t i = 0; i < DUET__FIGURES; i++) /* as many as architectures: behind all others */
+        if (duet__figures[i].of_arch)
+            put_cells(csv, &duet__figures[i], report, run);
+    duet__csv_end(csv);
 }
 
 int duet_report_write_csv(FILE *stream, const struct duet_report *report,
                           struct duet_message *message)
 {
+    struct duet__csv csv = {.stream = stream, .heading = true};
+
     (void)message;
-    fprintf(stream,
-            "world,workload,n,tile,precision,platform,cpus,gpus,policy,set_arch,rep,seed,tasks,"
-            "makespan_s,gflops,host_to_device_bytes,device_to_host_bytes,device_to_device_bytes,"
-            "cache_hit_ratio,idle_share,critical_path_s,area_s%s%s\n",
-            report->show_wall ? ",wall_s" : "",
-            report->real ? ",emulation,scale,lose,cores,warmups,interrupted,residual,threshold"
-                         : "");
+    put_line(&csv, report, NULL, 0);
     for (size_t i = 0; i < report->policy_count; i++)
         for (size_t rep = 0; rep < report->policies[i].run_count; rep++)
-            put_run(stream, report, &report->policies[i], rep);
+            put_line(&csv, report, &report->policies[i], rep);
     return 0;
 }

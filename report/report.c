@@ -4,10 +4,10 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include <glib.h>
 
+#include "report/figures.h"
 #include "validate/stats.h"
 
 unsigned duet_report_cpus(const struct duet_machine *machine)
@@ -24,105 +24,6 @@ unsigned duet_report_gpus(const struct duet_machine *machine)
     return machine->worker_count - duet_report_cpus(machine);
 }
 
-double duet_run_gflops(const struct duet_report *report, const struct duet_run *run)
-{
-    double flops = report->flops > 0 ? report->flops : run->stats.flops;
-
-    if (report->real && report->real->emulation == DUET_EMULATION_PACED)
-        return NAN;
-    return run->stats.makespan_s > 0 ? flops / run->stats.makespan_s / 1e9 : 0;
-}
-
-double duet_run_hit_ratio(const struct duet_run *run)
-{
-    if (run->stats.reads_on_device == 0)
-        return NAN;
-    return (double)run->stats.read_hits / (double)run->stats.reads_on_device;
-}
-
-double duet_run_idle_share(const struct duet_report *report, const struct duet_run *run)
-{
-    double room = run->stats.makespan_s * report->machine->worker_count;
-
-    return room > 0 ? 1 - run->stats.busy_s / room : 0;
-}
-
-/* One figure of a run. */
-typedef double (*figure_fn)(const struct duet_report *report, const struct duet_run *run);
-
-static double hit_ratio(const struct duet_report *report, const struct duet_run *run)
-{
-    (void)report;
-    return duet_run_hit_ratio(run);
-}
-
-static double flops(const struct duet_report *report, const struct duet_run *run)
-{
-    return report->flops > 0 ? report->flops : run->stats.flops;
-}
-
-static double tasks(const struct duet_report *report, const struct duet_run *run)
-{
-    (void)report;
-    return (double)run->stats.tasks;
-}
-
-static double bytes_to_device(const struct duet_report *report, const struct duet_run *run)
-{
-    (void)report;
-    return (double)run->stats.bytes_to_device;
-}
-
-static double bytes_to_host(const struct duet_report *report, const struct duet_run *run)
-{
-    (void)report;
-    return (double)run->stats.bytes_to_host;
-}
-
-static double bytes_between(const struct duet_report *report, const struct duet_run *run)
-{
-    (void)report;
-    return (double)run->stats.bytes_between;
-}
-
-static double critical_path(const struct duet_report *report, const struct duet_run *run)
-{
-    (void)report;
-    return run->critical_path_s;
-}
-
-static double area(const struct duet_report *report, const struct duet_run *run)
-{
-    (void)report;
-    return run->area_s;
-}
-
-static double wall(const struct duet_report *report, const struct duet_run *run)
-{
-    (void)report;
-    return run->wall_s;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* Median of a figure over the runs, NaN if one is; `values` has room for all of them. */
-static double median_of(const struct duet_report *report, const struct duet_policy_runs *policy,
-                        figure_fn figure, double *values)
-{
-    for (size_t i = 0; i < policy->run_count; i++) {
-        values[i] = figure(report, &policy->runs[i]);
-        if (isnan(values[i]))
-            return NAN;
-    }
-    qsort(values, policy->run_count, sizeof(*values), ascending);
-    return duet_quantile(values, policy->run_count, 0.5);
-}
-
 /* Makespan and the interval of its mean. */
 static int summarise_makespan(const struct duet_policy_runs *policy, double *values,
                               struct duet_policy_summary *summary, struct duet_message *message)
@@ -137,8 +38,11 @@ static int summarise_makespan(const struct duet_policy_runs *policy, double *val
         return result;
     summary->makespan_s = makespans.median;
     summary->mean_s = makespans.mean;
-    summary->ci95_low_s = fmax(makespans.mean_low, 0); /* of few runs, it may say less than that */
-    summary->ci95_high_s = makespans.mean_high;
+    summary->ci95_low_s = summary->ci95_high_s = NAN;
+    if (policy->run_count >= DUET_INTERVAL_RUNS) {
+        summary->ci95_low_s = fmax(makespans.mean_low, 0); /* it may say less than that */
+        summary->ci95_high_s = makespans.mean_high;
+    }
     return 0;
 }
 
@@ -162,30 +66,29 @@ static void judge(const struct duet_report *report, const struct duet_policy_run
 int duet_report_summarise(const struct duet_report *report, const struct duet_policy_runs *policy,
                           struct duet_policy_summary *summary, struct duet_message *message)
 {
-    double *values;
+    double *values, medians[DUET__FIGURES];
     int result;
 
     if (policy->run_count == 0)
         return duet_fail(message, DUET_EINVAL, "policy %s has no run to report", policy->policy);
-    values = g_new(double, policy->run_count);
+    for (size_t i = 0; i < DUET__FIGURES; i++)
+        if (duet__figures[i].of)
+            medians[i] = duet__figure_median(&duet__figures[i], report, policy, 0);
     *summary = (struct duet_policy_summary){
-        .tasks = (uint64_t)median_of(report, policy, tasks, values),
-        .bytes_to_device = (uint64_t)llround(median_of(report, policy, bytes_to_device, values)),
-        .bytes_to_host = (uint64_t)llround(median_of(report, policy, bytes_to_host, values)),
-        .bytes_between = (uint64_t)llround(median_of(report, policy, bytes_between, values)),
-        .hit_ratio = median_of(report, policy, hit_ratio, values),
-        .idle_share = median_of(report, policy, duet_run_idle_share, values),
-        .critical_path_s = median_of(report, policy, critical_path, values),
-        .area_s = median_of(report, policy, area, values),
-        .wall_s = median_of(report, policy, wall, values),
+        .gflops = medians[DUET__GFLOPS],
+        .tasks = (uint64_t)medians[DUET__TASKS],
+        .bytes_to_device = (uint64_t)llround(medians[DUET__TO_DEVICE]),
+        .bytes_to_host = (uint64_t)llround(medians[DUET__TO_HOST]),
+        .bytes_between = (uint64_t)llround(medians[DUET__BETWEEN]),
+        .hit_ratio = medians[DUET__HITS],
+        .idle_share = medians[DUET__IDLE],
+        .critical_path_s = medians[DUET__PATH],
+        .area_s = medians[DUET__AREA],
     };
+    values = g_new(double, policy->run_count);
     result = summarise_makespan(policy, values, summary, message);
-    if (!result && report->real && report->real->emulation == DUET_EMULATION_PACED)
-        summary->gflops = NAN;
-    else if (!result && summary->makespan_s > 0)
-        summary->gflops = median_of(report, policy, flops, values) / summary->makespan_s / 1e9;
-    judge(report, policy, summary);
     g_free(values);
+    judge(report, policy, summary);
     return result;
 }
 

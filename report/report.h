@@ -77,25 +77,21 @@ struct duet_report {
 
 /* Figures of one policy: medians over its runs where nothing else is said. */
 struct duet_policy_summary {
-    double makespan_s, mean_s, ci95_low_s, ci95_high_s; /* the interval is the mean's */
-    double gflops; /* at the median makespan; NaN where nothing is computed */
+    double makespan_s, mean_s;
+    double ci95_low_s, ci95_high_s; /* interval of the mean; NaN of fewer than DUET_INTERVAL_RUNS */
+    double gflops;                  /* at the median makespan; NaN where nothing is computed */
     uint64_t tasks;
     uint64_t bytes_to_device, bytes_to_host, bytes_between;
     double residual;   /* the largest; infinite if one is not a number */
     size_t failed;     /* residuals that do not pass */
     double hit_ratio;  /* reads on devices that found their data there; NaN where none was made */
     double idle_share; /* of all workers, over the makespan */
-    double critical_path_s, area_s, wall_s;
+    double critical_path_s, area_s;
 };
 
 /* Computing CPU cores and accelerators of a machine: workers by memory node. */
 unsigned duet_report_cpus(const struct duet_machine *machine);
 unsigned duet_report_gpus(const struct duet_machine *machine);
-
-/* The same figures of one run; NaN as in struct duet_policy_summary. */
-double duet_run_gflops(const struct duet_report *report, const struct duet_run *run);
-double duet_run_hit_ratio(const struct duet_run *run);
-double duet_run_idle_share(const struct duet_report *report, const struct duet_run *run);
 
 /* Errors: DUET_ENOMEM, DUET_EINVAL (no run). */
 DUET_MUST_CHECK int duet_report_summarise(const struct duet_report *report,

@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "report/testing_report.h"
+#include "validate/stats.h"
 
 typedef int (*write_fn)(FILE *stream, const struct duet_report *report,
                         struct duet_message *message);
@@ -101,6 +102,7 @@ static void test_json(void)
     run = json_array_get(json_object_get(root, "runs"), 1);
     assert_members(run, "world workload n tile precision settings platform cpus gpus policy "
                         "set_arch tasks makespan_s gflops bytes cache_hit_ratio idle_share "
+                        "idle_share_by_arch "
                         "bounds_s wall_s without");
     g_assert_cmpstr(json_string_value(json_object_get(run, "settings")), ==, "variant=left");
     g_assert_cmpstr(json_string_value(json_object_get(run, "without")), ==, "caches,start");
@@ -131,13 +133,85 @@ static void test_csv(void)
     lines = g_strsplit(text, "\n", -1);
     g_assert_cmpuint(g_strv_length(lines), ==, 1 + SAMPLE_POLICIES * SAMPLE_RUNS + 1);
     g_assert_true(g_str_has_prefix(lines[0], "world,workload,n,tile,"));
-    g_assert_true(g_str_has_suffix(lines[0], ",wall_s"));
+    g_assert_true(g_str_has_suffix(lines[0], ",wall_s,idle_share_x5650,idle_share_c2050"));
     g_assert_true(
         g_str_has_prefix(lines[5],
                          "simulated,cholesky,38400,960,d,\"a,\"\"b\"\"\",2,2,ws,true,1,2,100,"));
-    g_assert_true(g_str_has_suffix(lines[5], ",0.25"));
+    g_assert_nonnull(strstr(lines[5], ",0.25,0."));
     g_strfreev(lines);
     free(text);
+    sample_fini(&sample);
+}
+
+/* CPUs and GPUs are not idle alike: each architecture has a figure of its own. */
+static void test_idle(void)
+{
+    struct duet_stats *stats;
+    struct sample sample;
+    char *text, **lines;
+
+    sample_init(&sample, 2, 2, 10);
+    for (unsigned i = 0; i < SAMPLE_RUNS; i++) {
+        stats = &sample.runs[0][i].stats;
+        stats->makespan_s = 1;
+        stats->busy_s = 0.5 + 1.5;
+        stats->busy_by_arch_s[0] = 0.5;
+        stats->busy_by_arch_s[1] = 1.5;
+    }
+    sample.report.policy_count = 1;
+    sample.policies[0].run_count = 1;
+    text = written(duet_report_write_json, &sample.report);
+    g_assert_nonnull(strstr(text, "\"idle_share\": 0.5, \"idle_share_by_arch\": "
+                                  "{\"x5650\": 0.75, \"c2050\": 0.25}"));
+    free(text);
+    text = written(duet_report_write_csv, &sample.report);
+    g_assert_nonnull(strstr(text, ",idle_share_x5650,idle_share_c2050\n"));
+    g_assert_nonnull(strstr(text, ",0.75,0.25\n"));
+    free(text);
+    text = written(duet_report_write_table, &sample.report);
+    lines = g_strsplit(text, "\n", -1);
+    g_assert_nonnull(strstr(lines[3], " idle%  idle%"));
+    g_assert_nonnull(strstr(lines[4], " x5650  c2050"));
+    g_assert_nonnull(strstr(lines[5], "  75.0   25.0"));
+    g_strfreev(lines);
+    free(text);
+    sample_fini(&sample);
+
+    /* one that no worker has is left out */
+    sample_init(&sample, 2, 0, 10);
+    text = written(duet_report_write_table, &sample.report);
+    lines = g_strsplit(text, "\n", -1);
+    g_assert_nonnull(strstr(lines[3], " idle "));
+    g_assert_null(strstr(text, "c2050"));
+    g_strfreev(lines);
+    free(text);
+    sample_fini(&sample);
+}
+
+/* Of one run or two nothing is known of their spread. */
+static void test_few_runs(void)
+{
+    struct duet_policy_summary summary;
+    struct sample sample;
+    char *text, **lines;
+
+    sample_init(&sample, 2, 2, 10);
+    for (size_t count = 1; count < DUET_INTERVAL_RUNS; count++) {
+        for (unsigned p = 0; p < SAMPLE_POLICIES; p++)
+            sample.policies[p].run_count = count;
+        g_assert_cmpint(duet_report_summarise(&sample.report, sample.policies, &summary, NULL), ==,
+                        0);
+        g_assert_true(isnan(summary.ci95_low_s) && isnan(summary.ci95_high_s));
+        text = written(duet_report_write_json, &sample.report);
+        g_assert_nonnull(strstr(text, "\"ci95_low\": null, \"ci95_high\": null"));
+        free(text);
+        text = written(duet_report_write_table, &sample.report);
+        lines = g_strsplit(text, "\n", -1);
+        g_assert_true(!strstr(lines[3], "95% of mean") == (count == 1));
+        g_assert_true(!strstr(lines[5], "  -  ") == (count == 1));
+        g_strfreev(lines);
+        free(text);
+    }
     sample_fini(&sample);
 }
 
@@ -213,6 +287,7 @@ static void test_real_json(void)
     run = policy_of(&root, text, 1);
     assert_members(run, "world workload n tile precision settings platform cpus gpus policy "
                         "set_arch tasks makespan_s gflops bytes cache_hit_ratio idle_share "
+                        "idle_share_by_arch "
                         "bounds_s wall_s "
                         "emulation lose cores warmups reps_wanted bounds_from verification");
     g_assert_cmpstr(json_string_value(json_object_get(run, "world")), ==, "real");
@@ -334,15 +409,16 @@ static void test_real_csv(void)
     text = written(duet_report_write_csv, &sample.report);
     lines = g_strsplit(text, "\n", -1);
     g_assert_true(g_str_has_suffix(
-        lines[0], ",wall_s,emulation,scale,lose,cores,warmups,interrupted,residual,threshold"));
-    g_assert_true(g_str_has_suffix(lines[1], ",0.25,free,,\"gpu0@7,gpu1@8\",2,1,true,0.01,30"));
-    g_assert_true(g_str_has_suffix(lines[2], ",true,inf,30"));
+        lines[0], ",wall_s,emulation,scale,lose,cores,warmups,interrupted,residual,threshold,"
+                  "idle_share_x5650,idle_share_c2050"));
+    g_assert_nonnull(strstr(lines[1], ",0.25,free,,\"gpu0@7,gpu1@8\",2,1,true,0.01,30,"));
+    g_assert_nonnull(strstr(lines[2], ",true,inf,30,"));
     real.formula = NULL;
     g_strfreev(lines);
     free(text);
     text = written(duet_report_write_csv, &sample.report);
     lines = g_strsplit(text, "\n", -1);
-    g_assert_true(g_str_has_suffix(lines[1], ",true,,"));
+    g_assert_nonnull(strstr(lines[1], ",true,,,0."));
     g_strfreev(lines);
     free(text);
     sample_fini(&sample);
@@ -355,6 +431,8 @@ int main(int argc, char **argv)
     g_test_add_func("/report/no_device", test_no_device);
     g_test_add_func("/report/json", test_json);
     g_test_add_func("/report/csv", test_csv);
+    g_test_add_func("/report/idle", test_idle);
+    g_test_add_func("/report/few_runs", test_few_runs);
     g_test_add_func("/report/table", test_table);
     g_test_add_func("/report/real_json", test_real_json);
     g_test_add_func("/report/real_table", test_real_table);

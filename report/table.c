@@ -1,275 +1,286 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The report as a table for a terminal, at most 100 columns where names are not too long. */
-#include "report/report.h"
+/* Aligned text on a terminal. */
+#include "report/table.h"
 
 #include <math.h>
 #include <string.h>
 
-#include <glib.h>
+enum { SHORTEST = 6 }; /* columns that are left of a text that is cut */
 
-enum {
-    POLICY,
-    MAKESPAN,
-    INTERVAL,
-    UNSCALED,
-    RATE,
-    TO_DEVICE,
-    TO_HOST,
-    BETWEEN,
-    HITS,
-    IDLE,
-    PATH,
-    AREA,
-    WALL,
-    RESIDUAL,
-    COLUMNS,
-};
-
-enum { PAGE = 100 }; /* columns of a terminal that should be enough */
-
-/* Two heading lines: what, and in which unit. */
-static const char *const headings[COLUMNS][2] = {
-    [POLICY] = {"policy", ""},
-    [MAKESPAN] = {"makespan", "s"},
-    [INTERVAL] = {"95% of mean", "s"},
-    [UNSCALED] = {"at scale 1", "s"},
-    [RATE] = {"rate", "GFlop/s"},
-    [TO_DEVICE] = {"to GPU", "GB"},
-    [TO_HOST] = {"to host", "GB"},
-    [BETWEEN] = {"GPU-GPU", "GB"},
-    [HITS] = {"hits", "%"},
-    [IDLE] = {"idle", "%"},
-    [PATH] = {"path", "%"},
-    [AREA] = {"area", "%"},
-    [WALL] = {"wall", "s"},
-    [RESIDUAL] = {"residual", "scaled"},
-};
-
-/* Digits after the point that make five significant ones of `value`. */
-static int digits_of(double value)
+size_t duet__text_width(const char *text)
 {
-    int digits = value > 0 ? 4 - (int)floor(log10(value)) : 0;
-
-    return CLAMP(digits, 0, 9);
+    return g_utf8_validate(text, -1, NULL) ? (size_t)g_utf8_strlen(text, -1) : strlen(text);
 }
 
-static char *percent(double share)
+/* Bytes of the first `width` characters. */
+static size_t bytes_of(const char *text, size_t width)
 {
-    return isfinite(share) ? g_strdup_printf("%.1f", share * 100) : g_strdup("-");
+    if (!g_utf8_validate(text, -1, NULL))
+        return width;
+    return (size_t)(g_utf8_offset_to_pointer(text, (glong)width) - text);
 }
 
-/* Digits after the point, the same in all rows of a column. */
-struct digits {
-    int makespan, rate, bytes;
-};
-
-/* Factor of time of a paced emulation, else 1. */
-static double scale_of(const struct duet_report *report)
+/* A name may hold anything, a terminal should not see it. */
+static void put_clean(FILE *stream, const char *text, size_t bytes)
 {
-    const struct duet_report_real *real = report->real;
-
-    return real && real->emulation == DUET_EMULATION_PACED ? real->scale : 1;
+    for (size_t i = 0; i < bytes; i++)
+        putc((unsigned char)text[i] < 0x20 || text[i] == 0x7f ? ' ' : text[i], stream);
 }
 
-static char *gigabytes(uint64_t bytes, const struct digits *digits)
+static void put_spaces(FILE *stream, size_t count)
 {
-    return g_strdup_printf("%.*f", digits->bytes, (double)bytes / 1e9);
+    fprintf(stream, "%*s", (int)count, "");
 }
 
-/* A bound by the makespan; one of 0 is not known. */
-static char *bound(double bound_s, double makespan_s)
+void duet__put_padded(FILE *stream, const char *text, size_t width, bool left)
 {
-    return percent(makespan_s > 0 && bound_s > 0 ? bound_s / makespan_s : NAN);
-}
+    size_t own = duet__text_width(text);
 
-/* Fills one row; the caller frees the cells. */
-static void fill_row(const struct duet_report *report, const struct duet_policy_runs *policy,
-                     const struct duet_policy_summary *summary, const struct digits *digits,
-                     char **cells)
-{
-    double makespan = summary->makespan_s, unscaled = makespan / scale_of(report);
-    int places = digits->makespan;
-
-    cells[POLICY] = g_strdup(policy->policy);
-    cells[MAKESPAN] = g_strdup_printf("%.*f", places, makespan);
-    cells[INTERVAL] = policy->run_count > 1
-                          ? g_strdup_printf("%.*f-%.*f", places, summary->ci95_low_s, places,
-                                            summary->ci95_high_s)
-                          : g_strdup("");
-    cells[UNSCALED] = g_strdup_printf("%.*f", digits_of(unscaled), unscaled);
-    cells[RATE] = isnan(summary->gflops) ? g_strdup("-")
-                                         : g_strdup_printf("%.*f", digits->rate, summary->gflops);
-    cells[TO_DEVICE] = gigabytes(summary->bytes_to_device, digits);
-    cells[TO_HOST] = gigabytes(summary->bytes_to_host, digits);
-    cells[BETWEEN] = gigabytes(summary->bytes_between, digits);
-    cells[HITS] = percent(summary->hit_ratio);
-    cells[IDLE] = percent(summary->idle_share);
-    cells[PATH] = bound(summary->critical_path_s, makespan);
-    cells[AREA] = bound(summary->area_s, makespan);
-    cells[WALL] = g_strdup_printf("%.3f", summary->wall_s);
-    cells[RESIDUAL] = g_strdup_printf("%.3g", summary->residual);
-}
-
-static void put_rows(FILE *stream, char **cells, size_t rows, const bool *shown)
-{
-    size_t widths[COLUMNS] = {0}, whole = 0;
-    const char *space;
-
-    for (int column = 0; column < COLUMNS; column++) {
-        for (int line = 0; line < 2; line++)
-            widths[column] = MAX(widths[column], strlen(headings[column][line]));
-        for (size_t row = 0; row < rows; row++)
-            widths[column] = MAX(widths[column], strlen(cells[row * COLUMNS + (size_t)column]));
-        if (shown[column])
-            whole += widths[column] + (column ? 2 : 0);
+    if (own > width) {
+        put_clean(stream, text, bytes_of(text, width - 1));
+        putc('~', stream);
+        return;
     }
-    space = whole > PAGE ? " " : "  ";
-    for (size_t row = 0; row < rows + 2; row++) {
-        for (int column = 0; column < COLUMNS; column++) {
-            const char *text =
-                row < 2 ? headings[column][row] : cells[(row - 2) * COLUMNS + (size_t)column];
+    if (!left)
+        put_spaces(stream, width - own);
+    put_clean(stream, text, strlen(text));
+    if (left)
+        put_spaces(stream, width - own);
+}
 
-            if (column == POLICY)
-                fprintf(stream, "%-*s", (int)widths[column], text);
-            else if (shown[column])
-                fprintf(stream, "%s%*s", space, (int)widths[column], text);
+/* ------------------------------------------------------------------------------------------- */
+/* Tables                                                                                       */
+
+void duet__table_init(struct duet__table *table, const char *sides)
+{
+    *table = (struct duet__table){
+        .columns = g_new0(struct duet__column, strlen(sides) + 1),
+        .count = strlen(sides),
+        .cells = g_ptr_array_new_with_free_func(g_free),
+    };
+    for (size_t i = 0; i < table->count; i++)
+        table->columns[i].side = sides[i];
+}
+
+void duet__table_add(struct duet__table *table, char *text)
+{
+    g_ptr_array_add(table->cells, text);
+}
+
+void duet__table_say(struct duet__table *table, const char *text)
+{
+    duet__table_add(table, g_strdup(text));
+}
+
+void duet__table_print(struct duet__table *table, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    duet__table_add(table, g_strdup_vprintf(format, args));
+    va_end(args);
+}
+
+void duet__table_remark(struct duet__table *table, const char *text)
+{
+    duet__table_say(table, text);
+    while (table->cells->len % table->count) /* a cell that is NULL belongs to the one before it */
+        duet__table_add(table, NULL);
+}
+
+static char **row_of(const struct duet__table *table, size_t row)
+{
+    return (char **)table->cells->pdata + row * table->count;
+}
+
+const char *duet__table_cell(const struct duet__table *table, size_t row, size_t column)
+{
+    return row_of(table, row)[column];
+}
+
+/* Whether the text of a cell reaches over those behind it. */
+static bool reaches(const struct duet__table *table, char *const *row, size_t column)
+{
+    return column + 1 < table->count && !row[column + 1];
+}
+
+static void measure(struct duet__table *table)
+{
+    for (size_t i = 0; i < table->cells->len; i++) {
+        char *const *row = row_of(table, i / table->count);
+        struct duet__column *column = &table->columns[i % table->count];
+
+        if (row[i % table->count] && !reaches(table, row, i % table->count))
+            column->width = MAX(column->width, duet__text_width(row[i % table->count]));
+    }
+}
+
+/* Width of all columns that are shown, with `space` between them. */
+static size_t whole_width(const struct duet__table *table, size_t space)
+{
+    size_t whole = 0, shown = 0;
+
+    for (size_t i = 0; i < table->count; i++) {
+        if (table->columns[i].hidden)
+            continue;
+        whole += table->columns[i].width;
+        shown++;
+    }
+    return whole + (shown ? (shown - 1) * space : 0);
+}
+
+/* Leaves out the column that can best be spared; false: none. */
+static bool spare_one(struct duet__table *table)
+{
+    struct duet__column *best = NULL;
+
+    for (size_t i = 0; i < table->count; i++) {
+        struct duet__column *column = &table->columns[i];
+
+        if (!column->hidden && column->spare && (!best || column->spare > best->spare))
+            best = column;
+    }
+    if (best)
+        best->hidden = true;
+    return best != NULL;
+}
+
+/* Cuts the longest text by one; false: none is long enough. */
+static bool cut_one(struct duet__table *table)
+{
+    struct duet__column *longest = NULL;
+
+    for (size_t i = 0; i < table->count; i++) {
+        struct duet__column *column = &table->columns[i];
+
+        if (!column->hidden && column->side == 't' && column->width > SHORTEST &&
+            (!longest || column->width > longest->width))
+            longest = column;
+    }
+    if (longest)
+        longest->width--;
+    return longest != NULL;
+}
+
+static void put_row(const struct duet__table *table, char *const *row, FILE *stream, size_t indent,
+                    size_t space)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < table->count && row[i]; i++) {
+        const struct duet__column *column = &table->columns[i];
+        bool left = column->side != 'r', rest = reaches(table, row, i);
+        size_t width = column->width;
+
+        if (column->hidden && !rest)
+            continue;
+        if (rest) {
+            width = duet__text_width(row[i]);
+            space = 2;
+        } else if (left && i + 1 == table->count) {
+            width = MIN(width, duet__text_width(row[i])); /* no blanks at the end of a line */
         }
-        putc('\n', stream);
+        put_spaces(stream, at ? space : indent);
+        at += at ? space : indent;
+        if (rest && table->page)
+            width = MIN(width, table->page - at);
+        duet__put_padded(stream, row[i], width, left);
+        at += width;
     }
+    putc('\n', stream);
 }
 
-/* Rows of all policies, from their summaries. */
-static void put_table(FILE *stream, const struct duet_report *report,
-                      const struct duet_policy_summary *summaries)
+void duet__table_put(struct duet__table *table, FILE *stream, unsigned indent)
 {
-    size_t count = report->policy_count;
-    char **cells = g_new0(char *, count *COLUMNS + 1);
-    double makespan = 0, rate = 0, bytes = 0;
-    bool shown[COLUMNS];
-    struct digits digits;
+    size_t space = 2;
 
-    for (int column = 0; column < COLUMNS; column++)
-        shown[column] = column != INTERVAL;
-    shown[WALL] = report->show_wall;
-    shown[UNSCALED] = scale_of(report) < 1 || scale_of(report) > 1;
-    shown[RESIDUAL] = report->real && report->real->formula;
-    for (size_t i = 0; i < count; i++) {
-        const struct duet_policy_summary *s = &summaries[i];
-
-        makespan = fmax(makespan, s->makespan_s);
-        rate = fmax(rate, s->gflops);
-        bytes = fmax(bytes, (double)MAX(s->bytes_to_device, s->bytes_to_host));
-        bytes = fmax(bytes, (double)s->bytes_between);
-        shown[INTERVAL] = shown[INTERVAL] || report->policies[i].run_count > 1;
+    measure(table);
+    if (table->page && whole_width(table, space) > table->page)
+        space = 1;
+    while (table->page && whole_width(table, space) > table->page &&
+           (spare_one(table) || cut_one(table))) {
     }
-    digits = (struct digits){.makespan = digits_of(makespan),
-                             .rate = MIN(digits_of(rate), 3),
-                             .bytes = MIN(digits_of(bytes / 1e9), 6)};
-    for (size_t i = 0; i < count; i++)
-        fill_row(report, &report->policies[i], &summaries[i], &digits, cells + i * COLUMNS);
-    put_rows(stream, cells, count, shown);
-    for (size_t i = 0; i < count * COLUMNS; i++)
-        g_free(cells[i]);
-    g_free(cells);
+    for (size_t row = 0; row < table->cells->len / table->count; row++)
+        put_row(table, row_of(table, row), stream, indent, space);
+    g_free(table->columns);
+    g_ptr_array_free(table->cells, TRUE);
 }
 
-/* How many measured runs there are of each policy, when not all were made. */
-static void put_interrupted(FILE *stream, const struct duet_report *report)
+/* ------------------------------------------------------------------------------------------- */
+/* Lines                                                                                        */
+
+void duet__put_wrapped(FILE *stream, const char *text, size_t indent)
 {
-    fprintf(stream, "interrupted: of %zu runs a policy,", report->real->reps);
-    for (size_t i = 0; i < report->policy_count; i++)
-        fprintf(stream, "%s %s has %zu", i ? "," : "", report->policies[i].policy,
-                report->policies[i].run_count);
-    fputs(report->policy_count ? "\n" : " none is finished\n", stream);
-}
+    size_t at = 0;
+    char **words = g_strsplit(text, " ", -1);
 
-static void put_real_head(FILE *stream, const struct duet_report_real *real)
-{
-    fprintf(stream, ", %zu run%s a policy after %zu warm-up%s, %u core%s", real->reps,
-            real->reps == 1 ? "" : "s", real->warmups, real->warmups == 1 ? "" : "s", real->cores,
-            real->cores == 1 ? "" : "s");
-    if (real->lose)
-        fprintf(stream, "\nlost on purpose: %s", real->lose);
-}
+    for (size_t i = 0; words[i]; i++) {
+        const char *word = words[i];
+        size_t width = duet__text_width(word);
 
-static void put_head(FILE *stream, const struct duet_report *report)
-{
-    char *resources = duet_report_resources(report->machine);
-    char *problem = duet_report_problem(report), *place = duet_report_place(report);
-    size_t runs = report->policies[0].run_count;
+        if (at > indent && at + 1 + width > DUET__WIDE_PAGE) {
+            putc('\n', stream);
+            put_spaces(stream, indent);
+            at = indent;
+        } else if (i > 0) {
+            putc(' ', stream);
+            at++;
+        }
+        while (at + width > DUET__WIDE_PAGE) {
+            size_t bytes = bytes_of(word, DUET__WIDE_PAGE - at);
 
-    fprintf(stream, "%s on %s: %s\n%s", report->real ? "run" : report->world, place, resources,
-            problem);
-    if (report->real)
-        put_real_head(stream, report->real);
-    else if (runs > 1)
-        fprintf(stream, ", %zu runs a policy", runs);
-    fputs("\n\n", stream);
-    g_free(place);
-    g_free(resources);
-    g_free(problem);
-}
-
-static void put_bound(FILE *stream, const char *name, double bound_s, const char *after)
-{
-    if (bound_s > 0)
-        fprintf(stream, "%s %.*f s%s", name, digits_of(bound_s), bound_s, after);
-    else
-        fprintf(stream, "%s not known%s", name, after);
-}
-
-static void put_foot(FILE *stream, const struct duet_report *report,
-                     const struct duet_policy_summary *summary)
-{
-    /* measured times are each policy's own */
-    if (report->real && report->policy_count > 1)
-        fprintf(stream, "\nlower bounds of %s: ", report->policies[0].policy);
-    else
-        fputs("\nlower bounds: ", stream);
-    put_bound(stream, "critical path", summary->critical_path_s, ", ");
-    put_bound(stream, "area", summary->area_s, " (path, area: their share of the makespan)\n");
-    if (report->real)
-        fprintf(stream, "by the mean times %s\n",
-                report->real->emulation == DUET_EMULATION_PACED ? "of the platform"
-                                                                : "measured in these runs");
-}
-
-static void put_verification(FILE *stream, const struct duet_report *report,
-                             const struct duet_policy_summary *summaries)
-{
-    size_t runs = 0, failed = 0;
-
-    for (size_t i = 0; i < report->policy_count; i++) {
-        runs += report->policies[i].run_count;
-        failed += summaries[i].failed;
+            put_clean(stream, word, bytes);
+            word += bytes;
+            width -= DUET__WIDE_PAGE - at;
+            putc('\n', stream);
+            put_spaces(stream, indent);
+            at = indent;
+        }
+        put_clean(stream, word, strlen(word));
+        at += width;
     }
-    fprintf(stream, "verification: residual %s, to be below %g: ", report->real->formula,
-            report->real->threshold);
-    if (failed)
-        fprintf(stream, "FAILED in %zu of %zu runs\n", failed, runs);
-    else
-        fprintf(stream, "passed in %s%zu run%s\n", runs > 1 ? "all " : "", runs,
-                runs > 1 ? "s" : "");
+    putc('\n', stream);
+    g_strfreev(words);
 }
 
-int duet_report_write_table(FILE *stream, const struct duet_report *report,
-                            struct duet_message *message)
+void duet__put_field(FILE *stream, const char *label, int column, const char *text)
 {
-    size_t count = report->policy_count;
-    struct duet_policy_summary *summaries = g_new0(struct duet_policy_summary, count + 1);
-    int result = 0;
+    g_auto(GStrv) words = g_strsplit(text, " ", -1);
+    int at = fprintf(stream, "  %s", label);
 
-    for (size_t i = 0; i < count && !result; i++)
-        result = duet_report_summarise(report, &report->policies[i], &summaries[i], message);
-    if (!result && report->real && report->real->interrupted)
-        put_interrupted(stream, report);
-    if (!result && count > 0) {
-        put_head(stream, report);
-        put_table(stream, report, summaries);
-        put_foot(stream, report, &summaries[0]);
-        if (report->real && report->real->formula)
-            put_verification(stream, report, summaries);
+    for (char **word = words; *word; word++) {
+        int width = (int)duet__text_width(*word);
+
+        if (word != words && at + 1 + width > DUET__PAGE && at > column) {
+            putc('\n', stream);
+            at = 0;
+        } else if (word != words) {
+            putc(' ', stream);
+            at++;
+        }
+        if (at < column)
+            at += fprintf(stream, "%*s", column - at, "");
+        fputs(*word, stream);
+        at += width;
     }
-    g_free(summaries);
-    return result;
+    putc('\n', stream);
+}
+
+int duet__decimals(double value, int significant)
+{
+    return value > 0 ? CLAMP(significant - 1 - (int)floor(log10(value)), 0, 9) : 0;
+}
+
+char *duet__size_text(uint64_t bytes)
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    double value = (double)bytes;
+    size_t unit = 0;
+
+    while (value >= 1024 && unit + 1 < G_N_ELEMENTS(units)) {
+        value /= 1024;
+        unit++;
+    }
+    return g_strdup_printf("%.*f %s", unit && value < 100 ? 1 : 0, value,
+                           bytes == 1 ? "byte" : units[unit]);
 }

@@ -107,6 +107,7 @@ static inline void sample_events(struct sample *sample, unsigned policy, unsigne
                                               .destination = node,
                                               .bytes = 22118400};
         stats->busy_s += length;
+        stats->busy_by_arch_s[gpu] += length;
         if (gpu && id % 5 == 0) {
             events[count++] = (struct duet_event){.kind = DUET_EVENT_COPY,
                                                   .worker = (int)worker,

@@ -7,7 +7,7 @@
 
 #include "report/gantt.h"
 #include "report/validation_parts.h"
-#include "report/validation_table.h"
+#include "report/table.h"
 
 enum {
     WIDEST = 44, /* columns of a part's name */
@@ -43,7 +43,7 @@ static void put_part(FILE *stream, const char *name, size_t width, double second
 {
     double scale;
     const char *unit = duet_gantt_unit(whole_s, &scale);
-    int digits = whole_s > 0 ? CLAMP(4 - (int)floor(log10(whole_s * scale)), 0, 9) : 0;
+    int digits = duet__decimals(whole_s * scale, 5);
 
     fputs("  ", stream);
     duet__put_padded(stream, name, width, true);

@@ -2,12 +2,18 @@
 /* A comparison for programs: JSON (schema 1) and CSV. */
 #include "validate/validation.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
-#include "report/output.h"
+#include <glib.h>
+
+#include "platforms/json.h"
+#include "report/csv.h"
 #include "report/validation_parts.h"
+
+enum {
+    CASE = 5,
+    PART = 6
+}; /* columns from which on lines of a case, and of what is in it, begin */
 
 /* How reasons are called in both formats. */
 static const char *const reasons[] = {
@@ -17,179 +23,168 @@ static const char *const reasons[] = {
     [DUET_REASON_IDLE] = "idle",           [DUET_REASON_SPREAD] = "spread",
 };
 
-enum { REASONS = sizeof(reasons) / sizeof(*reasons) };
-
-static void put_number(FILE *stream, const char *name, double value)
+static double known(bool is_known, double value)
 {
-    fprintf(stream, "\"%s\": ", name);
-    duet_write_json_number(stream, value);
+    return is_known ? value : NAN;
 }
 
-/* NULL becomes null. */
-static void put_string(FILE *stream, const char *name, const char *value)
+/* Whether there are enough runs for an interval. */
+static bool enough(const struct duet_summary *summary)
 {
-    fprintf(stream, "\"%s\": ", name);
-    if (value)
-        duet_write_json_string(stream, value);
-    else
-        fputs("null", stream);
+    return summary->count >= DUET_INTERVAL_RUNS;
 }
 
-/* One of the numbers of a list, with what separates it from the next. */
-static void put_more(FILE *stream, const char *name, double value)
-{
-    fputs(", ", stream);
-    put_number(stream, name, value);
-}
-
-static double known(size_t count, double value)
-{
-    return count ? value : NAN;
-}
-
-/* How many runs each round has. */
-static void put_rounds(FILE *stream, const struct duet_side *side)
-{
-    fputs(", \"rounds\": ", stream);
-    if (!side->round_count) {
-        fputs("null", stream);
-        return;
-    }
-    for (size_t i = 0; i < side->round_count; i++)
-        fprintf(stream, "%s%zu", i ? ", " : "[", side->rounds[i]);
-    putc(']', stream);
-}
-
-static void put_side(FILE *stream, const char *name, const struct duet_side *side,
+static void put_side(struct duet__json_writer *json, const char *name, const struct duet_side *side,
                      const struct duet_summary *summary)
 {
-    size_t count = summary->count;
-
-    fprintf(stream, ",\n     \"%s\": {\"makespans_s\": [", name);
-    for (size_t i = 0; i < side->count; i++) {
-        if (i)
-            fputs(", ", stream);
-        duet_write_json_number(stream, side->makespans_s[i]);
+    duet__json_break(json, CASE);
+    duet__json_begin(json, name, '{');
+    duet__json_begin(json, "makespans_s", '[');
+    for (size_t i = 0; i < side->count; i++)
+        duet__json_put_number(json, NULL, side->makespans_s[i]);
+    duet__json_end(json, ']');
+    duet__json_break(json, PART);
+    duet__json_put_number(json, "median_s", known(summary->count, summary->median));
+    duet__json_put_number(json, "ci95_low_s", known(enough(summary), summary->median_low));
+    duet__json_put_number(json, "ci95_high_s", known(enough(summary), summary->median_high));
+    duet__json_put_number(json, "mean_s", known(summary->count, summary->mean));
+    if (side->round_count) {
+        duet__json_begin(json, "rounds", '[');
+        for (size_t i = 0; i < side->round_count; i++)
+            duet__json_put_integer(json, NULL, side->rounds[i]);
+        duet__json_end(json, ']');
+    } else {
+        duet__json_put_string(json, "rounds", NULL);
     }
-    fputs("],\n      ", stream);
-    put_number(stream, "median_s", known(count, summary->median));
-    put_more(stream, "ci95_low_s", known(count, summary->median_low));
-    put_more(stream, "ci95_high_s", known(count, summary->median_high));
-    put_more(stream, "mean_s", known(count, summary->mean));
-    put_rounds(stream, side);
-    putc('}', stream);
+    duet__json_end(json, '}');
 }
 
 /* What the difference is put down to: a part's name, and a sentence about it. */
-static void put_culprit(FILE *stream, const struct duet_validation *validation,
+static void put_culprit(struct duet__json_writer *json, const struct duet_validation *validation,
                         const struct duet_explanation *explanation)
 {
     char *text = duet__culprit_text(validation, explanation);
 
-    fputs(",\n      \"largest_cause\": {", stream);
-    put_string(stream, "name", duet__difference_name(duet__culprit(explanation)));
-    fputs(", ", stream);
-    put_string(stream, "text", text);
-    putc('}', stream);
+    duet__json_break(json, PART);
+    duet__json_begin(json, "largest_cause", '{');
+    duet__json_put_string(json, "name", duet__difference_name(duet__culprit(explanation)));
+    duet__json_put_string(json, "text", text);
+    duet__json_end(json, '}');
     g_free(text);
 }
 
-static void put_explanation(FILE *stream, const struct duet_validation *validation,
+static void put_explanation(struct duet__json_writer *json,
+                            const struct duet_validation *validation,
                             const struct duet_explanation *explanation)
 {
-    fputs(",\n     \"explanation\": ", stream);
+    duet__json_break(json, CASE);
     if (!explanation->count) {
-        fputs("null", stream);
+        duet__json_put_string(json, "explanation", NULL);
         return;
     }
-    putc('{', stream);
-    put_number(stream, "first_s", explanation->first_s);
-    put_more(stream, "second_s", explanation->second_s);
-    put_more(stream, "whole_s", explanation->whole_s);
-    put_more(stream, "moved_share", explanation->moved_share);
-    put_culprit(stream, validation, explanation);
-    fputs(",\n      \"parts\": [", stream);
+    duet__json_begin(json, "explanation", '{');
+    duet__json_put_number(json, "first_s", explanation->first_s);
+    duet__json_put_number(json, "second_s", explanation->second_s);
+    duet__json_put_number(json, "whole_s", explanation->whole_s);
+    duet__json_put_number(json, "moved_share", explanation->moved_share);
+    put_culprit(json, validation, explanation);
+    duet__json_break(json, PART);
+    duet__json_begin(json, "parts", '[');
     for (size_t i = 0; i < explanation->count; i++) {
         const struct duet_difference *part = &explanation->differences[i];
 
-        fprintf(stream, "%s\n       {\"reason\": \"%s\", ", i ? "," : "", reasons[part->reason]);
-        put_string(stream, "what", part->what);
-        fputs(", ", stream);
-        put_string(stream, "name", duet__difference_name(part));
-        put_more(stream, "seconds", part->seconds);
-        put_more(stream, "first", part->first);
-        put_more(stream, "second", part->second);
-        putc('}', stream);
+        duet__json_break(json, PART + 1);
+        duet__json_begin(json, NULL, '{');
+        duet__json_put_string(json, "reason", reasons[part->reason]);
+        duet__json_put_string(json, "what", part->what);
+        duet__json_put_string(json, "name", duet__difference_name(part));
+        duet__json_put_number(json, "seconds", part->seconds);
+        duet__json_put_number(json, "first", part->first);
+        duet__json_put_number(json, "second", part->second);
+        duet__json_end(json, '}');
     }
-    fputs("]}", stream);
+    duet__json_end(json, ']');
+    duet__json_end(json, '}');
 }
 
-static void put_case(FILE *stream, const struct duet_validation *validation,
+static void put_case(struct duet__json_writer *json, const struct duet_validation *validation,
                      const struct duet_case *the, const struct duet_case_figures *figures)
 {
     const char precision[] = {the->precision, 0};
+    bool interval = enough(&figures->measured);
 
-    putc('{', stream);
-    put_string(stream, "workload", the->workload);
-    fputs(", ", stream);
-    put_string(stream, "settings", the->settings);
-    fprintf(stream, ", \"n\": %" PRIu64 ", \"tile\": %" PRIu64 ", ", the->n, the->tile);
-    put_string(stream, "precision", precision);
-    fputs(",\n     ", stream);
-    put_string(stream, "platform", the->platform);
-    fprintf(stream, ", \"cpus\": %u, \"gpus\": %u, ", the->cpus, the->gpus);
-    put_string(stream, "policy", the->policy);
-    fprintf(stream, ", \"set_arch\": %s, ", the->set_arch ? "true" : "false");
-    put_number(stream, "speed", the->speed > 0 ? the->speed : NAN);
-    fputs(", ", stream);
-    put_string(stream, "failure", the->failure);
-    put_side(stream, "predicted", &the->predicted, &figures->predicted);
-    put_side(stream, "measured", &the->measured, &figures->measured);
-    fputs(",\n     ", stream);
-    put_number(stream, "error", figures->error);
-    put_more(stream, "error_low", figures->error_low);
-    put_more(stream, "error_high", figures->error_high);
-    put_more(stream, "noise", figures->noise);
-    put_explanation(stream, validation, &figures->explanation);
-    putc('}', stream);
+    duet__json_break(json, CASE - 1);
+    duet__json_begin(json, NULL, '{');
+    duet__json_put_string(json, "workload", the->workload);
+    duet__json_put_string(json, "settings", the->settings);
+    duet__json_put_integer(json, "n", the->n);
+    duet__json_put_integer(json, "tile", the->tile);
+    duet__json_put_string(json, "precision", precision);
+    duet__json_break(json, CASE);
+    duet__json_put_string(json, "platform", the->platform);
+    duet__json_put_integer(json, "cpus", the->cpus);
+    duet__json_put_integer(json, "gpus", the->gpus);
+    duet__json_put_string(json, "policy", the->policy);
+    duet__json_put_boolean(json, "set_arch", the->set_arch);
+    duet__json_put_number(json, "speed", known(the->speed > 0, the->speed));
+    duet__json_put_string(json, "failure", the->failure);
+    put_side(json, "predicted", &the->predicted, &figures->predicted);
+    put_side(json, "measured", &the->measured, &figures->measured);
+    duet__json_break(json, CASE);
+    duet__json_put_number(json, "error", figures->error);
+    duet__json_put_number(json, "error_low", known(interval, figures->error_low));
+    duet__json_put_number(json, "error_high", known(interval, figures->error_high));
+    duet__json_put_number(json, "noise", figures->noise);
+    put_explanation(json, validation, &figures->explanation);
+    duet__json_end(json, '}');
 }
 
-static void put_summary(FILE *stream, const struct duet_validation *validation,
+static void put_summary(struct duet__json_writer *json, const struct duet_validation *validation,
                         const struct duet_validation_figures *figures)
 {
-    fprintf(stream, "{\"cases\": %zu, \"known\": %zu", validation->case_count, figures->known);
-    put_more(stream, "median", figures->median);
-    put_more(stream, "p95", figures->p95);
-    put_more(stream, "worst", figures->worst);
-    put_more(stream, "bias", figures->bias);
-    fprintf(stream,
-            ",\n  \"within_noise\": %zu, \"groups\": %zu, \"best_right\": %zu, \"pairs\": %zu, "
-            "\"pairs_right\": %zu, \"failed\": %zu, \"refused\": %zu}",
-            figures->within_noise, figures->groups, figures->best_right, figures->pairs,
-            figures->pairs_right, figures->failed, figures->refused);
+    duet__json_break(json, 1);
+    duet__json_begin(json, "summary", '{');
+    duet__json_put_integer(json, "cases", validation->case_count);
+    duet__json_put_integer(json, "known", figures->known);
+    duet__json_put_number(json, "median", figures->median);
+    duet__json_put_number(json, "p95", figures->p95);
+    duet__json_put_number(json, "worst", figures->worst);
+    duet__json_put_number(json, "bias", figures->bias);
+    duet__json_break(json, 2);
+    duet__json_put_integer(json, "within_noise", figures->within_noise);
+    duet__json_put_integer(json, "groups", figures->groups);
+    duet__json_put_integer(json, "best_right", figures->best_right);
+    duet__json_put_integer(json, "pairs", figures->pairs);
+    duet__json_put_integer(json, "pairs_right", figures->pairs_right);
+    duet__json_put_integer(json, "failed", figures->failed);
+    duet__json_put_integer(json, "refused", figures->refused);
+    duet__json_end(json, '}');
 }
 
 /* The explanation of all cases together; null where none is explained. */
-static void put_causes(FILE *stream, const struct duet_validation *validation,
+static void put_causes(struct duet__json_writer *json, const struct duet_validation *validation,
                        const struct duet_validation_figures *figures)
 {
     struct duet__causes causes = duet__causes_of(validation, figures);
 
-    fputs(",\n \"causes\": ", stream);
+    duet__json_break(json, 1);
     if (causes.cases) {
-        fprintf(stream, "{\"cases\": %zu", causes.cases);
-        put_more(stream, "whole", causes.whole);
-        fputs(", \"parts\": [", stream);
+        duet__json_begin(json, "causes", '{');
+        duet__json_put_integer(json, "cases", causes.cases);
+        duet__json_put_number(json, "whole", causes.whole);
+        duet__json_begin(json, "parts", '[');
         for (size_t i = 0; i < causes.count; i++) {
-            fprintf(stream, "%s\n  {\"reason\": \"%s\", ", i ? "," : "",
-                    reasons[causes.parts[i].reason]);
-            put_string(stream, "name", causes.parts[i].name);
-            put_more(stream, "share", causes.parts[i].share);
-            putc('}', stream);
+            duet__json_break(json, 2);
+            duet__json_begin(json, NULL, '{');
+            duet__json_put_string(json, "reason", reasons[causes.parts[i].reason]);
+            duet__json_put_string(json, "name", causes.parts[i].name);
+            duet__json_put_number(json, "share", causes.parts[i].share);
+            duet__json_end(json, '}');
         }
-        fputs("]}", stream);
+        duet__json_end(json, ']');
+        duet__json_end(json, '}');
     } else {
-        fputs("null", stream);
+        duet__json_put_string(json, "causes", NULL);
     }
     g_free(causes.parts);
 }
@@ -208,111 +203,105 @@ void duet_validation_write_json(FILE *stream, const struct duet_validation *vali
         {"calibration", validation->calibration},
         {"date", validation->date},
     };
+    struct duet__json_writer json = {.stream = stream};
 
-    fputs("{\"schema\": 1", stream);
-    for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
-        fputs(",\n ", stream);
-        put_string(stream, lines[i].name, lines[i].text);
+    duet__json_begin(&json, NULL, '{');
+    duet__json_put_integer(&json, "schema", 1);
+    for (size_t i = 0; i < G_N_ELEMENTS(lines); i++) {
+        duet__json_break(&json, 1);
+        duet__json_put_string(&json, lines[i].name, lines[i].text);
     }
-    fputs(",\n ", stream);
-    put_number(stream, "fail_over", validation->fail_over > 0 ? validation->fail_over : NAN);
-    fputs(",\n \"summary\": ", stream);
-    put_summary(stream, validation, figures);
-    put_causes(stream, validation, figures);
-    fputs(",\n \"cases\": [", stream);
-    for (size_t i = 0; i < validation->case_count; i++) {
-        fputs(i ? ",\n    " : "\n    ", stream);
-        put_case(stream, validation, &validation->cases[i], &figures->cases[i]);
-    }
-    fputs("\n ]}\n", stream);
+    duet__json_break(&json, 1);
+    duet__json_put_number(&json, "fail_over",
+                          known(validation->fail_over > 0, validation->fail_over));
+    put_summary(&json, validation, figures);
+    put_causes(&json, validation, figures);
+    duet__json_break(&json, 1);
+    duet__json_begin(&json, "cases", '[');
+    for (size_t i = 0; i < validation->case_count; i++)
+        put_case(&json, validation, &validation->cases[i], &figures->cases[i]);
+    duet__json_break(&json, 1);
+    duet__json_end(&json, ']');
+    duet__json_end(&json, '}');
+    putc('\n', stream);
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* CSV                                                                                          */
 
-/* A text cell: quoted where it has to be (RFC 4180). */
-static void put_text(FILE *stream, const char *text)
+static void put_side_cells(struct duet__csv *csv, const char *side,
+                           const struct duet_summary *summary)
 {
-    if (!text[strcspn(text, ",\"\r\n")]) {
-        fputs(text, stream);
-        return;
+    const struct {
+        const char *end;
+        double value;
+    } cells[] = {
+        {"s", known(summary->count, summary->median)},
+        {"low_s", known(enough(summary), summary->median_low)},
+        {"high_s", known(enough(summary), summary->median_high)},
+    };
+    char name[32];
+
+    g_snprintf(name, sizeof(name), "%s_runs", side);
+    duet__csv_count(csv, name, summary->count);
+    for (size_t i = 0; i < G_N_ELEMENTS(cells); i++) {
+        g_snprintf(name, sizeof(name), "%s_%s", side, cells[i].end);
+        duet__csv_number(csv, name, cells[i].value);
     }
-    putc('"', stream);
-    for (const char *at = text; *at; at++) {
-        if (*at == '"')
-            putc('"', stream);
-        putc(*at, stream);
-    }
-    putc('"', stream);
 }
 
-/* A number cell after a comma; empty where there is no number. */
-static void put_value(FILE *stream, double value)
+static void put_explanation_cells(struct duet__csv *csv, const struct duet_explanation *explanation)
 {
-    putc(',', stream);
-    if (isfinite(value))
-        duet_write_json_number(stream, value);
-}
-
-static void put_side_cells(FILE *stream, const struct duet_summary *summary)
-{
-    size_t count = summary->count;
-
-    fprintf(stream, ",%zu", count);
-    put_value(stream, known(count, summary->median));
-    put_value(stream, known(count, summary->median_low));
-    put_value(stream, known(count, summary->median_high));
-}
-
-static void put_explanation_cells(FILE *stream, const struct duet_explanation *explanation)
-{
-    double sums[REASONS] = {0};
+    double sums[G_N_ELEMENTS(reasons)] = {0};
     bool has = explanation->count > 0;
+    char name[32];
 
     for (size_t i = 0; i < explanation->count; i++)
         sums[explanation->differences[i].reason] += explanation->differences[i].seconds;
-    put_value(stream, has ? explanation->whole_s : NAN);
-    for (size_t i = 0; i < REASONS; i++)
-        put_value(stream, has ? sums[i] : NAN);
-    put_value(stream, has ? explanation->moved_share : NAN);
+    duet__csv_number(csv, "whole_s", known(has, explanation->whole_s));
+    for (size_t i = 0; i < G_N_ELEMENTS(reasons); i++) {
+        g_snprintf(name, sizeof(name), "%s_s", reasons[i]);
+        duet__csv_number(csv, name, known(has, sums[i]));
+    }
+    duet__csv_number(csv, "moved_share", known(has, explanation->moved_share));
 }
 
-static void put_line(FILE *stream, const struct duet_case *the,
+static void put_line(struct duet__csv *csv, const struct duet_case *the,
                      const struct duet_case_figures *figures)
 {
-    put_text(stream, the->workload);
-    putc(',', stream);
-    put_text(stream, the->settings);
-    fprintf(stream, ",%" PRIu64 ",%" PRIu64 ",%c,", the->n, the->tile, the->precision);
-    put_text(stream, the->platform);
-    fprintf(stream, ",%u,%u,", the->cpus, the->gpus);
-    put_text(stream, the->policy);
-    fprintf(stream, ",%s", the->set_arch ? "true" : "false");
-    put_side_cells(stream, &figures->predicted);
-    put_side_cells(stream, &figures->measured);
-    put_value(stream, figures->error);
-    put_value(stream, figures->error_low);
-    put_value(stream, figures->error_high);
-    put_value(stream, figures->noise);
-    put_value(stream, the->speed > 0 ? the->speed : NAN);
-    putc(',', stream);
-    put_text(stream, the->failure ? the->failure : "");
-    put_explanation_cells(stream, &figures->explanation);
-    putc('\n', stream);
+    const char precision[] = {the->precision, 0};
+    bool interval = enough(&figures->measured);
+
+    duet__csv_text(csv, "workload", the->workload);
+    duet__csv_text(csv, "settings", the->settings);
+    duet__csv_count(csv, "n", the->n);
+    duet__csv_count(csv, "tile", the->tile);
+    duet__csv_text(csv, "precision", precision);
+    duet__csv_text(csv, "platform", the->platform);
+    duet__csv_count(csv, "cpus", the->cpus);
+    duet__csv_count(csv, "gpus", the->gpus);
+    duet__csv_text(csv, "policy", the->policy);
+    duet__csv_flag(csv, "set_arch", the->set_arch);
+    put_side_cells(csv, "predicted", &figures->predicted);
+    put_side_cells(csv, "measured", &figures->measured);
+    duet__csv_number(csv, "error", figures->error);
+    duet__csv_number(csv, "error_low", known(interval, figures->error_low));
+    duet__csv_number(csv, "error_high", known(interval, figures->error_high));
+    duet__csv_number(csv, "noise", figures->noise);
+    duet__csv_number(csv, "speed", known(the->speed > 0, the->speed));
+    duet__csv_text(csv, "failure", the->failure);
+    put_explanation_cells(csv, &figures->explanation);
+    duet__csv_end(csv);
 }
 
 void duet_validation_write_csv(FILE *stream, const struct duet_validation *validation,
                                const struct duet_validation_figures *figures)
 {
-    static const char *const sides[] = {"predicted", "measured"};
+    static const struct duet_case nothing = {0};
+    static const struct duet_case_figures none = {0};
+    struct duet__csv csv = {.stream = stream, .heading = true};
 
-    fputs("workload,settings,n,tile,precision,platform,cpus,gpus,policy,set_arch", stream);
-    for (int i = 0; i < 2; i++)
-        fprintf(stream, ",%s_runs,%s_s,%s_low_s,%s_high_s", sides[i], sides[i], sides[i], sides[i]);
-    fputs(",error,error_low,error_high,noise,speed,failure,whole_s", stream);
-    for (size_t i = 0; i < REASONS; i++)
-        fprintf(stream, ",%s_s", reasons[i]);
-    fputs(",moved_share\n", stream);
+    put_line(&csv, &nothing, &none);
     for (size_t i = 0; i < validation->case_count; i++)
-        put_line(stream, &validation->cases[i], &figures->cases[i]);
+        put_line(&csv, &validation->cases[i], &figures->cases[i]);
 }

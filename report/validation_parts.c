@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "report/gantt.h"
+#include "report/table.h"
 
 enum { LABEL = 14 }; /* characters of a side's name in a heading */
 
@@ -44,14 +45,6 @@ const char *duet__difference_name(const struct duet_difference *difference)
     return difference->what[0] ? difference->what : duet_reason_name(difference->reason);
 }
 
-/* Digits after the point that make four significant ones. */
-static int digits_of(double value)
-{
-    double size = fabs(value);
-
-    return size > 0 ? CLAMP(3 - (int)floor(log10(size)), 0, 9) : 0;
-}
-
 char *duet__time_text(double seconds, bool sign)
 {
     double scale;
@@ -60,7 +53,8 @@ char *duet__time_text(double seconds, bool sign)
 
     if (!(fabs(seconds) >= 1e-9)) /* less than a clock tells */
         return g_strdup("0 s");
-    return g_strdup_printf(sign ? "%+.*f %s" : "%.*f %s", digits_of(value), value, unit);
+    return g_strdup_printf(sign ? "%+.*f %s" : "%.*f %s", duet__decimals(fabs(value), 4), value,
+                           unit);
 }
 
 char *duet__percent_text(double share)

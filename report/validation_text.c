@@ -9,7 +9,7 @@
 #include "report/gantt.h"
 #include "report/validation_explain.h"
 #include "report/validation_parts.h"
-#include "report/validation_table.h"
+#include "report/table.h"
 
 enum {
     WORKLOAD,
@@ -42,84 +42,83 @@ static char *percent(double share, bool sign)
     return g_strdup_printf(sign ? "%+.*f" : "%.*f", fabs(share) < 10 ? 1 : 0, share * 100);
 }
 
-/* Digits after the point that make four significant ones. */
-static int digits_of(double value)
+static void add_side(struct duet__table *table, const struct duet_summary *summary, double scale)
 {
-    return value > 0 ? CLAMP(3 - (int)floor(log10(value)), 0, 9) : 0;
+    int digits = duet__decimals(summary->median * scale, 4);
+
+    if (summary->count)
+        duet__table_print(table, "%.*f", digits, summary->median * scale);
+    else
+        duet__table_say(table, "-");
+    if (summary->count >= DUET_INTERVAL_RUNS)
+        duet__table_print(table, "%.*f-%.*f", digits, summary->median_low * scale, digits,
+                          summary->median_high * scale);
+    else
+        duet__table_say(table, summary->count > 1 ? "-" : "");
 }
 
-static void fill_side(const struct duet_summary *summary, double scale, char **median,
-                      char **interval)
+static void add_count(struct duet__table *table, uint64_t count)
 {
-    int digits = digits_of(summary->median * scale);
-
-    *median =
-        summary->count ? g_strdup_printf("%.*f", digits, summary->median * scale) : g_strdup("-");
-    *interval = summary->count > 1
-                    ? g_strdup_printf("%.*f-%.*f", digits, summary->median_low * scale, digits,
-                                      summary->median_high * scale)
-                    : g_strdup("");
+    if (count)
+        duet__table_print(table, "%" PRIu64, count);
+    else
+        duet__table_say(table, "-");
 }
 
-/* One row; `scale`: units of time a second. The caller frees the cells. */
-static void fill_row(const struct duet_case *the, const struct duet_case_figures *figures,
-                     double scale, char **cells)
+/* One row; `scale`: units of time a second. */
+static void add_row(struct duet__table *table, const struct duet_case *the,
+                    const struct duet_case_figures *figures, double scale)
 {
-    cells[WORKLOAD] = g_strdup(the->workload);
-    cells[SETTINGS] = g_strdup(the->settings);
-    cells[PLATFORM] = g_strdup(the->platform);
-    cells[PRECISION] = g_strdup(the->precision == 's' ? "single" : "double");
-    cells[SIZE] = the->n ? g_strdup_printf("%" PRIu64, the->n) : g_strdup("-");
-    cells[TILE] = the->tile ? g_strdup_printf("%" PRIu64, the->tile) : g_strdup("-");
-    cells[POLICY] = g_strdup(the->policy);
-    cells[SET_ARCH] = g_strdup(the->set_arch ? "yes" : "no");
-    cells[CPUS] = g_strdup_printf("%u", the->cpus);
-    cells[GPUS] = g_strdup_printf("%u", the->gpus);
-    fill_side(&figures->predicted, scale, &cells[FIRST], &cells[FIRST_INTERVAL]);
-    fill_side(&figures->measured, scale, &cells[SECOND], &cells[SECOND_INTERVAL]);
-    cells[ERROR] = percent(figures->error, true);
-    cells[NOISE] = percent(figures->noise, false);
-    cells[SPEED] = percent(the->speed > 0 ? the->speed : NAN, false);
+    duet__table_say(table, the->workload);
+    duet__table_say(table, the->settings);
+    duet__table_say(table, the->platform);
+    duet__table_say(table, the->precision == 's' ? "single" : "double");
+    add_count(table, the->n);
+    add_count(table, the->tile);
+    duet__table_say(table, the->policy);
+    duet__table_say(table, the->set_arch ? "yes" : "no");
+    duet__table_print(table, "%u", the->cpus);
+    duet__table_print(table, "%u", the->gpus);
+    if (the->failure) {
+        duet__table_remark(table, the->failure);
+        return;
+    }
+    add_side(table, &figures->predicted, scale);
+    add_side(table, &figures->measured, scale);
+    duet__table_add(table, percent(figures->error, true));
+    duet__table_add(table, percent(figures->noise, false));
+    duet__table_add(table, percent(the->speed > 0 ? the->speed : NAN, false));
 }
 
-static void init_columns(struct duet__column *columns, const char *unit, const char *word,
-                         char *const labels[2])
+/* The two lines of headings. */
+static void add_heads(struct duet__table *table, const struct duet_validation *validation,
+                      const char *unit, char *const labels[2])
 {
-    static const struct duet__column fixed[COLUMNS] = {
-        [WORKLOAD] = {{"workload", ""}, true, true, 0},
-        [SETTINGS] = {{"settings", ""}, true, true, 0},
-        [PLATFORM] = {{"platform", ""}, true, true, 2},
-        [PRECISION] = {{"precision", ""}, true, true, 0},
-        [SIZE] = {{"n", ""}, false, true, 0},
-        [TILE] = {{"tile", ""}, false, true, 0},
-        [POLICY] = {{"policy", ""}, true, true, 0},
-        [SET_ARCH] = {{"set-", "arch"}, false, true, 0},
-        [CPUS] = {{"CPUs", ""}, false, true, 0},
-        [GPUS] = {{"GPUs", ""}, false, true, 0},
-        [FIRST_INTERVAL] = {{"95% of", "median"}, false, true, 4},
-        [SECOND_INTERVAL] = {{"95% of", "median"}, false, true, 3},
-        [ERROR] = {{NULL, "%"}, false, true, 0},
-        [NOISE] = {{"noise", "+-%"}, false, true, 0},
-        [SPEED] = {{"speed", "%"}, false, true, 1},
+    const char *word = strcmp(duet__error_word(validation), "error") == 0 ? "error" : "diff.";
+    const char *const heads[2][COLUMNS] = {
+        {"workload", "settings", "platform", "precision", "n", "tile", "policy", "set-", "CPUs",
+         "GPUs", labels[0], "95% of", labels[1], "95% of", word, "noise", "speed"},
+        {"", "", "", "", "", "", "", "arch", "", "", unit, "median", unit, "median", "%", "+-%",
+         "%"},
     };
 
-    memcpy(columns, fixed, sizeof(fixed));
-    columns[FIRST] = (struct duet__column){{labels[0], unit}, false, true, 0};
-    columns[SECOND] = (struct duet__column){{labels[1], unit}, false, true, 0};
-    columns[ERROR].heads[0] = strcmp(word, "error") == 0 ? word : "diff.";
+    for (int line = 0; line < 2; line++)
+        for (int column = 0; column < COLUMNS; column++)
+            duet__table_say(table, heads[line][column]);
 }
 
 /* Whether any two rows differ in a column. */
-static bool is_mixed(char *const *cells, size_t rows, int column)
+static bool is_mixed(const struct duet__table *table, size_t rows, int column)
 {
     for (size_t row = 1; row < rows; row++)
-        if (strcmp(cells[row * COLUMNS + (size_t)column], cells[column]) != 0)
+        if (strcmp(duet__table_cell(table, row + 2, (size_t)column),
+                   duet__table_cell(table, 2, (size_t)column)) != 0)
             return true;
     return false;
 }
 
-static void choose_columns(struct duet__column *columns, const struct duet_validation *validation,
-                           const struct duet_validation_figures *figures, char *const *cells)
+static void choose_columns(struct duet__table *table, const struct duet_validation *validation,
+                           const struct duet_validation_figures *figures)
 {
     bool repeated[2] = {false, false}, speed = false;
 
@@ -128,11 +127,16 @@ static void choose_columns(struct duet__column *columns, const struct duet_valid
         repeated[1] |= figures->cases[i].measured.count > 1;
         speed |= validation->cases[i].speed > 0;
     }
-    columns[FIRST_INTERVAL].shown = repeated[0];
-    columns[SECOND_INTERVAL].shown = columns[NOISE].shown = repeated[1];
-    columns[SPEED].shown = speed;
+    table->columns[PLATFORM].spare = 2;
+    table->columns[FIRST_INTERVAL].spare = 4;
+    table->columns[SECOND_INTERVAL].spare = 3;
+    table->columns[SPEED].spare = 1;
+    table->columns[FIRST_INTERVAL].hidden = !repeated[0];
+    table->columns[SECOND_INTERVAL].hidden = table->columns[NOISE].hidden = !repeated[1];
+    table->columns[SPEED].hidden = !speed;
     for (size_t i = 0; i < G_N_ELEMENTS(of_differing); i++)
-        columns[of_differing[i]].shown = is_mixed(cells, validation->case_count, of_differing[i]);
+        table->columns[of_differing[i]].hidden =
+            !is_mixed(table, validation->case_count, of_differing[i]);
 }
 
 /* The unit of all times: that of the shortest median, but milliseconds at least. */
@@ -154,14 +158,13 @@ static const char *unit_of(const struct duet_validation *validation,
 }
 
 /* What the columns that are left out say of all cases. */
-static void put_common(FILE *stream, const struct duet_case *the,
-                       const struct duet__column *columns)
+static void put_common(FILE *stream, const struct duet_case *the, const struct duet__table *table)
 {
-    if (!columns[SETTINGS].shown && the->settings[0])
+    if (table->columns[SETTINGS].hidden && the->settings[0])
         fprintf(stream, "all with %s\n", the->settings);
-    if (!columns[PRECISION].shown && the->precision == 's')
+    if (table->columns[PRECISION].hidden && the->precision == 's')
         fputs("all in single precision\n", stream);
-    if (!columns[SET_ARCH].shown && the->set_arch)
+    if (table->columns[SET_ARCH].hidden && the->set_arch)
         fputs("all with set-arch\n", stream);
 }
 
@@ -175,32 +178,32 @@ static void put_names(FILE *stream, const char *name, const char *label)
 static void put_cases(FILE *stream, const struct duet_validation *validation,
                       const struct duet_validation_figures *figures)
 {
-    size_t count = validation->case_count;
-    char **cells = g_new0(char *, count *COLUMNS + 1);
-    const char **remarks = g_new0(const char *, count + 1);
     char *labels[2] = {duet__side_label(validation->first_name),
                        duet__side_label(validation->second_name)};
-    struct duet__column columns[COLUMNS];
+    struct duet__table table;
     double scale;
     const char *unit = unit_of(validation, figures, &scale);
 
-    for (size_t i = 0; i < count; i++) {
-        fill_row(&validation->cases[i], &figures->cases[i], scale, cells + i * COLUMNS);
-        remarks[i] = validation->cases[i].failure;
-    }
-    init_columns(columns, unit, duet__error_word(validation), labels);
-    choose_columns(columns, validation, figures, cells);
+    duet__table_init(&table, "ttttrrtrrrrrrrrrr");
+    table.page = DUET__WIDE_PAGE;
+    add_heads(&table, validation, unit, labels);
+    for (size_t i = 0; i < validation->case_count; i++)
+        add_row(&table, &validation->cases[i], &figures->cases[i], scale);
+    choose_columns(&table, validation, figures);
     put_names(stream, validation->first_name, labels[0]);
     put_names(stream, validation->second_name, labels[1]);
-    put_common(stream, &validation->cases[0], columns);
+    put_common(stream, &validation->cases[0], &table);
     putc('\n', stream);
-    duet__columns_put(stream, columns, COLUMNS, (const char *const *)cells, count, remarks, FIRST);
-    for (size_t i = 0; i < count * COLUMNS; i++)
-        g_free(cells[i]);
-    g_free(cells);
-    g_free(remarks);
+    duet__table_put(&table, stream, 0);
     g_free(labels[0]);
     g_free(labels[1]);
+}
+
+/* A line of its own, broken where it is too long; takes the text over. */
+static void put_line(FILE *stream, char *text)
+{
+    duet__put_wrapped(stream, text, 4);
+    g_free(text);
 }
 
 static void put_head(FILE *stream, const struct duet_validation *validation,
@@ -209,26 +212,18 @@ static void put_head(FILE *stream, const struct duet_validation *validation,
     char *labels[2] = {duet__side_label(validation->first_name),
                        duet__side_label(validation->second_name)};
     size_t runs[2] = {0, 0};
-    char *text;
 
     for (size_t i = 0; i < validation->case_count; i++) {
         runs[0] += figures->cases[i].predicted.count;
         runs[1] += figures->cases[i].measured.count;
     }
     duet__put_wrapped(stream, validation->title, 4);
-    text = g_strdup_printf("on %s, %s", validation->machine, validation->date);
-    duet__put_wrapped(stream, text, 4);
-    g_free(text);
-    if (validation->calibration[0]) {
-        text = g_strdup_printf("calibration: %s", validation->calibration);
-        duet__put_wrapped(stream, text, 4);
-        g_free(text);
-    }
-    text = g_strdup_printf("%zu case%s, runs: %zu %s, %zu %s", validation->case_count,
-                           validation->case_count == 1 ? "" : "s", runs[0], labels[0], runs[1],
-                           labels[1]);
-    duet__put_wrapped(stream, text, 4);
-    g_free(text);
+    put_line(stream, g_strdup_printf("on %s, %s", validation->machine, validation->date));
+    if (validation->calibration[0])
+        put_line(stream, g_strdup_printf("calibration: %s", validation->calibration));
+    put_line(stream, g_strdup_printf("%zu case%s, runs: %zu %s, %zu %s", validation->case_count,
+                                     validation->case_count == 1 ? "" : "s", runs[0], labels[0],
+                                     runs[1], labels[1]));
     g_free(labels[0]);
     g_free(labels[1]);
 }

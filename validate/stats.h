@@ -66,6 +66,9 @@ DUET_MUST_CHECK int duet_summarise_clusters(const double *values, size_t count, 
  */
 double duet_quantile(const double *ascending, size_t count, double p);
 
+/* Runs from which on reports give an interval: of fewer, nothing is known of their spread. */
+enum { DUET_INTERVAL_RUNS = 3 };
+
 /* Sorts values, ascending. */
 void duet_sort(double *values, size_t count);
 

@@ -7,7 +7,7 @@
 #include "report/html_cases.h"
 #include "validate/testing_validation.h"
 #include "report/validation_parts.h"
-#include "report/validation_table.h"
+#include "report/table.h"
 
 /* Rounding of a few operations on numbers near 1. */
 static const double tiny = 1e-12;
@@ -299,7 +299,7 @@ static void check_text(const struct duet_validation *validation,
 
         g_assert_true(g_utf8_validate(text, -1, NULL));
         for (size_t i = 0; lines[i]; i++)
-            g_assert_cmpuint(duet__text_width(lines[i]), <=, DUET__PAGE);
+            g_assert_cmpuint(duet__text_width(lines[i]), <=, DUET__WIDE_PAGE);
         g_assert_cmpuint(count_of(text, "largest cause: "), ==,
                          verbose ? explained : MIN(explained, 3));
         g_assert_null(strstr(text, "nan"));

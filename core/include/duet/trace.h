@@ -78,6 +78,8 @@ const struct duet_machine *duet_runtime_machine(const struct duet_runtime *runti
 size_t duet_kernel_count(const struct duet_runtime *runtime);
 const char *duet_kernel_name(const struct duet_runtime *runtime, size_t kernel);
 
+enum { DUET_STATS_ARCHS = 8 }; /* architectures of a machine that have counters of their own */
+
 /* Counters of a whole run. Seconds are sums over workers where a field says so. */
 struct duet_stats {
     uint64_t tasks;           /* finished */
@@ -96,7 +98,8 @@ struct duet_stats {
     uint64_t read_hits;       /* of these, valid on the device, or on their way there, already */
     uint64_t merged;          /* of read_hits: on their way (transfer merging) */
     uint64_t pushes, pops, steals, steal_attempts;
-    double busy_s;          /* kernels, summed over workers */
+    double busy_s;                           /* kernels, summed over workers */
+    double busy_by_arch_s[DUET_STATS_ARCHS]; /* the same over the workers of each architecture */
     double critical_path_s; /* longest dependency chain, each task at its shortest time (as in
                                struct duet_class_stats) over those that can run it */
 };

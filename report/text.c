@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The report as a table for a terminal, at most 100 columns where names are not too long. */
+#include "report/report.h"
+
+#include <math.h>
+
+#include <glib.h>
+
+#include "report/figures.h"
+#include "report/table.h"
+
+/* Digits after the point, the same in all rows of a column. */
+struct digits {
+    int makespan, rate, bytes;
+};
+
+static void add_share(struct duet__table *table, double share)
+{
+    if (isfinite(share))
+        duet__table_print(table, "%.1f", share * 100);
+    else
+        duet__table_say(table, "-");
+}
+
+static void add_interval(struct duet__table *table, const struct duet_policy_summary *summary,
+                         int digits)
+{
+    if (isnan(summary->ci95_low_s))
+        duet__table_say(table, "-");
+    else
+        duet__table_print(table, "%.*f-%.*f", digits, summary->ci95_low_s, digits,
+                          summary->ci95_high_s);
+}
+
+/* Adds the cell of a figure that is `value`, its median over the runs. */
+static void add_cell(struct duet__table *table, enum duet__unit unit, double value,
+                     const struct duet_policy_summary *summary, const struct digits *digits)
+{
+    switch (unit) {
+    case DUET__SECONDS:
+        duet__table_print(table, "%.*f", digits->makespan, value);
+        break;
+    case DUET__OWN_SECONDS:
+        duet__table_print(table, "%.*f", duet__decimals(value, 5), value);
+        break;
+    case DUET__WALL:
+        duet__table_print(table, "%.3f", value);
+        break;
+    case DUET__INTERVAL:
+        add_interval(table, summary, digits->makespan);
+        break;
+    case DUET__RATE:
+        if (isnan(value))
+            duet__table_say(table, "-");
+        else
+            duet__table_print(table, "%.*f", digits->rate, value);
+        break;
+    case DUET__BYTES:
+        duet__table_print(table, "%.*f", digits->bytes, round(value) / 1e9);
+        break;
+    case DUET__SHARE:
+        add_share(table, value);
+        break;
+    case DUET__BOUND:
+        add_share(table, value > 0 && summary->makespan_s > 0 ? value / summary->makespan_s : NAN);
+        break;
+    case DUET__RESIDUAL:
+        duet__table_print(table, "%.3g", summary->residual);
+        break;
+    case DUET__NOTHING:
+        break;
+    }
+}
+
+/* The first column of a figure from number `column` on that the table has, -1: none. */
+static int next_column(const struct duet__figure *figure, const struct duet_report *report,
+                       int column)
+{
+    if (figure->unit == DUET__NOTHING || (figure->tabled && !figure->tabled(report)))
+        return -1;
+    return duet__figure_column(figure, report, column);
+}
+
+/* The first or second line of the headings. */
+static void add_heads(struct duet__table *table, const struct duet_report *report, int line)
+{
+    duet__table_say(table, line ? "" : "policy");
+    for (size_t i = 0; i < DUET__FIGURES; i++) {
+        const struct duet__figure *figure = &duet__figures[i];
+
+        for (int k = 0; (k = next_column(figure, report, k)) >= 0; k++)
+            duet__table_say(table, line && figure->of_arch ? report->machine->archs[k].name
+                                                           : figure->heads[line]);
+    }
+}
+
+static void add_row(struct duet__table *table, const struct duet_report *report,
+                    const struct duet_policy_runs *policy,
+                    const struct duet_policy_summary *summary, const struct digits *digits)
+{
+    duet__table_say(table, policy->policy);
+    for (size_t i = 0; i < DUET__FIGURES; i++) {
+        const struct duet__figure *figure = &duet__figures[i];
+        bool has = figure->of || figure->of_arch;
+
+        for (int k = 0; (k = next_column(figure, report, k)) >= 0; k++)
+            add_cell(table, figure->unit,
+                     has ? duet__figure_median(figure, report, policy, (unsigned)k) : NAN, summary,
+                     digits);
+    }
+}
+
+static struct digits find_digits(const struct duet_report *report,
+                                 const struct duet_policy_summary *summaries)
+{
+    double makespan = 0, rate = 0, bytes = 0;
+
+    for (size_t i = 0; i < report->policy_count; i++) {
+        const struct duet_policy_summary *s = &summaries[i];
+
+        makespan = fmax(makespan, s->makespan_s);
+        rate = fmax(rate, s->gflops);
+        bytes = fmax(bytes, (double)MAX(s->bytes_to_device, s->bytes_to_host));
+        bytes = fmax(bytes, (double)s->bytes_between);
+    }
+    return (struct digits){.makespan = duet__decimals(makespan, 5),
+                           .rate = MIN(duet__decimals(rate, 5), 3),
+                           .bytes = MIN(duet__decimals(bytes / 1e9, 5), 6)};
+}
+
+/* Rows of all policies, from their summaries. */
+static void put_table(FILE *stream, const struct duet_report *report,
+                      const struct duet_policy_summary *summaries)
+{
+    struct digits digits = find_digits(report, summaries);
+    GString *sides = g_string_new("l");
+    struct duet__table table;
+
+    for (size_t i = 0; i < DUET__FIGURES; i++)
+        for (int k = 0; (k = next_column(&duet__figures[i], report, k)) >= 0; k++)
+            g_string_append_c(sides, 'r');
+    duet__table_init(&table, sides->str);
+    table.page = DUET__PAGE;
+    add_heads(&table, report, 0);
+    add_heads(&table, report, 1);
+    for (size_t i = 0; i < report->policy_count; i++)
+        add_row(&table, report, &report->policies[i], &summaries[i], &digits);
+    duet__table_put(&table, stream, 0);
+    g_string_free(sides, TRUE);
+}
+
+/* How many measured runs there are of each policy, when not all were made. */
+static void put_interrupted(FILE *stream, const struct duet_report *report)
+{
+    fprintf(stream, "interrupted: of %zu runs a policy,", report->real->reps);
+    for (size_t i = 0; i < report->policy_count; i++)
+        fprintf(stream, "%s %s has %zu", i ? "," : "", report->policies[i].policy,
+                report->policies[i].run_count);
+    fputs(report->policy_count ? "\n" : " none is finished\n", stream);
+}
+
+static void put_real_head(FILE *stream, const struct duet_report_real *real)
+{
+    fprintf(stream, ", %zu run%s a policy after %zu warm-up%s, %u core%s", real->reps,
+            real->reps == 1 ? "" : "s", real->warmups, real->warmups == 1 ? "" : "s", real->cores,
+            real->cores == 1 ? "" : "s");
+    if (real->lose)
+        fprintf(stream, "\nlost on purpose: %s", real->lose);
+}
+
+static void put_head(FILE *stream, const struct duet_report *report)
+{
+    char *resources = duet_report_resources(report->machine);
+    char *problem = duet_report_problem(report), *place = duet_report_place(report);
+    size_t runs = report->policies[0].run_count;
+
+    fprintf(stream, "%s on %s: %s\n%s", report->real ? "run" : report->world, place, resources,
+            problem);
+    if (report->real)
+        put_real_head(stream, report->real);
+    else if (runs > 1)
+        fprintf(stream, ", %zu runs a policy", runs);
+    fputs("\n\n", stream);
+    g_free(place);
+    g_free(resources);
+    g_free(problem);
+}
+
+static void put_bound(FILE *stream, const char *name, double bound_s, const char *after)
+{
+    if (bound_s > 0)
+        fprintf(stream, "%s %.*f s%s", name, duet__decimals(bound_s, 5), bound_s, after);
+    else
+        fprintf(stream, "%s not known%s", name, after);
+}
+
+static void put_foot(FILE *stream, const struct duet_report *report,
+                     const struct duet_policy_summary *summary)
+{
+    /* measured times are each policy's own */
+    if (report->real && report->policy_count > 1)
+        fprintf(stream, "\nlower bounds of %s: ", report->policies[0].policy);
+    else
+        fputs("\nlower bounds: ", stream);
+    put_bound(stream, "critical path", summary->critical_path_s, ", ");
+    put_bound(stream, "area", summary->area_s, " (path, area: their share of the makespan)\n");
+    if (report->real)
+        fprintf(stream, "by the mean times %s\n",
+                report->real->emulation == DUET_EMULATION_PACED ? "of the platform"
+                                                                : "measured in these runs");
+}
+
+static void put_verification(FILE *stream, const struct duet_report *report,
+                             const struct duet_policy_summary *summaries)
+{
+    size_t runs = 0, failed = 0;
+
+    for (size_t i = 0; i < report->policy_count; i++) {
+        runs += report->policies[i].run_count;
+        failed += summaries[i].failed;
+    }
+    fprintf(stream, "verification: residual %s, to be below %g: ", report->real->formula,
+            report->real->threshold);
+    if (failed)
+        fprintf(stream, "FAILED in %zu of %zu runs\n", failed, runs);
+    else
+        fprintf(stream, "passed in %s%zu run%s\n", runs > 1 ? "all " : "", runs,
+                runs > 1 ? "s" : "");
+}
+
+int duet_report_write_table(FILE *stream, const struct duet_report *report,
+                            struct duet_message *message)
+{
+    size_t count = report->policy_count;
+    struct duet_policy_summary *summaries = g_new0(struct duet_policy_summary, count + 1);
+    int result = 0;
+
+    for (size_t i = 0; i < count && !result; i++)
+        result = duet_report_summarise(report, &report->policies[i], &summaries[i], message);
+    if (!result && report->real && report->real->interrupted)
+        put_interrupted(stream, report);
+    if (!result && count > 0) {
+        put_head(stream, report);
+        put_table(stream, report, summaries);
+        put_foot(stream, report, &summaries[0]);
+        if (report->real && report->real->formula)
+            put_verification(stream, report, summaries);
+    }
+    g_free(summaries);
+    return result;
+}
