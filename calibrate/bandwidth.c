@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <glib.h>
+
 #include "calibrate/lab.h"
 #include "validate/stats.h"
 #include "workloads/data.h"
@@ -26,16 +28,13 @@ enum {
 
 struct streaming {
     struct duet__lab lab;
-    struct duet__budget budget;
-    struct duet_codelet *first, *stream;
-    unsigned workers;             /* those of the first socket */
     size_t pairs;                 /* blocks of each vector */
     struct duet_handle **handles; /* x and y of each pair */
     double *memory;
 };
 
 /* y := y + a x */
-static void stream(size_t n, double a, const double *restrict x, double *restrict y)
+static void add_multiple(size_t n, double a, const double *restrict x, double *restrict y)
 {
     for (size_t i = 0; i < n; i++)
         y[i] += a * x[i];
@@ -43,7 +42,7 @@ static void stream(size_t n, double a, const double *restrict x, double *restric
 
 static int run_stream(const struct duet_call *call)
 {
-    stream(ELEMENTS, 1.0 / 3, call->buffers[0].data, call->buffers[1].data);
+    add_multiple(ELEMENTS, 1.0 / 3, call->buffers[0].data, call->buffers[1].data);
     return DUET_OK;
 }
 
@@ -84,76 +83,59 @@ static unsigned count_workers(const struct duet__lab *lab)
     return count;
 }
 
-static int make_vectors(struct streaming *streaming)
+static void make_vectors(struct streaming *streaming)
 {
     size_t blocks = 2 * streaming->pairs;
-    streaming->handles = calloc(blocks, sizeof(struct duet_handle *));
+    streaming->handles = g_new0(struct duet_handle *, blocks);
     streaming->memory = duet__pages_allocate(blocks * BLOCK_BYTES);
-    if (!streaming->handles || !streaming->memory)
-        return DUET_ENOMEM;
-    for (size_t i = 0; i < blocks; i++) {
-        int error = duet_vector(streaming->lab.runtime, streaming->memory + i * ELEMENTS, ELEMENTS,
-                                sizeof(double), &streaming->handles[i]);
-        if (error)
-            return duet__lab_fail(&streaming->lab, error);
-    }
-    return DUET_OK;
+    if (!streaming->memory)
+        duet__lab_note(&streaming->lab, DUET_ENOMEM);
+    for (size_t i = 0; i < blocks; i++)
+        streaming->handles[i] =
+            duet__lab_vector(&streaming->lab, streaming->memory + i * ELEMENTS, BLOCK_BYTES);
 }
 
 /* ------------------------------------------------------------------------------------------- */
 
-/* Once over everything, on the first so many workers. */
-static int sweep(const struct streaming *streaming, const struct duet_codelet *codelet,
-                 enum duet_mode x, unsigned workers, double *seconds)
+/* Seconds of once over everything, on the first so many workers. */
+static double sweep(struct streaming *streaming, const struct duet_codelet *codelet,
+                    enum duet_mode x, unsigned workers)
 {
-    int error = DUET_OK;
     double begin_s = duet__clock_s();
-    for (size_t i = 0; i < streaming->pairs && !error; i++) {
+    for (size_t i = 0; i < streaming->pairs; i++) {
         const struct duet_access accesses[] = {{streaming->handles[2 * i], x},
                                                {streaming->handles[2 * i + 1], DUET_RW}};
-        error = duet__lab_submit(&streaming->lab, codelet, (unsigned)(i % workers), accesses, 2,
-                                 NULL, 0);
+        duet__lab_submit(&streaming->lab, codelet, (unsigned)(i % workers), accesses, 2);
     }
-    int waited = duet__lab_wait(&streaming->lab);
-    *seconds = duet__clock_s() - begin_s;
-    return error ? error : waited;
+    duet__lab_wait(&streaming->lab);
+    return duet__clock_s() - begin_s;
 }
 
-static int sweeps(struct streaming *streaming, unsigned workers, double share,
-                  struct duet__values *values)
+/* Bytes a second, the median of some sweeps. */
+static double sweeps(struct streaming *streaming, const struct duet_codelet *codelet,
+                     unsigned workers, double share, uint64_t *samples)
 {
-    double end_s = duet__lab_share(&streaming->budget, share), seconds = 0;
+    double end_s = duet__budget_share(streaming->lab.budget, share), rates[SWEEPS];
     double bytes = (double)streaming->pairs * 2 * BLOCK_BYTES;
-    int error = DUET_OK;
-    while (!error && values->count < SWEEPS &&
-           (values->count < SWEEPS_LEAST || duet__clock_s() < end_s)) {
-        error = duet__lab_stop(&streaming->budget, streaming->lab.message);
-        if (!error)
-            error = sweep(streaming, streaming->stream, DUET_R, workers, &seconds);
-        if (!error)
-            duet__values_add(values, bytes / seconds);
-    }
-    return error;
+    size_t count = 0;
+    while (count < SWEEPS && (count < SWEEPS_LEAST || duet__clock_s() < end_s) &&
+           duet__lab_goes_on(&streaming->lab))
+        rates[count++] = bytes / sweep(streaming, codelet, DUET_R, workers);
+    *samples += count;
+    return duet_median(rates, count);
 }
 
-static int measure(struct streaming *streaming, struct duet__values *one, struct duet__values *all)
+static void measure(struct streaming *streaming, struct duet__bandwidth *out)
 {
     struct duet__lab *lab = &streaming->lab;
-    double seconds = 0;
-    streaming->workers = count_workers(lab);
-    streaming->pairs = count_pairs(streaming->workers, streaming->budget.end_s - duet__clock_s());
-    int error = duet__lab_kernel(lab, "calibrate_first", run_first, &streaming->first);
-    if (!error)
-        error = duet__lab_kernel(lab, "calibrate_stream", run_stream, &streaming->stream);
-    if (!error)
-        error = make_vectors(streaming);
-    if (!error)
-        error = sweep(streaming, streaming->first, DUET_W, streaming->workers, &seconds);
-    if (!error)
-        error = sweeps(streaming, 1, 0.5, one);
-    if (!error)
-        error = sweeps(streaming, streaming->workers, 1, all);
-    return error;
+    const struct duet_codelet *first = duet__lab_kernel(lab, "calibrate_first", run_first);
+    const struct duet_codelet *stream = duet__lab_kernel(lab, "calibrate_stream", run_stream);
+    unsigned workers = count_workers(lab);
+    streaming->pairs = count_pairs(workers, lab->budget->end_s - duet__clock_s());
+    make_vectors(streaming);
+    (void)sweep(streaming, first, DUET_W, workers);
+    out->one_Bps = sweeps(streaming, stream, 1, 0.5, &out->samples);
+    out->all_Bps = sweeps(streaming, stream, workers, 1, &out->samples);
 }
 
 int duet__bandwidth_measure(const struct duet_config *config, double budget_s,
@@ -161,23 +143,16 @@ int duet__bandwidth_measure(const struct duet_config *config, double budget_s,
                             struct duet_message *message)
 {
     const struct duet_config host = duet__lab_host(config, "pinned", 0);
-    struct streaming streaming = {.budget = duet__lab_budget(budget_s, stop, context)};
-    struct duet__values one = {0}, all = {0};
+    const struct duet__budget budget = duet__lab_budget(budget_s, stop, context);
+    struct streaming streaming = {0};
+    int error;
     *out = (struct duet__bandwidth){0};
-    int error = duet__lab_stop(&streaming.budget, message);
-    if (!error)
-        error = duet__lab_open(&streaming.lab, &host, message);
-    if (!error)
-        error = duet__lab_close(&streaming.lab, measure(&streaming, &one, &all));
-    free(streaming.handles);
+    if (duet__lab_open(&streaming.lab, &host, &budget, message))
+        measure(&streaming, out);
+    error = duet__lab_close(&streaming.lab);
+    g_free(streaming.handles);
     free(streaming.memory);
-    if (error == DUET_ENOMEM)
-        (void)duet_fail(message, error, "no memory left to measure its bandwidth");
-    if (!error)
-        *out = (struct duet__bandwidth){.one_Bps = duet_median(one.values, one.count),
-                                        .all_Bps = duet_median(all.values, all.count),
-                                        .samples = one.count + all.count};
-    duet__values_fini(&one);
-    duet__values_fini(&all);
+    if (error)
+        *out = (struct duet__bandwidth){0};
     return error;
 }

@@ -42,47 +42,43 @@ static size_t size_of(const struct duet__copying *copying, const struct duet__pa
     return bytes > PAGE ? (size_t)bytes / PAGE * PAGE : PAGE;
 }
 
-static int make_side(struct beside *beside, unsigned which)
+static void make_side(struct beside *beside, unsigned which)
 {
     struct duet__copying *copying = beside->copying;
     struct side *side = &beside->sides[which];
     size_t bytes = size_of(copying, side->pair);
     char *memory = copying->memory + which * (copying->memory_bytes / 2);
-    for (unsigned i = 0; i < COPIES; i++) {
-        int error = duet_vector(copying->lab.runtime, memory + i * bytes, bytes, 1,
-                                &side->accesses[i].handle);
-        if (error)
-            return duet__lab_fail(&copying->lab, error);
-    }
-    return DUET_OK;
+    for (unsigned i = 0; i < COPIES; i++)
+        side->accesses[i].handle = duet__lab_vector(&copying->lab, memory + i * bytes, bytes);
 }
 
-static int submit(struct beside *beside, struct side *side, bool write)
+static void submit(struct beside *beside, struct side *side, bool write)
 {
     struct duet__copying *copying = beside->copying;
     unsigned node = write ? side->pair->source : side->pair->destination;
     for (unsigned i = 0; i < COPIES; i++)
         side->accesses[i].mode = write ? DUET_W : DUET_R;
-    return duet__lab_submit(&copying->lab, write ? copying->lab.fill : copying->lab.empty,
-                            duet__copies_worker(copying, node), side->accesses, COPIES, NULL, 0);
+    duet__lab_submit(&copying->lab, write ? copying->lab.fill : copying->lab.empty,
+                     duet__copies_worker(copying, node), side->accesses, COPIES);
 }
 
 /* The host's worker is the application's thread: what it fetches begins with the wait, and both
    pairs to the host go into one task, since it takes one after the other. */
-static int submit_reads(struct beside *beside)
+static void submit_reads(struct beside *beside)
 {
     struct side *first = &beside->sides[0], *second = &beside->sides[1];
-    struct duet__copying *copying = beside->copying;
+    struct duet__lab *lab = &beside->copying->lab;
     if (first->pair->destination == DUET_HOST && second->pair->destination == DUET_HOST) {
         struct duet_access both[2 * COPIES];
         for (unsigned i = 0; i < COPIES; i++) {
             both[2 * i] = (struct duet_access){first->accesses[i].handle, DUET_R};
             both[2 * i + 1] = (struct duet_access){second->accesses[i].handle, DUET_R};
         }
-        return duet__lab_submit(&copying->lab, copying->lab.empty, 0, both, 2 * COPIES, NULL, 0);
+        duet__lab_submit(lab, lab->empty, 0, both, 2 * COPIES);
+        return;
     }
-    int error = submit(beside, first, false);
-    return error ? error : submit(beside, second, false);
+    submit(beside, first, false);
+    submit(beside, second, false);
 }
 
 static bool is_of(const struct side *side, const struct duet_event *event)
@@ -117,45 +113,23 @@ static void add_surrounded(struct side *side, const struct side *other,
     }
 }
 
-static int measure_once(struct beside *beside)
+static void measure_once(struct beside *beside)
 {
     struct duet__lab *lab = &beside->copying->lab;
     struct side *first = &beside->sides[0], *second = &beside->sides[1];
-    struct duet_event *events = NULL;
-    size_t count = 0;
-    int error = duet__lab_stop(&beside->copying->budget, lab->message);
-    if (!error)
-        error = submit(beside, first, true);
-    if (!error)
-        error = submit(beside, second, true);
-    int waited = duet__lab_wait(lab);
-    error = error ? error : waited;
-    if (error)
-        return error;
+    struct duet_event *events;
+    size_t count;
+    submit(beside, first, true);
+    submit(beside, second, true);
+    duet__lab_wait(lab);
     duet_stats_reset(lab->runtime);
-    error = submit_reads(beside);
-    waited = duet__lab_events(lab, &events, &count);
-    error = error ? error : waited;
-    if (!error) {
-        find_span(first, events, count);
-        find_span(second, events, count);
-        add_surrounded(first, second, events, count);
-        add_surrounded(second, first, events, count);
-    }
+    submit_reads(beside);
+    count = duet__lab_events(lab, &events);
+    find_span(first, events, count);
+    find_span(second, events, count);
+    add_surrounded(first, second, events, count);
+    add_surrounded(second, first, events, count);
     free(events);
-    return error;
-}
-
-static int free_side(struct beside *beside, struct side *side)
-{
-    int error = DUET_OK;
-    for (unsigned i = 0; i < COPIES; i++) {
-        struct duet_handle *handle = side->accesses[i].handle;
-        int freed = handle ? duet_unregister(beside->copying->lab.runtime, handle) : DUET_OK;
-        if (freed && !error)
-            error = duet__lab_fail(&beside->copying->lab, freed);
-    }
-    return error;
 }
 
 /* Bytes a second; where no copy was surrounded, one side had ended before the other began. */
@@ -165,50 +139,41 @@ static double rate(const struct side *side)
                                                 : side->pair->bandwidth_Bps;
 }
 
-static int measure_two(struct duet__copying *copying, size_t first, size_t second)
+static void measure_two(struct duet__copying *copying, size_t first, size_t second)
 {
     struct duet__copies *out = copying->out;
     struct beside beside = {
         .copying = copying,
         .sides = {{.pair = &out->pairs[first]}, {.pair = &out->pairs[second]}},
     };
-    int error = make_side(&beside, 0);
-    if (!error)
-        error = make_side(&beside, 1);
-    for (unsigned i = 0; i < ATTEMPTS && !error; i++) {
-        const struct side *sides = beside.sides;
+    const struct side *sides = beside.sides;
+    make_side(&beside, 0);
+    make_side(&beside, 1);
+    for (unsigned i = 0; i < ATTEMPTS && duet__lab_goes_on(&copying->lab); i++) {
         if (i >= REPETITIONS && sides[0].bytes > 0 && sides[1].bytes > 0)
             break;
-        error = measure_once(&beside);
+        measure_once(&beside);
     }
-    for (unsigned i = 0; i < 2; i++) {
-        int freed = free_side(&beside, &beside.sides[i]);
-        error = error ? error : freed;
-    }
-    if (!error)
-        out->together[out->together_count++] =
-            (struct duet__together){.first = first,
-                                    .second = second,
-                                    .first_Bps = rate(&beside.sides[0]),
-                                    .second_Bps = rate(&beside.sides[1])};
-    return error;
+    for (unsigned i = 0; i < 2 * COPIES; i++)
+        duet__lab_forget(&copying->lab, sides[i / COPIES].accesses[i % COPIES].handle);
+    out->together[out->together_count++] = (struct duet__together){.first = first,
+                                                                   .second = second,
+                                                                   .first_Bps = rate(&sides[0]),
+                                                                   .second_Bps = rate(&sides[1])};
 }
 
-int duet__copies_beside(struct duet__copying *copying)
+void duet__copies_beside(struct duet__copying *copying)
 {
     struct duet__copies *out = copying->out;
     unsigned nodes = out->node_count;
-    int error = DUET_OK;
     out->together = g_new0(struct duet__together, (gsize)nodes * nodes);
-    for (unsigned a = 1; a < nodes && !error; a++) {
+    for (unsigned a = 1; a < nodes; a++) {
         size_t in = duet__copies_find(out, DUET_HOST, a),
                back = duet__copies_find(out, a, DUET_HOST);
-        error = measure_two(copying, in, back);
-        for (unsigned b = a + 1; b < nodes && !error; b++) {
-            error = measure_two(copying, in, duet__copies_find(out, DUET_HOST, b));
-            if (!error)
-                error = measure_two(copying, back, duet__copies_find(out, b, DUET_HOST));
+        measure_two(copying, in, back);
+        for (unsigned b = a + 1; b < nodes; b++) {
+            measure_two(copying, in, duet__copies_find(out, DUET_HOST, b));
+            measure_two(copying, back, duet__copies_find(out, b, DUET_HOST));
         }
     }
-    return error;
 }

@@ -9,7 +9,6 @@
 /* A measurement of copies that is under way. */
 struct duet__copying {
     struct duet__lab lab;
-    struct duet__budget budget;
     struct duet__copies *out;
     char *memory; /* of the host */
     size_t memory_bytes;
@@ -25,10 +24,7 @@ unsigned duet__copies_worker(const struct duet__copying *copying, unsigned node)
 /* The most bytes of one handle of which `count` are on a device at once. */
 size_t duet__copies_most(const struct duet__copying *copying, unsigned count);
 
-/* Measures every pair alone, until about `end_s` for all of them. copies_alone.c */
-DUET_MUST_CHECK int duet__copies_alone(struct duet__copying *copying);
-
 /* Measures pairs at the same time. copies_together.c */
-DUET_MUST_CHECK int duet__copies_beside(struct duet__copying *copying);
+void duet__copies_beside(struct duet__copying *copying);
 
 #endif

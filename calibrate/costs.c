@@ -56,13 +56,8 @@ int duet__costs_measure(const struct duet_config *config, double budget_s,
     for (unsigned i = 0; i < DUET__COSTS; i++)
         costs[i] =
             (struct duet__measured){.name = table[i].name, .description = table[i].description};
-    for (size_t i = 0; i < G_N_ELEMENTS(parts) && !error; i++) {
-        error = duet__lab_stop(&costing.budget, message);
-        if (!error)
-            error = parts[i](&costing);
-        if (error == DUET_ENOMEM)
-            (void)duet_fail(message, error, "no memory left to measure the runtime's costs");
-    }
+    for (size_t i = 0; i < G_N_ELEMENTS(parts) && !error; i++)
+        error = parts[i](&costing);
     return error;
 }
 

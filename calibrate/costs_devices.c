@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <glib.h>
+
 #include "calibrate/costs_parts.h"
 #include "validate/stats.h"
 
@@ -26,33 +28,27 @@ struct feeding {
     struct duet_handle *link, *block;
 };
 
-static int vector(struct feeding *feeding, void *data, size_t bytes, struct duet_handle **out)
-{
-    int error = duet_vector(feeding->lab.runtime, data, bytes, 1, out);
-    return error ? duet__lab_fail(&feeding->lab, error) : DUET_OK;
-}
-
 /*
  * A chain of empty kernels; each also writes blocks[i], or what block is if there are none. Adds
  * what launches and, if not NULL, events took.
  */
-static int run_chain(struct feeding *feeding, struct duet_handle *const *blocks,
-                     struct duet__values *launches, struct duet__values *events)
+static void run_chain(struct feeding *feeding, struct duet_handle *const *blocks,
+                      struct duet__values *launches, struct duet__values *events)
 {
-    struct duet_event *records = NULL;
-    size_t count = 0;
-    int error = duet__lab_stop(&feeding->costing->budget, feeding->costing->message);
-    duet_stats_reset(feeding->lab.runtime);
-    for (unsigned i = 0; i < CHAIN && !error; i++) {
+    const struct duet_event *before = NULL;
+    struct duet__lab *lab = &feeding->lab;
+    struct duet_event *records;
+    size_t count;
+    if (!duet__lab_goes_on(lab))
+        return;
+    duet_stats_reset(lab->runtime);
+    for (unsigned i = 0; i < CHAIN; i++) {
         const struct duet_access accesses[] = {{feeding->link, DUET_RW},
                                                {blocks ? blocks[i] : feeding->block, DUET_W}};
-        error = duet__lab_submit(&feeding->lab, feeding->lab.empty, feeding->device, accesses, 2,
-                                 NULL, 0);
+        duet__lab_submit(lab, lab->empty, feeding->device, accesses, 2);
     }
-    int waited = duet__lab_events(&feeding->lab, &records, &count);
-    error = error ? error : waited;
-    const struct duet_event *before = NULL;
-    for (size_t i = 0; i < count && !error; i++) {
+    count = duet__lab_events(lab, &records);
+    for (size_t i = 0; i < count; i++) {
         const struct duet_event *task = &records[i];
         if (task->kind != DUET_EVENT_TASK)
             continue;
@@ -63,170 +59,142 @@ static int run_chain(struct feeding *feeding, struct duet_handle *const *blocks,
         before = task;
     }
     free(records);
-    return error;
 }
 
 /* Blocks that no device has memory for yet against one that has. */
-static int measure_allocate(struct feeding *feeding, struct duet__values *launches)
+static void measure_allocate(struct feeding *feeding, struct duet__values *launches)
 {
     struct duet_handle *blocks[CHAIN];
     struct duet__values with = {0};
     double base_s = duet_median(launches->values, launches->count);
-    unsigned made = 0;
-    int error = DUET_OK;
-    char *data = calloc(CHAIN, BLOCK_BYTES);
-    if (!data)
-        return DUET_ENOMEM;
-    for (; made < CHAIN && !error; made += !error)
-        error = vector(feeding, data + (size_t)made * BLOCK_BYTES, BLOCK_BYTES, &blocks[made]);
-    if (!error)
-        error = run_chain(feeding, blocks, &with, NULL);
-    for (unsigned i = 0; i < made; i++) {
-        int freed = duet_unregister(feeding->lab.runtime, blocks[i]);
-        if (freed && !error)
-            error = duet__lab_fail(&feeding->lab, freed);
-    }
-    free(data);
+    char *data = g_malloc0_n(CHAIN, BLOCK_BYTES);
+    for (unsigned i = 0; i < CHAIN; i++)
+        blocks[i] = duet__lab_vector(&feeding->lab, data + (size_t)i * BLOCK_BYTES, BLOCK_BYTES);
+    run_chain(feeding, blocks, &with, NULL);
+    for (unsigned i = 0; i < CHAIN; i++)
+        duet__lab_forget(&feeding->lab, blocks[i]);
+    g_free(data);
     for (size_t i = 0; i < with.count; i++)
         with.values[i] -= base_s;
     duet_sort(with.values, with.count);
-    if (!error && with.count && with.values[with.count / 4] > 0)
+    if (with.count && with.values[with.count / 4] > 0)
         duet__values_report(&with, &feeding->costing->costs[DUET__COST_ALLOCATE]);
     else
         duet__costing_why(feeding->costing, DUET__COST_ALLOCATE,
                           "it takes less than launches differ by themselves");
     duet__values_fini(&with);
-    return error;
 }
 
-static int measure_launches(struct feeding *feeding)
+static void measure_launches(struct feeding *feeding)
 {
     struct duet__values launches = {0}, events = {0}, cold = {0};
     struct duet__measured *costs = feeding->costing->costs;
-    int error = run_chain(feeding, NULL, &cold, NULL); /* finds no memory prepared */
-    if (!error)
-        error = run_chain(feeding, NULL, &launches, &events);
-    if (!error)
-        error = measure_allocate(feeding, &launches);
-    if (!error)
+    run_chain(feeding, NULL, &cold, NULL); /* finds no memory prepared */
+    run_chain(feeding, NULL, &launches, &events);
+    measure_allocate(feeding, &launches);
+    if (!feeding->lab.error) {
         duet__values_report(&launches, &costs[DUET__COST_KERNEL_LAUNCH]);
-    if (!error)
         duet__values_report(&events, &costs[DUET__COST_EVENT]);
+    }
     duet__values_fini(&launches);
     duet__values_fini(&events);
     duet__values_fini(&cold);
-    return error;
 }
 
 /* Data that the host changes and the device reads, in turn. */
-static int measure_copies(struct feeding *feeding)
+static void measure_copies(struct feeding *feeding)
 {
     const struct duet_access change = {feeding->link, DUET_RW}, read = {feeding->link, DUET_R};
-    const struct duet__lab *lab = &feeding->lab;
+    struct duet__lab *lab = &feeding->lab;
     struct duet__values launches = {0};
-    struct duet_event *records = NULL;
-    size_t count = 0;
-    int error = duet__lab_stop(&feeding->costing->budget, feeding->costing->message);
+    struct duet_event *records;
+    size_t count;
+    if (!duet__lab_goes_on(lab))
+        return;
     duet_stats_reset(lab->runtime);
-    for (unsigned i = 0; i < COPIES && !error; i++) {
-        error = duet__lab_submit(lab, lab->empty, 0, &change, 1, NULL, 0);
-        if (!error)
-            error = duet__lab_submit(lab, lab->empty, feeding->device, &read, 1, NULL, 0);
+    for (unsigned i = 0; i < COPIES; i++) {
+        duet__lab_submit(lab, lab->empty, 0, &change, 1);
+        duet__lab_submit(lab, lab->empty, feeding->device, &read, 1);
     }
-    int waited = duet__lab_events(lab, &records, &count);
-    error = error ? error : waited;
-    for (size_t i = 0; i < count && !error; i++)
+    count = duet__lab_events(lab, &records);
+    for (size_t i = 0; i < count; i++)
         if (records[i].kind == DUET_EVENT_COPY && records[i].source == DUET_HOST)
             duet__values_add(&launches, records[i].start_s - records[i].submit_s);
-    if (!error)
+    if (!lab->error)
         duet__values_report(&launches, &feeding->costing->costs[DUET__COST_COPY_LAUNCH]);
     duet__values_fini(&launches);
     free(records);
-    return error;
 }
 
 /* ------------------------------------------------------------------------------------------- */
 
-/* Page-locks and lets go. *seconds: of a MiB; 0: the system refuses. */
-static int pin_once(struct feeding *feeding, void *memory, double *seconds)
+/* Page-locks and lets go: seconds of a MiB; 0: the system refuses. */
+static double pin_once(struct feeding *feeding, void *memory)
 {
-    double begin_s = duet__clock_s();
+    double begin_s = duet__clock_s(), seconds;
     int error = duet_pin(feeding->lab.runtime, memory, (size_t)PIN_MIB * MIB);
-    *seconds = error ? 0 : (duet__clock_s() - begin_s) / PIN_MIB;
+    seconds = error ? 0 : (duet__clock_s() - begin_s) / PIN_MIB;
     if (!error)
         error = duet_unpin(feeding->lab.runtime, memory);
-    return error == DUET_ENOMEM ? DUET_OK : error;
+    duet__lab_note(&feeding->lab, error == DUET_ENOMEM ? DUET_OK : error);
+    return seconds;
 }
 
 static int measure_pin(struct feeding *feeding)
 {
     struct duet__values samples = {0};
     const char *why = NULL;
-    long page = sysconf(_SC_PAGESIZE);
-    void *memory = aligned_alloc((size_t)page, (size_t)PIN_MIB * MIB);
+    void *memory = aligned_alloc((size_t)sysconf(_SC_PAGESIZE), (size_t)PIN_MIB * MIB);
     if (!memory)
         return DUET_ENOMEM;
     memset(memory, 1, (size_t)PIN_MIB * MIB);
-    int error = DUET_OK;
-    for (unsigned i = 0; i < PINS && !error && !why; i++) {
-        double seconds = 0;
-        error = pin_once(feeding, memory, &seconds);
+    for (unsigned i = 0; i < PINS && !feeding->lab.error && !why; i++) {
+        double seconds = pin_once(feeding, memory);
         if (seconds == 0)
             why = "the system refuses to page-lock 64 MiB";
         else if (seconds < NOTHING_S)
             why = "devices here need no page-locked memory";
-        else if (!error)
+        else
             duet__values_add(&samples, seconds);
     }
     free(memory);
     if (why)
         duet__costing_why(feeding->costing, DUET__COST_PIN, why);
-    else if (!error)
+    else if (!feeding->lab.error)
         duet__values_report(&samples, &feeding->costing->costs[DUET__COST_PIN]);
     duet__values_fini(&samples);
-    return error;
+    return DUET_OK;
 }
 
 /* ------------------------------------------------------------------------------------------- */
 
-static void no_device(struct duet__costing *costing)
-{
-    for (unsigned i = DUET__COST_KERNEL_LAUNCH; i < DUET__COSTS; i++)
-        duet__costing_why(costing, i, "there is no device");
-}
-
-static int feed(struct feeding *feeding, char *data)
+static void feed(struct feeding *feeding, char *data)
 {
     feeding->device = feeding->lab.cpus;
-    int error = vector(feeding, data, COPY_BYTES, &feeding->link);
-    if (!error)
-        error = vector(feeding, data + COPY_BYTES, BLOCK_BYTES, &feeding->block);
-    if (!error)
-        error = measure_launches(feeding);
-    if (!error)
-        error = measure_copies(feeding);
-    if (!error)
-        error = measure_pin(feeding);
-    return error;
+    feeding->link = duet__lab_vector(&feeding->lab, data, COPY_BYTES);
+    feeding->block = duet__lab_vector(&feeding->lab, data + COPY_BYTES, BLOCK_BYTES);
+    measure_launches(feeding);
+    measure_copies(feeding);
+    if (!feeding->lab.error)
+        duet__lab_note(&feeding->lab, measure_pin(feeding));
 }
 
 int duet__costs_devices(struct duet__costing *costing)
 {
     struct duet_config config = duet__lab_devices(costing->config, 1);
     struct feeding feeding = {.costing = costing};
-    no_device(costing);
+    char *data;
+    int error;
+    for (unsigned i = DUET__COST_KERNEL_LAUNCH; i < DUET__COSTS; i++)
+        duet__costing_why(costing, i, "there is no device");
     if (config.gpus == 0)
         return DUET_OK;
     config.gpus = config.gpus > 0 ? 1 : config.gpus;
-    char *data = calloc(1, COPY_BYTES + BLOCK_BYTES);
-    if (!data)
-        return DUET_ENOMEM;
-    int error = duet__lab_open(&feeding.lab, &config, costing->message);
-    if (!error) {
-        if (feeding.lab.machine->node_count > 1)
-            error = feed(&feeding, data);
-        error = duet__lab_close(&feeding.lab, error);
-    }
-    free(data);
+    data = g_malloc0(COPY_BYTES + BLOCK_BYTES);
+    if (duet__lab_open(&feeding.lab, &config, &costing->budget, costing->message) &&
+        feeding.lab.machine->node_count > 1)
+        feed(&feeding, data);
+    error = duet__lab_close(&feeding.lab);
+    g_free(data);
     return error;
 }

@@ -36,53 +36,36 @@ struct batch {
  * Tasks that read two handles and, in a chain, change the third one; else they read that too and
  * are all ready at once.
  */
-static int run_batch(const struct duet__lab *lab, struct duet_handle *const *handles, bool chain,
-                     struct batch *out)
+static struct batch run_batch(struct duet__lab *lab, struct duet_handle *const *handles, bool chain)
 {
     const struct duet_access accesses[HANDLES] = {{handles[0], DUET_R},
                                                   {handles[1], DUET_R},
                                                   {handles[2], chain ? DUET_RW : DUET_R}};
-    int error = DUET_OK;
-    double begin_s = duet__clock_s();
-    for (unsigned i = 0; i < BATCH && !error; i++)
-        error = duet__lab_submit(lab, lab->empty, 0, accesses, HANDLES, NULL, 0);
-    double submitted_s = duet__clock_s();
-    int waited = duet__lab_wait(lab);
-    out->submit_s = (submitted_s - begin_s) / BATCH;
-    out->run_s = (duet__clock_s() - submitted_s) / BATCH;
-    return error ? error : waited;
+    double begin_s = duet__clock_s(), submitted_s;
+    for (unsigned i = 0; i < BATCH; i++)
+        duet__lab_submit(lab, lab->empty, 0, accesses, HANDLES);
+    submitted_s = duet__clock_s();
+    duet__lab_wait(lab);
+    return (struct batch){(submitted_s - begin_s) / BATCH, (duet__clock_s() - submitted_s) / BATCH};
 }
 
 enum { OF_SUBMIT, OF_PUSH, OF_POP, OF_TASK, OF_ALL };
 
-static void add_batches(struct duet__values *samples, const struct batch *chain,
-                        const struct batch *independent)
+static void run_batches(struct duet__lab *lab, struct duet_handle *const *handles,
+                        struct duet__values *samples)
 {
-    duet__values_add(&samples[OF_SUBMIT], chain->submit_s);
-    duet__values_add(&samples[OF_PUSH], chain->run_s - independent->run_s);
-    duet__values_add(&samples[OF_POP], independent->run_s);
-    duet__values_add(&samples[OF_TASK], chain->submit_s + chain->run_s);
-}
-
-static int run_batches(struct duet__costing *costing, const struct duet__lab *lab,
-                       struct duet_handle *const *handles, struct duet__values *samples)
-{
-    double end_s = duet__lab_share(&costing->budget, SHARE);
-    struct batch chain, independent;
+    double end_s = duet__budget_share(lab->budget, SHARE);
     /* the first ones find no memory prepared and cold caches */
-    int error = run_batch(lab, handles, true, &chain);
-    if (!error)
-        error = run_batch(lab, handles, false, &independent);
-    for (size_t i = 0; more(i, end_s) && !error; i++) {
-        error = duet__lab_stop(&costing->budget, costing->message);
-        if (!error)
-            error = run_batch(lab, handles, true, &chain);
-        if (!error)
-            error = run_batch(lab, handles, false, &independent);
-        if (!error)
-            add_batches(samples, &chain, &independent);
+    (void)run_batch(lab, handles, true);
+    (void)run_batch(lab, handles, false);
+    for (size_t i = 0; more(i, end_s) && duet__lab_goes_on(lab); i++) {
+        struct batch chain = run_batch(lab, handles, true);
+        struct batch independent = run_batch(lab, handles, false);
+        duet__values_add(&samples[OF_SUBMIT], chain.submit_s);
+        duet__values_add(&samples[OF_PUSH], chain.run_s - independent.run_s);
+        duet__values_add(&samples[OF_POP], independent.run_s);
+        duet__values_add(&samples[OF_TASK], chain.submit_s + chain.run_s);
     }
-    return error;
 }
 
 int duet__costs_tasks(struct duet__costing *costing)
@@ -94,16 +77,13 @@ int duet__costs_tasks(struct duet__costing *costing)
     struct duet_handle *handles[HANDLES];
     double cells[HANDLES] = {0};
     struct duet__lab lab;
-    int error = duet__lab_open(&lab, &config, costing->message);
-    if (error)
-        return error;
-    for (unsigned i = 0; i < HANDLES && !error; i++) {
-        error = duet_vector(lab.runtime, &cells[i], 1, sizeof cells[i], &handles[i]);
-        error = error ? duet__lab_fail(&lab, error) : DUET_OK;
+    int error;
+    if (duet__lab_open(&lab, &config, &costing->budget, costing->message)) {
+        for (unsigned i = 0; i < HANDLES; i++)
+            handles[i] = duet__lab_vector(&lab, &cells[i], sizeof cells[i]);
+        run_batches(&lab, handles, samples);
     }
-    if (!error)
-        error = run_batches(costing, &lab, handles, samples);
-    error = duet__lab_close(&lab, error);
+    error = duet__lab_close(&lab);
     for (unsigned i = 0; i < OF_ALL; i++) {
         if (!error)
             duet__values_report(&samples[i], &costing->costs[costs[i]]);
@@ -166,47 +146,35 @@ static void wait_for_count(struct theft *theft)
         (void)sched_yield();
 }
 
-/* *stolen_s: seconds of a task, 0 if the first worker has run any. */
-static int steal_batch(const struct duet__lab *lab, const struct duet_codelet *block,
-                       const struct duet_codelet *stolen, double *stolen_s)
+/* Seconds of a task, 0 if the first worker has run any. */
+static double steal_batch(struct duet__lab *lab, const struct duet_codelet *block,
+                          const struct duet_codelet *stolen)
 {
-    struct theft theft = {0}, *argument = &theft;
+    struct theft theft = {0};
     uint64_t before = duet_worker_tasks(lab->runtime, 0);
-    int error = duet__lab_submit(lab, block, 0, NULL, 0, &argument, sizeof(struct theft *));
-    if (error)
-        return error;
-    for (unsigned i = 0; i < STOLEN && !error; i++)
-        error = duet__lab_submit(lab, stolen, 0, NULL, 0, &argument, sizeof(struct theft *));
-    if (!error)
-        wait_for_begin(&theft);
+    duet__lab_submit_with(lab, block, 0, NULL, 0, &theft);
+    for (unsigned i = 0; i < STOLEN; i++)
+        duet__lab_submit_with(lab, stolen, 0, NULL, 0, &theft);
+    wait_for_begin(&theft);
     atomic_store(&theft.open, true);
-    if (!error)
-        wait_for_count(&theft);
-    int waited = duet__lab_wait(lab); /* before `theft` goes */
-    if (error || waited)
-        return error ? error : waited;
-    bool all = duet_worker_tasks(lab->runtime, 0) == before;
-    *stolen_s = all ? (theft.last_s - theft.first_s) / (STOLEN - 1) : 0;
-    return DUET_OK;
+    wait_for_count(&theft);
+    duet__lab_wait(lab); /* before `theft` goes */
+    if (lab->error || duet_worker_tasks(lab->runtime, 0) != before)
+        return 0;
+    return (theft.last_s - theft.first_s) / (STOLEN - 1);
 }
 
-static int steal_batches(struct duet__costing *costing, struct duet__lab *lab,
-                         struct duet__values *samples)
+static void steal_batches(struct duet__lab *lab, struct duet__values *samples)
 {
-    double end_s = duet__lab_share(&costing->budget, SHARE);
-    struct duet_codelet *block = NULL, *stolen = NULL;
-    int error = duet__lab_kernel(lab, "calibrate_block", run_block, &block);
-    if (!error)
-        error = duet__lab_kernel(lab, "calibrate_stolen", run_stolen, &stolen);
-    for (unsigned i = 0; i < ATTEMPTS && more(samples->count, end_s) && !error; i++) {
-        double stolen_s = 0;
-        error = duet__lab_stop(&costing->budget, costing->message);
-        if (!error)
-            error = steal_batch(lab, block, stolen, &stolen_s);
-        if (!error && stolen_s > 0)
+    double end_s = duet__budget_share(lab->budget, SHARE);
+    const struct duet_codelet *block = duet__lab_kernel(lab, "calibrate_block", run_block);
+    const struct duet_codelet *stolen = duet__lab_kernel(lab, "calibrate_stolen", run_stolen);
+    for (unsigned i = 0; i < ATTEMPTS && more(samples->count, end_s) && duet__lab_goes_on(lab);
+         i++) {
+        double stolen_s = steal_batch(lab, block, stolen);
+        if (stolen_s > 0)
             duet__values_add(samples, stolen_s);
     }
-    return error;
 }
 
 int duet__costs_steals(struct duet__costing *costing)
@@ -214,15 +182,16 @@ int duet__costs_steals(struct duet__costing *costing)
     const struct duet_config config = duet__lab_host(costing->config, "ws", 2);
     struct duet__values samples = {0};
     struct duet__lab lab;
+    bool possible = false;
+    int error;
     duet__costing_why(costing, DUET__COST_ATTEMPT,
                       "it is contained in steal, and too short to be told apart from it");
-    int error = duet__lab_open(&lab, &config, costing->message);
-    if (error)
-        return error;
-    bool possible = lab.cpus > 1;
-    if (possible)
-        error = steal_batches(costing, &lab, &samples);
-    error = duet__lab_close(&lab, error);
+    if (duet__lab_open(&lab, &config, &costing->budget, costing->message)) {
+        possible = lab.cpus > 1;
+        if (possible)
+            steal_batches(&lab, &samples);
+    }
+    error = duet__lab_close(&lab);
     if (!error && !samples.count)
         duet__costing_why(costing, DUET__COST_STEAL,
                           possible ? "the second worker was never left alone: other programs run?"

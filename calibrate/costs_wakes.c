@@ -63,59 +63,41 @@ static void watch(const struct waking *waking)
         ;
 }
 
-/* A task for the second worker, which has had nothing to do for `idle_s`. */
-static int wake_once(struct waking *waking, double idle_s, double *latency_s)
+/* Seconds until a task for the second worker begins, which has had nothing to do for `idle_s`. */
+static double wake_once(struct waking *waking, double idle_s)
 {
-    struct waking *argument = waking;
+    double submit_s = waking->costing->costs[DUET__COST_SUBMIT].median_s, begin_s;
     pass_until(waking->idle_since_s + idle_s);
     atomic_store(&waking->began_s, 0);
-    double begin_s = duet__clock_s();
-    int error = duet__lab_submit(&waking->lab, waking->stamp, 1, NULL, 0, &argument,
-                                 sizeof(struct waking *));
-    if (!error)
-        watch(waking);
-    int waited = duet__lab_wait(&waking->lab);
+    begin_s = duet__clock_s();
+    duet__lab_submit_with(&waking->lab, waking->stamp, 1, NULL, 0, waking);
+    watch(waking);
+    duet__lab_wait(&waking->lab);
     waking->idle_since_s = atomic_load(&waking->began_s);
-    double submit_s = waking->costing->costs[DUET__COST_SUBMIT].median_s;
-    *latency_s = fmax(0, waking->idle_since_s - begin_s - submit_s);
-    return error ? error : waited;
+    return fmax(0, waking->idle_since_s - begin_s - submit_s);
 }
 
-static int measure_wakes(struct waking *waking)
+static void measure_wakes(struct waking *waking)
 {
-    struct duet__costing *costing = waking->costing;
-    double end_s = duet__lab_share(&costing->budget, SHARE), latency_s = 0;
+    double end_s = duet__budget_share(waking->lab.budget, SHARE);
     struct duet__values samples = {0};
-    int error = wake_once(waking, 0, &latency_s); /* the first one finds everything cold */
-    while (!error && samples.count < WAKES &&
-           (samples.count < WAKES_LEAST || duet__clock_s() < end_s)) {
-        error = duet__lab_stop(&costing->budget, costing->message);
-        if (!error)
-            error = wake_once(waking, ASLEEP_S, &latency_s);
-        if (!error)
-            duet__values_add(&samples, latency_s);
-    }
-    if (!error)
-        duet__values_report(&samples, &costing->costs[DUET__COST_WAKE]);
+    (void)wake_once(waking, 0); /* the first one finds everything cold */
+    while (samples.count < WAKES && (samples.count < WAKES_LEAST || duet__clock_s() < end_s) &&
+           duet__lab_goes_on(&waking->lab))
+        duet__values_add(&samples, wake_once(waking, ASLEEP_S));
+    if (!waking->lab.error)
+        duet__values_report(&samples, &waking->costing->costs[DUET__COST_WAKE]);
     duet__values_fini(&samples);
-    return error;
 }
 
-/* The latency of some trials, of which it is the `rank`-th shortest. */
-static int try_idle(struct waking *waking, double idle_s, unsigned rank, double *latency_s)
+/* Of the latencies of some trials, the `rank`-th shortest. */
+static double try_idle(struct waking *waking, double idle_s, unsigned rank)
 {
-    struct duet__values samples = {0};
-    int error = duet__lab_stop(&waking->costing->budget, waking->costing->message);
-    for (unsigned i = 0; i < TRIALS && !error; i++) {
-        double once_s = 0;
-        error = wake_once(waking, idle_s, &once_s);
-        if (!error)
-            duet__values_add(&samples, once_s);
-    }
-    duet_sort(samples.values, samples.count);
-    *latency_s = error ? 0 : samples.values[rank];
-    duet__values_fini(&samples);
-    return error;
+    double latencies_s[TRIALS] = {0};
+    for (unsigned i = 0; i < TRIALS && duet__lab_goes_on(&waking->lab); i++)
+        latencies_s[i] = wake_once(waking, idle_s);
+    duet_sort(latencies_s, TRIALS);
+    return latencies_s[rank];
 }
 
 static void found_spin(struct waking *waking, double low_s, double high_s, unsigned tries)
@@ -133,62 +115,50 @@ static void found_spin(struct waking *waking, double low_s, double high_s, unsig
  * sleeps: the first that is nearer, by its logarithm, to the latter. Other programs make some later
  * and none earlier, so short ones count.
  */
-static int search_spin(struct waking *waking)
+static void search_spin(struct waking *waking)
 {
-    double short_s = 0, latency_s = 0, idle_s = FIRST_S;
+    double idle_s = FIRST_S, short_s = try_idle(waking, FIRST_S, 0);
     double long_s = waking->costing->costs[DUET__COST_WAKE].low_s;
-    int error = try_idle(waking, FIRST_S, 0, &short_s);
-    if (error)
-        return error;
     duet__costing_why(waking->costing, DUET__COST_SPIN,
                       "workers do not watch before they sleep here, or waking one is as quick");
     if (!(long_s > CLEAR * short_s))
-        return DUET_OK;
-    for (unsigned tries = 1; idle_s < LAST_S && !error; tries++) {
-        error = try_idle(waking, idle_s * STEP, TRIALS / 4, &latency_s);
-        if (!error && latency_s * latency_s > short_s * long_s) {
+        return;
+    for (unsigned tries = 1; idle_s < LAST_S && duet__lab_goes_on(&waking->lab); tries++) {
+        double latency_s = try_idle(waking, idle_s * STEP, TRIALS / 4);
+        if (latency_s * latency_s > short_s * long_s) {
             found_spin(waking, idle_s, idle_s * STEP, tries);
-            return DUET_OK;
+            return;
         }
         idle_s *= STEP;
     }
     duet__costing_why(waking->costing, DUET__COST_SPIN, "no such time below 1 ms was found");
-    return error;
 }
 
 /*
  * The worker is bound to its core, and the scheduler likes to run this thread there while that
  * sleeps: each would then take the core from the other.
  */
-static int measure_aside(struct waking *waking)
+static void measure_aside(struct waking *waking)
 {
-    double latency_s = 0;
-    int error = wake_once(waking, 0, &latency_s);
-    if (error)
-        return error;
-    void *before = duet__lab_aside(atomic_load(&waking->processor));
-    error = measure_wakes(waking);
-    if (!error)
-        error = search_spin(waking);
+    void *before;
+    (void)wake_once(waking, 0);
+    before = duet__lab_aside(atomic_load(&waking->processor));
+    measure_wakes(waking);
+    search_spin(waking);
     duet__lab_back(before);
-    return error;
 }
 
 int duet__costs_wakes(struct duet__costing *costing)
 {
     const struct duet_config config = duet__lab_host(costing->config, "pinned", 2);
     struct waking waking = {.costing = costing};
-    int error = duet__lab_open(&waking.lab, &config, costing->message);
-    if (error)
-        return error;
-    if (waking.lab.cpus > 1) {
-        error = duet__lab_kernel(&waking.lab, "calibrate_stamp", run_stamp, &waking.stamp);
-        if (!error)
-            error = measure_aside(&waking);
-    } else {
+    if (duet__lab_open(&waking.lab, &config, &costing->budget, costing->message)) {
         const char *why = "there is one CPU worker, the application's own thread";
         duet__costing_why(costing, DUET__COST_WAKE, why);
         duet__costing_why(costing, DUET__COST_SPIN, why);
+        waking.stamp = duet__lab_kernel(&waking.lab, "calibrate_stamp", run_stamp);
+        if (waking.lab.cpus > 1)
+            measure_aside(&waking);
     }
-    return duet__lab_close(&waking.lab, error);
+    return duet__lab_close(&waking.lab);
 }

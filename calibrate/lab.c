@@ -20,14 +20,21 @@ struct duet__budget duet__lab_budget(double seconds, bool (*stop)(void *context)
                                  .context = context};
 }
 
-int duet__lab_stop(const struct duet__budget *budget, struct duet_message *message)
+int duet__budget_check(const struct duet__budget *budget, struct duet_message *message)
 {
     if (budget->stop && budget->stop(budget->context))
         return duet_fail(message, DUET_ECANCELED, "the measurement was interrupted");
     return DUET_OK;
 }
 
-double duet__lab_share(const struct duet__budget *budget, double share)
+bool duet__lab_goes_on(struct duet__lab *lab)
+{
+    if (!lab->error)
+        lab->error = duet__budget_check(lab->budget, lab->message);
+    return !lab->error;
+}
+
+double duet__budget_share(const struct duet__budget *budget, double share)
 {
     double now = duet__clock_s();
     return now + fmax(0, budget->end_s - now) * share;
@@ -98,8 +105,15 @@ static double some_time(const void *args, const char *arch)
     return 1e-5;
 }
 
-static int kernel(struct duet__lab *lab, const char *name, duet_kernel_fn cpu,
-                  duet_kernel_fn emulated, struct duet_codelet **out)
+void duet__lab_note(struct duet__lab *lab, int error)
+{
+    const char *text = duet_last_message(lab->runtime);
+    if (error && !lab->error)
+        lab->error = duet_fail(lab->message, error, "%s", *text ? text : duet_strerror(error));
+}
+
+static struct duet_codelet *kernel(struct duet__lab *lab, const char *name, duet_kernel_fn cpu,
+                                   duet_kernel_fn emulated)
 {
     const struct duet_implementation implementations[] = {
         {.arch = "cpu", .run = cpu},
@@ -112,80 +126,95 @@ static int kernel(struct duet__lab *lab, const char *name, duet_kernel_fn cpu,
         .implementation_count = sizeof implementations / sizeof implementations[0],
         .cost = some_time,
     };
-    int error = duet_codelet(lab->runtime, &desc, out);
-    return error ? duet__lab_fail(lab, error) : DUET_OK;
+    struct duet_codelet *codelet = NULL;
+    if (!lab->error)
+        duet__lab_note(lab, duet_codelet(lab->runtime, &desc, &codelet));
+    return codelet;
 }
 
-int duet__lab_kernel(struct duet__lab *lab, const char *name, duet_kernel_fn run,
-                     struct duet_codelet **out)
+struct duet_codelet *duet__lab_kernel(struct duet__lab *lab, const char *name, duet_kernel_fn run)
 {
-    return kernel(lab, name, run, run_empty, out);
+    return kernel(lab, name, run, run_empty);
 }
 
-int duet__lab_open(struct duet__lab *lab, const struct duet_config *config,
-                   struct duet_message *message)
+bool duet__lab_open(struct duet__lab *lab, const struct duet_config *config,
+                    const struct duet__budget *budget, struct duet_message *message)
 {
-    *lab = (struct duet__lab){.message = message};
-    int error = duet_open(&lab->runtime, config, message);
-    if (error)
-        return error;
+    *lab = (struct duet__lab){.budget = budget, .message = message};
+    if (!duet__lab_goes_on(lab))
+        return false;
+    lab->error = duet_open(&lab->runtime, config, message);
+    if (lab->error)
+        return false;
     lab->machine = duet_runtime_machine(lab->runtime);
     while (lab->cpus < lab->machine->worker_count &&
            lab->machine->workers[lab->cpus].node == DUET_HOST)
         lab->cpus++;
-    error = kernel(lab, "calibrate_empty", run_empty, run_empty, &lab->empty);
-    if (!error)
-        error = kernel(lab, "calibrate_fill", run_empty, run_fill, &lab->fill);
-    return error ? duet__lab_close(lab, error) : DUET_OK;
+    lab->empty = kernel(lab, "calibrate_empty", run_empty, run_empty);
+    lab->fill = kernel(lab, "calibrate_fill", run_empty, run_fill);
+    return !lab->error;
 }
 
-int duet__lab_close(struct duet__lab *lab, int error)
+int duet__lab_close(struct duet__lab *lab)
 {
     int closed = lab->runtime ? duet_close(lab->runtime) : DUET_OK;
     lab->runtime = NULL;
-    if (!error && closed)
-        error =
+    if (!lab->error && closed)
+        lab->error =
             duet_fail(lab->message, closed, "a measurement ended with: %s", duet_strerror(closed));
-    return error;
-}
-
-int duet__lab_fail(const struct duet__lab *lab, int error)
-{
-    const char *text = duet_last_message(lab->runtime);
-    return duet_fail(lab->message, error, "%s", *text ? text : duet_strerror(error));
+    return lab->error;
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* Tasks                                                                                        */
 
-int duet__lab_submit(const struct duet__lab *lab, const struct duet_codelet *codelet,
-                     unsigned worker, const struct duet_access *accesses, size_t count,
-                     const void *args, size_t args_bytes)
+struct duet_handle *duet__lab_vector(struct duet__lab *lab, void *data, size_t bytes)
+{
+    struct duet_handle *handle = NULL;
+    if (!lab->error)
+        duet__lab_note(lab, duet_vector(lab->runtime, data, bytes, 1, &handle));
+    return handle;
+}
+
+void duet__lab_forget(struct duet__lab *lab, struct duet_handle *handle)
+{
+    if (handle)
+        duet__lab_note(lab, duet_unregister(lab->runtime, handle));
+}
+
+void duet__lab_submit(struct duet__lab *lab, const struct duet_codelet *codelet, unsigned worker,
+                      const struct duet_access *accesses, size_t count)
+{
+    duet__lab_submit_with(lab, codelet, worker, accesses, count, NULL);
+}
+
+void duet__lab_submit_with(struct duet__lab *lab, const struct duet_codelet *codelet,
+                           unsigned worker, const struct duet_access *accesses, size_t count,
+                           void *context)
 {
     const struct duet_task_desc task = {.codelet = codelet,
                                         .accesses = accesses,
                                         .access_count = count,
-                                        .args = args,
-                                        .args_bytes = args_bytes,
+                                        .args = &context,
+                                        .args_bytes = sizeof context,
                                         .priority = (int)worker};
-    int error = duet_submit(lab->runtime, &task);
-    return error ? duet__lab_fail(lab, error) : DUET_OK;
+    if (!lab->error)
+        duet__lab_note(lab, duet_submit(lab->runtime, &task));
 }
 
-int duet__lab_wait(const struct duet__lab *lab)
+void duet__lab_wait(struct duet__lab *lab)
 {
-    int error = duet_wait(lab->runtime);
-    return error ? duet__lab_fail(lab, error) : DUET_OK;
+    duet__lab_note(lab, duet_wait(lab->runtime));
 }
 
-int duet__lab_events(const struct duet__lab *lab, struct duet_event **events, size_t *count)
+size_t duet__lab_events(struct duet__lab *lab, struct duet_event **events)
 {
+    size_t count = 0;
     *events = NULL;
-    int error = duet__lab_wait(lab);
-    if (error)
-        return error;
-    error = duet_trace_events(lab->runtime, events, count);
-    return error ? duet__lab_fail(lab, error) : DUET_OK;
+    duet__lab_wait(lab);
+    if (!lab->error)
+        duet__lab_note(lab, duet_trace_events(lab->runtime, events, &count));
+    return lab->error ? 0 : count;
 }
 
 /* ------------------------------------------------------------------------------------------- */

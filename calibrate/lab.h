@@ -20,14 +20,19 @@ struct duet__budget {
     void *context;
 };
 
-/* An open runtime with the kernels that measurements use. */
+/*
+ * An open runtime with the kernels that measurements use. The first error stays, with its message:
+ * what is asked of the lab from then on does nothing, but that waiting waits and closing closes.
+ */
 struct duet__lab {
     struct duet_runtime *runtime;
     const struct duet_machine *machine; /* the runtime's */
     unsigned cpus;                      /* workers of the host's memory, the first ones */
     struct duet_codelet *empty;         /* does nothing, everywhere */
     struct duet_codelet *fill;          /* on emulated devices fills its data, else does nothing */
-    struct duet_message *message;
+    const struct duet__budget *budget;  /* borrowed */
+    struct duet_message *message;       /* borrowed */
+    int error;
 };
 
 /* Values measured one after the other. */
@@ -40,10 +45,14 @@ struct duet__values {
 struct duet__budget duet__lab_budget(double seconds, bool (*stop)(void *context), void *context);
 
 /* DUET_ECANCELED with a message if the user wants no more, else 0. */
-DUET_MUST_CHECK int duet__lab_stop(const struct duet__budget *budget, struct duet_message *message);
+DUET_MUST_CHECK int duet__budget_check(const struct duet__budget *budget,
+                                       struct duet_message *message);
 
 /* Of what is left of the budget the part `share`, as the date on which it ends. */
-double duet__lab_share(const struct duet__budget *budget, double share);
+double duet__budget_share(const struct duet__budget *budget, double share);
+
+/* Without an error so far, and the user wants more: otherwise that is the error. */
+bool duet__lab_goes_on(struct duet__lab *lab);
 
 /*
  * Configurations for measurements, from the user's: quiet, without traces, with this policy.
@@ -57,29 +66,33 @@ struct duet_config duet__lab_devices(const struct duet_config *config, int cpus)
 bool duet__lab_paced(const struct duet_config *config);
 
 /*
- * Opens; errors of duet_open and DUET_ENOMEM, with a message, and nothing is open then. Closing
- * returns `error`, or if that is 0 what duet_close says. `message` is borrowed until then.
+ * Opens. False: lab->error is one of duet_open, DUET_ENOMEM or DUET_ECANCELED, with its message.
+ * Either way it is to be closed. Closing returns lab->error, or if that is 0 what duet_close says.
  */
-DUET_MUST_CHECK int duet__lab_open(struct duet__lab *lab, const struct duet_config *config,
-                                   struct duet_message *message);
-DUET_MUST_CHECK int duet__lab_close(struct duet__lab *lab, int error);
+DUET_MUST_CHECK bool duet__lab_open(struct duet__lab *lab, const struct duet_config *config,
+                                    const struct duet__budget *budget,
+                                    struct duet_message *message);
+DUET_MUST_CHECK int duet__lab_close(struct duet__lab *lab);
 
-/* What the runtime says of `error` becomes the message. Returns `error`. */
-int duet__lab_fail(const struct duet__lab *lab, int error);
+/* What the runtime says of an error, if it is the first one, is the lab's; 0 is none. */
+void duet__lab_note(struct duet__lab *lab, int error);
 
 /* One more kernel for all architectures that implements `run` on CPUs. */
-DUET_MUST_CHECK int duet__lab_kernel(struct duet__lab *lab, const char *name, duet_kernel_fn run,
-                                     struct duet_codelet **out);
+struct duet_codelet *duet__lab_kernel(struct duet__lab *lab, const char *name, duet_kernel_fn run);
 
-/* Submits, on this worker if the policy is "pinned". Errors with a message. */
-DUET_MUST_CHECK int duet__lab_submit(const struct duet__lab *lab,
-                                     const struct duet_codelet *codelet, unsigned worker,
-                                     const struct duet_access *accesses, size_t count,
-                                     const void *args, size_t args_bytes);
-DUET_MUST_CHECK int duet__lab_wait(const struct duet__lab *lab);
-/* Waits; then the records since the last reset: *events is the caller's (free). */
-DUET_MUST_CHECK int duet__lab_events(const struct duet__lab *lab, struct duet_event **events,
-                                     size_t *count);
+/* Data of `bytes` bytes; NULL after an error. It is to be forgotten before its memory goes. */
+struct duet_handle *duet__lab_vector(struct duet__lab *lab, void *data, size_t bytes);
+void duet__lab_forget(struct duet__lab *lab, struct duet_handle *handle); /* NULL is fine */
+
+/* Submits, on this worker if the policy is "pinned"; kernels find `context` as their argument. */
+void duet__lab_submit(struct duet__lab *lab, const struct duet_codelet *codelet, unsigned worker,
+                      const struct duet_access *accesses, size_t count);
+void duet__lab_submit_with(struct duet__lab *lab, const struct duet_codelet *codelet,
+                           unsigned worker, const struct duet_access *accesses, size_t count,
+                           void *context);
+void duet__lab_wait(struct duet__lab *lab);
+/* Waits; then the records since the last reset: *events is the caller's (free). How many. */
+size_t duet__lab_events(struct duet__lab *lab, struct duet_event **events);
 
 /* The hardware thread that the calling thread runs on, or -1. */
 int duet__lab_processor(void);

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What other processes, and other machines on the same hardware, take of this machine's cores while
+ * something is measured on them.
+ */
+#ifndef DUET_CALIBRATE_LOAD_H
+#define DUET_CALIBRATE_LOAD_H
+
+#include <stdbool.h>
+
+/* What the cores have done up to a date, all together: seconds. NaN where it is not known. */
+struct duet__load {
+    double at_s;     /* the date, by duet__clock_s */
+    double all_s;    /* computing, idle and stolen */
+    double busy_s;   /* computing for anybody here, the system included */
+    double stolen_s; /* that the hypervisor gave to others */
+    double own_s;    /* of busy_s, for this process */
+    unsigned cores;
+};
+
+/* What happened between two dates, in cores: as a mean, 0.5 is half of one core all the time. */
+struct duet__disturbance {
+    double others; /* other processes, stolen time included; NaN: not known */
+    double stolen; /* of that, the hypervisor's */
+    unsigned cores;
+    bool disturbed; /* others took more than a tenth of a core, or a hundredth of many cores */
+};
+
+/* The load so far. */
+struct duet__load duet__load_now(void);
+
+/*
+ * Reads the text of /proc/stat, which counts in ticks of `tick_s` seconds, into all but the date
+ * and own_s, which stay. False, with NaN, where it is not such a text.
+ */
+bool duet__load_read(const char *text, double tick_s, struct duet__load *out);
+
+/* Time in which nobody else should compute, between two dates. */
+struct duet__disturbance duet__load_between(const struct duet__load *before,
+                                            const struct duet__load *after);
+
+/* The same for the moment: looks on for a fifth of a second, in which the caller does nothing. */
+struct duet__disturbance duet__load_look(void);
+
+/* "other processes use 0.9 of 2 cores"; caller frees with g_free. */
+char *duet__load_text(const struct duet__disturbance *disturbance);
+
+#endif
