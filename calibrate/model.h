@@ -87,6 +87,10 @@ DUET_MUST_CHECK int duet__model_fit(const struct duet__observation *runs, size_t
                                     const struct duet__model_options *options,
                                     struct duet__model *out, struct duet_message *message);
 
+/* What one kernel model errs on all points that say so: each counts by its time. */
+struct duet__model_error duet__model_error_all(const struct duet__model *model,
+                                               enum duet__left_out left_out, int kernel_model);
+
 void duet__model_fini(struct duet__model *model); /* safe on a zeroed one, and twice */
 
 #endif

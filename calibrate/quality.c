@@ -154,3 +154,24 @@ void duet__quality_fill(const struct duet__fitted *fitted, const struct duet_poi
                                    : (struct duet__model_error){NAN, NAN, NAN};
     g_free(folds.of);
 }
+
+struct duet__model_error duet__model_error_all(const struct duet__model *model,
+                                               enum duet__left_out left_out, int kernel_model)
+{
+    struct duet__model_error mean = {0};
+    double time_s = 0;
+    for (size_t i = 0; i < model->quality_count; i++) {
+        const struct duet__quality *quality = &model->quality[i];
+        const struct duet__model_error *error = &quality->errors[left_out][kernel_model];
+        double own_s = quality->mean_s * (double)quality->samples;
+        if (!isfinite(error->sum))
+            continue;
+        mean.sum += own_s * error->sum;
+        mean.execution += own_s * error->execution;
+        mean.part += own_s * error->part;
+        time_s += own_s;
+    }
+    /* NaN where nothing says so */
+    return (struct duet__model_error){mean.sum / time_s, mean.execution / time_s,
+                                      mean.part / time_s};
+}

@@ -10,6 +10,7 @@
 
 #include "calibrate/copies.h"
 #include "calibrate/costs.h"
+#include "calibrate/load.h"
 #include "calibrate/model.h"
 #include "cli/attendant.h"
 #include "cli/job.h"
@@ -36,7 +37,7 @@ struct duet__wish {
     double budget_s;
     uint64_t rounds; /* whatever time they take; 0: as many as there is time for */
     bool paced;      /* at the pace of a platform: nothing is computed */
-    bool no_costs, no_copies;
+    bool no_costs, no_copies, compare_models;
     char *name; /* of the machine that is described */
     char *out;  /* file of its description */
     enum duet_write how;
@@ -89,11 +90,14 @@ struct duet__found {
     double pace;               /* of emulated times: their scale, else 1 */
     GArray *items;             /* struct duet__item */
     unsigned groups;
-    struct duet__held held[2]; /* of the last warm-up, and of the last problem beyond that */
-    GPtrArray *taken;          /* struct duet__taken */
-    uint64_t rounds;           /* finished */
-    double wall_s, runs_s;     /* all of it, and the rounds */
-    double steal_share;        /* of the time, by the hypervisor; NaN: not known */
+    struct duet__held held[2];     /* of the last warm-up, and of the last problem beyond that */
+    GPtrArray *taken;              /* struct duet__taken */
+    uint64_t rounds;               /* finished */
+    double wall_s, runs_s;         /* all of it, and the rounds */
+    struct duet__disturbance load; /* by others, over all of it */
+    GArray *disturbed;             /* bool, by taken: others computed meanwhile */
+    GArray *disturbed_rounds;      /* uint64_t, counted from 1 */
+    uint64_t left_out;             /* disturbed runs that the model is not made from */
     double probe_s;
     struct duet__measured costs[DUET__COSTS];
     bool has_costs, has_copies;
@@ -220,13 +224,6 @@ void duet__found_fini(struct duet__found *found);
 
 /* Sizes of the caches that the first core has for itself and that it shares; 0: not known. */
 void duet__caches_find(struct duet_sharing *sharing);
-
-/* The share of time that the hypervisor took between two calls; NaN: not known. */
-struct duet__stolen {
-    double stolen, all; /* ticks since the system started */
-};
-struct duet__stolen duet__stolen_now(void);
-double duet__stolen_share(struct duet__stolen before, struct duet__stolen now);
 
 /* A draft, and what it points to. */
 struct duet__drawing {

@@ -38,7 +38,13 @@ static void put_effort(const struct duet__wish *wish, const struct duet__found *
 {
     duet__emit_number(json, "budget_s", wish->budget_s);
     duet__emit_number(json, "wall_s", found->wall_s);
-    duet__emit_number(json, "steal_share", found->steal_share);
+    duet__emit_number(json, "steal_share", found->load.stolen / found->load.cores);
+    duet__emit_number(json, "others_cores", found->load.others);
+    duet__emit_count(json, "left_out_runs", found->left_out);
+    duet__emit_open(json, "disturbed_rounds", '[');
+    for (guint i = 0; i < found->disturbed_rounds->len; i++)
+        duet__emit_count(json, NULL, g_array_index(found->disturbed_rounds, uint64_t, i));
+    duet__emit_close(json, ']');
     duet__emit_count(json, "rounds", found->rounds);
     duet__emit_open(json, "runs", '[');
     for (guint i = 0; i < found->items->len; i++) {
@@ -105,6 +111,28 @@ static void put_kernels(const struct duet__model *model, struct duet__emit *json
         duet__emit_number(json, "sum_error", errors[DUET__EFFECTS_MODEL].sum);
         duet__emit_number(json, "execution_error", errors[DUET__EFFECTS_MODEL].execution);
         duet__emit_number(json, "mean_execution_error", errors[DUET__MEAN_MODEL].execution);
+        duet__emit_close(json, '}');
+    }
+    duet__emit_close(json, ']');
+}
+
+/* What each model errs on problems that were left out. */
+static void put_models(const struct duet__model *model, struct duet__emit *json)
+{
+    duet__emit_open(json, "models", '[');
+    for (int m = 0; m < DUET__KERNEL_MODELS; m++) {
+        duet__emit_open(json, NULL, '{');
+        duet__emit_text(json, "name", duet__kernel_models[m]->name);
+        duet__emit_text(json, "description", duet__kernel_models[m]->description);
+        for (int left_out = 0; left_out < DUET__LEFT_OUT; left_out++) {
+            struct duet__model_error error = duet__model_error_all(model, left_out, m);
+
+            duet__emit_open(json, left_out == DUET__LEFT_OUT_RUNS ? "runs" : "problems", '{');
+            duet__emit_number(json, "sum_error", error.sum);
+            duet__emit_number(json, "execution_error", error.execution);
+            duet__emit_number(json, "part_error", error.part);
+            duet__emit_close(json, '}');
+        }
         duet__emit_close(json, '}');
     }
     duet__emit_close(json, ']');
@@ -216,6 +244,8 @@ void duet__calibrate_put_json(const struct duet__wish *wish, const struct duet__
     put_machine(found, draft, &json);
     put_effort(wish, found, &json);
     put_kernels(&found->model, &json);
+    if (wish->compare_models)
+        put_models(&found->model, &json);
     put_costs(found, &json);
     put_copies(found, &json);
     put_links(found, draft, &json);

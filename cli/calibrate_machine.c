@@ -62,42 +62,6 @@ void duet__caches_find(struct duet_sharing *sharing)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* The hypervisor                                                                               */
-
-struct duet__stolen duet__stolen_now(void)
-{
-    enum { FIELDS = 8, STOLEN = 7 /* user nice system idle iowait irq softirq steal */ };
-    struct duet__stolen now = {NAN, NAN};
-    char *text = NULL, *at;
-    double sum = 0, value = 0;
-    int fields = 0;
-
-    if (!g_file_get_contents("/proc/stat", &text, NULL, NULL))
-        return now;
-    at = g_str_has_prefix(text, "cpu ") ? text + 4 : text + strlen(text);
-    for (; fields < FIELDS; fields++) {
-        char *end;
-
-        value = g_ascii_strtod(at, &end);
-        if (end == at)
-            break;
-        sum += value;
-        at = end;
-    }
-    if (fields == FIELDS)
-        now = (struct duet__stolen){.stolen = value, .all = sum};
-    g_free(text);
-    return now;
-}
-
-double duet__stolen_share(struct duet__stolen before, struct duet__stolen now)
-{
-    double all = now.all - before.all;
-
-    return all > 0 ? (now.stolen - before.stolen) / all : NAN;
-}
-
-/* ------------------------------------------------------------------------------------------- */
 /* Sockets                                                                                      */
 
 /* Each worker takes a core of its socket: those of GPUs feed these. */

@@ -107,6 +107,20 @@ static int measure_copies(struct duet__measuring *m)
 /* ------------------------------------------------------------------------------------------- */
 /* Rounds                                                                                       */
 
+/* Marks the runs from `first` on, and their round, if others computed meanwhile. */
+static void note_load(struct duet__found *found, const struct duet__load *before, guint first)
+{
+    const struct duet__load now = duet__load_now();
+    gboolean disturbed = duet__load_between(before, &now).disturbed;
+    uint64_t round = found->rounds + 1;
+    GArray *rounds = found->disturbed_rounds;
+
+    for (guint i = first; i < found->taken->len; i++)
+        g_array_append_val(found->disturbed, disturbed);
+    if (disturbed && (!rounds->len || g_array_index(rounds, uint64_t, rounds->len - 1) != round))
+        g_array_append_val(rounds, round);
+}
+
 static int visit(struct duet__measuring *m, struct duet__item *item, double fair_s, double slice_s)
 {
     const struct duet__visit visit = {
@@ -117,11 +131,17 @@ static int visit(struct duet__measuring *m, struct duet__item *item, double fair
         .slice_s = slice_s,
     };
     const struct duet_problem *problem = &item->problem;
+    struct duet__load before;
+    guint first = m->found->taken->len;
+    int error;
 
     duet__item_size(m->found, item, fair_s);
     begin(m, "%s, n %llu, tile %llu, %c, %s", item->workload->name, (unsigned long long)problem->n,
           (unsigned long long)problem->tile, problem->precision, duet__item_workers(item));
-    return duet__visit_make(&visit, &m->message);
+    before = duet__load_now();
+    error = duet__visit_make(&visit, &m->message);
+    note_load(m->found, &before, first);
+    return error;
 }
 
 /* Executions that are in the records. */
@@ -202,15 +222,35 @@ static int make_rounds(struct duet__measuring *m)
 /* ------------------------------------------------------------------------------------------- */
 /* All of it                                                                                    */
 
+static const struct duet__observation *taken_at(const struct duet__found *found, guint index)
+{
+    return &((const struct duet__taken *)found->taken->pdata[index])->observation;
+}
+
+/* Whether a run is to be left out: it was disturbed, and others of its problem were not. */
+static bool leave_out(const struct duet__found *found, guint index)
+{
+    uint64_t problem = taken_at(found, index)->problem;
+
+    if (!g_array_index(found->disturbed, gboolean, index))
+        return false;
+    for (guint i = 0; i < found->taken->len; i++)
+        if (taken_at(found, i)->problem == problem && !g_array_index(found->disturbed, gboolean, i))
+            return true;
+    return false;
+}
+
 int duet__measure_fit(struct duet__measuring *m)
 {
     struct duet__found *found = m->found;
     const struct duet__measured *task = &found->costs[DUET__COST_POP];
     struct duet__model_options options = {
         .sharing = found->known,
+        .compare = m->wish->compare_models,
         .task_overhead_s = found->has_costs && task->samples ? task->median_s : 0,
     };
     struct duet__observation *runs = g_new0(struct duet__observation, found->taken->len);
+    size_t count = 0;
     int error;
 
     /* what sharing memory takes is no neighbour's doing: as the simulation has it */
@@ -220,8 +260,10 @@ int duet__measure_fit(struct duet__measuring *m)
         found->probe_s = fmin(found->probe_s, duet__probe_seconds(found->cpus));
     begin(m, "fitting");
     for (guint i = 0; i < found->taken->len; i++)
-        runs[i] = ((const struct duet__taken *)found->taken->pdata[i])->observation;
-    error = duet__model_fit(runs, found->taken->len, &options, &found->model, &m->message);
+        if (!leave_out(found, i))
+            runs[count++] = *taken_at(found, i);
+    found->left_out = found->taken->len - count;
+    error = duet__model_fit(runs, count, &options, &found->model, &m->message);
     g_free(runs);
     return error;
 }
@@ -252,6 +294,8 @@ int duet__measure_look(const struct duet__wish *wish, struct duet__found *found,
     if (error)
         return error;
     found->taken = g_ptr_array_new();
+    found->disturbed = g_array_new(FALSE, FALSE, sizeof(gboolean));
+    found->disturbed_rounds = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     found->pace = wish->paced && wish->job.config.scale > 0 ? wish->job.config.scale : 1;
     for (unsigned w = 0; w < found->info.machine.worker_count; w++) {
         found->cpus += found->info.machine.workers[w].node == DUET_HOST;
@@ -277,11 +321,23 @@ static int measure_all(struct duet__measuring *m)
     return given_up(m) ? 0 : error;
 }
 
+/* Before minutes of measuring: whether the machine has something else to do. */
+static void warn_of_load(void)
+{
+    struct duet__disturbance load = duet__load_look();
+    char *text = duet__load_text(&load);
+
+    if (load.disturbed)
+        (void)duet__complain(DUET__DONE, "%s: what is measured now is slower than the machine is",
+                             text);
+    g_free(text);
+}
+
 int duet__measure(const struct duet__wish *wish, struct duet__found *found)
 {
     struct duet__attendant attendant = {0};
     struct duet__measuring m = {.wish = wish, .found = found, .attendant = &attendant};
-    struct duet__stolen before = duet__stolen_now();
+    struct duet__load before, after;
     int error;
 
     duet__measuring_go_on(&m);
@@ -290,6 +346,8 @@ int duet__measure(const struct duet__wish *wish, struct duet__found *found)
         error = duet__plan_make(wish, found, &m.message);
     if (error)
         return duet__job_refuse(error, &m.message);
+    warn_of_load();
+    before = duet__load_now();
     duet__attendant_start(&attendant, false, 0, 0);
     duet__progress_init(&m.bar, !wish->job.quiet, 0, 0);
     error = measure_all(&m);
@@ -297,6 +355,7 @@ int duet__measure(const struct duet__wish *wish, struct duet__found *found)
     duet__attendant_stop(&attendant);
     found->number = duet__attendant_signal(&attendant);
     found->wall_s = elapsed(&m);
-    found->steal_share = duet__stolen_share(before, duet__stolen_now());
+    after = duet__load_now();
+    found->load = duet__load_between(&before, &after);
     return error ? duet__job_complain(m.what, error, &m.message) : DUET__DONE;
 }

@@ -30,7 +30,7 @@ static const char *const usual[] = {"cholesky", "lu", "gemm", "jacobi2d", "saxpy
 /* What only this subcommand has. */
 struct own {
     char *out, *name, *budget;
-    gboolean replace, merge, no_copies;
+    gboolean replace, merge, no_copies, compare_models;
 };
 
 static bool parse(struct duet__texts *texts, struct own *own, int *argc, char ***argv)
@@ -64,6 +64,9 @@ static bool parse(struct duet__texts *texts, struct own *own, int *argc, char **
         {"no-costs", 0, 0, flag, &texts->no_costs, "Measure none of the runtime's own operations",
          NULL},
         {"no-copies", 0, 0, flag, &own->no_copies, "Measure no copies to and from GPUs", NULL},
+        {"compare-models", 0, 0, flag, &own->compare_models,
+         "Also try simpler models of kernel times on the same runs, and report what each errs",
+         NULL},
         {"json", 0, 0, flag, &texts->json, "Print the report as JSON", NULL},
         {"quiet", 'q', 0, flag, &texts->quiet, "No progress bar", NULL},
         {0},
@@ -236,6 +239,7 @@ static int read_own(struct duet__wish *wish, const struct duet__texts *texts, co
         result = read_precisions(wish, texts->precision, message);
     wish->no_costs = texts->no_costs;
     wish->no_copies = own->no_copies;
+    wish->compare_models = own->compare_models;
     return result ? result : read_out(wish, own, message);
 }
 

@@ -76,10 +76,29 @@ static void put_measured(const struct duet__found *found, FILE *stream)
                            "in %.1f s: %" PRIu64 " round%s over %u kinds of runs, together "
                            "%" PRIu64 " runs of %" PRIu64 " tasks",
                            found->wall_s, found->rounds, plural(found->rounds), kinds, runs, tasks);
-    if (isfinite(found->steal_share))
+    if (isfinite(found->load.stolen))
         g_string_append_printf(text, "; the hypervisor took %.1f %% of the time",
-                               100 * found->steal_share);
+                               100 * found->load.stolen / found->load.cores);
     field(stream, "measured", "%s", text->str);
+    g_string_free(text, TRUE);
+}
+
+/* When other processes computed as well, and what became of the runs meanwhile. */
+static void put_others(const struct duet__found *found, FILE *stream)
+{
+    const GArray *rounds = found->disturbed_rounds;
+    GString *text = g_string_new(NULL);
+
+    for (guint i = 0; i < rounds->len; i++)
+        g_string_append_printf(text, "%s%" PRIu64, i ? ", " : "",
+                               g_array_index(rounds, uint64_t, i));
+    if (rounds->len)
+        field(stream, "others",
+              "other processes used %.1f of %u cores; round%s %s disturbed; %" PRIu64
+              " run%s left out%s",
+              found->load.others, found->load.cores, plural(rounds->len), text->str,
+              found->left_out, plural(found->left_out),
+              found->left_out ? "" : ": there are no others of the same");
     g_string_free(text, TRUE);
 }
 
@@ -90,6 +109,7 @@ static void put_machine(const struct duet__found *found, const struct duet_draft
 
     fprintf(stream, "%s: %s\n", draft->name, draft->description);
     put_measured(found, stream);
+    put_others(found, stream);
     if (found->probe_s > 0)
         field(stream, "speed", "%.3g ms for the reference kernel", found->probe_s * 1e3);
     put_caches(found, draft, stream);
@@ -163,6 +183,34 @@ static void put_kernels(const struct duet__model *model, FILE *stream)
           stream);
     for (size_t i = 0; i < model->quality_count; i++)
         put_group(model, i, stream);
+}
+
+/* Relative errors of each model, and what they mean. */
+static void put_models(const struct duet__model *model, FILE *stream)
+{
+    static const char *const heading[] = {"model", "sum %",  "each %",
+                                          "sum %", "each %", "problem %"};
+    struct duet__table table;
+
+    fputs("\nmodels, on executions that they were not made from: runs left out, then problems "
+          "left out; errors of\nthe sum over all kernels, of each execution (median), and of a "
+          "problem (mean of absolute values)\n\n",
+          stream);
+    duet__table_init(&table, "lrrrrr");
+    for (size_t i = 0; i < G_N_ELEMENTS(heading); i++)
+        duet__table_say(&table, heading[i]);
+    for (int m = 0; m < DUET__KERNEL_MODELS; m++) {
+        duet__table_say(&table, duet__kernel_models[m]->name);
+        for (int left_out = 0; left_out < DUET__LEFT_OUT; left_out++) {
+            struct duet__model_error error = duet__model_error_all(model, left_out, m);
+
+            duet__table_add(&table, percent(error.sum));
+            duet__table_add(&table, percent(error.execution));
+            if (left_out == DUET__LEFT_OUT_PROBLEMS)
+                duet__table_add(&table, percent(error.part));
+        }
+    }
+    duet__table_put(&table, stream, 2);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -286,7 +334,7 @@ static void put_advice(const struct duet__wish *wish, const struct duet__found *
                 wish->budget_s,
                 confidence->half > poor ? ", and a machine with nothing else to do better ones"
                                         : "");
-    if (found->steal_share > disturbed)
+    if (found->load.stolen > disturbed * found->load.cores)
         fputs("The hypervisor has given much of the time to others: what was measured then is "
               "slower than the\nmachine is. Calibrate again when it is quiet.\n",
               stream);
@@ -321,6 +369,8 @@ void duet__calibrate_put_text(const struct duet__wish *wish, const struct duet__
 {
     put_machine(found, draft, stream);
     put_kernels(&found->model, stream);
+    if (wish->compare_models)
+        put_models(&found->model, stream);
     put_costs(found, stream);
     put_copies(found, draft, stream);
     put_confidence(wish, found, stream);

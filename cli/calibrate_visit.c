@@ -287,6 +287,8 @@ void duet__found_fini(struct duet__found *found)
         taken_free(found->taken->pdata[i]);
     if (found->taken)
         g_ptr_array_free(found->taken, TRUE);
+    g_clear_pointer(&found->disturbed, g_array_unref);
+    g_clear_pointer(&found->disturbed_rounds, g_array_unref);
     if (found->items)
         g_array_free(found->items, TRUE);
     duet__copies_fini(&found->copies);
