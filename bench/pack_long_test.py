@@ -34,11 +34,12 @@ def pack(output, *options):
 
 
 def check_folder(folder):
-    for name in "run", "bin/duet", "bench/gpu.py", "world/libduet.so.0", "manifest":
+    for name in ("run", "bin/duet", "bin/modules/libduet-blas.so", "bench/gpu.py",
+                 "lib/libduet.so.0", "manifest"):
         assert (folder / name).exists(), name
     # what is not of the C library, or CUDA's, is found in the folder
-    programs = [path for place in ("bin", "tests", "bench", "lib")
-                for path in (folder / place).glob("*") if path.suffix != ".py"]
+    programs = [path for place in ("bin", "bin/modules", "tests", "bench", "lib")
+                for path in (folder / place).glob("*") if path.is_file() and path.suffix != ".py"]
     for path in programs:
         output = execute("ldd", path, LD_LIBRARY_PATH=folder / "lib").stdout
         for line in output.splitlines():

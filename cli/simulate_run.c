@@ -17,6 +17,7 @@
 
 #include "cli/command.h"
 #include "cli/progress.h"
+#include "world/open.h"
 
 /* A run that is in the air. */
 struct child {
@@ -264,6 +265,7 @@ static int make(struct pool *pool, struct duet_message *message)
     if (!error) {
         pool->children = g_new0(struct child, pool->simulation->jobs);
         block_signals(pool);
+        duet__open_ahead();
         run_all(pool);
         if (!pool->sequence)
             duet__progress_clear(pool->progress);

@@ -12,12 +12,12 @@ endif()
 # Every folder library linked so far, in one group whose order does not matter.
 set(DUET_FOLDERS "" CACHE INTERNAL "")
 
-# duet_folder(NAME [EXCLUDE file...] [EXCLUDE_MATCHING regex] [ONLY file...] [ADD file...]
+# duet_folder(NAME [AS name] [EXCLUDE file...] [EXCLUDE_MATCHING regex] [ONLY regex] [ADD file...]
 #             [LINK library...])
-# Static library duet_NAME (with _ for /) of the sources below NAME/. What is excluded can be added
-# again.
+# Static library duet_NAME (with _ for /), or as it is to be called, of the sources below NAME/.
+# What is excluded can be added again.
 function(duet_folder name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "EXCLUDE_MATCHING" "EXCLUDE;ONLY;ADD;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "AS;EXCLUDE_MATCHING;ONLY" "EXCLUDE;ADD;LINK")
   file(GLOB_RECURSE sources RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
     ${PROJECT_SOURCE_DIR}/${name}/*.c ${PROJECT_SOURCE_DIR}/${name}/*.cpp
     ${PROJECT_SOURCE_DIR}/${name}/*.cu)
@@ -30,13 +30,16 @@ function(duet_folder name)
     list(FILTER sources EXCLUDE REGEX "${arg_EXCLUDE_MATCHING}")
   endif()
   if(DEFINED arg_ONLY)
-    list(FILTER sources INCLUDE REGEX "^(${arg_ONLY})$")
+    list(FILTER sources INCLUDE REGEX "${arg_ONLY}")
   endif()
   list(APPEND sources ${arg_ADD})
   if(NOT sources)
     return()
   endif()
   string(REPLACE "/" "_" target duet_${name})
+  if(DEFINED arg_AS)
+    set(target duet_${arg_AS})
+  endif()
   add_library(${target} STATIC ${sources})
   target_include_directories(${target} PUBLIC
     ${PROJECT_SOURCE_DIR}/core/include ${PROJECT_SOURCE_DIR})
@@ -48,17 +51,22 @@ function(duet_folder name)
 endfunction()
 
 # Links `target` with every folder there is. Only what it uses gets into it. With LTO, it is
-# optimised as a whole.
+# optimised as a whole. With MODULES, what can be a module is opened when it is needed, and is not
+# inside the target.
 function(duet_link_folders target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "LTO" "" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "LTO;MODULES" "" "")
+  set(folders ${DUET_FOLDERS})
+  if(arg_MODULES)
+    list(REMOVE_ITEM folders "" ${DUET_IN_MODULES})
+    list(TRANSFORM DUET_MODULES PREPEND duet_opened_ OUTPUT_VARIABLE opened)
+    list(APPEND folders ${opened})
+  endif()
   duet_lto_link(${target} ${arg_LTO})
   target_include_directories(${target} PRIVATE
     ${PROJECT_SOURCE_DIR}/core/include ${PROJECT_SOURCE_DIR})
   target_link_libraries(${target} PRIVATE duet_flags)
-  if(DUET_FOLDERS)
-    list(JOIN DUET_FOLDERS "," folders)
-    target_link_libraries(${target} PRIVATE "$<LINK_GROUP:RESCAN,${folders}>")
-  endif()
+  list(JOIN folders "," folders)
+  target_link_libraries(${target} PRIVATE "$<LINK_GROUP:RESCAN,${folders}>")
   # the list: policies of users, in shared objects, call the library that is inside the program
   target_link_options(${target} PRIVATE
     -Wl,--as-needed -Wl,--dynamic-list=${PROJECT_SOURCE_DIR}/cmake/policies.list)
@@ -69,12 +77,14 @@ function(duet_link_folders target)
 endfunction()
 
 # duet_library(FOLDER... USES FOLDER...): libduet.so of these folders, and of those files of others
-# that they use.
+# that they use. What can be a module is opened when it is needed.
 function(duet_library)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "USES")
   set(objects "")
   set(libraries "")
   list(TRANSFORM arg_USES PREPEND duet_)
+  list(REMOVE_ITEM arg_UNPARSED_ARGUMENTS "" ${DUET_MODULES})
+  list(TRANSFORM DUET_MODULES PREPEND duet_opened_ OUTPUT_VARIABLE opened)
   foreach(folder IN LISTS arg_UNPARSED_ARGUMENTS)
     string(REPLACE "/" "_" folder ${folder})
     if(TARGET duet_${folder})
@@ -89,19 +99,15 @@ function(duet_library)
   add_library(duet_shared SHARED ${objects})
   duet_lto_link(duet_shared ON)
   target_include_directories(duet_shared INTERFACE ${PROJECT_SOURCE_DIR}/core/include)
-  target_link_libraries(duet_shared PRIVATE ${arg_USES} ${libraries})
+  target_link_libraries(duet_shared PRIVATE ${opened} ${arg_USES} ${libraries})
   target_link_options(duet_shared PRIVATE
     -Wl,--version-script=${exports} -Wl,-Bsymbolic-functions -Wl,--as-needed)
   if(NOT DUET_SANITIZE)
     target_link_options(duet_shared PRIVATE -Wl,-z,defs)
   endif()
-  set(language C)
-  if(DUET_HAVE_SIMGRID)
-    set(language CXX)
-  endif()
   set_target_properties(duet_shared PROPERTIES
     OUTPUT_NAME duet
-    LINKER_LANGUAGE ${language}
+    LINKER_LANGUAGE C
     LINK_DEPENDS ${exports}
     VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR})
@@ -113,7 +119,7 @@ function(duet_command main)
     return()
   endif()
   add_executable(duet_command ${main})
-  duet_link_folders(duet_command LTO)
+  duet_link_folders(duet_command LTO MODULES)
   target_link_libraries(duet_command PRIVATE PkgConfig::GLIB)
   set_target_properties(duet_command PROPERTIES OUTPUT_NAME duet)
 endfunction()

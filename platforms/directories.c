@@ -6,20 +6,18 @@
 #include <string.h>
 
 #include "platforms/description.h"
+#include "platforms/directories.h"
 
 #ifndef DUET_PLATFORM_DIRS
 #error "define DUET_PLATFORM_DIRS: the directories of built-in platforms, separated by colons"
 #endif
 
-/* Adds the platforms installed under the same prefix as the program or library `object`. */
-static void add_installed(GPtrArray *list, const char *object)
+static void add_from(GPtrArray *list, const char *object, const char *const *ways)
 {
-    /* From PREFIX/bin and PREFIX/lib; from PREFIX/lib/x86_64-linux-gnu. */
-    static const char *const ways[] = {"../share/duet/platforms", "../../share/duet/platforms"};
     char *directory = g_path_get_dirname(object);
 
-    for (size_t i = 0; i < G_N_ELEMENTS(ways); i++) {
-        char *path = g_build_filename(directory, ways[i], NULL);
+    for (; *ways != NULL; ways++) {
+        char *path = g_build_filename(directory, *ways, NULL);
         char resolved[PATH_MAX];
 
         if (realpath(path, resolved) != NULL && g_file_test(resolved, G_FILE_TEST_IS_DIR))
@@ -33,7 +31,7 @@ static void add_installed(GPtrArray *list, const char *object)
  * The object that holds this code is libduet.so or a program. The loader knows a program only by
  * the name that it was called by, which has no directory where the shell has searched PATH.
  */
-static void add_beside_code(GPtrArray *list)
+void duet__beside_code(GPtrArray *list, const char *const *ways)
 {
     static const char inside = 0;
     char object[PATH_MAX];
@@ -41,19 +39,22 @@ static void add_beside_code(GPtrArray *list)
 
     if (dladdr(&inside, &info) != 0 && info.dli_fname != NULL &&
         strchr(info.dli_fname, '/') != NULL && realpath(info.dli_fname, object) != NULL)
-        add_installed(list, object);
+        add_from(list, object, ways);
     if (realpath("/proc/self/exe", object) != NULL)
-        add_installed(list, object);
+        add_from(list, object, ways);
 }
 
 char **duet__platform_directories(const char *const *search)
 {
+    /* From PREFIX/bin and PREFIX/lib; from PREFIX/lib/x86_64-linux-gnu. */
+    static const char *const ways[] = {"../share/duet/platforms", "../../share/duet/platforms",
+                                       NULL};
     GPtrArray *list = g_ptr_array_new();
     char **built_in = g_strsplit(DUET_PLATFORM_DIRS, ":", -1);
 
     for (size_t i = 0; search != NULL && search[i] != NULL; i++)
         g_ptr_array_add(list, g_strdup(search[i]));
-    add_beside_code(list);
+    duet__beside_code(list, ways);
     for (size_t i = 0; built_in[i] != NULL; i++)
         if (built_in[i][0] != '\0')
             g_ptr_array_add(list, g_strdup(built_in[i]));

@@ -60,9 +60,12 @@ RULES = [
     ("workloads/kernels_cuda*", "c posix threads cuda cublas duet/* workloads/*"),
     ("workloads/kernels_*", "c posix glib blas duet/* workloads/*"),
     ("workloads/*", "c posix glib duet/* workloads/*"),
+    ("world/modules/*", "c posix glib duet/* core/engine.h sim/sim.h platforms/directories.h"
+                      " validate/bounds.h workloads/kernels*.h ."),
     ("world/*", "c posix threads glib duet/* core/engine.h sim/*.h real/*.h platforms/platform.h"
               " report/perfetto.h report/output.h platforms/model/*.h ."),
-    ("validate/*", "c posix glib clp duet/* platforms/platform.h workloads/*.h report/recording.h"
+    ("validate/area_bound", "c clp duet/* ."),
+    ("validate/*", "c posix glib duet/* platforms/platform.h workloads/*.h report/recording.h"
                    " ."),
     ("report/*", "c posix glib duet/* platforms/platform.h platforms/json.h validate/*.h"
                  " workloads/*.h ."),

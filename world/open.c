@@ -7,6 +7,7 @@
 
 #include <duet/duet.h>
 
+#include "core/engine.h"
 #include "world/open.h"
 #include "world/plugin.h"
 

@@ -9,8 +9,9 @@
 #include <duet/duet.h>
 #include <duet/machine.h>
 
-#include "core/engine.h"
 #include "platforms/platform.h"
+
+struct duet_core_config;
 
 /*
  * As duet_open, on a platform that is in memory: the platform that the configuration names to be
@@ -30,6 +31,12 @@ DUET_MUST_CHECK int duet__open_simulated(struct duet_runtime **out,
 DUET_MUST_CHECK int duet__open_real(struct duet_runtime **out, const struct duet_config *config,
                                     const struct duet_platform *platform,
                                     struct duet_message *message);
+
+/*
+ * Opens what every simulation needs, where that is a module, so that processes which are forked
+ * afterwards find it open. What is missing is told by those.
+ */
+void duet__open_ahead(void);
 
 /* Whether emulated GPUs work at the pace of a platform, rather than as fast as they can. */
 bool duet__open_paced(const struct duet_config *config);

@@ -9,6 +9,7 @@
 
 #include "world/close.h"
 #include "world/open.h"
+#include "core/engine.h"
 #include "real/real.h"
 
 enum { WATCHDOG_S = 10 }; /* unless the configuration says otherwise */

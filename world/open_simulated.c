@@ -2,6 +2,7 @@
 /* Opening a runtime that simulates. */
 #include "world/close.h"
 #include "world/open.h"
+#include "core/engine.h"
 #include "sim/sim.h"
 
 /* Makes the engine, and a core that takes it over. */
@@ -36,6 +37,11 @@ static int bind(const struct duet_config *config, const struct duet_calibration 
         *out = NULL;
     }
     return error;
+}
+
+void duet__open_ahead(void)
+{
+    duet__sim_ops();
 }
 
 int duet__open_simulated(struct duet_runtime **out, const struct duet_config *config,
