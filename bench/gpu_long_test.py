@@ -14,16 +14,21 @@ import gpu_parts
 BUILD = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve()
 SOURCE = pathlib.Path(os.environ.get("DUET_SOURCE_DIR") or pathlib.Path(__file__).parents[1])
 FAKE = pathlib.Path(os.environ.get("DUET_FAKE_CUDA") or BUILD / "tests" / "duet_fake_cuda")
-PROGRAMS = {"--duet": FAKE, "--peers": BUILD / "tests" / "cuda_peers_fake",
-            "--overhead": BUILD / "tests" / "cuda_overhead_fake"}
+PEERS = ["cuda_peers", "cuda_overhead"]
 PARTS = ["copies", "costs", "overhead", "gemm", "cholesky", "lu", "overlap", "memory"]
 SKIPPED = 77
 
 
-def gpu(*arguments, programs=None, **variables):
-    command = [sys.executable, SOURCE / "bench" / "gpu.py", "--quick", *arguments]
-    for option, program in {**PROGRAMS, **(programs or {})}.items():
-        command += [option, program]
+def programs_in(folder, **others):
+    """A folder with the fake programs under the names of the real ones."""
+    folder.mkdir()
+    for name in PEERS:
+        (folder / name).symlink_to(others.get(name, BUILD / "tests" / f"{name}_fake"))
+    return folder
+
+
+def gpu(*arguments, duet=FAKE, **variables):
+    command = [sys.executable, SOURCE / "bench" / "gpu.py", "--quick", "--duet", duet, *arguments]
     return subprocess.run([str(word) for word in command], capture_output=True, text=True,
                           timeout=280, check=False,
                           env={**os.environ, "FAKE_CUDA_DEVICES": "1", **variables})
@@ -72,9 +77,9 @@ class Clock:
     def omit(self, what, why):
         self.omitted.append((what, why))
 
-    def duet(self, workload, number, **_):
+    def duet(self, workload, number, choice):
         self.now -= self.seconds.pop(0)
-        return [{"workload": workload, "median": number}]
+        return [{"workload": workload, "median": number, "choice": choice}]
 
 
 def check_choice_within_time():
@@ -100,10 +105,10 @@ def check_help():
     assert text.count("--gemm-n ") == 2 and "Usage:" not in text, text  # in the usage, and listed
 
 
-def check_everything(folder):
+def check_everything(folder, programs):
     """One precision, so that it is quick; the other one is in the next check."""
     path = folder / "all.md"
-    result = gpu("--output", path, "--budget", 240, "--precisions", "d")
+    result = gpu("--output", path, "--budget", 240, "--precisions", "d", "--programs", programs)
     assert result.returncode == 0, result.stderr
     record = load(path)
     assert not record["failures"], record["failures"]
@@ -131,11 +136,11 @@ def check_everything(folder):
     return path
 
 
-def check_append(path):
+def check_append(path, programs):
     """A part that is measured again replaces its rows; the others stay."""
     before = load(path)
     result = gpu("--output", path, "--append", "--only", "memory", "--budget", 60, "--precisions",
-                 "s")
+                 "s", "--programs", programs)
     assert result.returncode == 0, result.stderr
     record = load(path)
     others = [row for row in before["rows"] if row["part"] != "memory"]
@@ -144,44 +149,50 @@ def check_append(path):
     assert len(record["runs"]) == 2 and record["goals"] == before["goals"], record["runs"]
 
 
-def check_failures(folder):
-    """A program that fails is in the report, and the others' figures too."""
+def check_failures(folder, programs):
+    """A program that fails is in the report, and the others' figures too; so are checks."""
     path = folder / "failed.md"
-    checks = folder / "checks"
-    checks.write_text("one\tpassed\t1\t\ntwo\tfailed (status 3)\t2\tbecause\n", encoding="utf-8")
-    result = gpu("--output", path, "--only", "costs,overhead", "--checks", checks, "--budget", 60,
-                 programs={"--overhead": "/bin/false"})
+    broken = programs_in(folder / "broken", cuda_overhead="/bin/false")
+    tests = folder / "tests"
+    tests.mkdir()
+    for name, status in ("one", 0), ("two", 3), ("three", SKIPPED):
+        (tests / name).write_text(f"#!/bin/sh\necho {name} is over\nexit {status}\n",
+                                  encoding="utf-8")
+        (tests / name).chmod(0o755)
+    result = gpu("--output", path, "--only", "tests,costs,overhead", "--tests", tests, "--budget",
+                 60, "--programs", broken)
     assert result.returncode == 1, result
+    assert "two: failed (status 3): two is over" in result.stdout, result.stdout
     record = load(path)
     assert len(record["failures"]) == 12 and "status 1" in record["failures"][0]["why"], record
     assert {row["part"] for row in record["rows"]} == {"costs"}, record["rows"]
     text = path.read_text(encoding="utf-8")
-    assert "\n## What failed" in text and "1 passed, 1 failed, 0 skipped" in text, text
-    assert "because" in text, text
+    assert "\n## What failed" in text and "1 passed, 1 failed, 1 skipped" in text, text
+    assert "two is over" in text and (folder / "logs" / "one.log").exists(), text
     result = gpu("--output", path, "--only", "gemm", "--budget", 60, "--precisions", "d",
-                 PEERS_TEST_BREAK="dgemm")
+                 "--programs", programs, PEERS_TEST_BREAK="dgemm")
     assert result.returncode == 1, result
     assert any("a wrong result" in failure["why"] for failure in load(path)["failures"])
 
 
-def check_time(folder):
+def check_time(folder, programs):
     """Without time things are left out, not failed."""
     path = folder / "late.md"
-    result = gpu("--output", path, "--only", "cholesky", "--budget", 1)
+    result = gpu("--output", path, "--only", "cholesky", "--budget", 1, "--programs", programs)
     assert result.returncode in (0, SKIPPED), result
     if result.returncode == 0:
         assert load(path)["omitted"] and not load(path)["failures"], load(path)
 
 
-def check_absence(folder):
-    result = gpu("--output", folder / "none.md", PEERS_TEST_BREAK="count")
+def check_absence(folder, programs):
+    result = gpu("--output", folder / "none.md", "--programs", programs, PEERS_TEST_BREAK="count")
     assert result.returncode == SKIPPED and "no GPU" in result.stderr, result
     assert not (folder / "none.md").exists()
     assert gpu("--only", "nothing").returncode == 2
-    assert gpu("--duet", "/nowhere/duet", programs={"--duet": "/nowhere/duet"}).returncode == 2
+    assert gpu(duet="/nowhere/duet").returncode == 2
 
 
-if not all(pathlib.Path(program).exists() for program in PROGRAMS.values()):
+if not all((BUILD / "tests" / f"{name}_fake").exists() for name in PEERS) or not FAKE.exists():
     print("skipped: the fake GPU is built where CUDA and BLAS are")
     sys.exit(SKIPPED)
 if "TSAN_OPTIONS" in os.environ:
@@ -190,7 +201,9 @@ if "TSAN_OPTIONS" in os.environ:
 check_help()
 check_choice_within_time()
 with tempfile.TemporaryDirectory() as name:
-    check_append(check_everything(pathlib.Path(name)))
-    check_failures(pathlib.Path(name))
-    check_time(pathlib.Path(name))
-    check_absence(pathlib.Path(name))
+    place = pathlib.Path(name)
+    fakes = programs_in(place / "programs")
+    check_append(check_everything(place, fakes), fakes)
+    check_failures(place, fakes)
+    check_time(place, fakes)
+    check_absence(place, fakes)

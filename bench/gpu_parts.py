@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of bench/gpu.py: what is measured, in which order."""
+"""The parts of bench/gpu.py: what is checked and measured, in which order."""
 
-import json
+import os
+import pathlib
+import shutil
 import statistics
-
-from gpu_session import Stopped, back, size
 
 ELEMENT = {"d": 8, "s": 4}
 SOLVERS = {"cholesky": "potrf", "lu": "getrf"}
+LAZY = {"cpus": 1, "set_arch": True, "policy": "locality-aware"}  # all kernels on the GPU
 
 
 def rate(row):
@@ -19,73 +20,100 @@ def best(rows):
     return max(rows, key=rate, default=None)
 
 
-def most_cpus(session):
-    """Of the numbers of CPU workers that are asked for, the largest that leaves the GPU a core."""
-    return max(fitting_workers(session))
-
-
 def fitting_workers(session):
-    fitting = [count for count in session.options.workers if count < max(session.cores, 2)]
-    return fitting or [1]
+    """Of the numbers of CPU workers that are asked for, those that leave the GPU a core."""
+    return [count for count in session.options.workers if count < max(session.cores, 2)] or [1]
 
 
-def peer_fits(session, n, precision, matrices):
-    return session.fits(matrices * ELEMENT[precision] * n * n, f"n {n}, precision {precision}")
+def mebibytes(bytes_):
+    return f"{int(bytes_) // (1 << 20)}MiB"
+
+
+def size(text):
+    """Bytes of "8GiB"."""
+    for unit, bytes_ in ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10):
+        if text.endswith(unit):
+            return int(float(text[:-3]) * bytes_)
+    return int(text)
+
+
+def matrices_fit(session, n, precision, count):
+    return session.fits(count * ELEMENT[precision] * n * n, f"n {n}, precision {precision}")
 
 
 # ------------------------------------------------------------------------------------------------
-# CUDA itself
+# Checks
+
+def programs_of(session, pattern):
+    tests = session.options.tests
+    return [path for path in sorted(tests.glob(pattern) if tests else [])
+            if path.is_file() and os.access(path, os.X_OK)]
+
+
+def tests(session):
+    for path in programs_of(session, "*"):
+        session.check(path.name, [path])
+
+
+def memcheck(session):
+    """The backends' tests under NVIDIA's tool. Calls that CUDA refuses are part of them."""
+    roots = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"),
+             *(str(pathlib.Path(folder).parent) for folder in
+               os.environ.get("LD_LIBRARY_PATH", "").split(":"))]
+    tool = shutil.which("compute-sanitizer") or next(
+        (path for root in roots if root
+         if (path := shutil.which(f"{root}/bin/compute-sanitizer"))), None)
+    if not tool:
+        session.check("memcheck", ["sh", "-c", "echo compute-sanitizer is not here; exit 77"])
+        return
+    for path in programs_of(session, "backends.conformance*"):
+        session.check(f"memcheck-{path.name}", [tool, "--tool", "memcheck", "--report-api-errors",
+                                                "no", "--error-exitcode", 99, path], 300)
+
+
+def verify(session):
+    """Every workload in both precisions, with all of the GPU's memory and with little of it."""
+    quick = session.options.quick
+    edges = ["--n", 512, "--tile", 128] if quick else ["--n", 4096, "--tile", 512]
+    policies = ["--policy", "ws,locality-aware,heft"]
+    little = {"": [], "-small-memory": ["--gpu-memory", "2MiB" if quick else "64MiB"]}
+    cases = {f"{workload}-{precision}{name}": [workload, *edges, "--precision", precision,
+                                               *policies, *memory]
+             for workload in ("cholesky", "lu", "lu-pivot", "gemm", "jacobi2d")
+             for precision in "sd" for name, memory in little.items()}
+    cases["saxpy"] = ["saxpy", "--n", 1 << 22, "--tile", 1 << 16]
+    cases["cholesky-on-gpu"] = ["cholesky", *edges, "--param", "potrf=any", "--set-arch"]
+    cases["cholesky-columns"] = ["cholesky", *edges, "--param", "layout=lapack"]
+    for name, words in cases.items():
+        session.check(f"verify-{name}", [*session.options.duet, "run", *words, "--gpus", 1,
+                                         "--cpus", 1, "--reps", 2, "--verify", "--quiet"])
+
+
+# ------------------------------------------------------------------------------------------------
+# CUDA itself, and what a task costs
 
 def info(session):
-    def text():
-        return session.execute([*session.options.duet, "info"])
-    session.record["info"] = session.attempt("duet info", text) or ""
+    session.record["info"] = session.attempt(
+        "duet info", lambda: session.execute([*session.options.duet, "info"])) or ""
 
 
 def copies(session):
-    def measure():
-        for line in session.peer_lines("copies", n=session.options.copy_bytes,
-                                       repeats=session.options.reps + 2):
-            ways = 2 if line["direction"] == "both" else 1
-            session.add([1e-9 * ways * line["bytes"] / s for s in line["seconds"]], "GB/s",
-                        peer="cuda", memory=line["memory"], direction=line["direction"],
-                        bytes=line["bytes"], verified=line["verified"], command=line["command"])
-    session.attempt("copies", measure)
+    session.peers("copies", n=session.options.copy_bytes)
 
 
 def costs(session):
-    def measure():
-        for line in session.peer_lines("costs", repeats=session.options.reps + 2):
-            session.add([1e6 * s for s in line["seconds"]], "us", peer="cuda", call=line["call"],
-                        command=line["command"])
-    session.attempt("costs", measure)
+    session.peers("costs")
 
-
-# ------------------------------------------------------------------------------------------------
-# What a task costs
 
 def overhead(session):
-    options = session.options
-    if not options.overhead:
-        raise Stopped("cuda_overhead is not there (built where the CUDA toolkit is)")
     for benchmark in "nothing", "memset", "chain":
         for window in 2, 8:
             for streams in 1, 4:
                 variables = {"DUET_GPU_WINDOW": str(window), "DUET_GPU_WINDOW_SHORT": str(window),
                              "DUET_GPU_STREAMS": str(streams), "DUET_GPUS": "1", "DUET_CPUS": "1"}
-                command = [options.overhead, benchmark, options.tasks, options.reps]
-
-                def measure(command=command, variables=variables, benchmark=benchmark,
-                            window=window, streams=streams):
-                    lines = [json.loads(line) for line in
-                             session.execute(command, variables).splitlines()]
-                    shown = [f"{key}={value}" for key, value in variables.items()]
-                    session.add([line["ns_per_task"] for line in lines], "ns/task", peer="duet",
-                                benchmark=benchmark, window=window, streams=streams,
-                                tasks=options.tasks, verified=lines[0]["verified"],
-                                command=" ".join([*shown, "cuda_overhead",
-                                                  *map(str, command[1:])]))
-                session.attempt(f"overhead {benchmark} window {window} streams {streams}", measure)
+                session.program("cuda_overhead",
+                                [benchmark, session.options.tasks, session.options.reps],
+                                variables, window=window, streams=streams)
 
 
 # ------------------------------------------------------------------------------------------------
@@ -106,11 +134,8 @@ def choose(session, workload, variants, tried=(0, {}), **options):
             session.omit(f"choice of {workload} {options}: {variants[place:]}",
                          "no time left for it beside the measurements")
             break
-        found = session.duet(workload, keep=False, reps=1, verify=False, **{**options, **variant})
+        found = session.duet(workload, choice=True, **{**options, **variant})
         longest = max(longest, before - session.left())
-        for row in found:
-            session.record["rows"].append({**row, "part": session.part, "choice": True,
-                                           "least": row["median"], "most": row["median"]})
         if found:
             tried = max(tried, (rate(best(found)), variant), key=lambda pair: pair[0])
     return tried
@@ -121,26 +146,18 @@ def others(chosen, key, values):
     return [{**chosen[1], key: value} for value in values if value != chosen[1][key]]
 
 
-def choose_tile(session, workload, n, precision, tiles, **options):
-    variants = [{"tile": tile} for tile in tiles if tile < n]
-    return choose(session, workload, variants, n=n, precision=precision,
-                  **options)[1].get("tile")
-
-
 # ------------------------------------------------------------------------------------------------
 # GEMM
 
-def choose_gemm(session, precision, slab, common):
+def choose_gemm(session, fixed):
     """Options of the product out of core: the tile, then how far ahead data is fetched, then in
     blocks of how many tiles it is computed; the simulator says that both matter where the bus
     does. {} if nothing ran."""
     options = session.options
-    n = options.gemm_n[min(1, len(options.gemm_n) - 1)]
     windows, blocks = options.gemm_windows, [[f"block={block}"] for block in options.gemm_blocks]
-    variants = [{"tile": tile, "gpu_window": windows[0], "params": blocks[0]}
-                for tile in options.gemm_tiles if tile < n]
-    fixed = {"n": n, "gpu_memory": slab, **common}
-    chosen = choose(session, "gemm", variants, **fixed)
+    chosen = choose(session, "gemm",
+                    [{"tile": tile, "gpu_window": windows[0], "params": blocks[0]}
+                     for tile in options.gemm_tiles if tile < fixed["n"]], **fixed)
     for key, values in ("gpu_window", windows), ("params", blocks):
         if chosen[1]:
             chosen = choose(session, "gemm", others(chosen, key, values), chosen, **fixed)
@@ -148,246 +165,178 @@ def choose_gemm(session, precision, slab, common):
 
 
 def gemm(session):
-    options, workers = session.options, most_cpus(session)
+    options = session.options
+    middle = options.gemm_n[min(1, len(options.gemm_n) - 1)]
     for precision in options.precisions:
-        # --gpu-memory of single precision: as many tiles as in double
-        slab = f"{size(options.slab) * ELEMENT[precision] // 8 // (1 << 20)}MiB"
-        common = {"precision": precision, "cpus": 1, "set_arch": True,
-                  "policy": options.gemm_policy}
-        chosen = choose_gemm(session, precision, slab, common)
+        common = {"precision": precision, **LAZY}
+        # of single precision as many tiles as of double
+        slab = mebibytes(size(options.slab) * ELEMENT[precision] // 8)
+        chosen = choose_gemm(session, {"n": middle, "gpu_memory": slab, **common})
         for n in options.gemm_n:
-            if not peer_fits(session, n, precision, 3):
+            if not matrices_fit(session, n, precision, 3):
                 continue
-            session.peer("gemm", n=n, precision=precision)
+            session.peers("gemm", n=n, precision=precision)
             for block in options.blocks:
-                session.peer("gemm-xt", n=n, precision=precision, block=block)
+                session.peers("gemm-xt", n=n, precision=precision, block=block)
             if chosen:
                 session.duet("gemm", n=n, gpu_memory=slab, **chosen, **common)
                 session.duet("gemm", n=n, tile=chosen["tile"], **common)
         if chosen:
             session.duet("gemm", n=options.gemm_n[0], tile=chosen["tile"], precision=precision,
-                         cpus=workers, policy="heft")
+                         cpus=max(fitting_workers(session)), policy="heft")
 
 
 # ------------------------------------------------------------------------------------------------
 # Factorisations
 
-def matrix(session, workload, precision, tile):
-    """Numbers of CPU workers and policies, all at one size."""
-    options = session.options
-    for cpus in sorted(fitting_workers(session), reverse=True):
-        session.duet(workload, n=options.matrix_n, tile=tile, precision=precision, cpus=cpus,
-                     policy=",".join(options.policies))
+def larger(session, workload, n, tile, common):
+    """A larger matrix with what was best, in the whole of the GPU's memory and out of core."""
+    element, windows = ELEMENT[common["precision"]], session.options.windows
+    common = {"n": n, **common}
+    # tile, then window
+    variants = [{"tile": edge, "gpu_window": windows[0]} for edge in (tile, 2 * tile)
+                if edge in (tile, n) or edge < n]
+    inside = choose(session, workload, variants, (0, variants[0]), **common)
+    inside = choose(session, workload, others(inside, "gpu_window", windows), inside, **common)[1]
+    session.duet(workload, **inside, **common)
+    session.duet(workload, set_arch=True, **inside, **common)
+    # a quarter of the matrix
+    slab = max(element * n * n // 4, 24 * element * inside["tile"] ** 2) + (1 << 20)
+    common["gpu_memory"] = mebibytes(slab)
+    outside = choose(session, workload, [{**inside, "gpu_window": window} for window in windows],
+                     (0, inside), **common)[1]
+    session.duet(workload, **outside, **common)
 
 
-def choose_large(session, workload, tile, common):
-    """Tile, then window, of a larger matrix that fits into the GPU's memory."""
-    first = session.options.windows[0]
-    edges = [tile, 2 * tile] if 2 * tile < common["n"] else [tile]
-    variants = [{"tile": edge, "gpu_window": first} for edge in edges]
-    chosen = choose(session, workload, variants, (0, variants[0]), **common)
-    return choose(session, workload, others(chosen, "gpu_window", session.options.windows), chosen,
-                  **common)[1]
-
-
-def large(session, workload, precision, tile):
-    """Larger ones with what was best, in the whole of the GPU's memory and out of core."""
-    options = session.options
-    chosen = best(session.rows(workload=workload, precision=precision, n=options.matrix_n,
-                               choice=None))
-    if not chosen:
+def factorisation(session, workload, precision):
+    options, most = session.options, max(fitting_workers(session))
+    same = {"n": options.matrix_n, "precision": precision}
+    if not session.rows(part="gemm", peer="cublas", precision=precision, copies=False):
+        session.peers("gemm", n=options.large_n[-1], precision=precision)
+    session.peers(SOLVERS[workload], **same)
+    tile = choose(session, workload, [{"tile": tile} for tile in options.tiles
+                                      if tile < options.matrix_n],
+                  cpus=most, policy="locality-aware", **same)[1].get("tile")
+    if not tile:
         return
-    cpus, policy = chosen["cpus"], chosen["policy"]
-    for n in options.large_n:
-        if not peer_fits(session, n, precision, 2):
-            continue
-        session.peer(SOLVERS[workload], n=n, precision=precision)
-        common = {"n": n, "precision": precision, "cpus": cpus, "policy": policy}
-        inside = choose_large(session, workload, tile, common)
-        session.duet(workload, **inside, **common)
-        session.duet(workload, set_arch=True, **inside, **common)
-        # a quarter of the matrix
-        slab = max(ELEMENT[precision] * n * n // 4, 24 * ELEMENT[precision] * inside["tile"] ** 2)
-        common["gpu_memory"] = f"{slab // (1 << 20) + 1}MiB"
-        windows = [{**inside, "gpu_window": window} for window in options.windows]
-        outside = choose(session, workload, windows, (0, inside), **common)[1]
-        session.duet(workload, **outside, **common)
-    chosen_param = {"cholesky": "potrf=any", "lu": "getrf=any"}[workload]
-    session.duet(workload, n=options.matrix_n, tile=tile, precision=precision, cpus=cpus,
-                 policy=policy, params=[chosen_param])
+    for cpus in sorted(fitting_workers(session), reverse=True):
+        session.duet(workload, tile=tile, cpus=cpus, policy=",".join(options.policies), **same)
+    chosen = best(session.rows(workload=workload, peer="duet", choice=None, **same))
+    if chosen:
+        common = {"precision": precision, "cpus": chosen["cpus"], "policy": chosen["policy"]}
+        for n in options.large_n:
+            if matrices_fit(session, n, precision, 2):
+                session.peers(SOLVERS[workload], n=n, precision=precision)
+                larger(session, workload, n, tile, common)
+        session.duet(workload, n=options.matrix_n, tile=tile, params=[f"{SOLVERS[workload]}=any"],
+                     **common)
+    if workload == "lu":
+        session.duet("lu-pivot", tile=tile, cpus=most, policy="locality-aware", **same)
 
 
-def factorisation(workload):
-    def part(session):
-        options = session.options
-        for precision in options.precisions:
-            if not session.rows(part="gemm", peer="cublas", precision=precision, copies=False):
-                session.peer("gemm", n=options.large_n[-1], precision=precision)
-            session.peer(SOLVERS[workload], n=options.matrix_n, precision=precision)
-            tile = choose_tile(session, workload, options.matrix_n, precision, options.tiles,
-                               cpus=most_cpus(session), policy="locality-aware")
-            if tile:
-                matrix(session, workload, precision, tile)
-                large(session, workload, precision, tile)
-                if workload == "lu":
-                    session.duet("lu-pivot", n=options.matrix_n, tile=tile, precision=precision,
-                                 cpus=most_cpus(session), policy="locality-aware")
-    return part
+def cholesky(session):
+    for precision in session.options.precisions:
+        factorisation(session, "cholesky", precision)
+
+
+def lu(session):
+    for precision in session.options.precisions:
+        factorisation(session, "lu", precision)
 
 
 # ------------------------------------------------------------------------------------------------
-# Overlap, page-locking, several kernels at once
+# Overlap, page-locking, several kernels at once; what memory limits
 
 def overlap(session):
     options = session.options
-    cpus, tile = most_cpus(session), options.tiles[min(1, len(options.tiles) - 1)]
-    variants = [{}, {"gpu_window": 1}, {"gpu_window": 4}, {"gpu_window": 16}, {"gpu_streams": 4},
-                {"pin": "none"}]
-    for workload, n, edge in (("gemm", options.gemm_n[0], options.gemm_tiles[0]),
-                              ("cholesky", options.matrix_n, tile)):
-        for variant in variants:
-            # a quarter of the data, so that copies go on all the time
-            matrices = 3 if workload == "gemm" else 1
-            slab = max(matrices * 8 * n * n // 4, 24 * 8 * edge * edge) // (1 << 20) + 1
-            session.duet(workload, n=n, tile=edge, precision="d", cpus=cpus, set_arch=True,
-                         policy="locality-aware", gpu_memory=f"{slab}MiB", **variant)
-
-
-# ------------------------------------------------------------------------------------------------
-# What memory limits
-
-def bytes_rows(session, mode, n, precision):
-    def measure():
-        for line in session.peer_lines(mode, n=n, precision=precision,
-                                       repeats=session.options.reps):
-            session.add([1e-9 * line["bytes"] / s for s in line["seconds"]], "GB/s",
-                        peer=line["peer"], workload=mode, precision=precision, n=n,
-                        copies=line["copies"], verified=line["verified"], command=line["command"])
-    session.attempt(f"{mode} {n}", measure)
-
-
-def duet_bytes(session, workload, bytes_, **options):
-    """As the peers count: bytes that a kernel in core reads and writes, over the makespan."""
-    def measure():
-        for run in session.duet_runs(workload, **options):
-            session.add([1e-9 * bytes_ / s for s in run["makespan_s"]["values"]], "GB/s",
-                        peer="duet", workload=workload, precision=run["precision"], n=run["n"],
-                        tile=run["tile"], cpus=run["cpus"], policy=run["policy"], copies=True,
-                        params=",".join(options.get("params", [])) or None,
-                        back=back(run, bytes_), to_gpu=run["bytes"]["host_to_device"],
-                        to_host=run["bytes"]["device_to_host"],
-                        verified=run["verification"]["passed"], command=run["command"])
-    session.attempt(f"{workload} {options}", measure)
+    cpus, tile = max(fitting_workers(session)), options.tiles[min(1, len(options.tiles) - 1)]
+    for workload, n, edge, matrices in (("gemm", options.gemm_n[0], options.gemm_tiles[0], 3),
+                                        ("cholesky", options.matrix_n, tile, 1)):
+        # a quarter of the data, so that copies go on all the time
+        slab = mebibytes(max(matrices * 8 * n * n // 4, 24 * 8 * edge * edge) + (1 << 20))
+        for variant in ({}, {"gpu_window": 1}, {"gpu_window": 4}, {"gpu_window": 16},
+                        {"gpu_streams": 4}, {"pin": "none"}):
+            session.duet(workload, n=n, tile=edge, precision="d",
+                         **{**LAZY, "cpus": cpus, "gpu_memory": slab, **variant})
 
 
 def memory(session):
+    """As the peers count: bytes that a kernel in core reads and writes."""
     options = session.options
     for precision in options.precisions:
-        element = ELEMENT[precision]
-        n, edge = options.saxpy_n, options.jacobi_n
-        tile = n // 32
+        element, n, edge = ELEMENT[precision], options.saxpy_n, options.jacobi_n
         if session.fits(3 * element * n, f"saxpy of {n}"):
-            bytes_rows(session, "axpy", n, precision)
+            session.peers("axpy", n=n, precision=precision)
             for rounds in 1, 10:
-                duet_bytes(session, "saxpy", 3.0 * element * n * rounds, n=n, tile=tile,
-                           precision=precision, cpus=1, set_arch=True, policy="locality-aware",
-                           params=[f"iterations={rounds}"])
+                session.duet("saxpy", 3.0 * element * n * rounds, n=n, tile=n // 32,
+                             precision=precision, params=[f"iterations={rounds}"], **LAZY)
         if session.fits(2 * element * edge * edge, f"jacobi2d of {edge}"):
-            bytes_rows(session, "jacobi2d", edge, precision)
+            session.peers("jacobi2d", n=edge, precision=precision)
             for pieces in 4, 8:
-                duet_bytes(session, "jacobi2d", 20.0 * element * edge * edge, n=edge,
-                           tile=edge // pieces, precision=precision, cpus=1, set_arch=True,
-                           policy="locality-aware", params=["iterations=10"])
+                session.duet("jacobi2d", 20.0 * element * edge * edge, n=edge, tile=edge // pieces,
+                             precision=precision, params=["iterations=10"], **LAZY)
 
 
 # ------------------------------------------------------------------------------------------------
 
-# name: what it measures, its weight in time
-PARTS = {
-    "info": (info, 1),
-    "copies": (copies, 6),
-    "costs": (costs, 2),
-    "overhead": (overhead, 8),
-    "gemm": (gemm, 34),
-    "cholesky": (factorisation("cholesky"), 22),
-    "lu": (factorisation("lu"), 22),
-    "overlap": (overlap, 10),
-    "memory": (memory, 8),
-}
+# weights in time
+CHECKS = {tests: 20, memcheck: 10, verify: 20}
+FIGURES = {info: 1, copies: 6, costs: 2, overhead: 8, gemm: 34, cholesky: 22, lu: 22, overlap: 10,
+           memory: 8}
+PARTS = {part.__name__: (part, weight) for part, weight in {**CHECKS, **FIGURES}.items()}
+CHECKS = {part.__name__ for part in CHECKS}
 
 
-def goal(session, text, figure, bound):
-    session.record["goals"].append({"goal": text, "figure": figure, "bound": bound,
-                                    "reached": figure >= bound})
-
-
-def last_n(rows):
-    """Rows of the largest n that all of the lists have; None: there is none."""
-    common = set.intersection(*({row["n"] for row in group} for group in rows))
-    if not common:
-        return None
-    n = max(common)
-    return n, [best([row for row in group if row["n"] == n]) for group in rows]
+def compare(session, text, ours, theirs, bound):
+    """A goal: duet's best rate over the best of the others, of the largest n that both have or,
+    where the others are a limit that n hardly matters to, of duet's largest."""
+    sizes = {row["n"] for row in ours}
+    n = max(sizes & {row["n"] for row in theirs} or sizes, default=None)
+    theirs = [row for row in theirs if row["n"] == n] or theirs
+    if n and theirs:
+        figure = rate(best([row for row in ours if row["n"] == n])) / best(theirs)["median"]
+        session.record["goals"].append({"goal": text.format(n=n), "figure": figure,
+                                        "bound": bound, "reached": figure >= bound})
 
 
 def goals(session):
     """What was to be reached, as far as it was measured."""
     session.record["goals"] = []
     for precision in "d", "s":
-        duet = [row for row in session.rows(part="gemm", peer="duet", precision=precision,
-                                            choice=None) if row["slab"]]
-        core = session.rows(part="gemm", peer="cublas", precision=precision, copies=False)
-        xt = session.rows(part="gemm", peer="cublasxt", precision=precision)
-        compared = last_n([duet, core]) if duet and core else None
-        if compared:
-            n, (ours, theirs) = compared
-            goal(session, f"{precision}gemm out of core, n {n}: share of cuBLAS in core",
-                 rate(ours) / theirs["median"], 0.95)
-        compared = last_n([duet, xt]) if duet and xt else None
-        if compared:
-            n, (ours, theirs) = compared
-            goal(session, f"{precision}gemm out of core, n {n}: over cuBLASXt",
-                 rate(ours) / theirs["median"], 1.0)
+        def rows(part, peer, **facts):
+            return session.rows(part=part, peer=peer, precision=precision, choice=None, **facts)
+        duet = [row for row in rows("gemm", "duet") if row["slab"]]
+        core, title = rows("gemm", "cublas", copies=False), f"{precision}gemm"
+        same = {row["n"] for row in duet}
+        compare(session, f"{title} out of core, n {{n}}: share of cuBLAS in core", duet,
+                [row for row in core if row["n"] in same], 0.95)
+        compare(session, f"{title} out of core, n {{n}}: over cuBLASXt", duet,
+                [row for row in rows("gemm", "cublasxt") if row["n"] in same], 1.0)
         for workload in SOLVERS:
-            goals_of_factorisation(session, workload, precision, core)
+            ours = rows(workload, "duet", workload=workload)
+            ours = [row for row in ours if row["n"] == max(each["n"] for each in ours)]
+            limit = best(core + rows(workload, "cublas", copies=False))
+            compare(session, f"{workload} {precision}, n {{n}}: share of {title} in core", ours,
+                    [{**limit, "n": 0}] if limit else [], 0.85)
+            n = ours[0]["n"] if ours else 0
+            compare(session, f"{workload} {precision}, n {{n}}: over cuSOLVER with copies", ours,
+                    rows(workload, "cusolver", n=n, copies=True), 1.0)
 
 
-def goals_of_factorisation(session, workload, precision, core):
-    rows = session.rows(part=workload, peer="duet", workload=workload, precision=precision,
-                        choice=None)
-    reference = best(core + session.rows(part=workload, peer="cublas", precision=precision,
-                                         copies=False))
-    if not rows or not reference:
-        return
-    n = max(row["n"] for row in rows)
-    ours = best([row for row in rows if row["n"] == n])
-    goal(session, f"{workload} {precision}, n {n}: share of {precision}gemm in core",
-         rate(ours) / reference["median"], 0.85)
-    theirs = best(session.rows(part=workload, peer="cusolver", precision=precision, n=n,
-                               copies=True))
-    if theirs:
-        goal(session, f"{workload} {precision}, n {n}: over cuSOLVER with copies",
-             rate(ours) / theirs["median"], 1.0)
-
-
-def run(session, chosen, save):
-    """Measures the chosen parts and calls `save` with the record after each of them, so that what
+def run(session, save):
+    """Makes the chosen parts and calls `save` with the record after each of them, so that what
     ends this program does not end the figures. Returns the record."""
-    session.options.gemm_policy = "locality-aware"
-    names = [name for name in PARTS if name in chosen]
-    weights = [PARTS[name][1] for name in names]
-    for place, name in enumerate(names):
+    chosen = [name for name in PARTS if name in session.options.only]
+    weights = [PARTS[name][1] for name in chosen]
+    for place, name in enumerate(chosen):
         session.begin(name, weights[place] / sum(weights[place:]))
         session.attempt(name, lambda name=name: PARTS[name][0](session))
         goals(session)
-        session.record["verified"] = verified(session)
-        save(session.finish())
-    return session.record
-
-
-def verified(session):
-    rows = session.record["rows"]
-    return {"yes": sum(row.get("verified") is True for row in rows),
+        rows = session.record["rows"]
+        session.record["verified"] = {
+            "yes": sum(row.get("verified") is True for row in rows),
             "not_asked": sum(row.get("verified") is None for row in rows),
             "spread": statistics.median([(row["most"] - row["least"]) / row["median"]
                                          for row in rows if row["median"]] or [0])}
+        save(session.finish())
+    return session.record

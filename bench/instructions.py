@@ -4,21 +4,18 @@
 of a benchmark in bench/overhead/, so that starting and ending cancel. Registering the data is
 in it: 40 x 40 tiles are 0.12 handles a task.
 
-Usage: bench/instructions.py [--build build] [--peer duet] [--benchmarks independent,...]
-                             [--functions N]
-With --functions also the N functions with the most instructions of their own. Where ctags is
+With --functions N also the N functions with the most instructions of their own. Where ctags is
 installed, code counts for the function that it is written in, wherever it was put inline.
 """
 
-import argparse
 import collections
-import json
 import os
 import pathlib
 import re
 import shutil
-import subprocess
 import tempfile
+
+import common
 
 # benchmark: two sizes, and the tasks of a size
 SIZES = {
@@ -38,34 +35,32 @@ def calls(n):
     return 1 if n < 2 else 1 + calls(n - 1) + calls(n - 2)
 
 
-def own_costs(path):
-    """{(file, line, function): own instructions} of a file that callgrind wrote. `function` has
-    what was put inline into it; file and line are where that is written."""
+def own_costs(text):
+    """{(file, line, function): own instructions} of what callgrind wrote. `function` has what was
+    put inline into it; file and line are where that is written."""
     own = collections.Counter()
     known = {}
     function, source, line_number, of_call = None, None, 0, False
-    with open(path, encoding="utf-8") as file:
-        for line in file:
-            named = NAMED.match(line)
-            cost = COST.match(line)
-            if named:
-                kind, number, name = named.groups()
-                key = ("fn" if "fn" in kind else "file", number)
-                known.setdefault(key, name)
-                if kind == "fn":
-                    function = known[key]
-                elif kind in {"fl", "fi", "fe"}:
-                    source = known[key]
-            elif line.startswith("calls="):
-                of_call = True  # the next line is what the called function took
-            elif cost and function:
-                sign, digits, instructions = cost.groups()
-                step = int(digits or 0)
-                line_number = {"+": line_number + step, "-": line_number - step,
-                               "*": line_number, "": step}[sign]
-                if not of_call and not function.startswith(SERIAL):
-                    own[source, line_number, function] += int(instructions)
-                of_call = False
+    for line in text.splitlines():
+        named, cost = NAMED.match(line), COST.match(line)
+        if named:
+            kind, number, name = named.groups()
+            key = "fn" if "fn" in kind else "file", number
+            known.setdefault(key, name)
+            if kind == "fn":
+                function = known[key]
+            elif kind in {"fl", "fi", "fe"}:
+                source = known[key]
+        elif line.startswith("calls="):
+            of_call = True  # the next line is what the called function took
+        elif cost and function:
+            sign, digits, instructions = cost.groups()
+            step = int(digits or 0)
+            line_number = {"+": line_number + step, "-": line_number - step,
+                           "*": line_number, "": step}[sign]
+            if not of_call and not function.startswith(SERIAL):
+                own[source, line_number, function] += int(instructions)
+            of_call = False
     return own
 
 
@@ -73,19 +68,16 @@ def written_functions(path):
     """[(first line, last line, name)] of the functions in a C file; [] if that cannot be known."""
     if not shutil.which("ctags") or not os.path.exists(path):
         return []
-    tags = subprocess.run(["ctags", "--output-format=json", "--fields=+ne", "--kinds-C=f", "-f",
-                           "-", path], capture_output=True, text=True, check=True).stdout
-    rows = [json.loads(line) for line in tags.splitlines()]
+    rows = common.objects(common.execute(["ctags", "--output-format=json", "--fields=+ne",
+                                          "--kinds-C=f", "-f", "-", path]))
     return [(row["line"], row.get("end", row["line"]), row["name"]) for row in rows]
 
 
 def by_function(own):
     """{"name (file)": own instructions}"""
     functions = collections.Counter()
-    written = {}
+    written = {source: written_functions(source) for source in {key[0] for key in own}}
     for (source, line, function), instructions in own.items():
-        if source not in written:
-            written[source] = written_functions(source)
         name = next((name for first, last, name in written[source] if first <= line <= last),
                     function)
         functions[f"{name} ({os.path.basename(source)})"] += instructions
@@ -94,29 +86,25 @@ def by_function(own):
 
 def count(program, benchmark, size):
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "callgrind.out")
-        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={path}",
-                   "--separate-threads=no", str(program), benchmark, "1", "1", str(size)]
-        result = subprocess.run(command, capture_output=True, text=True, check=False,
-                                env={**os.environ, "OMP_NUM_THREADS": "1"})
-        if result.returncode:
-            raise SystemExit(f"instructions: {' '.join(command)} failed:\n{result.stderr}")
-        return own_costs(path)
+        path = pathlib.Path(folder) / "callgrind.out"
+        common.execute(["valgrind", "--tool=callgrind", f"--callgrind-out-file={path}",
+                        "--separate-threads=no", program, benchmark, 1, 1, size],
+                       OMP_NUM_THREADS="1")
+        return own_costs(path.read_text(encoding="utf-8"))
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build"))
+    parser = common.parser_of(__doc__)
+    parser.add_argument("--build", type=pathlib.Path, default=common.BUILD, metavar="FOLDER")
     parser.add_argument("--peer", default="duet", choices=["duet", "libgomp", "libomp"])
-    parser.add_argument("--benchmarks", default=",".join(SIZES))
-    parser.add_argument("--functions", type=int, default=0)
+    parser.add_argument("--benchmarks", type=common.names(SIZES), default=list(SIZES),
+                        metavar="LIST", help=f"of {','.join(SIZES)}")
+    parser.add_argument("--functions", type=int, default=0, metavar="N")
     options = parser.parse_args()
     if not shutil.which("valgrind"):
         raise SystemExit("instructions: there is no valgrind")
     program = options.build / "bench" / f"overhead_{options.peer}"
-    for benchmark in options.benchmarks.split(","):
-        if benchmark not in SIZES:
-            parser.error(f"unknown benchmark '{benchmark}': known are {', '.join(SIZES)}")
+    for benchmark in options.benchmarks:
         small, large, tasks_of = SIZES[benchmark]
         tasks = REPEATS * (tasks_of(large) - tasks_of(small))
         more = count(program, benchmark, large)

@@ -6,19 +6,14 @@ built from bench/overhead/.
 Every round starts each peer once with each benchmark and number of workers, so that what disturbs
 the machine disturbs all of them. A process warms up and repeats; its value is the median of its
 repeats. The table has the median, least and most of the processes and the ratio to duet's median.
-
-Usage: bench/overhead.py [--build build] [--runs 5] [--workers 1,2] [--benchmarks LIST]
-                         [--peers LIST] [--repeats 3] [--size BENCHMARK=N] [--json FILE]
 """
 
-import argparse
-import json
-import os
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
+
+import common
 
 BENCHMARKS = ["independent", "cholesky", "chain", "fork_join", "fibonacci", "stencil", "saxpy"]
 
@@ -32,32 +27,27 @@ PEERS = {
     "starpu-eager": ("overhead_starpu", {"STARPU_SCHED": "eager"}),
 }
 STARPU = {"STARPU_SILENT": "1", "STARPU_FXT_TRACE": "0", "STARPU_CALIBRATE": "0"}
-
 COLUMNS = ["benchmark", "case", "workers", "unit", "peer", "median", "least", "most", "ratio"]
 
 
-def measure(build, peer, benchmark, workers, options, home):
+def measure(peer, benchmark, workers, options, home):
     """{(case, unit): median of the repeats} of one process."""
     program, variables = PEERS[peer]
     size = dict(pair.split("=", 1) for pair in options.size).get(benchmark)
-    command = [str(build / "bench" / program), benchmark, str(workers), str(options.repeats)]
-    command += [size] if size else []
-    environment = {**os.environ, **STARPU, "STARPU_HOME": home, **variables}
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if result.returncode:
-        raise SystemExit(f"overhead: {' '.join(command)} failed: {result.stderr.strip()}")
+    command = [options.build / "bench" / program, benchmark, workers, options.repeats]
+    output = common.execute(command + ([size] if size else []), STARPU_HOME=home, **STARPU,
+                            **variables)
     values = {}
-    for line in result.stdout.splitlines():
-        row = json.loads(line)
+    for row in common.objects(output):
         if row["value"] is None:
             print(f"overhead: no {benchmark} of {peer}: efficiency never reached 50 %",
                   file=sys.stderr)
-            continue
-        values.setdefault((row["case"], row["unit"]), []).append(row["value"])
+        else:
+            values.setdefault((row["case"], row["unit"]), []).append(row["value"])
     return {key: statistics.median(repeats) for key, repeats in values.items()}
 
 
-def measure_all(build, peers, options):
+def measure_all(peers, options):
     """{(benchmark, case, workers, unit, peer): [value of each process]}"""
     samples = {}
     with tempfile.TemporaryDirectory() as home:
@@ -65,7 +55,7 @@ def measure_all(build, peers, options):
             for workers in options.workers:
                 for benchmark in options.benchmarks:
                     for peer in peers:
-                        values = measure(build, peer, benchmark, workers, options, home)
+                        values = measure(peer, benchmark, workers, options, home)
                         for (case, unit), value in values.items():
                             key = (benchmark, case, workers, unit, peer)
                             samples.setdefault(key, []).append(value)
@@ -75,65 +65,41 @@ def measure_all(build, peers, options):
 
 def rows(samples, peers, options):
     """Dictionaries by COLUMNS, peers side by side."""
-    order = {name: place for place, name in enumerate(options.benchmarks)}
-    place = {name: index for index, name in enumerate(peers)}
-    keys = sorted(samples, key=lambda key: (order[key[0]], key[3], key[2], key[1], place[key[4]]))
-    for key in keys:
-        median = statistics.median(samples[key])
+    def place(key):
+        benchmark, case, workers, unit, peer = key
+        return options.benchmarks.index(benchmark), unit, workers, case, peers.index(peer)
+    for key in sorted(samples, key=place):
         duet = samples.get((*key[:4], "duet"))
-        yield dict(zip(COLUMNS, [*key, median, min(samples[key]), max(samples[key]),
-                                 median / statistics.median(duet) if duet else None]))
-
-
-def print_table(table):
-    print(f"{'benchmark':<12} {'case':>7} {'workers':>7} {'unit':<10} {'peer':<16} {'median':>10} "
-          f"{'least':>10} {'most':>10} {'ratio':>6}")
-    for row in table:
-        ratio = "-" if row["ratio"] is None else f"{row['ratio']:.2f}"
-        case = row["case"] or "-"
-        print(f"{row['benchmark']:<12} {case:>7} {row['workers']:>7} {row['unit']:<10} "
-              f"{row['peer']:<16} {row['median']:>10.4g} {row['least']:>10.4g} "
-              f"{row['most']:>10.4g} {ratio:>6}")
-
-
-def names(known):
-    """An argument that lists some of `known`."""
-    def parse(text):
-        chosen = text.split(",")
-        for name in chosen:
-            if name not in known:
-                raise argparse.ArgumentTypeError(
-                    f"unknown '{name}': known are {', '.join(known)}")
-        return chosen
-    return parse
+        row = {**dict(zip(COLUMNS, key)), **common.figures(samples[key])}
+        yield {**row, "ratio": row["median"] / statistics.median(duet) if duet else None}
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build"))
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--workers", default=[1, 2],
-                        type=lambda text: [int(count) for count in text.split(",")])
-    parser.add_argument("--benchmarks", default=BENCHMARKS, type=names(BENCHMARKS))
-    parser.add_argument("--peers", default=list(PEERS), type=names(list(PEERS)))
+    parser = common.parser_of(__doc__)
+    parser.add_argument("--build", type=pathlib.Path, default=common.BUILD, metavar="FOLDER")
+    parser.add_argument("--runs", type=int, default=5, help="processes of each kind")
+    parser.add_argument("--repeats", type=int, default=3, help="of a process")
+    parser.add_argument("--workers", default=[1, 2], type=common.numbers, metavar="LIST")
+    parser.add_argument("--benchmarks", default=BENCHMARKS, type=common.names(BENCHMARKS),
+                        metavar="LIST", help=f"of {','.join(BENCHMARKS)}")
+    parser.add_argument("--peers", default=list(PEERS), type=common.names(PEERS), metavar="LIST",
+                        help=f"of {','.join(PEERS)}")
     parser.add_argument("--size", action="append", default=[], metavar="BENCHMARK=N")
-    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
     options = parser.parse_args()
 
-    build = options.build.resolve()
-    peers = [peer for peer in options.peers if (build / "bench" / PEERS[peer][0]).exists()]
+    options.build = options.build.resolve()
+    peers = [peer for peer in options.peers
+             if (options.build / "bench" / PEERS[peer][0]).exists()]
     missing = [peer for peer in options.peers if peer not in peers]
     if not peers:
-        raise SystemExit(f"overhead: none of {', '.join(missing)} is built in {build}")
-    table = list(rows(measure_all(build, peers, options), peers, options))
-    print_table(table)
+        raise SystemExit(f"overhead: none of {', '.join(missing)} is built in {options.build}")
+    report = list(rows(measure_all(peers, options), peers, options))
+    print("\n".join(common.table(report, COLUMNS)))
     if missing:
         print(f"not built, so not measured: {', '.join(missing)}")
-    if options.json:
-        report = {"runs": options.runs, "repeats": options.repeats, "missing": missing,
-                  "rows": table}
-        options.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    common.write_json(options.json, {"runs": options.runs, "repeats": options.repeats,
+                                     "missing": missing, "rows": report})
 
 
 if __name__ == "__main__":

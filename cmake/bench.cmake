@@ -2,39 +2,38 @@
 # Benchmarks: a program for each file of bench/, and bench/overhead/ as a program for each runtime
 # that is there. Peers are never required.
 
-set(elsewhere lapack)
+# duet_benchmark(NAME SOURCE...): build/bench/NAME, which may include bench/ and core/include.
+function(duet_benchmark name)
+  set(target bench-${name})
+  add_executable(${target} ${ARGN})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${target} PRIVATE duet_flags m)
+  set_target_properties(${target} PROPERTIES
+    OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
+endfunction()
+
+set(elsewhere lapack matrix)
 if(NOT DUET_HAVE_SIMGRID)
   list(APPEND elsewhere network)
 endif()
 duet_programs(bench EXCLUDE ${elsewhere})
-if(DUET_HAVE_BLAS)
-  set(real_s float)
-  set(real_d double)
-  foreach(prefix IN ITEMS s d)
-    set(target bench-lapack_${prefix})
-    add_executable(${target} ${PROJECT_SOURCE_DIR}/bench/lapack.c)
-    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
-    target_compile_definitions(${target} PRIVATE PREFIX=${prefix} REAL=${real_${prefix}})
-    target_link_libraries(${target} PRIVATE duet_flags duet_blas m)
-    set_target_properties(${target} PROPERTIES
-      OUTPUT_NAME lapack_${prefix} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
-  endforeach()
-endif()
 find_package(OpenMP COMPONENTS C)
-if(TARGET bench-openmp AND OpenMP_C_FOUND)
-  target_link_libraries(bench-openmp PRIVATE OpenMP::OpenMP_C)
+set(bench ${PROJECT_SOURCE_DIR}/bench)
+set(openmp "")
+if(OpenMP_C_FOUND)
+  set(openmp OpenMP::OpenMP_C)
+endif()
+if(DUET_HAVE_BLAS)
+  duet_benchmark(lapack ${bench}/lapack.c ${bench}/matrix.c)
+  target_link_libraries(bench-lapack PRIVATE duet_blas ${openmp})
 endif()
 
 # bench/overhead_NAME out of bench/overhead/SOURCE.c and what all of them share
-set(overhead ${PROJECT_SOURCE_DIR}/bench/overhead)
+set(overhead ${bench}/overhead)
 function(duet_overhead name source)
-  set(target bench-overhead_${name})
-  add_executable(${target} ${overhead}/main.c ${overhead}/kernels.c ${overhead}/${source}.c)
-  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
-  target_compile_definitions(${target} PRIVATE OVERHEAD_NAME="${name}")
-  target_link_libraries(${target} PRIVATE duet_flags m ${ARGN})
-  set_target_properties(${target} PROPERTIES
-    OUTPUT_NAME overhead_${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
+  duet_benchmark(overhead_${name} ${overhead}/main.c ${overhead}/kernels.c ${overhead}/${source}.c)
+  target_compile_definitions(bench-overhead_${name} PRIVATE OVERHEAD_NAME="${name}")
+  target_link_libraries(bench-overhead_${name} PRIVATE ${ARGN})
 endfunction()
 
 if(TARGET duet_shared)
@@ -78,44 +77,35 @@ endif()
 
 # What duet's runs on GPUs are measured beside (cuBLAS, cuBLASXt, cuSOLVER, plain CUDA), and what a
 # task on a GPU costs. The same peers once more with CUDA's functions computed on the host, and the
-# overhead with the fake CUDA of tests/: for tests only.
-set(cuda ${PROJECT_SOURCE_DIR}/bench/cuda)
+# overhead with the fake CUDA of tests/, in build/tests/: for tests only.
+set(cuda ${bench}/cuda)
 set(testing ON)
 if(DEFINED BUILD_TESTING)
   set(testing ${BUILD_TESTING}) # which CTest defines, after this file
 endif()
-set(peers ${cuda}/peers.c ${cuda}/check.c ${cuda}/copies.c ${cuda}/costs.c ${cuda}/devices.c
-  ${cuda}/factor.c ${cuda}/fail.c ${cuda}/gemm.c ${cuda}/host.c ${cuda}/lines.c ${cuda}/memory.c)
-if(DUET_HAVE_CUDA AND TARGET CUDA::cublas AND TARGET CUDA::cusolver)
-  add_executable(bench-cuda_peers ${peers} ${cuda}/kernels.cu)
-  target_include_directories(bench-cuda_peers PRIVATE ${PROJECT_SOURCE_DIR})
-  target_link_libraries(bench-cuda_peers PRIVATE duet_flags CUDA::cublas CUDA::cusolver
-    CUDA::cudart_static Threads::Threads m)
-  set_target_properties(bench-cuda_peers PROPERTIES
-    OUTPUT_NAME cuda_peers RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
-  if(DUET_HAVE_BLAS AND testing)
-    add_executable(bench-cuda_peers_fake
-      ${peers} ${cuda}/testing_cuda.c ${cuda}/testing_cublas.c)
-    target_include_directories(bench-cuda_peers_fake PRIVATE ${PROJECT_SOURCE_DIR})
-    target_include_directories(bench-cuda_peers_fake SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
-    target_link_libraries(bench-cuda_peers_fake PRIVATE duet_flags duet_blas Threads::Threads m)
-    set_target_properties(bench-cuda_peers_fake PROPERTIES
-      OUTPUT_NAME cuda_peers_fake RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+function(duet_fake_benchmark name)
+  duet_benchmark(${name}_fake ${ARGN})
+  target_include_directories(bench-${name}_fake SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  set_target_properties(bench-${name}_fake PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+endfunction()
+if(DUET_HAVE_CUDA AND DUET_HAVE_BLAS AND TARGET CUDA::cublas AND TARGET CUDA::cusolver)
+  set(peers ${cuda}/peers.c ${cuda}/in_core.c ${cuda}/copies.c ${cuda}/costs.c ${bench}/matrix.c)
+  duet_benchmark(cuda_peers ${peers} ${cuda}/kernels.cu)
+  target_link_libraries(bench-cuda_peers PRIVATE duet_blas ${openmp}
+    CUDA::cublas CUDA::cusolver CUDA::cudart_static Threads::Threads)
+  if(testing)
+    duet_fake_benchmark(cuda_peers ${peers} ${cuda}/testing_cuda.c ${cuda}/testing_cublas.c)
+    target_link_libraries(bench-cuda_peers_fake PRIVATE duet_blas ${openmp})
   endif()
 endif()
 if(DUET_HAVE_CUDA)
-  add_executable(bench-cuda_overhead ${cuda}/overhead.c ${cuda}/devices.c)
+  duet_benchmark(cuda_overhead ${cuda}/overhead.c)
   duet_link_folders(bench-cuda_overhead)
   target_link_libraries(bench-cuda_overhead PRIVATE CUDA::cudart_static Threads::Threads m)
-  set_target_properties(bench-cuda_overhead PROPERTIES
-    OUTPUT_NAME cuda_overhead RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
   if(DUET_HAVE_BLAS AND testing)
-    add_executable(bench-cuda_overhead_fake ${cuda}/overhead.c ${cuda}/devices.c
-      $<TARGET_OBJECTS:duet_fake_cuda>)
+    duet_fake_benchmark(cuda_overhead ${cuda}/overhead.c $<TARGET_OBJECTS:duet_fake_cuda>)
     duet_link_folders(bench-cuda_overhead_fake)
-    target_include_directories(bench-cuda_overhead_fake SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
     target_link_libraries(bench-cuda_overhead_fake PRIVATE Threads::Threads m)
-    set_target_properties(bench-cuda_overhead_fake PROPERTIES
-      OUTPUT_NAME cuda_overhead_fake RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   endif()
 endif()

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bench/cuda/peers.h"
+#include "bench/matrix.h"
 #include "bench/timing.h"
 
 enum { STAGE_BYTES = 4 << 20, STAGES = 2, TILE_ROW_BYTES = 8 << 10, TILE_LD_ROWS = 4 };
@@ -33,23 +34,18 @@ struct kind {
 
 /* ------------------------------------------------------------------------------------------- */
 
-static void wait_for(struct lane *lane)
-{
-    CUDA(cudaStreamSynchronize(lane->peers->stream));
-}
-
 static void plain_in(struct lane *lane)
 {
     CUDA(cudaMemcpyAsync(lane->device, lane->host, lane->bytes, cudaMemcpyHostToDevice,
                          lane->peers->stream));
-    wait_for(lane);
+    peers_wait(lane->peers);
 }
 
 static void plain_out(struct lane *lane)
 {
     CUDA(cudaMemcpyAsync(lane->back, lane->device, lane->bytes, cudaMemcpyDeviceToHost,
                          lane->peers->stream));
-    wait_for(lane);
+    peers_wait(lane->peers);
 }
 
 /* A tile of a matrix whose columns lie further apart. */
@@ -58,7 +54,7 @@ static void tile_in(struct lane *lane)
     const size_t row = TILE_ROW_BYTES;
     CUDA(cudaMemcpy2DAsync(lane->device, row, lane->host, TILE_LD_ROWS * row, row,
                            lane->bytes / row, cudaMemcpyHostToDevice, lane->peers->stream));
-    wait_for(lane);
+    peers_wait(lane->peers);
 }
 
 static void tile_out(struct lane *lane)
@@ -66,45 +62,46 @@ static void tile_out(struct lane *lane)
     const size_t row = TILE_ROW_BYTES;
     CUDA(cudaMemcpy2DAsync(lane->back, TILE_LD_ROWS * row, lane->device, row, row,
                            lane->bytes / row, cudaMemcpyDeviceToHost, lane->peers->stream));
-    wait_for(lane);
+    peers_wait(lane->peers);
+}
+
+static size_t part_bytes(const struct lane *lane, size_t part)
+{
+    size_t rest = lane->bytes - part * STAGE_BYTES;
+    return rest < STAGE_BYTES ? rest : STAGE_BYTES;
 }
 
 /* Pageable memory through two page-locked buffers: one is filled while the other is copied. */
 static void staged_in(struct lane *lane)
 {
-    size_t part = 0;
-    for (size_t at = 0; at < lane->bytes; at += STAGE_BYTES, part++) {
-        size_t size = lane->bytes - at < STAGE_BYTES ? lane->bytes - at : STAGE_BYTES;
+    for (size_t part = 0; part * STAGE_BYTES < lane->bytes; part++) {
+        size_t size = part_bytes(lane, part), at = part * STAGE_BYTES;
         CUDA(cudaEventSynchronize(lane->free[part % STAGES]));
         memcpy(lane->stages[part % STAGES], lane->host + at, size);
         CUDA(cudaMemcpyAsync(lane->device + at, lane->stages[part % STAGES], size,
                              cudaMemcpyHostToDevice, lane->peers->stream));
         CUDA(cudaEventRecord(lane->free[part % STAGES], lane->peers->stream));
     }
-    wait_for(lane);
+    peers_wait(lane->peers);
 }
 
-static void staged_part_out(struct lane *lane, size_t part)
-{
-    size_t at = part * STAGE_BYTES;
-    size_t size = lane->bytes - at < STAGE_BYTES ? lane->bytes - at : STAGE_BYTES;
-    CUDA(cudaMemcpyAsync(lane->stages[part % STAGES], lane->device + at, size,
-                         cudaMemcpyDeviceToHost, lane->peers->stream));
-    CUDA(cudaEventRecord(lane->free[part % STAGES], lane->peers->stream));
-}
-
+/* The copy of each part begins STAGES parts before it is taken out of its buffer. */
 static void staged_out(struct lane *lane)
 {
     size_t parts = (lane->bytes + STAGE_BYTES - 1) / STAGE_BYTES;
-    for (size_t part = 0; part < parts && part < STAGES; part++)
-        staged_part_out(lane, part);
-    for (size_t part = 0; part < parts; part++) {
-        size_t at = part * STAGE_BYTES;
-        size_t size = lane->bytes - at < STAGE_BYTES ? lane->bytes - at : STAGE_BYTES;
-        CUDA(cudaEventSynchronize(lane->free[part % STAGES]));
-        memcpy(lane->back + at, lane->stages[part % STAGES], size);
-        if (part + STAGES < parts)
-            staged_part_out(lane, part + STAGES);
+    for (size_t next = 0; next < parts + STAGES; next++) {
+        if (next >= STAGES) {
+            size_t part = next - STAGES;
+            CUDA(cudaEventSynchronize(lane->free[part % STAGES]));
+            memcpy(lane->back + part * STAGE_BYTES, lane->stages[part % STAGES],
+                   part_bytes(lane, part));
+        }
+        if (next < parts) {
+            CUDA(cudaMemcpyAsync(lane->stages[next % STAGES], lane->device + next * STAGE_BYTES,
+                                 part_bytes(lane, next), cudaMemcpyDeviceToHost,
+                                 lane->peers->stream));
+            CUDA(cudaEventRecord(lane->free[next % STAGES], lane->peers->stream));
+        }
     }
 }
 
@@ -115,7 +112,7 @@ static void both_ways(struct lane *lane)
                          lane->peers->stream));
     CUDA(cudaMemcpyAsync(lane->back, lane->device, lane->bytes, cudaMemcpyDeviceToHost,
                          lane->second));
-    wait_for(lane);
+    peers_wait(lane->peers);
     CUDA(cudaStreamSynchronize(lane->second));
 }
 
@@ -128,69 +125,52 @@ static const struct kind kinds[] = {
 
 /* ------------------------------------------------------------------------------------------- */
 
-/* One line: as many repeats as fill some time, so that small copies are not noise. */
+/* Whether what comes back is what went there, where it was copied. */
+static bool came_back(const struct lane *lane, const struct kind *kind)
+{
+    size_t stretch = kind->stretch, row = stretch == 1 ? lane->bytes : TILE_ROW_BYTES;
+    for (size_t at = 0; at < lane->bytes * stretch; at += row * stretch)
+        if (memcmp(lane->back + at, lane->host + at, row) != 0)
+            return false;
+    return true;
+}
+
+/* One line: as many copies a repeat as fill some time, so that small ones are not noise. */
 static void measure(struct lane *lane, const struct kind *kind, const char *direction,
-                    void (*copy)(struct lane *lane), double factor)
+                    void (*copy)(struct lane *lane), double ways)
 {
     enum { CALLS_MAX = 64, ENOUGH_BYTES = 64 << 20 };
     size_t calls = ENOUGH_BYTES / lane->bytes;
     calls = calls < 1 ? 1 : calls > CALLS_MAX ? CALLS_MAX : calls;
-    struct peers_times times = {.count = 0};
-    bool warm = false;
-    while (times.count < lane->peers->repeats) {
+    struct repeats repeats = {.made = 0};
+    memset(lane->back, 0, lane->bytes * kind->stretch);
+    while (repeats_go_on(lane->peers, &repeats)) {
         double start = seconds();
         for (size_t i = 0; i < calls; i++)
             copy(lane);
-        peers_add(&times, &warm, (seconds() - start) / (double)calls);
+        repeats_add(&repeats, (seconds() - start) / (double)calls);
     }
     line_begin(lane->peers, "cuda");
     line_text("memory", kind->name);
     line_text("direction", direction);
     line_integer("bytes", lane->bytes);
-    line_times(&times, "bytes_per_second", factor * (double)lane->bytes);
-}
-
-static bool came_back(const struct lane *lane, const struct kind *kind)
-{
-    if (kind->stretch == 1)
-        return memcmp(lane->host, lane->back, lane->bytes) == 0;
-    for (size_t row = 0; row < lane->bytes / TILE_ROW_BYTES; row++) {
-        size_t at = row * kind->stretch * TILE_ROW_BYTES;
-        if (memcmp(lane->host + at, lane->back + at, TILE_ROW_BYTES) != 0)
-            return false;
-    }
-    return true;
-}
-
-static void end_line(bool right)
-{
-    line_flag("verified", right);
-    line_end();
-    if (!right)
-        peers_fail("other bytes came back than were copied to the GPU");
+    line_values(&repeats, "GB/s", 1e-9 * ways * (double)lane->bytes);
+    /* the GPU's bytes are known to be right only when they have come back */
+    if (copy == kind->in)
+        kind->out(lane);
+    line_end_verified(came_back(lane, kind));
 }
 
 static void measure_kind(struct lane *lane, const struct kind *kind)
 {
-    size_t bytes = kind->stretch * lane->bytes;
+    size_t bytes = lane->bytes * kind->stretch;
     lane->host = kind->pinned ? peers_pinned(bytes) : zeroed(bytes);
     lane->back = kind->pinned ? peers_pinned(bytes) : zeroed(bytes);
-    peers_fill_bytes(lane->host, bytes, lane->bytes);
-    memset(lane->back, 0, bytes);
-    /* the GPU's bytes are known to be right only when they have come back */
-    kind->in(lane);
-    kind->out(lane);
-    bool right = came_back(lane, kind);
+    fill_values(lane->host, 'd', bytes / sizeof(double), lane->bytes);
     measure(lane, kind, "to-device", kind->in, 1);
-    end_line(right);
-    memset(lane->back, 0, bytes);
     measure(lane, kind, "to-host", kind->out, 1);
-    end_line(came_back(lane, kind));
-    if (kind->both) {
-        memset(lane->back, 0, bytes);
+    if (kind->both)
         measure(lane, kind, "both", both_ways, 2);
-        end_line(came_back(lane, kind));
-    }
     if (kind->pinned) {
         CUDA(cudaFreeHost(lane->host));
         CUDA(cudaFreeHost(lane->back));

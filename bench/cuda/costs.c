@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "bench/cuda/kernels.h"
 #include "bench/cuda/peers.h"
 #include "bench/timing.h"
 
@@ -53,7 +52,7 @@ static void set(struct bed *bed)
 /* Ends with the GPU idle. */
 static void settle(struct bed *bed)
 {
-    CUDA(cudaStreamSynchronize(bed->peers->stream));
+    peers_wait(bed->peers);
 }
 
 static void launch_and_settle(struct bed *bed)
@@ -77,27 +76,15 @@ static void copy_and_settle(struct bed *bed)
     settle(bed);
 }
 
-static void pin(struct bed *bed)
-{
-    CUDA(cudaHostRegister(bed->pageable, PIN_BYTES, cudaHostRegisterDefault));
-}
-
-static void unpin(struct bed *bed)
-{
-    CUDA(cudaHostUnregister(bed->pageable));
-}
-
 static void pin_and_unpin(struct bed *bed)
 {
-    pin(bed);
-    unpin(bed);
+    CUDA(cudaHostRegister(bed->pageable, PIN_BYTES, cudaHostRegisterDefault));
+    CUDA(cudaHostUnregister(bed->pageable));
 }
 
 static void allocate(struct bed *bed)
 {
-    void *memory = peers_pinned(PIN_BYTES);
-    (void)bed;
-    CUDA(cudaFreeHost(memory));
+    CUDA(cudaFreeHost(peers_pinned(PIN_BYTES)));
 }
 
 static const struct {
@@ -126,18 +113,17 @@ void mode_costs(struct peers *peers)
                       .pageable = zeroed(PIN_BYTES)};
     CUDA(cudaEventCreateWithFlags(&bed.event, cudaEventDisableTiming));
     for (size_t i = 0; i < sizeof costs / sizeof costs[0]; i++) {
-        struct peers_times times = {.count = 0};
-        bool warm = false;
-        while (times.count < peers->repeats) {
+        struct repeats repeats = {.made = 0};
+        while (repeats_go_on(peers, &repeats)) {
             settle(&bed);
             double start = seconds();
             for (unsigned k = 0; k < costs[i].calls; k++)
                 costs[i].call(&bed);
-            peers_add(&times, &warm, (seconds() - start) / costs[i].calls);
+            repeats_add(&repeats, (seconds() - start) / costs[i].calls);
         }
         line_begin(peers, "cuda");
         line_text("call", costs[i].name);
-        line_times(&times, "", 0);
+        line_values(&repeats, "us", -1e6);
         line_end();
     }
     CUDA(cudaEventDestroy(bed.event));

@@ -8,14 +8,13 @@
  *   nothing  tasks without data, whose function enqueues nothing
  *   memset   tasks that write one of 1,024 blocks
  *   chain    tasks that write one block after each other
- * Prints a JSON object a line for each repeat, after one more that warms up: nanoseconds a task, by
- * the wall clock from the first submission to the end of the wait. What the tasks wrote is checked.
+ * Prints a JSON object: nanoseconds a task in each repeat, after one more that warms up, by the
+ * wall clock from the first submission to the end of the wait. What the tasks wrote is checked.
  * Without a GPU: status 77.
  */
 #include <cuda_runtime_api.h>
 #include <duet/duet.h>
 
-#include "bench/cuda/devices.h"
 #include "bench/timing.h"
 
 enum { SKIPPED = 77, CELLS = 1024, CELL_BYTES = 256 };
@@ -154,22 +153,25 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: cuda_overhead nothing|memset|chain [TASKS [REPEATS]]\n");
         return 2;
     }
-    char why[256];
-    if (!count_devices(why, sizeof why)) {
-        fprintf(stderr, "cuda_overhead: skipped: no GPU: %s\n", why);
+    int count = 0;
+    cudaError_t status = cudaGetDeviceCount(&count);
+    if (status != cudaSuccess || !count) {
+        fprintf(stderr, "cuda_overhead: skipped: no GPU: %s (%s); `duet info` says more\n",
+                cudaGetErrorString(status), cudaGetErrorName(status));
         return SKIPPED;
     }
     bench.cells = nothing ? 0 : chain ? 1 : CELLS;
     open_runtime(&bench);
+    printf("{\"peer\": \"duet\", \"benchmark\": \"%s\", \"tasks\": %zu, \"verified\": %s, "
+           "\"unit\": \"ns/task\", \"values\": [",
+           bench.name, bench.tasks, nothing ? "null" : "true");
     for (size_t i = 0; i <= bench.repeats; i++) {
         double elapsed = submit_all(&bench, i);
         verify(&bench, i);
         if (i > 0)
-            printf("{\"benchmark\": \"%s\", \"tasks\": %zu, \"ns_per_task\": %.6g, "
-                   "\"verified\": %s}\n",
-                   bench.name, bench.tasks, 1e9 * elapsed / (double)bench.tasks,
-                   nothing ? "null" : "true");
+            printf("%s%.6g", i > 1 ? ", " : "", 1e9 * elapsed / (double)bench.tasks);
     }
+    puts("]}");
     close_runtime(&bench);
     return 0;
 }

@@ -5,6 +5,7 @@
 
 #include <cblas.h>
 #include <cublasXt.h>
+#include <cusolverDn.h>
 #include <lapacke.h>
 
 #include "bench/cuda/peers.h"

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/cuda/kernels.h"
 #include "bench/cuda/peers.h"
 
 static bool broken(const char *what)
@@ -64,7 +63,9 @@ cudaError_t cudaRuntimeGetVersion(int *version)
 
 const char *cudaGetErrorName(cudaError_t error)
 {
-    return error == cudaErrorMemoryAllocation ? "cudaErrorMemoryAllocation" : "cudaErrorNoDevice";
+    return error == cudaErrorMemoryAllocation     ? "cudaErrorMemoryAllocation"
+           : error == cudaErrorInsufficientDriver ? "cudaErrorInsufficientDriver"
+                                                  : "cudaErrorNoDevice";
 }
 
 const char *cudaGetErrorString(cudaError_t error)
