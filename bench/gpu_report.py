@@ -37,8 +37,8 @@ PARTS = {
 }
 # those of a part of which some row has a figure
 COLUMNS = ["call", "benchmark", "memory", "direction", "bytes", "peer", "workload", "precision",
-           "n", "tile", "cpus", "policy", "slab", "window", "streams", "options", "copies", "median",
-           "least", "most", "back", "to GPU GB", "to host", "idle %", "verified"]
+           "n", "tile", "cpus", "policy", "slab", "window", "streams", "options", "copies",
+           "median", "least", "most", "back", "to GPU GB", "to host", "idle %", "verified"]
 OF_CHOICE = ["workload", "precision", "n", "tile", "cpus", "policy", "slab", "window", "options",
              "median", "back"]
 

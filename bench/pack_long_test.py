@@ -111,8 +111,9 @@ def check_with_fake(folder):
         script = folder / "tests" / name
         script.write_text(f"#!/bin/sh\necho {name} is over\nexit {status}\n", encoding="utf-8")
         script.chmod(0o755)
-    result = execute("sh", folder / "run", "--quick", "--budget", 200, "--output", "fake/results.md",
-                     "--only", "tests,memcheck,verify,info,costs,memory", "--precisions", "d",
+    result = execute("sh", folder / "run", "--quick", "--budget", 200, "--output",
+                     "fake/results.md", "--only",
+                     "tests,memcheck,verify,info,costs,memory", "--precisions", "d",
                      cwd=folder.parent, FAKE_CUDA_DEVICES=1)
     assert result.returncode == 1, result.stdout
     counts = re.fullmatch(r"(\d+) passed, (\d+) failed, (\d+) skipped",

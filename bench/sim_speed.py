@@ -60,8 +60,8 @@ def main():
     tasks = tasks_of(large) - tasks_of(small)
     handles = (large * (large + 1) - small * (small + 1)) // 2
     if tasks:
-        print(f"bytes a task, all {tasks_of(large)} submitted at once: {(most - least) / tasks:.0f} "
-              f"(with {handles} handles and their replicas)")
+        print(f"bytes a task, all {tasks_of(large)} submitted at once: "
+              f"{(most - least) / tasks:.0f} (with {handles} handles and their replicas)")
 
 
 if __name__ == "__main__":

@@ -8,15 +8,14 @@
 #include "bench/overhead/overhead.h"
 #include "bench/timing.h"
 
-/* Kernels, in the order of `kernels` below. */
-enum { MARK, CHAIN, POTRF, TRSM, SYRK, GEMM, FIBONACCI, STENCIL, SAXPY, KERNELS };
+const char peer_name[] = "duet";
 
-struct duet {
-    struct duet_runtime *runtime;
-    struct duet_codelet *codelets[KERNELS];
-    struct duet_handle **handles; /* of the blocks */
-    size_t handle_count;
-};
+enum { FIBONACCI = KERNELS };
+
+static struct duet_runtime *runtime;
+static struct duet_codelet *codelets[KERNELS + 1];
+static struct duet_handle **handles; /* of the blocks */
+static size_t handle_count;
 
 static void check(int error, const char *message)
 {
@@ -26,58 +25,36 @@ static void check(int error, const char *message)
     exit(1);
 }
 
-static void submit(const struct duet *self, unsigned kernel, const struct duet_access *accesses,
-                   size_t count, const void *args, size_t args_bytes)
+static void submit(unsigned kernel, const struct duet_access *accesses, size_t count,
+                   const void *args, size_t args_bytes)
 {
     struct duet_task_desc task = {
-        .codelet = self->codelets[kernel],
+        .codelet = codelets[kernel],
         .accesses = accesses,
         .access_count = count,
         .args = args,
         .args_bytes = args_bytes,
     };
-    check(duet_submit(self->runtime, &task), duet_last_message(self->runtime));
-}
-
-static void wait_all(const struct duet *self)
-{
-    check(duet_wait(self->runtime), duet_last_message(self->runtime));
+    check(duet_submit(runtime, &task), duet_last_message(runtime));
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Kernels                                                                                      */
+/* Kernels, whose only argument is the address of one                                           */
+
+static void *argument_of(const struct duet_call *call)
+{
+    return *(void *const *)call->args;
+}
 
 static int run_mark(const struct duet_call *call)
 {
-    kernel_mark(*(uint32_t *const *)call->args);
+    kernel_mark(argument_of(call));
     return DUET_OK;
 }
 
-/* Bumps what it writes: the last access. */
 static int run_bump(const struct duet_call *call)
 {
     kernel_bump(call->buffers[call->buffer_count - 1].data);
-    return DUET_OK;
-}
-
-struct fibonacci_args {
-    const struct duet *self;
-    struct frame *frame;
-};
-
-static int run_fibonacci(const struct duet_call *call)
-{
-    const struct fibonacci_args *args = call->args;
-    if (args->frame->n < 2) {
-        frame_end(args->frame);
-        return DUET_OK;
-    }
-    struct frame *children[2];
-    frame_split(args->frame, children);
-    for (unsigned i = 0; i < 2; i++) {
-        struct fibonacci_args child = {.self = args->self, .frame = children[i]};
-        submit(args->self, FIBONACCI, NULL, 0, &child, sizeof child);
-    }
     return DUET_OK;
 }
 
@@ -85,7 +62,7 @@ static int run_stencil(const struct duet_call *call)
 {
     const struct duet_buffer *buffers = call->buffers;
     kernel_stencil(buffers[3].data, buffers[0].data, buffers[1].data, buffers[2].data,
-                   *(const uint64_t *)call->args);
+                   *(const uint64_t *)argument_of(call));
     return DUET_OK;
 }
 
@@ -96,173 +73,100 @@ static int run_saxpy(const struct duet_call *call)
     return DUET_OK;
 }
 
+static int run_fibonacci(const struct duet_call *call)
+{
+    struct frame *frame = argument_of(call), *children[2];
+    if (frame->n < 2) {
+        frame_end(frame);
+        return DUET_OK;
+    }
+    frame_split(frame, children);
+    for (unsigned i = 0; i < 2; i++)
+        submit(FIBONACCI, NULL, 0, &children[i], sizeof children[i]);
+    return DUET_OK;
+}
+
 static const struct {
     const char *name;
     duet_kernel_fn run;
-} kernels[KERNELS] = {
-    [MARK] = {"mark", run_mark},
-    [CHAIN] = {"chain", run_bump},
-    [POTRF] = {"potrf", run_bump},
-    [TRSM] = {"trsm", run_bump},
-    [SYRK] = {"syrk", run_bump},
-    [GEMM] = {"gemm", run_bump},
-    [FIBONACCI] = {"fibonacci", run_fibonacci},
-    [STENCIL] = {"stencil", run_stencil},
-    [SAXPY] = {"saxpy", run_saxpy},
+    size_t args_bytes, blocks;
+    enum duet_mode modes[BLOCKS_MAX];
+} kernels[KERNELS + 1] = {
+    [MARK] = {"mark", run_mark, sizeof(void *), 0, {DUET_R}},
+    [BUMP_1] = {"bump_1", run_bump, 0, 1, {DUET_RW}},
+    [BUMP_2] = {"bump_2", run_bump, 0, 2, {DUET_R, DUET_RW}},
+    [BUMP_3] = {"bump_3", run_bump, 0, 3, {DUET_R, DUET_R, DUET_RW}},
+    [STENCIL] = {"stencil", run_stencil, sizeof(void *), 4, {DUET_R, DUET_R, DUET_R, DUET_W}},
+    [SAXPY] = {"saxpy", run_saxpy, 0, 2, {DUET_R, DUET_RW}},
+    [FIBONACCI] = {"fibonacci", run_fibonacci, sizeof(void *), 0, {DUET_R}},
 };
 
 /* ------------------------------------------------------------------------------------------- */
 
-static void *open_duet(unsigned workers)
+void peer_open(unsigned workers)
 {
-    struct duet *self = zeroed(sizeof *self);
     struct duet_message message = {{0}};
     struct duet_config config;
     duet_config_init(&config);
     check(duet_config_environment(&config, &message), message.text);
     config.cpus = (int)workers;
     config.gpus = 0;
-    check(duet_open(&self->runtime, &config, &message), message.text);
-    for (unsigned k = 0; k < KERNELS; k++) {
+    check(duet_open(&runtime, &config, &message), message.text);
+    for (unsigned k = 0; k <= KERNELS; k++) {
         struct duet_codelet_desc desc = {
             .name = kernels[k].name,
             .implementations = &(struct duet_implementation){.arch = "cpu", .run = kernels[k].run},
             .implementation_count = 1,
         };
-        check(duet_codelet(self->runtime, &desc, &self->codelets[k]),
-              duet_last_message(self->runtime));
+        check(duet_codelet(runtime, &desc, &codelets[k]), duet_last_message(runtime));
     }
-    return self;
 }
 
-static void close_duet(void *opaque)
+void peer_close(void)
 {
-    struct duet *self = opaque;
-    check(duet_close(self->runtime), "closing");
-    free(self);
+    check(duet_close(runtime), "closing");
 }
 
-static void blocks(void *opaque, char *base, size_t count, size_t bytes)
+void peer_blocks(char *base, size_t count, size_t bytes)
 {
-    struct duet *self = opaque;
-    self->handles = zeroed(count * sizeof(struct duet_handle *));
-    self->handle_count = count;
+    handles = zeroed(count * sizeof(struct duet_handle *));
+    handle_count = count;
     for (size_t i = 0; i < count; i++)
-        check(duet_vector(self->runtime, base + i * bytes, bytes / sizeof(float), sizeof(float),
-                          &self->handles[i]),
-              duet_last_message(self->runtime));
+        check(duet_vector(runtime, base + i * bytes, bytes / sizeof(float), sizeof(float),
+                          &handles[i]),
+              duet_last_message(runtime));
 }
 
-static void drop(void *opaque)
+void peer_drop(void)
 {
-    struct duet *self = opaque;
-    for (size_t i = 0; i < self->handle_count; i++)
-        check(duet_unregister(self->runtime, self->handles[i]), duet_last_message(self->runtime));
-    free(self->handles);
+    for (size_t i = 0; i < handle_count; i++)
+        check(duet_unregister(runtime, handles[i]), duet_last_message(runtime));
+    free(handles);
 }
 
-static void fork_join(void *opaque, uint32_t *marks, size_t tasks, size_t joins)
+void peer_run(void (*program)(const void *context), const void *context)
 {
-    const struct duet *self = opaque;
-    for (size_t j = 0; j < joins; j++) {
-        for (size_t i = 0; i < tasks; i++) {
-            uint32_t *mark = &marks[i];
-            submit(self, MARK, NULL, 0, &mark, sizeof(uint32_t *));
-        }
-        wait_all(self);
-    }
+    program(context);
 }
 
-static void chain(void *opaque, size_t length)
+void peer_submit(enum kernel kernel, const size_t *blocks, void *argument)
 {
-    const struct duet *self = opaque;
-    for (size_t i = 0; i < length; i++)
-        submit(self, CHAIN, (struct duet_access[]){{self->handles[0], DUET_RW}}, 1, NULL, 0);
-    wait_all(self);
+    struct duet_access accesses[BLOCKS_MAX];
+    size_t count = kernels[kernel].blocks;
+    for (size_t i = 0; i < count; i++)
+        accesses[i] = (struct duet_access){handles[blocks[i]], kernels[kernel].modes[i]};
+    submit(kernel, accesses, count, &argument, kernels[kernel].args_bytes);
 }
 
-/* What follows from column k of a right-looking Cholesky. */
-static void update(const struct duet *self, size_t n, size_t k)
+void peer_wait(void)
 {
-    struct duet_handle *const *tiles = self->handles;
-    for (size_t i = k + 1; i < n; i++) {
-        submit(self, SYRK,
-               (struct duet_access[]){{tiles[i * n + k], DUET_R}, {tiles[i * n + i], DUET_RW}}, 2,
-               NULL, 0);
-        for (size_t j = k + 1; j < i; j++)
-            submit(self, GEMM,
-                   (struct duet_access[]){{tiles[i * n + k], DUET_R},
-                                          {tiles[j * n + k], DUET_R},
-                                          {tiles[i * n + j], DUET_RW}},
-                   3, NULL, 0);
-    }
+    check(duet_wait(runtime), duet_last_message(runtime));
 }
 
-static void cholesky(void *opaque, size_t n)
+uint64_t peer_fibonacci(unsigned n, struct frame *frames)
 {
-    const struct duet *self = opaque;
-    struct duet_handle *const *tiles = self->handles;
-    for (size_t k = 0; k < n; k++) {
-        submit(self, POTRF, (struct duet_access[]){{tiles[k * n + k], DUET_RW}}, 1, NULL, 0);
-        for (size_t i = k + 1; i < n; i++)
-            submit(self, TRSM,
-                   (struct duet_access[]){{tiles[k * n + k], DUET_R}, {tiles[i * n + k], DUET_RW}},
-                   2, NULL, 0);
-        update(self, n, k);
-    }
-    wait_all(self);
-}
-
-static uint64_t fibonacci(void *opaque, unsigned n, struct frame *frames)
-{
-    const struct duet *self = opaque;
     frames->n = n;
-    struct fibonacci_args args = {.self = self, .frame = frames};
-    submit(self, FIBONACCI, NULL, 0, &args, sizeof args);
-    wait_all(self);
+    submit(FIBONACCI, NULL, 0, &frames, sizeof frames);
+    peer_wait();
     return frames->value[0] + frames->value[1];
 }
-
-static void stencil(void *opaque, size_t width, size_t steps, uint64_t iterations)
-{
-    const struct duet *self = opaque;
-    for (size_t t = 1; t <= steps; t++) {
-        struct duet_handle *const *before = self->handles + (t - 1) % 2 * width;
-        struct duet_handle *const *now = self->handles + t % 2 * width;
-        for (size_t i = 0; i < width; i++)
-            submit(self, STENCIL,
-                   (struct duet_access[]){{before[i ? i - 1 : 0], DUET_R},
-                                          {before[i], DUET_R},
-                                          {before[i + 1 < width ? i + 1 : i], DUET_R},
-                                          {now[i], DUET_W}},
-                   4, &iterations, sizeof iterations);
-    }
-    wait_all(self);
-}
-
-static void saxpy(void *opaque, size_t count, size_t passes)
-{
-    const struct duet *self = opaque;
-    for (size_t pass = 0; pass < passes; pass++) {
-        for (size_t i = 0; i < count; i++)
-            submit(self, SAXPY,
-                   (struct duet_access[]){{self->handles[i], DUET_R},
-                                          {self->handles[count + i], DUET_RW}},
-                   2, NULL, 0);
-        wait_all(self);
-    }
-}
-
-const struct peer overhead_peer = {
-    .name = "duet",
-    .open = open_duet,
-    .close = close_duet,
-    .blocks = blocks,
-    .drop = drop,
-    .fork_join = fork_join,
-    .chain = chain,
-    .cholesky = cholesky,
-    .fibonacci = fibonacci,
-    .stencil = stencil,
-    .saxpy = saxpy,
-};

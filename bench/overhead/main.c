@@ -22,7 +22,6 @@ enum {
 
 struct run {
     const char *benchmark;
-    void *self;
     unsigned workers;
     size_t size;
     size_t cases[CASES_MAX];
@@ -31,6 +30,10 @@ struct run {
     double serial_s;
     double iteration_s; /* stencil: serial_s is then of one point with no iterations */
     bool quiet;         /* this repeat warms up */
+    /* of the program that is timed */
+    uint32_t *marks;
+    size_t tasks, joins, blocks;
+    uint64_t iterations;
 };
 
 static void print(const struct run *run, const char *unit, size_t which, double value)
@@ -42,36 +45,66 @@ static void print(const struct run *run, const char *unit, size_t which, double 
         snprintf(text, sizeof text, "%.6g", value);
     printf("{\"runtime\": \"%s\", \"benchmark\": \"%s\", \"workers\": %u, \"size\": %zu, "
            "\"case\": %zu, \"unit\": \"%s\", \"value\": %s}\n",
-           overhead_peer.name, run->benchmark, run->workers, run->size, which, unit, text);
+           peer_name, run->benchmark, run->workers, run->size, which, unit, text);
 }
 
 static void expect(const struct run *run, bool right, const char *what)
 {
     if (right)
         return;
-    fprintf(stderr, "%s of %s with %u workers: %s\n", run->benchmark, overhead_peer.name,
-            run->workers, what);
+    fprintf(stderr, "%s of %s with %u workers: %s\n", run->benchmark, peer_name, run->workers,
+            what);
     exit(1);
 }
 
 /* ------------------------------------------------------------------------------------------- */
 
-/* Seconds of `joins` rounds of `tasks` tasks. */
-static double fork_join(const struct run *run, size_t tasks, size_t joins)
+/* Seconds of a program that submits the tasks of a run and waits for them. */
+static double timed(void (*program)(const void *run), const struct run *run)
 {
-    uint32_t *marks = zeroed(tasks * sizeof *marks);
     double start = seconds();
-    overhead_peer.fork_join(run->self, marks, tasks, joins);
-    double elapsed = seconds() - start;
+    peer_run(program, run);
+    return seconds() - start;
+}
+
+/* The same with blocks of memory, of which each is one that tasks name. */
+static double timed_on(char *base, size_t count, size_t bytes, void (*program)(const void *run),
+                       const struct run *run)
+{
+    peer_blocks(base, count, bytes);
+    double elapsed = timed(program, run);
+    peer_drop();
+    return elapsed;
+}
+
+/* `joins` times: one task for each mark, then a wait for all of them. */
+static void fork_join(const void *context)
+{
+    const struct run *run = context;
+    for (size_t j = 0; j < run->joins; j++) {
+        for (size_t i = 0; i < run->tasks; i++)
+            peer_submit(MARK, NULL, &run->marks[i]);
+        peer_wait();
+    }
+}
+
+/* Seconds of `joins` rounds of `tasks` tasks. */
+static double time_fork_join(const struct run *run, size_t tasks, size_t joins)
+{
+    struct run one = *run;
+    one.marks = zeroed(tasks * sizeof *one.marks);
+    one.tasks = tasks;
+    one.joins = joins;
+    double elapsed = timed(fork_join, &one);
     for (size_t i = 0; i < tasks; i++)
-        expect(run, marks[i] == joins, "a task did not run once");
-    free(marks);
+        expect(run, one.marks[i] == joins, "a task did not run once");
+    free(one.marks);
     return elapsed;
 }
 
 static void measure_independent(const struct run *run)
 {
-    print(run, "ns/task", 0, 1e9 * fork_join(run, run->size, 1) / (double)run->size);
+    print(run, "ns/task", 0, 1e9 * time_fork_join(run, run->size, 1) / (double)run->size);
 }
 
 /* Cases: tasks a join; `size` tasks in all. */
@@ -80,32 +113,49 @@ static void measure_fork_join(const struct run *run)
     for (size_t i = 0; i < run->case_count; i++) {
         size_t tasks = run->cases[i];
         size_t joins = run->size > tasks ? run->size / tasks : 1;
-        print(run, "ns/join", tasks, 1e9 * fork_join(run, tasks, joins) / (double)joins);
+        print(run, "ns/join", tasks, 1e9 * time_fork_join(run, tasks, joins) / (double)joins);
     }
+}
+
+static void chain(const void *context)
+{
+    const struct run *run = context;
+    for (size_t i = 0; i < run->size; i++)
+        peer_submit(BUMP_1, (size_t[]){0}, NULL);
+    peer_wait();
 }
 
 static void measure_chain(const struct run *run)
 {
     char *base = zeroed(CELL_BYTES);
-    overhead_peer.blocks(run->self, base, 1, CELL_BYTES);
-    double start = seconds();
-    overhead_peer.chain(run->self, run->size);
-    double elapsed = seconds() - start;
-    overhead_peer.drop(run->self);
+    double elapsed = timed_on(base, 1, CELL_BYTES, chain, run);
     expect(run, *(uint64_t *)(void *)base == run->size, "tasks were lost, or ran at once");
     free(base);
     print(run, "ns/task", 0, 1e9 * elapsed / (double)run->size);
+}
+
+/* Tiled right-looking Cholesky in which a kernel bumps the tile it writes. */
+static void cholesky(const void *context)
+{
+    size_t n = ((const struct run *)context)->size;
+    for (size_t k = 0; k < n; k++) {
+        peer_submit(BUMP_1, (size_t[]){k * n + k}, NULL); /* potrf */
+        for (size_t i = k + 1; i < n; i++)                /* trsm */
+            peer_submit(BUMP_2, (size_t[]){k * n + k, i * n + k}, NULL);
+        for (size_t i = k + 1; i < n; i++) { /* syrk, gemm */
+            peer_submit(BUMP_2, (size_t[]){i * n + k, i * n + i}, NULL);
+            for (size_t j = k + 1; j < i; j++)
+                peer_submit(BUMP_3, (size_t[]){i * n + k, j * n + k, i * n + j}, NULL);
+        }
+    }
+    peer_wait();
 }
 
 static void measure_cholesky(const struct run *run)
 {
     size_t n = run->size, tasks = n * (n + 1) * (n + 2) / 6;
     char *base = zeroed(n * n * CELL_BYTES);
-    overhead_peer.blocks(run->self, base, n * n, CELL_BYTES);
-    double start = seconds();
-    overhead_peer.cholesky(run->self, n);
-    double elapsed = seconds() - start;
-    overhead_peer.drop(run->self);
+    double elapsed = timed_on(base, n * n, CELL_BYTES, cholesky, run);
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j <= i; j++) /* j updates, then potrf or trsm */
             expect(run, *(uint64_t *)(void *)(base + (i * n + j) * CELL_BYTES) == j + 1,
@@ -140,7 +190,7 @@ static void measure_fibonacci(const struct run *run)
     size_t calls = frame_count(n);
     struct frame *frames = zeroed(calls * sizeof *frames);
     double start = seconds();
-    uint64_t value = overhead_peer.fibonacci(run->self, n, frames);
+    uint64_t value = peer_fibonacci(n, frames);
     double elapsed = seconds() - start;
     free(frames);
     expect(run, value == kernel_fibonacci(n), "a wrong result");
@@ -186,15 +236,20 @@ static void serial_stencil(struct run *run)
     run->serial_s = fmax(0, few_s - run->iteration_s * (double)few);
 }
 
-/* Wall seconds of the stencil in tasks. */
-static double parallel_stencil(const struct run *run, char *base, uint64_t iterations)
+/* The same in tasks: block t % 2 * width + i is point i of step t. */
+static void stencil(const void *context)
 {
-    overhead_peer.blocks(run->self, base, 2 * STENCIL_WIDTH, CELL_BYTES);
-    double start = seconds();
-    overhead_peer.stencil(run->self, STENCIL_WIDTH, run->size, iterations);
-    double elapsed = seconds() - start;
-    overhead_peer.drop(run->self);
-    return elapsed;
+    const struct run *run = context;
+    uint64_t iterations = run->iterations;
+    for (size_t t = 1; t <= run->size; t++) {
+        size_t before = (t - 1) % 2 * STENCIL_WIDTH, now = t % 2 * STENCIL_WIDTH;
+        for (size_t i = 0; i < STENCIL_WIDTH; i++)
+            peer_submit(STENCIL,
+                        (size_t[]){before + (i ? i - 1 : 0), before + i,
+                                   before + (i + 1 < STENCIL_WIDTH ? i + 1 : i), now + i},
+                        &iterations);
+    }
+    peer_wait();
 }
 
 /*
@@ -205,11 +260,13 @@ static double efficiency(const struct run *run, uint64_t iterations, double *gra
 {
     const int attempts = 3;
     double elapsed = INFINITY;
+    struct run one = *run;
+    one.iterations = iterations;
     char *right = zeroed(STENCIL_BYTES);
     compute_stencil(right, run->size, iterations);
     for (int i = 0; i < attempts; i++) {
         char *base = zeroed(STENCIL_BYTES);
-        elapsed = fmin(elapsed, parallel_stencil(run, base, iterations));
+        elapsed = fmin(elapsed, timed_on(base, 2 * STENCIL_WIDTH, CELL_BYTES, stencil, &one));
         expect(run, memcmp(right, base, STENCIL_BYTES) == 0, "another result than C");
         free(base);
     }
@@ -279,6 +336,17 @@ static void serial_saxpy(struct run *run)
     free(x);
 }
 
+/* Waits after each pass, so that no block is used again while it is in cache. */
+static void saxpy(const void *context)
+{
+    const struct run *run = context;
+    for (size_t pass = 0; pass < SAXPY_PASSES; pass++) {
+        for (size_t i = 0; i < run->blocks; i++)
+            peer_submit(SAXPY, (size_t[]){i, run->blocks + i}, NULL);
+        peer_wait();
+    }
+}
+
 /*
  * As figure 7 of Gautier et al., IPDPS 2013: SAXPY by blocks against the same in one C loop. Cases:
  * elements a block, dividing SIZE.
@@ -291,11 +359,9 @@ static void measure_saxpy(const struct run *run)
         size_t block = run->cases[i];
         expect(run, block && n % block == 0, "the block must divide SIZE");
         fill_saxpy(x, y, n);
-        overhead_peer.blocks(run->self, (char *)x, 2 * (n / block), block * sizeof *x);
-        double start = seconds();
-        overhead_peer.saxpy(run->self, n / block, SAXPY_PASSES);
-        double elapsed = seconds() - start;
-        overhead_peer.drop(run->self);
+        struct run one = *run;
+        one.blocks = n / block;
+        double elapsed = timed_on((char *)x, 2 * one.blocks, block * sizeof *x, saxpy, &one);
         check_saxpy(run, x, y, n);
         print(run, "Tp/Tserial", block, elapsed / run->serial_s);
     }
@@ -367,11 +433,11 @@ int main(int argc, char **argv)
     }
     if (benchmarks[b].serial)
         benchmarks[b].serial(&run);
-    run.self = overhead_peer.open(run.workers);
+    peer_open(run.workers);
     for (size_t i = 0; i <= repeats; i++) {
         run.quiet = i == 0;
         benchmarks[b].measure(&run);
     }
-    overhead_peer.close(run.self);
+    peer_close();
     return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The same small task programs for several runtimes: what a runtime provides (struct peer), and the
- * kernels that all of them run. main.c times and verifies; kernels.c is compiled into each program.
+ * The same small task programs for several runtimes: kernels, which all of them run (kernels.c),
+ * and what a runtime provides, in a file of its own. main.c submits the tasks, times and verifies.
  */
 #ifndef DUET_BENCH_OVERHEAD_H
 #define DUET_BENCH_OVERHEAD_H
@@ -12,10 +12,23 @@
 
 enum {
     CELL_BYTES = 64, /* one block of data in most benchmarks: a cache line with one counter */
+    BLOCKS_MAX = 4,  /* of a task */
 };
 
 /* ------------------------------------------------------------------------------------------- */
 /* Kernels                                                                                      */
+
+/* What a task runs. It writes its last block, after reading it unless said otherwise, and reads
+ * those before. */
+enum kernel {
+    MARK,   /* no block; the argument is the mark */
+    BUMP_1, /* so many blocks */
+    BUMP_2,
+    BUMP_3,
+    STENCIL, /* 4 blocks, the last is not read; the argument points to the iterations */
+    SAXPY,   /* 2 blocks */
+    KERNELS,
+};
 
 /* An empty task, but for the proof that it ran. */
 void kernel_mark(uint32_t *mark);
@@ -32,12 +45,9 @@ void kernel_saxpy(size_t count, const float *x, float *y);
 /* The n-th Fibonacci number, by two recursive calls. */
 uint64_t kernel_fibonacci(unsigned n);
 
-/* ------------------------------------------------------------------------------------------- */
-/* Fibonacci by tasks that do not wait                                                          */
-
 /*
- * One call, for runtimes whose tasks do not wait: the second of two children to end adds up and
- * goes on with the parent. Frames are laid out in the order of a depth-first walk.
+ * One call of the recursion, for runtimes whose tasks do not wait: the second of two children to
+ * end adds up and goes on with the parent. Frames are laid out in the order of a depth-first walk.
  */
 struct frame {
     struct frame *parent;
@@ -54,42 +64,23 @@ void frame_split(struct frame *frame, struct frame *children[2]);
 void frame_end(struct frame *frame);
 
 /* ------------------------------------------------------------------------------------------- */
-/* Runtimes                                                                                     */
+/* The runtime: every function ends the program with a message on an error                      */
 
-/* Every function ends the program with a message on an error. `self` is what open returned. */
-struct peer {
-    const char *name;
-    void *(*open)(unsigned workers);
-    void (*close)(void *self);
-    /* Makes `count` blocks of `bytes` known, one behind the other from `base` on, until drop. */
-    void (*blocks)(void *self, char *base, size_t count, size_t bytes);
-    void (*drop)(void *self);
-    /* `joins` times: one task for each of `tasks` marks, then a wait for all of them. */
-    void (*fork_join)(void *self, uint32_t *marks, size_t tasks, size_t joins);
-    /* `length` tasks that bump block 0. */
-    void (*chain)(void *self, size_t length);
-    /*
-     * Tiled right-looking Cholesky in which a kernel bumps the tile it writes; tile (i, j) is block
-     * i * n + j. For each k: potrf RW(k,k); trsm R(k,k) RW(i,k) for i > k; syrk R(i,k) RW(i,i) and
-     * gemm R(i,k) R(j,k) RW(i,j) for i > j > k.
-     */
-    void (*cholesky)(void *self, size_t n);
-    /* Calls fibonacci(n) with a task for each call; frames: as many as frame_count(n). */
-    uint64_t (*fibonacci)(void *self, unsigned n, struct frame *frames);
-    /*
-     * `steps` times `width` points: point i of step t reads points i-1, i, i+1 of the step before
-     * (the border points read themselves twice) and writes itself. Point i of step t is block
-     * t % 2 * width + i; step 0 is there.
-     */
-    void (*stencil)(void *self, size_t width, size_t steps, uint64_t iterations);
-    /*
-     * `passes` times: a task for each of `count` blocks, kernel_saxpy of block i on block count +
-     * i, then a wait, so that no block is used again while it is in cache.
-     */
-    void (*saxpy)(void *self, size_t count, size_t passes);
-};
+extern const char peer_name[];
 
-/* Defined by the file of each runtime. */
-extern const struct peer overhead_peer;
+void peer_open(unsigned workers);
+void peer_close(void);
+/* Makes `count` blocks of `bytes` known, one behind the other from `base` on, until peer_drop. */
+void peer_blocks(char *base, size_t count, size_t bytes);
+void peer_drop(void);
+
+/* Calls program(context), which submits tasks and waits for them, where tasks can be submitted. */
+void peer_run(void (*program)(const void *context), const void *context);
+/* A task on these blocks, by their numbers. The argument has to stay until it has run. */
+void peer_submit(enum kernel kernel, const size_t *blocks, void *argument);
+void peer_wait(void);
+
+/* Calls fibonacci(n) with a task for each call; frames: as many as frame_count(n). */
+uint64_t peer_fibonacci(unsigned n, struct frame *frames);
 
 #endif

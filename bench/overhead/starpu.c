@@ -9,10 +9,12 @@
 #include "bench/overhead/overhead.h"
 #include "bench/timing.h"
 
-struct starpu {
-    starpu_data_handle_t *handles; /* of the blocks */
-    size_t handle_count;
-};
+const char peer_name[] = "starpu";
+
+enum { FIBONACCI = KERNELS };
+
+static starpu_data_handle_t *handles; /* of the blocks */
+static size_t handle_count;
 
 static void check(int error, const char *what)
 {
@@ -22,141 +24,90 @@ static void check(int error, const char *what)
     exit(1);
 }
 
-static void submit(struct starpu_codelet *codelet, const starpu_data_handle_t *handles, int count,
-                   void *argument)
-{
-    struct starpu_task *task = starpu_task_create();
-    task->cl = codelet;
-    for (int i = 0; i < count; i++)
-        task->handles[i] = handles[i];
-    task->cl_arg = argument;
-    check(starpu_task_submit(task), "submitting a task");
-}
-
-static void wait_all(void)
-{
-    check(starpu_task_wait_for_all(), "waiting");
-}
-
 /* ------------------------------------------------------------------------------------------- */
-/* Kernels: StarPU keeps its own state in codelets, so they cannot be const                     */
+/* Kernels                                                                                      */
+
+static uint64_t *cell(void *buffer)
+{
+    return (uint64_t *)STARPU_VECTOR_GET_PTR(buffer);
+}
 
 static void run_mark(void **buffers, void *mark)
 {
     kernel_mark(mark);
 }
 
-static struct starpu_codelet mark_codelet = {
-    .cpu_funcs = {run_mark},
-    .nbuffers = 0,
-    .name = "mark",
-};
-
 static void run_bump_1(void **buffers, void *argument)
 {
-    kernel_bump((uint64_t *)STARPU_VECTOR_GET_PTR(buffers[0]));
+    kernel_bump(cell(buffers[0]));
 }
 
 static void run_bump_2(void **buffers, void *argument)
 {
-    kernel_bump((uint64_t *)STARPU_VECTOR_GET_PTR(buffers[1]));
+    kernel_bump(cell(buffers[1]));
 }
 
 static void run_bump_3(void **buffers, void *argument)
 {
-    kernel_bump((uint64_t *)STARPU_VECTOR_GET_PTR(buffers[2]));
-}
-
-static struct starpu_codelet chain_codelet = {
-    .cpu_funcs = {run_bump_1},
-    .nbuffers = 1,
-    .modes = {STARPU_RW},
-    .name = "chain",
-};
-
-static struct starpu_codelet potrf_codelet = {
-    .cpu_funcs = {run_bump_1},
-    .nbuffers = 1,
-    .modes = {STARPU_RW},
-    .name = "potrf",
-};
-
-static struct starpu_codelet trsm_codelet = {
-    .cpu_funcs = {run_bump_2},
-    .nbuffers = 2,
-    .modes = {STARPU_R, STARPU_RW},
-    .name = "trsm",
-};
-
-static struct starpu_codelet syrk_codelet = {
-    .cpu_funcs = {run_bump_2},
-    .nbuffers = 2,
-    .modes = {STARPU_R, STARPU_RW},
-    .name = "syrk",
-};
-
-static struct starpu_codelet gemm_codelet = {
-    .cpu_funcs = {run_bump_3},
-    .nbuffers = 3,
-    .modes = {STARPU_R, STARPU_R, STARPU_RW},
-    .name = "gemm",
-};
-
-static void run_fibonacci(void **buffers, void *argument);
-
-static struct starpu_codelet fibonacci_codelet = {
-    .cpu_funcs = {run_fibonacci},
-    .nbuffers = 0,
-    .name = "fibonacci",
-};
-
-/* Tasks that submit tasks, which StarPU allows as long as they do not wait. */
-static void run_fibonacci(void **buffers, void *argument)
-{
-    struct frame *frame = argument;
-    if (frame->n < 2) {
-        frame_end(frame);
-        return;
-    }
-    struct frame *children[2];
-    frame_split(frame, children);
-    for (unsigned i = 0; i < 2; i++)
-        submit(&fibonacci_codelet, NULL, 0, children[i]);
+    kernel_bump(cell(buffers[2]));
 }
 
 static void run_stencil(void **buffers, void *iterations)
 {
-    kernel_stencil((uint64_t *)STARPU_VECTOR_GET_PTR(buffers[3]),
-                   (uint64_t *)STARPU_VECTOR_GET_PTR(buffers[0]),
-                   (uint64_t *)STARPU_VECTOR_GET_PTR(buffers[1]),
-                   (uint64_t *)STARPU_VECTOR_GET_PTR(buffers[2]), *(const uint64_t *)iterations);
+    kernel_stencil(cell(buffers[3]), cell(buffers[0]), cell(buffers[1]), cell(buffers[2]),
+                   *(const uint64_t *)iterations);
 }
-
-static struct starpu_codelet stencil_codelet = {
-    .cpu_funcs = {run_stencil},
-    .nbuffers = 4,
-    .modes = {STARPU_R, STARPU_R, STARPU_R, STARPU_W},
-    .name = "stencil",
-};
 
 static void run_saxpy(void **buffers, void *argument)
 {
-    kernel_saxpy(STARPU_VECTOR_GET_NX(buffers[1]) *
-                     (STARPU_VECTOR_GET_ELEMSIZE(buffers[1]) / sizeof(float)),
-                 (const float *)STARPU_VECTOR_GET_PTR(buffers[0]),
+    kernel_saxpy(STARPU_VECTOR_GET_NX(buffers[1]), (const float *)STARPU_VECTOR_GET_PTR(buffers[0]),
                  (float *)STARPU_VECTOR_GET_PTR(buffers[1]));
 }
 
-static struct starpu_codelet saxpy_codelet = {
-    .cpu_funcs = {run_saxpy},
-    .nbuffers = 2,
-    .modes = {STARPU_R, STARPU_RW},
-    .name = "saxpy",
+static void submit(unsigned kernel, const size_t *blocks, void *argument);
+
+/* Tasks that submit tasks, which StarPU allows as long as they do not wait. */
+static void run_fibonacci(void **buffers, void *argument)
+{
+    struct frame *frame = argument, *children[2];
+    if (frame->n < 2) {
+        frame_end(frame);
+        return;
+    }
+    frame_split(frame, children);
+    for (unsigned i = 0; i < 2; i++)
+        submit(FIBONACCI, NULL, children[i]);
+}
+
+/* StarPU keeps its own state in codelets, so they cannot be const. */
+#define CODELET(label, count, ...)                                                                 \
+    {                                                                                              \
+        .cpu_funcs = {run_##label}, .nbuffers = (count), .modes = {__VA_ARGS__}, .name = #label    \
+    }
+
+static struct starpu_codelet codelets[KERNELS + 1] = {
+    [MARK] = CODELET(mark, 0, STARPU_NONE),
+    [BUMP_1] = CODELET(bump_1, 1, STARPU_RW),
+    [BUMP_2] = CODELET(bump_2, 2, STARPU_R, STARPU_RW),
+    [BUMP_3] = CODELET(bump_3, 3, STARPU_R, STARPU_R, STARPU_RW),
+    [STENCIL] = CODELET(stencil, 4, STARPU_R, STARPU_R, STARPU_R, STARPU_W),
+    [SAXPY] = CODELET(saxpy, 2, STARPU_R, STARPU_RW),
+    [FIBONACCI] = CODELET(fibonacci, 0, STARPU_NONE),
 };
+
+static void submit(unsigned kernel, const size_t *blocks, void *argument)
+{
+    struct starpu_task *task = starpu_task_create();
+    task->cl = &codelets[kernel];
+    for (int i = 0; i < task->cl->nbuffers; i++)
+        task->handles[i] = handles[blocks[i]];
+    task->cl_arg = argument;
+    check(starpu_task_submit(task), "submitting a task");
+}
 
 /* ------------------------------------------------------------------------------------------- */
 
-static void *open_starpu(unsigned workers)
+void peer_open(unsigned workers)
 {
     struct starpu_conf conf;
     check(starpu_conf_init(&conf), "its configuration");
@@ -169,121 +120,48 @@ static void *open_starpu(unsigned workers)
                 workers);
         exit(1);
     }
-    return zeroed(sizeof(struct starpu));
 }
 
-static void close_starpu(void *self)
+void peer_close(void)
 {
     starpu_shutdown();
-    free(self);
 }
 
-static void blocks(void *opaque, char *base, size_t count, size_t bytes)
+void peer_blocks(char *base, size_t count, size_t bytes)
 {
-    struct starpu *self = opaque;
-    self->handles = zeroed(count * sizeof(starpu_data_handle_t));
-    self->handle_count = count;
+    handles = zeroed(count * sizeof(starpu_data_handle_t));
+    handle_count = count;
     for (size_t i = 0; i < count; i++)
-        starpu_vector_data_register(&self->handles[i], STARPU_MAIN_RAM,
-                                    (uintptr_t)(base + i * bytes),
+        starpu_vector_data_register(&handles[i], STARPU_MAIN_RAM, (uintptr_t)(base + i * bytes),
                                     (uint32_t)(bytes / sizeof(float)), sizeof(float));
 }
 
-static void drop(void *opaque)
+void peer_drop(void)
 {
-    struct starpu *self = opaque;
-    for (size_t i = 0; i < self->handle_count; i++)
-        starpu_data_unregister(self->handles[i]);
-    free(self->handles);
+    for (size_t i = 0; i < handle_count; i++)
+        starpu_data_unregister(handles[i]);
+    free(handles);
 }
 
-static void fork_join(void *opaque, uint32_t *marks, size_t tasks, size_t joins)
+void peer_run(void (*program)(const void *context), const void *context)
 {
-    for (size_t j = 0; j < joins; j++) {
-        for (size_t i = 0; i < tasks; i++)
-            submit(&mark_codelet, NULL, 0, &marks[i]);
-        wait_all();
-    }
+    program(context);
 }
 
-static void chain(void *opaque, size_t length)
+void peer_submit(enum kernel kernel, const size_t *blocks, void *argument)
 {
-    const struct starpu *self = opaque;
-    for (size_t i = 0; i < length; i++)
-        submit(&chain_codelet, self->handles, 1, NULL);
-    wait_all();
+    submit(kernel, blocks, argument);
 }
 
-static void update(const starpu_data_handle_t *tiles, size_t n, size_t k)
+void peer_wait(void)
 {
-    for (size_t i = k + 1; i < n; i++) {
-        submit(&syrk_codelet, (starpu_data_handle_t[]){tiles[i * n + k], tiles[i * n + i]}, 2,
-               NULL);
-        for (size_t j = k + 1; j < i; j++)
-            submit(&gemm_codelet,
-                   (starpu_data_handle_t[]){tiles[i * n + k], tiles[j * n + k], tiles[i * n + j]},
-                   3, NULL);
-    }
+    check(starpu_task_wait_for_all(), "waiting");
 }
 
-static void cholesky(void *opaque, size_t n)
-{
-    const struct starpu *self = opaque;
-    const starpu_data_handle_t *tiles = self->handles;
-    for (size_t k = 0; k < n; k++) {
-        submit(&potrf_codelet, &tiles[k * n + k], 1, NULL);
-        for (size_t i = k + 1; i < n; i++)
-            submit(&trsm_codelet, (starpu_data_handle_t[]){tiles[k * n + k], tiles[i * n + k]}, 2,
-                   NULL);
-        update(tiles, n, k);
-    }
-    wait_all();
-}
-
-static uint64_t fibonacci(void *opaque, unsigned n, struct frame *frames)
+uint64_t peer_fibonacci(unsigned n, struct frame *frames)
 {
     frames->n = n;
-    submit(&fibonacci_codelet, NULL, 0, frames);
-    wait_all();
+    submit(FIBONACCI, NULL, frames);
+    peer_wait();
     return frames->value[0] + frames->value[1];
 }
-
-static void stencil(void *opaque, size_t width, size_t steps, uint64_t iterations)
-{
-    const struct starpu *self = opaque;
-    for (size_t t = 1; t <= steps; t++) {
-        const starpu_data_handle_t *before = self->handles + (t - 1) % 2 * width;
-        const starpu_data_handle_t *now = self->handles + t % 2 * width;
-        for (size_t i = 0; i < width; i++)
-            submit(&stencil_codelet,
-                   (starpu_data_handle_t[]){before[i ? i - 1 : 0], before[i],
-                                            before[i + 1 < width ? i + 1 : i], now[i]},
-                   4, &iterations);
-    }
-    wait_all();
-}
-
-static void saxpy(void *opaque, size_t count, size_t passes)
-{
-    const struct starpu *self = opaque;
-    for (size_t pass = 0; pass < passes; pass++) {
-        for (size_t i = 0; i < count; i++)
-            submit(&saxpy_codelet,
-                   (starpu_data_handle_t[]){self->handles[i], self->handles[count + i]}, 2, NULL);
-        wait_all();
-    }
-}
-
-const struct peer overhead_peer = {
-    .name = "starpu",
-    .open = open_starpu,
-    .close = close_starpu,
-    .blocks = blocks,
-    .drop = drop,
-    .fork_join = fork_join,
-    .chain = chain,
-    .cholesky = cholesky,
-    .fibonacci = fibonacci,
-    .stencil = stencil,
-    .saxpy = saxpy,
-};
