@@ -5,16 +5,15 @@
 #include "cli/command.h"
 #include "cli/signals.h"
 
-/* Writes both files, which a signal is not to keep from happening. Exit status. */
-static int write_files(const struct duet__wish *wish, const struct duet__found *found,
-                       const struct duet_draft *draft)
+/* Writes the file, which a signal is not to keep from happening. Exit status. */
+static int write_file(const struct duet__wish *wish, struct duet_platform *platform)
 {
     struct duet_message message = {""};
     sigset_t before;
     int error;
 
     duet__signals_hold(&before);
-    error = duet_platform_write(draft, &found->model.calibration, wish->out, wish->how, &message);
+    error = duet_platform_write(platform, wish->out, wish->how, &message);
     duet__signals_release(&before);
     return error ? duet__complain(DUET__FAILED, "%s", message.text) : DUET__DONE;
 }
@@ -30,19 +29,19 @@ static int say_interrupted(const struct duet__wish *wish, int number)
 
 static int finish(const struct duet__wish *wish, const struct duet__found *found)
 {
-    struct duet__drawing drawing;
+    struct duet_platform platform;
     int status;
 
-    duet__drawing_make(wish, found, &drawing);
-    status = write_files(wish, found, &drawing.draft);
+    duet__describe_machine(wish, found, &platform);
+    status = write_file(wish, &platform);
     if (status == DUET__DONE) {
         if (wish->job.json)
-            duet__calibrate_put_json(wish, found, &drawing.draft, stdout);
+            duet__calibrate_put_json(wish, found, &platform, stdout);
         else
-            duet__calibrate_put_text(wish, found, &drawing.draft, stdout);
+            duet__calibrate_put_text(wish, found, &platform, stdout);
         status = duet__finish_output();
     }
-    duet__drawing_fini(&drawing);
+    duet_platform_fini(&platform);
     return status;
 }
 

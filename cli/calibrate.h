@@ -225,19 +225,9 @@ void duet__found_fini(struct duet__found *found);
 /* Sizes of the caches that the first core has for itself and that it shares; 0: not known. */
 void duet__caches_find(struct duet_sharing *sharing);
 
-/* A draft, and what it points to. */
-struct duet__drawing {
-    struct duet_draft draft;
-    char *description, *origin;
-    struct duet_draft_socket *sockets;
-    struct duet_draft_switch *switches;
-    struct duet_draft_gpu *gpus;
-};
-
-/* Describes the machine by what was found. duet__drawing_fini frees it. */
-void duet__drawing_make(const struct duet__wish *wish, const struct duet__found *found,
-                        struct duet__drawing *drawing);
-void duet__drawing_fini(struct duet__drawing *drawing);
+/* Describes the machine by what was found, kernel times included. duet_platform_fini frees it. */
+void duet__describe_machine(const struct duet__wish *wish, const struct duet__found *found,
+                            struct duet_platform *platform);
 
 /* ------------------------------------------------------------------------------------------- */
 /* calibrate_summary.c, calibrate_text.c, calibrate_json.c                                       */
@@ -257,8 +247,8 @@ void duet__confidence(const struct duet__found *found, struct duet__confidence *
 
 /* Prints the report for people, and for programs (docs/formats.md). */
 void duet__calibrate_put_text(const struct duet__wish *wish, const struct duet__found *found,
-                              const struct duet_draft *draft, FILE *stream);
+                              const struct duet_platform *platform, FILE *stream);
 void duet__calibrate_put_json(const struct duet__wish *wish, const struct duet__found *found,
-                              const struct duet_draft *draft, FILE *stream);
+                              const struct duet_platform *platform, FILE *stream);
 
 #endif

@@ -12,24 +12,24 @@ static void known(struct duet__emit *json, const char *name, double value)
     duet__emit_number(json, name, value > 0 ? value : NAN);
 }
 
-static void put_machine(const struct duet__found *found, const struct duet_draft *draft,
+static void put_machine(const struct duet__found *found, const struct duet_platform *platform,
                         struct duet__emit *json)
 {
     duet__emit_open(json, "machine", '{');
-    duet__emit_text(json, "name", draft->name);
-    duet__emit_text(json, "description", draft->description);
+    duet__emit_text(json, "name", platform->name);
+    duet__emit_text(json, "description", platform->description);
     duet__emit_count(json, "cpus", found->cpus);
     duet__emit_count(json, "gpus", found->gpus);
-    duet__emit_count(json, "sockets", draft->socket_count);
-    known(json, "cores", draft->cores);
-    known(json, "memory_bytes", (double)draft->host_memory_bytes);
-    known(json, "private_cache_bytes", (double)draft->sharing.private_bytes);
-    known(json, "shared_cache_bytes", (double)draft->sharing.shared_bytes);
+    duet__emit_count(json, "sockets", platform->socket_count);
+    known(json, "cores", platform->cores);
+    known(json, "memory_bytes", (double)platform->host_memory_bytes);
+    known(json, "private_cache_bytes", (double)platform->sharing.private_bytes);
+    known(json, "shared_cache_bytes", (double)platform->sharing.shared_bytes);
     known(json, "system_private_cache_bytes", (double)found->known.private_bytes);
     known(json, "system_shared_cache_bytes", (double)found->known.shared_bytes);
     known(json, "core_bandwidth_Bps", found->bandwidth.one_Bps);
     known(json, "bandwidth_Bps", found->bandwidth.all_Bps);
-    known(json, "probe_s", draft->probe_s);
+    known(json, "probe_s", platform->probe_s);
     duet__emit_close(json, '}');
 }
 
@@ -194,19 +194,19 @@ static void put_copies(const struct duet__found *found, struct duet__emit *json)
     duet__emit_close(json, ']');
 }
 
-static void put_links(const struct duet__found *found, const struct duet_draft *draft,
+static void put_links(const struct duet__found *found, const struct duet_platform *platform,
                       struct duet__emit *json)
 {
     duet__emit_open(json, "links", '[');
-    for (unsigned s = 0; s < draft->switch_count; s++) {
+    for (unsigned s = 0; s < platform->switch_count; s++) {
         duet__emit_open(json, NULL, '{');
         duet__emit_open(json, "gpus", '[');
-        for (unsigned g = 0; g < draft->gpu_count; g++)
-            if (draft->gpus[g].position == s)
+        for (unsigned g = 0; g < platform->gpu_count; g++)
+            if (platform->gpus[g].position == s)
                 duet__emit_text(json, NULL, found->info.machine.nodes[g + 1].name);
         duet__emit_close(json, ']');
-        duet__emit_number(json, "to_device_Bps", draft->switches[s].to_device_Bps);
-        duet__emit_number(json, "to_host_Bps", draft->switches[s].to_host_Bps);
+        duet__emit_number(json, "to_device_Bps", platform->switches[s].to_device_Bps);
+        duet__emit_number(json, "to_host_Bps", platform->switches[s].to_host_Bps);
         duet__emit_close(json, '}');
     }
     duet__emit_close(json, ']');
@@ -232,23 +232,23 @@ static void put_quality(const struct duet__found *found, struct duet__emit *json
 }
 
 void duet__calibrate_put_json(const struct duet__wish *wish, const struct duet__found *found,
-                              const struct duet_draft *draft, FILE *stream)
+                              const struct duet_platform *platform, FILE *stream)
 {
     struct duet__emit json = {.stream = stream};
 
     duet__emit_open(&json, NULL, '{');
     duet__emit_count(&json, "schema", 1);
     duet__emit_text(&json, "command", wish->job.command);
-    duet__emit_text(&json, "origin", draft->origin);
+    duet__emit_text(&json, "origin", platform->origin);
     duet__emit_text(&json, "out", wish->out);
-    put_machine(found, draft, &json);
+    put_machine(found, platform, &json);
     put_effort(wish, found, &json);
     put_kernels(&found->model, &json);
     if (wish->compare_models)
         put_models(&found->model, &json);
     put_costs(found, &json);
     put_copies(found, &json);
-    put_links(found, draft, &json);
+    put_links(found, platform, &json);
     put_quality(found, &json);
     duet__emit_close(&json, '}');
 }

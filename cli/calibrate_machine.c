@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From what was found to a draft of the machine's description; and what the system tells of it. */
+/* From what was found to a described machine; and what the system tells of it. */
 #include "cli/calibrate.h"
 
 #include <inttypes.h>
@@ -83,25 +83,24 @@ static unsigned place_of(const struct duet_machine *machine, unsigned socket)
     return place;
 }
 
-static void draw_sockets(const struct duet_machine *machine, struct duet__drawing *drawing)
+static void describe_sockets(const struct duet_machine *machine, struct duet_platform *platform)
 {
     unsigned count = 0, usual = machine->workers[0].arch;
 
     for (unsigned w = 0; w < machine->worker_count; w++)
         count = MAX(count, place_of(machine, machine->workers[w].socket) + 1);
-    drawing->sockets = g_new0(struct duet_draft_socket, count);
+    platform->sockets = g_new0(struct duet_platform_socket, count);
+    platform->socket_count = count;
     for (unsigned s = 0; s < count; s++)
-        drawing->sockets[s].arch = usual;
+        platform->sockets[s].arch = usual;
     for (unsigned w = 0; w < machine->worker_count; w++) {
         const struct duet_worker *worker = &machine->workers[w];
-        struct duet_draft_socket *socket = &drawing->sockets[place_of(machine, worker->socket)];
+        struct duet_platform_socket *socket = &platform->sockets[place_of(machine, worker->socket)];
 
         socket->cores++;
         if (worker->node == DUET_HOST)
             socket->arch = worker->arch;
     }
-    drawing->draft.sockets = drawing->sockets;
-    drawing->draft.socket_count = count;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -131,21 +130,21 @@ static const struct duet__pair *measured_pair(const struct duet__found *found, u
 }
 
 /* Copies from one node to another: as measured, else as the machine is thought to be. */
-static struct duet_draft_link figures(const struct duet__found *found, unsigned source,
-                                      unsigned destination)
+static struct duet_platform_figure figures(const struct duet__found *found, unsigned source,
+                                           unsigned destination)
 {
     const struct duet_route *route = duet_machine_route(&found->info.machine, source, destination);
     const struct duet__pair *pair = measured_pair(found, source, destination);
 
     if (pair)
-        return (struct duet_draft_link){pair->bandwidth_Bps, fmax(pair->latency_s, 0)};
-    return (struct duet_draft_link){route->bandwidth_Bps / found->pace,
-                                    route->latency_s * found->pace};
+        return (struct duet_platform_figure){pair->bandwidth_Bps, fmax(pair->latency_s, 0)};
+    return (struct duet_platform_figure){route->bandwidth_Bps / found->pace,
+                                         route->latency_s * found->pace};
 }
 
 /* Devices whose routes from the host begin with one link are behind one switch. */
 static unsigned assumed_switch(const struct duet_machine *machine, unsigned node,
-                               const struct duet__drawing *drawing)
+                               const struct duet_platform *platform)
 {
     unsigned next = 0;
 
@@ -154,84 +153,117 @@ static unsigned assumed_switch(const struct duet_machine *machine, unsigned node
         const struct duet_route *b = duet_machine_route(machine, DUET_HOST, other);
 
         if (a->count && b->count && a->links[0] == b->links[0])
-            return drawing->gpus[other - 1].position;
-        next = MAX(next, drawing->gpus[other - 1].position + 1);
+            return platform->gpus[other - 1].position;
+        next = MAX(next, platform->gpus[other - 1].position + 1);
     }
     return next;
 }
 
-static void draw_gpus(const struct duet__found *found, struct duet__drawing *drawing)
+static void describe_gpus(const struct duet__found *found, struct duet_platform *platform)
 {
     const struct duet_machine *machine = &found->info.machine;
     bool measured = found->has_copies && found->copies.switches;
 
-    drawing->gpus = g_new0(struct duet_draft_gpu, machine->node_count);
+    platform->gpus = g_new0(struct duet_platform_gpu, machine->node_count);
+    platform->gpu_count = machine->node_count - 1;
     for (unsigned node = 1; node < machine->node_count; node++) {
-        drawing->gpus[node - 1] = (struct duet_draft_gpu){
+        platform->gpus[node - 1] = (struct duet_platform_gpu){
             .arch = worker_of(machine, node)->arch,
             .position = measured ? found->copies.switches[node - 1]
-                                 : assumed_switch(machine, node, drawing),
+                                 : assumed_switch(machine, node, platform),
             .memory_bytes = machine->nodes[node].capacity_bytes,
             .to_device = figures(found, DUET_HOST, node),
             .to_host = figures(found, node, DUET_HOST),
         };
     }
-    drawing->draft.gpus = drawing->gpus;
-    drawing->draft.gpu_count = machine->node_count - 1;
 }
 
 /* A switch is as fast as its devices are together, and at least as each of them alone. */
-static void draw_switches(const struct duet__found *found, struct duet__drawing *drawing)
+static void describe_switches(const struct duet__found *found, struct duet_platform *platform)
 {
     const struct duet_machine *machine = &found->info.machine;
     const struct duet__copies *copies = &found->copies;
-    struct duet_draft *draft = &drawing->draft;
 
-    drawing->switches = g_new0(struct duet_draft_switch, draft->gpu_count + 1);
-    for (unsigned i = 0; i < draft->gpu_count; i++) {
-        const struct duet_draft_gpu *gpu = &drawing->gpus[i];
-        struct duet_draft_switch *place = &drawing->switches[gpu->position];
+    platform->switches = g_new0(struct duet_platform_switch, platform->gpu_count + 1);
+    for (unsigned i = 0; i < platform->gpu_count; i++) {
+        const struct duet_platform_gpu *gpu = &platform->gpus[i];
+        struct duet_platform_switch *place = &platform->switches[gpu->position];
 
-        if (gpu->position >= draft->switch_count) {
-            draft->switch_count = gpu->position + 1;
+        if (gpu->position >= platform->switch_count) {
+            platform->switch_count = gpu->position + 1;
             place->socket = place_of(machine, worker_of(machine, i + 1)->socket);
         }
         place->to_device_Bps = fmax(place->to_device_Bps, gpu->to_device.bandwidth_Bps);
         place->to_host_Bps = fmax(place->to_host_Bps, gpu->to_host.bandwidth_Bps);
     }
-    for (unsigned i = 0; found->has_copies && i < MIN(copies->switch_count, draft->switch_count);
+    for (unsigned i = 0; found->has_copies && i < MIN(copies->switch_count, platform->switch_count);
          i++) {
-        struct duet_draft_switch *place = &drawing->switches[i];
+        struct duet_platform_switch *place = &platform->switches[i];
 
         place->to_device_Bps = fmax(place->to_device_Bps, copies->to_device_Bps[i]);
         place->to_host_Bps = fmax(place->to_host_Bps, copies->to_host_Bps[i]);
     }
-    draft->switches = drawing->switches;
 }
 
-/* Behind one switch, on one socket, on two: the position in a draft's peers. */
-static unsigned reach(const struct duet__drawing *drawing, unsigned a, unsigned b)
+static int by_value(const void *a, const void *b)
 {
-    unsigned first = drawing->gpus[a].position, second = drawing->gpus[b].position;
+    double left = *(const double *)a, right = *(const double *)b;
+
+    return (left > right) - (left < right);
+}
+
+/* The middle of these members: a figure that was measured, unlike a mean. */
+static double middle(const void *first, size_t stride, unsigned count)
+{
+    double *values = g_new0(double, count + 1), value;
+
+    for (unsigned i = 0; i < count; i++)
+        values[i] = *(const double *)(const void *)((const char *)first + i * stride);
+    qsort(values, count, sizeof(*values), by_value);
+    value = values[(count - 1) / 2];
+    g_free(values);
+    return value;
+}
+
+/* One kind of all links between host and switches, as hypothetical ones would be. */
+static void describe_kind(struct duet_platform *p)
+{
+    struct duet_platform_link *kind = g_new0(struct duet_platform_link, 1);
+    size_t sw = sizeof(*p->switches), gpu = sizeof(*p->gpus);
+
+    g_strlcpy(kind->name, "pcie", sizeof(kind->name));
+    kind->to_device.bandwidth_Bps = middle(&p->switches->to_device_Bps, sw, p->switch_count);
+    kind->to_host.bandwidth_Bps = middle(&p->switches->to_host_Bps, sw, p->switch_count);
+    kind->to_device.latency_s = middle(&p->gpus->to_device.latency_s, gpu, p->gpu_count);
+    kind->to_host.latency_s = middle(&p->gpus->to_host.latency_s, gpu, p->gpu_count);
+    p->kinds = kind;
+    p->kind_count = 1;
+}
+
+static enum duet_reach reach_of(const struct duet_platform *p, unsigned a, unsigned b)
+{
+    unsigned first = p->gpus[a].position, second = p->gpus[b].position;
 
     if (first == second)
-        return 0;
-    return drawing->switches[first].socket == drawing->switches[second].socket ? 1 : 2;
+        return DUET_REACH_SWITCH;
+    return p->switches[first].socket == p->switches[second].socket ? DUET_REACH_SOCKET
+                                                                   : DUET_REACH_REMOTE;
 }
 
 /* The mean of those pairs of a reach and direction that copy directly. */
-static struct duet_draft_link peers(const struct duet__found *found,
-                                    const struct duet__drawing *drawing, unsigned wanted, bool up)
+static struct duet_platform_figure mean_peer(const struct duet__found *found,
+                                             const struct duet_platform *platform,
+                                             enum duet_reach wanted, bool up)
 {
-    struct duet_draft_link sum = {0, 0};
-    unsigned count = 0, gpus = drawing->draft.gpu_count;
+    struct duet_platform_figure sum = {0, 0};
+    unsigned count = 0, gpus = platform->gpu_count;
 
     for (unsigned i = 0; i < gpus * gpus; i++) {
         unsigned source = i / gpus, destination = i % gpus;
-        struct duet_draft_link link;
+        struct duet_platform_figure link;
 
         if (source == destination || (destination > source) != up ||
-            reach(drawing, source, destination) != wanted ||
+            reach_of(platform, source, destination) != wanted ||
             !duet_machine_route(&found->info.machine, source + 1, destination + 1)->direct)
             continue;
         link = figures(found, source + 1, destination + 1);
@@ -244,6 +276,44 @@ static struct duet_draft_link peers(const struct duet__found *found,
         sum.latency_s /= count;
     }
     return sum;
+}
+
+/*
+ * A direct copy that is this much faster than the links to the host between two GPUs does not cross
+ * them; one that is hardly faster was measured on a better day.
+ */
+static const double OWN_LINK = 1.1;
+
+/* Are the direct copies of this reach too fast for the links to the host between any two GPUs? */
+static bool is_own(const struct duet_platform *p, enum duet_reach reach)
+{
+    for (unsigned a = 0; reach != DUET_REACH_SWITCH && a < p->gpu_count; a++)
+        for (unsigned b = 0; b < p->gpu_count; b++) {
+            const struct duet_platform_peer *peer = &p->peers[reach];
+            double direct = a < b ? peer->up.bandwidth_Bps : peer->down.bandwidth_Bps;
+
+            if (a != b && reach_of(p, a, b) == reach &&
+                direct > OWN_LINK * fmin(p->switches[p->gpus[a].position].to_host_Bps,
+                                         p->switches[p->gpus[b].position].to_device_Bps))
+                return true;
+        }
+    return false;
+}
+
+static void describe_peers(const struct duet__found *found, struct duet_platform *platform)
+{
+    static const char *const names[DUET_REACHES] = {"peer_switch", "peer_socket", "peer_remote"};
+
+    for (unsigned i = 0; i < DUET_REACHES; i++) {
+        struct duet_platform_peer *peer = &platform->peers[i];
+
+        peer->up = mean_peer(found, platform, i, true);
+        peer->down = mean_peer(found, platform, i, false);
+        if (!(peer->up.bandwidth_Bps > 0 && peer->down.bandwidth_Bps > 0))
+            continue; /* no direct copies in both directions */
+        g_strlcpy(peer->name, names[i], sizeof(peer->name));
+        peer->own_link = is_own(platform, i);
+    }
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -297,19 +367,27 @@ static char *origin(const struct duet__wish *wish, const struct duet__found *fou
     return g_string_free(text, FALSE);
 }
 
-void duet__drawing_make(const struct duet__wish *wish, const struct duet__found *found,
-                        struct duet__drawing *drawing)
+/* The platform's own copy of the kernel times; without those that cannot be (there are none). */
+static void copy_times(const struct duet_calibration *from, struct duet_calibration *to)
+{
+    for (size_t i = 0; i < from->count; i++) {
+        const struct duet_curve *curve = &from->curves[i];
+
+        if (duet_calibration_add_context(to, curve->kernel, curve->arch, curve->context,
+                                         curve->points, curve->count, NULL))
+            g_error("kernel times that were added once cannot be added again");
+    }
+}
+
+void duet__describe_machine(const struct duet__wish *wish, const struct duet__found *found,
+                            struct duet_platform *platform)
 {
     const struct duet_machine *machine = &found->info.machine;
-    struct duet_draft *draft = &drawing->draft;
 
-    *drawing =
-        (struct duet__drawing){.description = describe(wish, found), .origin = origin(wish, found)};
-    *draft = (struct duet_draft){
-        .name = wish->name,
-        .description = drawing->description,
-        .origin = drawing->origin,
-        .archs = machine->archs,
+    *platform = (struct duet_platform){
+        .description = describe(wish, found),
+        .origin = origin(wish, found),
+        .archs = g_memdup2(machine->archs, machine->arch_count * sizeof(*machine->archs)),
         .arch_count = machine->arch_count,
         .host_memory_bytes = wish->paced ? 0 : found->info.survey.memory_bytes,
         .costs = machine->costs,
@@ -318,23 +396,15 @@ void duet__drawing_make(const struct duet__wish *wish, const struct duet__found 
         .first_waits = found->cpus > 0,
         .probe_s = found->probe_s,
     };
+    g_strlcpy(platform->name, wish->name, sizeof(platform->name));
     if (found->has_costs)
-        duet__costs_fill(found->costs, &draft->costs);
-    draw_sockets(machine, drawing);
-    draw_gpus(found, drawing);
-    draw_switches(found, drawing);
-    for (unsigned i = 0; i < G_N_ELEMENTS(draft->peers_up); i++) {
-        draft->peers_up[i] = peers(found, drawing, i, true);
-        draft->peers_down[i] = peers(found, drawing, i, false);
+        duet__costs_fill(found->costs, &platform->costs);
+    describe_sockets(machine, platform);
+    describe_gpus(found, platform);
+    describe_switches(found, platform);
+    if (platform->gpu_count) {
+        describe_kind(platform);
+        describe_peers(found, platform);
     }
-}
-
-void duet__drawing_fini(struct duet__drawing *drawing)
-{
-    g_free(drawing->description);
-    g_free(drawing->origin);
-    g_free(drawing->sockets);
-    g_free(drawing->switches);
-    g_free(drawing->gpus);
-    *drawing = (struct duet__drawing){0};
+    copy_times(&found->model.calibration, &platform->calibration);
 }

@@ -15,9 +15,9 @@ static const char summary[] =
 
 static const char notes[] =
     "Workloads: those named, else cholesky, lu, gemm, jacobi2d and saxpy. A machine is predicted "
-    "best\nfor workloads, tiles and precisions that it was calibrated with. Two files are written: "
-    "F.json and\nF.kernels.json; each is replaced in one step, at the very end. An interrupt "
-    "(Ctrl-C) leaves what was\nthere. While it measures, the machine should have nothing else to "
+    "best\nfor workloads, tiles and precisions that it was calibrated with. F.json is "
+    "written\nin one step, at the very end. An interrupt (Ctrl-C) leaves what was there. While it "
+    "measures, the machine should have nothing else to "
     "do.\n\n"
     "Examples:\n"
     "  duet calibrate\n"

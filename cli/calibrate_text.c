@@ -41,10 +41,10 @@ static char *percent(double share)
 /* ------------------------------------------------------------------------------------------- */
 /* The machine                                                                                  */
 
-static void put_caches(const struct duet__found *found, const struct duet_draft *draft,
+static void put_caches(const struct duet__found *found, const struct duet_platform *platform,
                        FILE *stream)
 {
-    const struct duet_sharing *sharing = &draft->sharing, *known = &found->known;
+    const struct duet_sharing *sharing = &platform->sharing, *known = &found->known;
     char *own = duet__size_text(sharing->private_bytes);
     char *shared = duet__size_text(sharing->shared_bytes);
     char *all = duet__size_text(known->shared_bytes);
@@ -102,17 +102,17 @@ static void put_others(const struct duet__found *found, FILE *stream)
     g_string_free(text, TRUE);
 }
 
-static void put_machine(const struct duet__found *found, const struct duet_draft *draft,
+static void put_machine(const struct duet__found *found, const struct duet_platform *platform,
                         FILE *stream)
 {
     const struct duet__bandwidth *bandwidth = &found->bandwidth;
 
-    fprintf(stream, "%s: %s\n", draft->name, draft->description);
+    fprintf(stream, "%s: %s\n", platform->name, platform->description);
     put_measured(found, stream);
     put_others(found, stream);
     if (found->probe_s > 0)
         field(stream, "speed", "%.3g ms for the reference kernel", found->probe_s * 1e3);
-    put_caches(found, draft, stream);
+    put_caches(found, platform, stream);
     if (bandwidth->samples)
         field(stream, "memory", "%.3g GB/s for one core, %.3g GB/s for all of a socket",
               bandwidth->one_Bps / 1e9, bandwidth->all_Bps / 1e9);
@@ -255,22 +255,22 @@ static void put_pairs(const struct duet__found *found, FILE *stream)
     duet__table_put(&table, stream, 2);
 }
 
-static void put_copies(const struct duet__found *found, const struct duet_draft *draft,
+static void put_copies(const struct duet__found *found, const struct duet_platform *platform,
                        FILE *stream)
 {
     if (!found->has_copies || !found->copies.pair_count)
         return;
     fputs("\ncopies, each alone: latency and bandwidth\n\n", stream);
     put_pairs(found, stream);
-    for (unsigned s = 0; s < draft->switch_count; s++) {
+    for (unsigned s = 0; s < platform->switch_count; s++) {
         GString *names = g_string_new(NULL);
 
-        for (unsigned g = 0; g < draft->gpu_count; g++)
-            if (draft->gpus[g].position == s)
+        for (unsigned g = 0; g < platform->gpu_count; g++)
+            if (platform->gpus[g].position == s)
                 g_string_append_printf(names, "%s%s", names->len ? ", " : "",
                                        found->info.machine.nodes[g + 1].name);
         fprintf(stream, "  link %u: %s; %.3g GB/s in, %.3g GB/s out%s\n", s, names->str,
-                draft->switches[s].to_device_Bps / 1e9, draft->switches[s].to_host_Bps / 1e9,
+                platform->switches[s].to_device_Bps / 1e9, platform->switches[s].to_host_Bps / 1e9,
                 strchr(names->str, ',') ? ", shared" : "");
         g_string_free(names, TRUE);
     }
@@ -365,14 +365,14 @@ static void put_confidence(const struct duet__wish *wish, const struct duet__fou
 }
 
 void duet__calibrate_put_text(const struct duet__wish *wish, const struct duet__found *found,
-                              const struct duet_draft *draft, FILE *stream)
+                              const struct duet_platform *platform, FILE *stream)
 {
-    put_machine(found, draft, stream);
+    put_machine(found, platform, stream);
     put_kernels(&found->model, stream);
     if (wish->compare_models)
         put_models(&found->model, stream);
     put_costs(found, stream);
-    put_copies(found, draft, stream);
+    put_copies(found, platform, stream);
     put_confidence(wish, found, stream);
     fprintf(stream, "Written: %s and its kernel times. To simulate this machine: --platform %s%s\n",
             wish->out, strchr(wish->out, '/') ? "" : "./", wish->out);

@@ -336,7 +336,8 @@ static int read_links(struct duet__job *job, char **links, struct duet_message *
         int result = split(job, "--link", *link, &override.name, &value, message);
 
         if (!result)
-            result = duet__parse_bandwidth("--link", value, &override.bandwidth_Bps, message);
+            result = duet__parse_change("--link", value, &override.bandwidth_Bps, &override.factor,
+                                        message);
         if (result)
             return result;
         g_array_append_val(job->links, override);

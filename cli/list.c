@@ -97,9 +97,8 @@ static int with_platforms(const char *name, void (*print)(const struct duet_plat
 
 static void print_platform(const struct duet_platform *platform)
 {
-    printf("%-16s %s\n%-16s   %u cores, %u GPUs\n", duet_platform_name(platform),
-           duet_platform_description(platform), "", duet_platform_cores(platform),
-           duet_platform_gpus(platform));
+    printf("%-16s %s\n%-16s   %u cores, %u GPUs\n", platform->name, platform->description, "",
+           duet_platform_cores(platform), duet_platform_gpus(platform));
 }
 
 static int list_platforms(const char *platform)
@@ -109,8 +108,11 @@ static int list_platforms(const char *platform)
 
 static void print_curve(const struct duet_platform *platform, const struct duet_curve *curve)
 {
-    printf("%s: %s on %s\n", duet_platform_name(platform), curve->kernel, curve->arch);
-    printf("  %s\n", duet_platform_origin(platform, curve->kernel, curve->arch));
+    char *origin = duet_platform_origin(platform, curve->kernel, curve->arch);
+
+    printf("%s: %s on %s\n", platform->name, curve->kernel, curve->arch);
+    printf("  %s\n", origin);
+    g_free(origin);
     printf("  %8s %14s %12s %12s %10s %8s\n", "tile", "work", "mean ms", "deviation ms", "GFlop/s",
            "samples");
     for (size_t i = 0; i < curve->count; i++) {
@@ -125,12 +127,29 @@ static void print_curve(const struct duet_platform *platform, const struct duet_
     }
 }
 
+/* What an architecture of the machine lacks and another has. */
+static void print_holes(const struct duet_platform *platform)
+{
+    const struct duet_platform_options whole = {.cpus = -1, .gpus = -1};
+    struct duet_machine machine;
+    char *holes;
+
+    if (duet_platform_build(platform, &whole, &machine, NULL))
+        return;
+    holes = duet_platform_holes(&platform->calibration, &machine, NULL);
+    if (holes)
+        printf("%s: no times: %s\n", platform->name, holes);
+    g_free(holes);
+    duet_machine_fini(&machine);
+}
+
 static void print_kernels(const struct duet_platform *platform)
 {
-    const struct duet_calibration *calibration = duet_platform_calibration(platform);
+    const struct duet_calibration *calibration = &platform->calibration;
 
     for (size_t i = 0; i < calibration->count; i++)
         print_curve(platform, &calibration->curves[i]);
+    print_holes(platform);
 }
 
 static int list_kernels(const char *platform)

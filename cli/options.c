@@ -88,7 +88,7 @@ static const struct option options[] = {
     {SIMULATE, "costs", 0, TEXT, AT(costs),
      "Times of the runtime's own operations, \"submit=1us,steal=2us\"", "LIST"},
     {ALL | INFO, "link", 0, LIST, AT(links),
-     "Bandwidth of a kind of links, \"pcie=12GB/s\" (repeatable)", "NAME=BW"},
+     "Bandwidth of a kind of links, \"pcie=12GB/s\", or \"all=2x\" (repeatable)", "NAME=BW"},
     {ALL | INFO, "gpu-memory", 0, TEXT, AT(gpu_memory),
      "Memory of each GPU, \"6GiB\", or a part of what there is, \"80%\"", "SIZE|P%"},
     {ALL | INFO, "gpu-window", 0, TEXT, AT(gpu_window),

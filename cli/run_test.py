@@ -296,11 +296,6 @@ def test_paced_bounds():
         assert abs(measured[name] / (expected[name] * 0.01) - 1) < 1e-6, (name, measured, expected)
 
 
-def page_data(page):
-    """The report that a page is made from."""
-    return json.loads(re.search(r'id="report">(.*?)</script>', page, re.S)[1])
-
-
 def test_files():
     """Dates begin with the first submission of the first measured run."""
     with tempfile.TemporaryDirectory() as folder:
@@ -315,7 +310,7 @@ def test_files():
     assert min(event["args"]["submitted_us"] for event in kernels) == 0
     last = max(event["ts"] + event["dur"] for event in kernels)
     assert abs(last / 1e6 - runs[0]["makespan_s"]["values"][0]) < 1e-6, (last, runs[0])
-    assert page_data(page)["runs"] == runs
+    assert "Warm-up runs" in page and "run with duet" in page
 
 
 def test_lost_gpu():
@@ -383,7 +378,7 @@ def test_interruption():
         assert sorted(os.listdir(folder)) == ["p.html", "t-ws.json"]
         json.loads((pathlib.Path(folder) / "t-ws.json").read_text())
         page = (pathlib.Path(folder) / "p.html").read_text()
-        assert page_data(page)["interrupted"] and page.rstrip().endswith("</html>")
+        assert "<dt>Interrupted</dt>" in page and page.rstrip().endswith("</html>")
     with tempfile.TemporaryDirectory() as folder:
         status, output, _ = interrupt(endless, folder, [signal.SIGTERM])
         assert status == 128 + signal.SIGTERM

@@ -58,6 +58,31 @@ static int read_platform(struct duet__job *job, const struct duet__texts *texts,
     return 0;
 }
 
+/* One line each about what of the platform is not as one would think. */
+static void remark(const struct duet__job *job, const struct duet_platform *platform,
+                   const struct duet_platform_options *options)
+{
+    char *kept = duet_platform_kept_links(platform, options);
+    GPtrArray *kernels = g_ptr_array_new_with_free_func(g_free);
+    char *holes;
+
+    for (size_t i = 0; job->workload->kernels[i]; i++)
+        g_ptr_array_add(kernels,
+                        g_strdup_printf("%c%s", job->problem.precision, job->workload->kernels[i]));
+    g_ptr_array_add(kernels, NULL);
+    holes = duet_platform_holes(&platform->calibration, &job->machine,
+                                (const char *const *)kernels->pdata);
+    if (kept)
+        duet__complain(DUET__DONE, "--link leaves %s as they are (--link all=... changes all)",
+                       kept);
+    if (holes)
+        duet__complain(DUET__DONE, "%s has no times of %s: no such task runs there", platform->name,
+                       holes);
+    g_ptr_array_unref(kernels);
+    g_free(holes);
+    g_free(kept);
+}
+
 /* The machine that the runs will simulate, for reports, and as a file if one is asked for. */
 static int build_machine(struct duet__job *job, struct duet_message *message)
 {
@@ -77,13 +102,15 @@ static int build_machine(struct duet__job *job, struct duet_message *message)
     int result = duet_platform_load(config->simulate, NULL, &platform, message);
 
     if (!result) {
-        job->platform_name = g_strdup(duet_platform_name(platform));
-        duet_platform_select(platform, config->context);
+        job->platform_name = g_strdup(platform->name);
+        duet_calibration_select(&platform->calibration, config->context);
         result = duet_platform_build(platform, &options, &job->machine, message);
     }
+    if (!result)
+        remark(job, platform, &options);
     if (!result && job->machine_xml)
-        result = duet_platform_write_xml(&job->machine, duet_platform_calibration(platform),
-                                         job->machine_xml, message);
+        result = duet_platform_write_xml(&job->machine, &platform->calibration, job->machine_xml,
+                                         message);
     duet_platform_free(platform);
     return result;
 }

@@ -264,10 +264,12 @@ def test_files_are_distinct():
             (folder / sub).mkdir()
         compile_policy(folder / "q1" / "p.so")
         shutil.copy(folder / "q1" / "p.so", folder / "q2" / "p.so")
-        for end in "json", "kernels.json":
-            text = (ROOT / "platforms" / f"idgraf.{end}").read_text(encoding="utf-8")
-            text = text.replace("idgraf.kernels.json", "in.kernels.json")
-            (folder / f"in.{end}").write_text(text.replace('"idgraf"', '"in"'), encoding="utf-8")
+        # a machine as older versions wrote it: in two files
+        machine = json.loads((ROOT / "platforms" / "idgraf.json").read_text(encoding="utf-8"))
+        times = {"schema": 1, "curves": machine.pop("curves")}
+        machine |= {"schema": 1, "name": "in", "calibration": "in.kernels.json"}
+        (folder / "in.json").write_text(json.dumps(machine), encoding="utf-8")
+        (folder / "in.kernels.json").write_text(json.dumps(times), encoding="utf-8")
         (folder / "linked").symlink_to("sub")
         (folder / "linked.json").symlink_to("in.json")
         (folder / "dangling").symlink_to("nothing.json")

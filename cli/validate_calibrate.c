@@ -36,17 +36,13 @@ struct duet__calibrating {
 /* Removes the folder with what was written there. */
 static void clean(struct duet__calibrating *calibrating)
 {
-    const char *endings[] = {"json", "kernels.json"};
-
-    for (size_t i = 0; calibrating->folder && i < G_N_ELEMENTS(endings); i++) {
-        char *path =
-            g_strdup_printf("%s/%s.%s", calibrating->folder, calibrating->wish.name, endings[i]);
+    if (calibrating->folder) {
+        char *path = g_strdup_printf("%s/%s.json", calibrating->folder, calibrating->wish.name);
 
         g_unlink(path);
         g_free(path);
-    }
-    if (calibrating->folder)
         g_rmdir(calibrating->folder);
+    }
     g_clear_pointer(&calibrating->folder, g_free);
 }
 
@@ -65,7 +61,7 @@ static int write_platform(struct duet__calibrating *calibrating, bool keep, char
                           struct duet_message *message)
 {
     const struct duet__found *found = &calibrating->found;
-    struct duet__drawing drawing;
+    struct duet_platform platform;
     GError *problem = NULL;
     int error;
 
@@ -82,10 +78,9 @@ static int write_platform(struct duet__calibrating *calibrating, bool keep, char
         }
         *path = g_strdup_printf("%s/%s.json", calibrating->folder, calibrating->wish.name);
     }
-    duet__drawing_make(&calibrating->wish, found, &drawing);
-    error = duet_platform_write(&drawing.draft, &found->model.calibration, *path,
-                                DUET_WRITE_REPLACE, message);
-    duet__drawing_fini(&drawing);
+    duet__describe_machine(&calibrating->wish, found, &platform);
+    error = duet_platform_write(&platform, *path, DUET_WRITE_REPLACE, message);
+    duet_platform_fini(&platform);
     return error;
 }
 

@@ -146,7 +146,7 @@ static void measure_pair(struct duet__validate *validate, struct duet__case_pair
     int error;
 
     draw(validate, pair, round, &measuring->bar);
-    if (!validate->paced && (validate->calibrating || duet_platform_probe(validate->platform) > 0))
+    if (!validate->paced && (validate->calibrating || validate->platform->probe_s > 0))
         probe(validate, pair);
     trial->job.reps = validate->until > 0 ? MAX(turn.least, RUNS_MOST) : turn.least;
     trial->job.seed = validate->job.seed + round;
@@ -242,5 +242,5 @@ double duet__pair_speed(const struct duet__validate *validate, const struct duet
                        NULL) ||
         !(summary.median > 0))
         return 0;
-    return duet_platform_probe(validate->platform) / summary.median;
+    return validate->platform->probe_s / summary.median;
 }

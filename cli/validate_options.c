@@ -235,7 +235,7 @@ static int read_platform(struct duet__validate *validate, const struct duet__tex
     validate->job.config.simulate = validate->platform_name;
     validate->job.platform_option = "--platform";
     error = duet_platform_load(validate->platform_name, NULL, &validate->platform, message);
-    if (!error && texts->follow_speed && !(duet_platform_probe(validate->platform) > 0))
+    if (!error && texts->follow_speed && !(validate->platform->probe_s > 0))
         error = duet_fail(message, DUET_EINVAL,
                           "--follow-speed: %s does not say how fast the cores were when it was "
                           "calibrated",
@@ -247,17 +247,11 @@ static int read_platform(struct duet__validate *validate, const struct duet__tex
 static int check_files(const struct duet__validate *validate, const struct duet__texts *texts,
                        struct duet_message *message)
 {
-    /* the times are written beside the calibration: F.kernels.json of F.json */
-    char *times = texts->out
-                      ? g_strdup_printf("%.*s.kernels.json",
-                                        (int)(strlen(texts->out) - strlen(".json")), texts->out)
-                      : NULL;
     const struct {
         const char *option, *path;
     } files[] = {{"--cases", validate->cases},
                  {"--html", validate->job.html},
-                 {"--out", texts->out},
-                 {"the kernel times of --out", times}};
+                 {"--out", texts->out}};
     int error = duet__files_distinct(&validate->job, message);
 
     for (size_t i = 0; i < G_N_ELEMENTS(files) && !error; i++)
@@ -265,7 +259,6 @@ static int check_files(const struct duet__validate *validate, const struct duet_
             if (files[i].path && files[k].path && duet__files_same(files[i].path, files[k].path))
                 error = duet_fail(message, DUET_EINVAL, "%s and %s are one file, %s",
                                   files[k].option, files[i].option, files[k].path);
-    g_free(times);
     return error;
 }
 

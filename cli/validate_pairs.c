@@ -150,7 +150,7 @@ static void make_simulation(const struct duet__validate *validate, struct duet__
     job->config.noise = validate->noise;
     job->config.extrapolate = validate->job.config.extrapolate;
     job->config.without = validate->job.config.without;
-    job->platform_name = g_strdup(duet_platform_name(validate->platform));
+    job->platform_name = g_strdup(validate->platform->name);
     pair->simulation.jobs = validate->jobs;
 }
 

@@ -36,7 +36,7 @@ static char *title_of(const struct duet__validate *validate)
     for (size_t i = 0; i < count; i++)
         g_string_append_printf(text, "%s%s", !i ? "" : i + 1 == count ? " and " : ", ", names[i]);
     g_free(names);
-    g_string_append_printf(text, " on %s", duet_platform_name(validate->platform));
+    g_string_append_printf(text, " on %s", validate->platform->name);
     return g_string_free(text, FALSE);
 }
 
@@ -58,12 +58,11 @@ static char *machine_of(const struct duet__validate *validate)
 
 static char *calibration_of(const struct duet__validate *validate)
 {
-    const char *description = duet_platform_description(validate->platform);
+    const char *description = validate->platform->description;
     const char *without = validate->job.config.without;
-    GString *text = g_string_new(duet_platform_name(validate->platform));
+    GString *text = g_string_new(validate->platform->name);
 
-    if (!validate->calibrating &&
-        strcmp(duet_platform_name(validate->platform), validate->platform_name) != 0)
+    if (!validate->calibrating && strcmp(validate->platform->name, validate->platform_name) != 0)
         g_string_append_printf(text, " (%s)", validate->platform_name);
     if (*description)
         g_string_append_printf(text, ": %s", description);
@@ -125,7 +124,7 @@ static struct duet_case case_of(const struct duet__validate *validate,
 
     return (struct duet_case){.workload = job->workload->name,
                               .settings = pair->settings,
-                              .platform = duet_platform_name(validate->platform),
+                              .platform = validate->platform->name,
                               .policy = job->policies[0],
                               .n = job->problem.n,
                               .tile = job->problem.tile,

@@ -9,7 +9,6 @@ import math
 import os
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -69,8 +68,7 @@ BAD = [
     ("--cases nope.json", "nope.json"),
     ("--cases f.json --emulate idgraf --html f.json", "--cases and --html are one file"),
     ("--cases f.json --calibrate --out ./f.json", "--cases and --out are one file"),
-    ("cholesky --calibrate --out x.json --html x.kernels.json",
-     "--html and the kernel times of --out are one file"),
+    ("cholesky --calibrate --out x.json --html ./x.json", "--html and --out are one file"),
 ]
 
 # (contents of a file of cases; what the message says after its name)
@@ -249,13 +247,10 @@ def test_cross_product():
 
 
 def copy_platform(folder, change):
-    """idgraf's files under another name, the kernel times changed."""
-    shutil.copy(ROOT / "platforms/idgraf.json", folder / "wrong.json")
-    shutil.copy(ROOT / "platforms/idgraf.kernels.json", folder / "idgraf.kernels.json")
-    for name in "wrong.json", "idgraf.kernels.json":
-        document = json.loads((folder / name).read_text(encoding="utf-8"))
-        change(document)
-        (folder / name).write_text(json.dumps(document), encoding="utf-8")
+    """idgraf under another name, changed."""
+    document = json.loads((ROOT / "platforms/idgraf.json").read_text(encoding="utf-8"))
+    change(document)
+    (folder / "wrong.json").write_text(json.dumps(document), encoding="utf-8")
     return str(folder / "wrong.json")
 
 
@@ -366,8 +361,8 @@ def test_calibrate():
         assert case["failure"] is None and case["predicted"]["median_s"] > 0, case
         assert len(case["measured"]["makespans_s"]) == 2 and case["speed"] > 0, case
         check_explanation(case)
-        assert sorted(os.listdir(folder)) == ["mine.json", "mine.kernels.json"]
-        curves = json.loads((folder / "mine.kernels.json").read_text(encoding="utf-8"))["curves"]
+        assert sorted(os.listdir(folder)) == ["mine.json"]
+        curves = json.loads((folder / "mine.json").read_text(encoding="utf-8"))["curves"]
         assert {point["size"] for curve in curves for point in curve["points"]} == {64}, curves
         # it can be predicted from again; there are no other files, and these may be replaced
         good_json("cholesky", "--n", "256", "--tile", "64", "--cpus", "1", "--platform",
@@ -375,7 +370,7 @@ def test_calibrate():
         if len(os.sched_getaffinity(0)) > 1:
             good_json(*CALIBRATE, "--emulate", "free", "--cpus", "1", "--gpus", "1", **world)
         check_calibrating_interrupted(world)
-        assert sorted(os.listdir(folder)) == ["mine.json", "mine.kernels.json"]
+        assert sorted(os.listdir(folder)) == ["mine.json"]
 
 
 def check_calibrating_interrupted(world):

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Malformed documents: each is refused with a message that names the file and the place. */
+#include <glib/gstdio.h>
+
 #include "platforms/description.h"
 #include "platforms/testing.h"
 
 /* A small good description; each case replaces one piece of it. */
 static const char good[] =
     "{\"schema\": 1, \"name\": \"toy\", \"description\": \"a toy\",\n"
-    " \"calibration\": \"idgraf.kernels.json\",\n"
+    " \"calibration\": \"toy.kernels.json\",\n"
     " \"architectures\": [{\"name\": \"x5650\", \"backend\": \"cpu\"},\n"
     "                   {\"name\": \"c2050\", \"backend\": \"cuda\"}],\n"
     " \"host\": {\"memory_bytes\": 1024, \"origin\": \"o\"},\n"
@@ -55,16 +57,18 @@ static char *with(const char *text, const char *old, const char *new)
     return g_strdup_printf("%.*s%s%s", (int)(at - text), text, new, at + strlen(old));
 }
 
+/* A folder with the kernel times that the good description names; made and removed by main. */
+static char *folder;
+
 static int parse(const char *text, size_t length, bool xml, struct duet_message *message)
 {
-    /* The good description's calibration lies beside this path. */
-    const char *path =
-        xml ? DUET_SOURCE_DIR "/platforms/bad.xml" : DUET_SOURCE_DIR "/platforms/bad.json";
+    char *path = g_build_filename(folder, xml ? "bad.xml" : "bad.json", NULL);
     struct duet_platform *p = NULL;
     int error = duet__platform_parse(text, length, path, xml, &p, message);
 
     g_assert_cmpint(error == DUET_OK, ==, p != NULL);
     duet_platform_free(p);
+    g_free(path);
     return error;
 }
 
@@ -78,7 +82,7 @@ static const struct bad json_cases[] = {
     {"\"order\"", "\"name\": \"x\", \"order\"", "bad.json:14: duplicate object key"},
     {"\"order\"", "/* no */ \"order\"", "bad.json:14: string or '}' expected near '/'"},
     {"\"a toy\"", "\"\\ud800\\u0041\"", "bad.json:1: invalid Unicode"},
-    {"\"schema\": 1", "\"schema\": 2", "schema: 2 is out of range"},
+    {"\"schema\": 1", "\"schema\": 3", "schema: 3 is out of range"},
     {"\"schema\": 1", "\"schema\": \"1\"", "schema: expected a number"},
     {"\"schema\": 1, ", "", "schema: missing"},
     {"\"name\": \"toy\"", "\"name\": \"t y\"", "name: \"t y\" is no name"},
@@ -153,12 +157,18 @@ static const struct bad json_cases[] = {
     {"\"seconds\": 0.03, ", "", "probe.seconds: missing"},
     {"\"seconds\": 0.03", "\"second\": 0.03", "probe: unknown key \"second\""},
     {", \"origin\": \"p\"", "", "probe.origin: missing"},
-    {"idgraf.kernels.json", "../etc/passwd", "calibration: \"../etc/passwd\" is no name"},
-    {"idgraf.kernels.json", "nothing.json", "nothing.json: cannot open"},
-    {"idgraf.kernels.json", "sirocco.kernels.json",
-     "sirocco.kernels.json: curves[0].arch: toy has no architecture named e5-2680v3"},
+    {"toy.kernels.json", "../etc/passwd", "calibration: \"../etc/passwd\" is no name"},
+    {"toy.kernels.json", "nothing.json", "nothing.json: cannot open"},
+    {"toy.kernels.json", "other.kernels.json",
+     "other.kernels.json: curves[0].arch: toy has no architecture named k40m"},
+    {" \"calibration\": \"toy.kernels.json\",\n", "",
+     "curves: missing, expected kernel times here"},
+    {"\"calibration\"", "\"curves\": [], \"calibration\"",
+     "calibration: the kernel times are in this file, too"},
+    {"\"calibration\": \"toy.kernels.json\"", "\"curves\": [{\"kernel\": 1}]",
+     "curves[0].kernel: expected a string"},
     {"\"name\": \"toy\"", "\"name\": \"\"", "name: \"\" is no name"},
-    {"idgraf.kernels.json", "idgraf.json", "idgraf.json: unknown key"},
+    {"toy.kernels.json", "machine.json", "machine.json: unknown key"},
 };
 
 static const struct bad xml_cases[] = {
@@ -252,10 +262,10 @@ static void test_xml(void)
 
 static void read_calibration(const char *text, int expected, const char *fragment)
 {
-    struct duet_arch archs[] = {{"a", "cpu"}, {"b", "cuda"}};
+    static const struct duet_arch archs[] = {{"a", "cpu"}, {"b", "cuda"}};
     struct duet_platform p = {.name = "toy",
-                              .machine = {.archs = archs, .arch_count = G_N_ELEMENTS(archs)},
-                              .origins = duet__origins_new()};
+                              .archs = g_memdup2(archs, sizeof(archs)),
+                              .arch_count = G_N_ELEMENTS(archs)};
     struct duet_message message = {""};
 
     g_assert_cmpint(duet__read_calibration(&p, text, strlen(text), "t.json", &message), ==,
@@ -265,9 +275,7 @@ static void read_calibration(const char *text, int expected, const char *fragmen
         assert_contains(message.text, fragment);
     }
     g_assert_cmpuint(p.calibration.count, ==, expected == DUET_OK);
-    g_assert_cmpuint(p.origins->len, ==, p.calibration.count);
-    duet_calibration_fini(&p.calibration);
-    g_ptr_array_unref(p.origins);
+    duet_platform_fini(&p);
 }
 
 static void test_calibrations(void)
@@ -291,7 +299,8 @@ static void test_calibrations(void)
         {"\"samples\": 3", "\"samples\": 0", "curves[0].points[0].samples"},
         {"\"flops\": 8, ", "", "expected one of flops, bytes and work"},
         {"\"flops\": 8", "\"flops\": 8, \"bytes\": 8", "has both flops and bytes"},
-        {POINT, POINT ", {\"bytes\": 9}",
+        {POINT,
+         POINT ", {\"bytes\": 9, \"size\": 1, \"mean_s\": 1, \"deviation_s\": 0, \"samples\": 1}",
          "points[1]: has bytes where the points before have flops"},
         {"\"flops\": 8", "\"flops\": -8", "points[0].flops: -8 is out of range"},
         {"\"kernel\": \"k\"", "\"kernel\": 3", "curves[0].kernel: expected a string"},
@@ -367,12 +376,45 @@ static void test_garbage(void)
     g_string_free(deep, TRUE);
 }
 
+/* The kernel times of one curve on this architecture. */
+static void put_times(const char *name, const char *arch)
+{
+    char *file = g_build_filename(folder, name, NULL);
+    char *text =
+        g_strdup_printf("{\"schema\": 1, \"curves\": [{\"kernel\": \"k\", \"arch\": \"%s\", "
+                        "\"origin\": \"o\", \"points\": [{\"size\": 1, \"flops\": 8, "
+                        "\"mean_s\": 1, \"deviation_s\": 0, \"samples\": 3}]}]}",
+                        arch);
+
+    g_assert_true(g_file_set_contents(file, text, -1, NULL));
+    g_free(text);
+    g_free(file);
+}
+
 int main(int argc, char **argv)
 {
+    static const char *const names[] = {"toy.kernels.json", "other.kernels.json", "machine.json"};
+    char *file;
+    int status;
+
     g_test_init(&argc, &argv, NULL);
+    folder = g_dir_make_tmp("duet-XXXXXX", NULL);
+    put_times(names[0], "c2050");
+    put_times(names[1], "k40m");
+    file = g_build_filename(folder, names[2], NULL);
+    g_assert_true(g_file_set_contents(file, good, -1, NULL));
+    g_free(file);
     g_test_add_func("/bad-input/json", test_json);
     g_test_add_func("/bad-input/xml", test_xml);
     g_test_add_func("/bad-input/calibrations", test_calibrations);
     g_test_add_func("/bad-input/garbage", test_garbage);
-    return g_test_run();
+    status = g_test_run();
+    for (unsigned i = 0; i < G_N_ELEMENTS(names); i++) {
+        file = g_build_filename(folder, names[i], NULL);
+        (void)g_remove(file);
+        g_free(file);
+    }
+    (void)g_rmdir(folder);
+    g_free(folder);
+    return status;
 }

@@ -9,28 +9,25 @@
 
 static const unsigned NONE = UINT_MAX;
 
-/* A switch, with the GPUs and sockets that options add beyond the description. */
+/* A switch: the description's, or one that options add. */
 struct place {
-    unsigned socket;
-    unsigned kind;
-    double to_device_Bps, to_host_Bps;
+    struct duet_platform_switch figures;
     unsigned to_device_link, to_host_link; /* indices of links, NONE if no GPU here is in use */
 };
 
 /* The machine in the making. Arrays are GArrays so that hypothetical parts can be appended. */
 struct plan {
     const struct duet_platform *platform;
-    const struct duet__description *d;
     const struct duet_platform_options *options;
-    GArray *sockets;                  /* struct duet__socket */
-    GArray *places;                   /* struct place */
-    GArray *gpus;                     /* struct duet__gpu, by device number */
-    GArray *order;                    /* unsigned: device numbers in the order of use */
-    GArray *links;                    /* struct duet_link */
-    unsigned gpu_count, cpu_count;    /* in use */
-    unsigned *free_cores;             /* by socket: cores that feed no GPU */
-    unsigned *limits;                 /* by device: 2 links (to device, to host), or NONE */
-    unsigned peers[DUET__REACHES][2]; /* links down and up, or NONE */
+    GArray *sockets;                 /* struct duet_platform_socket */
+    GArray *places;                  /* struct place */
+    GArray *gpus;                    /* struct duet_platform_gpu, by device number */
+    GArray *order;                   /* unsigned: device numbers in the order of use */
+    GArray *links;                   /* struct duet_link */
+    unsigned gpu_count, cpu_count;   /* in use */
+    unsigned *free_cores;            /* by socket: cores that feed no GPU */
+    unsigned *limits;                /* by device: 2 links (to device, to host), or NONE */
+    unsigned peers[DUET_REACHES][2]; /* links down and up, or NONE */
 };
 
 static struct place *place_at(const struct plan *plan, unsigned index)
@@ -38,9 +35,9 @@ static struct place *place_at(const struct plan *plan, unsigned index)
     return &g_array_index(plan->places, struct place, index);
 }
 
-static struct duet__gpu *gpu_at(const struct plan *plan, unsigned device)
+static struct duet_platform_gpu *gpu_at(const struct plan *plan, unsigned device)
 {
-    return &g_array_index(plan->gpus, struct duet__gpu, device);
+    return &g_array_index(plan->gpus, struct duet_platform_gpu, device);
 }
 
 static unsigned order_at(const struct plan *plan, unsigned position)
@@ -48,9 +45,9 @@ static unsigned order_at(const struct plan *plan, unsigned position)
     return g_array_index(plan->order, unsigned, position);
 }
 
-static struct duet__socket *socket_at(const struct plan *plan, unsigned index)
+static struct duet_platform_socket *socket_at(const struct plan *plan, unsigned index)
 {
-    return &g_array_index(plan->sockets, struct duet__socket, index);
+    return &g_array_index(plan->sockets, struct duet_platform_socket, index);
 }
 
 static void plan_fini(struct plan *plan)
@@ -64,57 +61,77 @@ static void plan_fini(struct plan *plan)
     g_free(plan->limits);
 }
 
+/* Appends a switch with these figures, as options change them. */
+static void add_place(struct plan *plan, const struct duet_platform_switch *figures)
+{
+    const char *kind = plan->platform->kinds[figures->kind].name;
+    struct place place = {.figures = *figures, .to_device_link = NONE, .to_host_link = NONE};
+
+    place.figures.to_device_Bps =
+        duet__change_bandwidth(plan->options, kind, figures->to_device_Bps);
+    place.figures.to_host_Bps = duet__change_bandwidth(plan->options, kind, figures->to_host_Bps);
+    g_array_append_val(plan->places, place);
+}
+
+/* Appends a GPU. A bandwidth that options give its link is its own, too: then it has no limits. */
+static void add_gpu(struct plan *plan, const struct duet_platform_gpu *given)
+{
+    const struct duet_platform *d = plan->platform;
+    const char *kind = d->kinds[place_at(plan, given->position)->figures.kind].name;
+    bool replaced = duet__is_replaced(plan->options, kind);
+    struct duet_platform_gpu gpu = *given;
+
+    gpu.to_device.bandwidth_Bps =
+        replaced ? 0 : duet__change_bandwidth(plan->options, kind, gpu.to_device.bandwidth_Bps);
+    gpu.to_host.bandwidth_Bps =
+        replaced ? 0 : duet__change_bandwidth(plan->options, kind, gpu.to_host.bandwidth_Bps);
+    g_array_append_val(plan->gpus, gpu);
+}
+
 static void plan_init(struct plan *plan, const struct duet_platform *platform,
                       const struct duet_platform_options *options)
 {
-    const struct duet__description *d = &platform->machine;
-
     memset(plan, 0, sizeof(*plan));
     plan->platform = platform;
-    plan->d = d;
     plan->options = options;
-    plan->sockets = g_array_new(FALSE, FALSE, sizeof(struct duet__socket));
+    plan->sockets = g_array_new(FALSE, FALSE, sizeof(struct duet_platform_socket));
     plan->places = g_array_new(FALSE, FALSE, sizeof(struct place));
-    plan->gpus = g_array_new(FALSE, FALSE, sizeof(struct duet__gpu));
+    plan->gpus = g_array_new(FALSE, FALSE, sizeof(struct duet_platform_gpu));
     plan->order = g_array_new(FALSE, FALSE, sizeof(unsigned));
     plan->links = g_array_new(FALSE, TRUE, sizeof(struct duet_link));
-    g_array_append_vals(plan->sockets, d->sockets, d->socket_count);
-    if (d->gpu_count > 0) {
-        g_array_append_vals(plan->gpus, d->gpus, d->gpu_count);
-        g_array_append_vals(plan->order, d->order, d->gpu_count);
-    }
-    for (unsigned i = 0; i < d->switch_count; i++) {
-        const struct duet__switch *sw = &d->switches[i];
-        struct place place = {.socket = sw->socket,
-                              .kind = sw->kind,
-                              .to_device_Bps = sw->to_device_Bps,
-                              .to_host_Bps = sw->to_host_Bps,
-                              .to_device_link = NONE,
-                              .to_host_link = NONE};
+    g_array_append_vals(plan->sockets, platform->sockets, platform->socket_count);
+    for (unsigned i = 0; i < platform->switch_count; i++)
+        add_place(plan, &platform->switches[i]);
+    for (unsigned i = 0; i < platform->gpu_count; i++) {
+        unsigned device = platform->order != NULL ? platform->order[i] : i;
 
-        g_array_append_val(plan->places, place);
+        add_gpu(plan, &platform->gpus[i]);
+        g_array_append_val(plan->order, device);
     }
 }
 
-/* One more switch like the description's switch `model`, with `count` GPUs like its first one. */
-static void add_switch(struct plan *plan, unsigned model, unsigned socket, unsigned count)
+/* One more switch like the description's switch `model`, with at most `most` GPUs like its first.
+ */
+static void add_switch(struct plan *plan, unsigned model, unsigned socket, unsigned most)
 {
-    const struct duet__switch *sw = &plan->d->switches[model];
-    const struct duet__link_kind *kind = &plan->d->kinds[sw->kind];
-    struct place place = {.socket = socket,
-                          .kind = sw->kind,
-                          .to_device_Bps = kind->to_device.bandwidth_Bps,
-                          .to_host_Bps = kind->to_host.bandwidth_Bps,
-                          .to_device_link = NONE,
-                          .to_host_link = NONE};
-    struct duet__gpu gpu = plan->d->gpus[sw->gpus[0]];
+    const struct duet_platform *d = plan->platform;
+    const struct duet_platform_link *kind = &d->kinds[d->switches[model].kind];
+    const struct duet_platform_switch figures = {.socket = socket,
+                                                 .kind = d->switches[model].kind,
+                                                 .to_device_Bps = kind->to_device.bandwidth_Bps,
+                                                 .to_host_Bps = kind->to_host.bandwidth_Bps};
+    struct duet_platform_gpu gpu = {.memory_bytes = 0};
+    unsigned count = 0;
 
+    for (unsigned i = 0; i < d->gpu_count; i++)
+        if (d->gpus[i].position == model && count++ == 0)
+            gpu = d->gpus[i];
     gpu.position = plan->places->len;
-    gpu.to_device = (struct duet__figure){.latency_s = kind->to_device.latency_s};
-    gpu.to_host = (struct duet__figure){.latency_s = kind->to_host.latency_s};
-    g_array_append_val(plan->places, place);
-    for (unsigned i = 0; i < count; i++)
-        g_array_append_val(plan->gpus, gpu);
+    gpu.to_device = (struct duet_platform_figure){.latency_s = kind->to_device.latency_s};
+    gpu.to_host = (struct duet_platform_figure){.latency_s = kind->to_host.latency_s};
+    add_place(plan, &figures);
+    for (unsigned i = 0; i < MIN(count, most); i++)
+        add_gpu(plan, &gpu);
 }
 
 /* Appends the added GPUs (numbers from `first`) to the order of use: one per switch first. */
@@ -144,11 +161,11 @@ static void spread(struct plan *plan, unsigned first)
  */
 static void extend(struct plan *plan, unsigned wanted)
 {
-    const struct duet__description *d = plan->d;
+    const struct duet_platform *d = plan->platform;
     unsigned *stand_ins = g_new(unsigned, d->socket_count);
 
     for (unsigned model = 0; plan->gpus->len < wanted; model = (model + 1) % d->switch_count) {
-        const struct duet__switch *sw = &d->switches[model];
+        const struct duet_platform_switch *sw = &d->switches[model];
 
         if (model == 0)
             for (unsigned i = 0; i < d->socket_count; i++)
@@ -157,8 +174,7 @@ static void extend(struct plan *plan, unsigned wanted)
             stand_ins[sw->socket] = plan->sockets->len;
             g_array_append_val(plan->sockets, d->sockets[sw->socket]);
         }
-        add_switch(plan, model, stand_ins[sw->socket],
-                   MIN(sw->gpu_count, wanted - plan->gpus->len));
+        add_switch(plan, model, stand_ins[sw->socket], wanted - plan->gpus->len);
     }
     g_free(stand_ins);
     spread(plan, d->gpu_count);
@@ -171,10 +187,10 @@ static int choose_workers(struct plan *plan, struct duet_message *message)
     const char *name = plan->platform->name;
     unsigned cores = 0;
 
-    plan->gpu_count = o->gpus < 0 ? plan->d->gpu_count : (unsigned)o->gpus;
-    if (plan->gpu_count > plan->d->gpu_count && plan->d->gpu_count == 0)
+    plan->gpu_count = o->gpus < 0 ? plan->platform->gpu_count : (unsigned)o->gpus;
+    if (plan->gpu_count > plan->platform->gpu_count && plan->platform->gpu_count == 0)
         return duet_fail(message, DUET_EINVAL, "%s has no GPU to add more of", name);
-    if (plan->gpu_count > plan->d->gpu_count)
+    if (plan->gpu_count > plan->platform->gpu_count)
         extend(plan, plan->gpu_count);
     for (unsigned i = 0; i < plan->sockets->len; i++)
         cores += socket_at(plan, i)->cores;
@@ -200,7 +216,7 @@ static void feed(struct plan *plan)
     for (unsigned i = 0; i < plan->sockets->len; i++)
         plan->free_cores[i] = socket_at(plan, i)->cores;
     for (unsigned i = 0; i < plan->gpu_count; i++) {
-        unsigned socket = place_at(plan, gpu_at(plan, order_at(plan, i))->position)->socket;
+        unsigned socket = place_at(plan, gpu_at(plan, order_at(plan, i))->position)->figures.socket;
 
         if (plan->free_cores[socket] == 0) /* another one has: there are cores for all GPUs */
             for (socket = 0; socket + 1 < plan->sockets->len; socket++)
@@ -220,92 +236,89 @@ static unsigned add_link(struct plan *plan, double bandwidth, bool per_copy, con
 }
 
 /* The links of switch `index`, shared by its GPUs; made when the first of them is met. */
-static void make_switch_links(struct plan *plan, unsigned index, double override)
+static void make_switch_links(struct plan *plan, unsigned index)
 {
     struct place *place = place_at(plan, index);
-    const char *kind = plan->d->kinds[place->kind].name;
+    const char *kind = plan->platform->kinds[place->figures.kind].name;
     char name[DUET_NAME_MAX];
 
     if (place->to_device_link != NONE)
         return;
-    if (override > 0)
-        place->to_device_Bps = place->to_host_Bps = override;
     (void)g_snprintf(name, sizeof(name), "%s%u-to-device", kind, index);
-    place->to_device_link = add_link(plan, place->to_device_Bps, false, name);
+    place->to_device_link = add_link(plan, place->figures.to_device_Bps, false, name);
     (void)g_snprintf(name, sizeof(name), "%s%u-to-host", kind, index);
-    place->to_host_link = add_link(plan, place->to_host_Bps, false, name);
+    place->to_host_link = add_link(plan, place->figures.to_host_Bps, false, name);
 }
 
 /* The limits of a GPU that is slower than its switch. */
 static void make_limits(struct plan *plan, unsigned device)
 {
-    const struct duet__gpu *gpu = gpu_at(plan, device);
+    const struct duet_platform_gpu *gpu = gpu_at(plan, device);
     const struct place *place = place_at(plan, gpu->position);
-    const char *kind = plan->d->kinds[place->kind].name;
+    const char *kind = plan->platform->kinds[place->figures.kind].name;
     unsigned *limit = &plan->limits[2 * (size_t)device];
     char name[DUET_NAME_MAX];
 
-    if (gpu->to_device.bandwidth_Bps > 0 && gpu->to_device.bandwidth_Bps < place->to_device_Bps) {
+    if (gpu->to_device.bandwidth_Bps > 0 &&
+        gpu->to_device.bandwidth_Bps < place->figures.to_device_Bps) {
         (void)g_snprintf(name, sizeof(name), "%s-gpu%u-to-device", kind, device);
         limit[0] = add_link(plan, gpu->to_device.bandwidth_Bps, true, name);
     }
-    if (gpu->to_host.bandwidth_Bps > 0 && gpu->to_host.bandwidth_Bps < place->to_host_Bps) {
+    if (gpu->to_host.bandwidth_Bps > 0 && gpu->to_host.bandwidth_Bps < place->figures.to_host_Bps) {
         (void)g_snprintf(name, sizeof(name), "%s-gpu%u-to-host", kind, device);
         limit[1] = add_link(plan, gpu->to_host.bandwidth_Bps, true, name);
     }
 }
 
-/* Bandwidth that is given by an option is the GPUs' too: then they have no limits of their own. */
 static void make_host_links(struct plan *plan)
 {
     plan->limits = g_new(unsigned, 2 * (size_t)plan->gpus->len);
     for (unsigned i = 0; i < plan->gpu_count; i++) {
         unsigned device = order_at(plan, i);
-        unsigned position = gpu_at(plan, device)->position;
-        const char *kind = plan->d->kinds[place_at(plan, position)->kind].name;
-        double override = duet__override(plan->options, kind);
 
-        make_switch_links(plan, position, override);
+        make_switch_links(plan, gpu_at(plan, device)->position);
         plan->limits[2 * (size_t)device] = plan->limits[2 * (size_t)device + 1] = NONE;
-        if (!(override > 0))
-            make_limits(plan, device);
+        make_limits(plan, device);
     }
 }
 
-static enum duet__reach reach_between(const struct plan *plan, unsigned a, unsigned b)
+static enum duet_reach reach_between(const struct plan *plan, unsigned a, unsigned b)
 {
     unsigned place_a = gpu_at(plan, a)->position;
     unsigned place_b = gpu_at(plan, b)->position;
 
     if (place_a == place_b)
-        return DUET__REACH_SWITCH;
-    if (place_at(plan, place_a)->socket == place_at(plan, place_b)->socket)
-        return DUET__REACH_SOCKET;
-    return DUET__REACH_REMOTE;
+        return DUET_REACH_SWITCH;
+    if (place_at(plan, place_a)->figures.socket == place_at(plan, place_b)->figures.socket)
+        return DUET_REACH_SOCKET;
+    return DUET_REACH_REMOTE;
+}
+
+static unsigned add_peer_link(struct plan *plan, const struct duet_platform_peer *peer,
+                              const char *way, double bandwidth)
+{
+    char name[DUET_NAME_MAX];
+
+    (void)g_snprintf(name, sizeof(name), "%s-%s", peer->name, way);
+    return add_link(plan, duet__change_bandwidth(plan->options, peer->name, bandwidth), true, name);
 }
 
 /* The limits of direct copies, for the reaches that GPUs in use have between them. */
 static void make_peer_links(struct plan *plan)
 {
-    bool used[DUET__REACHES] = {false};
+    bool used[DUET_REACHES] = {false};
 
     for (unsigned i = 0; i < plan->gpu_count; i++)
         for (unsigned j = 0; j < i; j++)
             used[reach_between(plan, order_at(plan, i), order_at(plan, j))] = true;
-    for (unsigned reach = 0; reach < DUET__REACHES; reach++) {
-        const struct duet__peer_kind *peer = &plan->d->peers[reach];
-        double override = peer->present ? duet__override(plan->options, peer->name) : 0;
-        char name[DUET_NAME_MAX];
+    for (unsigned reach = 0; reach < DUET_REACHES; reach++) {
+        const struct duet_platform_peer *peer = &plan->platform->peers[reach];
 
         plan->peers[reach][0] = plan->peers[reach][1] = NONE;
-        if (!used[reach] || !peer->present || plan->options->no_peer)
+        if (!used[reach] || peer->name[0] == '\0' || plan->options->no_peer)
             continue;
-        (void)g_snprintf(name, sizeof(name), "%s-down", peer->name);
-        plan->peers[reach][0] =
-            add_link(plan, override > 0 ? override : peer->down.bandwidth_Bps, true, name);
-        (void)g_snprintf(name, sizeof(name), "%s-up", peer->name);
-        plan->peers[reach][1] =
-            add_link(plan, override > 0 ? override : peer->up.bandwidth_Bps, true, name);
+        plan->peers[reach][0] = add_peer_link(plan, peer, "down", peer->down.bandwidth_Bps);
+        plan->peers[reach][1] = add_peer_link(plan, peer, "up", peer->up.bandwidth_Bps);
     }
 }
 
@@ -324,7 +337,7 @@ static void cross(const struct plan *plan, struct duet_route *route, unsigned li
 static void make_host_routes(const struct plan *plan, struct duet_machine *machine, unsigned node)
 {
     unsigned device = order_at(plan, node - 1);
-    const struct duet__gpu *gpu = gpu_at(plan, device);
+    const struct duet_platform_gpu *gpu = gpu_at(plan, device);
     const struct place *place = place_at(plan, gpu->position);
     struct duet_route *in = &machine->routes[node];
     struct duet_route *out = &machine->routes[(size_t)node * machine->node_count];
@@ -347,8 +360,8 @@ static void make_peer_route(const struct plan *plan, struct duet_machine *machin
 {
     unsigned from = order_at(plan, source - 1);
     unsigned to = order_at(plan, destination - 1);
-    enum duet__reach reach = reach_between(plan, from, to);
-    const struct duet__peer_kind *peer = &plan->d->peers[reach];
+    enum duet_reach reach = reach_between(plan, from, to);
+    const struct duet_platform_peer *peer = &plan->platform->peers[reach];
     unsigned link = plan->peers[reach][from < to];
     struct duet_route *route = &machine->routes[(size_t)source * machine->node_count + destination];
 
@@ -356,7 +369,7 @@ static void make_peer_route(const struct plan *plan, struct duet_machine *machin
         return;
     route->direct = true;
     route->latency_s = from < to ? peer->up.latency_s : peer->down.latency_s;
-    if (reach != DUET__REACH_SWITCH && !peer->own_link) {
+    if (reach != DUET_REACH_SWITCH && !peer->own_link) {
         cross(plan, route, place_at(plan, gpu_at(plan, from)->position)->to_host_link);
         cross(plan, route, place_at(plan, gpu_at(plan, to)->position)->to_device_link);
     }
@@ -397,7 +410,7 @@ static void make_gpus(const struct plan *plan, struct duet_machine *machine)
 
     for (unsigned i = 0; i < plan->gpu_count; i++) {
         unsigned device = order_at(plan, i);
-        const struct duet__gpu *gpu = gpu_at(plan, device);
+        const struct duet_platform_gpu *gpu = gpu_at(plan, device);
         struct duet_node *node = &machine->nodes[i + 1];
         struct duet_worker *w = &machine->workers[plan->cpu_count + i];
 
@@ -406,7 +419,7 @@ static void make_gpus(const struct plan *plan, struct duet_machine *machine)
         node->capacity_bytes = duet__gpu_memory(o, gpu->memory_bytes);
         w->arch = gpu->arch;
         w->node = i + 1;
-        w->socket = place_at(plan, gpu->position)->socket;
+        w->socket = place_at(plan, gpu->position)->figures.socket;
         duet__set_windows(o, w);
     }
 }
@@ -414,7 +427,7 @@ static void make_gpus(const struct plan *plan, struct duet_machine *machine)
 /* The cores there are; sockets that options add have theirs in the same proportion. */
 static unsigned count_cores(const struct plan *plan)
 {
-    const struct duet__description *d = plan->d;
+    const struct duet_platform *d = plan->platform;
     uint64_t described = 0, all = 0;
 
     for (unsigned i = 0; i < plan->sockets->len; i++) {
@@ -430,7 +443,7 @@ static unsigned count_cores(const struct plan *plan)
 static int make_machine(const struct plan *plan, struct duet_machine *machine,
                         struct duet_message *message)
 {
-    const struct duet__description *d = plan->d;
+    const struct duet_platform *d = plan->platform;
     int error = duet_machine_init(machine, d->arch_count, plan->gpu_count + 1,
                                   plan->cpu_count + plan->gpu_count, plan->links->len);
 
@@ -460,30 +473,12 @@ static int make_machine(const struct plan *plan, struct duet_machine *machine,
     return error;
 }
 
-static int check_options(const struct duet__description *d,
-                         const struct duet_platform_options *options, struct duet_message *message)
-{
-    const char *names[DUET__MAX_LINK_KINDS + DUET__REACHES];
-    unsigned count = 0;
-
-    for (unsigned i = 0; i < d->kind_count; i++)
-        names[count++] = d->kinds[i].name;
-    for (unsigned i = 0; i < DUET__REACHES; i++)
-        if (d->peers[i].present)
-            names[count++] = d->peers[i].name;
-    return duet__check_options(options, names, count, message);
-}
-
 int duet__derive(const struct duet_platform *platform, const struct duet_platform_options *options,
                  struct duet_machine *machine, struct duet_message *message)
 {
     struct plan plan;
     int error;
 
-    memset(machine, 0, sizeof(*machine));
-    error = check_options(&platform->machine, options, message);
-    if (error != DUET_OK)
-        return error;
     plan_init(&plan, platform, options);
     error = choose_workers(&plan, message);
     if (error == DUET_OK) {

@@ -148,9 +148,9 @@ static void test_parts(void)
 
 static void test_options(void)
 {
-    static const struct duet_link_override links[] = {{"pcie", 12e9},
-                                                      {"peer_switch", 10e9},
-                                                      {"pcie", 13e9}};
+    static const struct duet_link_override links[] = {{"pcie", 12e9, 0},
+                                                      {"peer_switch", 10e9, 0},
+                                                      {"pcie", 13e9, 0}};
     const struct duet_platform_options options = {.cpus = 1,
                                                   .gpus = 8,
                                                   .gpu_memory_bytes = 1 << 30,
@@ -244,7 +244,7 @@ static void refused(const struct duet_platform *p, const struct duet_platform_op
 
 static void test_refusals(void)
 {
-    static const struct duet_link_override unknown = {"qpi", 1e9}, zero = {"pcie", 0};
+    static const struct duet_link_override unknown = {"qpi", 1e9, 0}, zero = {"pcie", 0, 0};
     static const struct {
         struct duet_platform_options options;
         const char *fragment;
@@ -258,13 +258,68 @@ static void test_refusals(void)
         {{.cpus = 13, .gpus = 0}, "idgraf has 12"},
         {{.cpus = 17, .gpus = 16}, "idgraf has 24"},
         {{.cpus = -1, .gpus = -1, .links = &unknown, .link_count = 1},
-         "no link is named qpi (known: pcie, peer_switch, peer_socket, peer_remote)"},
+         "no link is named qpi (known: pcie, peer_switch, peer_socket, peer_remote, all)"},
         {{.cpus = -1, .gpus = -1, .links = &zero, .link_count = 1}, "link pcie: the bandwidth"},
     };
     struct duet_platform *p = load("idgraf");
 
     for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++)
         refused(p, &cases[i].options, cases[i].fragment);
+    duet_platform_free(p);
+}
+
+/* Every figure of the links that factors are about, and of no others. */
+static void test_link_factors(void)
+{
+    static const struct duet_link_override all[] = {{"all", 0, 2}}, half[] = {{"pcie", 0, 0.5}},
+                                           both[] = {{"peer_switch", 1e9, 0}, {"all", 0, 3}},
+                                           same[] = {{"all", 5e9, 0}};
+    static const struct {
+        const struct duet_link_override *links;
+        size_t count;
+        double pcie, peer_switch, other; /* factors */
+        const char *kept;
+    } cases[] = {
+        {all, 1, 2, 2, 2, NULL},
+        {half, 1, 0.5, 1, 1, "peer_switch, peer_socket, peer_remote"},
+        {both, 2, 3, 0, 3, NULL},
+        {same, 1, 0, 0, 0, NULL},
+    };
+    struct duet_platform *p = load("idgraf");
+    struct duet_machine usual = build(p, 4, 8);
+
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        const struct duet_platform_options options = {.cpus = 4,
+                                                      .gpus = 8,
+                                                      .links = cases[i].links,
+                                                      .link_count = cases[i].count};
+        struct duet_machine m = build_with(p, &options);
+        char *kept = duet_platform_kept_links(p, &options);
+
+        g_assert_cmpstr(kept, ==, cases[i].kept);
+        for (unsigned k = 0; k < m.link_count; k++) {
+            const char *name = m.links[k].name;
+            double factor = g_str_has_prefix(name, "pcie")          ? cases[i].pcie
+                            : g_str_has_prefix(name, "peer_switch") ? cases[i].peer_switch
+                                                                    : cases[i].other;
+            bool there = false;
+
+            for (unsigned n = 0; n < usual.link_count; n++) {
+                if (strcmp(usual.links[n].name, name) != 0)
+                    continue;
+                there = true;
+                if (factor > 0)
+                    g_assert_cmpfloat(m.links[k].bandwidth_Bps, ==,
+                                      factor * usual.links[n].bandwidth_Bps);
+            }
+            g_assert_true(there);
+            if (factor == 0)
+                g_assert_cmpfloat(m.links[k].bandwidth_Bps, ==, i == 2 ? 3e9 : 5e9);
+        }
+        g_free(kept);
+        duet_machine_fini(&m);
+    }
+    duet_machine_fini(&usual);
     duet_platform_free(p);
 }
 
@@ -279,5 +334,6 @@ int main(int argc, char **argv)
     g_test_add_func("/derive/sixteen", test_sixteen);
     g_test_add_func("/derive/many", test_many);
     g_test_add_func("/derive/refusals", test_refusals);
+    g_test_add_func("/derive/link-factors", test_link_factors);
     return g_test_run();
 }

@@ -77,8 +77,9 @@ int duet__write_file(const char *path, const char *text, size_t length,
         return duet_fail(message, DUET_EIO,
                          "%s: would be larger than %d MiB, the most that can be read back", path,
                          DUET__MAX_FILE_MIB);
-    if (!g_file_set_contents_full(path, text, (gssize)length, G_FILE_SET_CONTENTS_CONSISTENT, 0666,
-                                  &error)) {
+    if (!g_file_set_contents_full(path, text, (gssize)length,
+                                  G_FILE_SET_CONTENTS_CONSISTENT | G_FILE_SET_CONTENTS_DURABLE,
+                                  0666, &error)) {
         /* what it says before is about a temporary file */
         const char *why = strrchr(error->message, ':');
 
@@ -99,18 +100,4 @@ bool duet__good_name(const char *name, size_t size)
         if (!g_ascii_isalnum(name[i]) && strchr("_-.:+", name[i]) == NULL)
             return false;
     return true;
-}
-
-void duet__append_string(GString *out, const char *text)
-{
-    g_string_append_c(out, '"');
-    for (const char *c = text; *c != '\0'; c++) {
-        if (*c == '"' || *c == '\\')
-            g_string_append_printf(out, "\\%c", *c);
-        else if ((unsigned char)*c < ' ')
-            g_string_append_printf(out, "\\u%04x", (unsigned char)*c);
-        else
-            g_string_append_c(out, *c);
-    }
-    g_string_append_c(out, '"');
 }

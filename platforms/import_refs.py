@@ -292,10 +292,9 @@ def describe(machine, bus):
         host["host"] = {"memory_bytes": spec["host_memory"],
                         "origin": "published description of the machine"}
     return {
-        "schema": 1,
+        "schema": 2,
         "name": machine,
         "description": spec["description"],
-        "calibration": machine + ".kernels.json",
         "architectures": [{"name": cpu, "backend": "cpu"}, {"name": gpu, "backend": "cuda"}],
         **host,
         "sockets": [{"architecture": cpu, "cores": cores,
@@ -341,9 +340,8 @@ def main():
     rows = read_kernels(args.kernels)
     bus = read_bus(args.bus)
     for machine in MACHINES:
-        write(os.path.join(args.out, machine + ".json"), describe(machine, bus))
-        write(os.path.join(args.out, machine + ".kernels.json"),
-              {"schema": 1, "curves": curves_of(machine, rows)})
+        write(os.path.join(args.out, machine + ".json"),
+              {**describe(machine, bus), "curves": curves_of(machine, rows)})
 
 
 if __name__ == "__main__":

@@ -1,69 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the points of curves come from: the text of the curve, and those of single points. */
+/* Where the points of curves come from: a text for each curve, and for points that say other. */
 #include "platforms/description.h"
 
-static void clear_point(gpointer data)
-{
-    struct duet__point_origin *origin = data;
+#include <string.h>
 
-    g_free(origin->text);
+/* By names and work, so that it does not matter which curves there are. Free with g_free. */
+static char *key_of(const struct duet_curve *curve, double work)
+{
+    return g_strdup_printf("%s %s %s %.17g", curve->kernel, curve->arch, curve->context, work);
 }
 
-struct duet__origin *duet__origin_new(const char *curve)
+void duet__origin_set(struct duet_platform *p, const struct duet_curve *curve, double work,
+                      const char *text)
 {
-    struct duet__origin *origin = g_new0(struct duet__origin, 1);
-
-    origin->curve = g_strdup(curve);
-    origin->points = g_array_new(FALSE, FALSE, sizeof(struct duet__point_origin));
-    g_array_set_clear_func(origin->points, clear_point);
-    return origin;
+    if (p->origins == NULL)
+        p->origins = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    g_hash_table_insert(p->origins, key_of(curve, work), g_strdup(text));
 }
 
-void duet__origin_add(struct duet__origin *origin, double work, const char *text)
+static const char *find(const struct duet_platform *p, const struct duet_curve *curve, double work)
 {
-    struct duet__point_origin own = {.work = work, .text = g_strdup(text)};
+    char *key = key_of(curve, work);
+    const char *text = p->origins != NULL ? g_hash_table_lookup(p->origins, key) : NULL;
 
-    g_array_append_val(origin->points, own);
+    g_free(key);
+    return text;
 }
 
-const char *duet__origin_own(const struct duet__origin *origin, double work)
+const char *duet__curve_origin(const struct duet_platform *p, const struct duet_curve *curve)
 {
-    for (unsigned i = 0; i < origin->points->len; i++) {
-        const struct duet__point_origin *own =
-            &g_array_index(origin->points, struct duet__point_origin, i);
+    const char *text = find(p, curve, 0);
 
-        if (own->work == work)
-            return own->text;
+    return text != NULL ? text : p->origin != NULL ? p->origin : "";
+}
+
+const char *duet__point_origin(const struct duet_platform *p, const struct duet_curve *curve,
+                               double work)
+{
+    const char *text = find(p, curve, work);
+
+    return text != NULL ? text : duet__curve_origin(p, curve);
+}
+
+char *duet_platform_origin(const struct duet_platform *p, const char *kernel, const char *arch)
+{
+    const struct duet_curve *curve = duet_calibration_find(&p->calibration, kernel, arch);
+    GString *text;
+
+    if (curve == NULL)
+        return g_strdup("");
+    text = g_string_new(duet__curve_origin(p, curve));
+    for (size_t i = 0; i < curve->count; i++) {
+        double work = curve->points[i].work;
+        const char *own = duet__point_origin(p, curve, work);
+
+        if (strcmp(own, duet__curve_origin(p, curve)) != 0)
+            g_string_append_printf(text, "; at work %g: %s", work, own);
     }
-    return NULL;
-}
-
-void duet__origin_join(struct duet__origin *origin, const char *unit)
-{
-    GString *all = g_string_new(origin->curve);
-
-    for (unsigned i = 0; i < origin->points->len; i++) {
-        const struct duet__point_origin *own =
-            &g_array_index(origin->points, struct duet__point_origin, i);
-
-        g_string_append_printf(all, "; at %g %s: %s", own->work, unit, own->text);
-    }
-    origin->all = g_string_free(all, FALSE);
-}
-
-void duet__origin_free(void *data)
-{
-    struct duet__origin *origin = data;
-
-    if (origin == NULL)
-        return;
-    g_array_unref(origin->points);
-    g_free(origin->curve);
-    g_free(origin->all);
-    g_free(origin);
-}
-
-GPtrArray *duet__origins_new(void)
-{
-    return g_ptr_array_new_with_free_func(duet__origin_free);
+    return g_string_free(text, FALSE);
 }

@@ -111,7 +111,7 @@ static int try_machine(const struct duet_platform *platform, const char *path,
     const struct duet_platform_options options = {.cpus = -1, .gpus = (int)MIN(gpus, ENOUGH)};
     struct duet_machine machine = {.node_count = 0};
     struct duet_message why = {""};
-    int error = duet__derive(platform, &options, &machine, &why);
+    int error = duet_platform_build(platform, &options, &machine, &why);
 
     duet_machine_fini(&machine);
     if (error != DUET_OK)
@@ -126,7 +126,6 @@ int duet__platform_parse(const char *text, size_t length, const char *path, bool
     char *times = NULL;
     int error;
 
-    platform->origins = duet__origins_new();
     if (xml)
         error = duet__read_xml(platform, text, length, path, &times, message);
     else
@@ -141,31 +140,6 @@ int duet__platform_parse(const char *text, size_t length, const char *path, bool
         platform = NULL;
     }
     *out = platform;
-    return error;
-}
-
-int duet__platform_check(const char *text, const char *path, const char *times,
-                         const char *times_path, struct duet_message *message)
-{
-    static const struct duet_platform_options all = {.cpus = -1, .gpus = -1};
-    struct duet_platform *platform = g_new0(struct duet_platform, 1);
-    struct duet_machine machine = {.node_count = 0};
-    struct duet_message why = {""};
-    char *named = NULL;
-    int error;
-
-    platform->origins = duet__origins_new();
-    error = duet__read_description(platform, text, strlen(text), path, &named, message);
-    if (error == DUET_OK)
-        error = duet__read_calibration(platform, times, strlen(times), times_path, message);
-    if (error == DUET_OK) {
-        error = duet__derive(platform, &all, &machine, &why);
-        if (error != DUET_OK)
-            duet_fail(message, error, "%s: %s", path, why.text);
-    }
-    duet_machine_fini(&machine);
-    g_free(named);
-    duet_platform_free(platform);
     return error;
 }
 
@@ -190,100 +164,52 @@ int duet_platform_load(const char *name, const char *const *search, struct duet_
     return error;
 }
 
+void duet_platform_fini(struct duet_platform *p)
+{
+    g_free(p->description);
+    g_free(p->origin);
+    g_free(p->archs);
+    g_free(p->sockets);
+    g_free(p->kinds);
+    g_free(p->switches);
+    g_free(p->gpus);
+    g_free(p->order);
+    duet_calibration_fini(&p->calibration);
+    g_clear_pointer(&p->origins, g_hash_table_unref);
+    duet_machine_fini(&p->fixed);
+    memset(p, 0, sizeof(*p));
+}
+
 void duet_platform_free(struct duet_platform *platform)
 {
-    if (platform == NULL)
-        return;
-    duet__description_fini(&platform->machine);
-    duet_machine_fini(&platform->xml);
-    duet_calibration_fini(&platform->calibration);
-    g_ptr_array_unref(platform->origins);
-    g_free(platform->description);
+    if (platform != NULL)
+        duet_platform_fini(platform);
     g_free(platform);
-}
-
-const char *duet_platform_name(const struct duet_platform *platform)
-{
-    return platform->name;
-}
-
-const char *duet_platform_description(const struct duet_platform *platform)
-{
-    return platform->description;
 }
 
 unsigned duet_platform_cores(const struct duet_platform *platform)
 {
-    unsigned cores = platform->fixed ? platform->xml.worker_count : 0;
+    unsigned cores = duet__is_fixed(platform) ? platform->fixed.worker_count : 0;
 
-    for (unsigned i = 0; i < platform->machine.socket_count; i++)
-        cores += platform->machine.sockets[i].cores;
+    for (unsigned i = 0; i < platform->socket_count; i++)
+        cores += platform->sockets[i].cores;
     return cores;
 }
 
 unsigned duet_platform_gpus(const struct duet_platform *platform)
 {
-    return platform->fixed ? platform->xml.node_count - 1 : platform->machine.gpu_count;
-}
-
-uint64_t duet_platform_host_memory(const struct duet_platform *platform)
-{
-    return platform->machine.host_memory_bytes;
-}
-
-const struct duet_calibration *duet_platform_calibration(const struct duet_platform *platform)
-{
-    return &platform->calibration;
-}
-
-static struct duet__origin *origin_at(const struct duet_platform *platform, size_t curve)
-{
-    return g_ptr_array_index(platform->origins, curve);
-}
-
-const char *duet_platform_origin(const struct duet_platform *platform, const char *kernel,
-                                 const char *arch)
-{
-    const struct duet_curve *curve = duet_calibration_find(&platform->calibration, kernel, arch);
-
-    if (curve == NULL)
-        return "";
-    return origin_at(platform, (size_t)(curve - platform->calibration.curves))->all;
-}
-
-void duet_platform_select(struct duet_platform *platform, const char *context)
-{
-    struct duet_calibration *calibration = &platform->calibration;
-    size_t count = calibration->count;
-    struct duet_point **points = g_new(struct duet_point *, count + 1);
-    GPtrArray *origins = duet__origins_new();
-    size_t kept = 0;
-
-    /* Curves are moved, their points are not: by these a curve is known again. */
-    for (size_t i = 0; i < count; i++)
-        points[i] = calibration->curves[i].points;
-    duet_calibration_select(calibration, context);
-    for (size_t i = 0; i < count && kept < calibration->count; i++) {
-        if (points[i] != calibration->curves[kept].points)
-            continue;
-        g_ptr_array_add(origins, origin_at(platform, i));
-        platform->origins->pdata[i] = NULL;
-        kept++;
-    }
-    g_ptr_array_unref(platform->origins);
-    platform->origins = origins;
-    g_free(points);
-}
-
-double duet_platform_probe(const struct duet_platform *platform)
-{
-    return platform->probe_s;
+    return duet__is_fixed(platform) ? platform->fixed.node_count - 1 : platform->gpu_count;
 }
 
 int duet_platform_build(const struct duet_platform *platform,
                         const struct duet_platform_options *options, struct duet_machine *machine,
                         struct duet_message *message)
 {
-    return platform->fixed ? duet__subset(platform, options, machine, message)
-                           : duet__derive(platform, options, machine, message);
+    int error = duet__check_options(platform, options, message);
+
+    memset(machine, 0, sizeof(*machine));
+    if (error != DUET_OK)
+        return error;
+    return duet__is_fixed(platform) ? duet__subset(platform, options, machine, message)
+                                    : duet__derive(platform, options, machine, message);
 }

@@ -14,13 +14,91 @@
 #include <duet/error.h>
 #include <duet/machine.h>
 
-/* A description and its kernel times. Opaque. */
-struct duet_platform;
+/* One direction of a link, for a copy that is alone. */
+struct duet_platform_figure {
+    double bandwidth_Bps, latency_s;
+};
 
-/* `--link NAME=BANDWIDTH`: every link of the kind `name` gets this bandwidth, both directions. */
+struct duet_platform_socket {
+    unsigned arch;  /* index into archs */
+    unsigned cores; /* one for each CPU worker, and one for each GPU on its switches */
+};
+
+enum { DUET_KIND_MAX = 13 }; /* bytes of the name of a kind of link, final zero included */
+
+/* A kind of link between the host and switches; what a switch does not say itself. */
+struct duet_platform_link {
+    char name[DUET_KIND_MAX];
+    struct duet_platform_figure to_device, to_host;
+};
+
+/* How far apart two GPUs are. */
+enum duet_reach {
+    DUET_REACH_SWITCH, /* behind one switch */
+    DUET_REACH_SOCKET, /* on one socket, behind two switches */
+    DUET_REACH_REMOTE, /* on two sockets */
+    DUET_REACHES,
+};
+
+/* Direct copies between GPUs of one reach; `up` goes to the higher device number. */
+struct duet_platform_peer {
+    char name[DUET_KIND_MAX]; /* of the kind of link; "": there are none */
+    bool own_link;            /* copies cross nothing else, not the links of switches to the host */
+    struct duet_platform_figure up, down;
+};
+
+struct duet_platform_switch {
+    unsigned socket, kind;             /* indices */
+    double to_device_Bps, to_host_Bps; /* of its link to the host */
+};
+
+struct duet_platform_gpu {
+    unsigned arch;
+    unsigned position; /* the switch that it is behind */
+    uint64_t memory_bytes;
+    struct duet_platform_figure to_device, to_host; /* bandwidth: the most that it gets alone; 0, or
+                                                       as its switch: no limit of its own */
+};
+
+/*
+ * A machine as described, and what kernels take on it: what a file says. Made by
+ * duet_platform_load, or filled by who measures: zero-initialise, all arrays, texts and the
+ * calibration are then owned and freed by duet_platform_fini (g_malloc).
+ */
+struct duet_platform {
+    char name[DUET_NAME_MAX];
+    char *description; /* one line */
+    char *origin;      /* of figures that do not say where they come from; NULL: all do */
+    unsigned arch_count, socket_count, kind_count, switch_count, gpu_count;
+    struct duet_arch *archs;
+    struct duet_platform_socket *sockets;
+    struct duet_platform_link *kinds;
+    struct duet_platform_peer peers[DUET_REACHES];
+    struct duet_platform_switch *switches;
+    struct duet_platform_gpu *gpus; /* by device number */
+    unsigned *order;                /* device numbers in the order they are taken into use; NULL: as
+                                       they are */
+    uint64_t host_memory_bytes;     /* 0: not known */
+    struct duet_costs costs;
+    struct duet_sharing sharing;
+    unsigned cores;   /* as in struct duet_machine */
+    bool first_waits; /* likewise */
+    double probe_s;   /* time of the reference kernel when this was measured; 0: not known */
+    struct duet_calibration calibration;
+    struct _GHashTable *origins; /* of curves and points, see description.h; NULL: all `origin` */
+    struct duet_machine fixed;   /* read from XML: the machine itself, and nothing else is there
+                                    but name, description and calibration */
+};
+
+/*
+ * `--link NAME=BANDWIDTH` or `--link NAME=FACTORx`: every link of the kind `name` ("all": of every
+ * kind) gets this bandwidth, or so many times what it has, in both directions. Several of one kind
+ * apply one after another.
+ */
 struct duet_link_override {
     const char *name;
-    double bandwidth_Bps;
+    double bandwidth_Bps; /* 0: the factor counts */
+    double factor;
 };
 
 /* How to derive a machine from a description. Zero-initialise, then set counts to -1 for "default".
@@ -53,23 +131,19 @@ DUET_MUST_CHECK int duet_platform_load(const char *name, const char *const *sear
 
 void duet_platform_free(struct duet_platform *platform); /* NULL is fine */
 
-/* Name, one-line description, and where the figures come from. Owned by the platform. */
-const char *duet_platform_name(const struct duet_platform *platform);
-const char *duet_platform_description(const struct duet_platform *platform);
+/* Frees what it holds, for who has filled one. Safe on a zeroed one, and twice. */
+void duet_platform_fini(struct duet_platform *platform);
 
 /* Cores and GPUs the description has (before any option). */
 unsigned duet_platform_cores(const struct duet_platform *platform);
 unsigned duet_platform_gpus(const struct duet_platform *platform);
 
-/* Bytes of the host's memory, 0 where the description does not say. */
-uint64_t duet_platform_host_memory(const struct duet_platform *platform);
-
-/* Kernel times. Owned by the platform. */
-const struct duet_calibration *duet_platform_calibration(const struct duet_platform *platform);
-
-/* Where the points of a curve come from ("measured on mirage (same chip) ..."); "" if unknown. */
-const char *duet_platform_origin(const struct duet_platform *platform, const char *kernel,
-                                 const char *arch);
+/*
+ * Where the points of a curve come from ("measured on mirage (same chip) ..."); "" if unknown. Free
+ * with g_free.
+ */
+char *duet_platform_origin(const struct duet_platform *platform, const char *kernel,
+                           const char *arch);
 
 /*
  * Builds the machine. The caller owns it (duet_machine_fini); it does not point into the platform.
@@ -81,58 +155,31 @@ DUET_MUST_CHECK int duet_platform_build(const struct duet_platform *platform,
                                         struct duet_machine *machine, struct duet_message *message);
 
 /*
- * Keeps of the kernel times those of this context where there are several (a workload;
- * duet_calibration_select). Origins stay with their curves.
+ * The kinds of links that keep their figures although options change others', for a remark
+ * ("peer_switch, peer_remote"); NULL: none does, or no figure changes. Free with g_free.
  */
-void duet_platform_select(struct duet_platform *platform, const char *context);
-
-/* How fast copies of one direction are when alone. */
-struct duet_draft_link {
-    double bandwidth_Bps, latency_s; /* bandwidth > 0 */
-};
+char *duet_platform_kept_links(const struct duet_platform *platform,
+                               const struct duet_platform_options *options);
 
 /*
- * A measured machine, to be written as a description. Everything is borrowed. Numbers of sockets,
- * switches and GPUs are positions.
+ * Kernels that an architecture in use has no times of although another has: "dgemm on c2050, dgem
+ * on x5650"; NULL: none. Of these kernels (NULL-ended), or of all that there are where `kernels` is
+ * NULL. Free with g_free.
  */
-struct duet_draft {
-    const char *name, *description; /* as in the file */
-    const char *origin;             /* of all figures: "measured by duet calibrate on 2026-11-21" */
-    const struct duet_arch *archs;
-    unsigned arch_count;
-    const struct duet_draft_socket {
-        unsigned arch;
-        unsigned cores; /* one for each CPU worker, and one for each GPU on its switches */
-    } * sockets;
-    unsigned socket_count;
-    uint64_t host_memory_bytes; /* 0: not known */
-    const struct duet_draft_switch {
-        unsigned socket;
-        double to_device_Bps, to_host_Bps; /* of its link to the host, the most that even a copy
-                                              alone gets; 0: the best of its GPUs' */
-    } * switches;
-    unsigned switch_count;
-    const struct duet_draft_gpu {
-        unsigned arch, position; /* the switch it is behind */
-        uint64_t memory_bytes;
-        struct duet_draft_link to_device, to_host; /* each copy alone */
-    } * gpus;
-    unsigned gpu_count;
-    /* direct copies between GPUs, by reach: behind one switch, on one socket, on two sockets; to
-       the higher device number and down. bandwidth 0 (of both): there are none. Those more than a
-       tenth faster than the links of two switches to the host have links of their own */
-    struct duet_draft_link peers_up[3], peers_down[3];
-    struct duet_costs costs;
-    struct duet_sharing sharing;
-    unsigned cores;   /* as in struct duet_machine */
-    bool first_waits; /* likewise */
-    double probe_s;   /* time of the reference kernel when this was measured; 0: none */
-};
+char *duet_platform_holes(const struct duet_calibration *calibration,
+                          const struct duet_machine *machine, const char *const *kernels);
+
+/*
+ * What can be read and is hardly meant, a line each: latencies and costs of seconds, kernels faster
+ * than the machine's products of matrices, times far off the neighbouring sizes, holes. NULL-ended,
+ * free with g_strfreev.
+ */
+char **duet_platform_suspicions(const struct duet_platform *platform);
 
 enum duet_write {
     DUET_WRITE_NEW,     /* DUET_EINVAL if the file exists, with the options that help */
     DUET_WRITE_REPLACE, /* whatever was there is gone */
-    DUET_WRITE_MERGE,   /* kernel times of the old calibration stay where there are no new ones:
+    DUET_WRITE_MERGE,   /* kernel times of the old file stay where there are no new ones:
                            points by kernel, architecture, context and work. The machine is new;
                            an architecture that it no longer has stays as a name, for its times.
                            Where other sizes of caches were found, old points keep their means and
@@ -141,16 +188,15 @@ enum duet_write {
 };
 
 /*
- * Writes `path` ("NAME.json") and, beside it, its calibration ("NAME.kernels.json"), so that
- * duet_platform_load(path) gives the machine and the times. Each file is replaced in one step, the
- * calibration first: whatever happens, old or new files are whole. Errors: DUET_EIO, DUET_EINVAL
- * (path without .json; something in the draft that the format does not allow; a file to be merged
- * with that is not one of these), DUET_EPARSE, DUET_ENOMEM; with a message, and nothing is changed.
+ * Writes `path` ("NAME.json"), from which duet_platform_load makes this platform again. The file is
+ * replaced in one step: whatever happens, the old or the new one is whole. With DUET_WRITE_MERGE,
+ * `platform` has afterwards what was kept of the old one, too. Errors: DUET_EIO, DUET_EINVAL (path
+ * without .json; something in the platform that the format does not allow; a file to be merged
+ * with that is not one of these), DUET_EPARSE, DUET_ENOMEM; with a message, and nothing is changed
+ * on the disk.
  */
-DUET_MUST_CHECK int duet_platform_write(const struct duet_draft *draft,
-                                        const struct duet_calibration *calibration,
-                                        const char *path, enum duet_write how,
-                                        struct duet_message *message);
+DUET_MUST_CHECK int duet_platform_write(struct duet_platform *platform, const char *path,
+                                        enum duet_write how, struct duet_message *message);
 
 /*
  * The checks that duet_platform_write makes of `path` and of what is there already, before minutes
@@ -158,9 +204,6 @@ DUET_MUST_CHECK int duet_platform_write(const struct duet_draft *draft,
  */
 DUET_MUST_CHECK int duet_platform_may_write(const char *path, enum duet_write how,
                                             struct duet_message *message);
-
-/* Seconds of the reference kernel when the platform was calibrated; 0: not known. */
-double duet_platform_probe(const struct duet_platform *platform);
 
 /*
  * Names of the built-in platforms found in `search` and the default directories, sorted,

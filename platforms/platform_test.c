@@ -7,10 +7,10 @@
 static const struct duet_curve *curve(const struct duet_platform *p, const char *kernel,
                                       const char *arch)
 {
-    const struct duet_curve *c = duet_calibration_find(duet_platform_calibration(p), kernel, arch);
+    const struct duet_curve *c = duet_calibration_find(&p->calibration, kernel, arch);
 
     if (c == NULL)
-        g_error("%s has no %s on %s", duet_platform_name(p), kernel, arch);
+        g_error("%s has no %s on %s", p->name, kernel, arch);
     return c;
 }
 
@@ -23,8 +23,8 @@ static void test_names(void)
         struct duet_platform *p = load(built_ins[i]);
 
         g_assert_cmpstr(names[i], ==, built_ins[i]);
-        g_assert_cmpstr(duet_platform_name(p), ==, built_ins[i]);
-        g_assert_cmpstr(duet_platform_description(p), !=, "");
+        g_assert_cmpstr(p->name, ==, built_ins[i]);
+        g_assert_cmpstr(p->description, !=, "");
         duet_platform_free(p);
     }
     g_strfreev(names);
@@ -40,7 +40,7 @@ static void test_counts(void)
 
         g_assert_cmpuint(duet_platform_cores(p), ==, counts[i][0]);
         g_assert_cmpuint(duet_platform_gpus(p), ==, counts[i][1]);
-        g_assert_cmpuint(duet_platform_host_memory(p), ==, i == 1 ? UINT64_C(72) << 30 : 0);
+        g_assert_cmpuint(p->host_memory_bytes, ==, i == 1 ? UINT64_C(72) << 30 : 0);
         duet_platform_free(p);
     }
 }
@@ -73,6 +73,7 @@ static void test_kernel_times(void)
         struct duet_platform *p = load(spots[i].platform);
         const struct duet_curve *c = curve(p, spots[i].kernel, spots[i].arch);
         bool found = false;
+        char *origin;
 
         for (size_t j = 0; j < c->count; j++) {
             if (c->points[j].size != spots[i].size || c->points[j].work != spots[i].work)
@@ -82,7 +83,9 @@ static void test_kernel_times(void)
             g_assert_cmpuint(c->points[j].samples, ==, spots[i].samples);
         }
         g_assert_true(found);
-        assert_contains(duet_platform_origin(p, spots[i].kernel, spots[i].arch), spots[i].origin);
+        origin = duet_platform_origin(p, spots[i].kernel, spots[i].arch);
+        assert_contains(origin, spots[i].origin);
+        g_free(origin);
         duet_platform_free(p);
     }
 }
@@ -103,7 +106,7 @@ static void test_kernel_sets(void)
 
         for (unsigned j = 0; j < G_N_ELEMENTS(kernels); j++)
             for (unsigned k = 0; k < m.arch_count; k++)
-                g_assert_cmpint(duet_calibration_find(duet_platform_calibration(p), kernels[j],
+                g_assert_cmpint(duet_calibration_find(&p->calibration, kernels[j],
                                                       m.archs[k].name) != NULL,
                                 ==, !sirocco || j < STAND_INS);
         duet_machine_fini(&m);
@@ -116,7 +119,7 @@ static void test_times_grow(void)
 {
     for (unsigned i = 0; i < G_N_ELEMENTS(built_ins); i++) {
         struct duet_platform *p = load(built_ins[i]);
-        const struct duet_calibration *c = duet_platform_calibration(p);
+        const struct duet_calibration *c = &p->calibration;
 
         for (size_t j = 0; j < c->count; j++)
             for (size_t k = 1; k < c->curves[j].count; k++)

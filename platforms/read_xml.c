@@ -6,18 +6,16 @@
 #include <string.h>
 
 #include "platforms/description.h"
+#include "platforms/tables.h"
 #include "platforms/xml.h"
 
 /* What a machine is made of besides hosts, links and routes. */
 struct parts {
-    GArray *archs;   /* struct duet_arch */
-    GArray *workers; /* struct duet_worker */
-    struct duet_costs costs;
-    struct duet_sharing sharing;
-    unsigned cores;
-    bool first_waits;
-    unsigned *nodes;  /* by host: its node */
-    GHashTable *read; /* names of the properties that have been read */
+    GArray *archs;             /* struct duet_arch */
+    GArray *workers;           /* struct duet_worker */
+    struct duet_platform rest; /* costs, sharing, cores, first_waits */
+    unsigned *nodes;           /* by host: its node */
+    GHashTable *read;          /* names of the properties that have been read */
 };
 
 static struct duet__xml_host *host_at(const struct duet__xml *xml, unsigned index)
@@ -184,58 +182,47 @@ static int read_numbered(const struct duet__xml *xml, const char *prefix, struct
     return DUET_OK;
 }
 
-static int read_costs(const struct duet__xml *xml, struct parts *parts)
+/* The value of a property, by the kind of the member that it is; NULL: good, else what is wrong. */
+static const char *parse_value(const struct duet__field *field, const char *text, void *value)
 {
-    for (unsigned i = 0; i < DUET__COST_KINDS; i++) {
-        char id[DUET_NAME_MAX];
-        const char *value;
+    guint64 number = 0;
 
-        g_snprintf(id, sizeof(id), "duet.cost.%s", duet__cost_names[i]);
+    switch (field->kind) {
+    case DUET__INTEGER:
+        if (!g_ascii_string_to_unsigned(text, 10, 0, UINT64_MAX, &number, NULL))
+            return "a number of bytes";
+        *(uint64_t *)value = number;
+        return NULL;
+    case DUET__UNSIGNED:
+        return parse_unsigned(text, UINT_MAX, value) ? NULL : "a number of cores";
+    case DUET__BOOLEAN:
+        *(bool *)value = strcmp(text, "true") == 0;
+        return *(bool *)value || strcmp(text, "false") == 0 ? NULL : "true or false";
+    default:
+        if (g_str_has_suffix(field->key, "_Bps"))
+            return duet__xml_bandwidth(text, value) ? NULL : "a bandwidth";
+        return duet__xml_time(text, value) ? NULL : "a duration";
+    }
+}
+
+/* Properties PREFIX.KEY for the members of a struct; those of names are told in another way. */
+static int read_members(const struct duet__xml *xml, struct parts *parts, const char *prefix,
+                        const struct duet__field *fields, void *into)
+{
+    for (; fields->key != NULL; fields++) {
+        char id[2 * DUET_NAME_MAX];
+        const char *value, *expected;
+
+        if (fields->kind == DUET__ELSEWHERE || fields->kind == DUET__NAME)
+            continue;
+        g_snprintf(id, sizeof(id), "%s.%s", prefix, fields->key);
         value = zone_prop(xml, parts, id);
         if (value == NULL)
             continue;
-        if (!duet__xml_time(value, duet__cost(&parts->costs, i)))
-            return bad_prop(xml, id, "a duration");
+        expected = parse_value(fields, value, duet__field_at(fields, into));
+        if (expected != NULL)
+            return bad_prop(xml, id, expected);
     }
-    return DUET_OK;
-}
-
-static int read_bytes(const struct duet__xml *xml, struct parts *parts, const char *id,
-                      uint64_t *bytes)
-{
-    const char *value = zone_prop(xml, parts, id);
-    guint64 number = 0;
-
-    if (value == NULL)
-        return DUET_OK;
-    if (!g_ascii_string_to_unsigned(value, 10, 0, UINT64_MAX, &number, NULL))
-        return bad_prop(xml, id, "a number of bytes");
-    *bytes = number;
-    return DUET_OK;
-}
-
-/* What cores share, how many there are, and whether the first worker is the application's. */
-static int read_host_side(const struct duet__xml *xml, struct parts *parts)
-{
-    static const char *const bandwidth = "duet.sharing.bandwidth_Bps";
-    struct duet_sharing *sharing = &parts->sharing;
-    const char *value;
-    int error = read_bytes(xml, parts, "duet.sharing.private_bytes", &sharing->private_bytes);
-
-    if (error == DUET_OK)
-        error = read_bytes(xml, parts, "duet.sharing.shared_bytes", &sharing->shared_bytes);
-    if (error != DUET_OK)
-        return error;
-    value = zone_prop(xml, parts, bandwidth);
-    if (value != NULL && !duet__xml_bandwidth(value, &sharing->bandwidth_Bps))
-        return bad_prop(xml, bandwidth, "a bandwidth");
-    value = zone_prop(xml, parts, "duet.cores");
-    if (value != NULL && !parse_unsigned(value, UINT_MAX, &parts->cores))
-        return bad_prop(xml, "duet.cores", "a number of cores");
-    value = zone_prop(xml, parts, "duet.first_waits");
-    if (value != NULL && strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
-        return bad_prop(xml, "duet.first_waits", "true or false");
-    parts->first_waits = value != NULL && value[0] == 't';
     return DUET_OK;
 }
 
@@ -309,9 +296,12 @@ static int read_parts(const struct duet__xml *xml, struct parts *parts, const ch
     *calibration = zone_prop(xml, parts, "duet.calibration");
     if (*calibration != NULL && !duet__good_name(*calibration, NAME_MAX))
         return bad_prop(xml, "duet.calibration", "the name of a file beside this one");
-    error = read_costs(xml, parts);
+    error = read_members(xml, parts, "duet.cost", duet__cost_fields, &parts->rest.costs);
     if (error == DUET_OK)
-        error = read_host_side(xml, parts);
+        error =
+            read_members(xml, parts, "duet.sharing", duet__sharing_fields, &parts->rest.sharing);
+    if (error == DUET_OK)
+        error = read_members(xml, parts, "duet", duet__root_fields, &parts->rest);
     if (error != DUET_OK)
         return error;
     if (schema == NULL) {
@@ -378,10 +368,10 @@ static int make_machine(const struct duet__xml *xml, const struct parts *parts,
     memcpy(machine->archs, parts->archs->data, machine->arch_count * sizeof(*machine->archs));
     memcpy(machine->workers, parts->workers->data,
            machine->worker_count * sizeof(*machine->workers));
-    machine->costs = parts->costs;
-    machine->sharing = parts->sharing;
-    machine->cores = parts->cores;
-    machine->first_waits = parts->first_waits;
+    machine->costs = parts->rest.costs;
+    machine->sharing = parts->rest.sharing;
+    machine->cores = parts->rest.cores;
+    machine->first_waits = parts->rest.first_waits;
     for (unsigned i = 0; i < xml->hosts->len; i++) {
         struct duet_node *node = &machine->nodes[parts->nodes[i]];
 
@@ -411,14 +401,13 @@ int duet__read_xml(struct duet_platform *platform, const char *text, size_t leng
     struct duet__xml xml;
     int error;
 
-    platform->fixed = true;
     duet__xml_init(&xml, path, message);
     error = duet__xml_parse(&xml, text, length);
     parts.nodes = g_new0(unsigned, xml.hosts->len + 1);
     if (error == DUET_OK)
         error = read_parts(&xml, &parts, &times);
     if (error == DUET_OK)
-        error = make_machine(&xml, &parts, &platform->xml);
+        error = make_machine(&xml, &parts, &platform->fixed);
     if (error == DUET_OK) {
         g_strlcpy(platform->name, xml.name, sizeof(platform->name));
         platform->description = g_strdup_printf("read from the SimGrid platform %s", path);

@@ -6,52 +6,27 @@
 
 #include "platforms/description.h"
 
-/*
- * The kind of a link, from its name: "pcie" for "pcie0-to-host", "peer_switch" for
- * "peer_switch-up"; a name of another form is its own kind. Free with g_free.
- */
-static char *kind_of(const char *name)
+char *duet__kind_of(const char *link)
 {
-    const char *dash = strchr(name, '-');
-    size_t length = dash != NULL ? (size_t)(dash - name) : strlen(name);
+    const char *dash = strchr(link, '-');
+    size_t length = dash != NULL ? (size_t)(dash - link) : strlen(link);
 
     if (dash == NULL)
-        return g_strdup(name);
-    while (length > 0 && g_ascii_isdigit(name[length - 1]))
+        return g_strdup(link);
+    while (length > 0 && g_ascii_isdigit(link[length - 1]))
         length--;
-    return length > 0 ? g_strndup(name, length) : g_strdup(name);
-}
-
-/* The kinds of all links, each once, in order of appearance; free with g_ptr_array_unref. */
-static GPtrArray *list_kinds(const struct duet_machine *m)
-{
-    GPtrArray *kinds = g_ptr_array_new_with_free_func(g_free);
-    GHashTable *seen = g_hash_table_new(g_str_hash, g_str_equal);
-
-    for (unsigned i = 0; i < m->link_count; i++) {
-        char *kind = kind_of(m->links[i].name);
-
-        if (g_hash_table_contains(seen, kind)) {
-            g_free(kind);
-        } else {
-            g_hash_table_add(seen, kind);
-            g_ptr_array_add(kinds, kind);
-        }
-    }
-    g_hash_table_unref(seen);
-    return kinds;
+    return length > 0 ? g_strndup(link, length) : g_strdup(link);
 }
 
 static void copy_links(const struct duet_machine *from, struct duet_machine *to,
                        const struct duet_platform_options *options)
 {
     for (unsigned i = 0; i < from->link_count; i++) {
-        char *kind = kind_of(from->links[i].name);
-        double override = duet__override(options, kind);
+        char *kind = duet__kind_of(from->links[i].name);
 
         to->links[i] = from->links[i];
-        if (override > 0)
-            to->links[i].bandwidth_Bps = override;
+        to->links[i].bandwidth_Bps =
+            duet__change_bandwidth(options, kind, from->links[i].bandwidth_Bps);
         g_free(kind);
     }
 }
@@ -108,13 +83,8 @@ static unsigned copy_workers(const struct duet_machine *from, struct duet_worker
 static int choose(const struct duet_platform *platform, const struct duet_platform_options *o,
                   unsigned *cpus, unsigned *gpus, struct duet_message *message)
 {
-    const struct duet_machine *m = &platform->xml;
-    GPtrArray *kinds = list_kinds(m);
-    int error = duet__check_options(o, (const char *const *)kinds->pdata, kinds->len, message);
+    const struct duet_machine *m = &platform->fixed;
 
-    g_ptr_array_unref(kinds);
-    if (error != DUET_OK)
-        return error;
     *cpus = 0;
     for (unsigned i = 0; i < m->worker_count; i++)
         *cpus += m->workers[i].node == DUET_HOST;
@@ -137,12 +107,11 @@ static int choose(const struct duet_platform *platform, const struct duet_platfo
 int duet__subset(const struct duet_platform *platform, const struct duet_platform_options *options,
                  struct duet_machine *machine, struct duet_message *message)
 {
-    const struct duet_machine *from = &platform->xml;
+    const struct duet_machine *from = &platform->fixed;
     struct duet_worker *workers;
     unsigned cpus = 0, gpus = 0, count;
     int error;
 
-    memset(machine, 0, sizeof(*machine));
     error = choose(platform, options, &cpus, &gpus, message);
     if (error != DUET_OK)
         return error;

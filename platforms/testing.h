@@ -47,6 +47,15 @@ static inline void assert_contains(const char *text, const char *fragment)
     g_assert_null(strchr(text, '\n'));
 }
 
+static inline void assert_origin(const struct duet_platform *platform, const char *kernel,
+                                 const char *arch, const char *expected)
+{
+    char *origin = duet_platform_origin(platform, kernel, arch);
+
+    g_assert_cmpstr(origin, ==, expected);
+    g_free(origin);
+}
+
 /* Index of the node of this name. */
 static inline unsigned node_of(const struct duet_machine *m, const char *name)
 {

@@ -12,34 +12,45 @@
 static const struct duet_arch draft_archs[] = {{"x5650", "cpu"}, {"m2070", "cuda"}};
 
 /* Two sockets, three switches, four GPUs: 1 + 3 cores are left to compute. */
-static const struct duet_draft_socket draft_sockets[] = {{0, 4}, {0, 4}};
-static const struct duet_draft_switch draft_switches[] = {{0, 24.3e9, 25.1e9},
-                                                          {0, 0, 0},
-                                                          {1, 26.25e9, 26.125e9}};
-static const struct duet_draft_gpu draft_gpus[] = {
+static const struct duet_platform_socket draft_sockets[] = {{0, 4}, {0, 4}};
+static const struct duet_platform_switch draft_switches[] = {{0, 0, 24.3e9, 25.1e9},
+                                                             {0, 0, 23.9e9, 24.7e9},
+                                                             {1, 0, 26.25e9, 26.125e9}};
+static const struct duet_platform_link draft_kinds[] = {
+    {"pcie", {24.3e9, 9.1e-6}, {25.1e9, 8.7e-6}}};
+static const struct duet_platform_gpu draft_gpus[] = {
     {1, 0, UINT64_C(80) << 30, {24.3e9, 9.1e-6}, {25.1e9, 8.7e-6}},
     {1, 0, UINT64_C(80) << 30, {24.1e9, 9.3e-6}, {25.1e9, 8.7e-6}},
     {1, 1, UINT64_C(40) << 30, {23.9e9, 9.1e-6}, {24.7e9, 8.8e-6}},
     {1, 2, UINT64_C(80) << 30, {26.25e9, 1.0 / 3 * 1e-5}, {20.5e9, 8.7e-6}},
 };
 
-static inline struct duet_draft make_draft(void)
+#define BORROW(type, array) (struct type *)(uintptr_t)(array)
+
+/* A machine that owns nothing: copy_of makes one of it that does. */
+static inline struct duet_platform make_draft(void)
 {
-    return (struct duet_draft){
+    static char description[] = "2 x \"Epyc\", 4 x H200 \xe2\x80\x94 measured\\";
+    static char origin[] = "measured by duet calibrate on 2026-11-21";
+
+    return (struct duet_platform){
         .name = "mine",
-        .description = "2 x \"Epyc\", 4 x H200 \xe2\x80\x94 measured\\",
-        .origin = "measured by duet calibrate on 2026-11-21",
-        .archs = draft_archs,
+        .description = description,
+        .origin = origin,
+        .archs = BORROW(duet_arch, draft_archs),
         .arch_count = G_N_ELEMENTS(draft_archs),
-        .sockets = draft_sockets,
+        .sockets = BORROW(duet_platform_socket, draft_sockets),
         .socket_count = G_N_ELEMENTS(draft_sockets),
         .host_memory_bytes = UINT64_C(256) << 30,
-        .switches = draft_switches,
+        .kinds = BORROW(duet_platform_link, draft_kinds),
+        .kind_count = 1,
+        .switches = BORROW(duet_platform_switch, draft_switches),
         .switch_count = G_N_ELEMENTS(draft_switches),
-        .gpus = draft_gpus,
+        .gpus = BORROW(duet_platform_gpu, draft_gpus),
         .gpu_count = G_N_ELEMENTS(draft_gpus),
-        .peers_up = {{20.1e9, 1.1e-5}, {0, 0}, {18.7e9, 1.3e-5}},
-        .peers_down = {{20.3e9, 1.2e-5}, {0, 0}, {17.9e9, 1.4e-5}},
+        .peers = {{"peer_switch", false, {20.1e9, 1.1e-5}, {20.3e9, 1.2e-5}},
+                  {"", false, {0, 0}, {0, 0}},
+                  {"peer_remote", false, {18.7e9, 1.3e-5}, {17.9e9, 1.4e-5}}},
         .costs = {1.01e-6, 2.02e-7, 3.03e-7, 4.04e-7, 5.05e-6, 6.06e-6, 7.07e-6, 8.08e-6, 9.09e-5},
         .sharing = {1 << 20, 36700160, 1.0 / 7 * 1e12},
         .cores = 6,
@@ -137,9 +148,9 @@ static inline void assert_equal_calibrations(const struct duet_calibration *a,
     }
 }
 
-/* A folder with the two files of a platform, and nothing else when it is removed. */
+/* A folder with the file of a platform, and nothing else when it is removed. */
 struct folder {
-    char *path, *json, *times;
+    char *path, *json;
 };
 
 static inline struct folder make_folder(void)
@@ -147,7 +158,6 @@ static inline struct folder make_folder(void)
     struct folder folder = {.path = g_dir_make_tmp("duet-XXXXXX", NULL)};
 
     folder.json = g_build_filename(folder.path, "mine.json", NULL);
-    folder.times = g_build_filename(folder.path, "mine.kernels.json", NULL);
     return folder;
 }
 
@@ -155,20 +165,47 @@ static inline struct folder make_folder(void)
 static inline void remove_folder(struct folder *folder)
 {
     (void)g_remove(folder->json);
-    (void)g_remove(folder->times);
     g_assert_cmpint(g_rmdir(folder->path), ==, 0);
     g_free(folder->path);
     g_free(folder->json);
-    g_free(folder->times);
 }
 
-static inline void write_draft(const struct duet_draft *draft,
-                               const struct duet_calibration *calibration, const char *path,
+/* A draft and kernel times as a platform of its own, which duet_platform_fini frees. */
+static inline struct duet_platform copy_of(const struct duet_platform *draft,
+                                           const struct duet_calibration *times)
+{
+    struct duet_platform p = *draft;
+
+    p.description = g_strdup(draft->description);
+    p.origin = g_strdup(draft->origin);
+    p.archs = g_memdup2(draft->archs, draft->arch_count * sizeof(*draft->archs));
+    p.sockets = g_memdup2(draft->sockets, draft->socket_count * sizeof(*draft->sockets));
+    p.kinds = g_memdup2(draft->kinds, draft->kind_count * sizeof(*draft->kinds));
+    p.switches = g_memdup2(draft->switches, draft->switch_count * sizeof(*draft->switches));
+    p.gpus = g_memdup2(draft->gpus, draft->gpu_count * sizeof(*draft->gpus));
+    for (size_t i = 0; i < times->count; i++)
+        add_curve(&p.calibration, times->curves[i].kernel, times->curves[i].arch,
+                  times->curves[i].context, times->curves[i].points, times->curves[i].count);
+    return p;
+}
+
+static inline int try_write(const struct duet_platform *draft, const struct duet_calibration *times,
+                            const char *path, enum duet_write how, struct duet_message *message)
+{
+    struct duet_platform p = copy_of(draft, times);
+    int error = duet_platform_write(&p, path, how, message);
+
+    duet_platform_fini(&p);
+    return error;
+}
+
+static inline void write_draft(const struct duet_platform *draft,
+                               const struct duet_calibration *times, const char *path,
                                enum duet_write how)
 {
     struct duet_message message = {""};
 
-    if (duet_platform_write(draft, calibration, path, how, &message) != DUET_OK)
+    if (try_write(draft, times, path, how, &message) != DUET_OK)
         g_error("%s", message.text);
 }
 

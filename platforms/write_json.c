@@ -1,196 +1,254 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing a measured machine and its kernel times, new or over an older pair of files. */
-#include <errno.h>
-#include <limits.h>
+/* Machines and kernel times as text: by the tables of tables.c, one line for each part. */
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include <glib/gstdio.h>
 
 #include "platforms/description.h"
+#include "platforms/tables.h"
 
-/* The two files. */
-struct pair {
-    const char *path;
-    char *times_path; /* both of the calibration: freed */
-    char *times_name;
-};
-
-static void free_pair(struct pair *pair)
+/* An element of a list of the root, by its table. */
+static void begin_element(struct duet__json_writer *w, unsigned indent)
 {
-    g_free(pair->times_path);
-    g_free(pair->times_name);
-    pair->times_path = pair->times_name = NULL;
+    duet__json_break(w, indent);
+    duet__json_begin(w, NULL, '{');
 }
 
-static int name_files(const char *path, struct pair *pair, struct duet_message *message)
+static void begin_list(struct duet__json_writer *w, const char *key)
 {
-    size_t stem = strlen(path);
+    duet__json_break(w, 2);
+    duet__json_begin(w, key, '[');
+}
 
-    *pair = (struct pair){.path = path};
-    if (!g_str_has_suffix(path, ".json"))
-        return duet_fail(message, DUET_EINVAL,
-                         "%s: the name must end in .json, so that it can be read again", path);
-    if (g_str_has_suffix(path, ".kernels.json"))
-        return duet_fail(message, DUET_EINVAL,
-                         "%s: names that end in .kernels.json are those of kernel times; choose "
-                         "another, they are written beside it",
-                         path);
-    stem -= strlen(".json");
-    pair->times_path = g_strdup_printf("%.*s.kernels.json", (int)stem, path);
-    pair->times_name = g_path_get_basename(pair->times_path);
-    if (stem == 0 || path[stem - 1] == '/' || !duet__good_name(pair->times_name, NAME_MAX)) {
-        free_pair(pair);
-        return duet_fail(message, DUET_EINVAL,
-                         "%s: the file's name must have letters, digits or _-.:+ only", path);
+static void end_list(struct duet__json_writer *w)
+{
+    duet__json_break(w, 2);
+    duet__json_end(w, ']');
+}
+
+static void write_part(struct duet__json_writer *w, const char *key,
+                       const struct duet__field *fields, const void *from)
+{
+    duet__json_break(w, 2);
+    duet__json_begin(w, key, '{');
+    duet__fields_write(w, fields, from);
+    duet__json_end(w, '}');
+}
+
+static void write_head(struct duet__json_writer *w, const struct duet_platform *p)
+{
+    duet__json_begin(w, NULL, '{');
+    duet__json_break(w, 2);
+    duet__json_put_integer(w, "schema", DUET__MAX_SCHEMA);
+    duet__fields_write(w, duet__root_fields, p);
+    duet__json_break(w, 2);
+    duet__json_put_string(w, "description", p->description);
+    duet__json_break(w, 2);
+    duet__json_put_string(w, "origin", p->origin);
+    begin_list(w, "architectures");
+    for (unsigned i = 0; i < p->arch_count; i++) {
+        begin_element(w, 4);
+        duet__fields_write(w, duet__arch_fields, &p->archs[i]);
+        duet__json_end(w, '}');
     }
-    return DUET_OK;
-}
-
-/* Is there anything of this name? A link that leads nowhere would be replaced, too. */
-static bool is_there(const char *path)
-{
-    return g_file_test(path, G_FILE_TEST_EXISTS) || g_file_test(path, G_FILE_TEST_IS_SYMLINK);
-}
-
-/* What there is already, by what is to be done with it; *old is loaded where that is to merge. */
-static int look(const struct pair *pair, enum duet_write how, struct duet_platform **old,
-                struct duet_message *message)
-{
-    bool described = is_there(pair->path), timed = is_there(pair->times_path);
-
-    if (how == DUET_WRITE_REPLACE || (!described && !timed))
-        return DUET_OK;
-    if (how == DUET_WRITE_NEW)
-        return duet_fail(message, DUET_EINVAL,
-                         "%s is there already: --replace writes over it, --merge keeps the kernel "
-                         "times that are not measured again",
-                         described ? pair->path : pair->times_path);
-    if (!described)
-        return duet_fail(message, DUET_EINVAL,
-                         "%s is there without its machine, %s: nothing to merge with; --replace "
-                         "writes over it",
-                         pair->times_path, pair->path);
-    return duet_platform_load(pair->path, NULL, old, message);
-}
-
-/* The draft's architectures, and those of `old` that only kernel times are of. */
-static GArray *list_archs(const struct duet_draft *draft, const struct duet_platform *old,
-                          const struct duet_calibration *times)
-{
-    GArray *archs = g_array_new(FALSE, FALSE, sizeof(struct duet_arch));
-
-    if (draft->arch_count > 0)
-        g_array_append_vals(archs, draft->archs, draft->arch_count);
-    for (unsigned i = 0; old != NULL && i < old->machine.arch_count; i++) {
-        const struct duet_arch *arch = &old->machine.archs[i];
-        bool listed = false, needed = false;
-
-        for (unsigned j = 0; j < draft->arch_count && !listed; j++)
-            listed = strcmp(draft->archs[j].name, arch->name) == 0;
-        for (size_t j = 0; j < times->count && !needed; j++)
-            needed = strcmp(times->curves[j].arch, arch->name) == 0;
-        if (needed && !listed)
-            g_array_append_vals(archs, arch, 1);
+    end_list(w);
+    if (p->host_memory_bytes > 0)
+        write_part(w, "host", duet__host_fields, p);
+    begin_list(w, "sockets");
+    for (unsigned i = 0; i < p->socket_count; i++) {
+        begin_element(w, 4);
+        duet__json_put_string(w, "architecture", p->archs[p->sockets[i].arch].name);
+        duet__fields_write(w, duet__socket_fields, &p->sockets[i]);
+        duet__json_end(w, '}');
     }
-    return archs;
+    end_list(w);
 }
 
-/*
- * What misses in caches cost was found for certain sizes of caches, and means nothing for others:
- * means are kept then.
- */
-static void forget_misses(struct duet_platform *old, const struct duet_sharing *sharing)
+static void write_links(struct duet__json_writer *w, const struct duet_platform *p)
 {
-    const struct duet_sharing *before = &old->machine.sharing;
+    begin_list(w, "links");
+    for (unsigned i = 0; i < p->kind_count; i++) {
+        begin_element(w, 4);
+        duet__fields_write(w, duet__link_fields, &p->kinds[i]);
+        duet__json_end(w, '}');
+    }
+    end_list(w);
+    begin_list(w, "peers");
+    for (unsigned i = 0; i < DUET_REACHES; i++) {
+        if (p->peers[i].name[0] == '\0')
+            continue;
+        begin_element(w, 4);
+        duet__json_put_string(w, "reach", duet__reach_name(i));
+        duet__fields_write(w, duet__peer_fields, &p->peers[i]);
+        duet__json_end(w, '}');
+    }
+    end_list(w);
+}
 
-    if (before->private_bytes == sharing->private_bytes &&
-        before->shared_bytes == sharing->shared_bytes)
+/* What a switch has like its kind of link is left out. */
+static void write_switch(struct duet__json_writer *w, const struct duet_platform *p, unsigned index)
+{
+    struct duet_platform_switch sw = p->switches[index];
+    const struct duet_platform_link *kind = &p->kinds[sw.kind];
+
+    if (sw.to_device_Bps == kind->to_device.bandwidth_Bps)
+        sw.to_device_Bps = 0;
+    if (sw.to_host_Bps == kind->to_host.bandwidth_Bps)
+        sw.to_host_Bps = 0;
+    begin_element(w, 4);
+    duet__json_put_string(w, "link", kind->name);
+    duet__fields_write(w, duet__switch_fields, &sw);
+    duet__json_begin(w, "gpus", '[');
+    for (unsigned i = 0; i < p->gpu_count; i++)
+        if (p->gpus[i].position == index)
+            duet__json_put_integer(w, NULL, i);
+    duet__json_end(w, ']');
+    duet__json_end(w, '}');
+}
+
+/* Latencies like those of the kind of link are left out, and limits that are none. */
+static void write_gpu(struct duet__json_writer *w, const struct duet_platform *p, unsigned index)
+{
+    struct duet_platform_gpu gpu = p->gpus[index];
+    const struct duet_platform_switch *sw = &p->switches[gpu.position];
+    const struct duet_platform_link *kind = &p->kinds[sw->kind];
+
+    if (gpu.to_device.latency_s == kind->to_device.latency_s)
+        gpu.to_device.latency_s = NAN;
+    if (gpu.to_host.latency_s == kind->to_host.latency_s)
+        gpu.to_host.latency_s = NAN;
+    if (gpu.to_device.bandwidth_Bps >= sw->to_device_Bps)
+        gpu.to_device.bandwidth_Bps = 0;
+    if (gpu.to_host.bandwidth_Bps >= sw->to_host_Bps)
+        gpu.to_host.bandwidth_Bps = 0;
+    begin_element(w, 4);
+    duet__json_put_string(w, "architecture", p->archs[gpu.arch].name);
+    duet__fields_write(w, duet__gpu_fields, &gpu);
+    duet__json_end(w, '}');
+}
+
+static void write_devices(struct duet__json_writer *w, const struct duet_platform *p)
+{
+    write_links(w, p);
+    begin_list(w, "switches");
+    for (unsigned i = 0; i < p->switch_count; i++)
+        write_switch(w, p, i);
+    end_list(w);
+    begin_list(w, "gpus");
+    for (unsigned i = 0; i < p->gpu_count; i++)
+        write_gpu(w, p, i);
+    end_list(w);
+    if (p->order == NULL)
         return;
-    for (size_t i = 0; i < old->calibration.count; i++) {
-        for (size_t k = 0; k < old->calibration.curves[i].count; k++) {
-            struct duet_point *point = &old->calibration.curves[i].points[k];
-
-            point->base_s = 0;
-            memset(point->near_s, 0, sizeof(point->near_s));
-            memset(point->far_s, 0, sizeof(point->far_s));
-        }
-    }
+    duet__json_break(w, 2);
+    duet__json_begin(w, "order", '[');
+    for (unsigned i = 0; i < p->gpu_count; i++)
+        duet__json_put_integer(w, NULL, p->order[i]);
+    duet__json_end(w, ']');
 }
 
-/* The texts of both files, read back: what cannot be loaded is never written. */
-static int format_pair(const struct duet_draft *draft, const struct duet_calibration *calibration,
-                       const struct duet_platform *old, const struct pair *pair, char **text,
-                       char **times, struct duet_message *message)
+static void write_conditions(struct duet__json_writer *w, const struct duet_point *point)
 {
-    struct duet_calibration all = {.count = 0};
-    GPtrArray *origins = duet__origins_new();
-    GArray *archs = NULL;
-    int error = duet__merge(calibration, draft->origin != NULL ? draft->origin : "", old, &all,
-                            origins, message);
-
-    if (error == DUET_OK) {
-        archs = list_archs(draft, old, &all);
-        error = duet__format_description(draft, pair->times_name,
-                                         (const struct duet_arch *)(void *)archs->data, archs->len,
-                                         text, message);
-        g_array_unref(archs);
+    duet__json_begin(w, "conditions", '[');
+    for (unsigned i = 0; i < DUET_CONDITIONS; i++) {
+        if (point->conditions[i].samples == 0)
+            continue;
+        duet__json_begin(w, NULL, '{');
+        duet__json_put_boolean(w, "cold", i & DUET_CONDITION_COLD);
+        duet__json_put_boolean(w, "busy", i & DUET_CONDITION_BUSY);
+        duet__fields_write(w, duet__condition_fields, &point->conditions[i]);
+        duet__json_end(w, '}');
     }
-    if (error == DUET_OK) {
-        *times = duet__format_calibration(&all, origins);
-        error = duet__platform_check(*text, pair->path, *times, pair->times_path, message);
-        error = error == DUET_EPARSE ? DUET_EINVAL : error; /* it is the draft that is wrong */
-    }
-    g_ptr_array_unref(origins);
-    duet_calibration_fini(&all);
-    return error;
+    duet__json_end(w, ']');
 }
 
-int duet_platform_write(const struct duet_draft *draft, const struct duet_calibration *calibration,
-                        const char *path, enum duet_write how, struct duet_message *message)
+static void write_point(struct duet__json_writer *w, const struct duet_point *given)
 {
-    struct duet_platform *old = NULL;
-    struct pair pair;
-    char *text = NULL, *times = NULL;
-    int error = name_files(path, &pair, message);
+    struct duet_point point = *given;
+    bool conditions = false;
 
-    if (error != DUET_OK)
-        return error;
-    error = look(&pair, how, &old, message);
-    if (error == DUET_OK && old != NULL)
-        forget_misses(old, &draft->sharing);
-    if (error == DUET_OK)
-        error = format_pair(draft, calibration, old, &pair, &text, &times, message);
-    if (error == DUET_OK) {
-        const struct duet__file calibration_file = {pair.times_path, times};
-        const struct duet__file description = {path, text};
-
-        error = duet__replace_files(&calibration_file, &description, message);
-    }
-    g_free(text);
-    g_free(times);
-    duet_platform_free(old);
-    free_pair(&pair);
-    return error;
+    point.samples = MAX(point.samples, 1); /* what has none was given, not measured */
+    duet__json_put_number(w, "work", point.work);
+    duet__fields_write(w, duet__point_fields, &point);
+    for (unsigned i = 0; i < DUET_CONDITIONS; i++)
+        conditions |= point.conditions[i].samples > 0;
+    if (conditions)
+        write_conditions(w, &point);
 }
 
-int duet_platform_may_write(const char *path, enum duet_write how, struct duet_message *message)
+static void write_curve(struct duet__json_writer *w, const struct duet_platform *p,
+                        const struct duet_curve *curve)
 {
-    struct duet_platform *old = NULL;
-    struct pair pair;
-    char *folder;
-    int error = name_files(path, &pair, message);
+    const char *origin = duet__curve_origin(p, curve);
 
-    if (error != DUET_OK)
-        return error;
-    error = look(&pair, how, &old, message);
-    folder = g_path_get_dirname(path);
-    if (error == DUET_OK && !g_file_test(folder, G_FILE_TEST_IS_DIR))
-        error = duet_fail(message, DUET_EIO, "%s: there is no folder %s", path, folder);
-    else if (error == DUET_OK && g_access(folder, W_OK) != 0)
-        error = duet_fail(message, DUET_EIO, "%s: cannot write: %s", path, g_strerror(errno));
-    g_free(folder);
-    duet_platform_free(old);
-    free_pair(&pair);
-    return error;
+    begin_element(w, 4);
+    duet__fields_write(w, duet__curve_fields, curve);
+    if (p->origin == NULL || strcmp(origin, p->origin) != 0)
+        duet__json_put_string(w, "origin", origin);
+    duet__json_begin(w, "points", '[');
+    for (size_t i = 0; i < curve->count; i++) {
+        const char *own = duet__point_origin(p, curve, curve->points[i].work);
+
+        begin_element(w, 6);
+        write_point(w, &curve->points[i]);
+        if (strcmp(own, origin) != 0)
+            duet__json_put_string(w, "origin", own);
+        duet__json_end(w, '}');
+    }
+    duet__json_end(w, ']');
+    duet__json_end(w, '}');
+}
+
+static void write_curves(struct duet__json_writer *w, const struct duet_platform *p,
+                         const struct duet_calibration *calibration)
+{
+    begin_list(w, "curves");
+    for (size_t i = 0; i < calibration->count; i++)
+        write_curve(w, p, &calibration->curves[i]);
+    end_list(w);
+}
+
+char *duet__format_platform(const struct duet_platform *p, const char **not_finite)
+{
+    char *text = NULL;
+    size_t length = 0;
+    struct duet__json_writer w = {.stream = open_memstream(&text, &length)};
+
+    write_head(&w, p);
+    if (p->gpu_count > 0)
+        write_devices(&w, p);
+    write_part(&w, "costs", duet__cost_fields, &p->costs);
+    if (p->sharing.private_bytes > 0 || p->sharing.shared_bytes > 0 ||
+        p->sharing.bandwidth_Bps != 0)
+        write_part(&w, "sharing", duet__sharing_fields, &p->sharing);
+    if (p->probe_s != 0)
+        write_part(&w, "probe", duet__probe_fields, p);
+    write_curves(&w, p, &p->calibration);
+    duet__json_break(&w, 0);
+    duet__json_end(&w, '}');
+    putc('\n', w.stream);
+    fclose(w.stream);
+    *not_finite = w.not_finite;
+    return text;
+}
+
+char *duet__format_times(const struct duet_calibration *calibration)
+{
+    static char origin[] = "copied from the platform it was made from";
+    const struct duet_platform p = {.origin = origin};
+    char *text = NULL;
+    size_t length = 0;
+    struct duet__json_writer w = {.stream = open_memstream(&text, &length)};
+
+    duet__json_begin(&w, NULL, '{');
+    duet__json_break(&w, 2);
+    duet__json_put_integer(&w, "schema", DUET__MAX_SCHEMA);
+    duet__json_break(&w, 2);
+    duet__json_put_string(&w, "origin", origin);
+    write_curves(&w, &p, calibration);
+    duet__json_break(&w, 0);
+    duet__json_end(&w, '}');
+    putc('\n', w.stream);
+    fclose(w.stream);
+    return text;
 }

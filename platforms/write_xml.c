@@ -4,10 +4,12 @@
  * alone take latency + bytes/bandwidth; properties hold what SimGrid has no notion of.
  */
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "platforms/description.h"
 #include "platforms/json.h"
+#include "platforms/tables.h"
 #include "platforms/xml.h"
 
 /* Wider than any link, so that a link which only adds latency never limits a copy. */
@@ -49,30 +51,28 @@ static int check_names(const struct duet_machine *m, struct duet_message *messag
     return DUET_OK;
 }
 
-/* What cores share and how many there are, where it is known. */
-static void write_host_side(struct writer *w)
+/* Properties PREFIX.KEY for the members of a struct that are not 0, or have to be there. */
+static void write_members(struct writer *w, const char *prefix, const struct duet__field *fields,
+                          const void *from, bool needed)
 {
-    const struct duet_machine *m = w->machine;
-    char digits[DUET__DIGITS_MAX];
-    char value[32];
+    for (; fields->key != NULL; fields++) {
+        const void *value = duet__field_at(fields, from);
+        char id[2 * DUET_NAME_MAX], text[DUET__DIGITS_MAX] = "";
 
-    if (m->sharing.private_bytes > 0) {
-        g_snprintf(value, sizeof(value), "%" G_GUINT64_FORMAT, m->sharing.private_bytes);
-        prop(w->text, "    ", "duet.sharing.private_bytes", value);
+        if (fields->kind == DUET__NUMBER &&
+            (*(const double *)value > 0 || (needed && fields->when == DUET__NEEDED)))
+            duet__digits(*(const double *)value, text);
+        else if (fields->kind == DUET__INTEGER && *(const uint64_t *)value > 0)
+            g_snprintf(text, sizeof(text), "%" G_GUINT64_FORMAT, *(const uint64_t *)value);
+        else if (fields->kind == DUET__UNSIGNED && *(const unsigned *)value > 0)
+            g_snprintf(text, sizeof(text), "%u", *(const unsigned *)value);
+        else if (fields->kind == DUET__BOOLEAN && *(const bool *)value)
+            g_strlcpy(text, "true", sizeof(text));
+        if (text[0] == '\0')
+            continue;
+        g_snprintf(id, sizeof(id), "%s.%s", prefix, fields->key);
+        prop(w->text, "    ", id, text);
     }
-    if (m->sharing.shared_bytes > 0) {
-        g_snprintf(value, sizeof(value), "%" G_GUINT64_FORMAT, m->sharing.shared_bytes);
-        prop(w->text, "    ", "duet.sharing.shared_bytes", value);
-    }
-    if (m->sharing.bandwidth_Bps > 0)
-        prop(w->text, "    ", "duet.sharing.bandwidth_Bps",
-             duet__digits(m->sharing.bandwidth_Bps, digits));
-    if (m->cores > 0) {
-        g_snprintf(value, sizeof(value), "%u", m->cores);
-        prop(w->text, "    ", "duet.cores", value);
-    }
-    if (m->first_waits)
-        prop(w->text, "    ", "duet.first_waits", "true");
 }
 
 static void write_props(struct writer *w, const char *calibration)
@@ -80,19 +80,14 @@ static void write_props(struct writer *w, const char *calibration)
     const struct duet_machine *m = w->machine;
     char name[DUET_NAME_MAX];
     char value[3 * DUET_NAME_MAX + 32];
-    char digits[DUET__DIGITS_MAX];
-    struct duet_costs costs = m->costs;
+    const struct duet_platform rest = {.cores = m->cores, .first_waits = m->first_waits};
 
     prop(w->text, "    ", "duet.schema", "1");
     if (calibration != NULL)
         prop(w->text, "    ", "duet.calibration", calibration);
-    for (unsigned i = 0; i < DUET__COST_KINDS; i++) {
-        if (i >= DUET__COSTS_ALWAYS && *duet__cost(&costs, i) == 0)
-            continue;
-        g_snprintf(name, sizeof(name), "duet.cost.%s", duet__cost_names[i]);
-        prop(w->text, "    ", name, duet__digits(*duet__cost(&costs, i), digits));
-    }
-    write_host_side(w);
+    write_members(w, "duet.cost", duet__cost_fields, &m->costs, true);
+    write_members(w, "duet.sharing", duet__sharing_fields, &m->sharing, false);
+    write_members(w, "duet", duet__root_fields, &rest, false);
     for (unsigned i = 0; i < m->arch_count; i++) {
         g_snprintf(name, sizeof(name), "duet.arch.%u", i);
         g_snprintf(value, sizeof(value), "%s %s", m->archs[i].name, m->archs[i].backend);
@@ -281,7 +276,7 @@ int duet_platform_write_xml(const struct duet_machine *machine,
             goto named;
         }
         /* Times first: a platform that is there always finds its times. */
-        times = duet__format_calibration(calibration, NULL);
+        times = duet__format_times(calibration);
         error = duet__write_file(times_path, times, strlen(times), message);
     }
     if (error == DUET_OK) {
@@ -290,7 +285,7 @@ int duet_platform_write_xml(const struct duet_machine *machine,
         g_string_free(text, TRUE);
     }
 named:
-    g_free(times);
+    free(times);
     g_free(times_name);
     g_free(times_path);
     return error;

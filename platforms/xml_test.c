@@ -56,11 +56,11 @@ static void round_trip(const struct duet_platform *p, const struct duet_platform
     struct duet_machine again, third;
     struct duet_platform *q;
 
-    write_xml(&m, duet_platform_calibration(p), place.xml);
+    write_xml(&m, &p->calibration, place.xml);
     q = load(place.xml);
     again = build(q, -1, -1);
     assert_equal_machines(&m, &again);
-    assert_equal_times(duet_platform_calibration(p), duet_platform_calibration(q));
+    assert_equal_times(&p->calibration, &q->calibration);
     g_assert_cmpuint(duet_platform_cores(q), ==, m.worker_count);
     g_assert_cmpuint(duet_platform_gpus(q), ==, m.node_count - 1);
     duet_platform_free(q);
@@ -68,7 +68,7 @@ static void round_trip(const struct duet_platform *p, const struct duet_platform
     q = load(place.xml);
     third = build(q, -1, -1);
     assert_equal_machines(&m, &third);
-    g_assert_cmpuint(duet_platform_calibration(q)->count, ==, 0);
+    g_assert_cmpuint(q->calibration.count, ==, 0);
     duet_platform_free(q);
     duet_machine_fini(&m);
     duet_machine_fini(&again);
@@ -78,7 +78,7 @@ static void round_trip(const struct duet_platform *p, const struct duet_platform
 
 static void test_round_trips(void)
 {
-    static const struct duet_link_override link = {"pcie", 12.3456789e9};
+    static const struct duet_link_override link = {"pcie", 12.3456789e9, 0};
     static const struct duet_platform_options options[] = {
         {.cpus = -1, .gpus = -1},
         {.cpus = 1, .gpus = 2, .gpu_window = 3, .gpu_memory_bytes = 123456789},
@@ -100,7 +100,7 @@ static void test_round_trips(void)
 /* Options on a machine read from XML give what they give on its description. */
 static void test_options(void)
 {
-    static const struct duet_link_override link = {"peer_remote", 1e9};
+    static const struct duet_link_override link = {"peer_remote", 1e9, 0};
     static const struct duet_platform_options options = {.cpus = 2,
                                                          .gpus = 8,
                                                          .gpu_window = 4,

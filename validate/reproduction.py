@@ -28,7 +28,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "reproduction.md"
 PUBLISHED = ROOT / "platforms" / "published.csv"
-KERNELS = ROOT / "platforms" / "idgraf.kernels.json"
+KERNELS = ROOT / "platforms" / "idgraf.json"
 
 POLICIES = ("eager", "ws", "data-aware", "locality-aware", "heft")
 PAPERS = ("ws", "data-aware", "locality-aware", "heft")  # the policies of the papers

@@ -36,13 +36,14 @@ static int take_link(void *context, const char *name, const char *value,
                      struct duet_message *message)
 {
     struct links *links = context;
-    double bandwidth = 0;
-    int error = duet__parse_bandwidth("--link", value, &bandwidth, message);
+    struct duet_link_override override = {0};
+    int error =
+        duet__parse_change("--link", value, &override.bandwidth_Bps, &override.factor, message);
     if (error)
         return error;
     char *copy = g_strdup(name);
     g_ptr_array_add(links->names, copy);
-    struct duet_link_override override = {.name = copy, .bandwidth_Bps = bandwidth};
+    override.name = copy;
     g_array_append_val(links->overrides, override);
     return DUET_OK;
 }
@@ -117,7 +118,7 @@ void duet__times_free(struct duet__times *times)
 static int copy_times(const struct duet_platform *platform, const struct duet_config *config,
                       struct duet__times **out, struct duet_message *message)
 {
-    const struct duet_calibration *all = duet_platform_calibration(platform);
+    const struct duet_calibration *all = &platform->calibration;
     struct duet__times *times = g_new0(struct duet__times, 1);
     times->extrapolate = config->extrapolate;
     for (size_t i = 0; i < all->count; i++) {

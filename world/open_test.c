@@ -316,7 +316,7 @@ static void test_in_memory(void)
     struct duet_runtime *duet = NULL;
     struct duet_message message = {""};
     g_assert_cmpint(duet_platform_load("idgraf", NULL, &platform, &message), ==, DUET_OK);
-    double sum = add_up(duet_platform_calibration(platform));
+    double sum = add_up(&platform->calibration);
     g_assert_cmpint(duet__open_with(&duet, &config, platform, &message), ==, DUET_EINVAL);
     g_assert_nonnull(strstr(message.text, "whether to simulate or to emulate"));
     config.emulate = "/not/a/file.json";
@@ -329,7 +329,7 @@ static void test_in_memory(void)
     config.simulate = "/not/a/file.json";
     config.context = NULL;
     int error = duet__open_with(&duet, &config, platform, &message);
-    g_assert_cmpfloat(add_up(duet_platform_calibration(platform)), ==, sum);
+    g_assert_cmpfloat(add_up(&platform->calibration), ==, sum);
     duet_platform_free(platform);
     if (error != DUET_EABSENT) {
         g_assert_cmpint(error, ==, DUET_OK);

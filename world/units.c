@@ -169,6 +169,22 @@ int duet__parse_bandwidth(const char *option, const char *text, double *out,
     return 0;
 }
 
+int duet__parse_change(const char *option, const char *text, double *bandwidth, double *factor,
+                       struct duet_message *message)
+{
+    const char *end = text;
+    double value = 0;
+
+    *bandwidth = *factor = 0;
+    if (!scan_real(text, &value, &end) || strcmp(end, "x") != 0)
+        return duet__parse_bandwidth(option, text, bandwidth, message);
+    if (!(value > 0) || !isfinite(value))
+        return duet_fail(message, DUET_EINVAL, "%s takes factors above 0 such as 2x, not '%s'",
+                         option, text);
+    *factor = value;
+    return 0;
+}
+
 int duet__parse_seconds(const char *option, const char *text, double *out,
                         struct duet_message *message)
 {

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is suspicious in platforms is said: by `duet platform check`, `duet list kernels` and
+`duet simulate`; and what factors of links leave as it was."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
+
+
+def duet(*words):
+    return subprocess.run([DUET, *map(str, words)], capture_output=True, text=True, check=False)
+
+
+def changed(folder, change):
+    """The path of idgraf with a change."""
+    machine = json.loads((ROOT / "platforms" / "idgraf.json").read_text(encoding="utf-8"))
+    change(machine)
+    path = pathlib.Path(folder) / "changed.json"
+    path.write_text(json.dumps(machine), encoding="utf-8")
+    return path
+
+
+def curve(machine, kernel, arch):
+    return next(c for c in machine["curves"] if (c["kernel"], c["arch"]) == (kernel, arch))
+
+
+def slow_links(machine):
+    machine["links"][0]["to_device"]["latency_s"] = 8
+    for gpu in machine["gpus"]:
+        gpu.pop("to_device_latency_s", None)
+
+
+def slow_steals(machine):
+    machine["costs"]["steal_s"] = 0.5
+
+
+def too_fast(machine):
+    for point in curve(machine, "dtrsm", "c2050")["points"]:
+        point["mean_s"] /= 100
+
+
+def milliseconds(machine):
+    curve(machine, "dgemm", "c2050")["points"][2]["mean_s"] *= 1000
+
+
+def misspelt(machine):
+    curve(machine, "dgemm", "c2050")["kernel"] = "dgem"
+
+
+def test_check():
+    good = duet("platform", "check", "idgraf", "attila", "mirage", "sirocco")
+    assert good.returncode == 0 and good.stdout.count("nothing is suspicious") == 4, good
+    for change, fragment in [
+            (slow_links, "copies from host to gpu0 wait 8 s before they begin"),
+            (slow_steals, "costs.steal_s is 0.5 s"),
+            (too_fast, "GFlop/s) than dgemm ever is"),
+            (milliseconds, "takes 5.91026 s, 253 times off the neighbouring sizes"),
+            (misspelt, "no times of dgemm on c2050, dgem on x5650, of kernels that others have")]:
+        with tempfile.TemporaryDirectory() as folder:
+            path = changed(folder, change)
+            result = duet("platform", "check", path)
+            assert result.returncode == 1 and fragment in result.stdout, (fragment, result)
+            assert result.stdout.startswith(f"{path}: "), result
+    assert duet("platform", "check", "nowhere").returncode == 2
+    assert duet("platform", "check").returncode == 2
+    assert duet("platform").returncode == 2
+
+
+def test_holes():
+    """A kernel without times on one architecture runs on others, and that is said once."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = changed(folder, misspelt)
+        result = duet("list", "kernels", "--platform", path)
+        assert "no times: dgemm on c2050, dgem on x5650" in result.stdout, result
+        assert "no times" not in duet("list", "kernels", "--platform", "idgraf").stdout
+        words = ["simulate", "cholesky", "--n", 3840, "--policy", "ws,heft", "--reps", 2]
+        result = duet(*words, "--platform", path)
+        assert result.returncode == 0, result
+        assert result.stderr.count("has no times of dgemm on c2050") == 1, result
+        result = duet(*words, "--platform", path, "--gpus", 0)
+        assert "no times" not in result.stderr, result  # nothing there misses them
+        result = duet(*words, "--platform", "idgraf")
+        assert "no times" not in result.stderr, result
+
+
+def makespan(*words):
+    result = duet("simulate", "cholesky", "--platform", "idgraf", "--n", 7680, "--policy", "heft",
+                  "--no-costs", "--json", *words)
+    assert result.returncode == 0, result
+    return json.loads(result.stdout)["runs"][0]["makespan_s"]["median"], result.stderr
+
+
+def test_links():
+    usual = makespan()[0]
+    faster, said = makespan("--link", "all=2x")
+    assert faster < usual and "keep" not in said, (faster, usual, said)
+    assert makespan("--link", "all=1x") == (usual, makespan()[1])
+    slower, said = makespan("--link", "pcie=0.25x")
+    assert slower > usual, (slower, usual)
+    assert "--link leaves peer_switch, peer_socket, peer_remote as they are" in said, said
+    assert "as they are" not in makespan("--link", "pcie=0.25x", "--no-peer")[1]
+    for text in "pcie=x", "pcie=0x", "pcie=-2x", "pcie=nanx", "all=twice", "every=2x":
+        result = duet("simulate", "cholesky", "--platform", "idgraf", "--link", text)
+        assert result.returncode == 2 and "link" in result.stderr, (text, result)
+
+
+for name, test in list(globals().items()):
+    if name.startswith("test_"):
+        test()
+        print(name, "passed")
+sys.exit(0)

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What in a platform can be read and is hardly meant: wrong units, misspelt kernels, typing errors.
+ */
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "platforms/description.h"
+#include "platforms/tables.h"
+
+/* A copy or an operation of the runtime that waits longer was probably given in another unit. */
+static const double LONG_S = 0.01;
+
+/* Faster than the machine's products of matrices by this much is no measuring error. */
+static const double FASTER = 1.25;
+
+/* Times this far from where the neighbouring sizes can be are typing errors. */
+static const double FAR_OFF = 30;
+
+static void add(GPtrArray *list, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+static void add(GPtrArray *list, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    g_ptr_array_add(list, g_strdup_vprintf(format, args));
+    va_end(args);
+}
+
+static void check_latencies(const struct duet_machine *m, GPtrArray *list)
+{
+    for (unsigned i = 0; i < m->node_count; i++)
+        for (unsigned k = 0; k < m->node_count; k++) {
+            const struct duet_route *route = duet_machine_route(m, i, k);
+
+            if (i != k && route->direct && route->latency_s > LONG_S)
+                add(list,
+                    "copies from %s to %s wait %g s before they begin; microseconds are usual",
+                    m->nodes[i].name, m->nodes[k].name, route->latency_s);
+        }
+    for (const struct duet__field *cost = duet__cost_fields; cost->key != NULL; cost++) {
+        const double *seconds = duet__field_at(cost, &m->costs);
+
+        if (cost->kind == DUET__NUMBER && *seconds > LONG_S)
+            add(list, "costs.%s is %g s; microseconds are usual", cost->key, *seconds);
+    }
+}
+
+static double best_rate(const struct duet_calibration *calibration, const char *kernel,
+                        const char *arch)
+{
+    double best = 0;
+
+    for (size_t i = 0; i < calibration->count; i++) {
+        const struct duet_curve *curve = &calibration->curves[i];
+
+        if (strcmp(curve->kernel, kernel) == 0 && strcmp(curve->arch, arch) == 0)
+            for (size_t k = 0; k < curve->count; k++)
+                best = fmax(best, curve->points[k].work / curve->points[k].mean_s);
+    }
+    return best;
+}
+
+/* No kernel does more flops a second than a product of matrices of its precision (its letter). */
+static void check_peak(const struct duet_calibration *calibration, const struct duet_curve *curve,
+                       GPtrArray *list)
+{
+    const char product[] = {curve->kernel[0], 'g', 'e', 'm', 'm', '\0'};
+    double peak = best_rate(calibration, product, curve->arch);
+
+    for (size_t i = 0; peak > 0 && strcmp(curve->kernel, product) != 0 && i < curve->count; i++) {
+        double rate = curve->points[i].work / curve->points[i].mean_s;
+
+        if (rate > FASTER * peak)
+            add(list, "%s on %s of work %g is faster (%.4g GFlop/s) than %s ever is (%.4g GFlop/s)",
+                curve->kernel, curve->arch, curve->points[i].work, rate / 1e9, product, peak / 1e9);
+    }
+}
+
+/* How far a time is outside of what a neighbour leaves possible: between as long and in proportion
+ * to work; 1: it is inside. */
+static double distance(const struct duet_point *point, const struct duet_point *neighbour)
+{
+    double proportional = neighbour->mean_s * point->work / neighbour->work;
+    double least = fmin(neighbour->mean_s, proportional);
+    double most = fmax(neighbour->mean_s, proportional);
+
+    return fmax(1, fmax(point->mean_s / most, least / point->mean_s));
+}
+
+/* A point that is far from both its neighbours; at an end these are the next two. */
+static void check_neighbours(const struct duet_curve *curve, GPtrArray *list)
+{
+    for (size_t i = 0; curve->count > 1 && i < curve->count; i++) {
+        size_t first = i > 0 ? i - 1 : 1, second = i > 0 ? i + 1 : 2;
+        double off;
+
+        if (second >= curve->count)
+            second = curve->count > 2 ? i - 2 : first;
+        off = fmin(distance(&curve->points[i], &curve->points[first]),
+                   distance(&curve->points[i], &curve->points[second]));
+        if (off > FAR_OFF)
+            add(list, "%s on %s of work %g takes %g s, %.0f times off the neighbouring sizes",
+                curve->kernel, curve->arch, curve->points[i].work, curve->points[i].mean_s, off);
+    }
+}
+
+/* Whether a worker has this architecture. */
+static bool is_used(const struct duet_machine *m, unsigned arch)
+{
+    for (unsigned i = 0; i < m->worker_count; i++)
+        if (m->workers[i].arch == arch)
+            return true;
+    return false;
+}
+
+/* Adds "dgemm on c2050" for each architecture in use without times of a kernel that others have. */
+static void add_holes(const struct duet_calibration *calibration, const struct duet_machine *m,
+                      const char *kernel, GPtrArray *holes)
+{
+    bool known = false;
+
+    for (unsigned i = 0; i < m->arch_count && !known; i++)
+        known = is_used(m, i) && duet_calibration_find(calibration, kernel, m->archs[i].name);
+    for (unsigned i = 0; i < m->arch_count && known; i++)
+        if (is_used(m, i) && !duet_calibration_find(calibration, kernel, m->archs[i].name))
+            add(holes, "%s on %s", kernel, m->archs[i].name);
+}
+
+char *duet_platform_holes(const struct duet_calibration *calibration,
+                          const struct duet_machine *machine, const char *const *kernels)
+{
+    GPtrArray *holes = g_ptr_array_new_with_free_func(g_free);
+    GHashTable *seen = g_hash_table_new(g_str_hash, g_str_equal);
+    char *text = NULL;
+
+    for (size_t i = 0; kernels == NULL && i < calibration->count; i++)
+        if (g_hash_table_add(seen, calibration->curves[i].kernel))
+            add_holes(calibration, machine, calibration->curves[i].kernel, holes);
+    for (; kernels != NULL && *kernels != NULL; kernels++)
+        add_holes(calibration, machine, *kernels, holes);
+    if (holes->len > 0) {
+        g_ptr_array_add(holes, NULL);
+        text = g_strjoinv(", ", (char **)holes->pdata);
+    }
+    g_ptr_array_unref(holes);
+    g_hash_table_unref(seen);
+    return text;
+}
+
+char **duet_platform_suspicions(const struct duet_platform *platform)
+{
+    static const struct duet_platform_options whole = {.cpus = -1, .gpus = -1};
+    const struct duet_calibration *calibration = &platform->calibration;
+    GPtrArray *list = g_ptr_array_new();
+    struct duet_machine machine = {.node_count = 0};
+    struct duet_message message = {""};
+    char *holes = NULL;
+
+    if (duet_platform_build(platform, &whole, &machine, &message) != DUET_OK) {
+        add(list, "the whole machine cannot be built: %s", message.text);
+    } else {
+        check_latencies(&machine, list);
+        holes = duet_platform_holes(calibration, &machine, NULL);
+    }
+    for (size_t i = 0; i < calibration->count; i++) {
+        check_peak(calibration, &calibration->curves[i], list);
+        check_neighbours(&calibration->curves[i], list);
+    }
+    if (calibration->count == 0)
+        add(list, "there are no kernel times");
+    if (holes != NULL)
+        add(list, "no times of %s, of kernels that others have", holes);
+    g_free(holes);
+    duet_machine_fini(&machine);
+    g_ptr_array_add(list, NULL);
+    return (char **)g_ptr_array_free(list, FALSE);
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writing a measured machine, new or over an older file, with the kernel times that stay. */
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <glib/gstdio.h>
+
+#include "platforms/description.h"
+
+/* Works this close are the same: a count of flops that was rounded in another place. */
+static const double SAME_WORK = 1e-9;
+
+static int check_path(const char *path, struct duet_message *message)
+{
+    char *name = g_path_get_basename(path);
+    int error = DUET_OK;
+
+    if (!g_str_has_suffix(path, ".json"))
+        error = duet_fail(message, DUET_EINVAL,
+                          "%s: the name must end in .json, so that it can be read again", path);
+    else if (g_str_has_suffix(path, ".kernels.json"))
+        error = duet_fail(message, DUET_EINVAL,
+                          "%s: names that end in .kernels.json are those of kernel times; choose "
+                          "another",
+                          path);
+    else if (name[0] == '.' || !duet__good_name(name, NAME_MAX))
+        error = duet_fail(message, DUET_EINVAL,
+                          "%s: the file's name must have letters, digits or _-.:+ only", path);
+    g_free(name);
+    return error;
+}
+
+/* What there is already, by what is to be done with it; *old is loaded where that is to merge. */
+static int look(const char *path, enum duet_write how, struct duet_platform **old,
+                struct duet_message *message)
+{
+    /* a link that leads nowhere would be replaced, too */
+    bool there = g_file_test(path, G_FILE_TEST_EXISTS) || g_file_test(path, G_FILE_TEST_IS_SYMLINK);
+
+    if (how == DUET_WRITE_REPLACE || !there)
+        return DUET_OK;
+    if (how == DUET_WRITE_NEW)
+        return duet_fail(message, DUET_EINVAL,
+                         "%s is there already: --replace writes over it, --merge keeps the kernel "
+                         "times that are not measured again",
+                         path);
+    return duet_platform_load(path, NULL, old, message);
+}
+
+/*
+ * What misses in caches cost was found for certain sizes of caches, and means nothing for others:
+ * means are kept then.
+ */
+static void forget_misses(struct duet_platform *old, const struct duet_sharing *sharing)
+{
+    if (old->sharing.private_bytes == sharing->private_bytes &&
+        old->sharing.shared_bytes == sharing->shared_bytes)
+        return;
+    for (size_t i = 0; i < old->calibration.count; i++) {
+        for (size_t k = 0; k < old->calibration.curves[i].count; k++) {
+            struct duet_point *point = &old->calibration.curves[i].points[k];
+
+            point->base_s = 0;
+            memset(point->near_s, 0, sizeof(point->near_s));
+            memset(point->far_s, 0, sizeof(point->far_s));
+        }
+    }
+}
+
+/* The curve of the same kernel, architecture and context; NULL: there is none. */
+static const struct duet_curve *counterpart(const struct duet_calibration *calibration,
+                                            const struct duet_curve *curve)
+{
+    for (size_t i = 0; i < calibration->count; i++) {
+        const struct duet_curve *other = &calibration->curves[i];
+
+        if (strcmp(other->kernel, curve->kernel) == 0 && strcmp(other->arch, curve->arch) == 0 &&
+            strcmp(other->context, curve->context) == 0)
+            return other;
+    }
+    return NULL;
+}
+
+static bool has_work(const struct duet_curve *curve, double work)
+{
+    for (size_t i = 0; i < curve->count; i++)
+        if (fabs(curve->points[i].work - work) <= SAME_WORK * work)
+            return true;
+    return false;
+}
+
+/* Adds to `all` the curve of these names, with the points of `new` and those that only `old` has
+ * (either may be NULL). The platform `p` learns where the old ones come from. */
+static int join(struct duet_platform *p, const struct duet_curve *new,
+                const struct duet_platform *before, const struct duet_curve *old,
+                struct duet_calibration *all, struct duet_message *message)
+{
+    const struct duet_curve *names = new != NULL ? new : old;
+    GArray *points = g_array_new(FALSE, FALSE, sizeof(struct duet_point));
+    int error;
+
+    if (new != NULL &&new->count > 0)
+        g_array_append_vals(points, new->points, (guint) new->count);
+    else if (new == NULL)
+        duet__origin_set(p, names, 0, duet__curve_origin(before, old));
+    for (size_t i = 0; old != NULL && i < old->count; i++) {
+        const struct duet_point *point = &old->points[i];
+
+        if (new != NULL && has_work(new, point->work))
+            continue;
+        g_array_append_vals(points, point, 1);
+        duet__origin_set(p, names, point->work, duet__point_origin(before, old, point->work));
+    }
+    error = duet_calibration_add_context(all, names->kernel, names->arch, names->context,
+                                         (const struct duet_point *)(void *)points->data,
+                                         points->len, message);
+    g_array_unref(points);
+    return error;
+}
+
+/* An architecture that only kept kernel times are of stays, too. */
+static void keep_archs(struct duet_platform *p, const struct duet_platform *old)
+{
+    for (unsigned i = 0; i < old->arch_count; i++) {
+        bool listed = false, needed = false;
+
+        for (unsigned k = 0; k < p->arch_count && !listed; k++)
+            listed = strcmp(p->archs[k].name, old->archs[i].name) == 0;
+        for (size_t k = 0; k < p->calibration.count && !needed; k++)
+            needed = strcmp(p->calibration.curves[k].arch, old->archs[i].name) == 0;
+        if (!needed || listed)
+            continue;
+        p->archs = g_renew(struct duet_arch, p->archs, p->arch_count + 1);
+        p->archs[p->arch_count++] = old->archs[i];
+    }
+}
+
+/* Adds to `p` the kernel times of `old` that it has not. */
+static int merge(struct duet_platform *p, struct duet_platform *old, struct duet_message *message)
+{
+    struct duet_calibration all = {.count = 0};
+    const struct duet_calibration *new = &p->calibration;
+    int error = DUET_OK;
+
+    forget_misses(old, &p->sharing);
+    for (size_t i = 0; i < new->count &&error == DUET_OK; i++)
+        error = join(p, &new->curves[i], old, counterpart(&old->calibration, &new->curves[i]), &all,
+                     message);
+    for (size_t i = 0; i < old->calibration.count && error == DUET_OK; i++)
+        if (counterpart(new, &old->calibration.curves[i]) == NULL)
+            error = join(p, NULL, old, &old->calibration.curves[i], &all, message);
+    if (error != DUET_OK) {
+        duet_calibration_fini(&all);
+        return error;
+    }
+    duet_calibration_fini(&p->calibration);
+    p->calibration = all;
+    keep_archs(p, old);
+    return DUET_OK;
+}
+
+/* Everything that is counted from: what the text is written with. Reading it back finds the rest.
+ */
+static int check_indices(const struct duet_platform *p, struct duet_message *message)
+{
+    const char *const texts[] = {p->name, p->description, p->origin};
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(texts); i++)
+        if (texts[i] == NULL || !g_utf8_validate(texts[i], -1, NULL))
+            return duet_fail(message, DUET_EINVAL,
+                             "the machine's name, description and origin must be texts in UTF-8");
+    for (unsigned i = 0; i < p->socket_count; i++)
+        if (p->sockets[i].arch >= p->arch_count)
+            return duet_fail(message, DUET_EINVAL, "socket %u: no architecture %u", i,
+                             p->sockets[i].arch);
+    for (unsigned i = 0; i < p->switch_count; i++)
+        if (p->switches[i].kind >= p->kind_count)
+            return duet_fail(message, DUET_EINVAL, "switch %u: no kind of link %u", i,
+                             p->switches[i].kind);
+    for (unsigned i = 0; i < p->gpu_count; i++) {
+        if (p->gpus[i].arch >= p->arch_count)
+            return duet_fail(message, DUET_EINVAL, "GPU %u: no architecture %u", i,
+                             p->gpus[i].arch);
+        if (p->gpus[i].position >= p->switch_count)
+            return duet_fail(message, DUET_EINVAL, "GPU %u: no switch %u", i, p->gpus[i].position);
+    }
+    return DUET_OK;
+}
+
+/* The text of the file, read back and built: what cannot be loaded is never written. */
+static int format(const struct duet_platform *p, const char *path, char **text,
+                  struct duet_message *message)
+{
+    static const struct duet_platform_options whole = {.cpus = -1, .gpus = -1};
+    struct duet_platform *again = NULL;
+    struct duet_machine machine = {.node_count = 0};
+    struct duet_message why = {""};
+    const char *not_finite = NULL;
+    int error = check_indices(p, message);
+
+    if (error != DUET_OK)
+        return error;
+    *text = duet__format_platform(p, &not_finite);
+    if (not_finite != NULL)
+        return duet_fail(message, DUET_EINVAL, "the machine's %s is not a finite number",
+                         not_finite);
+    error = duet__platform_parse(*text, strlen(*text), path, false, &again, message);
+    if (error == DUET_OK) {
+        error = duet_platform_build(again, &whole, &machine, &why);
+        if (error != DUET_OK)
+            duet_fail(message, error, "%s: %s", path, why.text);
+    }
+    duet_machine_fini(&machine);
+    duet_platform_free(again);
+    return error == DUET_EPARSE ? DUET_EINVAL : error; /* it is the machine that is wrong */
+}
+
+int duet_platform_write(struct duet_platform *platform, const char *path, enum duet_write how,
+                        struct duet_message *message)
+{
+    struct duet_platform *old = NULL;
+    char *text = NULL;
+    int error = check_path(path, message);
+
+    if (error == DUET_OK)
+        error = look(path, how, &old, message);
+    if (error == DUET_OK && old != NULL)
+        error = merge(platform, old, message);
+    if (error == DUET_OK)
+        error = format(platform, path, &text, message);
+    if (error == DUET_OK)
+        error = duet__write_file(path, text, strlen(text), message);
+    free(text);
+    duet_platform_free(old);
+    return error;
+}
+
+int duet_platform_may_write(const char *path, enum duet_write how, struct duet_message *message)
+{
+    struct duet_platform *old = NULL;
+    char *folder = g_path_get_dirname(path);
+    int error = check_path(path, message);
+
+    if (error == DUET_OK)
+        error = look(path, how, &old, message);
+    if (error == DUET_OK && !g_file_test(folder, G_FILE_TEST_IS_DIR))
+        error = duet_fail(message, DUET_EIO, "%s: there is no folder %s", path, folder);
+    else if (error == DUET_OK && g_access(folder, W_OK) != 0)
+        error = duet_fail(message, DUET_EIO, "%s: cannot write: %s", path, g_strerror(errno));
+    g_free(folder);
+    duet_platform_free(old);
+    return error;
+}
