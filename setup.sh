@@ -10,7 +10,8 @@ packages="
     libsimgrid-dev
     coinor-libclp-dev
     libhwloc-dev libopenblas-dev liblapacke-dev
-    clang-format clang-tidy universal-ctags python3
+    node-d3-axis node-d3-scale node-d3-selection
+    clang-format clang-tidy universal-ctags python3 chromium chromium-driver nodejs
 "
 
 if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>&1; then

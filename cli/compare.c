@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `duet compare`: reads two files, puts together what they have in common, reports. */
-#include "cli/compare.h"
-
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/command.h"
 #include "cli/job.h"
 #include "cli/validation_page.h"
+#include "report/compare.h"
 #include "world/units.h"
 
 /* What was asked for. */
@@ -16,8 +15,7 @@ struct compare {
     char *policy, *html, *fail_over_text;
     gboolean json, csv, verbose;
     double fail_over; /* relative; 0: no check */
-    struct duet__input inputs[2];
-    struct duet__match match;
+    struct duet_comparison comparison;
 };
 
 static const char summary[] =
@@ -73,10 +71,9 @@ static int read_all(struct compare *compare, int argc, char *const *argv,
         if (compare->html && duet__files_same(compare->html, argv[i + 1]))
             error = duet_fail(message, DUET_EINVAL, "--html and %c are one file, %s", 'A' + i,
                               compare->html);
-    for (unsigned i = 0; i < 2 && !error; i++)
-        error = duet__input_read(&compare->inputs[i], (char)('A' + i), argv[i + 1], message);
     if (!error)
-        error = duet__match_make(&compare->match, compare->inputs, compare->policy, message);
+        error = duet_comparison_make(&compare->comparison, (const char *const *)argv + 1,
+                                     compare->policy, message);
     return error;
 }
 
@@ -95,8 +92,9 @@ static int print(const struct compare *compare, const struct duet_validation *va
     else
         duet_validation_write_text(stdout, validation, figures, compare->verbose);
     status = duet__finish_output();
-    for (unsigned i = 0; i < compare->match.notes->len; i++)
-        duet__complain(DUET__DONE, "%s", (const char *)g_ptr_array_index(compare->match.notes, i));
+    for (unsigned i = 0; i < compare->comparison.notes->len; i++)
+        duet__complain(DUET__DONE, "%s",
+                       (const char *)g_ptr_array_index(compare->comparison.notes, i));
     if (compare->html)
         page = duet__validation_page(compare->html, validation, figures);
     return status == DUET__DONE ? page : status;
@@ -113,37 +111,24 @@ static int check(const struct duet_validation *validation,
                           figures->worst * 100);
 }
 
-/* Where both were run: mostly the same place. */
-static char *place_of(const struct compare *compare)
-{
-    char *places[2] = {duet__input_place(&compare->inputs[0]),
-                       duet__input_place(&compare->inputs[1])};
-    char *text = strcmp(places[0], places[1]) == 0
-                     ? g_strdup(places[0])
-                     : g_strdup_printf("%s (A) and %s (B)", places[0], places[1]);
-
-    g_free(places[0]);
-    g_free(places[1]);
-    return text;
-}
-
 static int report(const struct compare *compare)
 {
     GDateTime *now = g_date_time_new_now_utc();
     char *date = g_date_time_format(now, "%Y-%m-%d %H:%M UTC");
-    char *title =
-        g_strdup_printf("%s against %s", compare->inputs[0].name, compare->inputs[1].name);
-    char *place = place_of(compare);
+    const struct duet_comparison *comparison = &compare->comparison;
+    const char *first = comparison->files[0].name, *second = comparison->files[1].name;
+    char *title = g_strdup_printf("%s against %s", first, second);
+    char *place = duet_comparison_place(comparison);
     const struct duet_validation validation = {
         .command = compare->job.command,
         .title = title,
-        .first_name = compare->inputs[0].name,
-        .second_name = compare->inputs[1].name,
+        .first_name = first,
+        .second_name = second,
         .machine = place,
         .calibration = "",
         .date = date,
-        .cases = (const struct duet_case *)(const void *)compare->match.cases->data,
-        .case_count = compare->match.cases->len,
+        .cases = (const struct duet_case *)(const void *)comparison->cases->data,
+        .case_count = comparison->cases->len,
         .fail_over = compare->fail_over,
     };
     struct duet_validation_figures figures = {0};
@@ -196,9 +181,7 @@ static int run(int argc, char **argv)
 
         status = error ? duet__job_refuse(error, &message) : report(&compare);
     }
-    duet__match_fini(&compare.match);
-    duet__input_fini(&compare.inputs[0]);
-    duet__input_fini(&compare.inputs[1]);
+    duet_comparison_fini(&compare.comparison);
     duet__job_fini(&compare.job);
     g_free(compare.policy);
     g_free(compare.html);

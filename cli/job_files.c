@@ -5,7 +5,7 @@
 #include "cli/command.h"
 #include "cli/signals.h"
 #include "report/gantt.h"
-#include "report/html.h"
+#include "report/page/page.h"
 #include "report/perfetto.h"
 #include "report/output.h"
 
@@ -59,33 +59,28 @@ static int write_trace(FILE *stream, const struct duet_report *report,
 static int write_gantt(FILE *stream, const struct duet_report *report,
                        const struct duet_policy_runs *policy, struct duet_message *message)
 {
-    struct duet_gantt gantt;
-    int result = duet_gantt_build(&gantt, policy->recording, DUET_GANTT_SVG_BARS, message);
+    char *resources = duet_report_resources(report->machine);
+    char *problem = duet_report_problem(report);
+    char *place = duet_report_place(report);
+    char *title = g_strdup_printf("%s on %s: %s, %.4g s", report->workload, place, policy->policy,
+                                  policy->recording->makespan_s);
+    char *subtitle = g_strdup_printf("%s; %s", problem, resources);
 
-    if (!result) {
-        char *resources = duet_report_resources(report->machine);
-        char *problem = duet_report_problem(report);
-        char *place = duet_report_place(report);
-        char *title = g_strdup_printf("%s on %s: %s, %.4g s", report->workload, place,
-                                      policy->policy, policy->recording->makespan_s);
-        char *subtitle = g_strdup_printf("%s; %s", problem, resources);
-
-        duet_gantt_write_svg(stream, &gantt, title, subtitle);
-        g_free(subtitle);
-        g_free(title);
-        g_free(place);
-        g_free(problem);
-        g_free(resources);
-        duet_gantt_fini(&gantt);
-    }
-    return result;
+    (void)message;
+    duet_gantt_write_svg(stream, policy->recording, title, subtitle);
+    g_free(subtitle);
+    g_free(title);
+    g_free(place);
+    g_free(problem);
+    g_free(resources);
+    return 0;
 }
 
 static int write_html(FILE *stream, const struct duet_report *report,
                       const struct duet_policy_runs *policy, struct duet_message *message)
 {
     (void)policy;
-    return duet_html_write(stream, report, message);
+    return duet_page_write_report(stream, report, message);
 }
 
 static int write_one(const char *path, write_fn contents, const struct duet_report *report,

@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/signals.h"
 #include "report/output.h"
+#include "report/page/page.h"
 
 int duet__validation_page(const char *path, const struct duet_validation *validation,
                           const struct duet_validation_figures *figures)
@@ -18,11 +19,8 @@ int duet__validation_page(const char *path, const struct duet_validation *valida
     duet__signals_hold(&before);
     error = duet_output_open(&output, path, &message);
     if (!error) {
-        error = duet_validation_write_html(output.stream, validation, figures, &message);
-        if (error)
-            duet_output_discard(&output);
-        else
-            error = duet_output_commit(&output, &message);
+        duet_page_write_validation(output.stream, validation, figures);
+        error = duet_output_commit(&output, &message);
     }
     duet__signals_release(&before);
     return error ? duet__complain(DUET__FAILED, "%s", message.text) : DUET__DONE;

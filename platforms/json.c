@@ -23,7 +23,7 @@ int duet__json_parse(const char *text, size_t length, const char *path,
     *root = (struct duet__json){.node = node, .path = path, .message = message};
     if (node == NULL)
         return duet_fail(message, DUET_EPARSE, "%.300s:%d: %s", path, MAX(problem.line, 1),
-                         problem.text);
+                         duet__json_clean(problem.text));
     return DUET_OK;
 }
 
@@ -45,6 +45,14 @@ static void append_place(GString *text, const struct duet__json *at)
         g_string_append_printf(text, "[%u]", at->index);
 }
 
+char *duet__json_clean(char *text)
+{
+    for (char *at = text; *at != '\0'; at++)
+        if (g_ascii_iscntrl(*at))
+            *at = '?';
+    return text;
+}
+
 int duet__json_fail(const struct duet__json *at, int error, const char *format, ...)
 {
     GString *place;
@@ -59,7 +67,7 @@ int duet__json_fail(const struct duet__json *at, int error, const char *format, 
     what = g_strdup_vprintf(format, args);
     va_end(args);
     duet_fail(at->message, error, "%.200s: %.100s%s%s", at->path, place->str,
-              place->len > 0 ? ": " : "", what);
+              place->len > 0 ? ": " : "", duet__json_clean(what));
     g_free(what);
     g_string_free(place, TRUE);
     return error;

@@ -46,6 +46,9 @@ void duet__json_close(struct duet__json *root);
 int duet__json_fail(const struct duet__json *at, int error, const char *format, ...)
     DUET_PRINTF(3, 4);
 
+/* Replaces control characters, as what a message quotes may be anything. Returns `text`. */
+char *duet__json_clean(char *text);
+
 /* A place inside an object or array that duet__json_keys or duet__json_array accepted. */
 struct duet__json duet__json_member(const struct duet__json *at, const char *key);
 struct duet__json duet__json_element(const struct duet__json *at, unsigned index);

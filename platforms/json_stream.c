@@ -15,7 +15,7 @@ int duet__json_stream_fail(struct duet__json_stream *stream, const char *format,
     va_start(args, format);
     what = g_strdup_vprintf(format, args);
     va_end(args);
-    duet_fail(stream->message, DUET_EPARSE, "%.300s: %s", stream->place, what);
+    duet_fail(stream->message, DUET_EPARSE, "%.300s: %s", stream->place, duet__json_clean(what));
     g_free(what);
     return DUET_EPARSE;
 }

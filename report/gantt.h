@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A Gantt chart as data: rows of bars, few enough to be drawn. The SVG file and the HTML page are
- * made from it.
- */
+/* A Gantt chart as data: rows of bars. The SVG file and the timelines of pages are made from it. */
 #ifndef DUET_GANTT_H
 #define DUET_GANTT_H
 
@@ -10,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <duet/error.h>
+#include <glib.h>
 
 #include "report/recording.h"
 
@@ -28,7 +25,7 @@ enum duet_gantt_copy {
     DUET_GANTT_COPIES, /* how many kinds there are */
 };
 
-/* One event, or several neighbours that are too short to be told apart. */
+/* One event, or several neighbours that have been merged. */
 struct duet_gantt_bar {
     double start_s, end_s;
     uint64_t id, bytes;           /* of the first event; bytes: of all */
@@ -41,51 +38,51 @@ struct duet_gantt_row {
     const char *name; /* of the worker, or of the node; owned by the machine */
     enum duet_gantt_lane lane;
     unsigned index; /* worker (KERNELS) or memory node */
-    size_t first, count;
+    unsigned node;  /* memory node that the row belongs to */
+    GArray *bars;   /* of struct duet_gantt_bar, by start_s */
 };
 
 struct duet_gantt {
     const struct duet_recording *recording; /* borrowed */
     struct duet_gantt_row *rows;            /* CPUs, then each device: kernels, in, out */
-    size_t row_count;
-    struct duet_gantt_bar *bars; /* row by row, each by start_s */
-    size_t bar_count;
-    double end_s; /* end of the time axis, from 0; > 0 */
+    size_t row_count, bar_count;
+    double end_s;    /* end of the time axis, from 0; > 0 */
+    double merged_s; /* bars shorter than this were merged with what follows; 0: none were */
 };
 
 /*
- * Builds the chart with about `max_bars` bars at most: short neighbours (shorter than what is left
- * to one bar) become one. The recording must outlive it. The caller owns it (duet_gantt_fini).
- * Errors: DUET_ENOMEM.
+ * Makes the chart of a recording, which must outlive it, with about `max_bars` bars at most: if
+ * there are more events, short neighbours become one bar. The caller owns it (duet_gantt_fini).
  */
-DUET_MUST_CHECK int duet_gantt_build(struct duet_gantt *gantt,
-                                     const struct duet_recording *recording, size_t max_bars,
-                                     struct duet_message *message);
+void duet_gantt_init(struct duet_gantt *gantt, const struct duet_recording *recording,
+                     size_t max_bars);
 
 /* Frees it. Safe on a zeroed chart, and twice. */
 void duet_gantt_fini(struct duet_gantt *gantt);
+
+/* One of a row's bars. */
+static inline const struct duet_gantt_bar *duet_gantt_bar(const struct duet_gantt_row *row,
+                                                          size_t index)
+{
+    return &g_array_index(row->bars, struct duet_gantt_bar, index);
+}
 
 /* Bars of the chart in a file of its own, so that it stays below a few megabytes. */
 enum { DUET_GANTT_SVG_BARS = 20000 };
 
 /*
- * Writes a self-contained SVG picture with `title` and, below it, `subtitle` (may be NULL). Write
- * errors are left for the one who closes the stream.
+ * Writes a recording as a self-contained SVG picture with `title` and `subtitle`, which says so
+ * where bars are merged. Write errors are left for the one who closes the stream.
  */
-void duet_gantt_write_svg(FILE *stream, const struct duet_gantt *gantt, const char *title,
+void duet_gantt_write_svg(FILE *stream, const struct duet_recording *recording, const char *title,
                           const char *subtitle);
 
-/* Colour of a kernel and of a kind of copy, "#rrggbb"; readable on white and on dark grey. */
-const char *duet_gantt_kernel_colour(size_t kernel);
-const char *duet_gantt_copy_colour(enum duet_gantt_copy copy);
-
-/* What a kind of copy is called in legends. */
-const char *duet_gantt_copy_name(enum duet_gantt_copy copy);
-
-/*
- * Step of a time axis from 0 to `end_s` with about `wanted` ticks: 1, 2 or 5 times a power of ten.
- */
-double duet_gantt_tick(double end_s, unsigned wanted);
+/* Colours of kernels, which begin again behind the last, and of kinds of copies: "#rrggbb",
+ * readable on white and on dark grey. And what kinds of copies are called in legends. */
+enum { DUET_GANTT_COLOURS = 8 };
+extern const char *const duet_gantt_colours[DUET_GANTT_COLOURS];
+extern const char *const duet_gantt_copy_colours[DUET_GANTT_COPIES];
+extern const char *const duet_gantt_copy_names[DUET_GANTT_COPIES];
 
 /* The unit to write times of that order in: *scale of them make a second ("ms" and 1000). */
 const char *duet_gantt_unit(double end_s, double *scale);

@@ -4,8 +4,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "report/output.h"
@@ -38,19 +36,41 @@ static int row_height(const struct duet_gantt_row *row)
     return row->lane == DUET_GANTT_KERNELS ? KERNEL_HEIGHT : COPY_HEIGHT;
 }
 
-static unsigned row_node(const struct duet_gantt *gantt, size_t row)
-{
-    unsigned index = gantt->rows[row].index;
-
-    if (gantt->rows[row].lane != DUET_GANTT_KERNELS)
-        return index;
-    return gantt->recording->machine->workers[index].node;
-}
-
 /* Space between a row and the one above it. */
 static int row_gap(const struct duet_gantt *gantt, size_t row)
 {
-    return row > 0 && row_node(gantt, row) != row_node(gantt, row - 1) ? DEVICE_GAP : GAP;
+    return row > 0 && gantt->rows[row].node != gantt->rows[row - 1].node ? DEVICE_GAP : GAP;
+}
+
+static int plot_height(const struct duet_gantt *gantt)
+{
+    int height = GAP;
+
+    for (size_t i = 0; i < gantt->row_count; i++)
+        height += row_gap(gantt, i) + row_height(&gantt->rows[i]);
+    return height;
+}
+
+static void put_attribute(FILE *stream, const char *name, double value, int digits)
+{
+    fprintf(stream, " %s=\"", name);
+    duet_write_fixed(stream, value, digits);
+    putc('"', stream);
+}
+
+/* Begins a text at x, y, which the caller goes on with; `attributes` is what else it has. */
+static void begin_text(FILE *stream, const char *attributes, double x, int y)
+{
+    fprintf(stream, "<text %s y=\"%d\"", attributes, y);
+    put_attribute(stream, "x", x, 1);
+    putc('>', stream);
+}
+
+static void put_text(FILE *stream, const char *attributes, double x, int y, const char *text)
+{
+    begin_text(stream, attributes, x, y);
+    duet_write_xml_text(stream, text);
+    fputs("</text>\n", stream);
 }
 
 static void put_style(FILE *stream)
@@ -62,126 +82,86 @@ static void put_style(FILE *stream)
           "--line:#2b3137}}"
           ".back{fill:var(--back,#fff)}text{fill:var(--text,#24292f)}"
           ".title{font-size:16px;font-weight:600}.soft{fill:var(--soft,#656d76)}"
-          ".grid{stroke:var(--line,#e4e8ec);stroke-width:1}",
+          ".grid{stroke:var(--line,#e4e8ec);stroke-width:1}.merged{opacity:.55}",
           stream);
-    for (size_t i = 0; i < 8; i++)
-        fprintf(stream, ".k%zu{fill:%s}", i, duet_gantt_kernel_colour(i));
+    for (int i = 0; i < DUET_GANTT_COLOURS; i++)
+        fprintf(stream, ".k%d{fill:%s}", i, duet_gantt_colours[i]);
     for (int i = 0; i < DUET_GANTT_COPIES; i++)
-        fprintf(stream, ".c%d{fill:%s}", i, duet_gantt_copy_colour((enum duet_gantt_copy)i));
+        fprintf(stream, ".c%d{fill:%s}", i, duet_gantt_copy_colours[i]);
     fputs("</style>\n", stream);
 }
 
-static void put_class(FILE *stream, bool kernel, size_t colour)
+static bool is_used(const struct duet_gantt *gantt, bool kernel, size_t colour)
 {
-    fprintf(stream, "class=\"%c%zu\"", kernel ? 'k' : 'c', kernel ? colour % 8 : colour);
+    for (size_t i = 0; i < gantt->row_count; i++)
+        for (guint k = 0; k < gantt->rows[i].bars->len; k++)
+            if ((gantt->rows[i].lane == DUET_GANTT_KERNELS) == kernel &&
+                duet_gantt_bar(&gantt->rows[i], k)->colour == colour)
+                return true;
+    return false;
 }
 
 /*
- * One entry of the legend at *x, *y; moves them on, to a new line where the picture ends. Without
- * a stream only that.
+ * Writes the legend, of what the chart has, from baseline `y` on, in lines that fit into the
+ * picture; returns the last baseline. NULL stream: only that.
  */
-static void put_legend_entry(FILE *stream, bool kernel, size_t colour, const char *name, int *x,
-                             int *y)
-{
-    int width = 20 + (int)strlen(name) * CHARACTER + 28;
-
-    if (*x + width > WIDTH - RIGHT && *x > LEFT) {
-        *x = LEFT;
-        *y += LINE;
-    }
-    *x += width;
-    if (!stream)
-        return;
-    fputs("<rect ", stream);
-    put_class(stream, kernel, colour);
-    fprintf(stream, " x=\"%d\" y=\"%d\" width=\"14\" height=\"%d\" rx=\"2\"/>", *x - width,
-            kernel ? *y - 10 : *y - 7, kernel ? 12 : 6);
-    fprintf(stream, "<text x=\"%d\" y=\"%d\">", *x - width + 20, *y);
-    duet_write_xml_text(stream, name);
-    fputs("</text>\n", stream);
-}
-
-/* Marks what colours the bars have. `used` holds kernel_count + DUET_GANTT_COPIES flags. */
-static void find_used(const struct duet_gantt *gantt, bool *used)
-{
-    size_t kernels = gantt->recording->kernel_count;
-
-    for (size_t r = 0; r < gantt->row_count; r++) {
-        const struct duet_gantt_row *row = &gantt->rows[r];
-
-        for (size_t i = row->first; i < row->first + row->count; i++) {
-            size_t colour = gantt->bars[i].colour;
-
-            if (row->lane != DUET_GANTT_KERNELS)
-                used[kernels + colour] = true;
-            else if (colour < kernels)
-                used[colour] = true;
-        }
-    }
-}
-
-/* Writes the legend from baseline `y` on; returns the last baseline. NULL stream: only that. */
 static int put_legend(FILE *stream, const struct duet_gantt *gantt, int y)
 {
     size_t kernels = gantt->recording->kernel_count;
-    bool *used = calloc(kernels + DUET_GANTT_COPIES, sizeof(*used));
     int x = LEFT;
 
-    if (!used)
-        return y;
-    find_used(gantt, used);
-    for (size_t i = 0; i < kernels; i++)
-        if (used[i])
-            put_legend_entry(stream, true, i, gantt->recording->kernels[i], &x, &y);
-    for (size_t i = 0; i < DUET_GANTT_COPIES; i++)
-        if (used[kernels + i])
-            put_legend_entry(stream, false, i, duet_gantt_copy_name((enum duet_gantt_copy)i), &x,
-                             &y);
-    free(used);
+    for (size_t i = 0; i < kernels + DUET_GANTT_COPIES; i++) {
+        bool kernel = i < kernels;
+        size_t colour = kernel ? i : i - kernels;
+        const char *name =
+            kernel ? gantt->recording->kernels[colour] : duet_gantt_copy_names[colour];
+        int width = 20 + (int)strlen(name) * CHARACTER + 28;
+
+        if (!is_used(gantt, kernel, colour))
+            continue;
+        if (x + width > WIDTH - RIGHT && x > LEFT) {
+            x = LEFT;
+            y += LINE;
+        }
+        if (stream) {
+            fprintf(stream,
+                    "<rect class=\"%c%zu\" x=\"%d\" y=\"%d\" width=\"14\" height=\"%d\" "
+                    "rx=\"2\"/>",
+                    kernel ? 'k' : 'c', colour % DUET_GANTT_COLOURS, x, kernel ? y - 10 : y - 7,
+                    kernel ? 12 : 6);
+            put_text(stream, "", x + 20, y, name);
+        }
+        x += width;
+    }
     return y;
 }
 
-/* A number without trailing zeros, for ticks. */
-static void put_tick(FILE *stream, double value)
+/* Step of an axis to `end` with about `wanted` ticks: 1, 2 or 5 times a power of ten. */
+static double tick_step(double end, double wanted)
 {
-    char text[32];
+    double power = pow(10, floor(log10(end / wanted))), part = end / wanted / power;
 
-    snprintf(text, sizeof(text), "%.6g", value);
-    for (char *at = text; *at; at++)
-        if (*at == ',')
-            *at = '.';
-    fputs(text, stream);
+    return power * (part <= 1 ? 1 : part <= 2 ? 2 : part <= 5 ? 5 : 10);
 }
 
 static void put_axis(const struct drawing *drawing)
 {
     FILE *stream = drawing->stream;
-    double end = drawing->gantt->end_s * drawing->unit_scale;
-    double step = duet_gantt_tick(end, 12);
+    double end = drawing->gantt->end_s * drawing->unit_scale, step = tick_step(end, 12);
+    int digits = (int)fmax(0, -floor(log10(step) + 1e-9));
 
     for (size_t i = 0; (double)i * step <= end * (1 + 1e-9); i++) {
         double x = LEFT + (double)i * step / drawing->unit_scale * drawing->scale;
 
-        fputs("<line class=\"grid\" x1=\"", stream);
-        duet_write_fixed(stream, x, 1);
-        fputs("\" x2=\"", stream);
-        duet_write_fixed(stream, x, 1);
-        fprintf(stream, "\" y1=\"%d\" y2=\"%d\"/>", drawing->top, drawing->bottom + 4);
-        fputs("<text class=\"soft\" text-anchor=\"middle\" x=\"", stream);
-        duet_write_fixed(stream, x, 1);
-        fprintf(stream, "\" y=\"%d\">", drawing->bottom + LINE);
-        put_tick(stream, (double)i * step);
+        fprintf(stream, "<line class=\"grid\" y1=\"%d\" y2=\"%d\"", drawing->top,
+                drawing->bottom + 4);
+        put_attribute(stream, "x1", x, 1);
+        put_attribute(stream, "x2", x, 1);
+        fputs("/>", stream);
+        begin_text(stream, "class=\"soft\" text-anchor=\"middle\"", x, drawing->bottom + LINE);
+        duet_write_fixed(stream, (double)i * step, digits);
         fprintf(stream, " %s</text>\n", drawing->unit);
     }
-}
-
-static void put_dates(const struct drawing *drawing, const struct duet_gantt_bar *bar)
-{
-    fputs(", from ", drawing->stream);
-    duet_write_fixed(drawing->stream, bar->start_s * drawing->unit_scale, 6);
-    fprintf(drawing->stream, " %s for ", drawing->unit);
-    duet_write_fixed(drawing->stream, (bar->end_s - bar->start_s) * 1e3, 3);
-    fputs(" ms", drawing->stream);
 }
 
 static void put_tooltip(const struct drawing *drawing, const struct duet_gantt_row *row,
@@ -196,10 +176,8 @@ static void put_tooltip(const struct drawing *drawing, const struct duet_gantt_r
         duet_write_xml_text(stream, bar->colour < recording->kernel_count
                                         ? recording->kernels[bar->colour]
                                         : "?");
-        if (bar->count == 1)
-            fprintf(stream, " task %" PRIu64, bar->id);
-        else
-            fprintf(stream, " and others: %" PRIu32 " tasks", bar->count);
+        fprintf(stream, bar->count == 1 ? " task %" PRIu64 : " and others: %" PRIu64 " tasks",
+                bar->count == 1 ? bar->id : bar->count);
     } else if (bar->count == 1) {
         duet_write_xml_text(stream, nodes[bar->source].name);
         fputs(" to ", stream);
@@ -208,81 +186,81 @@ static void put_tooltip(const struct drawing *drawing, const struct duet_gantt_r
     } else {
         fprintf(stream, "%" PRIu32 " copies, %" PRIu64 " bytes", bar->count, bar->bytes);
     }
-    put_dates(drawing, bar);
-    fputs("</title>", stream);
+    fputs(", from ", stream);
+    duet_write_fixed(stream, bar->start_s * drawing->unit_scale, 6);
+    fprintf(stream, " %s for ", drawing->unit);
+    duet_write_fixed(stream, (bar->end_s - bar->start_s) * 1e3, 3);
+    fputs(" ms</title>", stream);
 }
 
 static void put_row(const struct drawing *drawing, const struct duet_gantt_row *row, int y)
 {
     FILE *stream = drawing->stream;
+    bool kernels = row->lane == DUET_GANTT_KERNELS;
     int height = row_height(row);
 
-    if (row->lane == DUET_GANTT_KERNELS) {
-        fprintf(stream, "<text text-anchor=\"end\" x=\"%d\" y=\"%d\">", LEFT - 8, y + height - 4);
-        duet_write_xml_text(stream, row->name);
-        fputs("</text>\n", stream);
-    }
-    for (size_t i = row->first; i < row->first + row->count; i++) {
-        const struct duet_gantt_bar *bar = &drawing->gantt->bars[i];
+    if (kernels)
+        put_text(stream, "text-anchor=\"end\"", LEFT - 8, y + height - 4, row->name);
+    for (guint i = 0; i < row->bars->len; i++) {
+        const struct duet_gantt_bar *bar = duet_gantt_bar(row, i);
         double width = (bar->end_s - bar->start_s) * drawing->scale;
 
-        fputs("<rect ", stream);
-        put_class(stream, row->lane == DUET_GANTT_KERNELS, bar->colour);
-        fputs(" x=\"", stream);
-        duet_write_fixed(stream, LEFT + bar->start_s * drawing->scale, 2);
+        fprintf(stream, "<rect class=\"%c%u%s\" y=\"%d\" height=\"%d\"", kernels ? 'k' : 'c',
+                bar->colour % DUET_GANTT_COLOURS, bar->count > 1 ? " merged" : "", y, height);
+        put_attribute(stream, "x", LEFT + bar->start_s * drawing->scale, 2);
         /* a hair less than its length, so that neighbours can be told apart */
-        fputs("\" width=\"", stream);
-        duet_write_fixed(stream, width > 2 ? width - 0.4 : fmax(width, 0.15), 2);
-        fprintf(stream, "\" y=\"%d\" height=\"%d\">", y, height);
+        put_attribute(stream, "width", width > 2 ? width - 0.4 : fmax(width, 0.15), 2);
+        putc('>', stream);
         put_tooltip(drawing, row, bar);
         fputs("</rect>\n", stream);
     }
 }
 
-static void put_text(FILE *stream, const char *class, int y, const char *text)
+/* What the picture shows, and what it cannot show one by one. */
+static void put_subtitle(FILE *stream, const struct duet_gantt *gantt, const char *subtitle)
 {
-    fprintf(stream, "<text class=\"%s\" x=\"%d\" y=\"%d\">", class, LEFT, y);
-    duet_write_xml_text(stream, text);
+    double scale;
+    const char *unit = duet_gantt_unit(gantt->merged_s, &scale);
+
+    begin_text(stream, "class=\"soft\"", LEFT, TOP + LINE);
+    duet_write_xml_text(stream, subtitle);
+    if (gantt->merged_s > 0) {
+        fputs("; pale bars are several kernels or copies, each shorter than ", stream);
+        duet_write_fixed(stream, gantt->merged_s * scale, 1);
+        fprintf(stream, " %s", unit);
+    }
     fputs("</text>\n", stream);
 }
 
-/* Height of all rows. */
-static int plot_height(const struct duet_gantt *gantt)
-{
-    int height = GAP;
-
-    for (size_t i = 0; i < gantt->row_count; i++)
-        height += row_gap(gantt, i) + row_height(&gantt->rows[i]);
-    return height;
-}
-
-void duet_gantt_write_svg(FILE *stream, const struct duet_gantt *gantt, const char *title,
+void duet_gantt_write_svg(FILE *stream, const struct duet_recording *recording, const char *title,
                           const char *subtitle)
 {
-    struct drawing drawing = {.stream = stream, .gantt = gantt};
-    int legend = TOP + (subtitle ? LINE : 0) + LINE + 4;
-    int y = put_legend(NULL, gantt, legend) + 10;
-    int height = y + plot_height(gantt) + LINE + 12;
+    struct duet_gantt gantt;
+    struct drawing drawing = {.stream = stream, .gantt = &gantt};
+    int legend = TOP + 2 * LINE + 4, y, height;
 
-    drawing.scale = (WIDTH - LEFT - RIGHT) / gantt->end_s;
-    drawing.unit = duet_gantt_unit(gantt->end_s, &drawing.unit_scale);
+    duet_gantt_init(&gantt, recording, DUET_GANTT_SVG_BARS);
+    y = put_legend(NULL, &gantt, legend) + 10;
+    height = y + plot_height(&gantt) + LINE + 12;
+    drawing.scale = (WIDTH - LEFT - RIGHT) / gantt.end_s;
+    drawing.unit = duet_gantt_unit(gantt.end_s, &drawing.unit_scale);
     drawing.top = y;
-    drawing.bottom = y + plot_height(gantt);
+    drawing.bottom = y + plot_height(&gantt);
     fprintf(stream,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
             "viewBox=\"0 0 %d %d\">\n",
             WIDTH, height, WIDTH, height);
     put_style(stream);
     fputs("<rect class=\"back\" width=\"100%\" height=\"100%\"/>\n", stream);
-    put_text(stream, "title", TOP, title);
-    if (subtitle)
-        put_text(stream, "soft", TOP + LINE, subtitle);
-    put_legend(stream, gantt, legend);
+    put_text(stream, "class=\"title\"", LEFT, TOP, title);
+    put_subtitle(stream, &gantt, subtitle);
+    put_legend(stream, &gantt, legend);
     put_axis(&drawing);
-    for (size_t i = 0; i < gantt->row_count; i++) {
-        y += row_gap(gantt, i);
-        put_row(&drawing, &gantt->rows[i], y);
-        y += row_height(&gantt->rows[i]);
+    for (size_t i = 0; i < gantt.row_count; i++) {
+        y += row_gap(&gantt, i);
+        put_row(&drawing, &gantt.rows[i], y);
+        y += row_height(&gantt.rows[i]);
     }
     fputs("</svg>\n", stream);
+    duet_gantt_fini(&gantt);
 }

@@ -2,35 +2,33 @@
 /* Reading back reports and validations. */
 #include "report/runs_file.h"
 
+#include <float.h>
 #include <string.h>
 
 #include <glib.h>
 
-#include "report/json_reader.h"
+#include "platforms/json.h"
 
 enum { SCHEMA = 1 };
 
 enum duet_file_kind duet_file_kind(const char *text, size_t length)
 {
+    static const struct {
+        const char *key;
+        enum duet_file_kind kind;
+    } kinds[] = {{"traceEvents", DUET_FILE_TRACE},
+                 {"runs", DUET_FILE_REPORT},
+                 {"cases", DUET_FILE_VALIDATION}};
     enum duet_file_kind kind = DUET_FILE_UNKNOWN;
-    struct duet__reader json;
-    const char *key;
+    struct duet__json_stream stream;
+    const char *key = NULL;
+    int error = duet__json_stream_open(&stream, text, length, "", NULL);
 
-    duet__reader_begin(&json, text, length, "", NULL);
-    duet__reader_object(&json);
-    while (kind == DUET_FILE_UNKNOWN && duet__reader_key(&json, &key)) {
-        if (strcmp(key, "traceEvents") == 0)
-            kind = DUET_FILE_TRACE;
-        else if (strcmp(key, "runs") == 0)
-            kind = DUET_FILE_REPORT;
-        else if (strcmp(key, "cases") == 0)
-            kind = DUET_FILE_VALIDATION;
-        else
-            duet__reader_skip(&json);
-    }
-    /* the rest is not looked at: whether it is good, its reader says */
-    if (duet__reader_end(&json) && kind == DUET_FILE_UNKNOWN)
-        return DUET_FILE_UNKNOWN;
+    while (!error && !kind && !(error = duet__json_stream_key(&stream, &key)) && key)
+        for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)
+            if (strcmp(key, kinds[i].key) == 0)
+                kind = kinds[i].kind; /* whether the rest is good, its reader says */
+    duet__json_stream_close(&stream);
     return kind;
 }
 
@@ -46,246 +44,230 @@ static void run_clear(struct duet_file_run *run)
     *run = (struct duet_file_run){0};
 }
 
-static void read_text(struct duet__reader *json, char **to)
-{
-    const char *text;
+/* ------------------------------------------------------------------------------------------- */
+/* Makespans                                                                                    */
 
-    if (duet__reader_text(json, &text)) {
-        g_free(*to);
-        *to = g_strdup(text);
-    }
-}
-
-static void read_unsigned(struct duet__reader *json, unsigned *to)
-{
-    uint64_t value;
-
-    if (duet__reader_count(json, UINT32_MAX, &value))
-        *to = (unsigned)value;
-}
-
-/* An array of makespans; it replaces what was there. */
-static void read_values(struct duet__reader *json, struct duet_file_run *run)
-{
-    GArray *values = g_array_new(FALSE, FALSE, sizeof(double));
-    double value = 0;
-
-    duet__reader_array(json);
-    while (duet__reader_next(json)) {
-        if (duet__reader_number(json, &value) && !(value > 0))
-            duet__reader_wrong(json, "a makespan of %g s makes no sense", value);
-        g_array_append_val(values, value);
-    }
-    g_free(run->makespans_s);
-    run->count = values->len;
-    run->makespans_s = (double *)(void *)g_array_free(values, FALSE);
-}
-
-/* How many makespans each round has, or null. */
-static void read_rounds(struct duet__reader *json, struct duet_file_run *run)
-{
-    GArray *sizes;
-    uint64_t size = 0;
-
-    if (duet__reader_null(json))
-        return;
-    sizes = g_array_new(FALSE, FALSE, sizeof(size_t));
-    duet__reader_array(json);
-    while (duet__reader_next(json)) {
-        size_t own;
-
-        if (duet__reader_count(json, SIZE_MAX / 2, &size) && size == 0)
-            duet__reader_wrong(json, "a round of no run makes no sense");
-        own = (size_t)size;
-        g_array_append_val(sizes, own);
-    }
-    g_free(run->rounds);
-    run->round_count = sizes->len;
-    run->rounds = (size_t *)(void *)g_array_free(sizes, FALSE);
-}
-
-/* The rounds are those of the makespans that are there. */
-static void check_rounds(struct duet__reader *json, const struct duet_file_run *run)
+/* How many makespans each round has, or null: together all of those that are there. */
+static int read_rounds(const struct duet__json *at, struct duet_file_run *run)
 {
     size_t left = run->count;
+    unsigned count = 0;
+    int error = duet__json_array(at, 0, G_MAXINT, &count);
 
-    for (size_t i = 0; i < run->round_count && !json->error; i++) {
-        if (run->rounds[i] > left)
-            duet__reader_wrong(json, "the rounds have more than the %zu runs", run->count);
-        left -= MIN(left, run->rounds[i]);
+    if (error)
+        return error;
+    run->rounds = g_new(size_t, count + 1);
+    run->round_count = count;
+    for (unsigned i = 0; i < count; i++) {
+        struct duet__json element = duet__json_element(at, i);
+        uint64_t size = 0;
+
+        error = duet__json_integer(&element, 0, INT64_MAX, &size);
+        if (!error && size == 0)
+            error = duet__json_fail(&element, DUET_EPARSE, "a round of no run makes no sense");
+        if (!error && size > left)
+            error = duet__json_fail(at, DUET_EPARSE, "the rounds have more than the %zu runs",
+                                    run->count);
+        if (error)
+            return error;
+        run->rounds[i] = (size_t)size;
+        left -= (size_t)size;
     }
-    if (run->round_count && left && !json->error)
-        duet__reader_wrong(json, "the rounds have %zu of the %zu runs", run->count - left,
-                           run->count);
+    if (count && left)
+        return duet__json_fail(at, DUET_EPARSE, "the rounds have %zu of the %zu runs",
+                               run->count - left, run->count);
+    return 0;
 }
 
-/* An object that has the makespans under the key `wanted`. */
-static void read_makespans(struct duet__reader *json, const char *wanted, struct duet_file_run *run)
+/* An object, if it is there, that has the makespans under `key`. */
+static int read_makespans(const struct duet__json *at, const char *key, struct duet_file_run *run)
 {
-    const char *key;
+    struct duet__json values = duet__json_member(at, key), rounds = duet__json_member(at, "rounds");
+    unsigned count = 0;
+    int error;
 
-    duet__reader_object(json);
-    while (duet__reader_key(json, &key)) {
-        if (strcmp(key, wanted) == 0)
-            read_values(json, run);
-        else if (strcmp(key, "rounds") == 0)
-            read_rounds(json, run);
-        else
-            duet__reader_skip(json);
+    if (!duet__json_present(at))
+        return 0;
+    error = duet__json_keys(at, NULL);
+    if (!error && duet__json_present(&values))
+        error = duet__json_array(&values, 0, G_MAXINT, &count);
+    if (error)
+        return error;
+    run->makespans_s = g_new(double, count + 1);
+    run->count = count;
+    for (unsigned i = 0; i < count; i++) {
+        struct duet__json element = duet__json_element(&values, i);
+
+        error = duet__json_number(&element, -DBL_MAX, DBL_MAX, &run->makespans_s[i]);
+        if (!error && !(run->makespans_s[i] > 0))
+            error = duet__json_fail(&element, DUET_EPARSE, "a makespan of %g s makes no sense",
+                                    run->makespans_s[i]);
+        if (error)
+            return error;
     }
-    check_rounds(json, run);
+    if (duet__json_present(&rounds) && !duet__json_is_null(&rounds))
+        error = read_rounds(&rounds, run);
+    return error;
 }
 
-/* What says which problem it is; false: the key is another one. */
-static bool read_problem(struct duet__reader *json, const char *key, struct duet_file_run *run)
-{
-    const char *text;
+/* ------------------------------------------------------------------------------------------- */
+/* Problems                                                                                     */
 
-    if (strcmp(key, "workload") == 0)
-        read_text(json, &run->workload);
-    else if (strcmp(key, "settings") == 0)
-        read_text(json, &run->settings);
-    else if (strcmp(key, "platform") == 0)
-        read_text(json, &run->platform);
-    else if (strcmp(key, "policy") == 0)
-        read_text(json, &run->policy);
-    else if (strcmp(key, "world") == 0)
-        read_text(json, &run->world);
-    else if (strcmp(key, "n") == 0)
-        duet__reader_count(json, UINT64_MAX, &run->n);
-    else if (strcmp(key, "tile") == 0)
-        duet__reader_count(json, UINT64_MAX, &run->tile);
-    else if (strcmp(key, "cpus") == 0)
-        read_unsigned(json, &run->cpus);
-    else if (strcmp(key, "gpus") == 0)
-        read_unsigned(json, &run->gpus);
-    else if (strcmp(key, "set_arch") == 0)
-        duet__reader_flag(json, &run->set_arch);
-    else if (strcmp(key, "precision") == 0 && duet__reader_text(json, &text))
-        run->precision = text[0];
-    else
-        return strcmp(key, "precision") == 0;
-    return true;
+/* A text, "" where it is not there. */
+static int read_text(const struct duet__json *at, const char *key, char **to)
+{
+    struct duet__json member = duet__json_member(at, key);
+    const char *text = "";
+    int error = duet__json_present(&member) ? duet__json_string(&member, &text) : 0;
+
+    *to = g_strdup(text);
+    return error;
 }
 
-/* Whether it can be compared: complains where it cannot. */
-static bool complete(struct duet__reader *json, struct duet_file_run *run)
+static int read_count(const struct duet__json *at, const char *key, uint64_t most, uint64_t *to)
 {
-    if (json->error)
-        return false;
-    if (!run->workload || !run->policy || !run->precision)
-        return duet__reader_wrong(json, "a run needs workload, n, tile, precision and policy, as "
-                                        "duet simulate, run, validate and compare print it");
-    if (!run->settings)
-        run->settings = g_strdup("");
-    if (!run->platform)
-        run->platform = g_strdup("");
-    return true;
+    struct duet__json member = duet__json_member(at, key);
+
+    return duet__json_present(&member) ? duet__json_integer(&member, 0, most, to) : 0;
 }
 
-static void read_run(struct duet__reader *json, GArray *runs)
+/* What says which problem it is. */
+static int read_problem(const struct duet__json *at, struct duet_file_run *run)
 {
+    struct {
+        const char *key;
+        char **to;
+    } texts[] = {{"world", &run->world},
+                 {"workload", &run->workload},
+                 {"settings", &run->settings},
+                 {"platform", &run->platform},
+                 {"policy", &run->policy}};
+    struct duet__json set_arch = duet__json_member(at, "set_arch");
+    uint64_t cpus = 0, gpus = 0;
+    char *precision = NULL;
+    int error = duet__json_keys(at, NULL);
+
+    for (size_t i = 0; i < G_N_ELEMENTS(texts) && !error; i++)
+        error = read_text(at, texts[i].key, texts[i].to);
+    if (!error)
+        error = read_text(at, "precision", &precision);
+    if (!error)
+        error = read_count(at, "n", INT64_MAX, &run->n);
+    if (!error)
+        error = read_count(at, "tile", INT64_MAX, &run->tile);
+    if (!error)
+        error = read_count(at, "cpus", UINT32_MAX, &cpus);
+    if (!error)
+        error = read_count(at, "gpus", UINT32_MAX, &gpus);
+    if (!error && duet__json_present(&set_arch))
+        error = duet__json_boolean(&set_arch, &run->set_arch);
+    run->cpus = (unsigned)cpus;
+    run->gpus = (unsigned)gpus;
+    run->precision = precision ? precision[0] : 0;
+    g_free(precision);
+    return error;
+}
+
+/* Whether it can be compared. */
+static int check(const struct duet__json *at, const struct duet_file_run *run)
+{
+    if (!*run->workload || !*run->policy || !run->precision)
+        return duet__json_fail(at, DUET_EPARSE,
+                               "a run needs workload, n, tile, precision and policy, as duet "
+                               "simulate, run, validate and compare print it");
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Files                                                                                        */
+
+static int read_run(const struct duet__json *at, GArray *runs)
+{
+    struct duet__json makespans = duet__json_member(at, "makespan_s");
     struct duet_file_run run = {0};
-    const char *key;
+    int error = read_problem(at, &run);
 
-    duet__reader_object(json);
-    while (duet__reader_key(json, &key)) {
-        if (strcmp(key, "makespan_s") == 0)
-            read_makespans(json, "values", &run);
-        else if (!read_problem(json, key, &run))
-            duet__reader_skip(json);
-    }
-    if (complete(json, &run) && !run.world)
-        duet__reader_wrong(json, "a run needs its world");
-    if (!json->error && run.count)
+    if (!error)
+        error = read_makespans(&makespans, "values", &run);
+    if (!error)
+        error = check(at, &run);
+    if (!error && !*run.world)
+        error = duet__json_fail(at, DUET_EPARSE, "a run needs its world");
+    if (!error && run.count)
         g_array_append_val(runs, run);
     else
         run_clear(&run);
+    return error;
 }
 
-/* One side of a case, which takes over the makespans. */
-static void add_side(GArray *runs, const struct duet_file_run *problem, const char *world,
-                     struct duet_file_run *side)
+/* One side of a case; one without values is left out. */
+static int read_side(const struct duet__json *at, const char *world, GArray *runs)
 {
-    struct duet_file_run run = *problem;
+    struct duet__json makespans = duet__json_member(at, world);
+    struct duet_file_run run = {0};
+    int error = read_problem(at, &run);
 
-    if (!side->count)
-        return;
-    run.world = g_strdup(world);
-    run.workload = g_strdup(problem->workload);
-    run.settings = g_strdup(problem->settings);
-    run.platform = g_strdup(problem->platform);
-    run.policy = g_strdup(problem->policy);
-    run.makespans_s = g_steal_pointer(&side->makespans_s);
-    run.count = side->count;
-    run.rounds = g_steal_pointer(&side->rounds);
-    run.round_count = side->round_count;
-    g_array_append_val(runs, run);
-}
-
-static void read_case(struct duet__reader *json, GArray *runs)
-{
-    struct duet_file_run problem = {0}, predicted = {0}, measured = {0};
-    const char *key;
-
-    duet__reader_object(json);
-    while (duet__reader_key(json, &key)) {
-        if (strcmp(key, "predicted") == 0)
-            read_makespans(json, "makespans_s", &predicted);
-        else if (strcmp(key, "measured") == 0)
-            read_makespans(json, "makespans_s", &measured);
-        else if (!read_problem(json, key, &problem))
-            duet__reader_skip(json);
+    if (!error)
+        error = read_makespans(&makespans, "makespans_s", &run);
+    if (!error)
+        error = check(at, &run);
+    if (!error && run.count) {
+        g_free(run.world);
+        run.world = g_strdup(world);
+        g_array_append_val(runs, run);
+    } else {
+        run_clear(&run);
     }
-    if (complete(json, &problem)) {
-        add_side(runs, &problem, "predicted", &predicted);
-        add_side(runs, &problem, "measured", &measured);
-    }
-    run_clear(&problem);
-    run_clear(&predicted);
-    run_clear(&measured);
+    return error;
 }
 
-static void read_all(struct duet__reader *json, GArray *runs, enum duet_file_kind *kind)
+static int read_all(const struct duet__json *root, GArray *runs, enum duet_file_kind *kind)
 {
-    uint64_t schema = 0;
-    const char *key;
+    struct duet__json schema = duet__json_member(root, "schema"),
+                      reports = duet__json_member(root, "runs"),
+                      cases = duet__json_member(root, "cases");
+    bool report = duet__json_present(&reports);
+    const struct duet__json *all = report ? &reports : &cases;
+    uint64_t number = 0;
+    unsigned count = 0;
+    int error = duet__json_keys(root, NULL);
 
-    duet__reader_object(json);
-    while (duet__reader_key(json, &key)) {
-        bool report = strcmp(key, "runs") == 0;
+    if (!error && !duet__json_present(&schema))
+        error = duet__json_fail(root, DUET_EPARSE, "no \"schema\": not a report of duet's");
+    if (!error)
+        error = duet__json_integer(&schema, 0, INT64_MAX, &number);
+    if (!error && number != SCHEMA)
+        error = duet__json_fail(root, DUET_EPARSE, "schema %g, only %d is known", (double)number,
+                                SCHEMA);
+    if (!error && duet__json_present(all)) {
+        *kind = report ? DUET_FILE_REPORT : DUET_FILE_VALIDATION;
+        error = duet__json_array(all, 0, G_MAXINT, &count);
+    }
+    for (unsigned i = 0; i < count && !error; i++) {
+        struct duet__json at = duet__json_element(all, i);
 
-        if (strcmp(key, "schema") == 0) {
-            if (duet__reader_count(json, UINT64_MAX, &schema) && schema != SCHEMA)
-                duet__reader_wrong(json, "schema %g, only %d is known", (double)schema, SCHEMA);
-        } else if (*kind == DUET_FILE_UNKNOWN && (report || strcmp(key, "cases") == 0)) {
-            *kind = report ? DUET_FILE_REPORT : DUET_FILE_VALIDATION;
-            duet__reader_array(json);
-            while (duet__reader_next(json)) {
-                if (report)
-                    read_run(json, runs);
-                else
-                    read_case(json, runs);
-            }
+        if (report) {
+            error = read_run(&at, runs);
         } else {
-            duet__reader_skip(json);
+            error = read_side(&at, "predicted", runs);
+            if (!error)
+                error = read_side(&at, "measured", runs);
         }
     }
-    if (!json->error && schema != SCHEMA)
-        duet__reader_wrong(json, "no \"schema\": not a report of duet's");
+    return error;
 }
 
 int duet_runs_file_parse(const char *text, size_t length, const char *path,
                          struct duet_runs_file *out, struct duet_message *message)
 {
     GArray *runs = g_array_new(FALSE, FALSE, sizeof(struct duet_file_run));
-    struct duet__reader json;
-    int error;
+    struct duet__json root = {0};
+    int error = duet__json_parse(text, length, path, message, &root);
 
     *out = (struct duet_runs_file){0};
-    duet__reader_begin(&json, text, length, path, message);
-    read_all(&json, runs, &out->kind);
-    error = duet__reader_end(&json);
+    if (!error)
+        error = read_all(&root, runs, &out->kind);
+    duet__json_close(&root);
     if (!error && !runs->len)
         error = duet_fail(message, DUET_EPARSE,
                           "%.300s: there is no run in this file, which should be a trace or the "

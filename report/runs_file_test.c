@@ -94,10 +94,10 @@ static void test_refused(void)
     static const struct {
         const char *text, *says;
     } cases[] = {
-        {"", "expected an object"},
+        {"", "r.json:1: "},
         {"{}", "no \"schema\""},
         {"{\"schema\":2,\"runs\":[]}", "schema 2"},
-        {"{\"schema\":\"1\"}", "expected a number"},
+        {"{\"schema\":\"1\"}", "schema: expected a number"},
         {"{\"schema\":1}", "there is no run"},
         {"{\"schema\":1,\"fail_over\":0,\"cases\":[{" CASE
          ",\"measured\":{\"rounds\":[1,2],\"makespans_s\":[3]}}]}",
@@ -114,7 +114,7 @@ static void test_refused(void)
         {"{\"schema\":1,\"runs\":[{" CASE "}]}", "a run needs its world"},
         {"{\"schema\":1,\"runs\":[{" CASE ",\"world\":\"real\"}]}", "there is no run"},
         {"{\"schema\":1,\"runs\":[{\"n\":1.5}]}", "not a whole number"},
-        {"{\"schema\":1,\"runs\":[{\"cpus\":5000000000}]}", "not a whole number"},
+        {"{\"schema\":1,\"runs\":[{\"cpus\":5000000000}]}", "cpus: 5e+09 is out of range"},
         {"{\"schema\":1,\"runs\":[{\"makespan_s\":{\"values\":[1,0]}}]}", "makes no sense"},
         {"{\"schema\":1,\"runs\":[{\"makespan_s\":{\"values\":[null]}}]}", "expected a number"},
         {"{\"schema\":1,\"cases\":[{\"predicted\":[]}]}", "expected an object"},

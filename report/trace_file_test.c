@@ -5,7 +5,6 @@
 #include <math.h>
 
 #include "validate/account.h"
-#include "report/json_reader.h"
 #include "report/perfetto.h"
 #include "validate/testing_account.h"
 #include "report/testing_mutate.h"
@@ -123,6 +122,13 @@ static void test_odd(void)
     "{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2,\"cat\":\"kernel\",\"name\":\"k\","      \
     "\"args\":{\"task\":1,\"bytes\":8,\"submitted_us\":0,\"ready_us\":0}}"
 
+#define KERNEL "{\"ph\":\"X\",\"cat\":\"kernel\""
+#define COPY "{\"ph\":\"X\",\"cat\":\"copy\""
+#define PLACE ",\"pid\":1,\"tid\":1"
+#define NAME ",\"name\":\"k\""
+#define DATES ",\"ts\":1,\"dur\":2"
+#define ARGS ",\"args\":{\"handle\":1,\"bytes\":8,\"ready_us\":0,"
+
 static void test_refused(void)
 {
     static const struct {
@@ -134,35 +140,47 @@ static void test_refused(void)
         {"{\"a\":1} x", "nothing behind it"},
         {"{\"a\":1,}", "a name in quotes"},
         {"{\"a\" 1}", "':'"},
-        {"{\"a\":01}", "',' or '}'"},
-        {"{\"a\":-}", "expected a number"},
-        {"{\"a\":1e999}", "too large"},
-        {"{\"a\":[1 2]}", "',' or ']'"},
-        {"{\"a\":tru}", "true or false"},
-        {"{\"a\":nul}", "expected a value"},
-        {"{\"a\":'b'}", "expected a value"},
-        {"{\"a\":\"b", "without an end"},
-        {"{\"a\":\"\\q\"}", "unknown escape"},
-        {"{\"a\":\"\\u12\"}", "four hexadecimal"},
-        {"{\"a\":\"\\ud800x\"}", "surrogate"},
-        {"{\"a\":\"\\udc00\"}", "surrogate"},
-        {"{\"a\":\"\\u0000\"}", "a zero"},
-        {"{\"a\":\"\n\"}", "control character"},
-        {"{\"a\":\"\xff\"}", "UTF-8"},
+        {"{\"a\":01}", "invalid token"},
+        {"{\"a\":-}", "invalid token"},
+        {"{\"a\":1e999}", "overflow"},
+        {"{\"a\":[1 2]}", "']' expected"},
+        {"{\"a\":tru}", "invalid token"},
+        {"{\"a\":nul}", "invalid token"},
+        {"{\"a\":'b'}", "invalid token"},
+        {"{\"a\":\"b", "premature end"},
+        {"{\"a\":\"\\q\"}", "invalid escape"},
+        {"{\"a\":\"\\u12\"}", "invalid escape"},
+        {"{\"a\":\"\\ud800x\"}", "invalid Unicode"},
+        {"{\"a\":\"\\udc00\"}", "invalid Unicode"},
+        {"{\"a\":\"\\u0000\"}", "\\u0000 is not allowed"},
+        {"{\"a\":\"\n\"}", "unexpected newline"},
+        {"{\"a\":\"\xff\"}", "decode byte"},
+        {"{\"a\":1,\"a\":2}", "there twice"},
         {"{\"traceEvents\":[]}", "no trace of duet's"},
         {"{\"otherData\":{\"producer\":\"chrome\"},\"traceEvents\":[]}", "no trace of duet's"},
         {"{\"otherData\":{\"nodes\":[\"a\",\"a\"]}}", "two memories are called 'a'"},
         {"{\"otherData\":{\"nodes\":[\"\"]}}", "is no name"},
-        {"{\"otherData\":{\"workers\":[{\"name\":\"w\"}]}}", "a worker needs"},
+        {"{\"otherData\":{\"workers\":[{\"name\":\"w\"}]}}", "architecture: missing"},
         {HEAD "\"traceEvents\":[]}", "there is no kernel"},
+        {HEAD "\"traceEvents\":[1]}", "expected an object"},
         {HEAD "\"traceEvents\":[\n" TASK "]}", "t.json:3: a kernel in a thread of no worker"},
-        {HEAD "\"traceEvents\":[" THREAD ",{\"ph\":\"X\",\"cat\":\"kernel\"}]}", "a kernel needs"},
-        {HEAD "\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"copy\"}]}", "a copy needs"},
-        {HEAD "\"traceEvents\":[{\"ph\":\"X\",\"dur\":-1}]}", "makes no sense"},
-        {HEAD "\"traceEvents\":[{\"ph\":\"X\",\"pid\":-1}]}", "-1 is not a whole number"},
-        {HEAD "\"traceEvents\":[{\"ph\":\"X\",\"ts\":\"1\"}]}", "expected a number"},
-        {HEAD "\"traceEvents\":[{\"args\":{\"source\":\"gpu9\"}}]}", "'gpu9' is no memory"},
-        {HEAD "\"traceEvents\":[{\"args\":{\"worker\":\"gpu9\"}}]}", "'gpu9' is no worker"},
+        {HEAD "\"traceEvents\":[" THREAD "," KERNEL "}]}", "pid: missing"},
+        {HEAD "\"traceEvents\":[" THREAD "," KERNEL PLACE "}]}", "name: missing"},
+        {HEAD "\"traceEvents\":[" THREAD "," KERNEL PLACE NAME "}]}", "ts: missing"},
+        {HEAD "\"traceEvents\":[" THREAD "," KERNEL PLACE NAME DATES "}]}", "task: missing"},
+        {HEAD "\"traceEvents\":[" THREAD "," KERNEL PLACE NAME DATES ",\"args\":{\"task\":1}}]}",
+         "args.bytes: missing"},
+        {HEAD "\"traceEvents\":[" COPY "}]}", "ts: missing"},
+        {HEAD "\"traceEvents\":[" COPY ",\"ts\":0,\"dur\":-1}]}", "dur: -1 is out of range"},
+        {HEAD "\"traceEvents\":[" COPY ",\"ts\":\"1\"}]}", "ts: expected a number"},
+        {HEAD "\"traceEvents\":[" KERNEL ",\"pid\":-1}]}", "pid: -1 is out of range"},
+        {HEAD "\"traceEvents\":[" COPY DATES ARGS "\"source\":\"gpu9\"}}]}", "'gpu9' is no memory"},
+        {HEAD "\"traceEvents\":[" COPY DATES ARGS
+              "\"source\":\"host\",\"destination\":\"host\"}}]}",
+         "from a memory to itself"},
+        {HEAD "\"traceEvents\":[{\"ph\":\"M\",\"name\":\"thread_name\",\"args\":{\"worker\":"
+              "\"gpu9\"}}]}",
+         "'gpu9' is no worker"},
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
@@ -193,11 +211,11 @@ static void test_tolerated(void)
     g_assert_cmpint(duet_trace_file_parse(text, strlen(text), "t.json", &file, &message), ==, 0);
     testing_near(file.recording.makespan_s, 3e-6);
     duet_trace_file_fini(&file);
-    for (unsigned i = 0; i < 1000; i++)
+    for (unsigned i = 0; i < 100000; i++)
         g_string_append_c(deep, '[');
     g_assert_cmpint(duet_trace_file_parse(deep->str, deep->len, "t.json", &file, &message), ==,
                     DUET_EPARSE);
-    g_assert_nonnull(strstr(message.text, "nested too deeply"));
+    g_assert_nonnull(strstr(message.text, "depth"));
     g_string_free(deep, TRUE);
 }
 

@@ -112,9 +112,11 @@ static void put_case(struct duet__json_writer *json, const struct duet_validatio
 {
     const char precision[] = {the->precision, 0};
     bool interval = enough(&figures->measured);
+    char *name = duet__case_name(the);
 
     duet__json_break(json, CASE - 1);
     duet__json_begin(json, NULL, '{');
+    duet__json_put_string(json, "name", name);
     duet__json_put_string(json, "workload", the->workload);
     duet__json_put_string(json, "settings", the->settings);
     duet__json_put_integer(json, "n", the->n);
@@ -137,6 +139,7 @@ static void put_case(struct duet__json_writer *json, const struct duet_validatio
     duet__json_put_number(json, "noise", figures->noise);
     put_explanation(json, validation, &figures->explanation);
     duet__json_end(json, '}');
+    g_free(name);
 }
 
 static void put_summary(struct duet__json_writer *json, const struct duet_validation *validation,

@@ -67,12 +67,14 @@ RULES = [
     ("validate/area_bound", "c clp duet/* ."),
     ("validate/*", "c posix glib duet/* platforms/platform.h workloads/*.h report/recording.h"
                    " ."),
+    ("report/page/*", "c glib duet/* platforms/json.h validate/*.h report/*.h ."),
     ("report/*", "c posix glib duet/* platforms/platform.h platforms/json.h validate/*.h"
                  " workloads/*.h ."),
     ("calibrate/*", "c posix glib duet/* platforms/model/*.h platforms/platform.h validate/stats.h"
                     " report/recording.h workloads/*.h world/*.h ."),
     ("cli/*", "c posix glib duet/* platforms/platform.h platforms/json.h workloads/*.h"
-              " validate/*.h report/*.h world/*.h calibrate/*.h platforms/model/*.h ."),
+              " validate/*.h report/*.h report/page/page.h world/*.h calibrate/*.h"
+              " platforms/model/*.h ."),
     ("examples/cuda_*", "c posix duet/* cuda"),  # what an application with own kernels includes
     ("examples/*", "c posix duet/*"),
     ("bench/overhead/*", "c-pure duet/* starpu bench/*"),

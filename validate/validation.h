@@ -112,14 +112,4 @@ void duet_validation_write_json(FILE *stream, const struct duet_validation *vali
 /* A header and one line a case. */
 void duet_validation_write_csv(FILE *stream, const struct duet_validation *validation,
                                const struct duet_validation_figures *figures);
-/*
- * One self-contained page: the summary, predicted against measured as a plot, a table to sort and
- * filter, for each case the explanation as bars, and for cases with recordings the two Gantt charts
- * one below the other on one time axis. DUET_ENOMEM with a message.
- */
-DUET_MUST_CHECK int duet_validation_write_html(FILE *stream,
-                                               const struct duet_validation *validation,
-                                               const struct duet_validation_figures *figures,
-                                               struct duet_message *message);
-
 #endif

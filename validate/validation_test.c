@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Comparisons: figures of examples computed by hand, and what all four writers have to keep. */
+/* Comparisons: figures of examples computed by hand, and what all three writers have to keep. */
 #include "validate/validation.h"
 
 #include <jansson.h>
 
-#include "report/html_cases.h"
 #include "validate/testing_validation.h"
 #include "report/validation_parts.h"
 #include "report/table.h"
@@ -256,7 +255,7 @@ static void test_culprit(void)
 /* ------------------------------------------------------------------------------------------- */
 /* Writers                                                                                      */
 
-enum writer { TEXT, VERBOSE, JSON, CSV, HTML };
+enum writer { TEXT, VERBOSE, JSON, CSV };
 
 static char *written(enum writer writer, const struct duet_validation *validation,
                      const struct duet_validation_figures *figures)
@@ -269,10 +268,8 @@ static char *written(enum writer writer, const struct duet_validation *validatio
         duet_validation_write_text(stream, validation, figures, writer == VERBOSE);
     else if (writer == JSON)
         duet_validation_write_json(stream, validation, figures);
-    else if (writer == CSV)
-        duet_validation_write_csv(stream, validation, figures);
     else
-        g_assert_cmpint(duet_validation_write_html(stream, validation, figures, NULL), ==, 0);
+        duet_validation_write_csv(stream, validation, figures);
     fclose(stream);
     return text;
 }
@@ -385,52 +382,6 @@ static void check_csv(const struct duet_validation *validation,
     free(text);
 }
 
-/* Every set of timelines in the page is JSON. Returns how many there are. */
-static size_t check_timelines(const char *text)
-{
-    static const char begin[] = "class=\"timelines\">", end[] = "</script>";
-    size_t count = 0;
-
-    for (const char *at = text; (at = strstr(at, begin)); count++) {
-        const char *stop;
-        json_t *root;
-
-        at += strlen(begin);
-        stop = strstr(at, end);
-        root = json_loadb(at, (size_t)(stop - at), JSON_REJECT_DUPLICATES, NULL);
-        g_assert_nonnull(root);
-        json_decref(root);
-    }
-    return count;
-}
-
-static void check_html(const struct duet_validation *validation,
-                       const struct duet_validation_figures *figures)
-{
-    static const char *const forbidden[] = {"http:",        "https:",   "<link",   "src=",
-                                            "@import",      "url(",     "<b>&\"x", "<of>",
-                                            "</script><b>", "<dgeqrt>", "nan"};
-    char *text = written(HTML, validation, figures);
-    size_t recorded = 0;
-
-    for (size_t i = 0; i < G_N_ELEMENTS(forbidden); i++)
-        g_assert_null(strstr(text, forbidden[i]));
-    /* the script's own, and that of every set of timelines */
-    for (size_t i = 0; i < validation->case_count; i++)
-        recorded +=
-            validation->cases[i].predicted.recording || validation->cases[i].measured.recording;
-    g_assert_cmpuint(check_timelines(text), ==, MIN(recorded, DUET__HTML_PAIRS));
-    g_assert_cmpuint(count_of(text, "</script>"), ==, 1 + MIN(recorded, DUET__HTML_PAIRS));
-    g_assert_cmpuint(count_of(text, "<details"), ==, validation->case_count);
-    g_assert_cmpuint(count_of(text, "</details>"), ==, validation->case_count);
-    g_assert_cmpuint(count_of(text, "<tr class=\"fails\" data-case=") +
-                         count_of(text, "<tr data-case="),
-                     ==, validation->case_count);
-    /* a mark in each of the two plots */
-    g_assert_cmpuint(count_of(text, "<a class=\"mark\""), ==, 2 * figures->known);
-    free(text);
-}
-
 static void check_writers(const struct duet_validation *validation)
 {
     struct duet_validation_figures figures;
@@ -439,7 +390,6 @@ static void check_writers(const struct duet_validation *validation)
     check_text(validation, &figures);
     check_json(validation, &figures);
     check_csv(validation, &figures);
-    check_html(validation, &figures);
     duet_validation_figures_fini(&figures, validation->case_count);
 }
 
@@ -491,12 +441,10 @@ static void test_compare(void)
     testing_fini(&the);
 }
 
-/* Names of any length and many cases leave lines and page within bounds. */
+/* Names of any length and many cases leave lines within bounds. */
 static void test_large(void)
 {
     struct testing_validation the;
-    struct duet_validation_figures figures;
-    char *text;
 
     testing_init(&the, 200, 3000);
     for (size_t i = 100; i < 200; i++) {
@@ -512,12 +460,6 @@ static void test_large(void)
     the.validation.first_name = "/a/very/long/path/of/a/report/in/a/folder/somewhere/else.json";
     the.validation.case_count = 110;
     check_writers(&the.validation);
-    the.validation.case_count = 200;
-    judge(&the.validation, &figures);
-    text = written(HTML, &the.validation, &figures);
-    g_assert_cmpuint(strlen(text), <, 3000000);
-    free(text);
-    duet_validation_figures_fini(&figures, the.validation.case_count);
     testing_fini(&the);
 }
 

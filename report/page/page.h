@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A report or a comparison as one HTML page that needs nothing else: no network, no other file. Its
+ * data is what --json writes; everything that is seen is made from it by the page's own script.
+ */
+#ifndef DUET_PAGE_H
+#define DUET_PAGE_H
+
+#include <stdio.h>
+
+#include <duet/error.h>
+
+#include "report/report.h"
+#include "validate/validation.h"
+
+/*
+ * Writes the page of a report. Policies with a recording get a timeline, the table of their kernels
+ * and the load of their workers, all of the first run. Write errors are left to the one who closes
+ * the stream. Errors: DUET_ENOMEM, DUET_EINVAL (no policy, or one without runs).
+ */
+DUET_MUST_CHECK int duet_page_write_report(FILE *stream, const struct duet_report *report,
+                                           struct duet_message *message);
+
+/*
+ * Writes the page of a comparison: the summary, first against second as a plot, a table to sort and
+ * filter, for each case the explanation as bars, and for the worst cases with recordings, and one
+ * of each workload, both timelines. Errors: DUET_ENOMEM.
+ */
+void duet_page_write_validation(FILE *stream, const struct duet_validation *validation,
+                                const struct duet_validation_figures *figures);
+
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The page stands alone, and its two pieces of data are JSON with all that the script needs. What
+ * is seen of it is tested in a browser. */
+#include "report/page/page.h"
+
+#include <jansson.h>
+
+#include "report/gantt.h"
+#include "report/page/template.h"
+#include "validate/testing_validation.h"
+
+/* One of the pieces of data, to be freed by json_decref. */
+static json_t *data_of(const char *page, const char *id)
+{
+    char *begin = g_strdup_printf("<script type=\"application/json\" id=\"%s\">", id);
+    const char *at = strstr(page, begin) + strlen(begin);
+    json_error_t error;
+    json_t *root =
+        json_loadb(at, (size_t)(strstr(at, "</script>") - at), JSON_REJECT_DUPLICATES, &error);
+
+    if (!root)
+        g_error("%s: %s", id, error.text);
+    g_free(begin);
+    return root;
+}
+
+static size_t count_of(const char *text, const char *what)
+{
+    size_t count = 0;
+
+    for (const char *at = text; (at = strstr(at, what)); at += strlen(what))
+        count++;
+    return count;
+}
+
+/* What data there is does not end a script element, nor ask for anything. */
+static void check_alone(const char *page)
+{
+    static const char *const forbidden[] = {"<link", "src=", "@import", "url(", "</script><b>"};
+
+    for (size_t i = 0; i < G_N_ELEMENTS(forbidden); i++)
+        g_assert_null(strstr(page, forbidden[i]));
+    g_assert_cmpuint(count_of(page, "<script"), ==, count_of(duet__page_template, "<script"));
+    g_assert_cmpuint(count_of(page, "</script"), ==, count_of(duet__page_template, "</script"));
+    g_assert_true(g_str_has_suffix(page, "</html>\n"));
+}
+
+static char *report_page(const struct duet_report *report)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+
+    g_assert_cmpint(duet_page_write_report(stream, report, NULL), ==, 0);
+    fclose(stream);
+    check_alone(text);
+    return text;
+}
+
+static char *validation_page(const struct testing_validation *the)
+{
+    struct duet_validation_figures figures;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+
+    g_assert_cmpint(duet_validation_judge(&the->validation, &figures, NULL), ==, 0);
+    duet_page_write_validation(stream, &the->validation, &figures);
+    fclose(stream);
+    duet_validation_figures_fini(&figures, the->validation.case_count);
+    check_alone(text);
+    return text;
+}
+
+/* Events in the rows of a lane, of which every figure is there. */
+static size_t count_events(const json_t *recording, json_int_t lane)
+{
+    static const char *const columns[] = {"starts", "lengths", "colours", "ids", "bytes", "peers"};
+    size_t i, events = 0;
+    json_t *row;
+
+    json_array_foreach(json_object_get(recording, "rows"), i, row)
+    {
+        const json_t *counts = json_object_get(row, "counts");
+        size_t bars = json_array_size(json_object_get(row, "starts"));
+
+        if (json_integer_value(json_object_get(row, "lane")) != lane)
+            continue;
+        for (size_t k = 0; k < (lane == DUET_GANTT_KERNELS ? 4 : 6); k++)
+            g_assert_cmpuint(json_array_size(json_object_get(row, columns[k])), ==, bars);
+        for (size_t k = 0; counts && k < bars; k++)
+            events += (size_t)json_integer_value(json_array_get(counts, k));
+        events += counts ? 0 : bars;
+    }
+    return events;
+}
+
+static void test_report(void)
+{
+    struct sample sample;
+    json_t *report, *extra, *recordings;
+    char *text;
+
+    sample_init(&sample, 2, 3, 400);
+    sample.report.command = "duet simulate '</script><b>'";
+    text = report_page(&sample.report);
+    report = data_of(text, "report");
+    extra = data_of(text, "extra");
+    recordings = json_object_get(extra, "recordings");
+    g_assert_cmpstr(json_string_value(json_object_get(report, "command")), ==,
+                    sample.report.command);
+    g_assert_cmpuint(json_array_size(json_object_get(report, "runs")), ==, SAMPLE_POLICIES);
+    g_assert_cmpuint(json_array_size(json_object_get(extra, "first_runs")), ==, SAMPLE_POLICIES);
+    g_assert_cmpuint(json_array_size(recordings), ==, SAMPLE_POLICIES);
+    g_assert_cmpuint(count_events(json_array_get(recordings, 0), DUET_GANTT_KERNELS), ==, 400);
+    g_assert_cmpuint(count_events(json_array_get(recordings, 0), DUET_GANTT_IN), >, 0);
+    g_assert_null(strstr(text, "\"counts\""));
+    json_decref(report);
+    json_decref(extra);
+    free(text);
+    sample_fini(&sample);
+}
+
+static void test_without_recording(void)
+{
+    struct sample sample;
+    json_t *extra;
+    char *text;
+
+    sample_init(&sample, 2, 3, 40);
+    for (unsigned i = 0; i < SAMPLE_POLICIES; i++)
+        sample.policies[i].recording = NULL;
+    text = report_page(&sample.report);
+    extra = data_of(text, "extra");
+    g_assert_cmpuint(json_array_size(json_object_get(extra, "recordings")), ==, 0);
+    json_decref(extra);
+    free(text);
+    sample.report.policy_count = 0;
+    g_assert_cmpint(duet_page_write_report(stdout, &sample.report, NULL), ==, DUET_EINVAL);
+    sample_fini(&sample);
+}
+
+/* Where it ran is said, so that nobody takes an emulated run for another one. */
+static void test_emulated(void)
+{
+    struct duet_report_real real = {.emulation = DUET_EMULATION_PACED, .scale = 0.5};
+    struct sample sample;
+    json_t *extra;
+    char *text;
+
+    sample_init(&sample, 2, 3, 40);
+    sample.report.world = "emulated";
+    sample.report.real = &real;
+    text = report_page(&sample.report);
+    extra = data_of(text, "extra");
+    g_assert_cmpstr(json_string_value(json_object_get(extra, "place")), ==,
+                    "an emulated sample (times x 0.5, nothing computed)");
+    json_decref(extra);
+    free(text);
+    sample_fini(&sample);
+}
+
+/* More events than a page has room for are merged, and the page knows from which length on. */
+static void test_merged(void)
+{
+    enum { TASKS = 150000 };
+    struct sample sample;
+    json_t *extra, *recording;
+    char *text;
+
+    sample_init(&sample, 2, 3, TASKS);
+    text = report_page(&sample.report);
+    g_assert_cmpuint(strlen(text), <, 30000000);
+    extra = data_of(text, "extra");
+    recording = json_array_get(json_object_get(extra, "recordings"), 0);
+    g_assert_cmpfloat(json_number_value(json_object_get(recording, "merged_s")), >, 0);
+    g_assert_cmpuint(count_events(recording, DUET_GANTT_KERNELS), ==, TASKS);
+    json_decref(extra);
+    free(text);
+    sample_fini(&sample);
+}
+
+/* The worst cases have timelines, and one of each workload; the failed case 7 has one side. */
+static void test_validation(void)
+{
+    static const size_t counts[] = {0, 1, 40};
+    struct testing_validation the;
+
+    testing_init(&the, 40, 60);
+    for (size_t i = 0; i < G_N_ELEMENTS(counts); i++) {
+        json_t *report, *extra;
+        char *text;
+        size_t timelines;
+
+        the.validation.case_count = counts[i];
+        text = validation_page(&the);
+        report = data_of(text, "report");
+        extra = data_of(text, "extra");
+        timelines = json_array_size(json_object_get(extra, "recordings"));
+        g_assert_cmpuint(json_array_size(json_object_get(report, "cases")), ==, counts[i]);
+        g_assert_cmpuint(timelines, ==, 2 * MIN(counts[i], 24));
+        json_decref(report);
+        json_decref(extra);
+        free(text);
+    }
+    testing_fini(&the);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/page/report", test_report);
+    g_test_add_func("/page/without_recording", test_without_recording);
+    g_test_add_func("/page/emulated", test_emulated);
+    g_test_add_func("/page/merged", test_merged);
+    g_test_add_func("/page/validation", test_validation);
+    return g_test_run();
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// Timelines on canvases: rows of bars, one an event, that can be zoomed and moved with a pointer
+// and by keys. Bars that share a pixel are drawn together, and the chart says how many these are.
+
+const LEFT = 64, RIGHT = 12, AXIS = 24; // room beside and below the rows, in pixels
+const THIN = 1.5; // pixels; thinner bars are drawn together if they are in the same pixel
+
+/** A kernel of one name has one colour in all timelines: in order of appearance. */
+const kernelNames = [];
+function kernelColour(name) {
+  if (!kernelNames.includes(name)) kernelNames.push(name);
+  return extra.colours[kernelNames.indexOf(name) % extra.colours.length];
+}
+
+/** Dates as the page has them, in ticks and each relative to the one before, become seconds. */
+function decode(row, tick) {
+  const count = row.starts.length;
+  row.start = new Float64Array(count);
+  row.end = new Float64Array(count);
+  row.reach = new Float64Array(count); // latest end so far: bars of a row may overlap
+  for (let i = 0, at = 0, reach = 0; i < count; i++) {
+    at += row.starts[i];
+    row.start[i] = at * tick;
+    row.end[i] = (at + row.lengths[i]) * tick;
+    row.reach[i] = reach = Math.max(reach, row.end[i]);
+  }
+}
+
+/** Where each row is: at row.y, row.height high. Returns the height of all. */
+function layOut(rows) {
+  let y = 2, last = null;
+  for (const row of rows) {
+    y += last !== null && row.node !== last ? 5 : 2;
+    row.y = y;
+    row.height = row.lane ? 5 : 16;
+    y += row.height;
+    last = row.node;
+  }
+  return y + 3;
+}
+
+/** The first of the row's bars that ends at `seconds` or later, or one before it. */
+function firstBar(row, seconds) {
+  let low = 0, high = row.start.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (row.reach[middle] < seconds) low = middle + 1; else high = middle;
+  }
+  return low;
+}
+
+/**
+ * Draws the bars of a row that are between two dates. Thin bars in one pixel become one, of the
+ * colour that most of them have, as strong as the part of the pixel that they fill, but visible.
+ * Returns how many bars there are, how many of them are drawn so, and how many were merged already.
+ */
+function drawRow(context, row, colours, from, to, scale) {
+  const found = {bars: 0, together: 0, merged: 0};
+  const cell = {column: -1, bars: 0, x: 0, filled: new Float64Array(colours.length)};
+  const paint = (colour, x, width, strength) => {
+    context.fillStyle = colour;
+    context.globalAlpha = strength;
+    context.fillRect(x, row.y, width, row.height);
+  };
+  const flush = () => {
+    const {bars, filled} = cell, most = filled.indexOf(Math.max(...filled)), width = d3.sum(filled);
+    if (bars === 1) paint(colours[most], cell.x, Math.max(width, 0.6), 1);
+    if (bars > 1) {
+      paint(colours[most], cell.column, 1, Math.min(Math.max(width, 0.25), 1));
+      found.together += bars;
+    }
+    cell.bars = 0;
+    filled.fill(0);
+  };
+  for (let i = firstBar(row, from); i < row.start.length && row.start[i] < to; i++) {
+    if (row.end[i] < from) continue;
+    const x = LEFT + (row.start[i] - from) * scale, width = (row.end[i] - row.start[i]) * scale;
+    const colour = row.colours[i] % colours.length, several = row.counts && row.counts[i] > 1;
+    found.bars++;
+    if (several) found.merged += row.counts[i];
+    if (width >= THIN || several) {
+      const shown = Math.max(x, LEFT - 2); // a seam after it, so that neighbours can be told apart
+      paint(colours[colour], shown, x + width - Math.min(0.6, width / 4) - shown, several ? 0.5 : 1);
+      continue;
+    }
+    const column = Math.floor(x);
+    if (column !== cell.column) flush();
+    cell.column = column;
+    cell.x = x;
+    cell.bars++;
+    cell.filled[colour] += width;
+  }
+  flush();
+  context.globalAlpha = 1;
+  return found;
+}
+
+/** What is drawn together, in words; nothing where each bar stands alone. */
+function noteOf(found, mergedSeconds) {
+  const notes = [];
+  if (found.together)
+    notes.push(`${found.together.toLocaleString('en')} of ${plural(found.bars, 'bar')} are too thin to be ` +
+      'drawn one by one here: zoom in');
+  if (found.merged)
+    notes.push(`pale bars are several: ${found.merged.toLocaleString('en')} of the run's events, ` +
+      `those below ${time(mergedSeconds)}, are merged in this page`);
+  return notes.join('; ');
+}
+
+/** Timelines of `recordings` on one time axis: the markup, to be brought to life by liveTimelines. */
+function timelines(recordings, hint) {
+  const used = recordings.flatMap(one => one.kernels.filter((name, kernel) =>
+    one.workers.some(worker => worker.tasks[kernel])));
+  const icons = Array.from(new Set(used), name => [swatch(kernelColour(name)), name]);
+  if (recordings.some(one => one.nodes.length > 1))
+    extra.copy_names.forEach((name, i) => icons.push([swatch(extra.copy_colours[i], true), name]));
+  const figure = (one, i) => html`<figure><figcaption><b>${one.name}</b>
+    <span class="soft">${one.caption}</span><span class="note" id="note-${one.of}-${i}" role="status"></span>
+    </figcaption><canvas tabindex="0" role="img" aria-label="Timeline, ${one.name}"
+    aria-describedby="note-${one.of}-${i}"></canvas></figure>`;
+  return html`<div class="tools"><span><button data-zoom="2">Zoom in</button>
+    <button data-zoom="0.5">Zoom out</button> <button data-zoom="0">Whole run</button></span>
+    <span class="hint">Drag to move, double-click or Ctrl + wheel to zoom, or + - 0 and arrow keys; ${hint}</span>
+    </div>${legend(icons)}${recordings.map(figure)}`;
+}
+
+/** Lets the timelines inside `box` be drawn, zoomed and moved together. */
+function liveTimelines(box, recordings) {
+  const end = d3.max(recordings, one => one.end_s);
+  const view = {from: 0, to: end};
+  const [unit, units] = unitOf(end);
+  const canvases = box.querySelectorAll('canvas');
+  const charts = recordings.map((recording, i) => {
+    recording.rows.forEach(row => decode(row, recording.tick_s));
+    const chart = {canvas: canvases[i], recording, rows: recording.rows, height: layOut(recording.rows),
+      colours: recording.kernels.map(kernelColour), note: box.querySelectorAll('.note')[i]};
+    chart.canvas.style.height = `${chart.height + AXIS}px`;
+    return chart;
+  });
+  let waiting = false;
+
+  const inside = chart => chart.canvas.clientWidth - LEFT - RIGHT;
+  const scaleOf = chart => inside(chart) / (view.to - view.from);
+  const dateAt = (chart, x) => view.from + (x - LEFT) / scaleOf(chart);
+
+  function draw(chart) {
+    const ratio = devicePixelRatio || 1, {canvas} = chart, width = canvas.clientWidth;
+    const style = getComputedStyle(document.documentElement);
+    const context = canvas.getContext('2d');
+    if (!width) return;
+    canvas.width = Math.round(width * ratio); // which also clears it
+    canvas.height = Math.round((chart.height + AXIS) * ratio);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.font = '11.5px system-ui, sans-serif';
+    drawAxis(chart, context, width, style);
+    context.save();
+    context.beginPath();
+    context.rect(LEFT, 0, inside(chart), chart.height);
+    context.clip();
+    const found = {bars: 0, together: 0, merged: 0};
+    for (const row of chart.rows) {
+      const colours = row.lane ? extra.copy_colours : chart.colours;
+      const one = drawRow(context, row, colours, view.from, view.to, scaleOf(chart));
+      Object.keys(found).forEach(key => { found[key] += one[key]; });
+    }
+    context.restore();
+    context.fillStyle = style.getPropertyValue('--text');
+    context.textAlign = 'right';
+    context.textBaseline = 'middle';
+    chart.rows.filter(row => !row.lane)
+      .forEach(row => context.fillText(row.name, LEFT - 8, row.y + row.height / 2 + 0.5));
+    chart.note.textContent = noteOf(found, chart.recording.merged_s);
+  }
+
+  function drawAxis(chart, context, width, style) {
+    const x = d3.scaleLinear().domain([view.from * units, view.to * units]).range([LEFT, width - RIGHT]);
+    const ticks = x.ticks(Math.max(2, (width - LEFT) / 110));
+    const digits = digitsFor(ticks.length > 1 ? ticks[1] - ticks[0] : 1, 1);
+    context.strokeStyle = style.getPropertyValue('--line');
+    context.fillStyle = style.getPropertyValue('--soft');
+    context.textAlign = 'center';
+    for (const tick of ticks) {
+      const at = Math.round(x(tick)) + 0.5, label = `${tick.toFixed(digits)} ${unit}`;
+      context.beginPath();
+      context.moveTo(at, 0);
+      context.lineTo(at, chart.height + 4);
+      context.stroke();
+      context.fillText(label, Math.min(at, width - context.measureText(label).width / 2 - 1), chart.height + 17);
+    }
+  }
+
+  function redraw() {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => {
+      waiting = false;
+      charts.forEach(draw);
+    });
+  }
+
+  function look(from, to) {
+    const span = Math.min(Math.max(to - from, end * 1e-6), end);
+    view.from = Math.min(Math.max(from, 0), end - span);
+    view.to = view.from + span;
+    showTip(null);
+    redraw();
+  }
+
+  function zoom(factor, at = (view.from + view.to) / 2) {
+    if (factor) look(at - (at - view.from) / factor, at + (view.to - at) / factor);
+    else look(0, end);
+  }
+
+  function handleKey(event) {
+    const step = (view.to - view.from) / 8;
+    const move = by => look(view.from + by, view.to + by);
+    const actions = {'+': () => zoom(2), '=': () => zoom(2), '-': () => zoom(0.5), '0': () => zoom(0),
+      ArrowLeft: () => move(-step), ArrowRight: () => move(step), Home: () => move(-end), End: () => move(end)};
+    if (!actions[event.key] || event.ctrlKey || event.metaKey) return;
+    actions[event.key]();
+    event.preventDefault();
+  }
+
+  /** What is at a point of the chart, in words: one event, or those that share the pixel. */
+  function describe(chart, x, y) {
+    const row = chart.rows.find(one => y >= one.y - 1 && y <= one.y + one.height + 1);
+    if (!row || x < LEFT) return null;
+    const date = dateAt(chart, x), pixel = 1 / scaleOf(chart), near = [];
+    for (let i = firstBar(row, date - pixel); i < row.start.length && row.start[i] <= date + pixel; i++)
+      if (row.end[i] >= date - pixel) near.push(i);
+    const wide = near.find(i => row.start[i] <= date && row.end[i] >= date &&
+      row.end[i] - row.start[i] >= THIN * pixel);
+    if (wide !== undefined) return describeBars(chart.recording, row, [wide]);
+    return near.length ? describeBars(chart.recording, row, near) : null;
+  }
+
+  function listen(chart) {
+    const {canvas} = chart;
+    let grabbed = null;
+    canvas.addEventListener('pointerdown', event => {
+      grabbed = {x: event.clientX, ...view};
+      canvas.setPointerCapture(event.pointerId);
+    });
+    canvas.addEventListener('pointermove', event => {
+      if (grabbed) {
+        const moved = (event.clientX - grabbed.x) / scaleOf(chart);
+        look(grabbed.from - moved, grabbed.to - moved);
+      } else {
+        showTip(describe(chart, event.offsetX, event.offsetY), event.clientX, event.clientY);
+      }
+    });
+    for (const name of ['pointerup', 'pointercancel'])
+      canvas.addEventListener(name, () => { grabbed = null; });
+    canvas.addEventListener('pointerleave', () => showTip(null));
+    canvas.addEventListener('dblclick', event =>
+      zoom(event.shiftKey ? 0.4 : 2.5, dateAt(chart, event.offsetX)));
+    canvas.addEventListener('wheel', event => {
+      if (!event.ctrlKey && !event.metaKey && !event.altKey) return;
+      event.preventDefault();
+      zoom(Math.exp(-event.deltaY * 0.003), dateAt(chart, event.offsetX));
+    }, {passive: false});
+    canvas.addEventListener('keydown', handleKey);
+  }
+
+  charts.forEach(listen);
+  box.querySelectorAll('[data-zoom]').forEach(button =>
+    button.addEventListener('click', () => zoom(+button.dataset.zoom)));
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
+  new ResizeObserver(redraw).observe(box); // also when it is unfolded
+}
+
+/** Dates have the digits that tell short events apart. */
+function date(seconds) {
+  const [unit, scale] = unitOf(seconds);
+  return `${(seconds * scale).toFixed({s: 4, ms: 3, µs: 2}[unit])} ${unit}`;
+}
+
+/** Bars of a row, by their numbers, in words. */
+function describeBars(recording, row, bars) {
+  const [i] = bars, events = bars.reduce((sum, k) => sum + (row.counts ? row.counts[k] : 1), 0);
+  const last = d3.max(bars, k => row.end[k]), others = events > 1 ? ' and others' : '';
+  let what = '';
+  if (!row.lane) {
+    const name = recording.kernels[row.colours[i]] || '?';
+    what = `${row.name}: ${name}${others}, ${events > 1 ? plural(events, 'task') : `task ${row.ids[i]}`}`;
+  } else {
+    const ends = [recording.nodes[row.peers[i]], row.name];
+    if (row.lane === 2) ends.reverse();
+    what = `${ends.join(' → ')}${others}, ${events > 1 ? plural(events, 'copy').replace('copys', 'copies')
+      : `handle ${row.ids[i]}`}, ${bytes(d3.sum(bars, k => row.bytes[k]))}`;
+  }
+  return `${what}\nfrom ${date(row.start[i])}, for ${date(last - row.start[i])}` +
+    (bars.length > 1 ? ', all in one pixel' : '');
+}
