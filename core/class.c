@@ -247,30 +247,21 @@ static struct duet_class *enter(struct duet_runtime *core, struct duet_class *kl
     return klass;
 }
 
-/*
- * The class of a task with these arguments and accesses. DUET_ENOMODEL and others as the engine's
- * classify says, DUET_ENOMEM.
- */
-int duet__class_find(struct duet_codelet *codelet, const void *args, const struct access *accesses,
-                     unsigned count, struct duet_class **out, struct duet_message *message)
+/* The class by its key, made if there is none. */
+static int find_or_make(struct duet_codelet *codelet, const void *args, const struct key *key,
+                        struct duet_class **out, struct duet_message *message)
 {
     struct duet_runtime *core = codelet->core;
-    struct key key = key_of(codelet, args, accesses, count);
-    struct duet_class *klass = atomic_load_explicit(&codelet->last, memory_order_acquire);
-    if (klass && same(klass, codelet, &key)) {
-        *out = klass;
-        return DUET_OK;
-    }
     spin_lock(&core->registry_lock);
-    klass = lookup(core, codelet, &key);
+    struct duet_class *klass = lookup(core, codelet, key);
     spin_unlock(&core->registry_lock);
     if (!klass) {
         struct duet_class *fresh = NULL;
-        int error = class_new(codelet, args, &key, &fresh, message);
+        int error = class_new(codelet, args, key, &fresh, message);
         if (error)
             return error;
         spin_lock(&core->registry_lock);
-        klass = enter(core, fresh, &key);
+        klass = enter(core, fresh, key);
         spin_unlock(&core->registry_lock);
         if (klass != fresh)
             class_free(fresh);
@@ -278,6 +269,21 @@ int duet__class_find(struct duet_codelet *codelet, const void *args, const struc
             return DUET_ENOMEM;
     }
     atomic_store_explicit(&codelet->last, klass, memory_order_release);
+    *out = klass;
+    return DUET_OK;
+}
+
+/*
+ * The class of a task with these arguments and accesses. DUET_ENOMODEL and others as the engine's
+ * classify says, DUET_ENOMEM.
+ */
+int duet__class_find(struct duet_codelet *codelet, const void *args, const struct access *accesses,
+                     unsigned count, struct duet_class **out, struct duet_message *message)
+{
+    struct key key = key_of(codelet, args, accesses, count);
+    struct duet_class *klass = atomic_load_explicit(&codelet->last, memory_order_acquire);
+    if (!klass || !same(klass, codelet, &key))
+        return find_or_make(codelet, args, &key, out, message);
     *out = klass;
     return DUET_OK;
 }
@@ -298,20 +304,19 @@ static void tell_model(struct duet_class *klass, unsigned arch, double mean_s, u
 }
 
 /*
- * A measured execution for the model. Executions of a few microseconds are told in bundles, of one,
+ * A measured execution for the model. Short executions are told in bundles, of one,
  * two, four and so on, since telling the model costs a good part of a microsecond when several
  * workers do it.
  */
 void duet__class_measured(struct duet_class *klass, const struct worker *worker, double seconds)
 {
     enum { BUNDLE = 64 };
-    static const double short_s = 10e-6;
     struct executions *own = &klass->executions[worker->index];
     own->seconds += seconds;
     /* a step towards each: half of them lie on either side in the end */
     own->usual_s =
         own->usual_s > 0 ? own->usual_s * (seconds > own->usual_s ? 1.1 : 1 / 1.1) : seconds;
-    if (++own->samples < own->enough && seconds < short_s)
+    if (++own->samples < own->enough && seconds < SHORT_S)
         return;
     tell_model(klass, worker->arch, own->seconds / own->samples, own->samples);
     own->enough = own->samples < BUNDLE ? 2 * own->samples : BUNDLE;

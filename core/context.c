@@ -54,6 +54,11 @@ void duet__fail_run(struct duet_runtime *core, int error, const char *format, ..
     core->ops->notify(core->engine);
 }
 
+bool duet__failed(const struct duet_runtime *core)
+{
+    return atomic_load_explicit(&core->error, memory_order_acquire) != 0;
+}
+
 void duet_cancel(struct duet_runtime *runtime)
 {
     duet__fail_run(runtime, DUET_ECANCELED, "the run was cancelled");

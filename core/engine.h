@@ -27,6 +27,8 @@
 
 struct duet_class;
 
+enum { DUET_OUTSIDE = -2 }; /* of ops.inside, beside workers and DUET_SUBMITTER */
+
 enum duet_command_kind {
     DUET_IDLE, /* nothing now; the core will wake the worker */
     DUET_RUN,  /* run `task` on the worker's kernel stream, after the kernels before it */
@@ -88,16 +90,11 @@ struct duet_engine_ops {
     /* Blocks the application's thread until reached(arg). 0, or DUET_ESTUCK if it never will. */
     int (*wait)(void *engine, bool (*reached)(void *arg), void *arg);
     /*
-     * true on a thread that is running a kernel, or asks for a worker: it may not wait. May be
-     * NULL: there is only the application's thread.
+     * Whose kernel runs on the calling thread, or who asks for work on it: a worker; DUET_SUBMITTER
+     * on a thread that is no worker's; DUET_OUTSIDE on the application's. Only the last may wait.
+     * May be NULL: there is only the application's thread.
      */
-    bool (*inside)(void *engine);
-    /*
-     * A kernel submits a task without data, of which the policy says that its worker may keep it
-     * (struct duet_policy.private_nested): true if the engine does, and will run it or submit it
-     * again. May be NULL. See duet__private_begin.
-     */
-    bool (*keep)(void *engine, const struct duet_task_desc *task);
+    int (*inside)(void *engine);
     /*
      * Something changed that an application's thread may be waiting for: evaluate its `reached`
      * again. Called from any thread, after the change, like wake.
@@ -207,25 +204,23 @@ void duet__done(struct duet_runtime *core, const struct duet_command *command, d
 int duet__worker_lost(struct duet_runtime *core, unsigned worker, double now, struct duet_ops *ops);
 
 /*
- * Tasks that a worker has kept to itself (ops.keep). From begin to end, which may be on different
- * calls of one worker, the run has one unfinished task more, so that nobody's wait ends before
- * them. begin is called inside a kernel.
+ * Nested tasks that a worker keeps to itself, see core/nested.c. An engine whose ops.inside names a
+ * worker of the host's memory runs them, on that worker's thread: after each RUN, if there are
+ * any, it runs what duet__nested_next gives (kernels without buffers) and reports it by
+ * duet__nested_done, until it is given NULL or has something else to do; then duet__nested_end,
+ * with the date at which the first of them began, gives what is left to the policy. The dates of a
+ * single one matter only if duet__records.
  */
-void duet__private_begin(struct duet_runtime *core);
-/*
- * What to call for a task with these arguments on `worker`; NULL if it cannot run there, or is not
- * known to be short. *klass is for duet__private_ran.
- */
-duet_kernel_fn duet__private_function(const struct duet_task_desc *desc, unsigned worker,
-                                      struct duet_class **klass);
-/* May tasks that `running` submits on `worker` be kept? It has to be known as short itself. */
-bool duet__private_may(const struct duet_task *running, unsigned worker);
-/* true if a worker of the host's memory is idle: what is kept is to be given away. */
-bool duet__private_wanted(const struct duet_runtime *core);
-/* Counts one that has run on `worker`, whose thread this is. */
-void duet__private_ran(struct duet_runtime *core, unsigned worker, struct duet_class *klass);
-/* All of them are done or given away; they kept the worker busy from start_s to end_s. */
-void duet__private_end(struct duet_runtime *core, unsigned worker, double start_s, double end_s);
+bool duet__nested_any(const struct duet_runtime *core, unsigned worker);
+struct duet_task *duet__nested_next(struct duet_runtime *core, unsigned worker, double now,
+                                    struct duet_ops *ops);
+void duet__nested_done(struct duet_runtime *core, unsigned worker, struct duet_task *task,
+                       const struct duet_report *report);
+void duet__nested_end(struct duet_runtime *core, unsigned worker, double start_s, double now,
+                      struct duet_ops *ops);
+
+/* true if the run is recorded. */
+bool duet__records(const struct duet_runtime *core);
 
 /* true once the run has failed or was cancelled: what has not started is not to run any more. */
 bool duet__failed(const struct duet_runtime *core);

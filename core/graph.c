@@ -220,6 +220,15 @@ static double best_seconds(const struct duet_task *task)
     return task->klass ? atomic_load_explicit(&task->klass->best_s, memory_order_relaxed) : 0;
 }
 
+/* Enters a task without accesses, which is ready at once and will not go to the policy. */
+void duet__link_alone(struct duet_runtime *core, struct duet_task *task, double now)
+{
+    task->submit_s = now;
+    atomic_store_explicit(&task->ready_s, now, memory_order_relaxed);
+    atomic_store_explicit(&task->pending, 0, memory_order_relaxed);
+    count_submission(core, best_seconds(task), now);
+}
+
 /* duet__link as a part of a call. */
 void duet__link_in(struct duet_view *context, struct duet_task *task)
 {
@@ -348,11 +357,11 @@ void duet__graph_finish(struct duet_view *context, struct duet_task *task, unsig
         push_ready(context, &ready);
 }
 
-/* One task less is unfinished: the application's thread may be waiting for that. */
-void duet__count_finished(struct duet_view *context)
+/* So many tasks less are unfinished: the application's thread may be waiting for that. */
+void duet__count_finished(struct duet_view *context, uint64_t count)
 {
     struct duet_runtime *core = context->core;
-    uint64_t finished = atomic_fetch_add(&core->finished, 1) + 1;
+    uint64_t finished = atomic_fetch_add(&core->finished, count) + count;
     uint64_t left = atomic_load(&core->submitted) - finished;
     if (left == 0 || (left <= window_low(core) && atomic_load(&core->throttled)))
         context->notify = true;
@@ -367,7 +376,7 @@ void duet__task_end(struct duet_view *context, struct duet_task *task)
     while (task) {
         struct duet_expansion *parent = task->parent;
         duet__task_free(context->core, task);
-        duet__count_finished(context);
+        duet__count_finished(context, 1);
         task = parent ? duet__child_finished(context, parent) : NULL;
     }
 }

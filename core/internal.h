@@ -37,6 +37,12 @@ enum {
 };
 
 /*
+ * Seconds below which a kernel is short: to hand it to another thread, or to tell the model of it,
+ * takes about as long as it does.
+ */
+#define SHORT_S 10e-6
+
+/*
  * One call into the core: who calls and when, and what the call gathers, operations to charge and
  * workers to wake when locks are free. Policies see it as their view.
  */
@@ -92,6 +98,7 @@ struct duet_task {
     _Atomic(double) ready_s;
     uint8_t state; /* enum task_state; the worker's thread */
     bool cancelled;
+    bool kept; /* by the worker on which it was submitted: nested.c */
     uint16_t args_bytes;
     uint32_t worker; /* that took it */
     /* of a child: the expansion it belongs to; of the acquisition that ends one: that one */
@@ -230,6 +237,16 @@ struct node {
 /* ------------------------------------------------------------------------------------------- */
 /* Workers and the whole                                                                        */
 
+/* Nested tasks that a worker keeps to itself (nested.c). Its thread only. */
+struct nested {
+    const struct duet_class *running; /* of the kernel that the engine was given last; NULL: none */
+    double now;                       /* when it was given */
+    uint64_t ended;                   /* of those that were kept, not counted in `finished` */
+    uint64_t next, end, reserved;     /* numbers left of a bundle, and how many it had; 0: none */
+    struct duet_task *oldest, *newest; /* `next` of each is the one after it */
+    struct duet_task *spare;           /* records, chained by `next` */
+};
+
 struct worker {
     _Alignas(LINE) unsigned index, arch, node, kind, window, window_short;
     _Atomic(bool) lost; /* its device is gone; set by its thread */
@@ -240,6 +257,7 @@ struct worker {
     struct duet_task **slots;
     uint64_t rng;
     unsigned *victims;
+    struct nested nested;
     struct duet_task **batch; /* room for tasks that a completion made ready */
     size_t batch_capacity;
     double busy_s, last_end_s, flops;
@@ -447,9 +465,17 @@ void duet__link_in(struct duet_view *context, struct duet_task *task);
 void duet__push(struct duet_view *context, struct duet_task *task);
 void duet__task_over(struct duet_view *context, struct duet_task *task);
 void duet__task_end(struct duet_view *context, struct duet_task *task);
-void duet__count_finished(struct duet_view *context);
+void duet__link_alone(struct duet_runtime *core, struct duet_task *task, double now);
+void duet__count_finished(struct duet_view *context, uint64_t count);
 void duet__graph_finish(struct duet_view *context, struct duet_task *task, unsigned node,
                         bool pinned, bool written);
+
+/* nested.c, on the worker's thread */
+/*
+ * Keeps a task without accesses and restriction that a kernel submits on this thread. false: it
+ * goes the common way.
+ */
+bool duet__nested_submit(struct duet_runtime *core, const struct duet_task_desc *desc);
 
 /* list.c */
 void duet__list_init(struct duet_list *list, int owner, enum duet_order order);
@@ -513,6 +539,9 @@ void duet__acquire_end(struct duet_view *context, struct duet_task *task);
 /* trace.c */
 void duet__trace_task(struct duet_runtime *core, struct worker *worker,
                       const struct duet_task *task, const struct duet_report *report, bool failed);
+void duet__trace_record(struct duet_runtime *core, struct worker *worker,
+                        const struct duet_task *task, const struct duet_report *report,
+                        bool failed);
 void duet__trace_copy(struct duet_runtime *core, struct worker *worker,
                       const struct duet_copy *copy, const struct duet_report *report);
 

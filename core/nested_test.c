@@ -111,6 +111,138 @@ static void test_from_expansion(void)
     lost_end(&t, DUET_OK, "");
 }
 
+/* ------------------------------------------------------------------------------------------- */
+/* Tasks that a worker keeps to itself                                                          */
+
+/* The worker's kernel submits a task. Its number, if it is kept. */
+static uint64_t submit_inside(struct testing *t, unsigned worker)
+{
+    t->in_kernel = 1 + worker;
+    (void)testing_submit(t, t->cpu, NULL, 0, NULL, 0, 0);
+    t->in_kernel = 0;
+    const struct duet_task *newest = t->core->workers[worker].nested.newest;
+    return newest ? newest->id : 0;
+}
+
+/* The kernel is known to take so long, and a task of it waits for the worker that was woken. */
+static void keep_start(struct testing *t, unsigned cpus, double seconds)
+{
+    lost_start(t, &(struct testing_machine){.cpus = cpus}, "ws");
+    for (unsigned i = 0; i < 10; i++) {
+        (void)testing_submit(t, t->cpu, NULL, 0, NULL, 0, 0);
+        unsigned worker = 0;
+        while (!t->woken[worker])
+            worker++;
+        struct duet_command command = expect_run(t, worker);
+        testing_done(t, &command, seconds, 0);
+        expect_idle(t, worker);
+    }
+    (void)testing_submit(t, t->cpu, NULL, 0, NULL, 0, 0);
+}
+
+static uint64_t next_kept(struct testing *t, unsigned worker)
+{
+    struct duet_task *task = duet__nested_next(t->core, worker, t->now, &t->ops);
+    if (!task)
+        return 0;
+    uint64_t id = task->id;
+    struct duet_report report = {.start_s = t->now, .end_s = t->now + 1e-6};
+    t->now = report.end_s;
+    duet__nested_done(t->core, worker, task, &report);
+    return id;
+}
+
+/* The newest runs first, and nobody waits for a wake; the recording has all of them. */
+static void test_newest_first(void)
+{
+    struct testing t;
+    uint64_t ids[4];
+    keep_start(&t, 1, 1e-6);
+    struct duet_command run = expect_run(&t, 0);
+    for (unsigned i = 0; i < 3; i++)
+        ids[i] = submit_inside(&t, 0);
+    g_assert_cmpuint(t.ops.pushes, ==, 11);
+    testing_done(&t, &run, 1e-6, 0);
+    double start_s = t.now;
+    g_assert_true(duet__nested_any(t.core, 0));
+    g_assert_cmpuint(next_kept(&t, 0), ==, ids[2]);
+    g_assert_cmpuint(next_kept(&t, 0), ==, ids[1]);
+    g_assert_cmpuint(unfinished(t.core), >, 0);
+    g_assert_cmpuint(next_kept(&t, 0), ==, ids[0]);
+    g_assert_cmpuint(next_kept(&t, 0), ==, 0);
+    duet__nested_end(t.core, 0, start_s, t.now, &t.ops);
+    g_assert_false(duet__nested_any(t.core, 0));
+    g_assert_cmpuint(unfinished(t.core), ==, 0);
+    g_assert_cmpuint(t.ops.pushes, ==, 11);
+    expect_idle(&t, 0);
+    struct duet_event *events = NULL;
+    size_t count;
+    g_assert_cmpint(duet_trace_events(t.core, &events, &count), ==, DUET_OK);
+    g_assert_cmpuint(count, ==, 14);
+    for (unsigned i = 0; i < 3; i++)
+        g_assert_cmpuint(events[11 + i].id, ==, ids[2 - i]);
+    free(events);
+    t.woken[0] = true;
+    lost_end(&t, DUET_OK, "");
+}
+
+/* An idle worker is given the oldest, one after another, and what is left at the end. */
+static void test_oldest_given(void)
+{
+    struct testing t;
+    uint64_t ids[4];
+    keep_start(&t, 2, 1e-6);
+    unsigned worker = t.woken[0] ? 0 : 1, other = 1 - worker;
+    struct duet_command run = expect_run(&t, worker);
+    for (unsigned i = 0; i < 4; i++)
+        ids[i] = submit_inside(&t, worker);
+    testing_done(&t, &run, 1e-6, 0);
+    g_assert_false(t.woken[other]);
+    g_assert_cmpuint(next_kept(&t, worker), ==, ids[3]);
+    g_assert_true(t.woken[other]);
+    struct duet_command given = expect_run(&t, other);
+    g_assert_cmpuint(given.task->id, ==, ids[0]);
+    g_assert_cmpuint(next_kept(&t, worker), ==, ids[2]);
+    duet__nested_end(t.core, worker, t.now, t.now, &t.ops);
+    testing_done(&t, &given, 1e-6, 0);
+    struct duet_command last = expect_run(&t, other);
+    g_assert_cmpuint(last.task->id, ==, ids[1]);
+    testing_done(&t, &last, 1e-6, 0);
+    expect_idle(&t, other);
+    expect_idle(&t, worker);
+    lost_end(&t, DUET_OK, "");
+}
+
+/* Nobody can take what is kept while a kernel runs, so long ones go to the policy. */
+static void test_long_not_kept(void)
+{
+    struct testing t;
+    keep_start(&t, 1, 1e-3);
+    struct duet_command run = expect_run(&t, 0);
+    g_assert_cmpuint(submit_inside(&t, 0), ==, 0);
+    g_assert_false(duet__nested_any(t.core, 0));
+    g_assert_cmpuint(t.ops.pushes, ==, 12);
+    testing_done(&t, &run, 1e-6, 0);
+    t.woken[0] = true;
+    g_assert_cmpuint(go(&t, NULL), ==, 1);
+    lost_end(&t, DUET_OK, "");
+}
+
+/* A run that has failed begins none of them. */
+static void test_kept_and_failed(void)
+{
+    struct testing t;
+    keep_start(&t, 1, 1e-6);
+    struct duet_command run = expect_run(&t, 0);
+    (void)submit_inside(&t, 0);
+    (void)submit_inside(&t, 0);
+    testing_done(&t, &run, 1e-6, DUET_EIO);
+    g_assert_cmpuint(next_kept(&t, 0), ==, 0);
+    duet__nested_end(t.core, 0, t.now, t.now, &t.ops);
+    expect_idle(&t, 0);
+    lost_end(&t, DUET_EIO, "for_cpus");
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -118,5 +250,9 @@ int main(int argc, char **argv)
     g_test_add_func("/nested/taken_by_others", test_taken_by_others);
     g_test_add_func("/nested/from_device", test_from_device);
     g_test_add_func("/nested/from_expansion", test_from_expansion);
+    g_test_add_func("/nested/newest_first", test_newest_first);
+    g_test_add_func("/nested/oldest_given", test_oldest_given);
+    g_test_add_func("/nested/long_not_kept", test_long_not_kept);
+    g_test_add_func("/nested/kept_and_failed", test_kept_and_failed);
     return g_test_run();
 }

@@ -257,15 +257,16 @@ void duet__tell_stuck(struct duet_runtime *core)
     duet__tell(core, &message);
 }
 
-static bool inside(const struct duet_runtime *core)
+/* Whose kernel runs on the calling thread: as ops.inside. */
+static int inside(const struct duet_runtime *core)
 {
-    return core->ops->inside && core->ops->inside(core->engine);
+    return core->ops->inside ? core->ops->inside(core->engine) : DUET_OUTSIDE;
 }
 
 /* Whether the calling thread may wait. DUET_EINVAL also fails the run: nobody shall overlook it. */
 int duet__may_wait(struct duet_runtime *core, const char *function)
 {
-    if (!inside(core))
+    if (inside(core) == DUET_OUTSIDE)
         return DUET_OK;
     duet__fail_run(core, DUET_EINVAL,
                    "%s was called inside a kernel, which may submit tasks but "
@@ -274,23 +275,14 @@ int duet__may_wait(struct duet_runtime *core, const char *function)
     return DUET_EINVAL;
 }
 
-/* May the worker whose kernel submits this keep it to itself, and does it? */
-static bool kept(struct duet_runtime *core, const struct duet_task_desc *desc)
-{
-    if (!core->ops->keep || !core->policy->private_nested || core->record)
-        return false;
-    return desc && desc->codelet && !desc->access_count && !desc->where &&
-           desc->args_bytes <= DUET_ARGS_MAX && (!desc->args_bytes || desc->args) &&
-           core->ops->keep(core->engine, desc);
-}
-
 int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *desc)
 {
     int error = DUET_OK;
-    if (kept(runtime, desc))
+    bool nests = runtime->policy->private_nested && desc && !desc->access_count && !desc->where;
+    if (nests && duet__nested_submit(runtime, desc))
         return DUET_OK;
     /* a kernel cannot wait for the window: what it submits is beyond it */
-    if (window_full(runtime) && !inside(runtime)) {
+    if (window_full(runtime) && inside(runtime) == DUET_OUTSIDE) {
         atomic_fetch_add(&runtime->throttled, 1);
         error = runtime->ops->wait(runtime->engine, window_open, runtime);
         atomic_fetch_sub(&runtime->throttled, 1);

@@ -99,6 +99,7 @@ struct testing {
     double now;
     bool woken[TESTING_WORKERS];
     unsigned wakes, notified, destroyed;
+    unsigned in_kernel;     /* 1 + the worker whose kernel submits; 0: the application does */
     bool hold;              /* created tasks stay in `held` instead of being linked */
     struct duet_task *held; /* the last of them */
     uint64_t untimed;       /* architectures for which classify knows no time */
@@ -126,7 +127,14 @@ static inline void testing_submitted(void *engine, struct duet_task *task)
     if (t->hold)
         t->held = task;
     else
-        duet__link(t->core, task, DUET_SUBMITTER, t->now, &t->ops);
+        duet__link(t->core, task, t->in_kernel ? (int)t->in_kernel - 1 : DUET_SUBMITTER, t->now,
+                   &t->ops);
+}
+
+static inline int testing_inside(void *engine)
+{
+    const struct testing *t = engine;
+    return t->in_kernel ? (int)t->in_kernel - 1 : DUET_OUTSIDE;
 }
 
 static inline struct duet_command testing_next(struct testing *t, unsigned worker)
@@ -249,6 +257,7 @@ static const struct duet_engine_ops testing_ops = {
     .wake = testing_wake,
     .submitted = testing_submitted,
     .wait = testing_wait,
+    .inside = testing_inside,
     .notify = testing_notify,
     .now = testing_now,
     .classify = testing_classify,

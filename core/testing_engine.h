@@ -320,9 +320,10 @@ static inline int engine_wait(void *self, bool (*reached)(void *arg), void *arg)
     return DUET_OK;
 }
 
-static inline bool engine_is_inside(void *self)
+static inline int engine_is_inside(void *self)
 {
-    return engine_inside >= 0;
+    /* whose kernel it is, is not said: what that submits is kept by nobody */
+    return engine_inside >= 0 ? DUET_SUBMITTER : DUET_OUTSIDE;
 }
 
 static inline void engine_notify(void *self)

@@ -41,14 +41,10 @@ static void count_task(struct worker *worker, const struct duet_task *task,
     own->timed_s += report->end_s - report->start_s;
 }
 
-/* A task has ended on the worker; failed ones count in the records only. */
-void duet__trace_task(struct duet_runtime *core, struct worker *worker,
-                      const struct duet_task *task, const struct duet_report *report, bool failed)
+/* The record of a task that has ended on the worker. */
+void duet__trace_record(struct duet_runtime *core, struct worker *worker,
+                        const struct duet_task *task, const struct duet_report *report, bool failed)
 {
-    if (!failed)
-        count_task(worker, task, report);
-    if (!core->record)
-        return;
     const struct duet_event event = {.kind = DUET_EVENT_TASK,
                                      .worker = (int)worker->index,
                                      .kernel = task->klass->codelet->index,
@@ -67,6 +63,16 @@ void duet__trace_task(struct duet_runtime *core, struct worker *worker,
     if (core->record_accesses)
         duet__trace_accesses(worker, task);
     spin_unlock(&worker->trace_lock);
+}
+
+/* A task has ended on the worker; failed ones count in the records only. */
+void duet__trace_task(struct duet_runtime *core, struct worker *worker,
+                      const struct duet_task *task, const struct duet_report *report, bool failed)
+{
+    if (!failed)
+        count_task(worker, task, report);
+    if (core->record)
+        duet__trace_record(core, worker, task, report, failed);
 }
 
 /* trace_lock held. */
@@ -259,6 +265,11 @@ void duet_stats_reset(struct duet_runtime *runtime)
     atomic_store(&runtime->submitted_any, false);
     atomic_store(&runtime->first_submit_s, 0);
     atomic_store(&runtime->critical_path_s, 0);
+}
+
+bool duet__records(const struct duet_runtime *core)
+{
+    return core->record;
 }
 
 int duet_worker_scheduling(const struct duet_runtime *runtime, uint64_t *steps)

@@ -104,17 +104,17 @@ static bool all_running(const struct worker *worker)
 }
 
 /*
- * May it take one more? Beyond its window only while all that it has is known to be short and was
- * given to the device: then another launch is what keeps it busy. Where a task waits for copies,
- * those of more tasks would only delay them.
+ * May it take one more? Beyond its window only while all that it has was given to the device and is
+ * known to last less than some launches take: then another one is what keeps the device busy. Where
+ * a task waits for copies, those of more tasks would only delay them.
  */
 static bool has_slot(const struct worker *worker)
 {
-    static const int64_t short_ns = 100000;
+    static const int64_t launches_ns = 100000;
     if (worker->taken < worker->window)
         return true;
     return worker->taken < worker->window_short && worker->untimed == 0 &&
-           atomic_load_explicit(&worker->taken_ns, memory_order_relaxed) < short_ns &&
+           atomic_load_explicit(&worker->taken_ns, memory_order_relaxed) < launches_ns &&
            all_running(worker);
 }
 
@@ -221,6 +221,8 @@ static void choose(struct duet_view *view, struct worker *worker, struct duet_co
             task->state = TASK_RUNNING;
             command->kind = DUET_RUN;
             command->task = task;
+            worker->nested.running = task->klass;
+            worker->nested.now = view->now;
             return;
         }
         /* preparing may have queued copies on this worker */
@@ -287,6 +289,7 @@ static void task_done(struct duet_view *view, struct worker *worker, struct duet
         return;
     }
     duet__slot_remove(worker, task);
+    worker->nested.running = NULL;
     if (report->status)
         task_failed(view, worker, task, report);
     else if (seconds > 0)

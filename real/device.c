@@ -131,7 +131,7 @@ static const char *why_refused(const struct worker *self)
 static int run_inside(const struct duet_call *call)
 {
     const struct slot *slot = (const void *)((const char *)call - offsetof(struct slot, call));
-    if (duet__inside(slot->inside->real))
+    if (duet__inside(slot->inside->real) != DUET_OUTSIDE)
         return slot->run(call); /* the worker's own thread */
     const struct inside *before = duet__enter(slot->inside);
     int status = slot->run(call);

@@ -23,7 +23,6 @@ static void free_worker(struct worker *worker)
     for (unsigned i = 0; worker->slots && i < worker->slot_count; i++)
         free(worker->slots[i].many);
     free(worker->slots);
-    duet__private_fini(&worker->kept);
 }
 
 static void real_free(struct real *real)
@@ -328,7 +327,6 @@ const struct duet_engine_ops *duet__real_ops(void)
         .submitted = duet__real_submitted,
         .wait = duet__real_wait,
         .inside = duet__inside,
-        .keep = duet__real_keep,
         .notify = duet__real_notify,
         .now = real_now,
         .scheduling = duet__real_scheduling,

@@ -19,7 +19,6 @@
 #include "core/engine.h"
 #include "real/clock.h"
 #include "real/park.h"
-#include "real/private.h"
 #include "real/real.h"
 #include "real/topology.h"
 
@@ -72,8 +71,7 @@ struct worker {
     unsigned kernels, copies; /* in flight on the device */
     uint64_t launched;
     bool lost;
-    struct private_deque kept; /* by a CPU worker, of what its kernels submit */
-    unsigned ordinal;          /* of its device among those of its backend */
+    unsigned ordinal; /* of its device among those of its backend */
     uint64_t lose_at;
     int place; /* core to bind to, or UNBOUND */
     pthread_t thread;
@@ -198,14 +196,13 @@ int duet__slot_fill(struct worker *self, struct slot *slot, const struct duet_ta
 /* Seconds a kernel takes at the engine's pace; 0 if it has none. */
 double duet__paced_seconds(const struct worker *self, const struct duet_task *task);
 
-/* true on a thread that is running something of this engine's: it may not wait. */
-bool duet__inside(void *engine);
+/* As ops.inside. */
+int duet__inside(void *engine);
 
 /* Enters, for kernels that begin on this thread, whose they are (NULL: none). Returns what was. */
 const struct inside *duet__enter(const struct inside *inside);
 
 void duet__real_submitted(void *engine, struct duet_task *task);
-bool duet__real_keep(void *engine, const struct duet_task_desc *task);
 
 /* A CPU worker's and a device's thread: argument is the worker. */
 void *duet__cpu_thread(void *worker);

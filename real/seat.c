@@ -143,7 +143,7 @@ int duet__real_wait(void *engine, bool (*reached)(void *arg), void *arg)
     struct seat *seat = &real->seat;
     const struct until until = {.reached = reached, .arg = arg, .watches = true};
     int error = DUET_OK;
-    if (duet__inside(real))
+    if (duet__inside(real) != DUET_OUTSIDE)
         return DUET_EINVAL;
     if (reached(arg))
         return DUET_OK;

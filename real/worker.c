@@ -24,28 +24,20 @@ const struct inside *duet__enter(const struct inside *inside)
     return before;
 }
 
-bool duet__inside(void *engine)
+int duet__inside(void *engine)
 {
-    return inside_now && inside_now->real == engine;
+    return inside_now && inside_now->real == engine ? inside_now->by : DUET_OUTSIDE;
 }
 
 void duet__real_submitted(void *engine, struct duet_task *task)
 {
     struct real *real = engine;
     struct duet_ops ops = {0};
-    int by = duet__inside(real) ? inside_now->by : DUET_SUBMITTER;
+    int by = duet__inside(real);
     uint64_t submissions = atomic_load_explicit(&real->submissions, memory_order_relaxed);
     atomic_store_explicit(&real->submissions, submissions + 1, memory_order_relaxed);
-    duet__link(real->core, task, by, duet__clock_now(&real->clock), &ops);
-}
-
-bool duet__real_keep(void *engine, const struct duet_task_desc *task)
-{
-    struct real *real = engine;
-    if (!duet__inside(real) || inside_now->by < 0 || real->options.scale > 0)
-        return false;
-    struct worker *self = &real->workers[inside_now->by];
-    return !self->device && duet__private_keep(real->core, self->index, &self->kept, task);
+    duet__link(real->core, task, by == DUET_OUTSIDE ? DUET_SUBMITTER : by,
+               duet__clock_now(&real->clock), &ops);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -147,11 +139,9 @@ static void run(struct worker *self, const struct duet_command *command, struct 
     show(self, task, start_s);
     struct duet_report report = {.start_s = start_s, .end_s = start_s};
     report.status = duet__slot_fill(self, slot, task);
-    self->kept.closed = !duet__private_may(task, self->index);
     if (!report.status)
         report.status = real->options.scale > 0 ? pass(self, task, &report.end_s)
                                                 : compute(self, task, slot, &report.end_s);
-    self->kept.closed = true;
     if (report.status)
         report.why = slot->message.text;
     self->now_s = later(self->now_s, report.end_s);
@@ -204,22 +194,34 @@ static bool enough(struct worker *self, const struct until *until)
            until->reached(until->arg);
 }
 
-/* Runs what the last kernel, and what runs here, has kept for this worker. true: enough. */
-static bool run_kept(struct worker *self, const struct until *until)
+static int run_one_nested(struct worker *self, const struct duet_task *task, const char **why)
+{
+    self->slots->message.text[0] = '\0';
+    *why = self->slots->message.text;
+    const struct duet_call call = {.runtime = self->real->core,
+                                   .args = duet__task_args(task),
+                                   .message = &self->slots->message};
+    return duet__task_function(task, self->arch)(&call);
+}
+
+/* Runs the tasks that the worker has kept to itself. true: enough. */
+static bool run_nested(struct worker *self, const struct until *until, struct duet_ops *ops)
 {
     struct duet_runtime *core = self->real->core;
-    double start_s = self->now_s;
+    const double start_s = self->now_s;
+    const bool records = duet__records(core);
     bool ends = false;
-    self->kept.closed = false;
-    while (!ends && duet__private_run(core, self->index, &self->kept)) {
+    struct duet_task *task;
+    while (!ends && (task = duet__nested_next(core, self->index, self->now_s, ops))) {
+        struct duet_report report = {.start_s = self->now_s};
         uint64_t steps = atomic_load_explicit(&self->steps, memory_order_relaxed);
         atomic_store_explicit(&self->steps, steps + 1, memory_order_relaxed);
+        report.status = run_one_nested(self, task, &report.why);
+        report.end_s = records ? duet__worker_now(self) : self->now_s;
+        duet__nested_done(core, self->index, task, &report);
         ends = enough(self, until);
     }
-    duet__private_give_all(core, &self->kept);
-    self->kept.open = false;
-    self->kept.closed = true;
-    duet__private_end(core, self->index, start_s, duet__worker_now(self));
+    duet__nested_end(core, self->index, start_s, duet__worker_now(self), ops);
     return ends;
 }
 
@@ -233,7 +235,6 @@ static enum served serve(struct worker *self, const struct until *until)
     bool ends = false;
     (void)duet__worker_now(self);
     self->owed = true;
-    self->kept.closed = true; /* but while a kernel runs */
     for (;;) {
         struct duet_command command;
         duet__next(self->real->core, self->index, self->now_s, &command, &ops);
@@ -241,8 +242,8 @@ static enum served serve(struct worker *self, const struct until *until)
             return SERVED_EXIT;
         if (command.kind == DUET_RUN) {
             run(self, &command, &ops);
-            bool kept = self->kept.open && run_kept(self, until);
-            ends = enough(self, until) || kept || ends;
+            bool any = duet__nested_any(self->real->core, self->index);
+            ends = (any && run_nested(self, until, &ops)) || enough(self, until) || ends;
             if (ends && !duet__finished(self->real->core))
                 return SERVED_ENOUGH;
             continue;

@@ -58,9 +58,10 @@ struct duet_policy {
      * A CPU worker may keep what its kernels submit without data and without restriction to itself,
      * run it last in, first out, whatever its priority, and give the oldest away, between two
      * tasks, when another CPU worker is idle: private deques (Acar, Chargueraud, Rainey, PPoPP
-     * 2013). Only in real runs without a recording, and only kernels known to take microseconds.
-     * Such tasks never meet the slots below unless they are given away. What a policy of local
-     * lists and stealing does anyway, at less cost.
+     * 2013). Only kernels known to take less than 10 microseconds. The core does so whether or not
+     * the run is recorded, and a recording has these tasks as all others. They never meet the slots
+     * below unless they are given away. It is what a policy of local lists and stealing does
+     * anyway, at less cost.
      */
     bool private_nested;
     size_t state_size;          /* bytes of state for the policy */

@@ -116,7 +116,8 @@ void duet_stats_reset(struct duet_runtime *runtime);
 
 /*
  * Tasks finished since the runtime was opened: cheap, any thread, for progress bars. Nested tasks
- * that a worker has kept to itself (struct duet_policy.private_nested) count as one for all.
+ * that a worker keeps to itself (struct duet_policy.private_nested) are counted in bundles of up to
+ * 64, which may be some too many.
  */
 uint64_t duet_tasks_done(const struct duet_runtime *runtime);
 

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Nested tasks that a worker keeps to itself: private deques (Acar, Chargueraud, Rainey, PPoPP
+ * 2013; lazy task creation: Mohr, Kranz, Halstead, TPDS 1991). A policy of local lists and stealing
+ * (struct duet_policy.private_nested) would put what a kernel submits on its worker's list, take
+ * the newest first, and let idle workers steal the oldest. With this, the tasks stay in the hands
+ * of the worker's thread: no lock, no shared counter, no wake. The rule:
+ *
+ *   - A short kernel on a CPU worker submits a task without data and without restriction, whose
+ *     kernel is short as well: nobody can take what is kept while a kernel runs.
+ *   - Before each of them the worker looks whether a CPU worker is idle, and if so gives the
+ *     oldest, which is the largest part of a recursion, to the policy.
+ *   - The worker runs the newest first, whatever its priority, before it asks the policy.
+ *
+ * A recording has them as it has all tasks, and changes nothing of this. Only their dates are not
+ * taken one by one without one: a look at the clock costs as much as all else.
+ */
+#include "core/internal.h"
+
+enum { NUMBERS_MAX = 64 };
+
+static bool is_short(const struct duet_class *klass, unsigned worker)
+{
+    double usual_s = klass->executions[worker].usual_s;
+    return usual_s > 0 && usual_s < SHORT_S;
+}
+
+/* Is a worker of the host's memory idle? */
+static bool is_wanted(const struct duet_runtime *core)
+{
+    for (unsigned i = 0; i < core->worker_words; i++)
+        if (atomic_load_explicit(&core->hungry[i], memory_order_relaxed) & core->hosts[i])
+            return true;
+    return false;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Numbers and counters                                                                         */
+
+/* Counts those that have ended. */
+static void settle(struct nested *nested, struct duet_view *view)
+{
+    uint64_t ended = nested->ended + (nested->end - nested->next);
+    nested->ended = nested->next = nested->end = nested->reserved = 0;
+    if (ended)
+        duet__count_finished(view, ended);
+}
+
+/*
+ * Numbers are taken from the counter that all threads share in bundles, of one, two, four and so on
+ * while there are more tasks to come; those that are left over count as ended.
+ */
+static uint64_t number(struct duet_runtime *core, struct nested *nested)
+{
+    if (nested->next == nested->end) {
+        uint64_t count = 2 * nested->reserved;
+        nested->reserved = count == 0 ? 1 : count < NUMBERS_MAX ? count : NUMBERS_MAX;
+        nested->next = atomic_fetch_add(&core->submitted, nested->reserved) + 1;
+        nested->end = nested->next + nested->reserved;
+        /* never the last: the one at hand has not ended */
+        if (nested->ended)
+            atomic_fetch_add(&core->finished, nested->ended);
+        nested->ended = 0;
+    }
+    return nested->next++;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Keeping                                                                                      */
+
+/* The worker on whose thread this is, if what its kernel submits now may be kept; else NULL. */
+static struct worker *keeper(struct duet_runtime *core)
+{
+    int by = core->ops->inside ? core->ops->inside(core->engine) : DUET_OUTSIDE;
+    struct worker *worker = by >= 0 ? &core->workers[by] : NULL;
+    bool may = worker && worker->node == DUET_HOST && worker->nested.running &&
+               !atomic_load_explicit(&core->error, memory_order_relaxed);
+    return may ? worker : NULL;
+}
+
+/* A record in which all that no nested task changes is zero. NULL: no memory. */
+static struct duet_task *new_record(struct duet_runtime *core, struct nested *nested)
+{
+    struct duet_task *task = nested->spare;
+    if (task) {
+        nested->spare = task->next;
+        return task;
+    }
+    task = duet__task_alloc(core, 0);
+    if (task) {
+        uint8_t pool = task->pool;
+        memset(task, 0, offsetof(struct duet_task, args));
+        task->pool = pool;
+        task->kept = true;
+    }
+    return task;
+}
+
+static void append(struct nested *nested, struct duet_task *task)
+{
+    task->prev = nested->newest;
+    task->next = NULL;
+    if (nested->newest)
+        nested->newest->next = task;
+    else
+        nested->oldest = task;
+    nested->newest = task;
+}
+
+bool duet__nested_submit(struct duet_runtime *core, const struct duet_task_desc *desc)
+{
+    if (!desc->codelet || desc->args_bytes > DUET_ARGS_MAX || (desc->args_bytes && !desc->args))
+        return false;
+    struct worker *worker = keeper(core);
+    struct duet_class *klass;
+    if (!worker || duet__class_find((struct duet_codelet *)(uintptr_t)desc->codelet, desc->args,
+                                    NULL, 0, &klass, NULL))
+        return false;
+    const struct duet_class *running = worker->nested.running;
+    if (!is_short(klass, worker->index) || (running != klass && !is_short(running, worker->index)))
+        return false;
+    uint16_t mask = atomic_load_explicit(&klass->mask, memory_order_acquire);
+    if (!mask || !(klass->kinds >> worker->kind & 1))
+        return false;
+    struct nested *nested = &worker->nested;
+    struct duet_task *task = new_record(core, nested);
+    if (!task)
+        return false;
+    task->klass = klass;
+    task->mask = (uint8_t)(mask - 1);
+    task->state = TASK_CREATED;
+    task->priority = desc->priority;
+    task->complexity = desc->complexity > 0 ? desc->complexity : klass->work;
+    task->args_bytes = (uint16_t)desc->args_bytes;
+    if (desc->args_bytes)
+        memcpy(task->args, desc->args, desc->args_bytes);
+    task->id = number(core, nested);
+    duet__link_alone(core, task, core->record ? core->ops->now(core->engine) : nested->now);
+    append(nested, task);
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Giving away and running                                                                      */
+
+static struct duet_task *take_oldest(struct nested *nested)
+{
+    struct duet_task *task = nested->oldest;
+    nested->oldest = task->next;
+    if (nested->oldest)
+        nested->oldest->prev = NULL;
+    else
+        nested->newest = NULL;
+    task->next = task->prev = NULL;
+    task->kept = false;
+    return task;
+}
+
+static struct duet_task *take_newest(struct nested *nested)
+{
+    struct duet_task *task = nested->newest;
+    nested->newest = task->prev;
+    if (nested->newest)
+        nested->newest->next = NULL;
+    else
+        nested->oldest = NULL;
+    return task;
+}
+
+/* To the policy, while this worker has something else to do. */
+static void give(struct duet_view *view, struct nested *nested)
+{
+    bool busy = view->busy;
+    view->busy = true;
+    duet__push(view, take_oldest(nested));
+    view->busy = busy;
+}
+
+/* What has not begun when the run has failed does not run any more. */
+static void cancel_all(struct duet_view *view, struct worker *worker)
+{
+    while (worker->nested.oldest)
+        duet__task_cancel(view, worker, take_oldest(&worker->nested));
+}
+
+struct duet_task *duet__nested_next(struct duet_runtime *core, unsigned worker, double now,
+                                    struct duet_ops *ops)
+{
+    struct worker *self = &core->workers[worker];
+    struct nested *nested = &self->nested;
+    bool failed = duet__failed(core);
+    if (failed || (nested->oldest != nested->newest && is_wanted(core))) {
+        struct duet_view view;
+        view_begin(&view, core, now, (int)worker, ops);
+        if (failed)
+            cancel_all(&view, self);
+        else
+            give(&view, nested);
+        duet__context_flush(&view);
+    }
+    if (!nested->newest)
+        return NULL;
+    struct duet_task *task = take_newest(nested);
+    task->state = TASK_RUNNING;
+    nested->now = now;
+    nested->running = task->klass;
+    return task;
+}
+
+void duet__nested_done(struct duet_runtime *core, unsigned worker, struct duet_task *task,
+                       const struct duet_report *report)
+{
+    struct worker *self = &core->workers[worker];
+    struct duet_class *klass = task->klass;
+    if (report->status) {
+        duet__fail_run(core, report->status, "task %llu (%s) failed on %s: %s",
+                       (unsigned long long)task->id, klass->codelet->name,
+                       core->machine.workers[worker].name,
+                       report->why && *report->why ? report->why : duet_strerror(report->status));
+    } else {
+        self->tasks++;
+        klass->executions[worker].ran++;
+        if (klass->counts_flops)
+            self->flops += klass->work;
+    }
+    if (core->record)
+        duet__trace_record(core, self, task, report, report->status != 0);
+    task->next = self->nested.spare;
+    self->nested.spare = task;
+    self->nested.ended++;
+}
+
+void duet__nested_end(struct duet_runtime *core, unsigned worker, double start_s, double now,
+                      struct duet_ops *ops)
+{
+    struct worker *self = &core->workers[worker];
+    struct nested *nested = &self->nested;
+    struct duet_view view;
+    view_begin(&view, core, now, (int)worker, ops);
+    nested->running = NULL;
+    self->busy_s += now - start_s;
+    if (now > self->last_end_s)
+        self->last_end_s = now;
+    while (nested->oldest)
+        give(&view, nested);
+    settle(nested, &view);
+    duet__context_flush(&view);
+}
+
+bool duet__nested_any(const struct duet_runtime *core, unsigned worker)
+{
+    return core->workers[worker].nested.end != 0;
+}
