@@ -82,19 +82,19 @@ static bool dead(const struct duet_handle *handle)
  * the rest. A write-back of dead data would be worse than vain: its writer may be at work in the
  * host's memory already.
  */
-static void evict(struct duet_view *context, struct node *node, struct replica *replica)
+static void evict(struct duet_view *view, struct node *node, struct replica *replica)
 {
     struct duet_handle *handle = replica->handle;
     spin_lock(&handle->lock);
     if (replica->pins == 0 && !replica->copying && !replica->leaving) {
         if (!bit_test(handle->valid, replica->node) || dead(handle) ||
-            valid_elsewhere(context->core, replica)) {
+            valid_elsewhere(view->core, replica)) {
             drop(node, replica);
             node->evictions++;
         } else if (!handle->host.copying) {
             node->leaving_bytes += replica->block->bytes;
             node->write_backs++;
-            duet__write_back(context, replica);
+            duet__write_back(view, replica);
         }
     }
     spin_unlock(&handle->lock);
@@ -104,14 +104,14 @@ static void evict(struct duet_view *context, struct node *node, struct replica *
  * A block, after evictions if need be, oldest replicas first. NULL: not now; enough write-backs are
  * then on their way, or everything else is pinned.
  */
-static struct slab_block *alloc(struct duet_view *context, struct node *node, uint64_t bytes)
+static struct slab_block *alloc(struct duet_view *view, struct node *node, uint64_t bytes)
 {
     struct slab_block *block = duet__slab_alloc(&node->slab, bytes);
     struct replica *replica = node->oldest;
     while (!block && replica && node->leaving_bytes < bytes) {
         struct replica *next = replica->newer;
         uint64_t used = node->slab.used_bytes;
-        evict(context, node, replica);
+        evict(view, node, replica);
         if (node->slab.used_bytes < used)
             block = duet__slab_alloc(&node->slab, bytes);
         replica = next;
@@ -120,7 +120,7 @@ static struct slab_block *alloc(struct duet_view *context, struct node *node, ui
 }
 
 /* Room for every access that has none. false: some are still without. */
-static bool alloc_all(struct duet_view *context, struct node *node, unsigned index,
+static bool alloc_all(struct duet_view *view, struct node *node, unsigned index,
                       struct duet_task *task)
 {
     for (unsigned i = 0; i < task->access_count; i++) {
@@ -130,7 +130,7 @@ static bool alloc_all(struct duet_view *context, struct node *node, unsigned ind
         struct replica *replica = access->handle->replicas[index];
         if (replica->block)
             continue;
-        struct slab_block *block = alloc(context, node, access->handle->slab_bytes);
+        struct slab_block *block = alloc(view, node, access->handle->slab_bytes);
         if (!block)
             return false;
         replica->block = block;
@@ -143,12 +143,12 @@ static bool alloc_all(struct duet_view *context, struct node *node, unsigned ind
  * Evicts all that nobody uses: a task that fits into the slab, but not between what is scattered
  * in it, then finds it empty. true if it is empty now.
  */
-static bool clear(struct duet_view *context, struct node *node)
+static bool clear(struct duet_view *view, struct node *node)
 {
     struct replica *replica = node->oldest;
     while (replica) {
         struct replica *next = replica->newer;
-        evict(context, node, replica);
+        evict(view, node, replica);
         replica = next;
     }
     return node->oldest == NULL;
@@ -158,26 +158,26 @@ static bool clear(struct duet_view *context, struct node *node)
 /* Preparing a task                                                                             */
 
 /* Unpins the replicas of the first `count` accesses. */
-static void unpin(struct duet_view *context, unsigned index, struct duet_task *task, unsigned count)
+static void unpin(struct duet_view *view, unsigned index, struct duet_task *task, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
         struct access *access = &task->accesses[i];
         if (!access->mode)
             continue;
         spin_lock(&access->handle->lock);
-        duet__replica_unpin(context, access->handle->replicas[index]);
+        duet__replica_unpin(view, access->handle->replicas[index]);
         spin_unlock(&access->handle->lock);
     }
 }
 
 /* Unpins all replicas of a task that was placed. */
-void duet__cache_unpin(struct duet_view *context, unsigned node, struct duet_task *task)
+void duet__cache_unpin(struct duet_view *view, unsigned node, struct duet_task *task)
 {
-    unpin(context, node, task, task->access_count);
+    unpin(view, node, task, task->access_count);
 }
 
 /* Pins the task's replicas on a device, most recent use now. false: out of memory. Node lock. */
-static bool pin_all(struct duet_view *context, struct node *node, unsigned index,
+static bool pin_all(struct duet_view *view, struct node *node, unsigned index,
                     struct duet_task *task)
 {
     for (unsigned i = 0; i < task->access_count; i++) {
@@ -185,12 +185,12 @@ static bool pin_all(struct duet_view *context, struct node *node, unsigned index
         if (!access->mode)
             continue;
         spin_lock(&access->handle->lock);
-        struct replica *replica = duet__replica_get(context->core, access->handle, index);
+        struct replica *replica = duet__replica_get(view->core, access->handle, index);
         if (replica)
-            duet__replica_pin(context->core, replica);
+            duet__replica_pin(view->core, replica);
         spin_unlock(&access->handle->lock);
         if (!replica) {
-            unpin(context, index, task, i);
+            unpin(view, index, task, i);
             return false;
         }
         if (replica->block && replica != node->newest) {
@@ -202,23 +202,23 @@ static bool pin_all(struct duet_view *context, struct node *node, unsigned index
 }
 
 /* One attempt to place a task on a device. 1: placed; 0: not now; < 0: enum duet_error. */
-static int place(struct duet_view *context, unsigned index, struct duet_task *task)
+static int place(struct duet_view *view, unsigned index, struct duet_task *task)
 {
-    struct node *node = &context->core->nodes[index];
+    struct node *node = &view->core->nodes[index];
     spin_lock(&node->lock);
     bool again = true;
     int placed = 0;
     while (again) {
         again = false;
-        if (!pin_all(context, node, index, task)) {
+        if (!pin_all(view, node, index, task)) {
             placed = DUET_ENOMEM;
             break;
         }
-        placed = alloc_all(context, node, index, task);
+        placed = alloc_all(view, node, index, task);
         if (!placed) {
-            unpin(context, index, task, task->access_count);
+            unpin(view, index, task, task->access_count);
             if (atomic_load(&node->pinned) == 0 && node->leaving_bytes == 0)
-                again = clear(context, node);
+                again = clear(view, node);
         }
     }
     spin_unlock(&node->lock);
@@ -230,7 +230,7 @@ static int place(struct duet_view *context, unsigned index, struct duet_task *ta
  * access is granted, since only a granted writer invalidates, and needs no lock. Nor does
  * `leaving`, which only this worker's thread sets and clears.
  */
-static void fetch_all(struct duet_view *context, struct worker *worker, struct duet_task *task)
+static void fetch_all(struct duet_view *view, struct worker *worker, struct duet_task *task)
 {
     unsigned node = worker->node;
     for (unsigned i = 0; i < task->access_count; i++) {
@@ -241,7 +241,7 @@ static void fetch_all(struct duet_view *context, struct worker *worker, struct d
         bool leaving = (access->mode & DUET_W) && access->handle->replicas[node]->leaving;
         if (leaving || !bit_test_acquire(access->handle->valid, node)) {
             spin_lock(&access->handle->lock);
-            fetch = duet__fetch(context, access, node);
+            fetch = duet__fetch(view, access, node);
             spin_unlock(&access->handle->lock);
         }
         if (node != DUET_HOST && (access->mode & DUET_R)) {
@@ -250,7 +250,7 @@ static void fetch_all(struct duet_view *context, struct worker *worker, struct d
             worker->merged += fetch == FETCH_MERGED;
         }
         if (fetch == FETCH_FAILED)
-            duet__fail_run(context->core, DUET_ELOST,
+            duet__fail_run(view->core, DUET_ELOST,
                            "task %llu (%s): the only valid copy of its data was lost with a device",
                            (unsigned long long)task->id, duet_task_kernel(task));
     }
@@ -261,28 +261,27 @@ static void fetch_all(struct duet_view *context, struct worker *worker, struct d
  * now counts the inputs on their way; 0: there is no room now, the worker is woken when that may
  * have changed; DUET_ENOMEM: the run has failed, the task holds nothing.
  */
-int duet__cache_prepare(struct duet_view *context, struct worker *worker, struct duet_task *task)
+int duet__cache_prepare(struct duet_view *view, struct worker *worker, struct duet_task *task)
 {
     if (worker->node != DUET_HOST) {
-        struct node *node = &context->core->nodes[worker->node];
-        int placed = place(context, worker->node, task);
+        struct node *node = &view->core->nodes[worker->node];
+        int placed = place(view, worker->node, task);
         if (placed == 0) {
             /* say that somebody waits, then look once more: room made in between is not missed */
             atomic_store(&node->blocked, true);
-            placed = place(context, worker->node, task);
+            placed = place(view, worker->node, task);
         }
         if (placed == 0)
             return 0;
         atomic_store_explicit(&node->blocked, false, memory_order_relaxed);
         if (placed < 0) {
-            duet__fail_run(context->core, placed, "task %llu (%s): %s",
-                           (unsigned long long)task->id, duet_task_kernel(task),
-                           duet_strerror(placed));
+            duet__fail_run(view->core, placed, "task %llu (%s): %s", (unsigned long long)task->id,
+                           duet_task_kernel(task), duet_strerror(placed));
             return placed;
         }
     }
     atomic_store_explicit(&task->missing, 1, memory_order_relaxed);
-    fetch_all(context, worker, task);
+    fetch_all(view, worker, task);
     atomic_fetch_sub_explicit(&task->missing, 1, memory_order_acq_rel);
     task->state = TASK_FETCHING;
     return 1;
@@ -295,18 +294,18 @@ int duet__cache_prepare(struct duet_view *context, struct worker *worker, struct
  * The write-back of an eviction has ended: give the place back unless it is used again. Node and
  * handle lock held.
  */
-void duet__cache_settled(struct duet_view *context, struct node *node, struct replica *replica)
+void duet__cache_settled(struct duet_view *view, struct node *node, struct replica *replica)
 {
     struct duet_handle *handle = replica->handle;
     replica->leaving = false;
     node->leaving_bytes -= replica->block->bytes;
-    bool sole = bit_test(handle->valid, replica->node) && !valid_elsewhere(context->core, replica);
+    bool sole = bit_test(handle->valid, replica->node) && !valid_elsewhere(view->core, replica);
     if (replica->pins == 0 && !replica->copying && !sole) {
         drop(node, replica);
         node->evictions++;
     }
     if (atomic_load(&node->blocked))
-        duet__context_wake(context, node->worker);
+        duet__view_wake(view, node->worker);
 }
 
 /* A replica became invalid: its place is the first to be used again. No lock held. */

@@ -342,6 +342,11 @@ const char *duet__class_kernel(const struct duet_class *klass)
     return klass->codelet->name;
 }
 
+const struct duet_machine *duet__class_machine(const struct duet_class *klass)
+{
+    return &klass->codelet->core->machine;
+}
+
 double duet__class_work(const struct duet_class *klass)
 {
     return klass->work;

@@ -18,7 +18,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <duet/calibration.h>
 #include <duet/duet.h>
 #include <duet/machine.h>
 #include <duet/model.h>
@@ -251,22 +250,8 @@ double duet__class_work(const struct duet_class *klass); /* flops, or bytes */
 bool duet__class_counts_flops(const struct duet_class *klass);
 /* Seconds by the codelet's cost function for the task that made the class; <= 0: not known. */
 double duet__class_cost(const struct duet_class *klass, unsigned arch);
-/*
- * For engines whose kernels take calibrated times: clears the architectures on which neither the
- * calibration nor the codelet's cost function knows a time. A size outside the measured ones is
- * refused (unless `extrapolate`) even if another architecture could take it: leaving one out in
- * silence would be another machine. DUET_ENOMODEL with a message, also if nothing is left.
- */
-DUET_MUST_CHECK int duet__class_timed(const struct duet_class *klass,
-                                      const struct duet_calibration *calibration, bool extrapolate,
-                                      uint64_t *archs, struct duet_message *message);
-/*
- * Their mean on one architecture, seconds: the calibration's, else the cost function's; <= 0: not
- * known. *deviation_s (may be NULL): the standard deviation where it was measured, else 0.
- */
-double duet__class_calibrated(const struct duet_class *klass, unsigned arch,
-                              const struct duet_calibration *calibration, bool extrapolate,
-                              double *deviation_s);
+/* The machine of its runtime: what architectures are numbered by. */
+const struct duet_machine *duet__class_machine(const struct duet_class *klass);
 
 const struct duet_class *duet__task_class(const struct duet_task *task);
 /* Intrusive link for an engine's own queue of created tasks, free to use until duet__link. */
@@ -284,13 +269,6 @@ bool duet__class_expands(const struct duet_class *klass);
 uint64_t duet__task_handle_id(const struct duet_task *task, size_t index);
 /* Bytes of all handles that are registered. */
 uint64_t duet__registered_bytes(const struct duet_runtime *core);
-/*
- * The calibration's whole point for a class on one architecture (duet_curve_point). false: there is
- * none, or none at this size.
- */
-bool duet__class_point(const struct duet_class *klass, unsigned arch,
-                       const struct duet_calibration *calibration, bool extrapolate,
-                       struct duet_point *out);
 /* Date at which it became ready: its kernel begins no earlier. */
 double duet__task_ready(const struct duet_task *task);
 /* Its arguments, valid until duet__done. */

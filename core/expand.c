@@ -169,47 +169,47 @@ static int call(struct duet_expansion *expansion)
 }
 
 /* A task that cannot even begin to expand ends without its successors' data. */
-static void end_at_once(struct duet_view *context, struct duet_task *task)
+static void end_at_once(struct duet_view *view, struct duet_task *task)
 {
-    duet__graph_finish(context, task, DUET_HOST, false, false);
-    duet__task_end(context, task);
+    duet__graph_finish(view, task, DUET_HOST, false, false);
+    duet__task_end(view, task);
 }
 
 /* Expands a task that a worker of the host's memory has taken. No lock held. */
-void duet__expand(struct duet_view *context, struct duet_task *task)
+void duet__expand(struct duet_view *view, struct duet_task *task)
 {
     struct duet_expansion *expansion = calloc(1, sizeof *expansion);
     int status = DUET_ENOMEM;
     if (expansion) {
-        expansion->core = context->core;
+        expansion->core = view->core;
         expansion->task = task;
-        expansion->view = context;
+        expansion->view = view;
         atomic_init(&expansion->unfinished, 1);
         status = call(expansion);
         expansion->view = NULL;
     }
     if (status)
-        duet__fail_run(context->core, status, "task %llu (%s) cannot expand: %s",
+        duet__fail_run(view->core, status, "task %llu (%s) cannot expand: %s",
                        (unsigned long long)task->id, duet_task_kernel(task),
                        expansion && *expansion->message.text ? expansion->message.text
                                                              : duet_strerror(status));
     if (!expansion)
-        end_at_once(context, task);
-    else if (duet__child_finished(context, expansion))
-        duet__task_end(context, task);
+        end_at_once(view, task);
+    else if (duet__child_finished(view, expansion))
+        duet__task_end(view, task);
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* Ending                                                                                       */
 
 /* All children are finished, their blocks are gone: so is the task itself, which is to be ended. */
-static struct duet_task *finish(struct duet_view *context, struct duet_expansion *expansion)
+static struct duet_task *finish(struct duet_view *view, struct duet_expansion *expansion)
 {
     struct duet_task *task = expansion->task;
-    bool good = atomic_load_explicit(&context->core->error, memory_order_acquire) == 0;
+    bool good = atomic_load_explicit(&view->core->error, memory_order_acquire) == 0;
     free(expansion->blocks);
     free(expansion);
-    duet__graph_finish(context, task, DUET_HOST, false, good);
+    duet__graph_finish(view, task, DUET_HOST, false, good);
     return task;
 }
 
@@ -217,7 +217,7 @@ static struct duet_task *finish(struct duet_view *context, struct duet_expansion
  * Brings the blocks that were written to the host's memory, as an acquisition of all of them; also
  * after a failure, since their write-backs may be under way.
  */
-static void bring_home(struct duet_view *context, struct duet_expansion *expansion,
+static void bring_home(struct duet_view *view, struct duet_expansion *expansion,
                        struct duet_task *task)
 {
     bool lost = false;
@@ -227,44 +227,44 @@ static void bring_home(struct duet_view *context, struct duet_expansion *expansi
         access->handle = expansion->blocks[i].handle;
         access->mode = DUET_R;
         spin_lock(&access->handle->lock);
-        lost = duet__fetch(context, access, DUET_HOST) == FETCH_FAILED || lost;
+        lost = duet__fetch(view, access, DUET_HOST) == FETCH_FAILED || lost;
         spin_unlock(&access->handle->lock);
     }
     if (lost)
-        duet__fail_run(context->core, DUET_ELOST,
+        duet__fail_run(view->core, DUET_ELOST,
                        "task %llu (%s): the only valid copy of its data was lost with a device",
                        (unsigned long long)expansion->task->id, duet_task_kernel(expansion->task));
-    duet__arrived(context, task, 1);
+    duet__arrived(view, task, 1);
 }
 
 /*
  * A child has ended, or the expansion itself. The last one brings the results home. Returns the
  * task that expanded if it is to be ended now, by duet__task_end, else NULL.
  */
-struct duet_task *duet__child_finished(struct duet_view *context, struct duet_expansion *expansion)
+struct duet_task *duet__child_finished(struct duet_view *view, struct duet_expansion *expansion)
 {
     if (atomic_fetch_sub_explicit(&expansion->unfinished, 1, memory_order_acq_rel) > 1)
         return NULL;
     if (expansion->block_count == 0)
-        return finish(context, expansion);
-    struct duet_task *task = duet__acquisition_new(context->core, expansion->block_count);
+        return finish(view, expansion);
+    struct duet_task *task = duet__acquisition_new(view->core, expansion->block_count);
     if (!task) {
         /* the blocks stay until the runtime is closed */
-        duet__fail_run(context->core, DUET_ENOMEM, "no memory left to end task %llu (%s)",
+        duet__fail_run(view->core, DUET_ENOMEM, "no memory left to end task %llu (%s)",
                        (unsigned long long)expansion->task->id, duet_task_kernel(expansion->task));
-        return finish(context, expansion);
+        return finish(view, expansion);
     }
     task->parent = expansion;
-    bring_home(context, expansion, task);
+    bring_home(view, expansion, task);
     return NULL;
 }
 
 /* The blocks are in the host's memory. */
-void duet__expansion_end(struct duet_view *context, struct duet_task *gather)
+void duet__expansion_end(struct duet_view *view, struct duet_task *gather)
 {
     struct duet_expansion *expansion = gather->parent;
-    duet__task_free(context->core, gather);
+    duet__task_free(view->core, gather);
     for (unsigned i = 0; i < expansion->block_count; i++)
         duet__handle_remove(expansion->core, expansion->blocks[i].handle);
-    duet__task_end(context, finish(context, expansion));
+    duet__task_end(view, finish(view, expansion));
 }

@@ -31,11 +31,11 @@ static void ready_add(struct ready *ready, struct duet_task *task)
 /* ------------------------------------------------------------------------------------------- */
 /* Giving ready tasks to the policy                                                             */
 
-static void push_batch(struct duet_view *context, struct duet_task **batch, size_t count)
+static void push_batch(struct duet_view *view, struct duet_task **batch, size_t count)
 {
-    struct duet_runtime *core = context->core;
+    struct duet_runtime *core = view->core;
     if (count)
-        core->policy->push(core->policy_state, context, batch, count, context->by, context->now);
+        core->policy->push(core->policy_state, view, batch, count, view->by, view->now);
 }
 
 /* Room for `count` tasks, the worker's own; fewer if memory is short. */
@@ -71,35 +71,35 @@ static void ready_since(struct duet_task *task, double now)
 }
 
 /* Acquisitions by the application go ahead at once, and what nobody can run is put aside to end. */
-static bool set_aside(struct duet_view *context, struct duet_task *task)
+static bool set_aside(struct duet_view *view, struct duet_task *task)
 {
-    ready_since(task, context->now);
+    ready_since(task, view->now);
     if (!task->klass) {
-        duet__acquire_ready(context, task);
+        duet__acquire_ready(view, task);
         return true;
     }
-    if (!doomed(context->core, task->mask))
+    if (!doomed(view->core, task->mask))
         return false;
-    task->next = context->over;
-    context->over = task;
+    task->next = view->over;
+    view->over = task;
     return true;
 }
 
 /* Gives one ready task to the policy. */
-void duet__push(struct duet_view *context, struct duet_task *task)
+void duet__push(struct duet_view *view, struct duet_task *task)
 {
-    if (!set_aside(context, task))
-        push_batch(context, &task, 1);
+    if (!set_aside(view, task))
+        push_batch(view, &task, 1);
 }
 
 /* Gives ready tasks to the policy, in one batch. */
-static void push_ready(struct duet_view *context, struct ready *ready)
+static void push_ready(struct duet_view *view, struct ready *ready)
 {
     enum { SMALL = 32 };
     struct duet_task *small[SMALL], **batch = small;
     size_t room = SMALL, count = 0;
-    if (ready->count > SMALL && context->by >= 0) {
-        struct worker *worker = &context->core->workers[context->by];
+    if (ready->count > SMALL && view->by >= 0) {
+        struct worker *worker = &view->core->workers[view->by];
         size_t larger = batch_room(worker, ready->count);
         if (larger > SMALL) {
             batch = worker->batch;
@@ -109,16 +109,16 @@ static void push_ready(struct duet_view *context, struct ready *ready)
     struct duet_task *task = ready->first;
     while (task) {
         struct duet_task *next = task->next;
-        if (!set_aside(context, task)) {
+        if (!set_aside(view, task)) {
             batch[count++] = task;
             if (count == room) {
-                push_batch(context, batch, count);
+                push_batch(view, batch, count);
                 count = 0;
             }
         }
         task = next;
     }
-    push_batch(context, batch, count);
+    push_batch(view, batch, count);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -230,29 +230,29 @@ void duet__link_alone(struct duet_runtime *core, struct duet_task *task, double 
 }
 
 /* duet__link as a part of a call. */
-void duet__link_in(struct duet_view *context, struct duet_task *task)
+void duet__link_in(struct duet_view *view, struct duet_task *task)
 {
-    task->submit_s = context->now;
-    atomic_store_explicit(&task->ready_s, context->now, memory_order_relaxed);
+    task->submit_s = view->now;
+    atomic_store_explicit(&task->ready_s, view->now, memory_order_relaxed);
     double path = 0;
     int granted = enter_all(task, best_seconds(task), &path);
-    count_submission(context->core, path, context->now);
+    count_submission(view->core, path, view->now);
     /* from here on another thread may run the task, if this does not make it ready itself */
     if (atomic_fetch_sub_explicit(&task->pending, granted + 1, memory_order_acq_rel) == granted + 1)
-        duet__push(context, task);
+        duet__push(view, task);
 }
 
 void duet__link(struct duet_runtime *core, struct duet_task *task, int by, double now,
                 struct duet_ops *ops)
 {
-    struct duet_view context;
-    view_begin(&context, core, now, by, ops);
-    context.busy = by >= 0;
+    struct duet_view view;
+    view_begin(&view, core, now, by, ops);
+    view.busy = by >= 0;
     if (task->state == TASK_RELEASED)
-        duet__acquire_end(&context, task);
+        duet__acquire_end(&view, task);
     else
-        duet__link_in(&context, task);
-    duet__context_flush(&context);
+        duet__link_in(&view, task);
+    duet__view_flush(&view);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -327,11 +327,11 @@ static void tell_stale(struct duet_runtime *core, struct duet_handle *handle,
  * are unpinned (if `pinned`), its successors become ready and go to the policy. The caller frees
  * the task and counts it.
  */
-void duet__graph_finish(struct duet_view *context, struct duet_task *task, unsigned node,
-                        bool pinned, bool written)
+void duet__graph_finish(struct duet_view *view, struct duet_task *task, unsigned node, bool pinned,
+                        bool written)
 {
-    struct duet_runtime *core = context->core;
-    struct ready ready = {.now = context->now};
+    struct duet_runtime *core = view->core;
+    struct ready ready = {.now = view->now};
     struct stale stale;
     for (unsigned i = 0; i < task->access_count; i++) {
         struct access *access = &task->accesses[i];
@@ -347,37 +347,37 @@ void duet__graph_finish(struct duet_view *context, struct duet_task *task, unsig
             spin_lock(&handle->lock);
         }
         if (pinned)
-            duet__replica_unpin(context, handle->replicas[node]);
+            duet__replica_unpin(view, handle->replicas[node]);
         release(handle, &ready);
         spin_unlock(&handle->lock);
     }
     if (ready.count == 1)
-        duet__push(context, ready.first);
+        duet__push(view, ready.first);
     else if (ready.count)
-        push_ready(context, &ready);
+        push_ready(view, &ready);
 }
 
 /* So many tasks less are unfinished: the application's thread may be waiting for that. */
-void duet__count_finished(struct duet_view *context, uint64_t count)
+void duet__count_finished(struct duet_view *view, uint64_t count)
 {
-    struct duet_runtime *core = context->core;
+    struct duet_runtime *core = view->core;
     uint64_t finished = atomic_fetch_add(&core->finished, count) + count;
     uint64_t left = atomic_load(&core->submitted) - finished;
     if (left == 0 || (left <= window_low(core) && atomic_load(&core->throttled)))
-        context->notify = true;
+        view->notify = true;
 }
 
 /*
  * The last that happens to a task: frees it and counts it, after duet__graph_finish. So with the
  * task that it was the last child of, and so on, in a loop because expansions may be nested deeply.
  */
-void duet__task_end(struct duet_view *context, struct duet_task *task)
+void duet__task_end(struct duet_view *view, struct duet_task *task)
 {
     while (task) {
         struct duet_expansion *parent = task->parent;
-        duet__task_free(context->core, task);
-        duet__count_finished(context, 1);
-        task = parent ? duet__child_finished(context, parent) : NULL;
+        duet__task_free(view->core, task);
+        duet__count_finished(view, 1);
+        task = parent ? duet__child_finished(view, parent) : NULL;
     }
 }
 
@@ -385,15 +385,14 @@ void duet__task_end(struct duet_view *context, struct duet_task *task)
  * What was put off until no lock was held: the end of an expansion whose data is back in the host's
  * memory, or a task that nobody is left to run.
  */
-void duet__task_over(struct duet_view *context, struct duet_task *task)
+void duet__task_over(struct duet_view *view, struct duet_task *task)
 {
     if (!task->klass) {
-        duet__expansion_end(context, task);
+        duet__expansion_end(view, task);
         return;
     }
-    duet__fail_run(context->core, DUET_ELOST,
-                   "task %llu (%s): every worker that could run it is lost",
+    duet__fail_run(view->core, DUET_ELOST, "task %llu (%s): every worker that could run it is lost",
                    (unsigned long long)task->id, duet_task_kernel(task));
-    duet__graph_finish(context, task, DUET_HOST, false, false);
-    duet__task_end(context, task);
+    duet__graph_finish(view, task, DUET_HOST, false, false);
+    duet__task_end(view, task);
 }

@@ -142,19 +142,19 @@ struct duet_task *duet__acquisition_new(struct duet_runtime *core, unsigned coun
 }
 
 /* The acquisition is granted: the host's copy is fetched. */
-void duet__acquire_ready(struct duet_view *context, struct duet_task *task)
+void duet__acquire_ready(struct duet_view *view, struct duet_task *task)
 {
     struct access *access = &task->accesses[0];
     atomic_store_explicit(&task->missing, 2, memory_order_relaxed);
     spin_lock(&access->handle->lock);
-    enum fetch fetch = duet__fetch(context, access, DUET_HOST);
+    enum fetch fetch = duet__fetch(view, access, DUET_HOST);
     spin_unlock(&access->handle->lock);
     if (fetch == FETCH_FAILED)
-        duet__fail_run(context->core, DUET_ELOST,
+        duet__fail_run(view->core, DUET_ELOST,
                        "handle %llu: its only valid copy was lost with a device",
                        (unsigned long long)access->handle->id);
     /* one for this call, one that stood for not being granted */
-    duet__arrived(context, task, 2);
+    duet__arrived(view, task, 2);
 }
 
 static bool acquisition_there(void *argument)
@@ -203,10 +203,10 @@ int duet_acquire(struct duet_runtime *runtime, struct duet_handle *handle, enum 
 }
 
 /* Ends an acquisition, at the date of its release. */
-void duet__acquire_end(struct duet_view *context, struct duet_task *task)
+void duet__acquire_end(struct duet_view *view, struct duet_task *task)
 {
-    duet__graph_finish(context, task, DUET_HOST, false, true);
-    duet__task_free(context->core, task);
+    duet__graph_finish(view, task, DUET_HOST, false, true);
+    duet__task_free(view->core, task);
 }
 
 /* Takes the application's acquisition off the handle; NULL with a message if there is none. */
@@ -240,10 +240,10 @@ int duet_release(struct duet_runtime *runtime, struct duet_handle *handle)
 static void release_now(struct duet_runtime *runtime, struct duet_handle *handle)
 {
     struct duet_ops ops = {0};
-    struct duet_view context;
-    view_begin(&context, runtime, runtime->ops->now(runtime->engine), DUET_SUBMITTER, &ops);
-    duet__acquire_end(&context, take_acquired(runtime, handle));
-    duet__context_flush(&context);
+    struct duet_view view;
+    view_begin(&view, runtime, runtime->ops->now(runtime->engine), DUET_SUBMITTER, &ops);
+    duet__acquire_end(&view, take_acquired(runtime, handle));
+    duet__view_flush(&view);
 }
 
 int duet_unregister(struct duet_runtime *runtime, struct duet_handle *handle)

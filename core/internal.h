@@ -424,16 +424,16 @@ static inline void *zeroed(size_t bytes)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* context.c                                                                                    */
+/* wake.c                                                                                       */
 
-void duet__context_wake(struct duet_view *context, unsigned worker);
-void duet__context_act(struct duet_view *context);
+void duet__view_wake(struct duet_view *view, unsigned worker);
+void duet__view_act(struct duet_view *view);
 
 /* Ends a call, with no lock held: does what was put off, wakes and notifies. */
-static inline void duet__context_flush(struct duet_view *context)
+static inline void duet__view_flush(struct duet_view *view)
 {
-    if (context->over || context->wake_count || context->wake_all || context->notify)
-        duet__context_act(context);
+    if (view->over || view->wake_count || view->wake_all || view->notify)
+        duet__view_act(view);
 }
 
 /* class.c */
@@ -461,14 +461,14 @@ void duet__task_free(struct duet_runtime *core, struct duet_task *task);
 void duet__pools_fini(struct duet_runtime *core);
 
 /* graph.c */
-void duet__link_in(struct duet_view *context, struct duet_task *task);
-void duet__push(struct duet_view *context, struct duet_task *task);
-void duet__task_over(struct duet_view *context, struct duet_task *task);
-void duet__task_end(struct duet_view *context, struct duet_task *task);
+void duet__link_in(struct duet_view *view, struct duet_task *task);
+void duet__push(struct duet_view *view, struct duet_task *task);
+void duet__task_over(struct duet_view *view, struct duet_task *task);
+void duet__task_end(struct duet_view *view, struct duet_task *task);
 void duet__link_alone(struct duet_runtime *core, struct duet_task *task, double now);
-void duet__count_finished(struct duet_view *context, uint64_t count);
-void duet__graph_finish(struct duet_view *context, struct duet_task *task, unsigned node,
-                        bool pinned, bool written);
+void duet__count_finished(struct duet_view *view, uint64_t count);
+void duet__graph_finish(struct duet_view *view, struct duet_task *task, unsigned node, bool pinned,
+                        bool written);
 
 /* nested.c, on the worker's thread */
 /*
@@ -484,14 +484,14 @@ void duet__list_doom(struct duet_view *view, struct duet_list *list);
 void duet__list_drain(struct duet_view *view, struct duet_list *list);
 
 /* expand.c */
-void duet__expand(struct duet_view *context, struct duet_task *task);
-struct duet_task *duet__child_finished(struct duet_view *context, struct duet_expansion *expansion);
-void duet__expansion_end(struct duet_view *context, struct duet_task *gather);
+void duet__expand(struct duet_view *view, struct duet_task *task);
+struct duet_task *duet__child_finished(struct duet_view *view, struct duet_expansion *expansion);
+void duet__expansion_end(struct duet_view *view, struct duet_task *gather);
 
 /* lost.c */
 void duet__node_lost(struct duet_runtime *core, unsigned node);
-void duet__lost_next(struct duet_view *context, struct worker *worker);
-void duet__lost_requeue(struct duet_view *context, struct worker *worker, struct duet_task *task);
+void duet__lost_next(struct duet_view *view, struct worker *worker);
+void duet__lost_requeue(struct duet_view *view, struct worker *worker, struct duet_task *task);
 
 /* worker.c */
 void duet__slot_remove(struct worker *worker, struct duet_task *task);
@@ -502,20 +502,20 @@ struct duet_copy *duet__next_copy(struct worker *worker);
 struct replica *duet__replica_get(struct duet_runtime *core, struct duet_handle *handle,
                                   unsigned node);
 enum fetch { FETCH_HIT, FETCH_MERGED, FETCH_STARTED, FETCH_FAILED };
-enum fetch duet__fetch(struct duet_view *context, struct access *waiter, unsigned node);
-void duet__write_back(struct duet_view *context, struct replica *replica);
+enum fetch duet__fetch(struct duet_view *view, struct access *waiter, unsigned node);
+void duet__write_back(struct duet_view *view, struct replica *replica);
 void duet__replica_pin(struct duet_runtime *core, struct replica *replica);
-void duet__replica_unpin(struct duet_view *context, struct replica *replica);
-void duet__copy_done(struct duet_view *context, struct duet_copy *copy);
-void duet__copy_lost(struct duet_view *context, struct duet_copy *copy);
-void duet__arrived(struct duet_view *context, struct duet_task *task, int count);
+void duet__replica_unpin(struct duet_view *view, struct replica *replica);
+void duet__copy_done(struct duet_view *view, struct duet_copy *copy);
+void duet__copy_lost(struct duet_view *view, struct duet_copy *copy);
+void duet__arrived(struct duet_view *view, struct duet_task *task, int count);
 double duet__transfer_seconds(const struct duet_runtime *core, const struct duet_handle *handle,
                               unsigned node, double accelerators);
 
 /* cache.c */
-int duet__cache_prepare(struct duet_view *context, struct worker *worker, struct duet_task *task);
-void duet__cache_settled(struct duet_view *context, struct node *node, struct replica *replica);
-void duet__cache_unpin(struct duet_view *context, unsigned node, struct duet_task *task);
+int duet__cache_prepare(struct duet_view *view, struct worker *worker, struct duet_task *task);
+void duet__cache_settled(struct duet_view *view, struct node *node, struct replica *replica);
+void duet__cache_unpin(struct duet_view *view, unsigned node, struct duet_task *task);
 void duet__cache_stale(struct duet_runtime *core, struct replica *replica);
 void duet__cache_forget(struct duet_runtime *core, struct replica *replica);
 
@@ -533,8 +533,8 @@ struct duet_handle *duet__handle_new(struct duet_runtime *core, void *data, size
 void duet__handle_remove(struct duet_runtime *core, struct duet_handle *handle);
 struct duet_task *duet__acquisition_new(struct duet_runtime *core, unsigned count);
 void duet__handles_fini(struct duet_runtime *core);
-void duet__acquire_ready(struct duet_view *context, struct duet_task *task);
-void duet__acquire_end(struct duet_view *context, struct duet_task *task);
+void duet__acquire_ready(struct duet_view *view, struct duet_task *task);
+void duet__acquire_end(struct duet_view *view, struct duet_task *task);
 
 /* trace.c */
 void duet__trace_task(struct duet_runtime *core, struct worker *worker,

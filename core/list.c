@@ -144,7 +144,7 @@ static bool call(struct duet_view *view, unsigned worker)
     uint64_t before = atomic_fetch_and(&view->core->hungry[worker / 64], ~bit);
     if (!(before & bit))
         return false;
-    duet__context_wake(view, worker);
+    duet__view_wake(view, worker);
     return true;
 }
 

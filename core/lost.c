@@ -24,48 +24,48 @@ void duet__node_lost(struct duet_runtime *core, unsigned node)
 }
 
 /* Gives a task that the lost worker holds to the policy again. */
-void duet__lost_requeue(struct duet_view *context, struct worker *worker, struct duet_task *task)
+void duet__lost_requeue(struct duet_view *view, struct worker *worker, struct duet_task *task)
 {
     duet__slot_remove(worker, task);
-    if (atomic_load_explicit(&context->core->error, memory_order_acquire)) {
-        duet__task_cancel(context, worker, task);
+    if (atomic_load_explicit(&view->core->error, memory_order_acquire)) {
+        duet__task_cancel(view, worker, task);
         return;
     }
     if (task->state == TASK_FETCHING || task->state == TASK_RUNNING)
-        duet__cache_unpin(context, worker->node, task);
+        duet__cache_unpin(view, worker->node, task);
     task->state = TASK_CREATED;
-    duet__push(context, task);
+    duet__push(view, task);
 }
 
 /*
  * What a lost worker has to do when it is asked: nobody starts its copies, and nobody else knows of
  * the tasks it holds. Those whose inputs are on their way wait for the copies to be reported.
  */
-void duet__lost_next(struct duet_view *context, struct worker *worker)
+void duet__lost_next(struct duet_view *view, struct worker *worker)
 {
     struct duet_copy *copy;
     while ((copy = duet__next_copy(worker)))
-        duet__copy_lost(context, copy);
+        duet__copy_lost(view, copy);
     for (unsigned i = 0; i < worker->taken; i++) {
         struct duet_task *task = worker->slots[i];
         bool arrived = atomic_load_explicit(&task->missing, memory_order_acquire) == 0;
         if (task->state == TASK_TAKEN || (task->state == TASK_FETCHING && arrived)) {
-            duet__lost_requeue(context, worker, task);
+            duet__lost_requeue(view, worker, task);
             i--;
         }
     }
 }
 
 /* No task that only workers of this kind can run will ever run. */
-static void kind_lost(struct duet_view *context, unsigned kind)
+static void kind_lost(struct duet_view *view, unsigned kind)
 {
-    struct duet_runtime *core = context->core;
+    struct duet_runtime *core = view->core;
     if (atomic_fetch_sub(&core->kinds[kind].living, 1) > 1)
         return;
     atomic_fetch_or(&core->dead_kinds, UINT64_C(1) << kind);
-    duet__list_doom(context, &core->shared);
+    duet__list_doom(view, &core->shared);
     for (unsigned w = 0; w < core->machine.worker_count; w++)
-        duet__list_doom(context, &core->workers[w].list);
+        duet__list_doom(view, &core->workers[w].list);
 }
 
 int duet__worker_lost(struct duet_runtime *core, unsigned worker, double now, struct duet_ops *ops)
@@ -75,17 +75,17 @@ int duet__worker_lost(struct duet_runtime *core, unsigned worker, double now, st
         return DUET_EINVAL;
     if (atomic_load(&self->lost))
         return DUET_OK;
-    struct duet_view context;
-    view_begin(&context, core, now, (int)worker, ops);
+    struct duet_view view;
+    view_begin(&view, core, now, (int)worker, ops);
     duet__node_lost(core, self->node);
     atomic_fetch_and(&core->hungry[worker / 64], ~(UINT64_C(1) << (worker % 64)));
     /* first, so that who finds no living worker for a task knows that there is none */
-    kind_lost(&context, self->kind);
+    kind_lost(&view, self->kind);
     atomic_store(&self->lost, true);
-    duet__list_drain(&context, &self->list);
-    duet__lost_next(&context, self);
+    duet__list_drain(&view, &self->list);
+    duet__lost_next(&view, self);
     /* it may be the one that was called for a task on another list: somebody else has to look */
-    context.wake_all = true;
-    duet__context_flush(&context);
+    view.wake_all = true;
+    duet__view_flush(&view);
     return DUET_OK;
 }

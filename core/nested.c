@@ -196,7 +196,7 @@ struct duet_task *duet__nested_next(struct duet_runtime *core, unsigned worker, 
             cancel_all(&view, self);
         else
             give(&view, nested);
-        duet__context_flush(&view);
+        duet__view_flush(&view);
     }
     if (!nested->newest)
         return NULL;
@@ -244,7 +244,7 @@ void duet__nested_end(struct duet_runtime *core, unsigned worker, double start_s
     while (nested->oldest)
         give(&view, nested);
     settle(nested, &view);
-    duet__context_flush(&view);
+    duet__view_flush(&view);
 }
 
 bool duet__nested_any(const struct duet_runtime *core, unsigned worker)

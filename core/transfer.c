@@ -63,14 +63,14 @@ void duet__replica_pin(struct duet_runtime *core, struct replica *replica)
  * Ends a pin; a worker that waits for room on the node looks again, unless it is the caller, which
  * looks again anyway. Handle lock held.
  */
-void duet__replica_unpin(struct duet_view *context, struct replica *replica)
+void duet__replica_unpin(struct duet_view *view, struct replica *replica)
 {
     if (replica->node == DUET_HOST || --replica->pins > 0)
         return;
-    struct node *node = &context->core->nodes[replica->node];
+    struct node *node = &view->core->nodes[replica->node];
     atomic_fetch_sub(&node->pinned, 1);
-    if (atomic_load(&node->blocked) && context->by != (int)node->worker)
-        duet__context_wake(context, node->worker);
+    if (atomic_load(&node->blocked) && view->by != (int)node->worker)
+        duet__view_wake(view, node->worker);
 }
 
 /* Seconds a lone copy takes. */
@@ -105,9 +105,9 @@ static int nearest(const struct duet_runtime *core, const struct duet_handle *ha
 }
 
 /* Gives a copy to the worker that starts it. Handle lock held. */
-static void enqueue(struct duet_view *context, struct replica *into)
+static void enqueue(struct duet_view *view, struct replica *into)
 {
-    struct duet_runtime *core = context->core;
+    struct duet_runtime *core = view->core;
     unsigned device = into->node != DUET_HOST ? into->node : into->copy.source;
     struct worker *worker = &core->workers[core->nodes[device].worker];
     into->queue_next = NULL;
@@ -119,7 +119,7 @@ static void enqueue(struct duet_view *context, struct replica *into)
     worker->copy_tail = into;
     atomic_fetch_add_explicit(&worker->copies, 1, memory_order_relaxed);
     spin_unlock(&worker->copy_lock);
-    duet__context_wake(context, worker->index);
+    duet__view_wake(view, worker->index);
 }
 
 /* The next copy a worker is to start, oldest first, or NULL. */
@@ -140,13 +140,13 @@ struct duet_copy *duet__next_copy(struct worker *worker)
 }
 
 /* Starts the copy from `source` into a replica that has its place. Handle lock held. */
-static void start(struct duet_view *context, struct replica *from, struct replica *into,
+static void start(struct duet_view *view, struct replica *from, struct replica *into,
                   bool write_back)
 {
     struct duet_handle *handle = into->handle;
     into->copying = true;
     bit_set(handle->coming, into->node);
-    duet__replica_pin(context->core, from);
+    duet__replica_pin(view->core, from);
     into->copy_version = handle->version;
     into->copy = (struct duet_copy){
         .handle = handle,
@@ -157,29 +157,29 @@ static void start(struct duet_view *context, struct replica *from, struct replic
         .write_back = write_back,
         .source_offset = from->block ? from->block->offset : 0,
         .destination_offset = into->block ? into->block->offset : 0,
-        .decided_s = context->now,
+        .decided_s = view->now,
     };
-    enqueue(context, into);
+    enqueue(view, into);
 }
 
 /*
  * Brings data to a replica, through the host when there is no direct route, or when its old
  * contents are still being copied there. Handle lock held.
  */
-static bool request(struct duet_view *context, struct replica *into)
+static bool request(struct duet_view *view, struct replica *into)
 {
     struct duet_handle *handle = into->handle;
-    int source = into->leaving ? -1 : nearest(context->core, handle, into->node);
+    int source = into->leaving ? -1 : nearest(view->core, handle, into->node);
     if (source >= 0) {
-        start(context, handle->replicas[source], into, false);
+        start(view, handle->replicas[source], into, false);
         return true;
     }
     struct replica *host = &handle->host;
     if (!host->copying) {
-        source = nearest(context->core, handle, DUET_HOST);
+        source = nearest(view->core, handle, DUET_HOST);
         if (source < 0)
             return false;
-        start(context, handle->replicas[source], host, false);
+        start(view, handle->replicas[source], host, false);
     }
     into->copying = true;
     bit_set(handle->coming, into->node);
@@ -203,7 +203,7 @@ static void await(struct access *waiter, struct replica *into)
  * that writes what is being written back waits until that has been read: what arrives on the host
  * is not half of one and half of the other. Handle lock held.
  */
-enum fetch duet__fetch(struct duet_view *context, struct access *waiter, unsigned node)
+enum fetch duet__fetch(struct duet_view *view, struct access *waiter, unsigned node)
 {
     struct duet_handle *handle = waiter->handle;
     struct replica *replica = handle->replicas[node];
@@ -213,21 +213,21 @@ enum fetch duet__fetch(struct duet_view *context, struct access *waiter, unsigne
             await(waiter, &handle->host);
         return FETCH_HIT;
     }
-    if (!merged && !request(context, replica))
+    if (!merged && !request(view, replica))
         return FETCH_FAILED;
     await(waiter, replica);
     return merged ? FETCH_MERGED : FETCH_STARTED;
 }
 
 /* Copies a device's only valid replica to the host, to evict it afterwards. Handle lock held. */
-void duet__write_back(struct duet_view *context, struct replica *replica)
+void duet__write_back(struct duet_view *view, struct replica *replica)
 {
     replica->leaving = true;
-    start(context, replica, &replica->handle->host, true);
+    start(view, replica, &replica->handle->host, true);
 }
 
 /* `count` inputs less to wait for. */
-void duet__arrived(struct duet_view *context, struct duet_task *task, int count)
+void duet__arrived(struct duet_view *view, struct duet_task *task, int count)
 {
     unsigned worker = task->worker;
     bool acquisition = task->klass == NULL, expansion = acquisition && task->parent;
@@ -235,20 +235,20 @@ void duet__arrived(struct duet_view *context, struct duet_task *task, int count)
         return;
     /* the task may run and be gone from here on, unless it ends an expansion */
     if (expansion) {
-        task->next = context->over;
-        context->over = task;
+        task->next = view->over;
+        view->over = task;
     } else if (acquisition) {
-        context->notify = true;
+        view->notify = true;
     } else {
-        duet__context_wake(context, worker);
+        duet__view_wake(view, worker);
     }
 }
 
-static void all_arrived(struct duet_view *context, struct access *waiters)
+static void all_arrived(struct duet_view *view, struct access *waiters)
 {
     while (waiters) {
         struct access *next = waiters->next;
-        duet__arrived(context, access_task(waiters), 1);
+        duet__arrived(view, access_task(waiters), 1);
         waiters = next;
     }
 }
@@ -266,23 +266,23 @@ static bool wanted(const struct replica *into)
  * Devices that could not write the data back because a copy to the host was under way look for room
  * again. Handle lock held.
  */
-static void look_again(struct duet_view *context, const struct duet_handle *handle)
+static void look_again(struct duet_view *view, const struct duet_handle *handle)
 {
-    struct duet_runtime *core = context->core;
+    struct duet_runtime *core = view->core;
     for (unsigned n = 1; n < core->machine.node_count; n++)
         if (bit_test(handle->valid, n) && atomic_load(&core->nodes[n].blocked))
-            duet__context_wake(context, core->nodes[n].worker);
+            duet__view_wake(view, core->nodes[n].worker);
 }
 
 /* Copies that go through this replica, the host's, continue from it. Handle lock held. */
-static void continue_chained(struct duet_view *context, struct replica *host)
+static void continue_chained(struct duet_view *view, struct replica *host)
 {
     struct replica *chained = host->chained;
     host->chained = NULL;
     while (chained) {
         struct replica *next = chained->chain_next;
         chained->chain_next = NULL;
-        start(context, host, chained, false);
+        start(view, host, chained, false);
         chained = next;
     }
 }
@@ -320,11 +320,11 @@ static struct access *give_up(struct replica *into)
  * no longer the data, or did not come, who waits for it gets the data by another copy, and waits
  * on; *gone: there is none. Returns the accesses that need not wait any more. Handle lock held.
  */
-static struct access *settle(struct duet_view *context, struct replica *from, struct replica *into,
+static struct access *settle(struct duet_view *view, struct replica *from, struct replica *into,
                              bool arrived, bool *gone)
 {
     struct duet_handle *handle = into->handle;
-    const struct node *nodes = context->core->nodes;
+    const struct node *nodes = view->core->nodes;
     struct access *waiters = NULL;
     into->copying = false;
     bit_clear(handle->coming, into->node);
@@ -333,16 +333,16 @@ static struct access *settle(struct duet_view *context, struct replica *from, st
     if (current)
         bit_set(handle->valid, into->node);
     if (!current || atomic_load_explicit(&nodes[from->node].lost, memory_order_acquire))
-        look_again(context, handle);
+        look_again(view, handle);
     if (current) {
-        continue_chained(context, into);
+        continue_chained(view, into);
         waiters = into->waiters;
         into->waiters = NULL;
-    } else if (lost || !wanted(into) || !request(context, into)) {
+    } else if (lost || !wanted(into) || !request(view, into)) {
         *gone = !lost && wanted(into);
         waiters = give_up(into);
     }
-    duet__replica_unpin(context, from);
+    duet__replica_unpin(view, from);
     return waiters;
 }
 
@@ -351,9 +351,9 @@ static struct access *settle(struct duet_view *context, struct replica *from, st
  * tasks go on; copies that go through the host continue; an eviction is completed. All of it under
  * one hold of the locks: once they are free, the handle may be unregistered.
  */
-static void ended(struct duet_view *context, struct duet_copy *copy, bool arrived)
+static void ended(struct duet_view *view, struct duet_copy *copy, bool arrived)
 {
-    struct duet_runtime *core = context->core;
+    struct duet_runtime *core = view->core;
     struct duet_handle *handle = copy->handle;
     struct node *source = &core->nodes[copy->source];
     /* the copy's record may be used again below */
@@ -364,9 +364,9 @@ static void ended(struct duet_view *context, struct duet_copy *copy, bool arrive
     spin_lock(&handle->lock);
     struct replica *from = handle->replicas[copy->source];
     struct replica *into = handle->replicas[copy->destination];
-    struct access *waiters = settle(context, from, into, arrived, &gone);
+    struct access *waiters = settle(view, from, into, arrived, &gone);
     if (evicting)
-        duet__cache_settled(context, source, from);
+        duet__cache_settled(view, source, from);
     spin_unlock(&handle->lock);
     if (evicting)
         spin_unlock(&source->lock);
@@ -374,21 +374,21 @@ static void ended(struct duet_view *context, struct duet_copy *copy, bool arrive
         duet__fail_run(core, DUET_ELOST, "handle %llu: its only valid copy was lost with %s",
                        (unsigned long long)id,
                        arrived ? "a device" : core->machine.nodes[source - core->nodes].name);
-    all_arrived(context, waiters);
+    all_arrived(view, waiters);
 }
 
-void duet__copy_done(struct duet_view *context, struct duet_copy *copy)
+void duet__copy_done(struct duet_view *view, struct duet_copy *copy)
 {
-    ended(context, copy, true);
+    ended(view, copy, true);
 }
 
 /*
  * A copy that will not arrive because the device at one of its ends is gone. Who waits for it gets
  * the data from elsewhere; what is nowhere else is lost, and the run fails.
  */
-void duet__copy_lost(struct duet_view *context, struct duet_copy *copy)
+void duet__copy_lost(struct duet_view *view, struct duet_copy *copy)
 {
-    ended(context, copy, false);
+    ended(view, copy, false);
 }
 
 /*

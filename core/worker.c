@@ -247,7 +247,7 @@ void duet__next(struct duet_runtime *core, unsigned worker, double now,
     bool idle = command->kind == DUET_IDLE && self->taken == 0 && self->copying == 0;
     if (idle && atomic_load(&core->stopping))
         command->kind = DUET_EXIT;
-    duet__context_flush(&view);
+    duet__view_flush(&view);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -329,7 +329,7 @@ void duet__done(struct duet_runtime *core, const struct duet_command *command, d
         copy_done(&view, worker, command->copy, report);
     else if (command->kind == DUET_RUN)
         task_done(&view, worker, command->task, report);
-    duet__context_flush(&view);
+    duet__view_flush(&view);
 }
 
 bool duet__finished(const struct duet_runtime *core)

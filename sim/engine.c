@@ -247,9 +247,9 @@ static void look_ahead(struct sim *sim)
 }
 
 /* The network's alarm: everything dated up to now happens. true: the wait is over. */
-static bool alarm_rings(void *context)
+static bool alarm_rings(void *engine)
 {
-    struct sim *sim = context;
+    struct sim *sim = engine;
     double date = sim->alarms[--sim->alarm_count], clock = duet__network_clock();
     double limit = date > clock ? date : clock;
     bool stop = false;
@@ -267,9 +267,9 @@ static bool alarm_rings(void *context)
 }
 
 /* A flow has arrived: an event of this date, so that equal dates keep their canonical order. */
-static void flow_arrived(void *context, void *tag)
+static void flow_arrived(void *engine, void *tag)
 {
-    struct sim *sim = context;
+    struct sim *sim = engine;
     struct transfer *transfer = tag;
     sim->flows--;
     duet__sim_event(sim, duet__network_clock(), EVENT_COPY_END, transfer->command.worker, transfer);

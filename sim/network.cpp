@@ -39,7 +39,7 @@ struct Network {
     sg4::Engine *engine = nullptr;
     std::vector<sg4::Host *> hosts;
     network_calls calls = {};
-    void *context = nullptr;
+    void *owner = nullptr;
     Flow *pool = nullptr;
     // 3.32 still uses an activity after its completion callback: it is released at the next one
     sg4::Activity *finished = nullptr;
@@ -57,8 +57,8 @@ void complete(sg4::Activity &activity, Flow *flow)
     void *tag = flow->tag;
     flow->next = network->pool;
     network->pool = flow;
-    if (network->context)
-        network->calls.arrived(network->context, tag);
+    if (network->owner)
+        network->calls.arrived(network->owner, tag);
 }
 
 void listen()
@@ -139,7 +139,7 @@ void start(const duet_machine *machine, int file)
 } // namespace
 
 int duet__network_open(const struct duet_machine *machine, const struct network_calls *calls,
-                       void *context, struct duet_message *message)
+                       void *owner, struct duet_message *message)
 {
     if (network)
         return duet_fail(message, DUET_EBUSY,
@@ -156,7 +156,7 @@ int duet__network_open(const struct duet_machine *machine, const struct network_
         network = new Network;
         start(machine, file);
         network->calls = *calls;
-        network->context = context;
+        network->owner = owner;
     } catch (std::exception const &e) {
         error = duet_fail(message, DUET_EIO, "SimGrid refuses the platform of %s: %s",
                           machine->name, e.what());
@@ -167,7 +167,7 @@ int duet__network_open(const struct duet_machine *machine, const struct network_
 
 void duet__network_close(void)
 {
-    network->context = nullptr;
+    network->owner = nullptr;
     // 3.32 must not be left with pending timers when the process exits: they go off for nobody
     duet__network_run();
 }
@@ -183,7 +183,7 @@ void duet__network_alarm(double date)
     *self = Timer::set(date, [self] {
         network->running = *self;
         delete self;
-        if (network->context && network->calls.alarm(network->context))
+        if (network->owner && network->calls.alarm(network->owner))
             throw Stop();
     });
 }

@@ -19,9 +19,9 @@ extern "C" {
 /* Called by the network, on the thread that runs it. */
 struct network_calls {
     /* An alarm has gone off. true: end network_run now, at this date. */
-    bool (*alarm)(void *context);
+    bool (*alarm)(void *owner);
     /* All bytes of the flow `tag` have arrived. */
-    void (*arrived)(void *context, void *tag);
+    void (*arrived)(void *owner, void *tag);
 };
 
 /*
@@ -29,9 +29,9 @@ struct network_calls {
  * DUET_EIO or DUET_ENOMEM with a message.
  */
 int duet__network_open(const struct duet_machine *machine, const struct network_calls *calls,
-                       void *context, struct duet_message *message);
+                       void *owner, struct duet_message *message);
 
-/* Lets go of the context; nothing calls it afterwards. */
+/* Lets go of the owner; nothing calls it afterwards. */
 void duet__network_close(void);
 
 /* Simulated seconds. */

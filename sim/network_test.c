@@ -123,18 +123,18 @@ static unsigned reference(struct scene *scene)
 /* ------------------------------------------------------------------------------------------- */
 /* The network                                                                                  */
 
-static bool alarm_rings(void *context)
+static bool alarm_rings(void *owner)
 {
-    struct scene *scene = context;
+    struct scene *scene = owner;
     struct copy *copy = &scene->copies[scene->started++];
     g_assert_cmpfloat(fabs(duet__network_clock() - copy->start_s), <, 1e-12);
     duet__network_flow(copy->source, copy->destination, copy->bytes, copy);
     return false;
 }
 
-static void arrived(void *context, void *tag)
+static void arrived(void *owner, void *tag)
 {
-    struct scene *scene = context;
+    struct scene *scene = owner;
     struct copy *copy = tag;
     copy->end_s = duet__network_clock();
     scene->arrived++;

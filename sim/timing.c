@@ -5,6 +5,7 @@
 
 #include <duet/random.h>
 
+#include "platforms/model/class_times.h"
 #include "sim/internal.h"
 
 int duet__sim_classify(void *engine, const struct duet_class *klass, uint64_t *archs,

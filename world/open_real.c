@@ -10,20 +10,21 @@
 #include "world/close.h"
 #include "world/open.h"
 #include "core/engine.h"
+#include "platforms/model/class_times.h"
 #include "real/real.h"
 
 enum { WATCHDOG_S = 10 }; /* unless the configuration says otherwise */
 
-static double seconds(void *context, const struct duet_class *klass, unsigned arch)
+static double seconds(void *pace, const struct duet_class *klass, unsigned arch)
 {
-    const struct duet__times *times = context;
+    const struct duet__times *times = pace;
     return duet__class_calibrated(klass, arch, &times->calibration, times->extrapolate, NULL);
 }
 
-static int classify(void *context, const struct duet_class *klass, uint64_t *archs,
+static int classify(void *pace, const struct duet_class *klass, uint64_t *archs,
                     struct duet_message *message)
 {
-    const struct duet__times *times = context;
+    const struct duet__times *times = pace;
     return duet__class_timed(klass, &times->calibration, times->extrapolate, archs, message);
 }
 

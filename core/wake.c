@@ -6,38 +6,38 @@
 
 #include "core/internal.h"
 
-void duet__context_wake(struct duet_view *context, unsigned worker)
+void duet__view_wake(struct duet_view *view, unsigned worker)
 {
-    if (context->wake_all)
+    if (view->wake_all)
         return;
-    for (unsigned i = 0; i < context->wake_count; i++)
-        if (context->wakes[i] == worker)
+    for (unsigned i = 0; i < view->wake_count; i++)
+        if (view->wakes[i] == worker)
             return;
-    if (context->wake_count == WAKES_MAX)
-        context->wake_all = true;
+    if (view->wake_count == WAKES_MAX)
+        view->wake_all = true;
     else
-        context->wakes[context->wake_count++] = worker;
+        view->wakes[view->wake_count++] = worker;
 }
 
-void duet__context_act(struct duet_view *context)
+void duet__view_act(struct duet_view *view)
 {
-    struct duet_runtime *core = context->core;
-    while (context->over) {
-        struct duet_task *task = context->over;
-        context->over = task->next;
-        duet__task_over(context, task);
+    struct duet_runtime *core = view->core;
+    while (view->over) {
+        struct duet_task *task = view->over;
+        view->over = task->next;
+        duet__task_over(view, task);
     }
-    if (context->wake_all) {
+    if (view->wake_all) {
         for (unsigned w = 0; w < core->machine.worker_count; w++)
             core->ops->wake(core->engine, w);
     } else {
-        for (unsigned i = 0; i < context->wake_count; i++)
-            core->ops->wake(core->engine, context->wakes[i]);
+        for (unsigned i = 0; i < view->wake_count; i++)
+            core->ops->wake(core->engine, view->wakes[i]);
     }
-    if (context->notify)
+    if (view->notify)
         core->ops->notify(core->engine);
-    context->wake_count = 0;
-    context->wake_all = context->notify = false;
+    view->wake_count = 0;
+    view->wake_all = view->notify = false;
 }
 
 void duet__fail_run(struct duet_runtime *core, int error, const char *format, ...)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of core/calibration.c: each sentence of calibration.h. */
+/* Tests of platforms/model/curves.c: each sentence of calibration.h. */
 #include <duet/calibration.h>
 
 #include <math.h>

@@ -1,47 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What calibrations say of classes, for engines whose kernels take calibrated times. */
-#include "core/internal.h"
+#include "platforms/model/class_times.h"
+
+#include "core/engine.h"
 
 /* The sizes a curve covers, for a message: tile edges where they are known. */
 static int refuse(const struct duet_class *klass, const struct duet_curve *curve,
                   struct duet_message *message)
 {
     const struct duet_point *low = &curve->points[0], *high = &curve->points[curve->count - 1];
-    const char *kernel = klass->codelet->name;
-    const char *unit = klass->counts_flops ? "flops" : "bytes";
+    const char *kernel = duet__class_kernel(klass);
+    const char *unit = duet__class_counts_flops(klass) ? "flops" : "bytes";
     if (low->size > 0 && high->size > 0)
         return duet_fail(message, DUET_ENOMODEL,
                          "kernel %s with %.4g %s lies outside what was measured on %s (tiles of %g "
                          "to %g: %.4g to %.4g %s): choose another tile size, or allow "
                          "extrapolation",
-                         kernel, klass->work, unit, curve->arch, low->size, high->size, low->work,
-                         high->work, unit);
+                         kernel, duet__class_work(klass), unit, curve->arch, low->size, high->size,
+                         low->work, high->work, unit);
     return duet_fail(message, DUET_ENOMODEL,
                      "kernel %s with %.4g %s lies outside what was measured on %s (%.4g to %.4g "
                      "%s): choose another size, or allow extrapolation",
-                     kernel, klass->work, unit, curve->arch, low->work, high->work, unit);
+                     kernel, duet__class_work(klass), unit, curve->arch, low->work, high->work,
+                     unit);
 }
 
 static const struct duet_curve *curve_of(const struct duet_class *klass, unsigned arch,
                                          const struct duet_calibration *calibration)
 {
-    const struct duet_codelet *codelet = klass->codelet;
-    return duet_calibration_find(calibration, codelet->name,
-                                 codelet->core->machine.archs[arch].name);
+    return duet_calibration_find(calibration, duet__class_kernel(klass),
+                                 duet__class_machine(klass)->archs[arch].name);
 }
 
 int duet__class_timed(const struct duet_class *klass, const struct duet_calibration *calibration,
                       bool extrapolate, uint64_t *archs, struct duet_message *message)
 {
-    const struct duet_machine *machine = &klass->codelet->core->machine;
+    const struct duet_machine *machine = duet__class_machine(klass);
     for (unsigned a = 0; a < machine->arch_count; a++) {
         if (!(*archs >> a & 1))
             continue;
         const struct duet_curve *curve = curve_of(klass, a, calibration);
-        bool cost = klass->cost[a] > 0;
+        bool cost = duet__class_cost(klass, a) > 0;
         if (!curve && !cost)
             *archs &= ~(UINT64_C(1) << a);
-        if (curve && !cost && duet_curve_at(curve, klass->work, extrapolate, NULL, NULL))
+        if (curve && !cost &&
+            duet_curve_at(curve, duet__class_work(klass), extrapolate, NULL, NULL))
             return refuse(klass, curve, message);
     }
     if (!*archs && !calibration->count)
@@ -49,12 +52,12 @@ int duet__class_timed(const struct duet_class *klass, const struct duet_calibrat
                          "no time is known for kernel %s: %s comes without kernel times. Choose a "
                          "platform that has some (an XML file names them by the property "
                          "duet.calibration), or give the kernel's codelet a cost function",
-                         klass->codelet->name, machine->name);
+                         duet__class_kernel(klass), machine->name);
     if (!*archs)
         return duet_fail(message, DUET_ENOMODEL,
                          "no time is known for kernel %s on any architecture of %s that implements "
                          "it: choose another platform, or give its codelet a cost function",
-                         klass->codelet->name, machine->name);
+                         duet__class_kernel(klass), machine->name);
     return DUET_OK;
 }
 
@@ -64,8 +67,8 @@ double duet__class_calibrated(const struct duet_class *klass, unsigned arch,
 {
     double mean = 0, deviation = 0;
     const struct duet_curve *curve = curve_of(klass, arch, calibration);
-    if (!curve || duet_curve_at(curve, klass->work, extrapolate, &mean, &deviation)) {
-        mean = klass->cost[arch];
+    if (!curve || duet_curve_at(curve, duet__class_work(klass), extrapolate, &mean, &deviation)) {
+        mean = duet__class_cost(klass, arch);
         deviation = 0;
     }
     if (deviation_s)
@@ -78,5 +81,5 @@ bool duet__class_point(const struct duet_class *klass, unsigned arch,
                        struct duet_point *out)
 {
     const struct duet_curve *curve = curve_of(klass, arch, calibration);
-    return curve && duet_curve_point(curve, klass->work, extrapolate, out) == DUET_OK;
+    return curve && duet_curve_point(curve, duet__class_work(klass), extrapolate, out) == DUET_OK;
 }

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What calibrations say of the core's classes of executions. */
+#ifndef DUET_PLATFORMS_MODEL_CLASS_TIMES_H
+#define DUET_PLATFORMS_MODEL_CLASS_TIMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <duet/calibration.h>
+#include <duet/error.h>
+
+struct duet_class;
+
+/*
+ * For engines whose kernels take calibrated times: clears the architectures on which neither the
+ * calibration nor the codelet's cost function knows a time. A size outside the measured ones is
+ * refused (unless `extrapolate`) even if another architecture could take it: leaving one out in
+ * silence would be another machine. DUET_ENOMODEL with a message, also if nothing is left.
+ */
+DUET_MUST_CHECK int duet__class_timed(const struct duet_class *klass,
+                                      const struct duet_calibration *calibration, bool extrapolate,
+                                      uint64_t *archs, struct duet_message *message);
+/*
+ * Their mean on one architecture, seconds: the calibration's, else the cost function's; <= 0: not
+ * known. *deviation_s (may be NULL): the standard deviation where it was measured, else 0.
+ */
+double duet__class_calibrated(const struct duet_class *klass, unsigned arch,
+                              const struct duet_calibration *calibration, bool extrapolate,
+                              double *deviation_s);
+
+/*
+ * The calibration's whole point for a class on one architecture (duet_curve_point). false: there is
+ * none, or none at this size.
+ */
+bool duet__class_point(const struct duet_class *klass, unsigned arch,
+                       const struct duet_calibration *calibration, bool extrapolate,
+                       struct duet_point *out);
+
+#endif
