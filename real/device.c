@@ -325,11 +325,11 @@ void *duet__device_thread(void *worker)
     if (real->options.scale > 0 || !real->spin)
         (void)duet__thread_slack(SLACK_NS); /* Linux's 50 us are more than POLL_NS */
     int error = open_device(self, &message);
-    if (duet__crew_ready(real, error, &message)) {
+    if (duet__threads_ready(real, error, &message)) {
         (void)duet__enter(&self->inside);
         drive(self);
         (void)duet__enter(NULL);
-        duet__crew_leave(real);
+        duet__threads_leave(real);
     }
     self->backend->close(self->opened);
     self->opened = NULL;

@@ -38,10 +38,10 @@ static void real_free(struct real *real)
         duet__said_fini(&real->said);
     if (real->has_watch)
         duet__watch_fini(&real->watch);
-    if (real->has_seat)
-        duet__seat_fini(&real->seat);
-    if (real->has_crew)
-        duet__crew_fini(&real->crew);
+    if (real->has_first)
+        duet__first_fini(&real->first);
+    if (real->has_threads)
+        duet__threads_fini(&real->threads);
     if (real->options.free_pace)
         real->options.free_pace(real->options.pace);
     duet__places_free(real->places);
@@ -55,10 +55,10 @@ static void real_free(struct real *real)
 static void destroy(void *engine)
 {
     struct real *real = engine;
-    if (real->crew.started || real->crew.has_stand_in) {
-        duet__seat_stop(real);
+    if (real->threads.started || real->threads.has_spare) {
+        duet__first_stop(real);
         duet__core_stop(real->core);
-        duet__crew_join(real);
+        duet__threads_join(real);
         duet__handles_forget(real->core);
     }
     real_free(real);
@@ -198,11 +198,11 @@ static int place(struct real *real)
 
 static int fill(struct real *real, struct duet_message *message)
 {
-    int error = duet__crew_init(&real->crew);
-    real->has_crew = !error;
+    int error = duet__threads_init(&real->threads);
+    real->has_threads = !error;
     if (!error) {
-        error = duet__seat_init(&real->seat);
-        real->has_seat = !error;
+        error = duet__first_init(&real->first);
+        real->has_first = !error;
     }
     if (!error) {
         error = duet__watch_init(&real->watch, real->options.watchdog_s);
@@ -317,7 +317,7 @@ int duet__real_attach(void *engine, struct duet_runtime *core, struct duet_messa
         error = open_cores(real, message);
     if (!error && real->cpus)
         ask_first(real);
-    return error ? error : duet__crew_start(real, message);
+    return error ? error : duet__threads_start(real, message);
 }
 
 const struct duet_engine_ops *duet__real_ops(void)

@@ -222,7 +222,7 @@ static void test_close_in_the_middle(void)
         uint64_t cells[4] = {0};
         submit_chains(core, t.cpus, &gate, &calls, cells);
         if (round % 2)
-            testing_sleep(3e-3); /* the stand-in has taken over, most often */
+            testing_sleep(3e-3); /* the spare thread has taken over, most often */
         atomic_store(&gate, 1);
         if (round < 4)
             duet_cancel(core);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the real engine share. Every worker has a thread, but the first CPU worker: its
- * seat (seat.c) is held by whichever thread of the application waits, or by a stand-in.
+ * What the files of the real engine share. Every worker has a thread, but the first CPU worker:
+ * that is run by whichever thread of the application waits, or by a spare one (first_worker.c).
  *
- * Mutexes: seat.mutex > park.mutex; crew.mutex and watch.mutex are taken with none of the engine's
- * or with seat.mutex held; said.mutex is held only inside say.c.
+ * Mutexes: first.mutex > park.mutex; threads.mutex and watch.mutex are taken with none of the
+ * engine's or with first.mutex held; said.mutex is held only inside say.c.
  */
 #ifndef DUET_REAL_INTERNAL_H
 #define DUET_REAL_INTERNAL_H
@@ -102,37 +102,37 @@ struct use {
     bool attached;
 };
 
-enum crew_state { CREW_GATHERS, CREW_WORKS, CREW_DISBANDS };
+enum threads_state { THREADS_START, THREADS_WORK, THREADS_END };
 
-/* Threads that start and end together: crew.c. */
-struct crew {
+/* Threads that start and end together: threads.c. */
+struct threads {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     /* mutex */
-    enum crew_state state;
+    enum threads_state state;
     unsigned ready;   /* threads that have opened what they need, or failed to */
     unsigned leaving; /* device threads with nothing more to do */
     int error;
     struct duet_message message;
     /* the thread that attaches and destroys */
     unsigned started; /* worker threads, in order of their workers */
-    bool has_stand_in;
+    bool has_spare;
 };
 
-enum seat_holder { SEAT_FREE, SEAT_APPLICATION, SEAT_STAND_IN };
+enum first_holder { FIRST_FREE, FIRST_APPLICATION, FIRST_SPARE };
 
-/* Of the first CPU worker: seat.c. */
-struct seat {
+/* Of the first CPU worker: first_worker.c. */
+struct first_worker {
     pthread_mutex_t mutex;
     pthread_cond_t changed;    /* for the application's threads: it is free, or they look again */
-    pthread_cond_t stopped;    /* for the stand-in */
-    _Atomic(int) holder;       /* enum seat_holder; written under the mutex */
-    _Atomic(bool) wanted;      /* by the application, from the stand-in; likewise */
-    unsigned standing;         /* mutex: the application's threads that wait without it */
+    pthread_cond_t stopped;    /* for the spare thread */
+    _Atomic(int) holder;       /* enum first_holder; written under the mutex */
+    _Atomic(bool) wanted;      /* by the application, from the spare thread; likewise */
+    unsigned aside;            /* mutex: the application's threads that wait without it */
     _Atomic(unsigned) waiting; /* the application's threads in ops.wait */
     bool stopping;             /* mutex */
-    struct park park;          /* the stand-in's, while it has nothing to do */
-    pthread_t stand_in;
+    struct park park;          /* the spare thread's, while it has nothing to do */
+    pthread_t spare;
 };
 
 /* For what a run is waited for that does not go on: watch.c. */
@@ -156,13 +156,13 @@ struct real {
     bool *emulated; /* by architecture: its devices are */
     struct use *uses;
     unsigned use_count;
-    unsigned parks;                               /* made, for workers in order */
-    struct inside outside;                        /* for kernels that run on threads of a backend */
-    bool has_crew, has_seat, has_watch, has_said; /* made */
+    unsigned parks;        /* made, for workers in order */
+    struct inside outside; /* for kernels that run on threads of a backend */
+    bool has_threads, has_first, has_watch, has_said; /* made */
     struct said said;
-    struct crew crew;
+    struct threads threads;
     struct watch watch;
-    _Alignas(CACHE_LINE) struct seat seat;
+    _Alignas(CACHE_LINE) struct first_worker first;
     /* written by the application's threads; rough under several of them: whether it has changed */
     _Alignas(CACHE_LINE) _Atomic(uint64_t) submissions;
     _Atomic(uint64_t) waits;
@@ -209,17 +209,17 @@ void *duet__cpu_thread(void *worker);
 void *duet__device_thread(void *worker);
 
 /* ------------------------------------------------------------------------------------------- */
-/* seat.c                                                                                       */
+/* first_worker.c */
 
-int duet__seat_init(struct seat *seat);
-void duet__seat_fini(struct seat *seat);
+int duet__first_init(struct first_worker *first);
+void duet__first_fini(struct first_worker *first);
 void duet__real_wake(void *engine, unsigned index);
 void duet__real_notify(void *engine);
 int duet__real_wait(void *engine, bool (*reached)(void *arg), void *arg);
-/* The stand-in's thread: argument is the engine. */
-void *duet__stand_in(void *engine);
-/* The stand-in takes the seat, or keeps it, until the core says EXIT. */
-void duet__seat_stop(struct real *real);
+/* The spare thread: argument is the engine. */
+void *duet__spare_thread(void *engine);
+/* The spare thread takes the worker, or keeps it, until the core says EXIT. */
+void duet__first_stop(struct real *real);
 
 /* ------------------------------------------------------------------------------------------- */
 /* watch.c                                                                                      */
@@ -235,24 +235,24 @@ bool duet__watch(struct real *real);
 int duet__real_scheduling(void *engine, uint64_t *steps);
 
 /* ------------------------------------------------------------------------------------------- */
-/* crew.c                                                                                       */
+/* threads.c */
 
-int duet__crew_init(struct crew *crew);
-void duet__crew_fini(struct crew *crew);
+int duet__threads_init(struct threads *threads);
+void duet__threads_fini(struct threads *threads);
 /*
  * Starts all threads and waits until they are ready. On error none is left, and *message says what
  * happened.
  */
-int duet__crew_start(struct real *real, struct duet_message *message);
+int duet__threads_start(struct real *real, struct duet_message *message);
 /* Waits for their ends, after duet__core_stop. */
-void duet__crew_join(struct real *real);
+void duet__threads_join(struct real *real);
 /*
- * On a thread of the crew: it is ready, or `error` with what *message says. Waits for the others.
+ * On a thread of the engine: it is ready, or `error` with what *message says. Waits for the others.
  * false: it is to close what it has opened and to end.
  */
-bool duet__crew_ready(struct real *real, int error, const struct duet_message *message);
+bool duet__threads_ready(struct real *real, int error, const struct duet_message *message);
 /* On a device's thread: waits until no device is used any more. */
-void duet__crew_leave(struct real *real);
+void duet__threads_leave(struct real *real);
 
 /* ------------------------------------------------------------------------------------------- */
 /* thread.c                                                                                     */

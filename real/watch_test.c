@@ -68,7 +68,7 @@ static void *wait_for_all(void *argument)
     return NULL;
 }
 
-/* All that wait are told, with the seat and without it. */
+/* All that wait are told, whoever runs the first worker. */
 static void test_all_are_told(void)
 {
     struct testing t = {.cpus = 1, .watchdog_s = WATCHDOG_S};
@@ -144,7 +144,7 @@ static void run_long(unsigned cpus, unsigned gpus)
     duet__core_free(core);
 }
 
-static void long_on_the_seat(void)
+static void long_on_waiting(void)
 {
     run_long(1, 0);
 }
@@ -154,8 +154,8 @@ static void long_on_a_gpu(void)
     run_long(0, 1);
 }
 
-/* The stand-in has taken the seat, and the kernel with it. */
-static void long_on_the_stand_in(void)
+/* The spare thread has taken the first worker, and its kernel. */
+static void long_on_spare(void)
 {
     struct testing t = {.cpus = 1, .watchdog_s = WATCHDOG_S};
     struct duet_runtime *core = testing_open(&t);
@@ -168,7 +168,7 @@ static void long_on_the_stand_in(void)
 
 static void test_long(void)
 {
-    const char *const where[][2] = {{"seat", "cpu0"}, {"stand_in", "cpu0"}, {"gpu", "gpu0"}};
+    const char *const where[][2] = {{"waiting", "cpu0"}, {"spare", "cpu0"}, {"gpu", "gpu0"}};
     for (unsigned i = 0; i < G_N_ELEMENTS(where); i++) {
         g_autofree char *path = g_strdup_printf("/watch/long/subprocess/%s", where[i][0]);
         g_autofree char *line =
@@ -187,8 +187,8 @@ int main(int argc, char **argv)
     g_test_add_func("/watch/all_are_told", test_all_are_told);
     g_test_add_func("/watch/in_time", test_in_time);
     g_test_add_func("/watch/long", test_long);
-    g_test_add_func("/watch/long/subprocess/seat", long_on_the_seat);
-    g_test_add_func("/watch/long/subprocess/stand_in", long_on_the_stand_in);
+    g_test_add_func("/watch/long/subprocess/waiting", long_on_waiting);
+    g_test_add_func("/watch/long/subprocess/spare", long_on_spare);
     g_test_add_func("/watch/long/subprocess/gpu", long_on_a_gpu);
     return g_test_run();
 }

@@ -226,8 +226,9 @@ static bool run_nested(struct worker *self, const struct until *until, struct du
 }
 
 /*
- * When a thread leaves the seat and the core has not said that there is nothing to do, the stand-in
- * is called to ask. Where all is finished, the thread itself asks once more before it leaves.
+ * When a thread leaves the first worker and the core has not said that there is nothing to do, the
+ * spare thread is called to ask. Where all is finished, the thread itself asks once more before it
+ * leaves.
  */
 static enum served serve(struct worker *self, const struct until *until)
 {
@@ -277,7 +278,7 @@ void *duet__cpu_thread(void *worker)
     struct worker *self = worker;
     struct real *real = self->real;
     duet__thread_begin(real, real->machine.workers[self->index].name, self->place);
-    if (duet__crew_ready(real, DUET_OK, NULL))
+    if (duet__threads_ready(real, DUET_OK, NULL))
         (void)duet__serve(self, NULL);
     return NULL;
 }

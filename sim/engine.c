@@ -219,8 +219,8 @@ static void handle(struct sim *sim, const struct event *event)
     case EVENT_AWAKE:
         duet__idle_awake(sim, worker);
         break;
-    case EVENT_SEAT:
-        duet__seat_open(sim);
+    case EVENT_WAIT:
+        duet__first_open(sim);
         break;
     case EVENT_KERNEL_BEGIN:
         duet__cores_begin(sim, event->what);
@@ -235,7 +235,7 @@ static bool stop_here(struct sim *sim)
     sim->notified = false;
     if (!look || !sim->reached || !sim->reached(sim->reached_arg))
         return false;
-    sim->notified = duet__seat_busy(sim);
+    sim->notified = duet__first_busy(sim);
     return !sim->notified;
 }
 
@@ -243,7 +243,7 @@ static bool stop_here(struct sim *sim)
 static void look_ahead(struct sim *sim)
 {
     duet__sim_submit_ahead(sim);
-    duet__seat_date(sim);
+    duet__first_date(sim);
 }
 
 /* The network's alarm: everything dated up to now happens. true: the wait is over. */
@@ -283,7 +283,7 @@ static int sim_wait(void *engine, bool (*reached)(void *arg), void *arg)
         return DUET_OK;
     sim->reached = reached;
     sim->reached_arg = arg;
-    sim->notified = sim->seat_dated = false;
+    sim->notified = sim->first_dated = false;
     serve(sim);
     look_ahead(sim);
     arm(sim);

@@ -17,7 +17,7 @@ enum event_kind {
     EVENT_SUBMIT,       /* the application submits */
     EVENT_SERVE,        /* workers that were woken ahead of the clock are asked */
     EVENT_AWAKE,        /* a worker that slept asks for work */
-    EVENT_SEAT,         /* the application waits, its thread may work */
+    EVENT_WAIT,         /* the application waits, its thread may work */
     EVENT_KERNEL_BEGIN, /* last: what ends at this date is not beside it */
 };
 

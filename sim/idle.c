@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Threads that have nothing to do: they sleep after a while, and take time to wake up and to notice
- * what a device has done. And the seat of the first CPU worker, which is the application's own
- * thread: it works while that waits.
+ * what a device has done. And the first CPU worker, which is run by the application's own thread: it
+ * works while that waits.
  */
 #include <duet/random.h>
 
@@ -14,9 +14,9 @@ void duet__idle_init(struct sim *sim)
     bool wake_ups = sim->options.effects & DUET__EFFECT_WAKE_UPS;
     sim->notice_s = wake_ups ? costs->event_s : 0;
     sim->wake_s = wake_ups ? costs->wake_s : 0;
-    sim->seat = (sim->options.effects & DUET__EFFECT_START) && sim->machine.first_waits &&
-                sim->machine.workers[0].node == DUET_HOST;
-    sim->rests = sim->seat || sim->wake_s > 0;
+    sim->first_waits = (sim->options.effects & DUET__EFFECT_START) && sim->machine.first_waits &&
+                       sim->machine.workers[0].node == DUET_HOST;
+    sim->rests = sim->first_waits || sim->wake_s > 0;
     sim->jitter = sim->options.noise || sim->options.jitter;
     sim->jitter_state = duet_random_stream(sim->options.seed ^ UINT64_C(0x6a6974746572), 0);
 }
@@ -33,7 +33,7 @@ double duet__idle_notice_s(struct sim *sim)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* The seat                                                                                     */
+/* The first worker                                                                             */
 
 /*
  * Does the application wait, at this date? It does once all that it has submitted before is
@@ -46,23 +46,23 @@ static bool waits(const struct sim *sim)
 }
 
 /* Once the date is known from which on the application waits, there is an event. */
-void duet__seat_date(struct sim *sim)
+void duet__first_date(struct sim *sim)
 {
-    if (!sim->seat || sim->seat_dated || sim->ring_count || !sim->reached)
+    if (!sim->first_waits || sim->first_dated || sim->ring_count || !sim->reached)
         return;
-    sim->seat_dated = true;
-    duet__sim_event(sim, sim->submit_s > sim->now ? sim->submit_s : sim->now, EVENT_SEAT, 0, NULL);
+    sim->first_dated = true;
+    duet__sim_event(sim, sim->submit_s > sim->now ? sim->submit_s : sim->now, EVENT_WAIT, 0, NULL);
 }
 
 /* That event: the application's thread asks for work if it was called meanwhile. */
-void duet__seat_open(struct sim *sim)
+void duet__first_open(struct sim *sim)
 {
     if (!waits(sim))
         return; /* the event of a wait that is over */
     sim->workers[0].idle = false;
-    if (sim->seat_called)
+    if (sim->first_called)
         duet__sim_wake(sim, 0);
-    sim->seat_called = false;
+    sim->first_called = false;
 }
 
 static bool at_work(const struct sim *sim, unsigned worker)
@@ -75,9 +75,9 @@ static bool at_work(const struct sim *sim, unsigned worker)
 }
 
 /* The application's thread runs a kernel: its wait does not end before that. */
-bool duet__seat_busy(const struct sim *sim)
+bool duet__first_busy(const struct sim *sim)
 {
-    return sim->seat && at_work(sim, 0);
+    return sim->first_waits && at_work(sim, 0);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -87,8 +87,8 @@ bool duet__seat_busy(const struct sim *sim)
 bool duet__idle_may_ask(struct sim *sim, unsigned worker)
 {
     struct sim_worker *self = &sim->workers[worker];
-    if (worker == 0 && sim->seat && !waits(sim)) {
-        sim->seat_called = true;
+    if (worker == 0 && sim->first_waits && !waits(sim)) {
+        sim->first_called = true;
         return false;
     }
     if (self->waking)

@@ -101,10 +101,10 @@ struct sim {
     double state;        /* of the machine in this run, in deviations from the median one */
     bool jitter;         /* latencies of threads are drawn */
     uint64_t jitter_state;
-    bool rests;       /* CPU workers sleep, or the first one has a seat: idle.c */
-    bool seat;        /* the first CPU worker is the application's thread */
-    bool seat_called; /* and was woken while that did not wait */
-    bool seat_dated;  /* an EVENT_SEAT of this wait was put on the heap */
+    bool rests; /* CPU workers sleep, or the first one only while the application waits: idle.c */
+    bool first_waits;  /* the first CPU worker is the application's thread */
+    bool first_called; /* and was woken while that did not wait */
+    bool first_dated;  /* an EVENT_WAIT of this wait was put on the heap */
 
     bool notified;
     bool (*reached)(void *arg);
@@ -145,9 +145,9 @@ double duet__idle_notice_s(struct sim *sim);
 bool duet__idle_may_ask(struct sim *sim, unsigned worker);
 void duet__idle_rest(struct sim *sim, unsigned worker);
 void duet__idle_awake(struct sim *sim, unsigned worker);
-void duet__seat_date(struct sim *sim);
-void duet__seat_open(struct sim *sim);
-bool duet__seat_busy(const struct sim *sim);
+void duet__first_date(struct sim *sim);
+void duet__first_open(struct sim *sim);
+bool duet__first_busy(const struct sim *sim);
 
 /* engine.c */
 void duet__sim_event(struct sim *sim, double date, enum event_kind kind, unsigned worker,

@@ -30,7 +30,7 @@ void duet__sim_submitted(void *engine, struct duet_task *task)
     if (sim->submit_s < sim->now)
         sim->submit_s = sim->now;
     /* the thread that submits has just worked for the first worker */
-    if (sim->seat && sim->submit_s < sim->workers[0].thread_s)
+    if (sim->first_waits && sim->submit_s < sim->workers[0].thread_s)
         sim->submit_s = sim->workers[0].thread_s;
     if (duet__task_class(task)) /* an acquisition is no submission to pay for */
         sim->submit_s += sim->machine.costs.submit_s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who runs the first CPU worker: threads of the application that wait, and the stand-in. */
+/* Who runs the first CPU worker: threads of the application that wait, and the spare thread. */
 #include <stdlib.h>
 
 #include "real/testing.h"
@@ -30,7 +30,7 @@ static void test_waiting_thread_runs(void)
         testing_must(core, duet_wait(core));
         here += pthread_equal(thread, pthread_self()) != 0;
     }
-    /* the stand-in may be faster when this thread is held up, but not always */
+    /* the spare thread may be faster when this thread is held up, but not always */
     g_assert_cmpuint(here, >, 0);
     duet__core_free(core);
 }
@@ -134,7 +134,7 @@ static void test_left_over(void)
 /* ------------------------------------------------------------------------------------------- */
 /* It does not                                                                                  */
 
-static void test_stand_in(void)
+static void test_spare(void)
 {
     for (unsigned cpus = 1; cpus <= 2; cpus++) {
         struct testing t = {.cpus = cpus};
@@ -170,7 +170,7 @@ static void *open_the_gate(void *argument)
     return NULL;
 }
 
-/* The stand-in is in the middle of a task when the application comes to wait, and gives way. */
+/* The spare thread is in the middle of a task when the application comes to wait, and gives way. */
 static void test_gives_way(void)
 {
     struct testing t = {.cpus = 1};
@@ -356,15 +356,15 @@ static void test_wait_elsewhere(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/seat/waiting_thread_runs", test_waiting_thread_runs);
-    g_test_add_func("/seat/several_threads", test_several_threads);
-    g_test_add_func("/seat/window", test_window);
-    g_test_add_func("/seat/left_over", test_left_over);
-    g_test_add_func("/seat/stand_in", test_stand_in);
-    g_test_add_func("/seat/gives_way", test_gives_way);
-    g_test_add_func("/seat/nested", test_nested);
-    g_test_add_func("/seat/only_child", test_only_child);
-    g_test_add_func("/seat/no_wait_inside", test_no_wait_inside);
-    g_test_add_func("/seat/wait_elsewhere", test_wait_elsewhere);
+    g_test_add_func("/first_worker/waiting_thread_runs", test_waiting_thread_runs);
+    g_test_add_func("/first_worker/several_threads", test_several_threads);
+    g_test_add_func("/first_worker/window", test_window);
+    g_test_add_func("/first_worker/left_over", test_left_over);
+    g_test_add_func("/first_worker/spare", test_spare);
+    g_test_add_func("/first_worker/gives_way", test_gives_way);
+    g_test_add_func("/first_worker/nested", test_nested);
+    g_test_add_func("/first_worker/only_child", test_only_child);
+    g_test_add_func("/first_worker/no_wait_inside", test_no_wait_inside);
+    g_test_add_func("/first_worker/wait_elsewhere", test_wait_elsewhere);
     return g_test_run();
 }
