@@ -12,15 +12,15 @@ enum {
     AT = 16,   /* column of texts */
 };
 
-static char *gigabytes(double bandwidth_Bps)
+static void add_gigabytes(struct duet__table *table, double bandwidth_Bps)
 {
-    return g_strdup_printf("%.3g", bandwidth_Bps / 1e9);
+    duet__table_print(table, "%.3g", bandwidth_Bps / 1e9);
 }
 
-static void heading(struct duet__table *table, const char *const *names)
+static void put_table(struct duet__table *table, FILE *stream)
 {
-    for (; *names; names++)
-        duet__table_say(table, *names);
+    putc('\n', stream);
+    duet__table_put(table, stream, 2);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -62,30 +62,28 @@ static void add_workers(const struct duet__info *info, struct duet__table *table
     const struct duet_worker *worker = &machine->workers[first];
 
     if (count > 1)
-        duet__table_add(table, g_strdup_printf("%s ... %s", worker->name,
-                                               machine->workers[first + count - 1].name));
+        duet__table_print(table, "%s ... %s", worker->name,
+                          machine->workers[first + count - 1].name);
     else
         duet__table_say(table, worker->name);
     duet__table_say(table, machine->archs[worker->arch].name);
     duet__table_say(table, machine->nodes[worker->node].name);
-    duet__table_add(table, g_strdup_printf("%u", worker->socket));
+    duet__table_print(table, "%u", worker->socket);
     duet__table_add(table, ranges(info->processors + first, count));
     if (worker->window_short > worker->window)
-        duet__table_add(table, g_strdup_printf("%u (short tasks: %u)", worker->window,
-                                               worker->window_short));
+        duet__table_print(table, "%u (short tasks: %u)", worker->window, worker->window_short);
     else
-        duet__table_add(table, g_strdup_printf("%u", worker->window));
+        duet__table_print(table, "%u", worker->window);
 }
 
 static void put_workers(const struct duet__info *info, FILE *stream)
 {
-    static const char *const names[] = {"worker",   "architecture", "memory", "socket",
-                                        "bound to", "window",       NULL};
     const struct duet_machine *machine = &info->machine;
     struct duet__table table;
 
     duet__table_init(&table, "lllrll");
-    heading(&table, names);
+    duet__table_row(&table, "worker", "architecture", "memory", "socket", "bound to", "window",
+                    NULL);
     for (unsigned w = 0, next; w < machine->worker_count; w = next) {
         for (next = w + 1; next < machine->worker_count; next++)
             if (!alike(&machine->workers[w], &machine->workers[next]))
@@ -100,32 +98,21 @@ static void put_workers(const struct duet__info *info, FILE *stream)
 
 static void put_nodes(const struct duet_machine *machine, FILE *stream)
 {
-    static const char *const names[] = {"memory", "for data", NULL};
     struct duet__table table;
 
     duet__table_init(&table, "lr");
-    heading(&table, names);
+    duet__table_row(&table, "memory", "for data", NULL);
     for (unsigned n = 0; n < machine->node_count; n++) {
         uint64_t bytes = machine->nodes[n].capacity_bytes;
 
         duet__table_say(&table, machine->nodes[n].name);
         duet__table_add(&table, bytes ? duet__size_text(bytes) : g_strdup("all there is"));
     }
-    putc('\n', stream);
-    duet__table_put(&table, stream, 2);
+    put_table(&table, stream);
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* Links                                                                                        */
-
-/* Adds a name to a list, once. */
-static void mention(GString *list, const char *name)
-{
-    g_auto(GStrv) there = g_strsplit(list->str, " ", -1);
-
-    if (!g_strv_contains((const char *const *)there, name))
-        g_string_append_printf(list, "%s%s", list->len ? " " : "", name);
-}
 
 static bool crosses(const struct duet_route *route, unsigned link)
 {
@@ -135,43 +122,43 @@ static bool crosses(const struct duet_route *route, unsigned link)
     return false;
 }
 
+/* "to gpu0 gpu1": the GPUs whose copies from the host (or to it) go over a link; NULL: none. */
+static char *carried(const struct duet_machine *machine, unsigned link, bool out)
+{
+    GString *list = g_string_new(out ? "to" : "from");
+    size_t empty = list->len;
+
+    for (unsigned n = 1; n < machine->node_count; n++)
+        if (crosses(duet_machine_route(machine, out ? DUET_HOST : n, out ? n : DUET_HOST), link))
+            g_string_append_printf(list, " %s", machine->nodes[n].name);
+    return g_string_free(list, list->len == empty);
+}
+
 /* What goes over a link: "to gpu0 gpu1", "from gpu0", "between GPUs". */
 static char *carries(const struct duet_machine *machine, unsigned link)
 {
-    GString *to = g_string_new("to"), *from = g_string_new("from");
-    char *text;
+    char *text = carried(machine, link, true);
 
-    for (unsigned n = 1; n < machine->node_count; n++) {
-        if (crosses(duet_machine_route(machine, DUET_HOST, n), link))
-            mention(to, machine->nodes[n].name);
-        if (crosses(duet_machine_route(machine, n, DUET_HOST), link))
-            mention(from, machine->nodes[n].name);
-    }
-    text = g_strdup(strchr(to->str, ' ')     ? to->str
-                    : strchr(from->str, ' ') ? from->str
-                                             : "between GPUs");
-    g_string_free(to, TRUE);
-    g_string_free(from, TRUE);
-    return text;
+    if (!text)
+        text = carried(machine, link, false);
+    return text ? text : g_strdup("between GPUs");
 }
 
 static void put_links(const struct duet_machine *machine, FILE *stream)
 {
-    static const char *const names[] = {"link", "GB/s", "", "copies", NULL};
     struct duet__table table;
 
     duet__table_init(&table, "lrll");
-    heading(&table, names);
+    duet__table_row(&table, "link", "GB/s", "", "copies", NULL);
     for (unsigned l = 0; l < machine->link_count; l++) {
         const struct duet_link *link = &machine->links[l];
 
         duet__table_say(&table, link->name);
-        duet__table_add(&table, gigabytes(link->bandwidth_Bps));
+        add_gigabytes(&table, link->bandwidth_Bps);
         duet__table_say(&table, link->per_copy ? "for each" : "shared");
         duet__table_add(&table, carries(machine, l));
     }
-    putc('\n', stream);
-    duet__table_put(&table, stream, 2);
+    put_table(&table, stream);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -183,18 +170,16 @@ static void add_route(const struct duet_machine *machine, struct duet__table *ta
     const struct duet_route *route = duet_machine_route(machine, source, destination);
     GString *links = g_string_new(NULL);
 
-    duet__table_add(table, g_strdup_printf("%s to %s", machine->nodes[source].name,
-                                           machine->nodes[destination].name));
+    duet__table_print(table, "%s to %s", machine->nodes[source].name,
+                      machine->nodes[destination].name);
     if (!route->direct) {
-        duet__table_say(table, "");
-        duet__table_say(table, "");
-        duet__table_say(table, "through the host's memory");
+        duet__table_row(table, "", "", "through the host's memory", NULL);
     } else {
         for (unsigned i = 0; i < route->count; i++)
             g_string_append_printf(links, "%s%s", i ? ", " : "",
                                    machine->links[route->links[i]].name);
-        duet__table_add(table, gigabytes(route->bandwidth_Bps));
-        duet__table_add(table, g_strdup_printf("%.3g", route->latency_s * 1e6));
+        add_gigabytes(table, route->bandwidth_Bps);
+        duet__table_print(table, "%.3g", route->latency_s * 1e6);
         duet__table_say(table, links->str);
     }
     g_string_free(links, TRUE);
@@ -202,18 +187,16 @@ static void add_route(const struct duet_machine *machine, struct duet__table *ta
 
 static void put_routes(const struct duet_machine *machine, FILE *stream)
 {
-    static const char *const names[] = {"route", "GB/s", "us", "over", NULL};
     unsigned nodes = machine->node_count;
     struct duet__table table;
 
     duet__table_init(&table, "lrrl");
-    heading(&table, names);
+    duet__table_row(&table, "route", "GB/s", "us", "over", NULL);
     for (unsigned s = 0; s < nodes; s++)
         for (unsigned d = 0; d < nodes; d++)
             if (s != d && (s == DUET_HOST || d == DUET_HOST || nodes <= 1 + FEW))
                 add_route(machine, &table, s, d);
-    putc('\n', stream);
-    duet__table_put(&table, stream, 2);
+    put_table(&table, stream);
 }
 
 /* With several GPUs, the bandwidths between them. */
@@ -233,53 +216,47 @@ static void put_matrix(const struct duet_machine *machine, FILE *stream)
             const struct duet_route *route = duet_machine_route(machine, s, d);
 
             if (route->direct)
-                duet__table_add(&table, gigabytes(route->bandwidth_Bps));
+                add_gigabytes(&table, route->bandwidth_Bps);
             else
                 duet__table_say(&table, s == d ? "-" : "host");
         }
     }
-    putc('\n', stream);
-    duet__table_put(&table, stream, 2);
+    put_table(&table, stream);
     g_free(sides);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 /* How many pairs of GPUs have direct routes of each bandwidth, and how many none. */
 static void put_summary(const struct duet_machine *machine, FILE *stream)
 {
-    static const char *const names[] = {"GPU to GPU", "pairs", NULL};
-    GHashTable *pairs = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    GList *kinds;
+    GPtrArray *kinds = g_ptr_array_new_with_free_func(g_free);
     struct duet__table table;
 
-    for (unsigned s = 1; s < machine->node_count; s++) {
+    for (unsigned s = 1; s < machine->node_count; s++)
         for (unsigned d = 1; d < machine->node_count; d++) {
             const struct duet_route *route = duet_machine_route(machine, s, d);
-            char *kind;
 
-            if (s == d)
-                continue;
-            if (route->direct)
-                kind = g_strdup_printf("%.3g GB/s", route->bandwidth_Bps / 1e9);
-            else
-                kind = g_strdup("through the host's memory");
-            g_hash_table_insert(pairs, kind,
-                                GUINT_TO_POINTER(
-                                    GPOINTER_TO_UINT(g_hash_table_lookup(pairs, kind)) + 1));
+            if (s != d)
+                g_ptr_array_add(kinds, route->direct ? g_strdup_printf("%.3g GB/s",
+                                                                       route->bandwidth_Bps / 1e9)
+                                                     : g_strdup("through the host's memory"));
         }
-    }
+    g_ptr_array_sort(kinds, by_name);
     duet__table_init(&table, "lr");
-    heading(&table, names);
-    kinds = g_list_sort(g_hash_table_get_keys(pairs), (GCompareFunc)strcmp);
-    for (GList *kind = kinds; kind; kind = kind->next) {
-        unsigned count = GPOINTER_TO_UINT(g_hash_table_lookup(pairs, kind->data));
-
-        duet__table_say(&table, kind->data);
-        duet__table_add(&table, g_strdup_printf("%u", count));
+    duet__table_row(&table, "GPU to GPU", "pairs", NULL);
+    for (unsigned i = 0, next; i < kinds->len; i = next) {
+        for (next = i + 1; next < kinds->len; next++)
+            if (strcmp(kinds->pdata[i], kinds->pdata[next]) != 0)
+                break;
+        duet__table_say(&table, kinds->pdata[i]);
+        duet__table_print(&table, "%u", next - i);
     }
-    putc('\n', stream);
-    duet__table_put(&table, stream, 2);
-    g_list_free(kinds);
-    g_hash_table_unref(pairs);
+    put_table(&table, stream);
+    g_ptr_array_free(kinds, TRUE);
 }
 
 /* What of the options is no part of the machine. */

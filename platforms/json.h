@@ -131,12 +131,18 @@ void duet__json_stream_close(struct duet__json_stream *stream);
  * Writing, into a stream and without a tree. The writer knows where a comma belongs; the caller
  * says where lines end. `key` is NULL in arrays and at the root. Errors stay with the stream
  * (ferror). Numbers are written with the fewest digits that read back as the same number, with a
- * '.' in every locale; what is not finite is null, and noted. Zero-initialise but for `stream`.
+ * '.' in every locale; what is not finite is null, and noted. Zero-initialise but for `stream` and
+ * `indented`.
  */
 struct duet__json_writer {
     FILE *stream;
-    bool more;     /* something stands before what is written next */
-    unsigned line; /* 1 + blanks that the next thing is indented by on a new line; 0: none */
+    /* the writer ends lines itself: each member has one of its own, as deep as it is nested, and so
+       has each element of an array, with all in it; a newline stands at the end */
+    bool indented;
+    unsigned depth; /* objects and arrays that are open */
+    unsigned flat;  /* the depth of the one that stands on one line with all in it; 0: none does */
+    bool more;      /* something stands before what is written next */
+    unsigned line;  /* 1 + blanks that the next thing is indented by on a new line; 0: none */
     const char *not_finite; /* the key of the first number that was not, "" where it has none */
 };
 

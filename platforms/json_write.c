@@ -49,6 +49,8 @@ static void separate(struct duet__json_writer *writer, bool comma)
 
 static void put_key(struct duet__json_writer *writer, const char *key)
 {
+    if (writer->indented && writer->depth && !writer->flat)
+        duet__json_break(writer, writer->depth);
     separate(writer, writer->more);
     writer->more = true;
     if (key) {
@@ -61,6 +63,9 @@ void duet__json_begin(struct duet__json_writer *writer, const char *key, char br
 {
     put_key(writer, key);
     putc(bracket, writer->stream);
+    writer->depth++;
+    if (!writer->flat && !key && writer->depth > 1)
+        writer->flat = writer->depth;
     writer->more = false;
 }
 
@@ -68,7 +73,12 @@ void duet__json_end(struct duet__json_writer *writer, char bracket)
 {
     separate(writer, false);
     putc(bracket, writer->stream);
+    if (writer->flat == writer->depth)
+        writer->flat = 0;
+    writer->depth--;
     writer->more = true;
+    if (writer->indented && !writer->depth)
+        putc('\n', writer->stream);
 }
 
 void duet__json_break(struct duet__json_writer *writer, unsigned indent)

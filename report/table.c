@@ -81,6 +81,16 @@ void duet__table_print(struct duet__table *table, const char *format, ...)
     va_end(args);
 }
 
+void duet__table_row(struct duet__table *table, const char *first, ...)
+{
+    va_list args;
+
+    va_start(args, first);
+    for (const char *text = first; text; text = va_arg(args, const char *))
+        duet__table_say(table, text);
+    va_end(args);
+}
+
 void duet__table_remark(struct duet__table *table, const char *text)
 {
     duet__table_say(table, text);

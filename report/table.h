@@ -39,6 +39,8 @@ void duet__table_add(struct duet__table *table, char *text);
 void duet__table_say(struct duet__table *table, const char *text);
 /* The same with a text as printf makes it. */
 void duet__table_print(struct duet__table *table, const char *format, ...) G_GNUC_PRINTF(2, 3);
+/* Several copies, up to a NULL: a row, or the beginning of one. */
+void duet__table_row(struct duet__table *table, const char *first, ...) G_GNUC_NULL_TERMINATED;
 /* Cells for the rest of the row, over which `text` reaches: a remark in place of them. */
 void duet__table_remark(struct duet__table *table, const char *text);
 
