@@ -139,6 +139,7 @@ struct duet__json_writer {
     /* the writer ends lines itself: each member has one of its own, as deep as it is nested, and so
        has each element of an array, with all in it; a newline stands at the end */
     bool indented;
+    bool dense;     /* no blanks behind commas and keys */
     unsigned depth; /* objects and arrays that are open */
     unsigned flat;  /* the depth of the one that stands on one line with all in it; 0: none does */
     bool more;      /* something stands before what is written next */
@@ -153,6 +154,8 @@ void duet__json_end(struct duet__json_writer *writer, char bracket);
 void duet__json_break(struct duet__json_writer *writer, unsigned indent);
 
 void duet__json_put_number(struct duet__json_writer *writer, const char *key, double value);
+/* A number that is written already. */
+void duet__json_put_digits(struct duet__json_writer *writer, const char *key, const char *digits);
 void duet__json_put_integer(struct duet__json_writer *writer, const char *key, uint64_t value);
 void duet__json_put_boolean(struct duet__json_writer *writer, const char *key, bool value);
 /* null for NULL. '<' is escaped, so that the text may stand inside HTML. */

@@ -42,7 +42,7 @@ static void separate(struct duet__json_writer *writer, bool comma)
         putc(',', writer->stream);
     if (writer->line > 0)
         fprintf(writer->stream, "\n%*s", (int)writer->line - 1, "");
-    else if (comma)
+    else if (comma && !writer->dense)
         putc(' ', writer->stream);
     writer->line = 0;
 }
@@ -55,7 +55,7 @@ static void put_key(struct duet__json_writer *writer, const char *key)
     writer->more = true;
     if (key) {
         put_text(writer->stream, key);
-        fputs(": ", writer->stream);
+        fputs(writer->dense ? ":" : ": ", writer->stream);
     }
 }
 
@@ -94,6 +94,12 @@ void duet__json_put_number(struct duet__json_writer *writer, const char *key, do
     if (!isfinite(value) && !writer->not_finite)
         writer->not_finite = key ? key : "";
     fputs(isfinite(value) ? duet__digits(value, digits) : "null", writer->stream);
+}
+
+void duet__json_put_digits(struct duet__json_writer *writer, const char *key, const char *digits)
+{
+    put_key(writer, key);
+    fputs(digits, writer->stream);
 }
 
 void duet__json_put_integer(struct duet__json_writer *writer, const char *key, uint64_t value)

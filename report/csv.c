@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/output.h"
+#include "platforms/json.h"
 
 /* A text, quoted where it has to be. */
 static void put(struct duet__csv *csv, const char *text)
@@ -43,8 +43,10 @@ void duet__csv_text(struct duet__csv *csv, const char *name, const char *text)
 
 void duet__csv_number(struct duet__csv *csv, const char *name, double value)
 {
+    char digits[DUET__DIGITS_MAX];
+
     if (begin(csv, name) && isfinite(value))
-        duet_write_json_number(csv->stream, value);
+        fputs(duet__digits(value, digits), csv->stream);
 }
 
 void duet__csv_count(struct duet__csv *csv, const char *name, uint64_t value)

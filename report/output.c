@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that are either whole or not there; JSON, XML and number writers without a locale. */
+/* Files that are either whole or not there; text for XML, and numbers without a locale. */
 #include "report/output.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <glib.h>
 
 enum { NUMBER_MAX = 400 }; /* bytes of the longest double in %f */
 
@@ -112,60 +113,12 @@ void duet_output_discard(struct duet_output *output)
     output_close(output);
 }
 
-void duet_write_json_string(FILE *stream, const char *text)
-{
-    putc('"', stream);
-    for (const char *at = text; *at; at++) {
-        unsigned char c = (unsigned char)*at;
-
-        if (c == '"' || c == '\\')
-            fprintf(stream, "\\%c", c);
-        else if (c < 0x20 || c == '<' || c == 0x7f)
-            fprintf(stream, "\\u%04x", c);
-        else
-            putc(c, stream);
-    }
-    putc('"', stream);
-}
-
-/* The only character of a printed double that depends on the locale is the point. */
-static void put_number(FILE *stream, char *text)
-{
-    size_t digits = strspn(text, "-0123456789");
-
-    if (text[digits] && text[digits] != 'e') {
-        size_t point = 1;
-
-        while (text[digits + point] && !strchr("0123456789", text[digits + point]))
-            point++;
-        text[digits] = '.';
-        memmove(text + digits + 1, text + digits + point, strlen(text + digits + point) + 1);
-    }
-    fputs(text, stream);
-}
-
-void duet_write_json_number(FILE *stream, double value)
-{
-    char text[NUMBER_MAX];
-
-    if (!isfinite(value)) {
-        fputs("null", stream);
-        return;
-    }
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof(text), "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
-            break;
-    }
-    put_number(stream, text);
-}
-
 void duet_write_fixed(FILE *stream, double value, int digits)
 {
-    char text[NUMBER_MAX];
+    char format[] = "%.0f", text[NUMBER_MAX];
 
-    snprintf(text, sizeof(text), "%.*f", digits, value);
-    put_number(stream, text);
+    format[2] = (char)('0' + digits);
+    fputs(g_ascii_formatd(text, sizeof(text), format, value), stream);
 }
 
 void duet_write_xml_text(FILE *stream, const char *text)

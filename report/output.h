@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Files that are either whole or not there, and the few ways in which reports write text into them.
- * libc only. Numbers are written with a '.' whatever the locale of the process.
+ * Numbers are written with a '.' whatever the locale of the process.
  */
 #ifndef DUET_REPORT_FILE_H
 #define DUET_REPORT_FILE_H
@@ -32,12 +32,6 @@ DUET_MUST_CHECK int duet_output_commit(struct duet_output *output, struct duet_m
 
 /* Removes the temporary file and closes. Safe on a closed output. */
 void duet_output_discard(struct duet_output *output);
-
-/* Writes a JSON string, quotes included. '<' is escaped, so that it may stand inside HTML. */
-void duet_write_json_string(FILE *stream, const char *text);
-
-/* Writes the shortest decimal number that reads back as `value`; null where it is not finite. */
-void duet_write_json_number(FILE *stream, double value);
 
 /* Writes text for XML and HTML, in elements and in quoted attributes. */
 void duet_write_xml_text(FILE *stream, const char *text);

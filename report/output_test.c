@@ -108,14 +108,6 @@ static void test_errors(void)
 
 static void test_writers(void)
 {
-    WRITTEN(duet_write_json_string(stream, "a\"\\\n<\xc3\xa9"),
-            "\"a\\\"\\\\\\u000a\\u003c\xc3\xa9\"");
-    WRITTEN(duet_write_json_number(stream, 0.1), "0.1");
-    WRITTEN(duet_write_json_number(stream, 1.0 / 3), "0.3333333333333333");
-    WRITTEN(duet_write_json_number(stream, -1e300), "-1e+300");
-    WRITTEN(duet_write_json_number(stream, 8), "8");
-    WRITTEN(duet_write_json_number(stream, NAN), "null");
-    WRITTEN(duet_write_json_number(stream, INFINITY), "null");
     WRITTEN(duet_write_fixed(stream, 2.0 / 3, 3), "0.667");
     WRITTEN(duet_write_xml_text(stream, "<a & \"b\">\001"), "&lt;a &amp; &quot;b&quot;&gt; ");
 }

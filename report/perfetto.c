@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Export to the JSON trace event format of Perfetto and Chrome. libc only. */
+/* Export to the JSON trace event format of Perfetto and Chrome. */
 #include "report/perfetto.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "report/output.h"
+#include "platforms/json.h"
 
 /* Tracks: first the workers' kernels, then copies into each node, then copies out of each node. */
 enum { LANES = 8 }; /* threads of one track: records that overlap go to the next lane */
@@ -18,77 +18,87 @@ struct lane {
 };
 
 struct writer {
-    FILE *stream;
+    struct duet__json_writer json;
     const struct duet_recording *recording;
     struct lane *lanes; /* LANES a track */
-    bool comma;         /* something stands before the next element */
 };
-
-static void element(struct writer *writer)
-{
-    fputs(writer->comma ? ",\n" : "\n", writer->stream);
-    writer->comma = true;
-}
 
 static int64_t nanoseconds(double seconds)
 {
     return isfinite(seconds) ? (int64_t)llround(seconds * 1e9) : 0;
 }
 
-/* Microseconds with three digits, as the format wants them, without the locale's point. */
-static void put_us(FILE *stream, const char *key, int64_t ns)
+/* Microseconds with three digits, as the format wants them. */
+static void put_us(struct writer *writer, const char *key, int64_t ns)
 {
     int64_t size = ns < 0 ? -ns : ns;
+    char digits[32];
 
-    fprintf(stream, "\"%s\":%s%" PRId64 ".%03d", key, ns < 0 ? "-" : "", size / 1000,
-            (int)(size % 1000));
+    snprintf(digits, sizeof(digits), "%s%" PRId64 ".%03d", ns < 0 ? "-" : "", size / 1000,
+             (int)(size % 1000));
+    duet__json_put_digits(&writer->json, key, digits);
 }
 
 /* What the machine is made of, also where nothing happens: for duet itself (trace_file.c). */
-static void put_machine(FILE *stream, const struct duet_machine *machine)
+static void put_machine(struct duet__json_writer *json, const struct duet_machine *machine)
 {
-    fputs(",\"nodes\":[", stream);
-    for (unsigned node = 0; node < machine->node_count; node++) {
-        fputs(node ? "," : "", stream);
-        duet_write_json_string(stream, machine->nodes[node].name);
-    }
-    fputs("],\"workers\":[", stream);
+    duet__json_put_string(json, "platform", machine->name);
+    duet__json_begin(json, "nodes", '[');
+    for (unsigned node = 0; node < machine->node_count; node++)
+        duet__json_put_string(json, NULL, machine->nodes[node].name);
+    duet__json_end(json, ']');
+    duet__json_begin(json, "workers", '[');
     for (unsigned i = 0; i < machine->worker_count; i++) {
         const struct duet_worker *worker = &machine->workers[i];
 
-        fputs(i ? ",\n{\"name\":" : "\n{\"name\":", stream);
-        duet_write_json_string(stream, worker->name);
-        fputs(",\"architecture\":", stream);
-        duet_write_json_string(stream, machine->archs[worker->arch].name);
-        fputs(",\"node\":", stream);
-        duet_write_json_string(stream, machine->nodes[worker->node].name);
-        putc('}', stream);
+        duet__json_break(json, 0);
+        duet__json_begin(json, NULL, '{');
+        duet__json_put_string(json, "name", worker->name);
+        duet__json_put_string(json, "architecture", machine->archs[worker->arch].name);
+        duet__json_put_string(json, "node", machine->nodes[worker->node].name);
+        duet__json_end(json, '}');
     }
-    putc(']', stream);
+    duet__json_end(json, ']');
+}
+
+/* Begins an element of traceEvents; `tid` 0: it is about the whole process. */
+static void begin(struct writer *writer, const char *phase, unsigned node, unsigned tid)
+{
+    duet__json_break(&writer->json, 0);
+    duet__json_begin(&writer->json, NULL, '{');
+    duet__json_put_string(&writer->json, "ph", phase);
+    duet__json_put_integer(&writer->json, "pid", node + 1);
+    if (tid)
+        duet__json_put_integer(&writer->json, "tid", tid);
+}
+
+static void end(struct writer *writer)
+{
+    duet__json_end(&writer->json, '}'); /* args */
+    duet__json_end(&writer->json, '}');
+}
+
+/* Begins an element that says something of a process or a thread, and its args. */
+static void begin_fact(struct writer *writer, unsigned node, unsigned tid, const char *name)
+{
+    begin(writer, "M", node, tid);
+    duet__json_put_string(&writer->json, "name", name);
+    duet__json_begin(&writer->json, "args", '{');
 }
 
 static void put_process(struct writer *writer, unsigned node, const char *name, const char *arch)
 {
-    FILE *stream = writer->stream;
-
-    element(writer);
-    fprintf(stream,
-            "{\"ph\":\"M\",\"pid\":%u,\"name\":\"process_name\",\"args\":{\"name\":", node + 1);
-    duet_write_json_string(stream, name);
-    fputs("}}", stream);
+    begin_fact(writer, node, 0, "process_name");
+    duet__json_put_string(&writer->json, "name", name);
+    end(writer);
     if (arch) {
-        element(writer);
-        fprintf(stream,
-                "{\"ph\":\"M\",\"pid\":%u,\"name\":\"process_labels\",\"args\":{\"labels\":",
-                node + 1);
-        duet_write_json_string(stream, arch);
-        fputs("}}", stream);
+        begin_fact(writer, node, 0, "process_labels");
+        duet__json_put_string(&writer->json, "labels", arch);
+        end(writer);
     }
-    element(writer);
-    fprintf(
-        stream,
-        "{\"ph\":\"M\",\"pid\":%u,\"name\":\"process_sort_index\",\"args\":{\"sort_index\":%u}}",
-        node + 1, node);
+    begin_fact(writer, node, 0, "process_sort_index");
+    duet__json_put_integer(&writer->json, "sort_index", node);
+    end(writer);
 }
 
 static void put_processes(struct writer *writer)
@@ -110,28 +120,20 @@ static void put_processes(struct writer *writer)
 static void put_thread(struct writer *writer, unsigned node, unsigned tid, const char *name,
                        unsigned lane, const char *worker)
 {
-    FILE *stream = writer->stream;
     char numbered[DUET_NAME_MAX + 16];
 
     if (lane)
         snprintf(numbered, sizeof(numbered), "%s (%u)", name, lane + 1);
     else
         snprintf(numbered, sizeof(numbered), "%s", name);
-    element(writer);
-    fprintf(stream,
-            "{\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"name\":\"thread_name\",\"args\":{\"name\":",
-            node + 1, tid);
-    duet_write_json_string(stream, numbered);
-    if (worker) {
-        fputs(",\"worker\":", stream);
-        duet_write_json_string(stream, worker);
-    }
-    fputs("}}", stream);
-    element(writer);
-    fprintf(stream,
-            "{\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"name\":\"thread_sort_index\","
-            "\"args\":{\"sort_index\":%u}}",
-            node + 1, tid, tid);
+    begin_fact(writer, node, tid, "thread_name");
+    duet__json_put_string(&writer->json, "name", numbered);
+    if (worker)
+        duet__json_put_string(&writer->json, "worker", worker);
+    end(writer);
+    begin_fact(writer, node, tid, "thread_sort_index");
+    duet__json_put_integer(&writer->json, "sort_index", tid);
+    end(writer);
 }
 
 /* The thread of `track` that is free at `start_ns`, taken until `end_ns`. */
@@ -152,68 +154,65 @@ static unsigned take_thread(struct writer *writer, size_t track, unsigned node, 
     return tid;
 }
 
-static void put_head(struct writer *writer, unsigned node, unsigned tid, int64_t start_ns,
-                     int64_t end_ns)
+/* Begins what happened on a track, and its args. */
+static void begin_event(struct writer *writer, const struct duet_event *event, size_t track,
+                        unsigned node, const char *thread, const char *category, const char *name)
 {
-    element(writer);
-    fprintf(writer->stream, "{\"ph\":\"X\",\"pid\":%u,\"tid\":%u,", node + 1, tid);
-    put_us(writer->stream, "ts", start_ns);
-    putc(',', writer->stream);
-    put_us(writer->stream, "dur", end_ns - start_ns);
+    int64_t start_ns = nanoseconds(event->start_s), end_ns = nanoseconds(event->end_s);
+
+    begin(writer, "X", node, take_thread(writer, track, node, thread, start_ns, end_ns));
+    put_us(writer, "ts", start_ns);
+    put_us(writer, "dur", end_ns - start_ns);
+    duet__json_put_string(&writer->json, "cat", category);
+    duet__json_put_string(&writer->json, "name", name);
+    duet__json_begin(&writer->json, "args", '{');
 }
 
 static void put_task(struct writer *writer, const struct duet_event *event)
 {
     const struct duet_machine *machine = writer->recording->machine;
-    int64_t start_ns = nanoseconds(event->start_s), end_ns = nanoseconds(event->end_s);
     const struct duet_worker *worker;
-    unsigned tid;
 
     if (event->worker < 0 || (unsigned)event->worker >= machine->worker_count)
         return;
     worker = &machine->workers[event->worker];
-    tid = take_thread(writer, (size_t)event->worker, worker->node,
-                      worker->node == DUET_HOST ? worker->name : "kernels", start_ns, end_ns);
-    put_head(writer, worker->node, tid, start_ns, end_ns);
-    fputs(",\"cat\":\"kernel\",\"name\":", writer->stream);
-    duet_write_json_string(writer->stream, duet_recording_kernel(writer->recording, event));
-    fprintf(writer->stream, ",\"args\":{\"task\":%" PRIu64 ",\"bytes\":%" PRIu64 ",", event->id,
-            event->bytes);
-    put_us(writer->stream, "submitted_us", nanoseconds(event->submit_s));
-    putc(',', writer->stream);
-    put_us(writer->stream, "ready_us", nanoseconds(event->ready_s));
-    fputs(event->failed ? ",\"failed\":true}}" : "}}", writer->stream);
+    begin_event(writer, event, (size_t)event->worker, worker->node,
+                worker->node == DUET_HOST ? worker->name : "kernels", "kernel",
+                duet_recording_kernel(writer->recording, event));
+    duet__json_put_integer(&writer->json, "task", event->id);
+    duet__json_put_integer(&writer->json, "bytes", event->bytes);
+    put_us(writer, "submitted_us", nanoseconds(event->submit_s));
+    put_us(writer, "ready_us", nanoseconds(event->ready_s));
+    if (event->failed)
+        duet__json_put_boolean(&writer->json, "failed", true);
+    end(writer);
 }
 
 static void put_copy(struct writer *writer, const struct duet_event *event)
 {
     const struct duet_machine *machine = writer->recording->machine;
-    int64_t start_ns = nanoseconds(event->start_s), end_ns = nanoseconds(event->end_s);
-    FILE *stream = writer->stream;
+    const char *source, *destination;
     char name[2 * DUET_NAME_MAX + 8];
     bool in = event->destination != DUET_HOST;
     unsigned node = in ? event->destination : event->source;
-    size_t track = machine->worker_count + (in ? 0 : machine->node_count) + node;
-    unsigned tid;
 
     if (event->source >= machine->node_count || event->destination >= machine->node_count)
         return;
-    tid = take_thread(writer, track, node, in ? "copies in" : "copies out", start_ns, end_ns);
-    put_head(writer, node, tid, start_ns, end_ns);
-    snprintf(name, sizeof(name), "%s to %s", machine->nodes[event->source].name,
-             machine->nodes[event->destination].name);
-    fputs(",\"cat\":\"copy\",\"name\":", stream);
-    duet_write_json_string(stream, name);
-    fprintf(stream,
-            ",\"args\":{\"handle\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"source\":", event->id,
-            event->bytes);
-    duet_write_json_string(stream, machine->nodes[event->source].name);
-    fputs(",\"destination\":", stream);
-    duet_write_json_string(stream, machine->nodes[event->destination].name);
-    putc(',', stream);
-    put_us(stream, "ready_us", nanoseconds(event->ready_s));
-    fputs(event->write_back ? ",\"write_back\":true" : "", stream);
-    fputs(event->failed ? ",\"failed\":true}}" : "}}", stream);
+    source = machine->nodes[event->source].name;
+    destination = machine->nodes[event->destination].name;
+    snprintf(name, sizeof(name), "%s to %s", source, destination);
+    begin_event(writer, event, machine->worker_count + (in ? 0 : machine->node_count) + node, node,
+                in ? "copies in" : "copies out", "copy", name);
+    duet__json_put_integer(&writer->json, "handle", event->id);
+    duet__json_put_integer(&writer->json, "bytes", event->bytes);
+    duet__json_put_string(&writer->json, "source", source);
+    duet__json_put_string(&writer->json, "destination", destination);
+    put_us(writer, "ready_us", nanoseconds(event->ready_s));
+    if (event->write_back)
+        duet__json_put_boolean(&writer->json, "write_back", true);
+    if (event->failed)
+        duet__json_put_boolean(&writer->json, "failed", true);
+    end(writer);
 }
 
 int duet_perfetto_write(FILE *stream, const struct duet_recording *recording,
@@ -221,15 +220,19 @@ int duet_perfetto_write(FILE *stream, const struct duet_recording *recording,
 {
     const struct duet_machine *machine = recording->machine;
     size_t tracks = (size_t)machine->worker_count + 2 * (size_t)machine->node_count;
-    struct writer writer = {.stream = stream, .recording = recording};
+    struct writer writer = {.json = {.stream = stream, .dense = true}, .recording = recording};
+    struct duet__json_writer *json = &writer.json;
 
     writer.lanes = calloc(tracks * LANES, sizeof(*writer.lanes));
     if (!writer.lanes)
         return duet_fail(message, DUET_ENOMEM, "out of memory writing a trace");
-    fputs("{\"displayTimeUnit\":\"ms\",\"otherData\":{\"producer\":\"duet\",\"platform\":", stream);
-    duet_write_json_string(stream, machine->name);
-    put_machine(stream, machine);
-    fputs("},\"traceEvents\":[", stream);
+    duet__json_begin(json, NULL, '{');
+    duet__json_put_string(json, "displayTimeUnit", "ms");
+    duet__json_begin(json, "otherData", '{');
+    duet__json_put_string(json, "producer", "duet");
+    put_machine(json, machine);
+    duet__json_end(json, '}');
+    duet__json_begin(json, "traceEvents", '[');
     put_processes(&writer);
     for (size_t i = 0; i < recording->event_count; i++) {
         if (recording->events[i].kind == DUET_EVENT_TASK)
@@ -237,7 +240,10 @@ int duet_perfetto_write(FILE *stream, const struct duet_recording *recording,
         else
             put_copy(&writer, &recording->events[i]);
     }
-    fputs("\n]}\n", stream);
+    duet__json_break(json, 0);
+    duet__json_end(json, ']');
+    duet__json_end(json, '}');
+    putc('\n', stream);
     free(writer.lanes);
     return 0;
 }

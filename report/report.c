@@ -7,7 +7,6 @@
 
 #include <glib.h>
 
-#include "report/figures.h"
 #include "validate/stats.h"
 
 unsigned duet_report_cpus(const struct duet_machine *machine)
@@ -66,25 +65,12 @@ static void judge(const struct duet_report *report, const struct duet_policy_run
 int duet_report_summarise(const struct duet_report *report, const struct duet_policy_runs *policy,
                           struct duet_policy_summary *summary, struct duet_message *message)
 {
-    double *values, medians[DUET__FIGURES];
+    double *values;
     int result;
 
     if (policy->run_count == 0)
         return duet_fail(message, DUET_EINVAL, "policy %s has no run to report", policy->policy);
-    for (size_t i = 0; i < DUET__FIGURES; i++)
-        if (duet__figures[i].of)
-            medians[i] = duet__figure_median(&duet__figures[i], report, policy, 0);
-    *summary = (struct duet_policy_summary){
-        .gflops = medians[DUET__GFLOPS],
-        .tasks = (uint64_t)medians[DUET__TASKS],
-        .bytes_to_device = (uint64_t)llround(medians[DUET__TO_DEVICE]),
-        .bytes_to_host = (uint64_t)llround(medians[DUET__TO_HOST]),
-        .bytes_between = (uint64_t)llround(medians[DUET__BETWEEN]),
-        .hit_ratio = medians[DUET__HITS],
-        .idle_share = medians[DUET__IDLE],
-        .critical_path_s = medians[DUET__PATH],
-        .area_s = medians[DUET__AREA],
-    };
+    *summary = (struct duet_policy_summary){0};
     values = g_new(double, policy->run_count);
     result = summarise_makespan(policy, values, summary, message);
     g_free(values);

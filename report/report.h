@@ -75,18 +75,13 @@ struct duet_report {
     size_t policy_count;
 };
 
-/* Figures of one policy: medians over its runs where nothing else is said. */
+/* What all runs of a policy say of its makespan, and whether they were right. For the medians of
+ * other figures see figures.h. */
 struct duet_policy_summary {
     double makespan_s, mean_s;
     double ci95_low_s, ci95_high_s; /* interval of the mean; NaN of fewer than DUET_INTERVAL_RUNS */
-    double gflops;                  /* at the median makespan; NaN where nothing is computed */
-    uint64_t tasks;
-    uint64_t bytes_to_device, bytes_to_host, bytes_between;
-    double residual;   /* the largest; infinite if one is not a number */
-    size_t failed;     /* residuals that do not pass */
-    double hit_ratio;  /* reads on devices that found their data there; NaN where none was made */
-    double idle_share; /* of all workers, over the makespan */
-    double critical_path_s, area_s;
+    double residual;                /* the largest; infinite if one is not a number */
+    size_t failed;                  /* residuals that do not pass */
 };
 
 /* Computing CPU cores and accelerators of a machine: workers by memory node. */

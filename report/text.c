@@ -110,29 +110,32 @@ static void add_row(struct duet__table *table, const struct duet_report *report,
     }
 }
 
-static struct digits find_digits(const struct duet_report *report,
-                                 const struct duet_policy_summary *summaries)
+/* The largest of the policies' medians of a figure. */
+static double largest(const struct duet_report *report, unsigned figure)
 {
-    double makespan = 0, rate = 0, bytes = 0;
+    double most = 0;
 
-    for (size_t i = 0; i < report->policy_count; i++) {
-        const struct duet_policy_summary *s = &summaries[i];
+    for (size_t i = 0; i < report->policy_count; i++)
+        most = fmax(most,
+                    duet__figure_median(&duet__figures[figure], report, &report->policies[i], 0));
+    return most;
+}
 
-        makespan = fmax(makespan, s->makespan_s);
-        rate = fmax(rate, s->gflops);
-        bytes = fmax(bytes, (double)MAX(s->bytes_to_device, s->bytes_to_host));
-        bytes = fmax(bytes, (double)s->bytes_between);
-    }
-    return (struct digits){.makespan = duet__decimals(makespan, 5),
-                           .rate = MIN(duet__decimals(rate, 5), 3),
-                           .bytes = MIN(duet__decimals(bytes / 1e9, 5), 6)};
+static struct digits find_digits(const struct duet_report *report)
+{
+    double bytes = fmax(fmax(largest(report, DUET__TO_DEVICE), largest(report, DUET__TO_HOST)),
+                        largest(report, DUET__BETWEEN));
+
+    return (struct digits){.makespan = duet__decimals(largest(report, DUET__MAKESPAN), 5),
+                           .rate = MIN(duet__decimals(largest(report, DUET__GFLOPS), 5), 3),
+                           .bytes = MIN(duet__decimals(round(bytes) / 1e9, 5), 6)};
 }
 
 /* Rows of all policies, from their summaries. */
 static void put_table(FILE *stream, const struct duet_report *report,
                       const struct duet_policy_summary *summaries)
 {
-    struct digits digits = find_digits(report, summaries);
+    struct digits digits = find_digits(report);
     GString *sides = g_string_new("l");
     struct duet__table table;
 
@@ -194,16 +197,19 @@ static void put_bound(FILE *stream, const char *name, double bound_s, const char
         fprintf(stream, "%s not known%s", name, after);
 }
 
-static void put_foot(FILE *stream, const struct duet_report *report,
-                     const struct duet_policy_summary *summary)
+static void put_foot(FILE *stream, const struct duet_report *report)
 {
+    const struct duet_policy_runs *first = &report->policies[0];
+
     /* measured times are each policy's own */
     if (report->real && report->policy_count > 1)
-        fprintf(stream, "\nlower bounds of %s: ", report->policies[0].policy);
+        fprintf(stream, "\nlower bounds of %s: ", first->policy);
     else
         fputs("\nlower bounds: ", stream);
-    put_bound(stream, "critical path", summary->critical_path_s, ", ");
-    put_bound(stream, "area", summary->area_s, " (path, area: their share of the makespan)\n");
+    put_bound(stream, "critical path",
+              duet__figure_median(&duet__figures[DUET__PATH], report, first, 0), ", ");
+    put_bound(stream, "area", duet__figure_median(&duet__figures[DUET__AREA], report, first, 0),
+              " (path, area: their share of the makespan)\n");
     if (report->real)
         fprintf(stream, "by the mean times %s\n",
                 report->real->emulation == DUET_EMULATION_PACED ? "of the platform"
@@ -242,7 +248,7 @@ int duet_report_write_table(FILE *stream, const struct duet_report *report,
     if (!result && count > 0) {
         put_head(stream, report);
         put_table(stream, report, summaries);
-        put_foot(stream, report, &summaries[0]);
+        put_foot(stream, report);
         if (report->real && report->real->formula)
             put_verification(stream, report, summaries);
     }
