@@ -17,8 +17,9 @@ enum { MOST_NODES = 1024, MOST_WORKERS = 16384 };
 /* Microseconds of years, so that nothing that is computed of them overflows. */
 static const double most_us = 1e15;
 
-/* What has been read so far. */
+/* What has been read so far. After an error nothing more is read: the first one stays. */
 struct loader {
+    int error;
     struct duet_machine machine;
     bool ours;           /* written by duet */
     GHashTable *threads; /* thread of the trace (process << 32 | thread) -> worker and 1 */
@@ -28,68 +29,110 @@ struct loader {
 };
 
 /* ------------------------------------------------------------------------------------------- */
-/* The machine                                                                                  */
+/* Members of an object. What cannot be read is an error, and 0 or "".                          */
 
-static int read_name(const struct duet__json *at, char name[DUET_NAME_MAX])
+static const char *text_of(struct loader *loader, const struct duet__json *at)
 {
     const char *text = "";
-    int error = duet__json_string(at, &text);
 
-    if (!error && (!*text || strlen(text) >= DUET_NAME_MAX))
-        error = duet__json_fail(at, DUET_EPARSE, "'%.60s' is no name: 1 to %d bytes", text,
-                                DUET_NAME_MAX - 1);
-    if (!error)
-        g_strlcpy(name, text, DUET_NAME_MAX);
-    return error;
+    if (!loader->error)
+        loader->error = duet__json_string(at, &text);
+    return loader->error ? "" : text;
+}
+
+static void read_name(struct loader *loader, const struct duet__json *at, char name[DUET_NAME_MAX])
+{
+    const char *text = text_of(loader, at);
+
+    if (!loader->error && (!*text || strlen(text) >= DUET_NAME_MAX))
+        loader->error = duet__json_fail(at, DUET_EPARSE, "'%.60s' is no name: 1 to %d bytes", text,
+                                        DUET_NAME_MAX - 1);
+    g_strlcpy(name, text, DUET_NAME_MAX);
+}
+
+static double microseconds(struct loader *loader, const struct duet__json *at, const char *key,
+                           double least)
+{
+    struct duet__json member = duet__json_member(at, key);
+    double value = 0;
+
+    if (!loader->error)
+        loader->error = duet__json_number(&member, least, most_us, &value);
+    return value;
+}
+
+static uint64_t whole(struct loader *loader, const struct duet__json *at, const char *key,
+                      uint64_t most)
+{
+    struct duet__json member = duet__json_member(at, key);
+    uint64_t value = 0;
+
+    if (!loader->error)
+        loader->error = duet__json_integer(&member, 0, most, &value);
+    return value;
+}
+
+/* False where it is not there. */
+static bool flag(struct loader *loader, const struct duet__json *at, const char *key)
+{
+    struct duet__json member = duet__json_member(at, key);
+    bool value = false;
+
+    if (!loader->error && duet__json_present(&member))
+        loader->error = duet__json_boolean(&member, &value);
+    return value;
+}
+
+/* A member that says what an event is; "" where it says nothing. */
+static const char *word(const struct duet__json *at, const char *key)
+{
+    struct duet__json member = duet__json_member(at, key);
+    const char *text = "";
+
+    return duet__json_is_string(&member) && duet__json_string(&member, &text) == 0 ? text : "";
+}
+
+/* Elements of a member that is an array, if it is there. */
+static unsigned length_of(struct loader *loader, const struct duet__json *at, unsigned most)
+{
+    unsigned count = 0;
+
+    if (!loader->error && duet__json_present(at))
+        loader->error = duet__json_array(at, 1, most, &count);
+    return count;
 }
 
 /* The number of the memory of that name. */
-static int read_node(const struct loader *loader, const struct duet__json *at, unsigned *node)
+static unsigned node_of(struct loader *loader, const struct duet__json *at, const char *key)
 {
-    const char *text = "";
-    int error = duet__json_string(at, &text);
+    struct duet__json member = duet__json_member(at, key);
+    const char *text = text_of(loader, &member);
 
-    for (unsigned i = 0; !error && i < loader->machine.node_count; i++)
-        if (strcmp(loader->machine.nodes[i].name, text) == 0) {
-            *node = i;
-            return 0;
-        }
-    return error
-               ? error
-               : duet__json_fail(at, DUET_EPARSE, "'%.60s' is no memory of otherData.nodes", text);
+    for (unsigned i = 0; i < loader->machine.node_count; i++)
+        if (strcmp(loader->machine.nodes[i].name, text) == 0)
+            return i;
+    if (!loader->error)
+        loader->error =
+            duet__json_fail(&member, DUET_EPARSE, "'%.60s' is no memory of otherData.nodes", text);
+    return 0;
 }
 
-static int read_worker_name(const struct loader *loader, const struct duet__json *at,
-                            unsigned *worker)
+/* ------------------------------------------------------------------------------------------- */
+/* The machine                                                                                  */
+
+static void read_nodes(struct loader *loader, const struct duet__json *nodes)
 {
-    const char *text = "";
-    int error = duet__json_string(at, &text);
+    struct duet_node *node = loader->machine.nodes;
 
-    for (unsigned i = 0; !error && i < loader->machine.worker_count; i++)
-        if (strcmp(loader->machine.workers[i].name, text) == 0) {
-            *worker = i;
-            return 0;
-        }
-    return error ? error
-                 : duet__json_fail(at, DUET_EPARSE, "'%.60s' is no worker of otherData.workers",
-                                   text);
-}
-
-static int read_nodes(struct loader *loader, const struct duet__json *nodes, unsigned count)
-{
-    struct duet_machine *machine = &loader->machine;
-    int error = 0;
-
-    for (unsigned i = 0; i < count && !error; i++) {
+    for (unsigned i = 0; i < loader->machine.node_count; i++) {
         struct duet__json at = duet__json_element(nodes, i);
 
-        error = read_name(&at, machine->nodes[i].name);
-        for (unsigned k = 0; k < i && !error; k++)
-            if (strcmp(machine->nodes[k].name, machine->nodes[i].name) == 0)
-                error = duet__json_fail(&at, DUET_EPARSE, "two memories are called '%s'",
-                                        machine->nodes[i].name);
+        read_name(loader, &at, node[i].name);
+        for (unsigned k = 0; k < i && !loader->error; k++)
+            if (strcmp(node[k].name, node[i].name) == 0)
+                loader->error =
+                    duet__json_fail(&at, DUET_EPARSE, "two memories are called '%s'", node[i].name);
     }
-    return error;
 }
 
 /* The architecture of that name, added to the machine where it is new. */
@@ -106,135 +149,80 @@ static unsigned arch_index(struct duet_machine *machine, const char *name)
     return i;
 }
 
-static int read_worker(struct loader *loader, const struct duet__json *at, unsigned index)
+static void read_workers(struct loader *loader, const struct duet__json *workers)
 {
-    struct duet_worker *worker = &loader->machine.workers[index];
-    struct duet__json name = duet__json_member(at, "name"), node = duet__json_member(at, "node"),
-                      arch = duet__json_member(at, "architecture");
-    char arch_name[DUET_NAME_MAX];
-    int error = duet__json_keys(at, NULL);
+    for (unsigned i = 0; i < loader->machine.worker_count && !loader->error; i++) {
+        struct duet__json at = duet__json_element(workers, i),
+                          name = duet__json_member(&at, "name"),
+                          arch = duet__json_member(&at, "architecture");
+        struct duet_worker *worker = &loader->machine.workers[i];
+        char arch_name[DUET_NAME_MAX];
 
-    if (!error)
-        error = read_name(&name, worker->name);
-    if (!error)
-        error = read_name(&arch, arch_name);
-    if (!error)
-        error = read_node(loader, &node, &worker->node);
-    if (!error)
+        read_name(loader, &name, worker->name);
+        read_name(loader, &arch, arch_name);
+        worker->node = node_of(loader, &at, "node");
         worker->arch = arch_index(&loader->machine, arch_name);
-    worker->window = 1;
-    return error;
+        worker->window = 1;
+    }
 }
 
 /* The value of otherData. */
-static int read_head(struct loader *loader, const struct duet__json *at)
+static void read_head(struct loader *loader, const struct duet__json *at)
 {
     struct duet__json nodes = duet__json_member(at, "nodes"),
                       workers = duet__json_member(at, "workers"),
-                      platform = duet__json_member(at, "platform"),
-                      producer = duet__json_member(at, "producer");
+                      platform = duet__json_member(at, "platform");
+    unsigned node_count = length_of(loader, &nodes, MOST_NODES),
+             worker_count = length_of(loader, &workers, MOST_WORKERS);
     struct duet_machine *machine = &loader->machine;
-    unsigned node_count = 0, worker_count = 0;
-    const char *text = "";
-    int error = duet__json_keys(at, NULL);
 
-    if (!error && duet__json_present(&producer))
-        error = duet__json_string(&producer, &text);
-    if (!error && duet__json_present(&nodes))
-        error = duet__json_array(&nodes, 1, MOST_NODES, &node_count);
-    if (!error && duet__json_present(&workers))
-        error = duet__json_array(&workers, 1, MOST_WORKERS, &worker_count);
-    if (!error && duet_machine_init(machine, MAX(worker_count, 1), MAX(node_count, 1),
-                                    MAX(worker_count, 1), 0))
-        error = duet__json_fail(at, DUET_ENOMEM, "out of memory");
-    if (error)
-        return error;
+    if (!loader->error && duet_machine_init(machine, MAX(worker_count, 1), MAX(node_count, 1),
+                                            MAX(worker_count, 1), 0))
+        loader->error = duet__json_fail(at, DUET_ENOMEM, "out of memory");
+    if (loader->error)
+        return;
     machine->arch_count = 0; /* at most one for each worker */
     machine->node_count = node_count;
     machine->worker_count = worker_count;
     if (duet__json_present(&platform))
-        error = read_name(&platform, machine->name);
-    if (!error)
-        error = read_nodes(loader, &nodes, node_count);
-    for (unsigned i = 0; i < worker_count && !error; i++) {
-        struct duet__json worker = duet__json_element(&workers, i);
-
-        error = read_worker(loader, &worker, i);
-    }
-    loader->ours = strcmp(text, "duet") == 0 && node_count && worker_count;
-    return error;
+        read_name(loader, &platform, machine->name);
+    read_nodes(loader, &nodes);
+    read_workers(loader, &workers);
+    loader->ours = strcmp(word(at, "producer"), "duet") == 0 && node_count && worker_count;
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* Threads, kernels and copies                                                                  */
 
-/* A member that says what an event is; "" where it says nothing. */
-static const char *word(const struct duet__json *at, const char *key)
+static uint64_t thread_of(struct loader *loader, const struct duet__json *at)
 {
-    struct duet__json member = duet__json_member(at, key);
-    const char *text = "";
+    uint64_t process = whole(loader, at, "pid", UINT32_MAX);
 
-    if (duet__json_is_string(&member) && duet__json_string(&member, &text))
-        return "";
-    return text;
+    return process << 32 | whole(loader, at, "tid", UINT32_MAX);
 }
 
-static int read_seconds(const struct duet__json *at, const char *key, double least, double *seconds)
+/* A thread that shows a worker's kernels. */
+static void add_thread(struct loader *loader, const struct duet__json *at)
 {
-    struct duet__json member = duet__json_member(at, key);
-    double us = 0;
-    int error = duet__json_number(&member, least, most_us, &us);
+    struct duet__json args = duet__json_member(at, "args"),
+                      name = duet__json_member(&args, "worker");
+    const struct duet_machine *machine = &loader->machine;
+    const char *text;
+    unsigned worker = 0;
+    uint64_t thread;
 
-    *seconds = us * 1e-6;
-    return error;
-}
-
-static int read_whole(const struct duet__json *at, const char *key, uint64_t most, uint64_t *value)
-{
-    struct duet__json member = duet__json_member(at, key);
-
-    return duet__json_integer(&member, 0, most, value);
-}
-
-static int read_flag(const struct duet__json *at, const char *key, bool *value)
-{
-    struct duet__json member = duet__json_member(at, key);
-
-    return duet__json_present(&member) ? duet__json_boolean(&member, value) : 0;
-}
-
-static int read_thread(const struct duet__json *at, uint64_t *thread)
-{
-    uint64_t process = 0;
-    int error = read_whole(at, "pid", UINT32_MAX, &process);
-
-    if (!error)
-        error = read_whole(at, "tid", UINT32_MAX, thread);
-    *thread |= process << 32;
-    return error;
-}
-
-/* What kernels and copies have in common. */
-static int read_event(const struct duet__json *at, const struct duet__json *args, const char *id,
-                      struct duet_event *event)
-{
-    double start_us = 0, length_us = 0;
-    struct duet__json start = duet__json_member(at, "ts"), length = duet__json_member(at, "dur");
-    int error = duet__json_number(&start, -most_us, most_us, &start_us);
-
-    if (!error)
-        error = duet__json_number(&length, 0, most_us, &length_us);
-    if (!error)
-        error = read_whole(args, id, INT64_MAX, &event->id);
-    if (!error)
-        error = read_whole(args, "bytes", INT64_MAX, &event->bytes);
-    if (!error)
-        error = read_seconds(args, "ready_us", -most_us, &event->ready_s);
-    if (!error)
-        error = read_flag(args, "failed", &event->failed);
-    event->start_s = start_us * 1e-6;
-    event->end_s = (start_us + length_us) * 1e-6;
-    return error;
+    if (!duet__json_present(&name))
+        return;
+    text = text_of(loader, &name);
+    while (worker < machine->worker_count && strcmp(machine->workers[worker].name, text) != 0)
+        worker++;
+    if (!loader->error && worker == machine->worker_count)
+        loader->error =
+            duet__json_fail(&name, DUET_EPARSE, "'%.60s' is no worker of otherData.workers", text);
+    thread = thread_of(loader, at);
+    if (!loader->error)
+        g_hash_table_insert(loader->threads, g_memdup2(&thread, sizeof(thread)),
+                            GUINT_TO_POINTER(worker + 1));
 }
 
 /* Index of the kernel of that name, which is added where it is new. */
@@ -249,31 +237,42 @@ static unsigned kernel_index(struct loader *loader, const char *name)
     return loader->names->len - 1;
 }
 
-static int add_kernel(struct loader *loader, const struct duet__json *at)
+/* What kernels and copies have in common. */
+static struct duet_event read_event(struct loader *loader, const struct duet__json *at,
+                                    const struct duet__json *args, const char *id)
+{
+    double start_us = microseconds(loader, at, "ts", -most_us);
+    double length_us = microseconds(loader, at, "dur", 0);
+    struct duet_event event = {.start_s = start_us * 1e-6,
+                               .end_s = (start_us + length_us) * 1e-6,
+                               .id = whole(loader, args, id, INT64_MAX)};
+
+    event.bytes = whole(loader, args, "bytes", INT64_MAX);
+    event.ready_s = microseconds(loader, args, "ready_us", -most_us) * 1e-6;
+    event.failed = flag(loader, args, "failed");
+    return event;
+}
+
+static void add_kernel(struct loader *loader, const struct duet__json *at)
 {
     struct duet__json args = duet__json_member(at, "args"), name = duet__json_member(at, "name");
-    struct duet_event event = {.kind = DUET_EVENT_TASK};
-    char kernel[DUET_NAME_MAX] = "";
-    uint64_t thread = 0;
-    unsigned worker;
-    int error = read_thread(at, &thread);
+    uint64_t thread = thread_of(loader, at);
+    unsigned worker = GPOINTER_TO_UINT(g_hash_table_lookup(loader->threads, &thread));
+    char kernel[DUET_NAME_MAX];
+    struct duet_event event;
 
-    if (!error)
-        error = read_name(&name, kernel);
-    if (!error)
-        error = read_event(at, &args, "task", &event);
-    if (!error)
-        error = read_seconds(&args, "submitted_us", -most_us, &event.submit_s);
-    if (error)
-        return error;
-    worker = GPOINTER_TO_UINT(g_hash_table_lookup(loader->threads, &thread));
-    if (!worker)
-        return duet__json_fail(at, DUET_EPARSE, "a kernel in a thread of no worker");
+    read_name(loader, &name, kernel);
+    event = read_event(loader, at, &args, "task");
+    event.submit_s = microseconds(loader, &args, "submitted_us", -most_us) * 1e-6;
+    if (!loader->error && !worker)
+        loader->error = duet__json_fail(at, DUET_EPARSE, "a kernel in a thread of no worker");
+    if (loader->error)
+        return;
+    event.kind = DUET_EVENT_TASK;
     event.worker = (int)worker - 1;
     event.source = event.destination = (uint16_t)loader->machine.workers[worker - 1].node;
     event.kernel = kernel_index(loader, kernel);
     g_array_append_val(loader->events, event);
-    return 0;
 }
 
 static int worker_of(const struct duet_machine *machine, unsigned node)
@@ -284,67 +283,39 @@ static int worker_of(const struct duet_machine *machine, unsigned node)
     return DUET_NO_WORKER;
 }
 
-static int add_copy(struct loader *loader, const struct duet__json *at)
+static void add_copy(struct loader *loader, const struct duet__json *at)
 {
-    struct duet__json args = duet__json_member(at, "args"),
-                      from = duet__json_member(&args, "source"),
-                      to = duet__json_member(&args, "destination");
-    struct duet_event event = {.kind = DUET_EVENT_COPY};
-    unsigned source = 0, destination = 0;
-    int error = read_event(at, &args, "handle", &event);
+    struct duet__json args = duet__json_member(at, "args");
+    struct duet_event event = read_event(loader, at, &args, "handle");
+    unsigned source = node_of(loader, &args, "source"),
+             destination = node_of(loader, &args, "destination");
 
-    if (!error)
-        error = read_flag(&args, "write_back", &event.write_back);
-    if (!error)
-        error = read_node(loader, &from, &source);
-    if (!error)
-        error = read_node(loader, &to, &destination);
-    if (!error && source == destination)
-        error = duet__json_fail(at, DUET_EPARSE, "a copy from a memory to itself");
+    event.kind = DUET_EVENT_COPY;
     event.submit_s = event.ready_s;
     event.source = (uint16_t)source;
     event.destination = (uint16_t)destination;
     event.worker = worker_of(&loader->machine, destination != DUET_HOST ? destination : source);
-    if (!error)
+    event.write_back = flag(loader, &args, "write_back");
+    if (!loader->error && source == destination)
+        loader->error = duet__json_fail(at, DUET_EPARSE, "a copy from a memory to itself");
+    if (!loader->error)
         g_array_append_val(loader->events, event);
-    return error;
-}
-
-/* A thread that shows a worker's kernels. */
-static int add_thread(struct loader *loader, const struct duet__json *at)
-{
-    struct duet__json args = duet__json_member(at, "args"),
-                      name = duet__json_member(&args, "worker");
-    unsigned worker = 0;
-    uint64_t thread = 0;
-    int error;
-
-    if (!duet__json_present(&name))
-        return 0;
-    error = read_worker_name(loader, &name, &worker);
-    if (!error)
-        error = read_thread(at, &thread);
-    if (!error)
-        g_hash_table_insert(loader->threads, g_memdup2(&thread, sizeof(thread)),
-                            GUINT_TO_POINTER(worker + 1));
-    return error;
 }
 
 /* An element of traceEvents; what is of others is passed over. */
-static int add(struct loader *loader, const struct duet__json *at)
+static void add(struct loader *loader, const struct duet__json *at)
 {
     const char *phase = word(at, "ph"), *category = word(at, "cat");
-    int error = duet__json_keys(at, NULL);
 
-    if (error)
-        return error;
+    loader->error = duet__json_keys(at, NULL);
+    if (loader->error)
+        return;
     if (strcmp(phase, "M") == 0 && strcmp(word(at, "name"), "thread_name") == 0)
-        return add_thread(loader, at);
-    if (strcmp(phase, "X") == 0 && strcmp(category, "kernel") == 0)
-        return add_kernel(loader, at);
-    if (strcmp(phase, "X") == 0 && strcmp(category, "copy") == 0)
-        return add_copy(loader, at);
-    return 0;
+        add_thread(loader, at);
+    else if (strcmp(phase, "X") == 0 && strcmp(category, "kernel") == 0)
+        add_kernel(loader, at);
+    else if (strcmp(phase, "X") == 0 && strcmp(category, "copy") == 0)
+        add_copy(loader, at);
 }
 
 static int read_all(struct loader *loader, struct duet__json_stream *stream)
@@ -357,16 +328,17 @@ static int read_all(struct loader *loader, struct duet__json_stream *stream)
         if (strcmp(key, "otherData") == 0) {
             error = duet__json_stream_value(stream, &at);
             if (!error)
-                error = read_head(loader, &at);
+                read_head(loader, &at);
         } else if (strcmp(key, "traceEvents") == 0) {
             if (!loader->ours)
                 return duet__json_stream_fail(stream,
                                               "no trace of duet's: before traceEvents, otherData "
                                               "has to name duet as producer, nodes and workers");
-            while (!error && !(error = duet__json_stream_element(stream, &at)) &&
+            while (!loader->error && !(error = duet__json_stream_element(stream, &at)) &&
                    duet__json_present(&at))
-                error = add(loader, &at);
+                add(loader, &at);
         }
+        error = error ? error : loader->error;
     }
     return error;
 }
