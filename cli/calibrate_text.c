@@ -18,7 +18,7 @@ static void G_GNUC_PRINTF(3, 4) field(FILE *stream, const char *label, const cha
     va_start(args, format);
     text = g_strdup_vprintf(format, args);
     va_end(args);
-    duet__put_field(stream, label, AT, text);
+    duet__put_field(stream, label, AT, "%s", text);
     g_free(text);
 }
 

@@ -262,21 +262,15 @@ static void put_summary(const struct duet_machine *machine, FILE *stream)
 /* What of the options is no part of the machine. */
 static void put_conditions(const struct duet_config *config, FILE *stream)
 {
-    char *text;
-
-    if (config->scale > 0) {
-        text = g_strdup_printf("%g times those of %s (--scale); the table's are the platform's",
-                               config->scale, config->emulate);
-        duet__put_field(stream, "times", AT, text);
-        g_free(text);
-    }
-    if (config->gpu_streams > 1) {
-        text = g_strdup_printf("up to %u at once on a GPU (--gpu-streams)", config->gpu_streams);
-        duet__put_field(stream, "kernels", AT, text);
-        g_free(text);
-    }
+    if (config->scale > 0)
+        duet__put_field(stream, "times", AT,
+                        "%g times those of %s (--scale); the table's are the platform's",
+                        config->scale, config->emulate);
+    if (config->gpu_streams > 1)
+        duet__put_field(stream, "kernels", AT, "up to %u at once on a GPU (--gpu-streams)",
+                        config->gpu_streams);
     if (config->lose)
-        duet__put_field(stream, "to be lost", AT, config->lose);
+        duet__put_field(stream, "to be lost", AT, "%s", config->lose);
     if (config->scale > 0 || config->gpu_streams > 1 || config->lose)
         putc('\n', stream);
 }
@@ -290,7 +284,7 @@ void duet__facts_put_machine(const struct duet__facts *facts, FILE *stream)
 
     if (facts->info.error) {
         fputs("\nno machine for a run\n", stream);
-        duet__put_field(stream, "", 2, facts->info.why.text);
+        duet__put_field(stream, "", 2, "%s", facts->info.why.text);
         return;
     }
     resources = duet_report_resources(machine);

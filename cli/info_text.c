@@ -8,18 +8,6 @@
 
 enum { AT = 16 /* column of texts */ };
 
-static void G_GNUC_PRINTF(3, 4) field(FILE *stream, const char *label, const char *format, ...)
-{
-    va_list args;
-    char *text;
-
-    va_start(args, format);
-    text = g_strdup_vprintf(format, args);
-    va_end(args);
-    duet__put_field(stream, label, AT, text);
-    g_free(text);
-}
-
 static const char *plural(unsigned number)
 {
     return number == 1 ? "" : "s";
@@ -33,12 +21,13 @@ static void put_gpu_libraries(const struct duet__facts *facts, FILE *stream)
     const char *cuda = duet__build()->cuda;
 
     if (!*cuda)
-        field(stream, "GPU kernels", "none in this build, which is without CUDA");
+        duet__put_field(stream, "GPU kernels", AT, "none in this build, which is without CUDA");
     else if (facts->cuda_error)
-        field(stream, "GPU kernels", "CUDA %s, but those of cuBLAS and cuSOLVER cannot be used: %s",
-              cuda, facts->cuda_why.text);
+        duet__put_field(stream, "GPU kernels", AT,
+                        "CUDA %s, but those of cuBLAS and cuSOLVER cannot be used: %s", cuda,
+                        facts->cuda_why.text);
     else
-        field(stream, "GPU kernels", "CUDA %s; cuBLAS and cuSOLVER are found", cuda);
+        duet__put_field(stream, "GPU kernels", AT, "CUDA %s; cuBLAS and cuSOLVER are found", cuda);
 }
 
 /* Length of "OpenBLAS 0.3.21" at the beginning of a text that goes on with options. */
@@ -56,16 +45,16 @@ static void put_build(const struct duet__facts *facts, FILE *stream)
     const struct duet__build *build = duet__build();
 
     fprintf(stream, "duet %s\n", build->version);
-    field(stream, "compiled", "by %s, %s%s%s%s", build->compiler, build->type,
-          build->link_time_optimisation ? ", optimised when linked" : "",
-          *build->sanitizers ? ", under sanitizers: " : "", build->sanitizers);
-    field(stream, "simulation", "%s%s", *build->simgrid ? "SimGrid " : "none in this build",
-          build->simgrid);
+    duet__put_field(stream, "compiled", AT, "by %s, %s%s%s%s", build->compiler, build->type,
+                    build->link_time_optimisation ? ", optimised when linked" : "",
+                    *build->sanitizers ? ", under sanitizers: " : "", build->sanitizers);
+    duet__put_field(stream, "simulation", AT, "%s%s",
+                    *build->simgrid ? "SimGrid " : "none in this build", build->simgrid);
     if (facts->has_blas)
-        field(stream, "CPU kernels", "%.*s, code for %s", two_words(facts->blas.build),
-              facts->blas.build, facts->blas.core);
+        duet__put_field(stream, "CPU kernels", AT, "%.*s, code for %s",
+                        two_words(facts->blas.build), facts->blas.build, facts->blas.core);
     else
-        field(stream, "CPU kernels", "none of BLAS in this build");
+        duet__put_field(stream, "CPU kernels", AT, "none of BLAS in this build");
     put_gpu_libraries(facts, stream);
 }
 
@@ -78,8 +67,8 @@ static void put_memory(const struct duet__facts *facts, FILE *stream)
     char *all = duet__size_text(survey->memory_bytes), *left = duet__size_text(survey->free_bytes);
 
     if (survey->memory_bytes)
-        field(stream, "memory", "%s%s%s%s", all, survey->free_bytes ? ", " : "",
-              survey->free_bytes ? left : "", survey->free_bytes ? " of it free" : "");
+        duet__put_field(stream, "memory", AT, "%s%s%s%s", all, survey->free_bytes ? ", " : "",
+                        survey->free_bytes ? left : "", survey->free_bytes ? " of it free" : "");
     g_free(all);
     g_free(left);
 }
@@ -103,13 +92,14 @@ static void put_pinning(const struct duet__facts *facts, FILE *stream)
         return;
     size = duet__size_text(bytes);
     if (bytes)
-        field(stream, "page-locking",
-              "up to %s of the memory, for copies from and to GPUs (--pin)%s", size,
-              beyond ? "; that is more than there is" : "");
+        duet__put_field(stream, "page-locking", AT,
+                        "up to %s of the memory, for copies from and to GPUs (--pin)%s", size,
+                        beyond ? "; that is more than there is" : "");
     else
-        field(stream, "page-locking",
-              "nothing of the application's (--pin none): copies from and to GPUs go through small "
-              "buffers");
+        duet__put_field(
+            stream, "page-locking", AT,
+            "nothing of the application's (--pin none): copies from and to GPUs go through small "
+            "buffers");
     g_free(size);
 }
 
@@ -118,14 +108,15 @@ static void put_host(const struct duet__facts *facts, FILE *stream)
     const struct duet__survey *survey = &facts->info.survey;
 
     fprintf(stream, "\n%s\n", facts->host);
-    field(stream, "processors", "%u core%s on %u socket%s, %u hardware thread%s", survey->cores,
-          plural(survey->cores), survey->sockets, plural(survey->sockets), survey->usable_threads,
-          plural(survey->usable_threads));
+    duet__put_field(stream, "processors", AT, "%u core%s on %u socket%s, %u hardware thread%s",
+                    survey->cores, plural(survey->cores), survey->sockets, plural(survey->sockets),
+                    survey->usable_threads, plural(survey->usable_threads));
     if (survey->threads > survey->usable_threads)
-        field(stream, "", "(of %u hardware threads that the machine has)", survey->threads);
+        duet__put_field(stream, "", AT, "(of %u hardware threads that the machine has)",
+                        survey->threads);
     if (survey->quota_cores)
-        field(stream, "", "(a control group leaves the time of %u core%s)", survey->quota_cores,
-              plural(survey->quota_cores));
+        duet__put_field(stream, "", AT, "(a control group leaves the time of %u core%s)",
+                        survey->quota_cores, plural(survey->quota_cores));
     put_memory(facts, stream);
     put_pinning(facts, stream);
 }
@@ -139,10 +130,12 @@ static void put_device(const struct survey_device *device, FILE *stream)
          *all = duet__size_text(device->total_bytes);
 
     if (device->error)
-        field(stream, "", "%u: cannot be used: %s", device->index, duet__facts_why(device));
+        duet__put_field(stream, "", AT, "%u: cannot be used: %s", device->index,
+                        duet__facts_why(device));
     else
-        field(stream, "", "%u: %s (%s)%s%s; %s usable of %s", device->index, device->description,
-              device->arch, *device->pci ? ", PCI " : "", device->pci, usable, all);
+        duet__put_field(stream, "", AT, "%u: %s (%s)%s%s; %s usable of %s", device->index,
+                        device->description, device->arch, *device->pci ? ", PCI " : "",
+                        device->pci, usable, all);
     g_free(usable);
     g_free(all);
 }
@@ -155,17 +148,18 @@ static void put_backend(const struct duet__survey *survey, unsigned number, FILE
     while (first < survey->devices + survey->device_count && first->backend != number)
         first++;
     if (!backend->count)
-        field(stream, backend->name, "no devices: %s",
-              *backend->why.text ? backend->why.text : "there are none");
+        duet__put_field(stream, backend->name, AT, "no devices: %s",
+                        *backend->why.text ? backend->why.text : "there are none");
     else if (backend->kind == SURVEY_DEVICES)
-        field(stream, backend->name, "%u device%s: %s", backend->count, plural(backend->count),
-              backend->description);
+        duet__put_field(stream, backend->name, AT, "%u device%s: %s", backend->count,
+                        plural(backend->count), backend->description);
     else if (backend->kind == SURVEY_CORES)
-        field(stream, backend->name, "%u core%s: %s", backend->count, plural(backend->count),
-              first->error ? first->why.text : first->description);
+        duet__put_field(stream, backend->name, AT, "%u core%s: %s", backend->count,
+                        plural(backend->count),
+                        first->error ? first->why.text : first->description);
     else
-        field(stream, backend->name, "up to %u: %s (--emulate free)", backend->count,
-              first->error ? first->why.text : first->description);
+        duet__put_field(stream, backend->name, AT, "up to %u: %s (--emulate free)", backend->count,
+                        first->error ? first->why.text : first->description);
     for (unsigned d = 0; d < survey->device_count && backend->kind == SURVEY_DEVICES; d++)
         if (survey->devices[d].backend == number)
             put_device(&survey->devices[d], stream);
@@ -181,10 +175,8 @@ static void put_unused(const struct duet__facts *facts, FILE *stream)
     fputs("\nnot used\n", stream);
     for (guint i = 0; i < facts->unused->len; i++) {
         const struct duet__unused *unused = &g_array_index(facts->unused, struct duet__unused, i);
-        char *text = g_strdup_printf("%s: %s", unused->what, unused->why);
 
-        duet__put_field(stream, "", 2, text);
-        g_free(text);
+        duet__put_field(stream, "", 2, "%s: %s", unused->what, unused->why);
     }
 }
 
@@ -201,8 +193,8 @@ static void put_offers(const struct duet__facts *facts, FILE *stream)
             g_string_append_printf(cuda, "%s%s", cuda->len ? ", " : "", offer->name);
     }
     fputs("\nkernels, in single and double precision\n", stream);
-    field(stream, "cpu", "%s", cpu->len ? cpu->str : "none");
-    field(stream, "cuda", "%s", cuda->len ? cuda->str : "none");
+    duet__put_field(stream, "cpu", AT, "%s", cpu->len ? cpu->str : "none");
+    duet__put_field(stream, "cuda", AT, "%s", cuda->len ? cuda->str : "none");
     g_string_free(cpu, TRUE);
     g_string_free(cuda, TRUE);
 }

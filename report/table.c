@@ -253,10 +253,18 @@ void duet__put_wrapped(FILE *stream, const char *text, size_t indent)
     g_strfreev(words);
 }
 
-void duet__put_field(FILE *stream, const char *label, int column, const char *text)
+void duet__put_field(FILE *stream, const char *label, int column, const char *format, ...)
 {
-    g_auto(GStrv) words = g_strsplit(text, " ", -1);
+    g_auto(GStrv) words = NULL;
     int at = fprintf(stream, "  %s", label);
+    va_list args;
+    char *text;
+
+    va_start(args, format);
+    text = g_strdup_vprintf(format, args);
+    va_end(args);
+    words = g_strsplit(text, " ", -1);
+    g_free(text);
 
     for (char **word = words; *word; word++) {
         int width = (int)duet__text_width(*word);

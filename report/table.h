@@ -67,10 +67,11 @@ void duet__put_padded(FILE *stream, const char *text, size_t width, bool left);
 void duet__put_wrapped(FILE *stream, const char *text, size_t indent);
 
 /*
- * Prints "  label   text", the text from column `column` on, broken at spaces where it would pass
- * DUET__PAGE. The label may be "".
+ * Prints "  label   text", the text, made as by printf, from column `column` on, broken at spaces
+ * where it would pass DUET__PAGE. The label may be "".
  */
-void duet__put_field(FILE *stream, const char *label, int column, const char *text);
+void duet__put_field(FILE *stream, const char *label, int column, const char *format, ...)
+    G_GNUC_PRINTF(4, 5);
 
 /* Digits after the point, at most 9, that make `significant` ones of a value above 0; else 0. */
 int duet__decimals(double value, int significant);
