@@ -4,6 +4,41 @@
 #include <string.h>
 
 #include "platforms/description.h"
+#include "platforms/tables.h"
+
+/* The name of a cost in options: "kernel-launch" for the key kernel_launch_s. Free with g_free. */
+static char *cost_name(const struct duet__field *field)
+{
+    return g_strdelimit(g_strndup(field->key, strlen(field->key) - strlen("_s")), "_", '-');
+}
+
+double *duet_cost_find(struct duet_costs *costs, const char *name)
+{
+    double *found = NULL;
+
+    for (const struct duet__field *field = duet__cost_fields; field->key && !found; field++) {
+        char *own = cost_name(field);
+
+        if (field->kind == DUET__NUMBER && strcmp(own, name) == 0)
+            found = duet__field_at(field, costs);
+        g_free(own);
+    }
+    return found;
+}
+
+char *duet_cost_names(void)
+{
+    GString *names = g_string_new(NULL);
+
+    for (const struct duet__field *field = duet__cost_fields; field->key; field++) {
+        char *own = cost_name(field);
+
+        if (field->kind == DUET__NUMBER)
+            g_string_append_printf(names, "%s%s", names->len > 0 ? ", " : "", own);
+        g_free(own);
+    }
+    return g_string_free(names, FALSE);
+}
 
 /* Whether an option is about the kind `name`. */
 static bool means(const struct duet_link_override *link, const char *name)

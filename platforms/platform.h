@@ -176,6 +176,10 @@ char *duet_platform_holes(const struct duet_calibration *calibration,
  */
 char **duet_platform_suspicions(const struct duet_platform *platform);
 
+/* The cost of this name in options ("kernel-launch"), NULL: there is none; and all their names. */
+double *duet_cost_find(struct duet_costs *costs, const char *name);
+char *duet_cost_names(void); /* "submit, push, ..."; free with g_free */
+
 enum duet_write {
     DUET_WRITE_NEW,     /* DUET_EINVAL if the file exists, with the options that help */
     DUET_WRITE_REPLACE, /* whatever was there is gone */

@@ -18,36 +18,41 @@ char *duet__kind_of(const char *link)
     return length > 0 ? g_strndup(link, length) : g_strdup(link);
 }
 
-static void copy_links(const struct duet_machine *from, struct duet_machine *to,
-                       const struct duet_platform_options *options)
+static void change_links(struct duet_machine *m, const struct duet_platform_options *options)
 {
-    for (unsigned i = 0; i < from->link_count; i++) {
-        char *kind = duet__kind_of(from->links[i].name);
+    for (unsigned i = 0; i < m->link_count; i++) {
+        char *kind = duet__kind_of(m->links[i].name);
 
-        to->links[i] = from->links[i];
-        to->links[i].bandwidth_Bps =
-            duet__change_bandwidth(options, kind, from->links[i].bandwidth_Bps);
+        m->links[i].bandwidth_Bps =
+            duet__change_bandwidth(options, kind, m->links[i].bandwidth_Bps);
         g_free(kind);
     }
 }
 
-static void copy_routes(const struct duet_machine *from, struct duet_machine *to, bool no_peer)
+/* Leaves the host and the first `gpus` devices, and the routes between them. */
+static void keep_nodes(struct duet_machine *m, unsigned gpus,
+                       const struct duet_platform_options *options)
 {
-    for (unsigned i = 0; i < to->node_count; i++) {
-        for (unsigned j = 0; j < to->node_count; j++) {
-            struct duet_route *route = &to->routes[(size_t)i * to->node_count + j];
+    unsigned count = gpus + 1;
 
-            if (no_peer && i != DUET_HOST && j != DUET_HOST)
-                continue;
-            *route = *duet_machine_route(from, i, j);
+    for (unsigned i = 0; i < count; i++) {
+        for (unsigned j = 0; j < count; j++) {
+            struct duet_route *route = &m->routes[(size_t)i * count + j];
+
+            *route = *duet_machine_route(m, i, j); /* further on, or the same */
+            if (options->no_peer && i != DUET_HOST && j != DUET_HOST)
+                *route = (struct duet_route){.direct = false};
             if (!route->direct)
                 continue;
             route->bandwidth_Bps = INFINITY;
             for (unsigned k = 0; k < route->count; k++)
                 route->bandwidth_Bps =
-                    fmin(route->bandwidth_Bps, to->links[route->links[k]].bandwidth_Bps);
+                    fmin(route->bandwidth_Bps, m->links[route->links[k]].bandwidth_Bps);
         }
+        if (i != DUET_HOST)
+            m->nodes[i].capacity_bytes = duet__gpu_memory(options, m->nodes[i].capacity_bytes);
     }
+    m->node_count = count;
 }
 
 /* The windows of a GPU's worker are those of the file, but for what options say. */
@@ -59,25 +64,24 @@ static void change_windows(struct duet_worker *worker, const struct duet_platfor
         worker->window_short = options->gpu_window_short;
 }
 
-/* Copies the first `cpus` CPU workers and those of the first `gpus` devices; counts them. */
-static unsigned copy_workers(const struct duet_machine *from, struct duet_worker *to, unsigned cpus,
-                             unsigned gpus, const struct duet_platform_options *options)
+/* Leaves the first `cpus` CPU workers and those of the first `gpus` devices. */
+static void keep_workers(struct duet_machine *m, unsigned cpus, unsigned gpus,
+                         const struct duet_platform_options *options)
 {
     unsigned count = 0;
 
-    for (unsigned i = 0; i < from->worker_count; i++) {
-        const struct duet_worker *w = &from->workers[i];
+    for (unsigned i = 0; i < m->worker_count; i++) {
+        struct duet_worker *worker = &m->workers[i];
 
-        if (w->node == DUET_HOST ? cpus == 0 : w->node > gpus)
+        if (worker->node == DUET_HOST ? cpus == 0 : worker->node > gpus)
             continue;
-        if (w->node == DUET_HOST)
+        if (worker->node == DUET_HOST)
             cpus--;
-        to[count] = *w;
-        if (w->node != DUET_HOST)
-            change_windows(&to[count], options);
-        count++;
+        else
+            change_windows(worker, options);
+        m->workers[count++] = *worker;
     }
-    return count;
+    m->worker_count = count;
 }
 
 static int choose(const struct duet_platform *platform, const struct duet_platform_options *o,
@@ -107,43 +111,23 @@ static int choose(const struct duet_platform *platform, const struct duet_platfo
 int duet__subset(const struct duet_platform *platform, const struct duet_platform_options *options,
                  struct duet_machine *machine, struct duet_message *message)
 {
-    const struct duet_machine *from = &platform->fixed;
-    struct duet_worker *workers;
-    unsigned cpus = 0, gpus = 0, count;
-    int error;
+    unsigned cpus = 0, gpus = 0;
+    int error = choose(platform, options, &cpus, &gpus, message);
 
-    error = choose(platform, options, &cpus, &gpus, message);
     if (error != DUET_OK)
         return error;
-    workers = g_new0(struct duet_worker, from->worker_count);
-    count = copy_workers(from, workers, cpus, gpus, options);
-    if (count == 0) {
+    error = duet_machine_copy(machine, &platform->fixed);
+    if (error != DUET_OK)
+        return duet_fail(message, error, "%s: %s", platform->name, duet_strerror(error));
+    change_links(machine, options);
+    keep_workers(machine, cpus, gpus, options);
+    keep_nodes(machine, gpus, options);
+    if (machine->worker_count == 0)
         error = duet_fail(message, DUET_EINVAL, "no worker is left on %s: use more CPUs or GPUs",
                           platform->name);
-        goto copied;
-    }
-    error = duet_machine_init(machine, from->arch_count, gpus + 1, count, from->link_count);
-    if (error != DUET_OK) {
-        duet_fail(message, error, "%s: %s", platform->name, duet_strerror(error));
-        goto copied;
-    }
-    memcpy(machine->name, from->name, sizeof(machine->name));
-    memcpy(machine->archs, from->archs, from->arch_count * sizeof(*from->archs));
-    memcpy(machine->nodes, from->nodes, machine->node_count * sizeof(*from->nodes));
-    memcpy(machine->workers, workers, count * sizeof(*workers));
-    machine->costs = from->costs;
-    machine->sharing = from->sharing;
-    machine->cores = from->cores;
-    machine->first_waits = from->first_waits;
-    for (unsigned i = 1; i <= gpus; i++)
-        machine->nodes[i].capacity_bytes =
-            duet__gpu_memory(options, machine->nodes[i].capacity_bytes);
-    copy_links(from, machine, options);
-    copy_routes(from, machine, options->no_peer);
-    error = duet_machine_check(machine, message);
+    else
+        error = duet_machine_check(machine, message);
     if (error != DUET_OK)
         duet_machine_fini(machine);
-copied:
-    g_free(workers);
     return error;
 }

@@ -52,27 +52,13 @@ static int take_cost(void *context, const char *name, const char *value,
                      struct duet_message *message)
 {
     struct duet_costs *costs = context;
-    const struct {
-        const char *name;
-        double *seconds;
-    } known[] = {
-        {"submit", &costs->submit_s},
-        {"push", &costs->push_s},
-        {"pop", &costs->pop_s},
-        {"steal", &costs->steal_s},
-        {"kernel-launch", &costs->kernel_launch_s},
-        {"copy-launch", &costs->copy_launch_s},
-        {"event", &costs->event_s},
-        {"wake", &costs->wake_s},
-        {"spin", &costs->spin_s},
-    };
-    for (size_t i = 0; i < G_N_ELEMENTS(known); i++)
-        if (!strcmp(name, known[i].name))
-            return duet__parse_seconds("--costs", value, known[i].seconds, message);
-    return duet_fail(message, DUET_EINVAL,
-                     "unknown cost '%s': known are submit, push, pop, steal, kernel-launch, "
-                     "copy-launch, event, wake, spin",
-                     name);
+    double *seconds = duet_cost_find(costs, name);
+    if (seconds)
+        return duet__parse_seconds("--costs", value, seconds, message);
+    char *known = duet_cost_names();
+    int error = duet_fail(message, DUET_EINVAL, "unknown cost '%s': known are %s", name, known);
+    g_free(known);
+    return error;
 }
 
 static int build_machine(const struct duet_platform *platform, const struct duet_config *config,
