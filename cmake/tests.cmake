@@ -202,7 +202,8 @@ endforeach()
 if(NOT DUET_SANITIZE)
   function(duet_build_test name tests)
     add_test(NAME repo.${name} COMMAND
-      sh ${PROJECT_SOURCE_DIR}/tests/subbuild.sh ${PROJECT_BINARY_DIR}/${name} ${tests} ${ARGN})
+      sh ${PROJECT_SOURCE_DIR}/tests/subbuild.sh ${PROJECT_BINARY_DIR}/${name} ${tests}
+      -DDUET_WERROR=${DUET_WERROR} ${ARGN})
     duet_test_properties(repo.${name})
     set_tests_properties(repo.${name} PROPERTIES TIMEOUT 1200 PROCESSORS ${DUET_CORES})
   endfunction()
@@ -212,7 +213,10 @@ if(NOT DUET_SANITIZE)
     set(one_gpu -DCMAKE_CUDA_ARCHITECTURES=90)
   endif()
   duet_build_test(sanitize.address . "-DDUET_SANITIZE=address$<SEMICOLON>undefined" ${one_gpu})
-  duet_build_test(sanitize.thread . -DDUET_SANITIZE=thread ${one_gpu})
+  # what has threads; the address sanitizer has seen the rest
+  duet_build_test(sanitize.thread
+    "^(core|backends|real|world|workloads|calibrate|examples|bench)[.]|^cli[.](run|cuda_run|calibrate)$"
+    -DDUET_SANITIZE=thread ${one_gpu})
   # options in capitals or not
   if(DUET_HAVE_SIMGRID)
     duet_build_test(without_simgrid "^(core|platforms|workloads)[.]" -DDUET_SIMGRID=OFF
@@ -221,7 +225,6 @@ if(NOT DUET_SANITIZE)
   if(DUET_HAVE_CUDA)
     duet_build_test(without_cuda "^(backends|workloads)[.]" -DDUET_CUDA=off)
   endif()
-  if(TEST repo.tidy)
-    set_tests_properties(repo.tidy PROPERTIES TIMEOUT 900 PROCESSORS ${DUET_CORES})
-  endif()
+  set_tests_properties(repo.tidy PROPERTIES TIMEOUT 900 PROCESSORS ${DUET_CORES})
+  set_tests_properties(repo.docs PROPERTIES PROCESSORS ${DUET_CORES})
 endif()

@@ -6,6 +6,7 @@ CONTRIBUTING.md or docs/ is run, in order, in a scratch folder that looks like t
 this build as build/. It must end with status 0, or with the one in a final comment ("# exit 2").
 """
 
+import concurrent.futures
 import os
 import re
 import shlex
@@ -88,18 +89,19 @@ def run(command, folder):
     return None
 
 
-problems = []
-count = 0
-for path in repository.files():
-    pages = {"README.md", "CONTRIBUTING.md", "bench/README.md"}
-    if str(path) not in pages and path.parts[0] != "docs":
-        continue
-    if path.suffix != ".md":
-        continue
+def run_page(path):
+    """(number of commands, problems) of one page, whose commands are run in order."""
     place = scratch(str(path).replace("/", "_"))
-    for line_number, typed in commands(repository.read(path)):
-        count += 1
-        problem = run(typed, place)
-        if problem:
-            problems.append(f"{path}:{line_number}: $ {typed}\n  {problem}")
-repository.finish(problems, f"{count} commands of the documentation work")
+    typed = list(commands(repository.read(path)))
+    problems = [f"{path}:{line}: $ {command}\n  {problem}" for line, command in typed
+                if (problem := run(command, place))]
+    return len(typed), problems
+
+
+PAGES = {"README.md", "CONTRIBUTING.md", "bench/README.md"}
+pages = [path for path in repository.files() if path.suffix == ".md"
+         and (str(path) in PAGES or path.parts[0] == "docs")]
+with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    results = list(pool.map(run_page, pages))
+repository.finish([problem for _, problems in results for problem in problems],
+                  f"{sum(count for count, _ in results)} commands of the documentation work")

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""clang-tidy finds nothing in C and C++ (it cannot read every toolkit's CUDA). A file that passed
-is not looked at again until it, a header, the configuration or its command line changes."""
+"""clang-tidy finds nothing in C and C++ (it cannot read every toolkit's CUDA). A file that several
+targets compile is looked at once. One that passed is not looked at again until it, what it includes, the
+configuration or its command line changes."""
 
 import concurrent.futures
 import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -18,25 +20,38 @@ if not shutil.which("clang-tidy"):
 commands = json.loads((repository.BUILD / "compile_commands.json").read_text(encoding="utf-8"))
 passed = repository.BUILD / "tidy"
 passed.mkdir(exist_ok=True)
+# clang-tidy looks at a file once for each of its commands
+ours = list({command["file"]: command for command in commands
+             if pathlib.Path(command["file"]).exists()
+             and not command["file"].endswith(".cu")}.values())
+(passed / "compile_commands.json").write_text(json.dumps(ours), encoding="utf-8")
+configuration = (repository.ROOT / ".clang-tidy").read_bytes()
+sources = {str(path): (repository.ROOT / path).read_bytes() for path in repository.sources()}
 
-common = hashlib.sha256((repository.ROOT / ".clang-tidy").read_bytes())
-for header in repository.sources():
-    if header.suffix in {".h", ".hpp"}:
-        common.update(str(header).encode())
-        common.update((repository.ROOT / header).read_bytes())
+
+def included(text, known):
+    """Adds to `known` the files of ours that a text includes, and those that they do: all that a
+    name may mean."""
+    for name in re.findall(rb'^ *# *include *[<"]([^>"]+)[>"]', text, re.MULTILINE):
+        for path, content in sources.items():
+            if path not in known and ("/" + path).endswith("/" + name.decode()):
+                known.add(path)
+                included(content, known)
+    return known
 
 
 def check(command):
     """None if there is nothing to complain about, else what clang-tidy said."""
     path = pathlib.Path(command["file"])
-    digest = common.copy()
-    digest.update(command["command"].encode())
-    digest.update(path.read_bytes())
+    text = path.read_bytes()
+    digest = hashlib.sha256(configuration + command["command"].encode() + text)
+    for name in sorted(included(text, set())):
+        digest.update(name.encode() + sources[name])
     stamp = passed / digest.hexdigest()
     if stamp.exists():
         return None
     result = subprocess.run(
-        ["clang-tidy", "--quiet", "-p", str(repository.BUILD),
+        ["clang-tidy", "--quiet", "-p", str(passed),
          "--extra-arg=-Wno-ignored-optimization-argument", str(path)],
         cwd=repository.ROOT, capture_output=True, text=True, check=False)
     if result.returncode == 0:
@@ -45,8 +60,6 @@ def check(command):
     return result.stdout + (result.stderr if not result.stdout else "")
 
 
-ours = [command for command in commands
-        if pathlib.Path(command["file"]).exists() and not command["file"].endswith(".cu")]
 with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
     problems = [problem for problem in pool.map(check, ours) if problem]
 repository.finish(problems, f"{len(ours)} files are tidy")
