@@ -214,8 +214,8 @@ if(NOT DUET_SANITIZE)
   endif()
   duet_build_test(sanitize.address . "-DDUET_SANITIZE=address$<SEMICOLON>undefined" ${one_gpu})
   # what has threads; the address sanitizer has seen the rest
-  duet_build_test(sanitize.thread
-    "^(core|backends|real|world|workloads|calibrate|examples|bench)[.]|^cli[.](run|cuda_run|calibrate)$"
+  set(threads "^(core|backends|real|world|workloads|calibrate|examples|bench)[.]")
+  duet_build_test(sanitize.thread "${threads}|^cli[.](run|cuda_run|calibrate)$"
     -DDUET_SANITIZE=thread ${one_gpu})
   # options in capitals or not
   if(DUET_HAVE_SIMGRID)

@@ -60,9 +60,18 @@ def function_problems(paths):
                    f"more than {MAX_FUNCTION_LINES}")
 
 
+def citation_problems():
+    """CITATION.cff names the version that is built."""
+    built = re.search(r"^project\(duet VERSION (\S+)", repository.read("CMakeLists.txt"),
+                      re.MULTILINE)
+    if f"\nversion: {built.group(1)}\n" not in repository.read("CITATION.cff"):
+        yield f"CITATION.cff: the version is not {built.group(1)}, which CMakeLists.txt has"
+
+
 texts = [path for path in repository.files() if is_text_of_ours(path)]
 problems = []
 for text_path in texts:
     problems.extend(line_problems(text_path, repository.read(text_path).splitlines()))
 problems.extend(function_problems(repository.sources()))
+problems.extend(citation_problems())
 repository.finish(problems, f"{len(texts)} files keep the rules")

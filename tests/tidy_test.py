@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """clang-tidy finds nothing in C and C++ (it cannot read every toolkit's CUDA). A file that several
-targets compile is looked at once. One that passed is not looked at again until it, what it includes, the
-configuration or its command line changes."""
+targets compile is looked at once. One that passed is not looked at again until it, what it
+includes, the configuration or its command line changes."""
 
 import concurrent.futures
 import hashlib
