@@ -5,7 +5,7 @@
 set -eu
 
 packages="
-    build-essential cmake ninja-build pkg-config ccache
+    build-essential cmake ninja-build pkg-config ccache file
     libglib2.0-dev libjansson-dev libxml2-dev
     libsimgrid-dev
     coinor-libclp-dev

@@ -98,7 +98,9 @@ function(duet_library)
   set(exports ${PROJECT_SOURCE_DIR}/cmake/exports.map)
   add_library(duet_shared SHARED ${objects})
   duet_lto_link(duet_shared ON)
-  target_include_directories(duet_shared INTERFACE ${PROJECT_SOURCE_DIR}/core/include)
+  target_include_directories(duet_shared INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/core/include>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(duet_shared PRIVATE ${opened} ${arg_USES} ${libraries})
   target_link_options(duet_shared PRIVATE
     -Wl,--version-script=${exports} -Wl,-Bsymbolic-functions -Wl,--as-needed)

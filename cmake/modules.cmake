@@ -40,7 +40,12 @@ function(duet_module name part)
   set_target_properties(duet_opened_${name} PROPERTIES C_VISIBILITY_PRESET hidden)
   set(DUET_IN_MODULES ${DUET_IN_MODULES} duet_${part} PARENT_SCOPE)
   set(DUET_MODULES ${DUET_MODULES} ${name} PARENT_SCOPE)
-  install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/duet)
+  set(component command)
+  if(name STREQUAL "sim")
+    set(component library)
+  endif()
+  install(TARGETS ${target}
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/duet COMPONENT ${component})
 endfunction()
 
 # How modules are found: from the program's folder, and absolutely.

@@ -57,8 +57,8 @@ function(duet_simgrid_alone target)
       PREFIX "" SUFFIX "" OUTPUT_NAME ${name} NO_SONAME ON
       LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/modules/simgrid)
     add_dependencies(${target} ${library})
-    install(TARGETS ${library} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/duet/simgrid
-      NAMELINK_SKIP)
+    install(TARGETS ${library}
+      LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/duet/simgrid COMPONENT library)
   endforeach()
   # an RPATH holds for what SimGrid needs, too; the newer RUNPATH does not
   target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)

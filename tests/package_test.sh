@@ -1,0 +1,69 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The Debian packages: built, unpacked where nothing else is, and used as an application would, with
+# find_package and with pkg-config; what they depend on is what they open.
+set -eu
+for tool in cmake cpack dpkg-deb dpkg-shlibdeps file pkg-config; do
+    command -v "$tool" >/dev/null || exit 77
+done
+[ -z "${ASAN_OPTIONS:-}${TSAN_OPTIONS:-}" ] || exit 77 # such a build is nobody's package
+[ -f "$DUET_BUILD_DIR/libduet.so" ] || exit 77
+place=$(mktemp -d)
+trap 'rm -rf "$place"' EXIT
+
+fail() {
+    echo "package: $*" >&2
+    [ ! -f "$place/log" ] || cat "$place/log" >&2
+    exit 1
+}
+
+run() {
+    "$@" >"$place/log" 2>&1 || fail "$* failed"
+}
+
+run cpack --config "$DUET_BUILD_DIR/CPackConfig.cmake" -G DEB -B "$place/packages"
+for package in "$place"/packages/*.deb; do
+    run dpkg-deb --extract "$package" "$place/root"
+done
+prefix=$place/root/usr
+library=$(dirname "$(find "$prefix" -name libduet.so)")
+depends() {
+    dpkg-deb --field "$place/packages/$1"_*.deb Depends
+}
+depends libduet-dev | grep -q '^libduet0 (= [0-9.]*)$' ||
+    fail "libduet-dev needs $(depends libduet-dev)"
+depends duet | grep -q 'libduet0 (= .*coinor-libclp1' || fail "duet needs $(depends duet)"
+! depends libduet0 | grep -q 'libclp\|openblas\|ns3' || fail "libduet0 needs $(depends libduet0)"
+
+# the command, with what it opens
+"$prefix/bin/duet" list platforms | grep -q '^idgraf' || fail "duet finds no platforms"
+workload=jacobi2d
+[ ! -f "$library/duet/libduet-blas.so" ] || workload=gemm
+run "$prefix/bin/duet" run $workload --n 64 --tile 32 --cpus 1 --gpus 0 --verify --quiet
+
+# an application, by both ways; where there is no simulated engine it fails, and says so
+try() {
+    LD_LIBRARY_PATH=$library DUET_SIMULATE=idgraf "$1" >"$place/log" 2>&1 ||
+        grep -qi "built without SimGrid" "$place/log" || fail "$1 failed"
+}
+mkdir "$place/application"
+cp "$DUET_SOURCE_DIR/examples/tiled_cholesky.c" "$place/application/main.c"
+cat >"$place/application/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.24)
+project(application LANGUAGES C)
+set(CMAKE_C_STANDARD 11)
+find_package(duet 0.1 REQUIRED)
+add_executable(application main.c)
+target_link_libraries(application PRIVATE duet::duet m)
+END
+run cmake -S "$place/application" -B "$place/build" -DCMAKE_PREFIX_PATH="$prefix" \
+    -DCMAKE_C_COMPILER="$DUET_CC"
+run cmake --build "$place/build"
+try "$place/build/application"
+
+PKG_CONFIG_PATH=$library/pkgconfig
+export PKG_CONFIG_PATH
+# shellcheck disable=SC2046 # flags are words
+run "$DUET_CC" -std=c11 -D_XOPEN_SOURCE=700 -o "$place/other" "$place/application/main.c" \
+    $(pkg-config --cflags --libs duet) -lm
+try "$place/other"
