@@ -62,10 +62,10 @@ RULES = [
     ("workloads/kernels_*", "c posix glib blas duet/* workloads/*"),
     ("workloads/*", "c posix glib duet/* workloads/*"),
     ("world/modules/*", "c posix glib duet/* core/engine.h sim/sim.h platforms/directories.h"
-                      " validate/bounds.h workloads/kernels*.h ."),
+                      " validate/area_prices.h workloads/kernels*.h ."),
     ("world/*", "c posix threads glib duet/* core/engine.h sim/*.h real/*.h platforms/platform.h"
               " report/perfetto.h report/output.h platforms/model/*.h ."),
-    ("validate/area_bound", "c clp duet/* ."),
+    ("validate/area_prices", "c clp duet/* ."),
     ("validate/*", "c posix glib duet/* platforms/platform.h workloads/*.h report/recording.h"
                    " ."),
     ("report/page/*", "c glib duet/* platforms/json.h validate/*.h report/*.h ."),

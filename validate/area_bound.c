@@ -1,47 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The area bound, as a linear program for Clp. */
+/* The area bound: in order of the times' ratios for two architectures, by Clp for more. */
 #include "validate/bounds.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
-#include <coin/Clp_C_Interface.h>
+#include "validate/area_prices.h"
 
-enum { ARCHS_MAX = 64, GROUPS_MAX = 10000000, PATIENCE_S = 60 };
-
-/* Clp's status of a model. */
-enum { OPTIMAL = 0, STOPPED = 3 };
-
-/* Classes of equal times, merged. */
-struct group {
-    double tasks;
-    const double *expected_s; /* that of one of the classes */
-    const char *name;
-    size_t arch_count; /* for the comparison */
-};
-
-/*
- * The linear program. Its variables are T and, for each group and each architecture that can run it
- * but the group's first, the work that runs there, measured in the first architecture's seconds;
- * the first gets the rest. A group that one or two architectures can run thus needs no row of its
- * own, and the coefficients are ratios of times, whatever the size of the group.
- */
-struct program {
-    struct group *groups;
-    size_t group_count;
-    const unsigned *workers;
-    size_t arch_count;
-    double unit_s; /* of T and of all work: the whole work's order of magnitude */
-};
-
-/* The program as Clp takes it: column after column, T first. All arrays are in one block. */
-struct columns {
-    int count, coefficients;
-    size_t row_count; /* an architecture each, then the groups that have a row of their own */
-    double *values, *upper, *objective, *row_upper;
-    int *starts, *rows;
-};
+enum { ARCHS_MAX = 64, GROUPS_MAX = 10000000 };
 
 static int no_memory(size_t class_count, struct duet_message *message)
 {
@@ -54,7 +20,7 @@ static int no_memory(size_t class_count, struct duet_message *message)
 
 static int compare_groups(const void *left, const void *right)
 {
-    const struct group *a = left, *b = right;
+    const struct duet__area_group *a = left, *b = right;
     for (size_t i = 0; i < a->arch_count; i++) {
         double x = a->expected_s[i], y = b->expected_s[i];
         if (x < y || x > y)
@@ -64,56 +30,45 @@ static int compare_groups(const void *left, const void *right)
 }
 
 /* Makes groups of the classes that have tasks; room for all classes is there. */
-static int make_groups(struct program *p, const struct duet_area_class *classes, size_t class_count,
-                       struct duet_message *message)
+static int make_groups(struct duet__area *area, const struct duet_area_class *classes,
+                       size_t class_count, struct duet_message *message)
 {
     size_t used = 0;
     for (size_t c = 0; c < class_count; c++) {
         if (!classes[c].tasks)
             continue;
-        for (size_t a = 0; a < p->arch_count; a++) {
+        for (size_t a = 0; a < area->arch_count; a++) {
             if (!isfinite(classes[c].expected_s[a]))
                 return duet_fail(message, DUET_EINVAL,
                                  "area bound: the time expected of '%s' on architecture %zu is not "
                                  "a finite number",
                                  classes[c].name, a);
         }
-        p->groups[used++] = (struct group){(double)classes[c].tasks, classes[c].expected_s,
-                                           classes[c].name, p->arch_count};
+        area->groups[used++] = (struct duet__area_group){.tasks = (double)classes[c].tasks,
+                                                         .expected_s = classes[c].expected_s,
+                                                         .name = classes[c].name,
+                                                         .arch_count = area->arch_count};
     }
-    qsort(p->groups, used, sizeof *p->groups, compare_groups);
+    qsort(area->groups, used, sizeof *area->groups, compare_groups);
     for (size_t i = 0; i < used; i++) {
-        struct group *last = &p->groups[p->group_count];
-        if (p->group_count && !compare_groups(last - 1, &p->groups[i]))
-            last[-1].tasks += p->groups[i].tasks;
+        struct duet__area_group *last = &area->groups[area->group_count];
+        if (area->group_count && !compare_groups(last - 1, &area->groups[i]))
+            last[-1].tasks += area->groups[i].tasks;
         else
-            p->groups[p->group_count++] = p->groups[i];
+            area->groups[area->group_count++] = area->groups[i];
     }
     return 0;
 }
 
-static bool can_run(const struct program *p, const struct group *group, size_t arch)
-{
-    return p->workers[arch] && group->expected_s[arch] > 0;
-}
-
-/* The first architecture that can run the group, arch_count if none can. */
-static size_t first_arch(const struct program *p, const struct group *group)
-{
-    size_t a = 0;
-    while (a < p->arch_count && !can_run(p, group, a))
-        a++;
-    return a;
-}
-
 /* Sets the unit: all work, each task where it is fastest. DUET_ENOWORKER if it can run nowhere. */
-static int measure_groups(struct program *p, struct duet_message *message)
+static int measure_groups(struct duet__area *area, struct duet_message *message)
 {
-    p->unit_s = 0;
-    for (const struct group *g = p->groups; g < p->groups + p->group_count; g++) {
+    area->unit_s = 0;
+    for (const struct duet__area_group *g = area->groups; g < area->groups + area->group_count;
+         g++) {
         double best = INFINITY;
-        for (size_t a = 0; a < p->arch_count; a++) {
-            if (can_run(p, g, a))
+        for (size_t a = 0; a < area->arch_count; a++) {
+            if (duet__area_can_run(area, g, a))
                 best = fmin(best, g->expected_s[a]);
         }
         if (isinf(best))
@@ -121,86 +76,85 @@ static int measure_groups(struct program *p, struct duet_message *message)
                              "area bound: no worker can run the %.0f tasks like '%s': the machine "
                              "needs a worker of an architecture with a time for it",
                              g->tasks, g->name);
-        p->unit_s += g->tasks * best;
+        area->unit_s += g->tasks * best;
     }
-    if (!isfinite(p->unit_s))
+    if (!isfinite(area->unit_s))
         return duet_fail(message, DUET_EINVAL, "area bound: the tasks' times overflow");
     return 0;
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* The linear program                                                                           */
+/* Two architectures: no linear program is needed                                               */
 
-static size_t count_places(const struct program *p, const struct group *group)
+static int compare_ratios(const void *left, const void *right)
 {
-    size_t places = 0;
-    for (size_t a = 0; a < p->arch_count; a++)
-        places += can_run(p, group, a);
-    return places;
+    const struct duet__area_group *a = left, *b = right;
+    return (a->ratio > b->ratio) - (a->ratio < b->ratio);
 }
 
-static void put_coefficient(struct columns *columns, size_t row, double value)
+/* Seconds that all tasks of a group take on an architecture; 0 where it cannot run. */
+static double load(const struct duet__area *area, const struct duet__area_group *group, size_t arch)
 {
-    columns->rows[columns->coefficients] = (int)row;
-    columns->values[columns->coefficients++] = value;
+    return duet__area_can_run(area, group, arch) ? group->tasks * group->expected_s[arch] : 0;
 }
 
-/* Ends the column whose coefficients were put: a variable between 0 and `upper`. */
-static void end_column(struct columns *columns, double upper)
+/*
+ * The architectures with workers are `one` and `two`. Everything that can is on the second, and is
+ * moved to the first in order of how much better it is there, until both take equally long. What
+ * then is moved in part costs the same on both at the prices: that is what makes them the prices.
+ * If nothing is, the time is that of what can run on one of them only.
+ */
+static void balance(const struct duet__area *area, size_t one, size_t two, double *prices,
+                    double *optimum_s)
 {
-    columns->upper[columns->count++] = upper;
-    columns->starts[columns->count] = columns->coefficients;
-}
-
-/* Adds the variables of one group. Returns the first architecture's load if it runs everything. */
-static double add_group(struct columns *columns, const struct program *p, const struct group *group,
-                        size_t first)
-{
-    double base = group->tasks * group->expected_s[first] / p->unit_s;
-    bool sum = count_places(p, group) > 2; /* with two, the one variable's own bounds suffice */
-    if (base <= 0)
-        return 0; /* too little to be told from nothing beside the rest */
-    for (size_t a = first + 1; a < p->arch_count; a++) {
-        if (!can_run(p, group, a))
-            continue;
-        put_coefficient(columns, first, -1);
-        put_coefficient(columns, a, group->expected_s[a] / group->expected_s[first]);
-        if (sum)
-            put_coefficient(columns, columns->row_count, 1);
-        end_column(columns, base);
+    double first = 0, second = 0;
+    for (struct duet__area_group *g = area->groups; g < area->groups + area->group_count; g++) {
+        g->ratio = !duet__area_can_run(area, g, one)   ? INFINITY
+                   : !duet__area_can_run(area, g, two) ? 0
+                                                       : g->expected_s[one] / g->expected_s[two];
+        second += load(area, g, two) / area->workers[two];
     }
-    if (sum)
-        columns->row_upper[columns->row_count++] = base;
-    return base;
-}
-
-/* Row a: what is moved to and from a - workers_a * T <= -(load of a if nothing were moved). */
-static void fill_columns(struct columns *columns, const struct program *p)
-{
-    columns->row_count = p->arch_count;
-    columns->objective[0] = 1; /* the first column is T */
-    for (size_t a = 0; a < p->arch_count; a++)
-        put_coefficient(columns, a, -(double)p->workers[a]);
-    end_column(columns, HUGE_VAL);
-    for (const struct group *g = p->groups; g < p->groups + p->group_count; g++) {
-        size_t first = first_arch(p, g);
-        columns->row_upper[first] -= add_group(columns, p, g, first);
+    qsort(area->groups, area->group_count, sizeof *area->groups, compare_ratios);
+    prices[one] = 0;
+    prices[two] = 1;
+    *optimum_s = second;
+    for (const struct duet__area_group *g = area->groups; g < area->groups + area->group_count;
+         g++) {
+        double more = load(area, g, one) / area->workers[one],
+               less = load(area, g, two) / area->workers[two];
+        if (!duet__area_can_run(area, g, one))
+            break;
+        if (first + more >= second - less) {
+            double part =
+                duet__area_can_run(area, g, two) ? fmax(0, (second - first) / (more + less)) : 1;
+            prices[one] = duet__area_can_run(area, g, two) ? g->expected_s[two] : 1;
+            prices[two] = duet__area_can_run(area, g, two) ? g->expected_s[one] : 0;
+            *optimum_s = first + part * more;
+            break;
+        }
+        first += more;
+        second -= less;
+        *optimum_s = second;
     }
 }
+
+/* ------------------------------------------------------------------------------------------- */
+/* The bound                                                                                    */
 
 /*
  * The bound that prices (per second of each architecture's workers, >= 0) prove: a task costs at
  * least what it costs where it is cheapest, and a second of the whole machine costs `income`.
  */
-static double price_bound(const struct program *p, const double *prices)
+static double price_bound(const struct duet__area *area, const double *prices)
 {
     double cost = 0, income = 0;
-    for (size_t a = 0; a < p->arch_count; a++)
-        income += p->workers[a] * prices[a];
-    for (const struct group *g = p->groups; g < p->groups + p->group_count; g++) {
+    for (size_t a = 0; a < area->arch_count; a++)
+        income += area->workers[a] * prices[a];
+    for (const struct duet__area_group *g = area->groups; g < area->groups + area->group_count;
+         g++) {
         double cheapest = INFINITY;
-        for (size_t a = 0; a < p->arch_count; a++) {
-            if (can_run(p, g, a))
+        for (size_t a = 0; a < area->arch_count; a++) {
+            if (duet__area_can_run(area, g, a))
                 cheapest = fmin(cheapest, g->expected_s[a] * prices[a]);
         }
         cost += g->tasks * cheapest;
@@ -208,77 +162,40 @@ static double price_bound(const struct program *p, const double *prices)
     return income > 0 ? cost / income : 0;
 }
 
-/* Room for what the groups can need at most. false: there is none. */
-static bool columns_init(struct columns *columns, const struct program *p)
+/* How many architectures have workers, and the first two of them. */
+static size_t find_archs(const struct duet__area *area, size_t archs[2])
 {
-    size_t variables = 1 + p->group_count * (p->arch_count - 1);
-    size_t rows = p->arch_count + p->group_count;
-    size_t coefficients = p->arch_count + 3 * variables;
-    double *block = calloc(1, (coefficients + 2 * variables + rows) * sizeof *block +
-                                  (coefficients + variables + 1) * sizeof *columns->rows);
-    if (!block)
-        return false;
-    *columns = (struct columns){.values = block,
-                                .upper = block + coefficients,
-                                .objective = block + coefficients + variables,
-                                .row_upper = block + coefficients + 2 * variables};
-    columns->starts = (int *)(void *)(columns->row_upper + rows);
-    columns->rows = columns->starts + variables + 1;
-    return true;
+    size_t count = 0;
+    for (size_t a = 0; a < area->arch_count; a++) {
+        if (!area->workers[a])
+            continue;
+        if (count < 2)
+            archs[count] = a;
+        count++;
+    }
+    return count;
 }
 
-static void columns_fini(struct columns *columns)
+static int prove(struct duet__area *area, double *area_s, struct duet_message *message)
 {
-    free(columns->values);
-}
-
-/* Solves it. Sets the prices that the rows of the architectures have, and the optimum found. */
-static int solve(const struct program *p, const struct columns *columns, double *prices,
-                 double *optimum, struct duet_message *message)
-{
-    Clp_Simplex *model = Clp_newModel();
-    Clp_setLogLevel(model, 0);
-    Clp_setMaximumSeconds(model, PATIENCE_S);
-    Clp_loadProblem(model, columns->count, (int)columns->row_count, columns->starts, columns->rows,
-                    columns->values, NULL, columns->upper, columns->objective, NULL,
-                    columns->row_upper);
-    Clp_dual(model, 0);
-    int status = Clp_status(model), error = 0;
-    const double *duals = Clp_dualRowSolution(model);
-    for (size_t a = 0; a < p->arch_count; a++)
-        prices[a] = fmax(0, -duals[a]);
-    *optimum = Clp_objectiveValue(model);
-    Clp_deleteModel(model);
-    if (status == STOPPED)
-        error = duet_fail(message, DUET_ESTUCK,
-                          "area bound: Clp did not solve it for %zu classes of tasks in %d s: try "
-                          "fewer different data sizes",
-                          p->group_count, PATIENCE_S);
-    else if (status != OPTIMAL)
-        error = duet_fail(message, DUET_ESTUCK,
-                          "area bound: Clp found no solution for %zu classes of tasks (status "
-                          "%d); please report the run",
-                          p->group_count, status);
-    return error;
-}
-
-static int solve_program(const struct program *p, double *area_s, struct duet_message *message)
-{
-    double prices[ARCHS_MAX], optimum = 0;
-    struct columns columns;
-    if (!columns_init(&columns, p))
-        return no_memory(p->group_count, message);
-    fill_columns(&columns, p);
-    int error = solve(p, &columns, prices, &optimum, message);
-    columns_fini(&columns);
-    if (error)
-        return error;
-    double bound = price_bound(p, prices), claimed = optimum * p->unit_s;
-    if (!(fabs(bound - claimed) <= 1e-5 * claimed))
+    double prices[ARCHS_MAX] = {0}, optimum_s = 0;
+    size_t archs[2] = {0, 0};
+    size_t count = find_archs(area, archs);
+    if (count == 1)
+        prices[archs[0]] = 1;
+    else if (count == 2)
+        balance(area, archs[0], archs[1], prices, &optimum_s);
+    else {
+        int error = duet__area_prices(area, prices, &optimum_s, message);
+        if (error)
+            return error;
+    }
+    double bound = price_bound(area, prices);
+    if (count > 1 && !(fabs(bound - optimum_s) <= 1e-5 * optimum_s))
         return duet_fail(message, DUET_ESTUCK,
-                         "area bound: Clp's solution for %zu classes of tasks is inaccurate "
-                         "(%g s, but %g s can be proved); please report the run",
-                         p->group_count, claimed, bound);
+                         "area bound: the solution for %zu classes of tasks is inaccurate (%g s, "
+                         "but %g s can be proved); please report the run",
+                         area->group_count, optimum_s, bound);
     *area_s = bound;
     return 0;
 }
@@ -294,17 +211,17 @@ int duet_area_bound(const struct duet_area_class *classes, size_t class_count,
     if (class_count > GROUPS_MAX)
         return duet_fail(message, DUET_EINVAL, "area bound: %zu classes of tasks, more than %d",
                          class_count, GROUPS_MAX);
-    struct program p = {.workers = workers, .arch_count = arch_count};
-    p.groups = calloc(class_count + 1, sizeof *p.groups);
-    if (!p.groups)
+    struct duet__area area = {.workers = workers, .arch_count = arch_count};
+    area.groups = calloc(class_count + 1, sizeof *area.groups);
+    if (!area.groups)
         return no_memory(class_count, message);
-    int error = make_groups(&p, classes, class_count, message);
+    int error = make_groups(&area, classes, class_count, message);
     if (!error)
-        error = measure_groups(&p, message);
-    if (!error && !p.group_count)
+        error = measure_groups(&area, message);
+    if (!error && !area.group_count)
         *area_s = 0;
     else if (!error)
-        error = solve_program(&p, area_s, message);
-    free(p.groups);
+        error = prove(&area, area_s, message);
+    free(area.groups);
     return error;
 }

@@ -288,6 +288,30 @@ static void test_many(void)
     g_rand_free(random);
 }
 
+/* The same by the linear program: GPUs of two kinds that are as fast. */
+static void test_many_twins(void)
+{
+    static const unsigned merged[] = {4, 8}, twins[] = {4, 3, 5};
+    size_t count = 5000;
+    GRand *random = g_rand_new_with_seed(5);
+    struct duet_area_class *two = g_new(struct duet_area_class, count);
+    struct duet_area_class *three = g_new(struct duet_area_class, count);
+    double *seconds = g_new(double, count * 2), *doubled = g_new(double, count * 3);
+    random_classes(random, two, seconds, count, 2);
+    for (size_t i = 0; i < count; i++) {
+        const double *s = seconds + 2 * i;
+        memcpy(doubled + 3 * i, (double[]){s[0], s[1], s[1]}, 3 * sizeof *s);
+        three[i] = (struct duet_area_class){"k", two[i].tasks, doubled + 3 * i};
+    }
+    double bound = area(three, count, twins, 3);
+    g_assert_cmpfloat_with_epsilon(bound / exact_for_two(two, count, merged), 1, 1e-6);
+    g_free(two);
+    g_free(three);
+    g_free(seconds);
+    g_free(doubled);
+    g_rand_free(random);
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* A run                                                                                        */
 
@@ -338,6 +362,7 @@ int main(int argc, char **argv)
     g_test_add_func("/validate/bounds/merging", test_merging);
     g_test_add_func("/validate/bounds/errors", test_errors);
     g_test_add_func("/validate/bounds/many", test_many);
+    g_test_add_func("/validate/bounds/many_twins", test_many_twins);
     g_test_add_func("/validate/bounds/run", test_run);
     return g_test_run();
 }

@@ -2,9 +2,9 @@
 /*
  * Modules: the parts of duet that bring large libraries with them, in shared objects of their own
  * that are opened when something needs them. Each part is used through the header that it has
- * (sim/sim.h, workloads/kernels.h, validate/bounds.h); what is linked decides whether it is inside
- * the program, as in tests, or whether NAME.c of this folder stands there, which opens the module
- * and calls it through a table. NAME_module.c is the module's own: that table.
+ * (sim/sim.h, workloads/kernels.h, validate/area_prices.h); what is linked decides whether it is
+ * inside the program, as in tests, or whether NAME.c of this folder stands there, which opens the
+ * module and calls it through a table. NAME_module.c is the module's own: that table.
  *
  * A module has copies of its own of what it uses of the core: functions without state.
  */
@@ -18,7 +18,7 @@
 
 #include "core/engine.h"
 #include "sim/sim.h"
-#include "validate/bounds.h"
+#include "validate/area_prices.h"
 #include "workloads/kernels.h"
 #include "workloads/kernels_about.h"
 
@@ -48,8 +48,8 @@ struct duet__blas_module {
 
 struct duet__area_module {
     struct duet__module module;
-    int (*bound)(const struct duet_area_class *classes, size_t class_count, const unsigned *workers,
-                 size_t arch_count, double *area_s, struct duet_message *message);
+    int (*prices)(const struct duet__area *area, double *prices, double *optimum_s,
+                  struct duet_message *message);
 };
 
 /*
