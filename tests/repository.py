@@ -12,6 +12,7 @@ SKIPPED = 77
 
 SOURCE_SUFFIXES = {".c", ".h", ".cpp", ".hpp", ".cu"}
 SCRIPT_SUFFIXES = {".py", ".sh", ".cmake"}
+PAGE_SUFFIXES = {".html", ".css", ".js"}
 
 
 def files():

@@ -22,13 +22,15 @@ LEFTOVERS = [
 
 def is_text_of_ours(path):
     return (path.suffix in repository.SOURCE_SUFFIXES | repository.SCRIPT_SUFFIXES
+            | repository.PAGE_SUFFIXES
             or path.name == "CMakeLists.txt" or path.parts[0] == "scripts")
 
 
 def line_problems(path, lines):
     if not any(SPDX in line for line in lines[:SPDX_WITHIN]):
         yield f"{path}:1: no line \"{SPDX}\""
-    if path.suffix in repository.SOURCE_SUFFIXES and len(lines) > MAX_LINES:
+    limited = repository.SOURCE_SUFFIXES | repository.PAGE_SUFFIXES
+    if path.suffix in limited and len(lines) > MAX_LINES:
         yield f"{path}: {len(lines)} lines, more than {MAX_LINES}: split it by concept"
     for number, line in enumerate(lines, 1):
         if len(line) > MAX_COLUMNS:

@@ -54,7 +54,8 @@ function text(to, x, y, content, attributes = {}) {
 /** Makespans as bars, the lower bounds as lines across them; runs are those of the report. */
 function makespans(svg, width, runs) {
   const narrow = width < 700, top = 46, row = 34, bar = 20;
-  const left = narrow ? 90 : 170, right = width - (narrow ? 84 : 220), height = top + runs.length * row;
+  const left = narrow ? 90 : 170, right = width - (narrow ? 84 : 220);
+  const height = top + runs.length * row;
   const bound = name => d3.max(runs, run => run.bounds_s[name]);
   const most = d3.max(runs, run => Math.max(run.makespan_s.median, run.makespan_s.ci95_high || 0));
   const x = d3.scaleLinear().range([left, right])
@@ -65,8 +66,9 @@ function makespans(svg, width, runs) {
   add(rows, 'rect', {class: 'room', rx: 2, x: left, width: right - left, height: bar});
   add(rows, 'rect', {class: 'bar', rx: 2, x: left, height: bar,
     width: run => Math.max(x(run.makespan_s.median) - left, 1)});
-  add(rows.filter(hasInterval), 'path', {class: 'whisker', d: run =>
-    `M${x(run.makespan_s.ci95_low)} ${bar / 2 - 5}v10m0 -5H${x(run.makespan_s.ci95_high)}m0 -5v10`});
+  add(rows.filter(hasInterval), 'path', {class: 'whisker',
+    d: ({makespan_s: {ci95_low: low, ci95_high: high}}) =>
+      `M${x(low)} ${bar / 2 - 5}v10m0 -5H${x(high)}m0 -5v10`});
   const figures = text(rows, right + 14, bar / 2 + 4.5, run =>
     `${run.makespan_s.median.toFixed(run.makespan_s.median < 1 ? 5 : 3)} s`);
   if (!narrow)
@@ -96,7 +98,8 @@ function workerBars(svg, width, recording) {
     worker.seconds.forEach((seconds, kernel) => {
       if (!worker.tasks[kernel]) return;
       const name = recording.kernels[kernel];
-      add(d3.select(this), 'rect', {x: x(at), width: x(seconds), height: bar, fill: kernelColour(name),
+      add(d3.select(this), 'rect', {x: x(at), width: x(seconds), height: bar,
+        fill: kernelColour(name),
         'data-tip': `${name}: ${plural(worker.tasks[kernel], 'task')}, ${time(seconds)}`});
       at += seconds;
     });
@@ -116,7 +119,7 @@ function marks(svg, cases, x, y) {
     'data-tip': one => one.tip, 'aria-label': one => one.tip});
 }
 
-/** Ticks of a logarithmic axis: powers of ten, with twice and five times them where there is room. */
+/** Ticks of a logarithmic axis: powers of ten, with 2 and 5 times them where there is room. */
 function logTicks([low, high]) {
   const decades = Math.log10(high / low);
   if (decades < 0.7) return d3.ticks(low, high, 4);
@@ -130,7 +133,7 @@ function scatter(svg, width, cases, names, failOver) {
   const left = 66, top = 12, side = Math.min(width, 560) - left - 14, bottom = top + side;
   const values = cases.flatMap(one => [one.predicted.median_s, one.measured.median_s]);
   const [least, most] = d3.extent(values), room = Math.max((most / least) ** 0.06, 1.1);
-  const domain = [least / room, most * room];
+  const domain = [least / room, most * room], [low, high] = domain;
   const x = d3.scaleLog().domain(domain).range([left, left + side]).clamp(true);
   const y = d3.scaleLog().domain(domain).range([bottom, top]).clamp(true);
   const ticks = logTicks(domain);
@@ -142,12 +145,14 @@ function scatter(svg, width, cases, names, failOver) {
   svg.append('g').attr('transform', `translate(0 ${bottom})`).call(axis(d3.axisBottom(x)));
   svg.append('g').attr('transform', `translate(${left} 0)`).call(axis(d3.axisLeft(y)));
   const line = (kind, factor) => { // where first is `factor` times second
-    const from = Math.max(domain[0], domain[0] / factor), to = Math.min(domain[1], domain[1] / factor);
-    add(svg, 'line', {class: kind, x1: x(from), y1: y(from * factor), x2: x(to), y2: y(to * factor)});
+    const from = Math.max(low, low / factor), to = Math.min(high, high / factor);
+    add(svg, 'line',
+      {class: kind, x1: x(from), y1: y(from * factor), x2: x(to), y2: y(to * factor)});
   };
-  const corners = [[domain[0], domain[0] * (1 + BAND)], [domain[1] / (1 + BAND), domain[1]], [domain[1], domain[1]],
-    [domain[1], domain[1] * (1 - BAND)], [domain[0] / (1 - BAND), domain[0]], [domain[0], domain[0]]];
-  add(svg, 'path', {class: 'band', d: `M${corners.map(at => [x(at[0]), y(at[1])].join(' ')).join('L')}Z`});
+  const corners = [[low, low * (1 + BAND)], [high / (1 + BAND), high], [high, high],
+    [high, high * (1 - BAND)], [low / (1 - BAND), low], [low, low]];
+  add(svg, 'path',
+    {class: 'band', d: `M${corners.map(([at, to]) => `${x(at)} ${y(to)}`).join('L')}Z`});
   line('equal', 1);
   if (failOver) line('limit', 1 + failOver);
   if (failOver && failOver < 1) line('limit', 1 - failOver);
@@ -177,14 +182,16 @@ function strip(svg, width, cases) {
   const space = (most - least) * 0.05;
   const x = d3.scaleLinear().range([side, width - side])
     .domain([Math.min(-BAND * 1.2, least - space), Math.max(BAND * 1.2, most + space)]);
-  add(svg, 'rect', {class: 'band', x: x(-BAND), y: top, width: x(BAND) - x(-BAND), height: bottom - top});
+  add(svg, 'rect',
+    {class: 'band', x: x(-BAND), y: top, width: x(BAND) - x(-BAND), height: bottom - top});
   const label = tick => tick ? `${tick > 0 ? '+' : ''}${+(tick * 100).toPrecision(4)} %` : '0';
   const axis = svg.append('g').attr('transform', `translate(0 ${bottom})`)
-    .call(d3.axisBottom(x).ticks(width / 80).tickFormat(label).tickSize(top - bottom).tickPadding(6));
+    .call(d3.axisBottom(x).ticks(width / 80).tickFormat(label)
+      .tickSize(top - bottom).tickPadding(6));
   axis.selectAll('.tick').filter(tick => !tick).select('line').attr('class', 'equal');
   workloads.forEach(([workload, of], i) => {
     const y = top + i * row, offsets = spread(of, x);
-    if (i) svg.append('g').attr('class', 'tick').append('line').attr('x2', width).attr('y1', y).attr('y2', y);
+    if (i) add(add(svg, 'g', {class: 'tick'}), 'line', {x2: width, y1: y, y2: y});
     text(svg, 2, y + 14, workload, {class: 'soft'});
     marks(svg, of, one => x(one.error), one => y + row / 2 + 4 + offsets.get(one));
   });

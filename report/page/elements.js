@@ -8,7 +8,7 @@ class Markup {
 
 /** Tag of templates: values are escaped unless they are markup; arrays are joined. */
 function html(parts, ...values) {
-  return new Markup(parts.map((part, i) => part + (i < values.length ? markup(values[i]) : '')).join(''));
+  return new Markup(parts.map((part, i) => (i ? markup(values[i - 1]) : '') + part).join(''));
 }
 
 function markup(value) {
@@ -58,21 +58,22 @@ function bytes(value) {
   return value >= 1e3 ? `${(value / size).toFixed(2)} ${unit}` : `${value} B`;
 }
 
-function plural(count, word) {
-  return `${count.toLocaleString('en')} ${word}${count === 1 ? '' : 's'}`;
+function plural(count, word, words = `${word}s`) {
+  return `${count.toLocaleString('en')} ${count === 1 ? word : words}`;
 }
 
 // Elements -----------------------------------------------------------------------------------
 
 /** Names and what belongs to them; those without a value are left out. */
 function facts(list, kind) {
-  const known = list.filter(([, value]) => value !== null && value !== undefined && value !== '');
+  const known = list.filter(([, value]) => value || value === 0);
   return html`<dl class="${kind || ''}">${known.map(([name, value]) =>
     html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
 function legend(entries) {
-  return html`<ul class="legend">${entries.map(([icon, name]) => html`<li>${icon}${name}</li>`)}</ul>`;
+  return html`<ul class="legend">${
+    entries.map(([mark, name]) => html`<li>${mark}${name}</li>`)}</ul>`;
 }
 
 function swatch(colour, thin) {
@@ -95,8 +96,8 @@ function table(columns, rows, {kind = '', sortable = false, row = () => null} = 
   };
   return html`<div class="scroll"><table class="${kind}${sortable ? ' sortable' : ''}">
     ${columns.some(column => column.head) && html`<thead><tr>${columns.map(head)}</tr></thead>`}
-    <tbody>${rows.map(one =>
-      html`<tr ${row(one)}>${columns.map(column => cell(column, one))}</tr>`)}</tbody></table></div>`;
+    <tbody>${rows.map(one => html`<tr ${row(one)}>${
+    columns.map(column => cell(column, one))}</tr>`)}</tbody></table></div>`;
 }
 
 /** A click on a heading sorts by it, another one turns the order round; the unknown comes last. */

@@ -11,12 +11,10 @@
 #include "platforms/json.h"
 #include "report/gantt.h"
 #include "report/page/template.h"
-#include "report/validation_parts.h"
 
 enum {
-    BARS = 800000, /* of all timelines together, which makes some 20 MB; if there are more, bars
-                      are merged */
-    CASES = 24,    /* of a comparison that have timelines */
+    BARS = 800000, /* of all timelines together, which makes some 20 MB; of each its share, to
+                      which longer ones are merged */
     DIGITS = 7,    /* of the dates, behind the first */
 };
 
@@ -255,62 +253,26 @@ int duet_page_write_report(FILE *stream, const struct duet_report *report,
     return 0;
 }
 
-/* Whether one of the cases that are chosen is of this workload. */
-static bool has_workload(const struct duet_validation *validation, const bool *chosen,
-                         const char *workload)
-{
-    for (size_t i = 0; i < validation->case_count; i++)
-        if (chosen[i] && strcmp(validation->cases[i].workload, workload) == 0)
-            return true;
-    return false;
-}
-
-/* Marks the cases that get timelines: the worst one of each workload, then the worst others.
- * Returns how many timelines these have. */
-static size_t choose(const struct duet_validation *validation,
-                     const struct duet_validation_figures *figures, bool *chosen)
-{
-    size_t *order = duet__worst_first(validation, figures), left = CASES, timelines = 0;
-
-    for (int pass = 0; pass < 2; pass++)
-        for (size_t i = 0; i < validation->case_count && left > 0; i++) {
-            const struct duet_case *the = &validation->cases[order[i]];
-            size_t has = (the->predicted.recording != NULL) + (the->measured.recording != NULL);
-
-            if (chosen[order[i]] || !has ||
-                (pass == 0 && has_workload(validation, chosen, the->workload)))
-                continue;
-            chosen[order[i]] = true;
-            timelines += has;
-            left--;
-        }
-    g_free(order);
-    return timelines;
-}
-
 void duet_page_write_validation(FILE *stream, const struct duet_validation *validation,
                                 const struct duet_validation_figures *figures)
 {
     struct duet__json_writer writer = {.stream = stream};
-    bool *chosen = g_new0(bool, validation->case_count + 1);
-    size_t timelines = choose(validation, figures, chosen);
+    const char *names[] = {validation->first_name, validation->second_name};
     const char *rest = put_template(stream, duet__page_template, "@REPORT@");
 
     duet_validation_write_json(stream, validation, figures);
     rest = put_template(stream, rest, "@EXTRA@");
     begin_extra(&writer);
     for (size_t i = 0; i < validation->case_count; i++) {
-        const struct duet_case *the = &validation->cases[i];
+        const struct duet_side *sides[] = {&validation->cases[i].predicted,
+                                           &validation->cases[i].measured};
 
-        if (chosen[i] && the->predicted.recording)
-            put_recording(&writer, i, validation->first_name, the->predicted.recording,
-                          BARS / timelines);
-        if (chosen[i] && the->measured.recording)
-            put_recording(&writer, i, validation->second_name, the->measured.recording,
-                          BARS / timelines);
+        for (int side = 0; side < 2; side++)
+            if (sides[side]->recording)
+                put_recording(&writer, i, names[side], sides[side]->recording,
+                              BARS / (2 * validation->case_count));
     }
     duet__json_end(&writer, ']');
     duet__json_end(&writer, '}');
     fputs(rest, stream);
-    g_free(chosen);
 }

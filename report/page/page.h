@@ -23,8 +23,8 @@ DUET_MUST_CHECK int duet_page_write_report(FILE *stream, const struct duet_repor
 
 /*
  * Writes the page of a comparison: the summary, first against second as a plot, a table to sort and
- * filter, for each case the explanation as bars, and for the worst cases with recordings, and one
- * of each workload, both timelines. Errors: DUET_ENOMEM.
+ * filter, for each case the explanation as bars, and the timelines of what was recorded. Write
+ * errors as above.
  */
 void duet_page_write_validation(FILE *stream, const struct duet_validation *validation,
                                 const struct duet_validation_figures *figures);

@@ -13,7 +13,8 @@ function start() {
   listenForTips();
   drawCharts();
   if (report.cases) liveValidation(report);
-  else if (extra.recordings.length) liveTimelines(document.getElementById('timelines'), extra.recordings);
+  const box = document.getElementById('timelines');
+  if (box) liveTimelines(box, extra.recordings);
 }
 
 document.addEventListener('DOMContentLoaded', start);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page of a report: what was run, the table of policies, timelines, and each policy's first run.
+// The page of a report: what was run, the table of policies, timelines, each one's first run.
 
 /** Fewer than three runs have no interval. */
 function hasInterval(run) {
@@ -9,14 +9,15 @@ function hasInterval(run) {
 function verification(runs) {
   const checked = runs.map(run => run.verification).filter(Boolean);
   if (!checked.length) return null;
-  const worst = d3.max(checked.flatMap(one => one.residuals), value => value === null ? Infinity : value);
+  const worst = d3.max(checked.flatMap(one => one.residuals), value => value ?? Infinity);
   const {formula, threshold} = checked[0];
   return `${checked.every(one => one.passed) ? 'passed' : 'FAILED'}: ${formula} = ` +
     `${isFinite(worst) ? +worst.toPrecision(3) : 'no number'} at most, to be below ${threshold}`;
 }
 
 function reportFacts(report) {
-  const [first] = report.runs, real = first.world !== 'simulated', count = first.makespan_s.values.length;
+  const [first] = report.runs, {seed} = extra.first_runs[0];
+  const count = first.makespan_s.values.length, several = count > 1 && first.world === 'simulated';
   const from = {platform: "the platform's mean times", measured: 'the mean times measured'};
   return facts([
     ['Platform', first.platform],
@@ -24,18 +25,19 @@ function reportFacts(report) {
     ['Size', `${first.n}, tile ${first.tile}`],
     ['Precision', first.precision === 's' ? 'single' : 'double'],
     ['Tasks', first.tasks],
-    ['Runs a policy', `${count}, seed${count > 1 && !real ? 's from' : ''} ${extra.first_runs[0].seed}` +
-      (extra.noise ? ', with noise' : '')],
+    ['Runs a policy',
+      `${count}, seed${several ? 's from' : ''} ${seed}${extra.noise ? ', with noise' : ''}`],
     ['Restriction', first.set_arch && 'set-arch'],
     ['Parameters', first.settings],
     ['Without', first.without],
     ['Warm-up runs', first.warmups],
     ['Cores', first.cores],
     ['Lost on purpose', first.lose],
-    ['Interrupted', report.interrupted && `not all of ${first.reps_wanted} runs a policy are there`],
+    ['Interrupted',
+      report.interrupted && `not all of ${first.reps_wanted} runs a policy are there`],
     ['Bounds from', from[first.bounds_from]],
     ['Verification', verification(report.runs)],
-  ].filter(([, value]) => value !== false));
+  ]);
 }
 
 function policyTable(runs) {
@@ -46,7 +48,7 @@ function policyTable(runs) {
     show: number => (number * scale).toFixed(places),
   });
   const architectures = Object.keys(runs[0].idle_share_by_arch);
-  const share = name => run => run.makespan_s.median > 0 ? run.bounds_s[name] / run.makespan_s.median : null;
+  const share = name => run => run.bounds_s[name] / run.makespan_s.median || null;
   return table([
     {head: 'policy', value: run => run.policy},
     column('makespan', 's', run => run.makespan_s.median, digits),
@@ -93,8 +95,10 @@ function kernelTable(recording) {
 }
 
 function bytesTable(run) {
-  const most = d3.max(extra.first_runs, one => Math.max(one.bytes_to_device, one.bytes_to_host, one.bytes_between));
-  const directions = [['host → GPU', 'to_device'], ['GPU → host', 'to_host'], ['GPU → GPU', 'between']];
+  const directions =
+    [['host → GPU', 'to_device'], ['GPU → host', 'to_host'], ['GPU → GPU', 'between']];
+  const most = d3.max(extra.first_runs.flatMap(one =>
+    directions.map(([, key]) => one[`bytes_${key}`])));
   return table([
     {head: 'direction', value: ([name]) => name},
     {head: 'GB', value: ([, key]) => run[`bytes_${key}`], show: value => (value / 1e9).toFixed(3)},
@@ -109,10 +113,11 @@ function firstRun(recording) {
   return html`<section><h3>${recording.name}</h3><div class="columns"><div>
     <h4>Kernels</h4>${kernelTable(recording)}
     <h4>Bytes moved</h4>${bytesTable(run)}
-    <p class="soft">${plural(run.evictions, 'eviction')}, ${run.write_backs} of them with a write-back;
-    ${plural(run.steals, 'steal')} in ${plural(run.steal_attempts, 'attempt')}</p></div>
+    <p class="soft">${plural(run.evictions, 'eviction')}, ${run.write_backs} of them with a
+    write-back; ${plural(run.steals, 'steal')} in ${plural(run.steal_attempts, 'attempt')}</p></div>
     <div><h4>Workers: share of the makespan spent in kernels</h4>${
-    chart('Share of the makespan each worker was busy', (svg, width) => workerBars(svg, width, recording))}
+    chart('Share of the makespan each worker was busy',
+      (svg, width) => workerBars(svg, width, recording))}
     </div></div></section>`;
 }
 
@@ -126,8 +131,10 @@ function reportPage(report) {
     <p class="lead">${runs[0].world === 'simulated' ? 'simulated' : 'run'} with duet</p>
     ${reportFacts(report)}<pre>${report.command}</pre></header>
     <section><h2>Policies</h2>${policyTable(runs)}<h4>Makespan and lower bounds</h4>${
-    chart('Makespan of each policy beside the lower bounds', (svg, width) => makespans(svg, width, runs))}</section>
+    chart('Makespan of each policy beside the lower bounds',
+      (svg, width) => makespans(svg, width, runs))}</section>
     ${extra.recordings.length > 0 && html`<section id="timelines"><h2>Timelines</h2>${
-    timelines(extra.recordings, "all on one time axis. Below a GPU's kernels: copies in, copies out.")}</section>`}
+    timelines(extra.recordings, "one time axis. Below a GPU's kernels: copies in, out.")
+  }</section>`}
     ${extra.recordings.map(firstRun)}`;
 }

@@ -79,8 +79,8 @@ function drawRow(context, row, colours, from, to, scale) {
     found.bars++;
     if (several) found.merged += row.counts[i];
     if (width >= THIN || several) {
-      const shown = Math.max(x, LEFT - 2); // a seam after it, so that neighbours can be told apart
-      paint(colours[colour], shown, x + width - Math.min(0.6, width / 4) - shown, several ? 0.5 : 1);
+      const shown = Math.max(x, LEFT - 2), seam = Math.min(0.6, width / 4); // to the next one
+      paint(colours[colour], shown, x + width - seam - shown, several ? 0.5 : 1);
       continue;
     }
     const column = Math.floor(x);
@@ -99,15 +99,15 @@ function drawRow(context, row, colours, from, to, scale) {
 function noteOf(found, mergedSeconds) {
   const notes = [];
   if (found.together)
-    notes.push(`${found.together.toLocaleString('en')} of ${plural(found.bars, 'bar')} are too thin to be ` +
-      'drawn one by one here: zoom in');
+    notes.push(`${found.together.toLocaleString('en')} of ${plural(found.bars, 'bar')} ` +
+      'are too thin to be drawn one by one here: zoom in');
   if (found.merged)
     notes.push(`pale bars are several: ${found.merged.toLocaleString('en')} of the run's events, ` +
       `those below ${time(mergedSeconds)}, are merged in this page`);
   return notes.join('; ');
 }
 
-/** Timelines of `recordings` on one time axis: the markup, to be brought to life by liveTimelines. */
+/** Markup of timelines on one time axis, to be brought to life by liveTimelines. */
 function timelines(recordings, hint) {
   const used = recordings.flatMap(one => one.kernels.filter((name, kernel) =>
     one.workers.some(worker => worker.tasks[kernel])));
@@ -115,13 +115,14 @@ function timelines(recordings, hint) {
   if (recordings.some(one => one.nodes.length > 1))
     extra.copy_names.forEach((name, i) => icons.push([swatch(extra.copy_colours[i], true), name]));
   const figure = (one, i) => html`<figure><figcaption><b>${one.name}</b>
-    <span class="soft">${one.caption}</span><span class="note" id="note-${one.of}-${i}" role="status"></span>
-    </figcaption><canvas tabindex="0" role="img" aria-label="Timeline, ${one.name}"
+    <span class="soft">${one.caption}</span><span class="note" role="status"
+    id="note-${one.of}-${i}"></span></figcaption>
+    <canvas tabindex="0" role="img" aria-label="Timeline, ${one.name}"
     aria-describedby="note-${one.of}-${i}"></canvas></figure>`;
   return html`<div class="tools"><span><button data-zoom="2">Zoom in</button>
     <button data-zoom="0.5">Zoom out</button> <button data-zoom="0">Whole run</button></span>
-    <span class="hint">Drag to move, double-click or Ctrl + wheel to zoom, or + - 0 and arrow keys; ${hint}</span>
-    </div>${legend(icons)}${recordings.map(figure)}`;
+    <span class="hint">Drag to move, double-click or Ctrl + wheel to zoom, or keys + - 0 and
+    arrows; ${hint}</span></div>${legend(icons)}${recordings.map(figure)}`;
 }
 
 /** Lets the timelines inside `box` be drawn, zoomed and moved together. */
@@ -132,7 +133,7 @@ function liveTimelines(box, recordings) {
   const canvases = box.querySelectorAll('canvas');
   const charts = recordings.map((recording, i) => {
     recording.rows.forEach(row => decode(row, recording.tick_s));
-    const chart = {canvas: canvases[i], recording, rows: recording.rows, height: layOut(recording.rows),
+    const {rows} = recording, chart = {recording, rows, height: layOut(rows), canvas: canvases[i],
       colours: recording.kernels.map(kernelColour), note: box.querySelectorAll('.note')[i]};
     chart.canvas.style.height = `${chart.height + AXIS}px`;
     return chart;
@@ -173,7 +174,8 @@ function liveTimelines(box, recordings) {
   }
 
   function drawAxis(chart, context, width, style) {
-    const x = d3.scaleLinear().domain([view.from * units, view.to * units]).range([LEFT, width - RIGHT]);
+    const x = d3.scaleLinear().domain([view.from * units, view.to * units])
+      .range([LEFT, width - RIGHT]);
     const ticks = x.ticks(Math.max(2, (width - LEFT) / 110));
     const digits = digitsFor(ticks.length > 1 ? ticks[1] - ticks[0] : 1, 1);
     context.strokeStyle = style.getPropertyValue('--line');
@@ -185,7 +187,8 @@ function liveTimelines(box, recordings) {
       context.moveTo(at, 0);
       context.lineTo(at, chart.height + 4);
       context.stroke();
-      context.fillText(label, Math.min(at, width - context.measureText(label).width / 2 - 1), chart.height + 17);
+      const most = width - context.measureText(label).width / 2 - 1;
+      context.fillText(label, Math.min(at, most), chart.height + 17);
     }
   }
 
@@ -214,8 +217,11 @@ function liveTimelines(box, recordings) {
   function handleKey(event) {
     const step = (view.to - view.from) / 8;
     const move = by => look(view.from + by, view.to + by);
-    const actions = {'+': () => zoom(2), '=': () => zoom(2), '-': () => zoom(0.5), '0': () => zoom(0),
-      ArrowLeft: () => move(-step), ArrowRight: () => move(step), Home: () => move(-end), End: () => move(end)};
+    const actions = {
+      '+': () => zoom(2), '=': () => zoom(2), '-': () => zoom(0.5), '0': () => zoom(0),
+      ArrowLeft: () => move(-step), ArrowRight: () => move(step),
+      Home: () => move(-end), End: () => move(end),
+    };
     if (!actions[event.key] || event.ctrlKey || event.metaKey) return;
     actions[event.key]();
     event.preventDefault();
@@ -226,12 +232,12 @@ function liveTimelines(box, recordings) {
     const row = chart.rows.find(one => y >= one.y - 1 && y <= one.y + one.height + 1);
     if (!row || x < LEFT) return null;
     const date = dateAt(chart, x), pixel = 1 / scaleOf(chart), near = [];
-    for (let i = firstBar(row, date - pixel); i < row.start.length && row.start[i] <= date + pixel; i++)
+    let i = firstBar(row, date - pixel);
+    for (; i < row.start.length && row.start[i] <= date + pixel; i++)
       if (row.end[i] >= date - pixel) near.push(i);
-    const wide = near.find(i => row.start[i] <= date && row.end[i] >= date &&
-      row.end[i] - row.start[i] >= THIN * pixel);
-    if (wide !== undefined) return describeBars(chart.recording, row, [wide]);
-    return near.length ? describeBars(chart.recording, row, near) : null;
+    const wide = near.filter(k => row.start[k] <= date && row.end[k] >= date &&
+      row.end[k] - row.start[k] >= THIN * pixel);
+    return near.length ? describeBars(chart.recording, row, wide.length ? wide : near) : null;
   }
 
   function listen(chart) {
@@ -277,18 +283,15 @@ function date(seconds) {
 
 /** Bars of a row, by their numbers, in words. */
 function describeBars(recording, row, bars) {
-  const [i] = bars, events = bars.reduce((sum, k) => sum + (row.counts ? row.counts[k] : 1), 0);
-  const last = d3.max(bars, k => row.end[k]), others = events > 1 ? ' and others' : '';
-  let what = '';
-  if (!row.lane) {
-    const name = recording.kernels[row.colours[i]] || '?';
-    what = `${row.name}: ${name}${others}, ${events > 1 ? plural(events, 'task') : `task ${row.ids[i]}`}`;
-  } else {
-    const ends = [recording.nodes[row.peers[i]], row.name];
-    if (row.lane === 2) ends.reverse();
-    what = `${ends.join(' → ')}${others}, ${events > 1 ? plural(events, 'copy').replace('copys', 'copies')
-      : `handle ${row.ids[i]}`}, ${bytes(d3.sum(bars, k => row.bytes[k]))}`;
-  }
-  return `${what}\nfrom ${date(row.start[i])}, for ${date(last - row.start[i])}` +
-    (bars.length > 1 ? ', all in one pixel' : '');
+  const [i] = bars, events = d3.sum(bars, k => row.counts ? row.counts[k] : 1);
+  const length = d3.max(bars, k => row.end[k]) - row.start[i], several = events > 1;
+  const ends = row.lane ? [recording.nodes[row.peers[i]], row.name] : [];
+  const [what, number] = row.lane
+    ? [(row.lane === 2 ? ends.reverse() : ends).join(' → '),
+      several ? plural(events, 'copy', 'copies') : `handle ${row.ids[i]}`]
+    : [`${row.name}: ${recording.kernels[row.colours[i]] || '?'}`,
+      several ? plural(events, 'task') : `task ${row.ids[i]}`];
+  const size = row.lane ? `, ${bytes(d3.sum(bars, k => row.bytes[k]))}` : '';
+  return `${what}${several ? ' and others' : ''}, ${number}${size}\n` +
+    `from ${date(row.start[i])}, for ${date(length)}${bars.length > 1 ? ', all in one pixel' : ''}`;
 }

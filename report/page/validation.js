@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page of a comparison: headline figures, plots, a table to filter, and each case's explanation.
+// The page of a comparison: headline figures, plots, a table to filter, each case's explanation.
 
 const CAUSES = 9; // lines of the explanation of all cases
 const VALUES = 12; // makespans that are shown of a side
@@ -36,19 +36,21 @@ function icon(form, colour) {
 
 function cards(report, word) {
   const {summary, fail_over: failOver} = report, predicted = word === 'error';
-  const share = (value, sign) => value === null ? DASH : `${sign ? signed(value * 100, 1) : (value * 100).toFixed(1)} %`;
+  const share = value => value === null ? DASH : `${(value * 100).toFixed(1)} %`;
   const of = (part, whole) => whole ? `${part} of ${whole}` : null;
+  const noisy = report.cases.some(one => one.noise !== null);
   return html`<section>${facts([
     [predicted ? 'median error' : 'median difference', share(summary.median)],
     ['95 % of the cases below', share(summary.p95)],
     ['worst', share(summary.worst)],
-    ['bias', share(summary.bias, true)],
-    ['within the noise of measuring',
-      report.cases.some(one => one.noise !== null) ? of(summary.within_noise, summary.known) : null],
-    [predicted ? 'fastest policy predicted right' : 'fastest policy the same', of(summary.best_right, summary.groups)],
+    ['bias', summary.bias === null ? DASH : `${signed(summary.bias * 100, 1)} %`],
+    ['within the noise of measuring', noisy ? of(summary.within_noise, summary.known) : null],
+    [`fastest policy ${predicted ? 'predicted right' : 'the same'}`,
+      of(summary.best_right, summary.groups)],
     ['pairs of policies in order', of(summary.pairs_right, summary.pairs)],
     ['without a result', summary.refused || null],
-    [`failed (${word} over ${+(failOver * 100).toPrecision(6)} %)`, failOver === null ? null : summary.failed],
+    [`failed (${word} over ${+(failOver * 100).toPrecision(6)} %)`,
+      failOver === null ? null : summary.failed],
   ], 'cards')}</section>`;
 }
 
@@ -61,8 +63,8 @@ function causes(report, word) {
   if (rest.length) shown.push({name: 'all others', share: d3.sum(rest, part => part.share)});
   shown.push({name: 'sum', share: all.whole, sum: true});
   const reach = shown.map(part => part.share);
-  return html`<h4>Where the ${word} comes from: mean of ${plural(all.cases, 'case')}, of the makespan
-    ${report.second_name}</h4>${table([
+  return html`<h4>Where the ${word} comes from: mean of ${plural(all.cases, 'case')}, of the
+    makespan ${report.second_name}</h4>${table([
     {value: part => part.name},
     {cell: part => flow(reach, 0, part.share, part.sum)},
     {value: part => part.share, show: percent},
@@ -72,24 +74,27 @@ function causes(report, word) {
 function plots(report, word, {workloads, policies}) {
   const known = report.cases.filter(one => one.error !== null && one.predicted.median_s > 0);
   if (!known.length) return null;
-  const names = [report.first_name, report.second_name];
+  const names = [report.first_name, report.second_name], sides = names.join(' against ');
   return html`<section>${legend([
     ...workloads.map((name, i) => [swatch(extra.colours[i % extra.colours.length]), name]),
     ...policies.map((name, i) => [icon(FORMS[i % FORMS.length], 'var(--soft)'), name]),
-  ])}<div class="columns"><div><h4>Makespans: ${names[0]} against ${names[1]}; the band is ±5 %</h4>${
-    chart(names.join(' against '), (svg, width) => scatter(svg, width, known, names, report.fail_over))}</div>
+  ])}<div class="columns"><div><h4>Makespans: ${sides}; the band is ±${BAND * 100} %</h4>${
+    chart(sides, (svg, width) => scatter(svg, width, known, names, report.fail_over))}</div>
     <div><h4>${word === 'error' ? 'Errors' : 'Differences'} by workload</h4>${
-    chart(`${word}s by workload`, (svg, width) => strip(svg, width, known))}${causes(report, word)}</div></div></section>`;
+    chart(`${word}s by workload`, (svg, width) => strip(svg, width, known))}${
+    causes(report, word)}</div></div></section>`;
 }
 
 function caseTable(report, word) {
-  const side = (name, key) => ({head: sideLabel(name), value: one => one[key].median_s, show: time});
+  const side = (name, key) =>
+    ({head: sideLabel(name), value: one => one[key].median_s, show: time});
   const number = (head, key) => ({head, value: one => one[key] || null});
   return html`<section><h2>Table</h2><div class="tools"><input type="search" id="filter"
-    placeholder="Filter: words that a case has to have" aria-label="Filter"><span class="hint" id="filtered"
-    role="status"></span></div>${table([
+    placeholder="Filter: words that a case has to have" aria-label="Filter"><span class="hint"
+    id="filtered" role="status"></span></div>${table([
     {head: 'workload', kind: 'word', value: one => one.problem,
-      show: (name, one) => html`<a href="#case-${one.index}">${icon(one.form, one.colour)}${name}</a>`},
+      show: (name, one) =>
+        html`<a href="#case-${one.index}">${icon(one.form, one.colour)}${name}</a>`},
     number('n', 'n'), number('tile', 'tile'),
     {head: 'policy', kind: 'word', value: one => one.policy},
     {head: 'CPUs', value: one => one.cpus}, {head: 'GPUs', value: one => one.gpus},
@@ -98,13 +103,16 @@ function caseTable(report, word) {
       show: (size, one) => `${signed(one.error * 100, 2)} %`},
     {head: html`95 % interval<br>of it, %`,
       value: one => one.error_low !== null ? one.error_high - one.error_low : null,
-      show: (width, one) => `${signed(one.error_low * 100, 1)} to ${signed(one.error_high * 100, 1)}`},
-    {head: html`noise<br>±`, value: one => one.noise, show: share => `${(share * 100).toFixed(2)} %`},
+      show: (width, one) =>
+        `${signed(one.error_low * 100, 1)} to ${signed(one.error_high * 100, 1)}`},
+    {head: html`noise<br>±`, value: one => one.noise,
+      show: share => `${(share * 100).toFixed(2)} %`},
     {head: 'largest cause', kind: 'word',
       value: one => one.failure || (one.explanation ? one.explanation.largest_cause.name : '')},
   ], report.cases, {
     kind: 'cases', sortable: true,
-    row: one => html`class="${one.fails ? 'fails' : ''}" data-case="${one.index}" data-name="${one.name}"`,
+    row: one => html`class="${one.fails && 'fails'}" data-case="${one.index}"
+      data-name="${one.name}"`,
   })}</section>`;
 }
 
@@ -112,21 +120,29 @@ function caseTable(report, word) {
 function parts(report, explanation) {
   const [unit, scale] = unitOf(explanation.second_s), whole = explanation.second_s;
   const digits = digitsFor(whole * scale, 5);
-  const sums = d3.range(explanation.parts.length + 1).map(i => d3.sum(explanation.parts.slice(0, i), one => one.seconds));
-  const rows = [...explanation.parts, {name: 'sum', seconds: explanation.whole_s, first: explanation.first_s,
-    second: explanation.second_s, sum: true}];
-  const reach = [...sums, explanation.whole_s];
-  const figure = key => part => part.first || part.second ? part[key] : '';
+  const sum = {name: 'sum', seconds: explanation.whole_s, first: explanation.first_s,
+    second: explanation.second_s, sum: true};
+  const rows = explanation.parts.map((part, i, all) => {
+    const from = d3.sum(all.slice(0, i), one => one.seconds);
+    return {...part, from, to: from + part.seconds};
+  });
+  const reach = [sum.seconds, ...rows.map(part => part.to)];
+  const side = (name, key) => ({
+    head: name, kind: 'spare', value: part => part.first || part.second ? part[key] : '',
+    show: value => value === '' ? '' : time(value),
+  });
   return table([
     {head: 'part', value: part => part.name},
     {head: ' ', cell: part => part.sum ? flow(reach, 0, part.seconds, true)
-      : flow(reach, sums[rows.indexOf(part)], sums[rows.indexOf(part) + 1], false)},
-    {head: 'time', value: part => part.seconds, show: seconds => `${signed(seconds * scale, digits)} ${unit}`},
+      : flow(reach, part.from, part.to, false)},
+    {head: 'time', value: part => part.seconds,
+      show: seconds => `${signed(seconds * scale, digits)} ${unit}`},
     {head: 'share', value: part => part.seconds / whole, show: percent},
-    {head: report.first_name, kind: 'spare', value: figure('first'), show: value => value === '' ? '' : time(value)},
-    {head: report.second_name, kind: 'spare', value: figure('second'), show: value => value === '' ? '' : time(value)},
-    {head: ' ', kind: 'spare', value: part => part.sum ? 'makespan' : part.reason === 'kernel' ? 'a task' : ''},
-  ], rows, {kind: 'parts', row: part => part.sum && html`class="sum"`});
+    side(report.first_name, 'first'),
+    side(report.second_name, 'second'),
+    {head: ' ', kind: 'spare',
+      value: part => part.sum ? 'makespan' : part.reason === 'kernel' ? 'a task' : ''},
+  ], [...rows, sum], {kind: 'parts', row: part => part.sum && html`class="sum"`});
 }
 
 function makespanList({makespans_s: values}) {
@@ -137,18 +153,20 @@ function makespanList({makespans_s: values}) {
 
 function caseDetails(report, word, one) {
   const {explanation} = one;
-  const result = one.failure ? html`<span class="bad">failed</span>`
-    : html`<span class="${one.fails ? 'bad' : report.fail_over !== null && 'good'}">${percent(one.error)}</span>`;
-  return html`<details class="case" data-case="${one.index}" ${report.cases.length === 1 && html`open`}>
-    <summary><b>${one.name}</b> ${result} ${one.recordings.length > 0 && html`<span
-    class="soft">with timelines</span>`}</summary><div class="body">
-    ${one.failure && html`<p class="bad">${one.failure}</p>`}${facts([
+  const kind = one.fails ? 'bad' : report.fail_over !== null && 'good';
+  return html`<details class="case" data-case="${one.index}"
+    ${report.cases.length === 1 && html`open`}><summary><b>${one.name}</b>
+    <span class="${kind}">${one.failure ? 'failed' : percent(one.error)}</span>
+    ${one.recordings.length > 0 && html`<span class="soft">with timelines</span>`}</summary>
+    <div class="body">${one.failure && html`<p class="bad">${one.failure}</p>`}${facts([
     [`${report.first_name}, runs`, makespanList(one.predicted)],
     [`${report.second_name}, runs`, makespanList(one.measured)],
-    [`${word}, 95 % interval`, one.error_low !== null ? `${percent(one.error_low)} to ${percent(one.error_high)}` : null],
-    ['noise', one.noise === null ? null : `±${(one.noise * 100).toFixed(2)} %`],
-    ['speed of the machine', one.speed === null ? null : `${(one.speed * 100).toFixed(1)} %`],
-    ['ran on another architecture', explanation && `${(explanation.moved_share * 100).toFixed(1)} % of the time`],
+    [`${word}, 95 % interval`,
+      one.error_low !== null && `${percent(one.error_low)} to ${percent(one.error_high)}`],
+    ['noise', one.noise !== null && `±${(one.noise * 100).toFixed(2)} %`],
+    ['speed of the machine', one.speed !== null && `${(one.speed * 100).toFixed(1)} %`],
+    ['ran on another architecture',
+      explanation && `${(explanation.moved_share * 100).toFixed(1)} % of the time`],
   ])}${explanation && html`<h4>Where the ${word} comes from</h4>
     <p>Largest cause: ${explanation.largest_cause.text}</p>${parts(report, explanation)}`}${
     one.recordings.length > 0 && html`<h4>Timelines of the runs nearest to the medians</h4>${
@@ -157,7 +175,8 @@ function caseDetails(report, word, one) {
 
 function validationPage(report) {
   const word = report.first_name === 'predicted' ? 'error' : 'difference';
-  const names = prepare(report), runs = key => d3.sum(report.cases, one => one[key].makespans_s.length);
+  const names = prepare(report);
+  const runs = key => d3.sum(report.cases, one => one[key].makespans_s.length);
   document.title = report.title;
   return html`<header><h1>${report.title}</h1>
     <p class="lead">${report.first_name} against ${report.second_name}, by duet</p>${facts([
@@ -165,7 +184,8 @@ function validationPage(report) {
     ['Calibration', report.calibration],
     ['Date', report.date],
     ['Cases', report.cases.length],
-    ['Runs', `${runs('predicted')} ${report.first_name}, ${runs('measured')} ${report.second_name}`],
+    ['Runs',
+      `${runs('predicted')} ${report.first_name}, ${runs('measured')} ${report.second_name}`],
   ])}<pre>${report.command}</pre></header>${cards(report, word)}${plots(report, word, names)}
     ${report.cases.length > 0 && html`${caseTable(report, word)}<section><h2>Cases</h2>${
     report.cases.map(one => caseDetails(report, word, one))}</section>`}`;
@@ -194,7 +214,8 @@ function filterCases() {
       .forEach(mark => mark.classList.toggle('off', !has));
     document.querySelector(`details.case[data-case="${row.dataset.case}"]`).hidden = !has;
   }
-  document.getElementById('filtered').textContent = words.length ? `${left} of ${rows.length} cases` : '';
+  document.getElementById('filtered').textContent =
+    words.length ? `${left} of ${rows.length} cases` : '';
 }
 
 /** Brings the page of a comparison to life. */
@@ -203,11 +224,12 @@ function liveValidation(report) {
     const [, index] = /^#case-(\d+)$/.exec(location.hash) || [];
     if (index) openCase(index);
   };
-  document.querySelectorAll('table.cases tbody tr').forEach(row =>
-    row.addEventListener('click', event => { event.preventDefault(); openCase(row.dataset.case); }));
   document.addEventListener('click', event => {
-    const mark = event.target.closest('.mark');
-    if (mark) { event.preventDefault(); showTip(null); openCase(mark.dataset.case); }
+    const one = event.target.closest('.mark, table.cases tbody tr');
+    if (!one) return;
+    event.preventDefault();
+    showTip(null);
+    openCase(one.dataset.case);
   });
   for (const [name, on] of [['pointerover', true], ['pointerout', false]])
     document.addEventListener(name, event => {
@@ -219,13 +241,8 @@ function liveValidation(report) {
   if (filter) filter.addEventListener('input', filterCases);
   document.querySelectorAll('details.case').forEach(details => {
     const {recordings} = report.cases[details.dataset.case];
-    let live = recordings.length === 0;
-    const unfold = () => {
-      if (details.open && !live) liveTimelines(details, recordings);
-      live = live || details.open;
-    };
-    details.addEventListener('toggle', unfold);
-    unfold();
+    if (recordings.length)
+      details.addEventListener('toggle', () => liveTimelines(details, recordings), {once: true});
   });
   addEventListener('hashchange', goToHash);
   goToHash();
