@@ -12,57 +12,57 @@ static void known(struct duet__json_writer *json, const char *name, double value
     duet__json_put_number(json, name, value > 0 ? value : NAN);
 }
 
-static void put_machine(const struct duet__found *found, const struct duet_platform *platform,
-                        struct duet__json_writer *json)
+static void put_machine(const struct duet__calibrate_result *result,
+                        const struct duet_platform *platform, struct duet__json_writer *json)
 {
     duet__json_begin(json, "machine", '{');
     duet__json_put_string(json, "name", platform->name);
     duet__json_put_string(json, "description", platform->description);
-    duet__json_put_integer(json, "cpus", found->cpus);
-    duet__json_put_integer(json, "gpus", found->gpus);
+    duet__json_put_integer(json, "cpus", result->cpus);
+    duet__json_put_integer(json, "gpus", result->gpus);
     duet__json_put_integer(json, "sockets", platform->socket_count);
     known(json, "cores", platform->cores);
     known(json, "memory_bytes", (double)platform->host_memory_bytes);
     known(json, "private_cache_bytes", (double)platform->sharing.private_bytes);
     known(json, "shared_cache_bytes", (double)platform->sharing.shared_bytes);
-    known(json, "system_private_cache_bytes", (double)found->known.private_bytes);
-    known(json, "system_shared_cache_bytes", (double)found->known.shared_bytes);
-    known(json, "core_bandwidth_Bps", found->bandwidth.one_Bps);
-    known(json, "bandwidth_Bps", found->bandwidth.all_Bps);
+    known(json, "system_private_cache_bytes", (double)result->known.private_bytes);
+    known(json, "system_shared_cache_bytes", (double)result->known.shared_bytes);
+    known(json, "core_bandwidth_Bps", result->bandwidth.one_Bps);
+    known(json, "bandwidth_Bps", result->bandwidth.all_Bps);
     known(json, "probe_s", platform->probe_s);
     duet__json_end(json, '}');
 }
 
-static void put_effort(const struct duet__wish *wish, const struct duet__found *found,
-                       struct duet__json_writer *json)
+static void put_effort(const struct duet__calibrate_options *options,
+                       const struct duet__calibrate_result *result, struct duet__json_writer *json)
 {
-    duet__json_put_number(json, "budget_s", wish->budget_s);
-    duet__json_put_number(json, "wall_s", found->wall_s);
-    duet__json_put_number(json, "steal_share", found->load.stolen / found->load.cores);
-    duet__json_put_number(json, "others_cores", found->load.others);
-    duet__json_put_integer(json, "left_out_runs", found->left_out);
+    duet__json_put_number(json, "budget_s", options->request.budget_s);
+    duet__json_put_number(json, "wall_s", result->wall_s);
+    duet__json_put_number(json, "steal_share", result->load.stolen / result->load.cores);
+    duet__json_put_number(json, "others_cores", result->load.others);
+    duet__json_put_integer(json, "left_out_runs", result->left_out);
     duet__json_begin(json, "disturbed_rounds", '[');
-    for (guint i = 0; i < found->disturbed_rounds->len; i++)
-        duet__json_put_integer(json, NULL, g_array_index(found->disturbed_rounds, uint64_t, i));
+    for (guint i = 0; i < result->disturbed_rounds->len; i++)
+        duet__json_put_integer(json, NULL, g_array_index(result->disturbed_rounds, uint64_t, i));
     duet__json_end(json, ']');
-    duet__json_put_integer(json, "rounds", found->rounds);
+    duet__json_put_integer(json, "rounds", result->rounds);
     duet__json_begin(json, "runs", '[');
-    for (guint i = 0; i < found->items->len; i++) {
-        const struct duet__item *item = &g_array_index(found->items, struct duet__item, i);
-        const char precision[] = {item->problem.precision, 0};
+    for (guint i = 0; i < result->setups->len; i++) {
+        const struct duet__setup *setup = &g_array_index(result->setups, struct duet__setup, i);
+        const char precision[] = {setup->problem.precision, 0};
 
-        if (!item->runs)
+        if (!setup->runs)
             continue; /* there was no time for it */
         duet__json_begin(json, NULL, '{');
-        duet__json_put_string(json, "workload", item->workload->name);
-        duet__json_put_integer(json, "n", item->problem.n);
-        duet__json_put_integer(json, "tile", item->problem.tile);
+        duet__json_put_string(json, "workload", setup->workload->name);
+        duet__json_put_integer(json, "n", setup->problem.n);
+        duet__json_put_integer(json, "tile", setup->problem.tile);
         duet__json_put_string(json, "precision", precision);
-        duet__json_put_string(json, "size", duet__item_size_name(item));
-        duet__json_put_string(json, "workers", duet__item_workers(item));
-        duet__json_put_integer(json, "runs", item->runs);
-        duet__json_put_integer(json, "tasks", item->tasks);
-        duet__json_put_number(json, "mean_s", item->run_s);
+        duet__json_put_string(json, "size", duet__setup_size_name(setup));
+        duet__json_put_string(json, "workers", duet__setup_workers(setup));
+        duet__json_put_integer(json, "runs", setup->runs);
+        duet__json_put_integer(json, "tasks", setup->tasks);
+        duet__json_put_number(json, "mean_s", setup->run_s);
         duet__json_end(json, '}');
     }
     duet__json_end(json, ']');
@@ -138,11 +138,11 @@ static void put_models(const struct duet__model *model, struct duet__json_writer
     duet__json_end(json, ']');
 }
 
-static void put_costs(const struct duet__found *found, struct duet__json_writer *json)
+static void put_costs(const struct duet__calibrate_result *result, struct duet__json_writer *json)
 {
     duet__json_begin(json, "costs", '[');
-    for (int i = 0; found->has_costs && i < DUET__COSTS; i++) {
-        const struct duet__measured *cost = &found->costs[i];
+    for (int i = 0; result->has_costs && i < DUET__COSTS; i++) {
+        const struct duet__measured *cost = &result->costs[i];
         bool is_known = cost->samples != 0;
 
         duet__json_begin(json, NULL, '{');
@@ -160,13 +160,13 @@ static void put_costs(const struct duet__found *found, struct duet__json_writer 
     duet__json_end(json, ']');
 }
 
-static void put_copies(const struct duet__found *found, struct duet__json_writer *json)
+static void put_copies(const struct duet__calibrate_result *result, struct duet__json_writer *json)
 {
-    const struct duet_node *nodes = found->info.machine.nodes;
-    const struct duet__copies *copies = &found->copies;
+    const struct duet_node *nodes = result->info.machine.nodes;
+    const struct duet__copies *copies = &result->copies;
 
     duet__json_begin(json, "copies", '[');
-    for (size_t i = 0; found->has_copies && i < copies->pair_count; i++) {
+    for (size_t i = 0; result->has_copies && i < copies->pair_count; i++) {
         const struct duet__pair *pair = &copies->pairs[i];
 
         duet__json_begin(json, NULL, '{');
@@ -181,7 +181,7 @@ static void put_copies(const struct duet__found *found, struct duet__json_writer
     }
     duet__json_end(json, ']');
     duet__json_begin(json, "together", '[');
-    for (size_t i = 0; found->has_copies && i < copies->together_count; i++) {
+    for (size_t i = 0; result->has_copies && i < copies->together_count; i++) {
         const struct duet__together *both = &copies->together[i];
 
         duet__json_begin(json, NULL, '{');
@@ -194,8 +194,8 @@ static void put_copies(const struct duet__found *found, struct duet__json_writer
     duet__json_end(json, ']');
 }
 
-static void put_links(const struct duet__found *found, const struct duet_platform *platform,
-                      struct duet__json_writer *json)
+static void put_links(const struct duet__calibrate_result *result,
+                      const struct duet_platform *platform, struct duet__json_writer *json)
 {
     duet__json_begin(json, "links", '[');
     for (unsigned s = 0; s < platform->switch_count; s++) {
@@ -203,7 +203,7 @@ static void put_links(const struct duet__found *found, const struct duet_platfor
         duet__json_begin(json, "gpus", '[');
         for (unsigned g = 0; g < platform->gpu_count; g++)
             if (platform->gpus[g].position == s)
-                duet__json_put_string(json, NULL, found->info.machine.nodes[g + 1].name);
+                duet__json_put_string(json, NULL, result->info.machine.nodes[g + 1].name);
         duet__json_end(json, ']');
         duet__json_put_number(json, "to_device_Bps", platform->switches[s].to_device_Bps);
         duet__json_put_number(json, "to_host_Bps", platform->switches[s].to_host_Bps);
@@ -212,11 +212,11 @@ static void put_links(const struct duet__found *found, const struct duet_platfor
     duet__json_end(json, ']');
 }
 
-static void put_quality(const struct duet__found *found, struct duet__json_writer *json)
+static void put_quality(const struct duet__calibrate_result *result, struct duet__json_writer *json)
 {
     struct duet__confidence confidence;
 
-    duet__confidence(found, &confidence);
+    duet__confidence(result, &confidence);
     duet__json_begin(json, "quality", '{');
     duet__json_put_integer(json, "points", confidence.points);
     duet__json_put_number(json, "median_error", confidence.half);
@@ -232,24 +232,25 @@ static void put_quality(const struct duet__found *found, struct duet__json_write
     duet__json_end(json, '}');
 }
 
-void duet__calibrate_put_json(const struct duet__wish *wish, const struct duet__found *found,
+void duet__calibrate_put_json(const struct duet__calibrate_options *options,
+                              const struct duet__calibrate_result *result,
                               const struct duet_platform *platform, FILE *stream)
 {
     struct duet__json_writer json = {.stream = stream, .indented = true};
 
     duet__json_begin(&json, NULL, '{');
     duet__json_put_integer(&json, "schema", 1);
-    duet__json_put_string(&json, "command", wish->job.command);
+    duet__json_put_string(&json, "command", options->job.command);
     duet__json_put_string(&json, "origin", platform->origin);
-    duet__json_put_string(&json, "out", wish->out);
-    put_machine(found, platform, &json);
-    put_effort(wish, found, &json);
-    put_kernels(&found->model, &json);
-    if (wish->compare_models)
-        put_models(&found->model, &json);
-    put_costs(found, &json);
-    put_copies(found, &json);
-    put_links(found, platform, &json);
-    put_quality(found, &json);
+    duet__json_put_string(&json, "out", options->out);
+    put_machine(result, platform, &json);
+    put_effort(options, result, &json);
+    put_kernels(&result->model, &json);
+    if (options->compare_models)
+        put_models(&result->model, &json);
+    put_costs(result, &json);
+    put_copies(result, &json);
+    put_links(result, platform, &json);
+    put_quality(result, &json);
     duet__json_end(&json, '}');
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line of `duet calibrate`: from texts to a checked struct duet__wish. */
+/* The command line of `duet calibrate`: from texts to a checked the checked request. */
 #include "cli/calibrate.h"
 
 #include <string.h>
@@ -101,17 +101,18 @@ static int read_numbers(const char *option, const char *text, GArray *out,
     return result;
 }
 
-static int read_precisions(struct duet__wish *wish, const char *text, struct duet_message *message)
+static int read_precisions(struct duet__calibrate_options *options, const char *text,
+                           struct duet_message *message)
 {
     static const char *const known[][2] = {{"d", "d"},   {"s", "s"},    {"sd", "sd"},
                                            {"ds", "sd"}, {"s,d", "sd"}, {"d,s", "sd"}};
 
-    wish->precisions = "d";
+    options->request.precisions = "d";
     if (!text)
         return 0;
     for (size_t i = 0; i < G_N_ELEMENTS(known); i++) {
         if (strcmp(text, known[i][0]) == 0) {
-            wish->precisions = known[i][1];
+            options->request.precisions = known[i][1];
             return 0;
         }
     }
@@ -133,38 +134,39 @@ static int unknown(const char *name, struct duet_message *message)
 }
 
 /* Adds one that was named. */
-static int add_workload(struct duet__wish *wish, const char *name, struct duet_message *message)
+static int add_workload(struct duet__calibrate_options *options, const char *name,
+                        struct duet_message *message)
 {
     const struct duet_workload *workload = duet_workload_find(name);
 
     if (!workload)
         return unknown(name, message);
-    for (guint i = 0; i < wish->workloads->len; i++)
-        if (duet__wish_workload(wish, i) == workload)
+    for (guint i = 0; i < options->request.workloads->len; i++)
+        if (g_array_index(options->request.workloads, const struct duet_workload *, i) == workload)
             return duet_fail(message, DUET_EINVAL, "'%s' is named twice", name);
     if (!workload->generate || !workload->retrieve)
         return duet_fail(message, DUET_EINVAL,
                          "%s has no kernels that compute%s: it has nothing to be measured", name,
                          workload->kernels[0] ? " in this duet" : "");
-    g_array_append_val(wish->workloads, workload);
+    g_array_append_val(options->request.workloads, workload);
     return 0;
 }
 
-static int read_workloads(struct duet__wish *wish, int argc, char *const *argv,
+static int read_workloads(struct duet__calibrate_options *options, int argc, char *const *argv,
                           struct duet_message *message)
 {
     int result = 0;
 
-    wish->chosen = argc > 1;
+    options->request.chosen = argc > 1;
     for (int i = 1; i < argc && !result; i++)
-        result = add_workload(wish, argv[i], message);
-    for (size_t i = 0; i < G_N_ELEMENTS(usual) && !wish->chosen; i++) {
+        result = add_workload(options, argv[i], message);
+    for (size_t i = 0; i < G_N_ELEMENTS(usual) && !options->request.chosen; i++) {
         const struct duet_workload *workload = duet_workload_find(usual[i]);
 
         if (workload && workload->generate && workload->retrieve)
-            g_array_append_val(wish->workloads, workload);
+            g_array_append_val(options->request.workloads, workload);
     }
-    if (!result && !wish->workloads->len)
+    if (!result && !options->request.workloads->len)
         result = duet_fail(message, DUET_EINVAL,
                            "no workload has kernels that compute in this duet, which is without "
                            "BLAS: nothing can be measured");
@@ -174,107 +176,115 @@ static int read_workloads(struct duet__wish *wish, int argc, char *const *argv,
 /* ------------------------------------------------------------------------------------------- */
 /* The file                                                                                     */
 
-int duet__wish_name(struct duet__wish *wish, const char *name, struct duet_message *message)
+int duet__calibrate_options_name(struct duet__calibrate_options *options, const char *name,
+                                 struct duet_message *message)
 {
     char *base;
 
-    if (wish->out && !g_str_has_suffix(wish->out, ".json"))
+    if (options->out && !g_str_has_suffix(options->out, ".json"))
         return duet_fail(message, DUET_EINVAL,
                          "--out %s: the name must end in .json, so that the file can be read again",
-                         wish->out);
+                         options->out);
     if (name) {
-        wish->name = g_strdup(name);
-    } else if (wish->out) {
-        base = g_path_get_basename(wish->out);
-        wish->name = g_strndup(base, strlen(base) - strlen(".json"));
+        options->request.name = g_strdup(name);
+    } else if (options->out) {
+        base = g_path_get_basename(options->out);
+        options->request.name = g_strndup(base, strlen(base) - strlen(".json"));
         g_free(base);
     } else {
         /* a fully qualified host is known to its user by the first part */
-        wish->name = g_strndup(g_get_host_name(), strcspn(g_get_host_name(), "."));
+        options->request.name = g_strndup(g_get_host_name(), strcspn(g_get_host_name(), "."));
     }
-    if (!*wish->name || strlen(wish->name) >= DUET_NAME_MAX ||
-        wish->name[strspn(wish->name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                      "0123456789_-.:+")])
+    if (!*options->request.name || strlen(options->request.name) >= DUET_NAME_MAX ||
+        options->request.name[strspn(options->request.name,
+                                     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                     "0123456789_-.:+")])
         return duet_fail(message, DUET_EINVAL,
                          "'%s' cannot be the name of a machine, which has 1 to %d letters, digits "
                          "and _-.:+ (%s)",
-                         wish->name, DUET_NAME_MAX - 1, wish->out ? "--out" : "--name");
-    if (!wish->out)
-        wish->out = g_strconcat(wish->name, ".json", NULL);
+                         options->request.name, DUET_NAME_MAX - 1,
+                         options->out ? "--out" : "--name");
+    if (!options->out)
+        options->out = g_strconcat(options->request.name, ".json", NULL);
     return 0;
 }
 
-static int read_out(struct duet__wish *wish, const struct own *own, struct duet_message *message)
+static int read_out(struct duet__calibrate_options *options, const struct own *own,
+                    struct duet_message *message)
 {
     if (own->replace && own->merge)
         return duet_fail(message, DUET_EINVAL, "--replace and --merge exclude each other");
-    wish->how = own->replace ? DUET_WRITE_REPLACE : own->merge ? DUET_WRITE_MERGE : DUET_WRITE_NEW;
-    wish->out = g_strdup(own->out);
-    return duet__wish_name(wish, own->name, message);
+    options->how = own->replace ? DUET_WRITE_REPLACE
+                   : own->merge ? DUET_WRITE_MERGE
+                                : DUET_WRITE_NEW;
+    options->out = g_strdup(own->out);
+    return duet__calibrate_options_name(options, own->name, message);
 }
 
 /* ------------------------------------------------------------------------------------------- */
 
-static int read_own(struct duet__wish *wish, const struct duet__texts *texts, const struct own *own,
-                    struct duet_message *message)
+static int read_own(struct duet__calibrate_options *options, const struct duet__texts *texts,
+                    const struct own *own, struct duet_message *message)
 {
     bool usual_sizes = !texts->n || strcmp(texts->n, "default") == 0;
     int result = 0;
 
-    wish->budget_s = 60;
+    options->request.budget_s = 60;
     if (own->budget)
-        result = duet__parse_seconds("--budget", own->budget, &wish->budget_s, message);
-    if (!result && !(wish->budget_s >= 0.1))
+        result = duet__parse_seconds("--budget", own->budget, &options->request.budget_s, message);
+    if (!result && !(options->request.budget_s >= 0.1))
         result = duet_fail(message, DUET_EINVAL,
                            "--budget takes 0.1s or more, such as 120s, not "
                            "'%s'",
                            own->budget);
     if (!result)
-        result = duet__count_option("--reps", texts->reps, 1, 100000, &wish->rounds, message);
+        result =
+            duet__count_option("--reps", texts->reps, 1, 100000, &options->request.rounds, message);
     if (!result && !usual_sizes)
-        result = read_numbers("--n", texts->n, wish->sizes, message);
+        result = read_numbers("--n", texts->n, options->request.sizes, message);
     if (!result && texts->tile)
-        result = read_numbers("--tile", texts->tile, wish->tiles, message);
+        result = read_numbers("--tile", texts->tile, options->request.tiles, message);
     if (!result)
-        result = read_precisions(wish, texts->precision, message);
-    wish->no_costs = texts->no_costs;
-    wish->no_copies = own->no_copies;
-    wish->compare_models = own->compare_models;
-    return result ? result : read_out(wish, own, message);
+        result = read_precisions(options, texts->precision, message);
+    options->request.no_costs = texts->no_costs;
+    options->request.no_copies = own->no_copies;
+    options->request.compare_models = own->compare_models;
+    return result ? result : read_out(options, own, message);
 }
 
-static int read_policy(struct duet__wish *wish, const struct duet__texts *texts,
+static int read_policy(struct duet__calibrate_options *options, const struct duet__texts *texts,
                        struct duet_message *message)
 {
     int result;
 
     if (!texts->policy)
         return 0; /* several in turn */
-    result = duet__job_read_policies(&wish->job, texts, message);
-    if (!result && wish->job.request.policy_count != 1)
+    result = duet__job_read_policies(&options->job, texts, message);
+    if (!result && options->job.request.policy_count != 1)
         result = duet_fail(message, DUET_EINVAL, "--policy: calibration takes one policy");
     if (!result)
-        wish->job.request.config.policy = wish->job.request.policies[0];
+        options->job.request.config.policy = options->job.request.policies[0];
     return result;
 }
 
 /* All that is left once the options are texts. */
-static int read_all(struct duet__wish *wish, const struct duet__texts *texts, const struct own *own,
-                    int argc, char *const *argv, struct duet_message *message)
+static int read_all(struct duet__calibrate_options *options, const struct duet__texts *texts,
+                    const struct own *own, int argc, char *const *argv,
+                    struct duet_message *message)
 {
-    struct duet__job *job = &wish->job;
+    struct duet__job *job = &options->job;
     int result = duet__job_read_run(job, texts, 1, message);
 
     job->request.config.seed = job->request.seed;
     if (!result)
-        result = read_own(wish, texts, own, message);
+        result = read_own(options, texts, own, message);
     if (!result)
         result = duet__job_read_emulation(job, texts, message);
-    wish->paced = duet_request_platform(&job->request) != NULL;
+    options->request.paced = duet_request_platform(&job->request) != NULL;
     if (!result)
-        result = read_workloads(wish, argc, argv, message);
+        result = read_workloads(options, argc, argv, message);
     if (!result)
-        result = read_policy(wish, texts, message);
+        result = read_policy(options, texts, message);
     if (!result)
         result = duet__job_read_machine(job, texts, message);
     if (!result && job->request.config.cpus == 0)
@@ -283,21 +293,19 @@ static int read_all(struct duet__wish *wish, const struct duet__texts *texts, co
     return result;
 }
 
-int duet__wish_parse(struct duet__wish *wish, int argc, char **argv)
+int duet__calibrate_options_parse(struct duet__calibrate_options *options, int argc, char **argv)
 {
     struct duet_message message = {""};
     struct duet__texts texts = {0};
     struct own own = {0};
     int status = DUET__MISUSED;
 
-    duet__job_init(&wish->job, "calibrate", argc, argv);
-    wish->workloads = g_array_new(FALSE, FALSE, sizeof(const struct duet_workload *));
-    wish->sizes = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    wish->tiles = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    duet__job_init(&options->job, "calibrate", argc, argv);
+    duet__calibrate_request_init(&options->request, &options->job.request);
     if (parse(&texts, &own, &argc, &argv)) {
         status = duet__job_help(&texts);
         if (status < 0) {
-            int result = read_all(wish, &texts, &own, argc, argv, &message);
+            int result = read_all(options, &texts, &own, argc, argv, &message);
 
             if (result)
                 status = duet__job_refuse(result, &message);
@@ -310,18 +318,9 @@ int duet__wish_parse(struct duet__wish *wish, int argc, char **argv)
     return status;
 }
 
-void duet__wish_fini(struct duet__wish *wish)
+void duet__calibrate_options_fini(struct duet__calibrate_options *options)
 {
-    duet__job_fini(&wish->job);
-    if (wish->workloads)
-        g_array_free(wish->workloads, TRUE);
-    if (wish->sizes)
-        g_array_free(wish->sizes, TRUE);
-    if (wish->tiles)
-        g_array_free(wish->tiles, TRUE);
-    if (wish->subjects)
-        g_array_free(wish->subjects, TRUE);
-    g_free(wish->name);
-    g_free(wish->out);
-    *wish = (struct duet__wish){0};
+    duet__calibrate_request_fini(&options->request);
+    duet__job_fini(&options->job);
+    g_clear_pointer(&options->out, g_free);
 }

@@ -147,8 +147,11 @@ def check_interrupt():
                                stderr=subprocess.PIPE, text=True)
     tasks = pathlib.Path(f"/proc/{process.pid}/task")
     for _ in range(1000):
-        if any("attendant" in (task / "comm").read_text() for task in tasks.iterdir()):
-            break
+        try:
+            if any("monitor" in (task / "comm").read_text() for task in tasks.iterdir()):
+                break
+        except FileNotFoundError:  # a thread that has ended meanwhile
+            continue
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=60)

@@ -41,10 +41,10 @@ static char *percent(double share)
 /* ------------------------------------------------------------------------------------------- */
 /* The machine                                                                                  */
 
-static void put_caches(const struct duet__found *found, const struct duet_platform *platform,
-                       FILE *stream)
+static void put_caches(const struct duet__calibrate_result *result,
+                       const struct duet_platform *platform, FILE *stream)
 {
-    const struct duet_sharing *sharing = &platform->sharing, *known = &found->known;
+    const struct duet_sharing *sharing = &platform->sharing, *known = &result->known;
     char *own = duet__size_text(sharing->private_bytes);
     char *shared = duet__size_text(sharing->shared_bytes);
     char *all = duet__size_text(known->shared_bytes);
@@ -60,33 +60,34 @@ static void put_caches(const struct duet__found *found, const struct duet_platfo
     g_free(own);
 }
 
-static void put_measured(const struct duet__found *found, FILE *stream)
+static void put_measured(const struct duet__calibrate_result *result, FILE *stream)
 {
-    const struct duet__item *items = (const struct duet__item *)(void *)found->items->data;
+    const struct duet__setup *setups = (const struct duet__setup *)(void *)result->setups->data;
     uint64_t runs = 0, tasks = 0;
     GString *text = g_string_new(NULL);
     unsigned kinds = 0;
 
-    for (guint i = 0; i < found->items->len; i++) {
-        kinds += items[i].runs > 0;
-        runs += items[i].runs;
-        tasks += items[i].tasks;
+    for (guint i = 0; i < result->setups->len; i++) {
+        kinds += setups[i].runs > 0;
+        runs += setups[i].runs;
+        tasks += setups[i].tasks;
     }
     g_string_append_printf(text,
                            "in %.1f s: %" PRIu64 " round%s over %u kinds of runs, together "
                            "%" PRIu64 " runs of %" PRIu64 " tasks",
-                           found->wall_s, found->rounds, plural(found->rounds), kinds, runs, tasks);
-    if (isfinite(found->load.stolen))
+                           result->wall_s, result->rounds, plural(result->rounds), kinds, runs,
+                           tasks);
+    if (isfinite(result->load.stolen))
         g_string_append_printf(text, "; the hypervisor took %.1f %% of the time",
-                               100 * found->load.stolen / found->load.cores);
+                               100 * result->load.stolen / result->load.cores);
     field(stream, "measured", "%s", text->str);
     g_string_free(text, TRUE);
 }
 
 /* When other processes computed as well, and what became of the runs meanwhile. */
-static void put_others(const struct duet__found *found, FILE *stream)
+static void put_others(const struct duet__calibrate_result *result, FILE *stream)
 {
-    const GArray *rounds = found->disturbed_rounds;
+    const GArray *rounds = result->disturbed_rounds;
     GString *text = g_string_new(NULL);
 
     for (guint i = 0; i < rounds->len; i++)
@@ -96,23 +97,23 @@ static void put_others(const struct duet__found *found, FILE *stream)
         field(stream, "others",
               "other processes used %.1f of %u cores; round%s %s disturbed; %" PRIu64
               " run%s left out%s",
-              found->load.others, found->load.cores, plural(rounds->len), text->str,
-              found->left_out, plural(found->left_out),
-              found->left_out ? "" : ": there are no others of the same");
+              result->load.others, result->load.cores, plural(rounds->len), text->str,
+              result->left_out, plural(result->left_out),
+              result->left_out ? "" : ": there are no others of the same");
     g_string_free(text, TRUE);
 }
 
-static void put_machine(const struct duet__found *found, const struct duet_platform *platform,
-                        FILE *stream)
+static void put_machine(const struct duet__calibrate_result *result,
+                        const struct duet_platform *platform, FILE *stream)
 {
-    const struct duet__bandwidth *bandwidth = &found->bandwidth;
+    const struct duet__bandwidth *bandwidth = &result->bandwidth;
 
     fprintf(stream, "%s: %s\n", platform->name, platform->description);
-    put_measured(found, stream);
-    put_others(found, stream);
-    if (found->probe_s > 0)
-        field(stream, "speed", "%.3g ms for the reference kernel", found->probe_s * 1e3);
-    put_caches(found, platform, stream);
+    put_measured(result, stream);
+    put_others(result, stream);
+    if (result->probe_s > 0)
+        field(stream, "speed", "%.3g ms for the reference kernel", result->probe_s * 1e3);
+    put_caches(result, platform, stream);
     if (bandwidth->samples)
         field(stream, "memory", "%.3g GB/s for one core, %.3g GB/s for all of a socket",
               bandwidth->one_Bps / 1e9, bandwidth->all_Bps / 1e9);
@@ -216,13 +217,13 @@ static void put_models(const struct duet__model *model, FILE *stream)
 /* ------------------------------------------------------------------------------------------- */
 /* Costs and copies                                                                             */
 
-static void put_costs(const struct duet__found *found, FILE *stream)
+static void put_costs(const struct duet__calibrate_result *result, FILE *stream)
 {
-    if (!found->has_costs)
+    if (!result->has_costs)
         return;
     fputs("\nthe runtime's own operations: median, quartiles\n\n", stream);
     for (int i = 0; i < DUET__COSTS; i++) {
-        const struct duet__measured *cost = &found->costs[i];
+        const struct duet__measured *cost = &result->costs[i];
 
         if (cost->samples)
             field(stream, cost->name, "%.3g us (%.3g to %.3g): %s", cost->median_s * 1e6,
@@ -232,9 +233,9 @@ static void put_costs(const struct duet__found *found, FILE *stream)
     }
 }
 
-static void put_pairs(const struct duet__found *found, FILE *stream)
+static void put_pairs(const struct duet__calibrate_result *result, FILE *stream)
 {
-    const struct duet_machine *machine = &found->info.machine;
+    const struct duet_machine *machine = &result->info.machine;
     struct duet__table table;
 
     duet__table_init(&table, "lrrr");
@@ -242,8 +243,8 @@ static void put_pairs(const struct duet__found *found, FILE *stream)
     duet__table_say(&table, "us");
     duet__table_say(&table, "GB/s");
     duet__table_say(&table, "error %");
-    for (size_t i = 0; i < found->copies.pair_count; i++) {
-        const struct duet__pair *pair = &found->copies.pairs[i];
+    for (size_t i = 0; i < result->copies.pair_count; i++) {
+        const struct duet__pair *pair = &result->copies.pairs[i];
 
         duet__table_add(&table, g_strdup_printf("%s to %s%s", machine->nodes[pair->source].name,
                                                 machine->nodes[pair->destination].name,
@@ -255,20 +256,20 @@ static void put_pairs(const struct duet__found *found, FILE *stream)
     duet__table_put(&table, stream, 2);
 }
 
-static void put_copies(const struct duet__found *found, const struct duet_platform *platform,
-                       FILE *stream)
+static void put_copies(const struct duet__calibrate_result *result,
+                       const struct duet_platform *platform, FILE *stream)
 {
-    if (!found->has_copies || !found->copies.pair_count)
+    if (!result->has_copies || !result->copies.pair_count)
         return;
     fputs("\ncopies, each alone: latency and bandwidth\n\n", stream);
-    put_pairs(found, stream);
+    put_pairs(result, stream);
     for (unsigned s = 0; s < platform->switch_count; s++) {
         GString *names = g_string_new(NULL);
 
         for (unsigned g = 0; g < platform->gpu_count; g++)
             if (platform->gpus[g].position == s)
                 g_string_append_printf(names, "%s%s", names->len ? ", " : "",
-                                       found->info.machine.nodes[g + 1].name);
+                                       result->info.machine.nodes[g + 1].name);
         fprintf(stream, "  link %u: %s; %.3g GB/s in, %.3g GB/s out%s\n", s, names->str,
                 platform->switches[s].to_device_Bps / 1e9, platform->switches[s].to_host_Bps / 1e9,
                 strchr(names->str, ',') ? ", shared" : "");
@@ -280,50 +281,52 @@ static void put_copies(const struct duet__found *found, const struct duet_platfo
 /* How good it is                                                                               */
 
 /* What gives enough rounds: by what they took, and a tenth more. "--budget 120s"; caller frees. */
-static char *enough(const struct duet__wish *wish, const struct duet__found *found)
+static char *enough(const struct duet__calibrate_options *options,
+                    const struct duet__calibrate_result *result)
 {
-    double rest_s = found->wall_s - found->runs_s;
-    double round_s = found->runs_s / (double)MAX(found->rounds, 1);
+    double rest_s = result->wall_s - result->runs_s;
+    double round_s = result->runs_s / (double)MAX(result->rounds, 1);
 
-    if (wish->rounds)
+    if (options->request.rounds)
         return g_strdup_printf("--reps %d", DUET__ROUNDS);
     return g_strdup_printf("--budget %.0fs", 10 * ceil((rest_s + DUET__ROUNDS * round_s) / 9));
 }
 
 /* What there was no time for, if there is anything. */
-static bool put_left_out(const struct duet__wish *wish, const struct duet__found *found,
-                         FILE *stream)
+static bool put_left_out(const struct duet__calibrate_options *options,
+                         const struct duet__calibrate_result *result, FILE *stream)
 {
     GString *text = g_string_new(NULL);
-    const struct duet__item *last = NULL;
+    const struct duet__setup *last = NULL;
 
-    for (guint i = 0; i < found->items->len; i++) {
-        const struct duet__item *item = &g_array_index(found->items, struct duet__item, i);
+    for (guint i = 0; i < result->setups->len; i++) {
+        const struct duet__setup *setup = &g_array_index(result->setups, struct duet__setup, i);
 
-        if (item->runs || (last && last->group == item->group && last->size == item->size))
+        if (setup->runs || (last && last->group == setup->group && last->size == setup->size))
             continue;
-        last = item;
+        last = setup;
         g_string_append_printf(text, "%s%s tile %" PRIu64 " %s", text->len ? ", " : "",
-                               item->workload->name, item->problem.tile,
-                               duet__item_size_name(item));
+                               setup->workload->name, setup->problem.tile,
+                               duet__setup_size_name(setup));
     }
     if (text->len)
         fprintf(stream, "Left out, as they would take more than %gs (--budget): %s.\n",
-                wish->budget_s, text->str);
+                options->request.budget_s, text->str);
     g_string_free(text, TRUE);
     return last != NULL;
 }
 
 /* What would make it better; nothing if it is good. */
-static void put_advice(const struct duet__wish *wish, const struct duet__found *found,
+static void put_advice(const struct duet__calibrate_options *options,
+                       const struct duet__calibrate_result *result,
                        const struct duet__confidence *confidence, FILE *stream)
 {
     enum { FEW = 10 };
     static const double poor = 0.05, disturbed = 0.02;
-    char *what = enough(wish, found);
+    char *what = enough(options, result);
 
     /* with more time there would be more to do */
-    if (!put_left_out(wish, found, stream) && confidence->fewest_runs < DUET__ROUNDS)
+    if (!put_left_out(options, result, stream) && confidence->fewest_runs < DUET__ROUNDS)
         fprintf(stream,
                 "Of some problems there %s only %" PRIu64 " run%s, and %d are the least that is "
                 "recommended:\n%s should do.\n",
@@ -331,22 +334,22 @@ static void put_advice(const struct duet__wish *wish, const struct duet__found *
                 plural(confidence->fewest_runs), DUET__ROUNDS, what);
     else if (confidence->half > poor || confidence->fewest_samples < FEW)
         fprintf(stream, "More time (--budget, now %.0fs) would give more samples%s.\n",
-                wish->budget_s,
+                options->request.budget_s,
                 confidence->half > poor ? ", and a machine with nothing else to do better ones"
                                         : "");
-    if (found->load.stolen > disturbed * found->load.cores)
+    if (result->load.stolen > disturbed * result->load.cores)
         fputs("The hypervisor has given much of the time to others: what was measured then is "
               "slower than the\nmachine is. Calibrate again when it is quiet.\n",
               stream);
     g_free(what);
 }
 
-static void put_confidence(const struct duet__wish *wish, const struct duet__found *found,
-                           FILE *stream)
+static void put_confidence(const struct duet__calibrate_options *options,
+                           const struct duet__calibrate_result *result, FILE *stream)
 {
     struct duet__confidence confidence;
 
-    duet__confidence(found, &confidence);
+    duet__confidence(result, &confidence);
     fputc('\n', stream);
     if (confidence.points)
         fprintf(stream,
@@ -361,19 +364,20 @@ static void put_confidence(const struct duet__wish *wish, const struct duet__fou
                 100 * confidence.worst->errors[DUET__LEFT_OUT_RUNS][0].sum,
                 100 * (double)confidence.rejected /
                     (double)MAX(confidence.samples + confidence.rejected, 1));
-    put_advice(wish, found, &confidence, stream);
+    put_advice(options, result, &confidence, stream);
 }
 
-void duet__calibrate_put_text(const struct duet__wish *wish, const struct duet__found *found,
+void duet__calibrate_put_text(const struct duet__calibrate_options *options,
+                              const struct duet__calibrate_result *result,
                               const struct duet_platform *platform, FILE *stream)
 {
-    put_machine(found, platform, stream);
-    put_kernels(&found->model, stream);
-    if (wish->compare_models)
-        put_models(&found->model, stream);
-    put_costs(found, stream);
-    put_copies(found, platform, stream);
-    put_confidence(wish, found, stream);
+    put_machine(result, platform, stream);
+    put_kernels(&result->model, stream);
+    if (options->request.compare_models)
+        put_models(&result->model, stream);
+    put_costs(result, stream);
+    put_copies(result, platform, stream);
+    put_confidence(options, result, stream);
     fprintf(stream, "Written: %s and its kernel times. To simulate this machine: --platform %s%s\n",
-            wish->out, strchr(wish->out, '/') ? "" : "./", wish->out);
+            options->out, strchr(options->out, '/') ? "" : "./", options->out);
 }

@@ -18,8 +18,8 @@
 static const double least_s = 20;
 
 struct duet__calibrating {
-    struct duet__wish wish;
-    struct duet__found found;
+    struct duet__calibrate_options options;
+    struct duet__calibrate_result result;
     struct duet__measuring measuring;
     double time_s; /* 0: as much as the runs of the cases take */
     bool keep;     /* what is written is asked for */
@@ -37,7 +37,8 @@ struct duet__calibrating {
 static void clean(struct duet__calibrating *calibrating)
 {
     if (calibrating->folder) {
-        char *path = g_strdup_printf("%s/%s.json", calibrating->folder, calibrating->wish.name);
+        char *path =
+            g_strdup_printf("%s/%s.json", calibrating->folder, calibrating->options.request.name);
 
         g_unlink(path);
         g_free(path);
@@ -56,19 +57,19 @@ static void hold_signals(struct duet__calibrating *calibrating)
     calibrating->held = true;
 }
 
-/* Writes what was found, in the file that was asked for or in a new folder. */
+/* Writes what was result, in the file that was asked for or in a new folder. */
 static int write_platform(struct duet__calibrating *calibrating, bool keep, char **path,
                           struct duet_message *message)
 {
-    const struct duet__found *found = &calibrating->found;
+    const struct duet__calibrate_result *result = &calibrating->result;
     struct duet_platform platform;
     GError *problem = NULL;
     int error;
 
     if (keep) {
-        *path = g_path_is_absolute(calibrating->wish.out)
-                    ? g_strdup(calibrating->wish.out)
-                    : g_strconcat("./", calibrating->wish.out, NULL);
+        *path = g_path_is_absolute(calibrating->options.out)
+                    ? g_strdup(calibrating->options.out)
+                    : g_strconcat("./", calibrating->options.out, NULL);
     } else {
         calibrating->folder = g_dir_make_tmp("duet-XXXXXX", &problem);
         if (!calibrating->folder) {
@@ -76,9 +77,10 @@ static int write_platform(struct duet__calibrating *calibrating, bool keep, char
             g_error_free(problem);
             return error;
         }
-        *path = g_strdup_printf("%s/%s.json", calibrating->folder, calibrating->wish.name);
+        *path =
+            g_strdup_printf("%s/%s.json", calibrating->folder, calibrating->options.request.name);
     }
-    duet__describe_machine(&calibrating->wish, found, &platform);
+    duet__describe_machine(&calibrating->options.request, result, &platform);
     error = duet_platform_write(&platform, *path, DUET_WRITE_REPLACE, message);
     duet_platform_fini(&platform);
     return error;
@@ -117,25 +119,24 @@ static const char *most_gpus(const struct duet__validate *validate)
 }
 
 /* What is to be measured, but for the subjects. */
-static int read_wish(struct duet__validate *validate, const struct duet__texts *texts,
-                     struct duet_message *message)
+static int read_options(struct duet__validate *validate, const struct duet__texts *texts,
+                        struct duet_message *message)
 {
     struct duet__calibrating *calibrating = validate->calibrating;
-    struct duet__wish *wish = &calibrating->wish;
+    struct duet__calibrate_options *options = &calibrating->options;
     struct duet__texts machine = {.emulate = texts->emulate};
     char *gpus = g_strdup(most_gpus(validate));
     int error;
 
-    duet__job_init(&wish->job, "validate", 0, NULL);
-    wish->job.request.seed = wish->job.request.config.seed = validate->job.request.seed;
-    wish->sizes = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    wish->tiles = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    wish->subjects = g_array_new(FALSE, FALSE, sizeof(struct duet__subject));
-    wish->out = g_strdup(texts->out);
+    duet__job_init(&options->job, "validate", 0, NULL);
+    options->job.request.seed = options->job.request.config.seed = validate->job.request.seed;
+    duet__calibrate_request_init(&options->request, &options->job.request);
+    options->request.subjects = g_array_new(FALSE, FALSE, sizeof(struct duet__subject));
+    options->out = g_strdup(texts->out);
     /* all GPUs that there are, or as many emulated ones as any case has */
     if (texts->emulate)
         machine.gpus = gpus;
-    error = duet__wish_name(wish, NULL, message);
+    error = duet__calibrate_options_name(options, NULL, message);
     if (!error && texts->calibrate_time)
         error = duet__parse_seconds("--calibrate-time", texts->calibrate_time, &calibrating->time_s,
                                     message);
@@ -143,11 +144,11 @@ static int read_wish(struct duet__validate *validate, const struct duet__texts *
         error = duet_fail(message, DUET_EINVAL, "--calibrate-time takes 0.1s or more, not '%s'",
                           texts->calibrate_time);
     if (!error && calibrating->keep)
-        error = duet_platform_may_write(wish->out, DUET_WRITE_REPLACE, message);
+        error = duet_platform_may_write(options->out, DUET_WRITE_REPLACE, message);
     if (!error)
-        error = duet__job_read_emulation(&wish->job, &machine, message);
+        error = duet__job_read_emulation(&options->job, &machine, message);
     if (!error)
-        error = duet__job_read_machine(&wish->job, &machine, message);
+        error = duet__job_read_machine(&options->job, &machine, message);
     g_free(gpus);
     return error;
 }
@@ -161,9 +162,9 @@ int duet__calibrating_begin(struct duet__validate *validate, const struct duet__
     validate->calibrating = calibrating;
     calibrating->keep = texts->out != NULL;
     calibrating->timer = g_timer_new();
-    error = read_wish(validate, texts, message);
+    error = read_options(validate, texts, message);
     if (!error)
-        error = duet__measure_look(&calibrating->wish, &calibrating->found, message);
+        error = duet__measure_look(&calibrating->options.request, &calibrating->result, message);
     if (error)
         return error;
     hold_signals(calibrating);
@@ -192,14 +193,15 @@ static void add_subject(GArray *subjects, const struct duet__case_pair *pair)
 int duet__calibrating_plan(struct duet__validate *validate, struct duet_message *message)
 {
     struct duet__calibrating *calibrating = validate->calibrating;
-    struct duet__wish *wish = &calibrating->wish;
+    struct duet__calibrate_options *options = &calibrating->options;
 
     for (size_t i = 0; i < validate->pair_count; i++)
         if (!validate->pairs[i].failure)
-            add_subject(wish->subjects, &validate->pairs[i]);
-    wish->budget_s = calibrating->time_s > 0 ? calibrating->time_s : least_s;
-    calibrating->measuring = (struct duet__measuring){.wish = wish, .found = &calibrating->found};
-    return duet__plan_make(wish, &calibrating->found, message);
+            add_subject(options->request.subjects, &validate->pairs[i]);
+    options->request.budget_s = calibrating->time_s > 0 ? calibrating->time_s : least_s;
+    calibrating->measuring =
+        (struct duet__measuring){.request = &options->request, .result = &calibrating->result};
+    return duet__plan_make(&options->request, &calibrating->result, message);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -292,7 +294,7 @@ char *duet__calibrating_text(const struct duet__validate *validate)
 
     return g_strdup_printf("calibrated in the same %.0f %s: %u runs",
                            calibrating->wall_s / (minutes ? 60 : 1),
-                           minutes ? "minutes" : "seconds", calibrating->found.taken->len);
+                           minutes ? "minutes" : "seconds", calibrating->result.runs->len);
 }
 
 void duet__calibrating_free(struct duet__calibrating *calibrating)
@@ -300,8 +302,8 @@ void duet__calibrating_free(struct duet__calibrating *calibrating)
     if (!calibrating)
         return;
     duet__calibrating_end(calibrating);
-    duet__found_fini(&calibrating->found);
-    duet__wish_fini(&calibrating->wish);
+    duet__calibrate_result_fini(&calibrating->result);
+    duet__calibrate_options_fini(&calibrating->options);
     g_timer_destroy(calibrating->timer);
     g_free(calibrating);
 }

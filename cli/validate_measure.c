@@ -7,7 +7,7 @@
 
 #include "runs/monitor.h"
 #include "cli/command.h"
-#include "cli/probe.h"
+#include "calibrate/probe.h"
 #include "cli/validate.h"
 #include "runs/real.h"
 #include "validate/stats.h"

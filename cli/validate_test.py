@@ -378,7 +378,7 @@ def check_calibrating_interrupted(world):
                                text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **world)
     tasks = pathlib.Path(f"/proc/{process.pid}/task")
     for _ in range(1000):
-        if any("attendant" in (task / "comm").read_text() for task in tasks.iterdir()):
+        if any("monitor" in (task / "comm").read_text() for task in tasks.iterdir()):
             break
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From what was found to a described machine; and what the system tells of it. */
-#include "cli/calibrate.h"
+#include "calibrate/calibrate.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "validate/stats.h"
 #include "world/here.h"
 
 /* ------------------------------------------------------------------------------------------- */
@@ -116,11 +115,11 @@ static const struct duet_worker *worker_of(const struct duet_machine *machine, u
 }
 
 /* What was measured of a pair; NULL: nothing. */
-static const struct duet__pair *measured_pair(const struct duet__found *found, unsigned source,
-                                              unsigned destination)
+static const struct duet__pair *measured_pair(const struct duet__calibrate_result *result,
+                                              unsigned source, unsigned destination)
 {
-    for (size_t i = 0; found->has_copies && i < found->copies.pair_count; i++) {
-        const struct duet__pair *pair = &found->copies.pairs[i];
+    for (size_t i = 0; result->has_copies && i < result->copies.pair_count; i++) {
+        const struct duet__pair *pair = &result->copies.pairs[i];
 
         if (pair->source == source && pair->destination == destination && pair->samples &&
             pair->bandwidth_Bps > 0)
@@ -130,16 +129,16 @@ static const struct duet__pair *measured_pair(const struct duet__found *found, u
 }
 
 /* Copies from one node to another: as measured, else as the machine is thought to be. */
-static struct duet_platform_figure figures(const struct duet__found *found, unsigned source,
-                                           unsigned destination)
+static struct duet_platform_figure figures(const struct duet__calibrate_result *result,
+                                           unsigned source, unsigned destination)
 {
-    const struct duet_route *route = duet_machine_route(&found->info.machine, source, destination);
-    const struct duet__pair *pair = measured_pair(found, source, destination);
+    const struct duet_route *route = duet_machine_route(&result->info.machine, source, destination);
+    const struct duet__pair *pair = measured_pair(result, source, destination);
 
     if (pair)
         return (struct duet_platform_figure){pair->bandwidth_Bps, fmax(pair->latency_s, 0)};
-    return (struct duet_platform_figure){route->bandwidth_Bps / found->pace,
-                                         route->latency_s * found->pace};
+    return (struct duet_platform_figure){route->bandwidth_Bps / result->pace,
+                                         route->latency_s * result->pace};
 }
 
 /* Devices whose routes from the host begin with one link are behind one switch. */
@@ -159,30 +158,32 @@ static unsigned assumed_switch(const struct duet_machine *machine, unsigned node
     return next;
 }
 
-static void describe_gpus(const struct duet__found *found, struct duet_platform *platform)
+static void describe_gpus(const struct duet__calibrate_result *result,
+                          struct duet_platform *platform)
 {
-    const struct duet_machine *machine = &found->info.machine;
-    bool measured = found->has_copies && found->copies.switches;
+    const struct duet_machine *machine = &result->info.machine;
+    bool measured = result->has_copies && result->copies.switches;
 
     platform->gpus = g_new0(struct duet_platform_gpu, machine->node_count);
     platform->gpu_count = machine->node_count - 1;
     for (unsigned node = 1; node < machine->node_count; node++) {
         platform->gpus[node - 1] = (struct duet_platform_gpu){
             .arch = worker_of(machine, node)->arch,
-            .position = measured ? found->copies.switches[node - 1]
+            .position = measured ? result->copies.switches[node - 1]
                                  : assumed_switch(machine, node, platform),
             .memory_bytes = machine->nodes[node].capacity_bytes,
-            .to_device = figures(found, DUET_HOST, node),
-            .to_host = figures(found, node, DUET_HOST),
+            .to_device = figures(result, DUET_HOST, node),
+            .to_host = figures(result, node, DUET_HOST),
         };
     }
 }
 
 /* A switch is as fast as its devices are together, and at least as each of them alone. */
-static void describe_switches(const struct duet__found *found, struct duet_platform *platform)
+static void describe_switches(const struct duet__calibrate_result *result,
+                              struct duet_platform *platform)
 {
-    const struct duet_machine *machine = &found->info.machine;
-    const struct duet__copies *copies = &found->copies;
+    const struct duet_machine *machine = &result->info.machine;
+    const struct duet__copies *copies = &result->copies;
 
     platform->switches = g_new0(struct duet_platform_switch, platform->gpu_count + 1);
     for (unsigned i = 0; i < platform->gpu_count; i++) {
@@ -196,20 +197,13 @@ static void describe_switches(const struct duet__found *found, struct duet_platf
         place->to_device_Bps = fmax(place->to_device_Bps, gpu->to_device.bandwidth_Bps);
         place->to_host_Bps = fmax(place->to_host_Bps, gpu->to_host.bandwidth_Bps);
     }
-    for (unsigned i = 0; found->has_copies && i < MIN(copies->switch_count, platform->switch_count);
-         i++) {
+    for (unsigned i = 0;
+         result->has_copies && i < MIN(copies->switch_count, platform->switch_count); i++) {
         struct duet_platform_switch *place = &platform->switches[i];
 
         place->to_device_Bps = fmax(place->to_device_Bps, copies->to_device_Bps[i]);
         place->to_host_Bps = fmax(place->to_host_Bps, copies->to_host_Bps[i]);
     }
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double left = *(const double *)a, right = *(const double *)b;
-
-    return (left > right) - (left < right);
 }
 
 /* The middle of these members: a figure that was measured, unlike a mean. */
@@ -219,7 +213,7 @@ static double middle(const void *first, size_t stride, unsigned count)
 
     for (unsigned i = 0; i < count; i++)
         values[i] = *(const double *)(const void *)((const char *)first + i * stride);
-    qsort(values, count, sizeof(*values), by_value);
+    duet_sort(values, count);
     value = values[(count - 1) / 2];
     g_free(values);
     return value;
@@ -251,7 +245,7 @@ static enum duet_reach reach_of(const struct duet_platform *p, unsigned a, unsig
 }
 
 /* The mean of those pairs of a reach and direction that copy directly. */
-static struct duet_platform_figure mean_peer(const struct duet__found *found,
+static struct duet_platform_figure mean_peer(const struct duet__calibrate_result *result,
                                              const struct duet_platform *platform,
                                              enum duet_reach wanted, bool up)
 {
@@ -264,9 +258,9 @@ static struct duet_platform_figure mean_peer(const struct duet__found *found,
 
         if (source == destination || (destination > source) != up ||
             reach_of(platform, source, destination) != wanted ||
-            !duet_machine_route(&found->info.machine, source + 1, destination + 1)->direct)
+            !duet_machine_route(&result->info.machine, source + 1, destination + 1)->direct)
             continue;
-        link = figures(found, source + 1, destination + 1);
+        link = figures(result, source + 1, destination + 1);
         sum.bandwidth_Bps += link.bandwidth_Bps;
         sum.latency_s += link.latency_s;
         count++;
@@ -300,15 +294,16 @@ static bool is_own(const struct duet_platform *p, enum duet_reach reach)
     return false;
 }
 
-static void describe_peers(const struct duet__found *found, struct duet_platform *platform)
+static void describe_peers(const struct duet__calibrate_result *result,
+                           struct duet_platform *platform)
 {
     static const char *const names[DUET_REACHES] = {"peer_switch", "peer_socket", "peer_remote"};
 
     for (unsigned i = 0; i < DUET_REACHES; i++) {
         struct duet_platform_peer *peer = &platform->peers[i];
 
-        peer->up = mean_peer(found, platform, i, true);
-        peer->down = mean_peer(found, platform, i, false);
+        peer->up = mean_peer(result, platform, i, true);
+        peer->down = mean_peer(result, platform, i, false);
         if (!(peer->up.bandwidth_Bps > 0 && peer->down.bandwidth_Bps > 0))
             continue; /* no direct copies in both directions */
         g_strlcpy(peer->name, names[i], sizeof(peer->name));
@@ -319,9 +314,9 @@ static void describe_peers(const struct duet__found *found, struct duet_platform
 /* ------------------------------------------------------------------------------------------- */
 
 /* What the system says of its cores; NULL: nothing. */
-static const char *cores_of(const struct duet__found *found)
+static const char *cores_of(const struct duet__calibrate_result *result)
 {
-    const struct duet__survey *survey = &found->info.survey;
+    const struct duet__survey *survey = &result->info.survey;
 
     for (unsigned d = 0; d < survey->device_count; d++)
         if (survey->backends[survey->devices[d].backend].kind == SURVEY_CORES &&
@@ -331,36 +326,39 @@ static const char *cores_of(const struct duet__found *found)
 }
 
 /* "2 CPUs (AMD EPYC) and 1 GPU (h200), calibrated"; caller frees. */
-static char *describe(const struct duet__wish *wish, const struct duet__found *found)
+static char *describe(const struct duet__calibrate_request *request,
+                      const struct duet__calibrate_result *result)
 {
     GString *text = g_string_new(NULL);
-    const char *cpu = wish->paced ? wish->job.request.config.emulate : cores_of(found);
+    const char *cpu = request->paced ? request->runs->config.emulate : cores_of(result);
 
-    g_string_append_printf(text, "%u CPU%s", found->cpus, found->cpus == 1 ? "" : "s");
+    g_string_append_printf(text, "%u CPU%s", result->cpus, result->cpus == 1 ? "" : "s");
     if (cpu)
         g_string_append_printf(text, " (%s)", cpu);
-    if (found->gpus)
-        g_string_append_printf(text, " and %u GPU%s (%s)", found->gpus, found->gpus == 1 ? "" : "s",
-                               found->info.machine.archs[worker_of(&found->info.machine, 1)->arch]
+    if (result->gpus)
+        g_string_append_printf(text, " and %u GPU%s (%s)", result->gpus,
+                               result->gpus == 1 ? "" : "s",
+                               result->info.machine.archs[worker_of(&result->info.machine, 1)->arch]
                                    .name);
-    g_string_append(text, wish->paced ? ", emulated" : ", calibrated");
+    g_string_append(text, request->paced ? ", emulated" : ", calibrated");
     return g_string_free(text, FALSE);
 }
 
 /* Where the figures come from, and which do not come from there; caller frees. */
-static char *origin(const struct duet__wish *wish, const struct duet__found *found)
+static char *origin(const struct duet__calibrate_request *request,
+                    const struct duet__calibrate_result *result)
 {
     GDateTime *now = g_date_time_new_now_utc();
     char *date = g_date_time_format(now, "%Y-%m-%d");
     GString *text = g_string_new("measured by duet calibrate on ");
 
     g_string_append(text, date);
-    if (wish->paced)
-        g_string_append_printf(text, " at the pace of %s, times %g",
-                               wish->job.request.config.emulate, found->pace);
-    if (!found->has_costs)
+    if (request->paced)
+        g_string_append_printf(text, " at the pace of %s, times %g", request->runs->config.emulate,
+                               result->pace);
+    if (!result->has_costs)
         g_string_append(text, "; costs are not measured");
-    if (found->gpus && !found->has_copies)
+    if (result->gpus && !result->has_copies)
         g_string_append(text, "; copies are not measured");
     g_free(date);
     g_date_time_unref(now);
@@ -379,32 +377,33 @@ static void copy_times(const struct duet_calibration *from, struct duet_calibrat
     }
 }
 
-void duet__describe_machine(const struct duet__wish *wish, const struct duet__found *found,
+void duet__describe_machine(const struct duet__calibrate_request *request,
+                            const struct duet__calibrate_result *result,
                             struct duet_platform *platform)
 {
-    const struct duet_machine *machine = &found->info.machine;
+    const struct duet_machine *machine = &result->info.machine;
 
     *platform = (struct duet_platform){
-        .description = describe(wish, found),
-        .origin = origin(wish, found),
+        .description = describe(request, result),
+        .origin = origin(request, result),
         .archs = g_memdup2(machine->archs, machine->arch_count * sizeof(*machine->archs)),
         .arch_count = machine->arch_count,
-        .host_memory_bytes = wish->paced ? 0 : found->info.survey.memory_bytes,
+        .host_memory_bytes = request->paced ? 0 : result->info.survey.memory_bytes,
         .costs = machine->costs,
-        .sharing = found->model.sharing,
-        .cores = wish->paced ? machine->cores : duet__here_cores(),
-        .first_waits = found->cpus > 0,
-        .probe_s = found->probe_s,
+        .sharing = result->model.sharing,
+        .cores = request->paced ? machine->cores : duet__here_cores(),
+        .first_waits = result->cpus > 0,
+        .probe_s = result->probe_s,
     };
-    g_strlcpy(platform->name, wish->name, sizeof(platform->name));
-    if (found->has_costs)
-        duet__costs_fill(found->costs, &platform->costs);
+    g_strlcpy(platform->name, request->name, sizeof(platform->name));
+    if (result->has_costs)
+        duet__costs_fill(result->costs, &platform->costs);
     describe_sockets(machine, platform);
-    describe_gpus(found, platform);
-    describe_switches(found, platform);
+    describe_gpus(result, platform);
+    describe_switches(result, platform);
     if (platform->gpu_count) {
         describe_kind(platform);
-        describe_peers(found, platform);
+        describe_peers(result, platform);
     }
-    copy_times(&found->model.calibration, &platform->calibration);
+    copy_times(&result->model.calibration, &platform->calibration);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A reference kernel: how fast the cores of this machine are at the moment. */
-#ifndef DUET_CLI_PROBE_H
-#define DUET_CLI_PROBE_H
+#ifndef DUET_CALIBRATE_PROBE_H
+#define DUET_CALIBRATE_PROBE_H
 
 /*
  * Seconds of a fixed piece of double precision work, which needs no memory beyond a core's caches,

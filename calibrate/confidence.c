@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How good a calibration is, in a few figures. */
-#include "cli/calibrate.h"
+#include "calibrate/calibrate.h"
 
 #include <math.h>
 
 #include "validate/stats.h"
 
-void duet__confidence(const struct duet__found *found, struct duet__confidence *out)
+void duet__confidence(const struct duet__calibrate_result *result, struct duet__confidence *out)
 {
-    const struct duet__model *model = &found->model;
+    const struct duet__model *model = &result->model;
     double *errors = g_new0(double, model->quality_count + 1), worst = -1;
 
     *out = (struct duet__confidence){.half = NAN,
@@ -31,8 +31,8 @@ void duet__confidence(const struct duet__found *found, struct duet__confidence *
             out->worst = quality;
         }
     }
-    for (guint i = 0; i < found->items->len; i++) {
-        uint64_t runs = g_array_index(found->items, struct duet__item, i).runs;
+    for (guint i = 0; i < result->setups->len; i++) {
+        uint64_t runs = g_array_index(result->setups, struct duet__setup, i).runs;
 
         if (runs)
             out->fewest_runs = MIN(out->fewest_runs, runs);

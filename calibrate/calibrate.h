@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A calibration of the machine at hand: what is asked for, which runs that takes, measuring them
+ * within the time there is, and what comes of it.
+ */
+#ifndef DUET_CALIBRATE_CALIBRATE_H
+#define DUET_CALIBRATE_CALIBRATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "calibrate/copies.h"
+#include "calibrate/costs.h"
+#include "calibrate/load.h"
+#include "calibrate/model.h"
+#include "platforms/platform.h"
+#include "runs/monitor.h"
+#include "runs/request.h"
+#include "world/info.h"
+
+enum { DUET__ROUNDS = 3 }; /* less of them say little of how times spread */
+
+/* Of which runs are to be made. */
+struct duet__subject {
+    const struct duet_workload *workload;
+    uint64_t tile;
+    char precision;
+};
+
+/* What is to be measured. Zero-initialise; duet__calibrate_request_fini, half-built or not. */
+struct duet__calibrate_request {
+    /* configuration and seed of all runs, without workload and problem; borrowed. Its policy may be
+       NULL: then there are two, in turn */
+    const struct duet_request *runs;
+    GArray *workloads;      /* const struct duet_workload * */
+    bool chosen;            /* they were named; else those that are usual, where they can run */
+    GArray *sizes, *tiles;  /* uint64_t; empty: by default */
+    const char *precisions; /* "d", "s", "sd": a constant */
+    GArray *subjects;       /* struct duet__subject: these alone; NULL: what the above stand for */
+    double budget_s;
+    uint64_t rounds; /* whatever time they take; 0: as many as there is time for */
+    bool paced;      /* at the pace of a platform: nothing is computed */
+    bool no_costs, no_copies, compare_models;
+    char *name; /* of the machine that is described */
+};
+
+/* Makes the lists, all empty. */
+void duet__calibrate_request_init(struct duet__calibrate_request *request,
+                                  const struct duet_request *runs);
+void duet__calibrate_request_fini(struct duet__calibrate_request *request);
+
+static inline const struct duet_workload *duet__calibrate_workload(
+    const struct duet__calibrate_request *request, guint place)
+{
+    return g_array_index(request->workloads, const struct duet_workload *, place);
+}
+
+/* Why a problem has its size. */
+enum duet__size {
+    DUET__SIZE_GIVEN, /* it was asked for */
+    DUET__SIZE_WARM,  /* its data is to fit into caches, if tiles allow that */
+    DUET__SIZE_COLD,  /* its data is to be larger than these */
+};
+
+/* A problem on certain resources, of which runs are made in each round. */
+struct duet__setup {
+    const struct duet_workload *workload;
+    struct duet_problem problem; /* n is 0 until duet__setup_size has chosen it */
+    uint64_t warmup_n;           /* of the run before the measured ones */
+    enum duet__size size;
+    bool devices;  /* kernels that devices have run on these only */
+    bool optional; /* nobody has asked for it: left out where the budget has no time for it */
+    int cpus, gpus;
+    unsigned group; /* setups that differ only in size and resources have the same number */
+    /* what has been measured; runs 0: it was left out */
+    uint64_t runs, tasks;
+    double run_s;  /* mean of one run, from its first submission on */
+    double turn_s; /* what all of its last turn took, data included */
+};
+
+/* Data that is kept for further runs. */
+struct duet__kept_data {
+    const struct duet_workload *workload;
+    struct duet_problem problem;
+    void *data; /* NULL: none */
+};
+
+/* What comes of it. Zero-initialise; duet__calibrate_result_fini frees it, half-built or not. */
+struct duet__calibrate_result {
+    struct duet__info info;    /* the machine, with all its workers */
+    struct duet_sharing known; /* sizes of caches as the system tells them */
+    unsigned cpus, gpus;       /* workers */
+    double pace;               /* of emulated times: their scale, else 1 */
+    GArray *setups;            /* struct duet__setup */
+    unsigned groups;
+    struct duet__kept_data kept[2]; /* of the last warm-up, and of the last problem beyond that */
+    GArray *runs;                   /* struct duet__observation, whose recordings are owned here */
+    GArray *disturbed;              /* gboolean, by run: others computed meanwhile */
+    GArray *disturbed_rounds;       /* uint64_t, counted from 1 */
+    uint64_t left_out;              /* disturbed runs that the model is not made from */
+    struct duet__disturbance load;  /* by others, over all of it */
+    uint64_t rounds;                /* finished */
+    double wall_s, runs_s;          /* all of it, and the rounds */
+    double probe_s;
+    struct duet__measured costs[DUET__COSTS];
+    bool has_costs, has_copies;
+    struct duet__bandwidth bandwidth; /* samples 0: not measured */
+    struct duet__copies copies;
+    struct duet__model model;
+};
+
+void duet__calibrate_result_fini(struct duet__calibrate_result *result);
+
+/* ------------------------------------------------------------------------------------------- */
+/* plan.c                                                                                        */
+
+/*
+ * Makes the list of setups: result->info, known, cpus and gpus are there. DUET_EINVAL with a
+ * message where a workload that was named cannot run with any of the sizes.
+ */
+DUET_MUST_CHECK int duet__plan_make(const struct duet__calibrate_request *request,
+                                    struct duet__calibrate_result *result,
+                                    struct duet_message *message);
+
+/*
+ * Chooses the size of a setup's problem where it is not known yet: data of four times the shared
+ * cache, less where a run would then take longer than `fair_s` by what its group has been measured
+ * to do; but more than one and a half times the cache while a run takes less than thrice that.
+ * In any case it is half as large again, each way, as what is to fit into caches.
+ */
+void duet__setup_size(struct duet__calibrate_result *result, struct duet__setup *setup,
+                      double fair_s);
+
+/* What a turn of it with one run may take, by the nearest one of its workload; 0: not known. */
+double duet__setup_seconds(const struct duet__calibrate_result *result,
+                           const struct duet__setup *setup);
+
+/* "alone", "busy", "gpus": which workers the setup's runs have; and in what size. Constants. */
+const char *duet__setup_workers(const struct duet__setup *setup);
+const char *duet__setup_size_name(const struct duet__setup *setup);
+
+/* ------------------------------------------------------------------------------------------- */
+/* measure.c, setup.c: look, then the plan, then all of it at once or in parts                   */
+
+/* Measuring under way. Zeroed but for the first three. */
+struct duet__measuring {
+    const struct duet__calibrate_request *request;
+    struct duet__calibrate_result *result;
+    struct duet_monitor *monitor; /* started */
+    struct duet_progress bar;     /* zeroed: none */
+    double start_s;               /* later by the pauses */
+    double paused_s;              /* when the last one began, since start_s */
+    guint next;                   /* setup */
+    char what[96];                /* what is being measured, for people */
+    struct duet_message message;  /* of what failed */
+};
+
+/* What there is to be measured on, into a zeroed result. Errors of duet_open. */
+DUET_MUST_CHECK int duet__measure_look(const struct duet__calibrate_request *request,
+                                       struct duet__calibrate_result *result,
+                                       struct duet_message *message);
+
+/*
+ * Measures everything that was asked for, and fits. This and those below: 0 also where a signal
+ * came, errors with measuring->message and ->what.
+ */
+DUET_MUST_CHECK int duet__measure_all(struct duet__measuring *measuring);
+
+/* Begins to count time, or ceases to; the data that was kept for further runs goes. */
+void duet__measuring_go_on(struct duet__measuring *measuring);
+void duet__measuring_pause(struct duet__measuring *measuring);
+
+/* The speed of the cores, the runtime's operations, bandwidth, copies. */
+DUET_MUST_CHECK int duet__measure_once(struct duet__measuring *measuring);
+
+/*
+ * Gives setup after setup its turn, from the one at which the last slice ended on, until so many
+ * seconds have passed; the first time until each had its turn. A round over all of them is to take
+ * `round_s`.
+ */
+DUET_MUST_CHECK int duet__measure_slice(struct duet__measuring *measuring, double seconds,
+                                        double round_s);
+
+/* The model of all runs so far, but for those that others disturbed. */
+DUET_MUST_CHECK int duet__measure_fit(struct duet__measuring *measuring);
+
+/*
+ * A turn: makes some recorded runs of the setup into result->runs, after one that is not measured,
+ * until `slice_s` have passed, three at most. Their data is kept for the next turns, which often
+ * need the same (duet__kept_data_free). 0 also where a signal came meanwhile. Errors of duet_open
+ * and of runs, with a message.
+ */
+DUET_MUST_CHECK int duet__setup_measure(struct duet__measuring *measuring,
+                                        struct duet__setup *setup, double slice_s);
+
+/* Frees the data that turns have kept for others. */
+void duet__kept_data_free(struct duet__calibrate_result *result);
+
+/* ------------------------------------------------------------------------------------------- */
+/* machine.c                                                                                     */
+
+/* Sizes of the caches that the first core has for itself and that it shares; 0: not known. */
+void duet__caches_find(struct duet_sharing *sharing);
+
+/* Describes the machine by what was result, kernel times included. duet_platform_fini frees it. */
+void duet__describe_machine(const struct duet__calibrate_request *request,
+                            const struct duet__calibrate_result *result,
+                            struct duet_platform *platform);
+
+/* ------------------------------------------------------------------------------------------- */
+/* confidence.c                                                                                  */
+
+/* How well the model predicts executions that it has not seen; relative errors. */
+struct duet__confidence {
+    size_t points;                     /* kernels times sizes, architectures and workloads */
+    double half;                       /* half of them are predicted within this, in sum */
+    double most;                       /* and nine of ten within this */
+    const struct duet__quality *worst; /* NULL: there is none */
+    uint64_t samples, rejected;        /* executions */
+    uint64_t fewest_runs;              /* of a setup */
+    uint64_t fewest_samples;           /* of a point */
+};
+
+void duet__confidence(const struct duet__calibrate_result *result, struct duet__confidence *out);
+
+#endif

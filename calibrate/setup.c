@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Some recorded runs of one problem on certain workers, in a session of their own. */
+#include <string.h>
+
+#include "calibrate/calibrate.h"
+#include "runs/real.h"
+#include "world/clock.h"
+
+enum { RUNS_MAX = 3 /* of a turn: rounds make more of them, at other times */ };
+
+/* The order in which tasks run: two, so that the same operands come from different places. */
+static const char *policy_of(const struct duet__measuring *m)
+{
+    const char *given = m->request->runs->config.policy;
+
+    return given ? given : m->result->rounds % 2 ? "eager" : "ws";
+}
+
+/* Counts a run, and keeps its records. */
+static void keep(const struct duet__measuring *m, struct duet__setup *setup, struct duet_run *run)
+{
+    const struct duet__setup *setups = (const struct duet__setup *)(void *)m->result->setups->data;
+    uint64_t place = (uint64_t)(setup - setups);
+    const struct duet__observation observation = {
+        .recording = run->recording,
+        .accesses = run->recording.accesses,
+        .access_count = run->recording.access_count,
+        .context = setup->workload->name,
+        .repeats = 2 * place + 1 + (strcmp(policy_of(m), "eager") == 0),
+        .problem = place + 1,
+    };
+
+    run->recording = (struct duet_recording){0};
+    g_array_append_val(m->result->runs, observation);
+    setup->run_s =
+        (setup->run_s * (double)setup->runs + run->stats.makespan_s) / (double)(setup->runs + 1);
+    setup->runs++;
+    setup->tasks += run->stats.tasks;
+}
+
+/* The warm-up, then the others, on data of their own. */
+static int run_all(struct duet__measuring *m, struct duet__setup *setup,
+                   struct duet_session *session, double slice_s)
+{
+    const struct duet__kept_data *kept = m->result->kept;
+    struct duet_problem warmup = setup->problem;
+    double start_s;
+    int error;
+
+    warmup.n = setup->warmup_n;
+    warmup.data = kept[0].data;
+    session->problem = warmup;
+    error = duet_session_run(session, NULL, DUET_RECORDS_NONE, &m->message);
+    session->problem = setup->problem;
+    session->problem.data = kept[setup->problem.n != setup->warmup_n].data;
+    start_s = duet__clock_s();
+    for (int i = 0; i < RUNS_MAX && !error; i++) {
+        struct duet_run run = {0};
+
+        error = duet_session_run(session, &run, DUET_RECORDS_ACCESSES, &m->message);
+        if (!error)
+            keep(m, setup, &run);
+        duet_run_fini(&run);
+        if (duet__clock_s() - start_s >= slice_s)
+            break;
+    }
+    return error;
+}
+
+/* Whether a runtime with as many workers has been opened, and has said what is to be said of it. */
+static bool was_opened(const struct duet__measuring *m, const struct duet__setup *setup)
+{
+    const GArray *setups = m->result->setups;
+
+    for (guint i = 0; i < setups->len; i++) {
+        const struct duet__setup *other = &g_array_index(setups, struct duet__setup, i);
+
+        if (other->turn_s > 0 && other->cpus == setup->cpus && other->gpus == setup->gpus)
+            return true;
+    }
+    return false;
+}
+
+/* What a setup's runs are of, on which resources. */
+static void make_request(const struct duet__measuring *m, const struct duet__setup *setup,
+                         struct duet_request *request)
+{
+    duet_request_copy(request, m->request->runs);
+    request->workload = setup->workload;
+    request->records = DUET_RECORDS_ACCESSES;
+    request->bounds = false;
+    request->config.cpus = setup->cpus;
+    request->config.gpus = setup->gpus;
+    request->config.set_arch = setup->devices;
+    request->config.context = setup->workload->name;
+    if (!m->request->paced && !setup->gpus) /* cores are no other ones where nothing is emulated */
+        request->config.emulate = NULL;
+}
+
+/* The data of a setup's problem of this size, as it was kept or else in its place. */
+static int keep_data(struct duet__kept_data *kept, const struct duet__setup *setup, uint64_t n,
+                     struct duet_message *message)
+{
+    const struct duet_problem *old = &kept->problem;
+    struct duet_problem problem = setup->problem;
+    int error;
+
+    problem.n = n;
+    if (kept->data && kept->workload == setup->workload && old->n == n &&
+        old->tile == problem.tile && old->precision == problem.precision &&
+        old->seed == problem.seed && old->settings == problem.settings &&
+        old->setting_count == problem.setting_count)
+        return 0;
+    if (kept->data)
+        kept->workload->discard(kept->data);
+    *kept = (struct duet__kept_data){.workload = setup->workload, .problem = problem};
+    error = setup->workload->generate(&problem, &kept->data, message);
+    if (error)
+        kept->data = NULL;
+    return error;
+}
+
+int duet__setup_measure(struct duet__measuring *m, struct duet__setup *setup, double slice_s)
+{
+    struct duet__kept_data *kept = m->result->kept;
+    struct duet_request request;
+    struct duet_session session = {.request = &request,
+                                   .policy = policy_of(m),
+                                   .monitor = m->monitor,
+                                   .quiet = was_opened(m, setup)};
+    size_t at = setup->problem.n != setup->warmup_n; /* else one serves for both */
+    double start_s = duet__clock_s();
+    int error = 0;
+
+    make_request(m, setup, &request);
+    if (!m->request->paced)
+        error = keep_data(&kept[0], setup, setup->warmup_n, &m->message);
+    if (!error && !m->request->paced)
+        error = keep_data(&kept[at], setup, setup->problem.n, &m->message);
+    if (!error)
+        error = run_all(m, setup, &session, slice_s);
+    duet_session_close(&session);
+    duet_request_fini(&request);
+    setup->turn_s = duet__clock_s() - start_s;
+    return duet_monitor_signal(m->monitor) ? 0 : error;
+}
+
+void duet__kept_data_free(struct duet__calibrate_result *result)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(result->kept); i++) {
+        if (result->kept[i].data)
+            result->kept[i].workload->discard(result->kept[i].data);
+        result->kept[i] = (struct duet__kept_data){0};
+    }
+}
