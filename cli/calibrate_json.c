@@ -246,7 +246,7 @@ void duet__calibrate_put_json(const struct duet__calibrate_options *options,
     put_machine(result, platform, &json);
     put_effort(options, result, &json);
     put_kernels(&result->model, &json);
-    if (options->compare_models)
+    if (options->request.compare_models)
         put_models(&result->model, &json);
     put_costs(result, &json);
     put_copies(result, &json);
