@@ -13,7 +13,7 @@
 #include <duet/trace.h>
 
 #include "platforms/model/effects.h"
-#include "report/recording.h"
+#include "runs/recording.h"
 
 /* One recorded run. Everything is borrowed. */
 struct duet__observation {

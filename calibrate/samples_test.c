@@ -32,13 +32,13 @@ static struct duet_event task(uint64_t id, int worker, double start_s, double en
                                .work = 100};
 }
 
-static int gather(const struct duet_machine *machine, const struct duet_event *events, size_t count,
+static int gather(struct duet_machine *machine, struct duet_event *events, size_t count,
                   const struct duet_trace_access *accesses, size_t access_count, double overhead_s,
                   struct duet__samples *out)
 {
-    static const char *const kernels[] = {"b", "a"};
+    static const char *kernels[] = {"b", "a"};
     struct duet__observation run = {
-        .recording = {machine, events, count, kernels, 2, 10},
+        .recording = {machine, events, count, kernels, 2, 10, NULL, 0},
         .accesses = accesses,
         .access_count = access_count,
         .context = NULL,
@@ -50,7 +50,7 @@ static void test_others(void)
 {
     struct duet_machine machine;
     struct duet__samples samples;
-    const struct duet_event events[] = {
+    struct duet_event events[] = {
         task(1, 0, 0, 4), task(2, 1, 1, 3), task(3, 3, 1, 3), task(4, DEVICE, 1, 3),
         task(5, 2, 2, 6), task(6, 1, 3, 4), task(7, 0, 8, 9),
     };
@@ -88,7 +88,7 @@ static void test_groups(void)
     machine_init(&machine);
     g_assert_cmpint(gather(&machine, events, G_N_ELEMENTS(events), NULL, 0, 0, &samples), ==, 0);
     g_assert_cmpuint(samples.group_count, ==, 4);
-    static const char *const kernels[] = {"a", "b", "b", "b"};
+    static const char *kernels[] = {"a", "b", "b", "b"};
     static const char *const archs[] = {"core", "core", "core", "device"};
     static const double works[] = {100, 50, 100, 100};
     for (size_t i = 0; i < 4; i++) {
@@ -113,7 +113,7 @@ static void test_overhead(void)
 {
     struct duet_machine machine;
     struct duet__samples samples;
-    const struct duet_event events[] = {task(1, 0, 0, 1), task(2, 0, 1, 1.25)};
+    struct duet_event events[] = {task(1, 0, 0, 1), task(2, 0, 1, 1.25)};
     machine_init(&machine);
     g_assert_cmpint(gather(&machine, events, 2, NULL, 0, 0.24, &samples), ==, 0);
     g_assert_cmpfloat(samples.list[0].seconds, ==, 0.76);
@@ -131,7 +131,7 @@ static void test_operands(void)
     struct duet__rows rows;
     struct duet__miss misses[MANY + 2];
     struct duet_trace_access accesses[MANY + 2] = {{.task = 1, .handle = 1, .bytes = 1000}};
-    const struct duet_event events[] = {task(2, 0, 0, 1), task(1, 0, 1, 2), task(3, 0, 2, 3)};
+    struct duet_event events[] = {task(2, 0, 0, 1), task(1, 0, 1, 2), task(3, 0, 2, 3)};
     for (unsigned i = 0; i < MANY; i++)
         accesses[1 + i] = (struct duet_trace_access){2, i, 1 + i, 1000, true, false};
     accesses[MANY + 1] = (struct duet_trace_access){3, 0, 1, 1000, true, false};

@@ -13,7 +13,7 @@
 
 enum { POTRF, TRSM, SYRK, GEMM, KERNELS, MIB = 1 << 20 };
 
-static const char *const kernel_names[KERNELS] = {"dpotrf", "dtrsm", "dsyrk", "dgemm"};
+static const char *kernel_names[KERNELS] = {"dpotrf", "dtrsm", "dsyrk", "dgemm"};
 
 /* What the kernels take; the busy ratio is the same for all. Tiles of 256, as on a real machine. */
 static const struct duet_point truth[KERNELS] = {
@@ -164,7 +164,7 @@ static void made_observe(struct made *made, const char *context)
 {
     made->observation = (struct duet__observation){
         .recording = {.machine = &made->machine,
-                      .events = (const struct duet_event *)(void *)made->events->data,
+                      .events = (struct duet_event *)(void *)made->events->data,
                       .event_count = made->events->len,
                       .kernels = kernel_names,
                       .kernel_count = KERNELS},

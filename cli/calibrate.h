@@ -12,10 +12,10 @@
 #include "calibrate/costs.h"
 #include "calibrate/load.h"
 #include "calibrate/model.h"
-#include "cli/attendant.h"
 #include "cli/job.h"
 #include "world/info.h"
 #include "platforms/platform.h"
+#include "runs/monitor.h"
 
 enum { DUET__ROUNDS = 3 }; /* less of them say little of how times spread */
 
@@ -66,15 +66,6 @@ struct duet__item {
     double visit_s; /* what all of it took the last time, data included */
 };
 
-/* A recorded run, and what its observation points to. */
-struct duet__taken {
-    struct duet__observation observation;
-    struct duet_machine machine;
-    struct duet_event *events;
-    struct duet_trace_access *accesses;
-    char **kernels; /* NULL-ended */
-};
-
 /* Data that further visits may need. */
 struct duet__held {
     const struct duet_workload *workload;
@@ -91,7 +82,7 @@ struct duet__found {
     GArray *items;             /* struct duet__item */
     unsigned groups;
     struct duet__held held[2];     /* of the last warm-up, and of the last problem beyond that */
-    GPtrArray *taken;              /* struct duet__taken */
+    GPtrArray *taken;              /* struct duet__observation */
     uint64_t rounds;               /* finished */
     double wall_s, runs_s;         /* all of it, and the rounds */
     struct duet__disturbance load; /* by others, over all of it */
@@ -165,13 +156,13 @@ int duet__measure(const struct duet__wish *wish, struct duet__found *found);
 struct duet__measuring {
     const struct duet__wish *wish;
     struct duet__found *found;
-    struct duet__attendant *attendant; /* started */
-    struct duet__progress bar;         /* zeroed: none */
-    double start_s;                    /* later by the pauses */
-    double paused_s;                   /* when the last one began, since start_s */
-    guint next;                        /* item */
-    char what[96];                     /* what is being measured, for people */
-    struct duet_message message;       /* of what failed */
+    struct duet_monitor *monitor; /* started */
+    struct duet_progress bar;     /* zeroed: none */
+    double start_s;               /* later by the pauses */
+    double paused_s;              /* when the last one began, since start_s */
+    guint next;                   /* item */
+    char what[96];                /* what is being measured, for people */
+    struct duet_message message;  /* of what failed */
 };
 
 /* What there is to be measured on, into a zeroed found. Errors of duet_open. */
@@ -203,7 +194,7 @@ struct duet__visit {
     const struct duet__wish *wish;
     struct duet__found *found;
     struct duet__item *item;
-    struct duet__attendant *attendant;
+    struct duet_monitor *monitor;
     double slice_s; /* further runs are made until so much has passed, three at most */
 };
 

@@ -334,7 +334,7 @@ static const char *cores_of(const struct duet__found *found)
 static char *describe(const struct duet__wish *wish, const struct duet__found *found)
 {
     GString *text = g_string_new(NULL);
-    const char *cpu = wish->paced ? wish->job.config.emulate : cores_of(found);
+    const char *cpu = wish->paced ? wish->job.request.config.emulate : cores_of(found);
 
     g_string_append_printf(text, "%u CPU%s", found->cpus, found->cpus == 1 ? "" : "s");
     if (cpu)
@@ -356,8 +356,8 @@ static char *origin(const struct duet__wish *wish, const struct duet__found *fou
 
     g_string_append(text, date);
     if (wish->paced)
-        g_string_append_printf(text, " at the pace of %s, times %g", wish->job.config.emulate,
-                               found->pace);
+        g_string_append_printf(text, " at the pace of %s, times %g",
+                               wish->job.request.config.emulate, found->pace);
     if (!found->has_costs)
         g_string_append(text, "; costs are not measured");
     if (found->gpus && !found->has_copies)

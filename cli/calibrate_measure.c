@@ -35,13 +35,13 @@ void duet__measuring_pause(struct duet__measuring *m)
 
 static bool given_up(const struct duet__measuring *m)
 {
-    return duet__attendant_signal(m->attendant) != 0;
+    return duet_monitor_signal(m->monitor) != 0;
 }
 
 /* Draws a bar of the time that has passed. */
 static void draw(struct duet__measuring *m)
 {
-    duet__progress_say(&m->bar, elapsed(m) / m->wish->budget_s, m->what);
+    duet_progress_say(&m->bar, elapsed(m) / m->wish->budget_s, m->what);
 }
 
 static void G_GNUC_PRINTF(2, 3) begin(struct duet__measuring *m, const char *format, ...)
@@ -73,7 +73,7 @@ static int measure_costs(struct duet__measuring *m)
     if (wish->no_costs || wish->paced)
         return 0;
     begin(m, "the runtime's own operations");
-    error = duet__costs_measure(&wish->job.config, costs_share * wish->budget_s, stop, m,
+    error = duet__costs_measure(&wish->job.request.config, costs_share * wish->budget_s, stop, m,
                                 m->found->costs, &m->message);
     m->found->has_costs = !error;
     return error;
@@ -86,8 +86,8 @@ static int measure_bandwidth(struct duet__measuring *m)
     if (wish->paced)
         return 0;
     begin(m, "memory's bandwidth");
-    return duet__bandwidth_measure(&wish->job.config, bandwidth_share * wish->budget_s, stop, m,
-                                   &m->found->bandwidth, &m->message);
+    return duet__bandwidth_measure(&wish->job.request.config, bandwidth_share * wish->budget_s,
+                                   stop, m, &m->found->bandwidth, &m->message);
 }
 
 static int measure_copies(struct duet__measuring *m)
@@ -98,7 +98,7 @@ static int measure_copies(struct duet__measuring *m)
     if (wish->no_copies || !m->found->gpus)
         return 0;
     begin(m, "copies");
-    error = duet__copies_measure(&wish->job.config, copies_share * wish->budget_s, stop, m,
+    error = duet__copies_measure(&wish->job.request.config, copies_share * wish->budget_s, stop, m,
                                  &m->found->copies, &m->message);
     m->found->has_copies = !error;
     return error;
@@ -127,7 +127,7 @@ static int visit(struct duet__measuring *m, struct duet__item *item, double fair
         .wish = m->wish,
         .found = m->found,
         .item = item,
-        .attendant = m->attendant,
+        .monitor = m->monitor,
         .slice_s = slice_s,
     };
     const struct duet_problem *problem = &item->problem;
@@ -224,7 +224,7 @@ static int make_rounds(struct duet__measuring *m)
 
 static const struct duet__observation *taken_at(const struct duet__found *found, guint index)
 {
-    return &((const struct duet__taken *)found->taken->pdata[index])->observation;
+    return found->taken->pdata[index];
 }
 
 /* Whether a run is to be left out: it was disturbed, and others of its problem were not. */
@@ -287,7 +287,7 @@ int duet__measure_once(struct duet__measuring *m)
 int duet__measure_look(const struct duet__wish *wish, struct duet__found *found,
                        struct duet_message *message)
 {
-    int error = duet__info_open(&found->info, &wish->job.config, message);
+    int error = duet__info_open(&found->info, &wish->job.request.config, message);
 
     if (!error && found->info.error)
         error = duet_fail(message, found->info.error, "%s", found->info.why.text);
@@ -296,7 +296,8 @@ int duet__measure_look(const struct duet__wish *wish, struct duet__found *found,
     found->taken = g_ptr_array_new();
     found->disturbed = g_array_new(FALSE, FALSE, sizeof(gboolean));
     found->disturbed_rounds = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    found->pace = wish->paced && wish->job.config.scale > 0 ? wish->job.config.scale : 1;
+    found->pace =
+        wish->paced && wish->job.request.config.scale > 0 ? wish->job.request.config.scale : 1;
     for (unsigned w = 0; w < found->info.machine.worker_count; w++) {
         found->cpus += found->info.machine.workers[w].node == DUET_HOST;
         found->gpus += found->info.machine.workers[w].node != DUET_HOST;
@@ -335,8 +336,8 @@ static void warn_of_load(void)
 
 int duet__measure(const struct duet__wish *wish, struct duet__found *found)
 {
-    struct duet__attendant attendant = {0};
-    struct duet__measuring m = {.wish = wish, .found = found, .attendant = &attendant};
+    struct duet_monitor monitor = {0};
+    struct duet__measuring m = {.wish = wish, .found = found, .monitor = &monitor};
     struct duet__load before, after;
     int error;
 
@@ -348,14 +349,14 @@ int duet__measure(const struct duet__wish *wish, struct duet__found *found)
         return duet__job_refuse(error, &m.message);
     warn_of_load();
     before = duet__load_now();
-    duet__attendant_start(&attendant, false, 0, 0);
-    duet__progress_init(&m.bar, !wish->job.quiet, 0, 0);
+    duet_monitor_start(&monitor, false, 0, 0);
+    duet_progress_init(&m.bar, !wish->job.quiet, 0, 0);
     error = measure_all(&m);
-    duet__progress_clear(&m.bar);
-    duet__attendant_stop(&attendant);
-    found->number = duet__attendant_signal(&attendant);
+    duet_progress_clear(&m.bar);
+    duet_monitor_stop(&monitor);
+    found->number = duet_monitor_signal(&monitor);
     found->wall_s = elapsed(&m);
     after = duet__load_now();
     found->load = duet__load_between(&before, &after);
-    return error ? duet__job_complain(m.what, error, &m.message) : DUET__DONE;
+    return error ? duet__job_complain(m.what, error, m.message.text) : DUET__DONE;
 }

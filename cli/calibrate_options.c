@@ -251,10 +251,10 @@ static int read_policy(struct duet__wish *wish, const struct duet__texts *texts,
     if (!texts->policy)
         return 0; /* several in turn */
     result = duet__job_read_policies(&wish->job, texts, message);
-    if (!result && wish->job.policy_count != 1)
+    if (!result && wish->job.request.policy_count != 1)
         result = duet_fail(message, DUET_EINVAL, "--policy: calibration takes one policy");
     if (!result)
-        wish->job.config.policy = wish->job.policies[0];
+        wish->job.request.config.policy = wish->job.request.policies[0];
     return result;
 }
 
@@ -265,19 +265,19 @@ static int read_all(struct duet__wish *wish, const struct duet__texts *texts, co
     struct duet__job *job = &wish->job;
     int result = duet__job_read_run(job, texts, 1, message);
 
-    job->config.seed = job->seed;
+    job->request.config.seed = job->request.seed;
     if (!result)
         result = read_own(wish, texts, own, message);
     if (!result)
         result = duet__job_read_emulation(job, texts, message);
-    wish->paced = duet__job_platform(job) != NULL;
+    wish->paced = duet_request_platform(&job->request) != NULL;
     if (!result)
         result = read_workloads(wish, argc, argv, message);
     if (!result)
         result = read_policy(wish, texts, message);
     if (!result)
         result = duet__job_read_machine(job, texts, message);
-    if (!result && job->config.cpus == 0)
+    if (!result && job->request.config.cpus == 0)
         result = duet_fail(message, DUET_EINVAL,
                            "--cpus 0: a machine is calibrated with one CPU worker or more");
     return result;

@@ -230,8 +230,9 @@ static uint64_t *default_tiles(const struct plan *plan, const struct duet_worklo
 /* Whether devices of the machine are to be tried with tiles of their own, for squares only. */
 static bool has_device_tiles(const struct plan *plan, const struct duet_workload *workload)
 {
-    return plan->found->gpus && !plan->wish->job.config.emulate && !plan->wish->tiles->len &&
-           !plan->wish->sizes->len && strcmp(workload->name, "saxpy") != 0;
+    return plan->found->gpus && !plan->wish->job.request.config.emulate &&
+           !plan->wish->tiles->len && !plan->wish->sizes->len &&
+           strcmp(workload->name, "saxpy") != 0;
 }
 
 /* Adds what is to be measured of one workload with one tile. Says of which workload an error is. */
@@ -242,7 +243,7 @@ static int add_subject(const struct plan *plan, const struct duet__subject *subj
                               .optional = optional,
                               .problem = {.tile = subject->tile,
                                           .precision = subject->precision,
-                                          .seed = plan->wish->job.seed}};
+                                          .seed = plan->wish->job.request.seed}};
     struct duet_message why = {""};
     int error = add_sizes(plan, item, devices_only, &why);
 

@@ -38,7 +38,7 @@ static int show(const struct duet__job *job)
 
     if (status != DUET__DONE)
         return status;
-    error = duet__facts_find(&facts, &job->config, &message);
+    error = duet__facts_find(&facts, &job->request.config, &message);
     if (error) {
         status = duet__job_refuse(error, &message);
     } else {

@@ -37,45 +37,21 @@ void duet__job_init(struct duet__job *job, const char *name, int argc, char *con
 {
     job->name = name;
     job->command = quote(argc, argv);
-    job->settings = g_array_new(FALSE, FALSE, sizeof(struct duet_setting));
+    duet_request_init(&job->request);
     job->links = g_array_new(FALSE, FALSE, sizeof(struct duet_link_override));
-    job->texts = g_ptr_array_new_with_free_func(g_free);
-    job->seed = 1;
-    duet_config_init(&job->config);
 }
 
 void duet__job_fini(struct duet__job *job)
 {
     g_free(job->command);
-    if (job->settings)
-        g_array_free(job->settings, TRUE);
-    if (job->links)
-        g_array_free(job->links, TRUE);
-    if (job->texts)
-        g_ptr_array_free(job->texts, TRUE);
-    g_strfreev(job->policies);
+    duet_request_fini(&job->request);
+    g_clear_pointer(&job->links, g_array_unref);
+    duet_platform_free(job->platform);
     g_free(job->trace);
     g_free(job->gantt);
     g_free(job->html);
     g_free(job->machine_xml);
-    g_free(job->platform_name);
-    duet_machine_fini(&job->machine);
     *job = (struct duet__job){0};
-}
-
-const char *duet__job_keep(struct duet__job *job, char *text)
-{
-    g_ptr_array_add(job->texts, text);
-    return text;
-}
-
-const char *duet__job_platform(const struct duet__job *job)
-{
-    const char *emulate = job->config.emulate;
-
-    if (emulate && strcmp(emulate, "free") != 0)
-        return emulate;
-    return job->config.simulate;
 }
 
 bool duet__job_records(const struct duet__job *job)
@@ -101,24 +77,14 @@ int duet__job_refuse(int error, const struct duet_message *message)
                           message->text);
 }
 
-int duet__job_explain(struct duet_message *message, const struct duet_runtime *runtime, int error)
-{
-    if (error && !message->text[0]) {
-        const char *last = duet_last_message(runtime);
-
-        duet_fail(message, error, "%s", last[0] ? last : duet_strerror(error));
-    }
-    return error;
-}
-
-int duet__job_complain(const char *what, int error, const struct duet_message *message)
+int duet__job_complain(const char *what, int error, const char *message)
 {
     int status = duet__status_of(error);
-    bool hint = strstr(message->text, "allow extrapolation") != NULL;
+    bool hint = strstr(message, "allow extrapolation") != NULL;
 
     if (status == DUET__MISUSED)
-        return duet__complain(status, "%s%s", message->text, hint ? " (--extrapolate)" : "");
-    return duet__complain(status, "%s failed: %s", what, message->text);
+        return duet__complain(status, "%s%s", message, hint ? " (--extrapolate)" : "");
+    return duet__complain(status, "%s failed: %s", what, message);
 }
 
 int duet__count_option(const char *option, const char *text, uint64_t low, uint64_t high,
@@ -152,19 +118,6 @@ static int few_option(const char *option, const char *text, uint64_t most, unsig
     return result;
 }
 
-/* Splits "NAME=VALUE". */
-static int split(struct duet__job *job, const char *option, const char *text, const char **name,
-                 const char **value, struct duet_message *message)
-{
-    const char *equals = strchr(text, '=');
-
-    if (!equals || equals == text)
-        return duet_fail(message, DUET_EINVAL, "%s takes NAME=VALUE, not '%s'", option, text);
-    *name = duet__job_keep(job, g_strndup(text, (size_t)(equals - text)));
-    *value = duet__job_keep(job, g_strdup(equals + 1));
-    return 0;
-}
-
 static int unknown_model(const char *name, struct duet_message *message)
 {
     GString *known = g_string_new(NULL);
@@ -181,12 +134,13 @@ static int unknown_model(const char *name, struct duet_message *message)
 int duet__job_read_run(struct duet__job *job, const struct duet__texts *texts, uint64_t reps,
                        struct duet_message *message)
 {
-    struct duet_config *config = &job->config;
+    struct duet_config *config = &job->request.config;
     uint64_t window = 0;
     int result = duet__count_option("--reps", texts->reps, 1, 100000, &reps, message);
 
     if (!result)
-        result = duet__count_option("--seed", texts->seed, 0, UINT64_MAX, &job->seed, message);
+        result =
+            duet__count_option("--seed", texts->seed, 0, UINT64_MAX, &job->request.seed, message);
     if (!result)
         result = duet__count_option("--window", texts->window, 1, UINT32_MAX, &window, message);
     if (!result && texts->model_error)
@@ -196,11 +150,11 @@ int duet__job_read_run(struct duet__job *job, const struct duet__texts *texts, u
         result = unknown_model(texts->model, message);
     if (!result && texts->json && texts->csv)
         result = duet_fail(message, DUET_EINVAL, "--json and --csv exclude each other");
-    config->model = duet__job_keep(job, g_strdup(texts->model));
+    config->model = duet_request_keep(&job->request, g_strdup(texts->model));
     config->window = (size_t)window;
     config->set_arch = texts->set_arch;
     config->extrapolate = texts->extrapolate;
-    job->reps = (size_t)reps;
+    job->request.reps = (size_t)reps;
     job->json = texts->json;
     job->csv = texts->csv;
     job->quiet = texts->quiet;
@@ -208,6 +162,8 @@ int duet__job_read_run(struct duet__job *job, const struct duet__texts *texts, u
     job->gantt = g_strdup(texts->gantt);
     job->html = g_strdup(texts->html);
     job->machine_xml = g_strdup(texts->machine_xml);
+    job->request.bounds = true;
+    job->request.records = duet__job_records(job) ? DUET_RECORDS_FIRST : DUET_RECORDS_NONE;
     return result;
 }
 
@@ -237,43 +193,47 @@ int duet__job_read_workload(struct duet__job *job, int argc, char *const *argv,
     if (argc > 2)
         return duet_fail(message, DUET_EINVAL, "one workload at a time: '%s' is one too many",
                          argv[2]);
-    job->workload = name ? duet_workload_find(name) : NULL;
-    if (!job->workload)
+    job->request.workload = name ? duet_workload_find(name) : NULL;
+    if (!job->request.workload)
         return unknown_workload(job, name, message);
-    job->config.context = job->workload->name; /* of the kernel times of a platform */
+    job->request.config.context =
+        job->request.workload->name; /* of the kernel times of a platform */
     return 0;
 }
 
-static int read_params(struct duet__job *job, char *const *params, struct duet_message *message)
+static int read_params(struct duet_request *request, char *const *params,
+                       struct duet_message *message)
 {
     for (; params && *params; params++) {
-        struct duet_setting setting = {"", ""};
-        int result = split(job, "--param", *params, &setting.name, &setting.value, message);
+        const char *equals = strchr(*params, '=');
+        char *name;
 
-        if (result)
-            return result;
-        for (guint i = 0; i < job->settings->len; i++)
-            if (strcmp(g_array_index(job->settings, struct duet_setting, i).name, setting.name) ==
-                0)
-                return duet_fail(message, DUET_EINVAL, "--param gives '%s' twice", setting.name);
-        g_array_append_val(job->settings, setting);
+        if (!equals || equals == *params)
+            return duet_fail(message, DUET_EINVAL, "--param takes NAME=VALUE, not '%s'", *params);
+        name = g_strndup(*params, (size_t)(equals - *params));
+        for (guint i = 0; i < request->settings->len; i++)
+            if (strcmp(g_array_index(request->settings, struct duet_setting, i).name, name) == 0) {
+                g_free(name);
+                return duet_fail(message, DUET_EINVAL, "--param gives '%.*s' twice",
+                                 (int)(equals - *params), *params);
+            }
+        duet_request_add_setting(request, name, equals + 1);
+        g_free(name);
     }
-    job->problem.settings = (const struct duet_setting *)(void *)job->settings->data;
-    job->problem.setting_count = job->settings->len;
     return 0;
 }
 
 int duet__job_read_problem(struct duet__job *job, const struct duet__texts *texts, uint64_t n,
                            uint64_t tile, struct duet_message *message)
 {
-    struct duet_problem *problem = &job->problem;
+    struct duet_problem *problem = &job->request.problem;
     const char *precision = texts->precision;
     int result;
 
     problem->n = n;
     problem->tile = tile;
     problem->precision = 'd';
-    problem->seed = job->seed;
+    problem->seed = job->request.seed;
     if (precision && strcmp(precision, "s") != 0 && strcmp(precision, "d") != 0)
         return duet_fail(message, DUET_EINVAL, "--precision is s (single) or d (double), not '%s'",
                          precision);
@@ -283,8 +243,8 @@ int duet__job_read_problem(struct duet__job *job, const struct duet__texts *text
     if (!result)
         result = duet__count_option("--tile", texts->tile, 1, UINT32_MAX, &problem->tile, message);
     if (!result)
-        result = read_params(job, texts->params, message);
-    return result ? result : job->workload->check(problem, message);
+        result = read_params(&job->request, texts->params, message);
+    return result ? result : job->request.workload->check(problem, message);
 }
 
 static void all_policies(struct duet__job *job)
@@ -294,7 +254,7 @@ static void all_policies(struct duet__job *job)
     for (size_t i = 0; duet_policy_at(i); i++)
         g_ptr_array_add(names, g_strdup(duet_policy_at(i)->name));
     g_ptr_array_add(names, NULL);
-    job->policies = (char **)g_ptr_array_free(names, FALSE);
+    job->request.policies = (char **)g_ptr_array_free(names, FALSE);
 }
 
 int duet__job_read_policies(struct duet__job *job, const struct duet__texts *texts,
@@ -306,10 +266,10 @@ int duet__job_read_policies(struct duet__job *job, const struct duet__texts *tex
     if (all)
         all_policies(job);
     else
-        job->policies = g_strsplit(text, ",", -1);
-    job->policy_count = g_strv_length(job->policies);
-    for (size_t i = 0; i < job->policy_count; i++) {
-        const char *name = job->policies[i];
+        job->request.policies = g_strsplit(text, ",", -1);
+    job->request.policy_count = g_strv_length(job->request.policies);
+    for (size_t i = 0; i < job->request.policy_count; i++) {
+        const char *name = job->request.policies[i];
         const struct duet_policy *policy;
         int result;
 
@@ -320,10 +280,10 @@ int duet__job_read_policies(struct duet__job *job, const struct duet__texts *tex
         if (result)
             return result;
         for (size_t k = 0; k < i; k++)
-            if (strcmp(name, job->policies[k]) == 0)
+            if (strcmp(name, job->request.policies[k]) == 0)
                 return duet_fail(message, DUET_EINVAL, "--policy names '%s' twice", name);
     }
-    return job->policy_count
+    return job->request.policy_count
                ? 0
                : duet_fail(message, DUET_EINVAL, "--policy names no policy (--policy help)");
 }
@@ -331,19 +291,22 @@ int duet__job_read_policies(struct duet__job *job, const struct duet__texts *tex
 static int read_links(struct duet__job *job, char **links, struct duet_message *message)
 {
     for (char **link = links; link && *link; link++) {
+        const char *equals = strchr(*link, '=');
         struct duet_link_override override = {0};
-        const char *value = "";
-        int result = split(job, "--link", *link, &override.name, &value, message);
+        int result;
 
-        if (!result)
-            result = duet__parse_change("--link", value, &override.bandwidth_Bps, &override.factor,
-                                        message);
+        if (!equals || equals == *link)
+            return duet_fail(message, DUET_EINVAL, "--link takes NAME=VALUE, not '%s'", *link);
+        result = duet__parse_change("--link", equals + 1, &override.bandwidth_Bps,
+                                    &override.factor, message);
         if (result)
             return result;
+        override.name =
+            duet_request_keep(&job->request, g_strndup(*link, (size_t)(equals - *link)));
         g_array_append_val(job->links, override);
     }
     if (links && *links)
-        job->config.links = duet__job_keep(job, g_strjoinv(",", links));
+        job->request.config.links = duet_request_keep(&job->request, g_strjoinv(",", links));
     return 0;
 }
 
@@ -380,12 +343,12 @@ static int check_emulation(const struct duet__texts *texts, bool paced,
 int duet__job_read_emulation(struct duet__job *job, const struct duet__texts *texts,
                              struct duet_message *message)
 {
-    struct duet_config *config = &job->config;
+    struct duet_config *config = &job->request.config;
     bool paced = texts->emulate && strcmp(texts->emulate, "free") != 0;
     int result = check_emulation(texts, paced, message);
 
-    config->emulate = duet__job_keep(job, g_strdup(texts->emulate));
-    config->lose = duet__job_keep(job, g_strdup(texts->lose));
+    config->emulate = duet_request_keep(&job->request, g_strdup(texts->emulate));
+    config->lose = duet_request_keep(&job->request, g_strdup(texts->lose));
     config->no_bind = texts->no_bind;
     job->platform_option = "--emulate";
     if (!result && texts->scale)
@@ -400,8 +363,8 @@ int duet__job_read_emulation(struct duet__job *job, const struct duet__texts *te
 static int check_windows(const struct duet__job *job, struct duet_message *message)
 {
     enum { USUAL = 2 };
-    const struct duet_config *config = &job->config;
-    const char *platform = duet__job_platform(job);
+    const struct duet_config *config = &job->request.config;
+    const char *platform = duet_request_platform(&job->request);
     unsigned window = config->gpu_window ? config->gpu_window : USUAL;
 
     if (!config->gpu_window_short || config->gpu_window_short >= window)
@@ -417,7 +380,7 @@ static int check_windows(const struct duet__job *job, struct duet_message *messa
 int duet__job_read_machine(struct duet__job *job, const struct duet__texts *texts,
                            struct duet_message *message)
 {
-    struct duet_config *config = &job->config;
+    struct duet_config *config = &job->request.config;
     int result = int_option("--cpus", texts->cpus, 0, &config->cpus, message);
 
     config->no_peer = texts->no_peer;

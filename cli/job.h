@@ -12,39 +12,27 @@
 #include <duet/duet.h>
 
 #include "cli/options.h"
-#include "platforms/platform.h"
 #include "report/report.h"
-#include "workloads/workload.h"
+#include "runs/request.h"
 
 /* What was asked for. Zero-initialise; duet__job_fini frees it, half-built or not. */
 struct duet__job {
     const char *name; /* of the subcommand */
     char *command;    /* the command line, quoted for a shell */
-    const struct duet_workload *workload;
-    struct duet_problem problem;
-    GArray *settings;          /* struct duet_setting, what problem.settings points to */
-    GArray *links;             /* struct duet_link_override */
-    struct duet_config config; /* of every run, but for policy, seed and record */
-    GPtrArray *texts;          /* strings that the fields above point to */
-    char **policies;           /* NULL-ended */
-    size_t policy_count;
-    size_t reps; /* runs of each policy */
-    uint64_t seed;
+    struct duet_request request;
+    GArray *links; /* struct duet_link_override, of request.config.links */
+    struct duet_platform *platform; /* that is simulated, owned */
     bool json, csv, quiet;
+    bool wall;                   /* report how long the simulations took, too */
     char *trace, *gantt, *html;  /* files to write; NULL: not wanted */
     char *machine_xml;           /* likewise; written before the runs */
     const char *platform_option; /* by which a platform was given: "--platform" */
-    char *platform_name;         /* as reports call it */
-    struct duet_machine machine; /* what the runs are made on */
 };
 
 /* Prepares a job whose subcommand is `name` and whose command line is argv. */
 void duet__job_init(struct duet__job *job, const char *name, int argc, char *const *argv);
 
 void duet__job_fini(struct duet__job *job);
-
-/* A text that lives as long as the job; takes it over. NULL is fine. */
-const char *duet__job_keep(struct duet__job *job, char *text);
 
 /* "--policy help" and "--model help": prints what there is. Returns -1, or the exit status. */
 int duet__job_help(const struct duet__texts *texts);
@@ -78,31 +66,30 @@ DUET_MUST_CHECK int duet__count_option(const char *option, const char *text, uin
 /* Exit status after reading failed: complains. */
 int duet__job_refuse(int error, const struct duet_message *message);
 
-/* Takes the message of a failed call from the runtime, where the call has given none. Returns it.
- */
-int duet__job_explain(struct duet_message *message, const struct duet_runtime *runtime, int error);
-
 /*
  * Complains about a run that failed: about the input where that was to blame, else that `what`
  * ("the run of ws") failed. Exit status.
  */
-int duet__job_complain(const char *what, int error, const struct duet_message *message);
+int duet__job_complain(const char *what, int error, const char *message);
+
+/* What has failed: of each policy at most one. Free with g_ptr_array_unref. */
+GPtrArray *duet__failures_new(void);
+void duet__failures_add(GPtrArray *failures, int error, const char *message, const char *what, ...)
+    G_GNUC_PRINTF(4, 5);
 
 /* Prints the policies, or the models, that there are: for "--policy help" and `duet list`. */
 void duet__print_policies(void);
 void duet__print_models(void);
 
-/* The platform that a run simulates or emulates: a name or a file; NULL: none. */
-const char *duet__job_platform(const struct duet__job *job);
-
 /* Whether a file shows a recorded run. */
 bool duet__job_records(const struct duet__job *job);
 
 /*
- * The seed, world and what else is not in the job come from `world`, which is completed with what
- * is, printed as was asked for, and written into the files. Exit status.
+ * The end of a job: completes the report of the policies that did run, prints it as was asked for,
+ * writes the files, and says what has failed; nothing is reported where all have. Exit status.
  */
-int duet__job_report(const struct duet__job *job, const struct duet_report *world);
+int duet__job_conclude(const struct duet__job *job, const struct duet_report *world,
+                       const GPtrArray *failures);
 
 /*
  * Names of the files that the option's value `path` stands for: one, or one a policy where `each`;

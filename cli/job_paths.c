@@ -35,11 +35,11 @@ char **duet__files_paths(const struct duet__job *job, const char *path, bool eac
 {
     GPtrArray *paths = g_ptr_array_new();
 
-    if (path && (!each || job->policy_count == 1))
+    if (path && (!each || job->request.policy_count == 1))
         g_ptr_array_add(paths, g_strdup(path));
     else if (path)
-        for (size_t i = 0; i < job->policy_count; i++)
-            g_ptr_array_add(paths, path_for(path, job->policies[i]));
+        for (size_t i = 0; i < job->request.policy_count; i++)
+            g_ptr_array_add(paths, path_for(path, job->request.policies[i]));
     g_ptr_array_add(paths, NULL);
     return (char **)g_ptr_array_free(paths, FALSE);
 }
@@ -136,7 +136,8 @@ static void add_outputs(GArray *claims, const struct duet__job *job, const char 
 
     for (size_t i = 0; paths[i]; i++)
         add(claims,
-            paths[1] ? g_strdup_printf("%s of %s", option, job->policies[i]) : g_strdup(option),
+            paths[1] ? g_strdup_printf("%s of %s", option, job->request.policies[i])
+                     : g_strdup(option),
             paths[i], true);
     g_strfreev(paths);
 }
@@ -164,11 +165,12 @@ static GArray *collect(const struct duet__job *job)
 {
     GArray *claims = g_array_new(FALSE, FALSE, sizeof(struct claim));
 
-    if (duet__job_platform(job))
-        add_platform(claims, job->platform_option, duet__job_platform(job));
-    for (size_t i = 0; i < job->policy_count; i++)
-        if (!duet_policy_find(job->policies[i]))
-            add(claims, g_strdup_printf("--policy %s", job->policies[i]), job->policies[i], false);
+    if (duet_request_platform(&job->request))
+        add_platform(claims, job->platform_option, duet_request_platform(&job->request));
+    for (size_t i = 0; i < job->request.policy_count; i++)
+        if (!duet_policy_find(job->request.policies[i]))
+            add(claims, g_strdup_printf("--policy %s", job->request.policies[i]),
+                job->request.policies[i], false);
     add_outputs(claims, job, "--trace", job->trace, true);
     add_outputs(claims, job, "--gantt", job->gantt, true);
     add_outputs(claims, job, "--html", job->html, false);

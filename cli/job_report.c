@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The report of a job: completed, printed, written into files. */
+#include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/command.h"
 #include "cli/job.h"
@@ -10,9 +12,10 @@ static char *settings_text(const struct duet__job *job)
 {
     GString *text = g_string_new(NULL);
 
-    for (size_t i = 0; i < job->problem.setting_count; i++)
-        g_string_append_printf(text, "%s%s=%s", i ? ", " : "", job->problem.settings[i].name,
-                               job->problem.settings[i].value);
+    for (size_t i = 0; i < job->request.problem.setting_count; i++)
+        g_string_append_printf(text, "%s%s=%s", i ? ", " : "",
+                               job->request.problem.settings[i].name,
+                               job->request.problem.settings[i].value);
     return g_string_free(text, FALSE);
 }
 
@@ -32,26 +35,89 @@ static int print(const struct duet__job *job, const struct duet_report *report)
     return duet__finish_output();
 }
 
-int duet__job_report(const struct duet__job *job, const struct duet_report *world)
+static int report_runs(const struct duet__job *job, const struct duet_report *world)
 {
     struct duet_report report = *world;
     char *settings = settings_text(job);
     int printed, written;
 
     report.command = job->command;
-    report.workload = job->workload->name;
+    report.workload = job->request.workload->name;
     report.settings = settings;
-    report.platform = job->platform_name;
-    report.n = job->problem.n;
-    report.tile = job->problem.tile;
-    report.precision = job->problem.precision;
-    report.set_arch = job->config.set_arch;
-    report.without = job->config.without;
-    report.flops = job->workload->flops(&job->problem);
-    report.machine = &job->machine;
+    report.platform = job->request.platform_name;
+    report.n = job->request.problem.n;
+    report.tile = job->request.problem.tile;
+    report.precision = job->request.problem.precision;
+    report.set_arch = job->request.config.set_arch;
+    report.without = job->request.config.without;
+    report.flops = job->request.workload->flops(&job->request.problem);
+    report.machine = &job->request.machine;
     /* the table first: a long run is not lost because a disk is full */
     printed = print(job, &report);
     written = duet__files_write(job, &report);
     g_free(settings);
     return printed ? printed : written;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+
+struct failure {
+    char *what, *message;
+    int error;
+};
+
+static void failure_free(gpointer pointer)
+{
+    struct failure *failure = pointer;
+
+    g_free(failure->what);
+    g_free(failure->message);
+    g_free(failure);
+}
+
+GPtrArray *duet__failures_new(void)
+{
+    return g_ptr_array_new_with_free_func(failure_free);
+}
+
+void duet__failures_add(GPtrArray *failures, int error, const char *message, const char *what, ...)
+{
+    struct failure *failure = g_new0(struct failure, 1);
+    va_list arguments;
+
+    va_start(arguments, what);
+    failure->what = g_strdup_vprintf(what, arguments);
+    va_end(arguments);
+    failure->message = g_strdup(message);
+    failure->error = error;
+    g_ptr_array_add(failures, failure);
+}
+
+/* Where some policies did run, those that did not are named; else the input may be to blame. */
+static int complain(const GPtrArray *failures, bool some)
+{
+    int status = DUET__DONE;
+
+    for (guint i = 0; i < failures->len; i++) {
+        const struct failure *failure = failures->pdata[i];
+        bool told = false;
+
+        for (guint k = 0; k < i; k++)
+            told |= strcmp(failure->message, ((struct failure *)failures->pdata[k])->message) == 0;
+        if (some)
+            status = duet__complain(DUET__FAILED, "%s failed: %s", failure->what, failure->message);
+        else if (!told)
+            status = duet__job_complain(failure->what, failure->error, failure->message);
+    }
+    return status;
+}
+
+int duet__job_conclude(const struct duet__job *job, const struct duet_report *world,
+                       const GPtrArray *failures)
+{
+    bool some = world->policy_count > 0;
+    int reported = some || !failures->len ? report_runs(job, world) : DUET__DONE;
+    int failed = complain(failures, some);
+
+    return failed ? failed : reported;
 }

@@ -1,124 +1,247 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `duet run`: reads the command line, makes the runs, writes the report. */
-#include "cli/run.h"
-
-#include <string.h>
-
 #include "cli/command.h"
+
+#include "cli/job.h"
+#include "runs/real.h"
 #include "world/here.h"
+#include "world/units.h"
+
+static const char summary[] =
+    "Runs a task graph on this machine, under one or several scheduling policies, and prints one "
+    "line\na policy: makespan, rate, bytes moved, cache hits, idle time, lower bounds.";
+
+static const char notes[] =
+    "Each policy has a runtime of its own, which first makes W runs that are not measured: kernels "
+    "warm up,\nand the scheduler learns their times. Makespans are given as the median of R runs "
+    "and the 95 %\nconfidence interval of their mean. An interrupt (Ctrl-C) gives the rest up and "
+    "reports the runs that\nare finished; a second one ends at once.\n\n"
+    "--emulate free adds GPUs that are computed by CPU cores in memories of their own: right "
+    "results, no GPU's\nspeed. --emulate PLATFORM takes the times of that machine and computes "
+    "nothing.\n\n"
+    "With several policies, --trace and --gantt write one file each, the policy's name before the\n"
+    "extension; they show the first measured run. duet list shows what there is.\n\n"
+    "Examples:\n"
+    "  duet run cholesky --n 4096 --tile 256 --policy ws,heft --verify\n"
+    "  duet run cholesky --n 16384 --tile 1024 --gpus 1 --policy heft,ws --verify\n"
+    "  duet run cholesky --cpus 1 --gpus 2 --emulate free --gpu-memory 64MiB --html report.html\n"
+    "  duet run cholesky --emulate idgraf --scale 0.1 --policy all --set-arch";
+
+/* What is asked for of runs on this machine only. */
+static int read_own(struct duet__job *job, const struct duet__texts *texts,
+                    struct duet_message *message)
+{
+    struct duet_config *config = &job->request.config;
+    uint64_t warmups = 1;
+    int result = duet__count_option("--warmup", texts->warmup, 0, 100000, &warmups, message);
+
+    job->request.warmups = (size_t)warmups;
+    job->request.verify = texts->verify;
+    if (!result && texts->watchdog)
+        result = duet__parse_watchdog("--watchdog", texts->watchdog, &config->watchdog_s, message);
+    if (!result)
+        result = duet__job_read_emulation(job, texts, message);
+    if (!result && texts->verify && duet_request_paced(&job->request))
+        result =
+            duet_fail(message, DUET_EINVAL,
+                      "--verify: an emulated platform computes nothing that could be verified");
+    return result;
+}
+
+static int read_problem(struct duet__job *job, const struct duet__texts *texts,
+                        struct duet_message *message)
+{
+    const struct duet_workload *workload = job->request.workload;
+    bool real = !duet_request_paced(&job->request) && workload->real_n;
+
+    if (!duet_request_paced(&job->request) && !workload->generate)
+        return duet_fail(message, DUET_EINVAL,
+                         "%s has no kernels that compute%s: duet simulate %s, or an emulated "
+                         "platform (--emulate)",
+                         workload->name, workload->kernels[0] ? " in this duet" : "",
+                         workload->name);
+    if (job->request.verify && !workload->verify)
+        return duet_fail(message, DUET_EINVAL, "--verify: %s has no result to be verified",
+                         workload->name);
+    return duet__job_read_problem(job, texts, real ? workload->real_n : workload->default_n,
+                                  real ? workload->real_tile : workload->default_tile, message);
+}
+
+/* All that is left once the options are texts. */
+static int read_all(struct duet__job *job, const struct duet__texts *texts, int argc,
+                    char *const *argv, struct duet_message *message)
+{
+    int result = duet__job_read_run(job, texts, 5, message);
+
+    if (!result)
+        result = read_own(job, texts, message);
+    if (!result)
+        result = duet__job_read_workload(job, argc, argv, message);
+    if (!result)
+        result = read_problem(job, texts, message);
+    if (!result)
+        result = duet__job_read_policies(job, texts, message);
+    if (!result)
+        result = duet__job_read_machine(job, texts, message);
+    return result ? result : duet__files_distinct(job, message);
+}
+
+/* ------------------------------------------------------------------------------------------- */
 
 /* What the report says of the world. */
-static struct duet_report_real describe(const struct duet__trial *trial,
-                                        const struct duet__findings *findings)
+static struct duet_report_real describe(const struct duet__job *job,
+                                        const struct duet_session *session)
 {
-    const struct duet_config *config = &trial->job.config;
+    const struct duet_config *config = &job->request.config;
     enum duet_emulation emulation = DUET_EMULATION_NONE;
 
     if (config->emulate)
-        emulation = trial->paced ? DUET_EMULATION_PACED : DUET_EMULATION_FREE;
+        emulation = duet_request_paced(&job->request) ? DUET_EMULATION_PACED : DUET_EMULATION_FREE;
     return (struct duet_report_real){
         .emulation = emulation,
         .scale = config->scale > 0 ? config->scale : 1,
         .lose = config->lose,
         .cores = duet__here_cores(),
-        .warmups = trial->warmups,
-        .reps = trial->job.reps,
-        .interrupted = findings->number != 0,
-        .formula = findings->formula,
-        .threshold = findings->threshold,
+        .warmups = job->request.warmups,
+        .reps = job->request.reps,
+        .interrupted = duet_monitor_signal(session->monitor) != 0,
+        .formula = session->formula,
+        .threshold = session->threshold,
     };
-}
-
-/* Makes the report of the runs that are finished and puts it where it was asked for. */
-static int report(const struct duet__trial *trial, const struct duet__findings *findings)
-{
-    const struct duet__job *job = &trial->job;
-    struct duet_policy_runs *policies = g_new0(struct duet_policy_runs, job->policy_count);
-    const struct duet_report_real real = describe(trial, findings);
-    struct duet_report world = {
-        .world = job->config.emulate ? "emulated" : "real",
-        .real = &real,
-        .show_wall = true,
-        .policies = policies,
-    };
-    int status;
-
-    /* runs are made in order of the policies: those without any come last */
-    for (size_t i = 0; i < job->policy_count && findings->series[i].count; i++) {
-        const struct duet__series *series = &findings->series[i];
-
-        policies[world.policy_count++] = (struct duet_policy_runs){
-            .policy = job->policies[i],
-            .runs = series->runs,
-            .run_count = series->count,
-            .recording = series->record.recording.machine ? &series->record.recording : NULL,
-        };
-    }
-    status = duet__job_report(job, &world);
-    g_free(policies);
-    return status;
 }
 
 /* One line if the residual of a run does not pass. Exit status. */
-static int judge(const struct duet__trial *trial, const struct duet__findings *findings)
+static int judge(const struct duet_report *report)
 {
     size_t runs = 0, failed = 0;
 
-    for (size_t i = 0; findings->formula && i < trial->job.policy_count; i++) {
-        for (size_t k = 0; k < findings->series[i].count; k++) {
-            runs++;
-            failed += !(findings->series[i].runs[k].residual < findings->threshold);
-        }
+    for (size_t i = 0; report->real->formula && i < report->policy_count; i++) {
+        runs += report->policies[i].run_count;
+        for (size_t k = 0; k < report->policies[i].run_count; k++)
+            failed += !duet_report_passes(report, report->policies[i].runs[k].residual);
     }
     if (!failed)
         return DUET__DONE;
     return duet__complain(DUET__FAILED, "the results of %zu of %zu runs are wrong", failed, runs);
 }
 
-/* One line that says how much there is, when a signal came. Exit status. */
-static int say_interrupted(const struct duet__trial *trial, const struct duet__findings *findings)
+/* Makes the report of what is finished and says what has failed. Exit status. */
+static int report(const struct duet__job *job, const struct duet_session *session,
+                  const struct duet_series *series)
 {
-    size_t runs = 0;
+    const struct duet_request *request = &job->request;
+    struct duet_policy_runs *policies = g_new0(struct duet_policy_runs, request->policy_count);
+    GPtrArray *failures = duet__failures_new();
+    const struct duet_report_real real = describe(job, session);
+    struct duet_report world = {.world = request->config.emulate ? "emulated" : "real",
+                                .real = &real,
+                                .show_wall = true,
+                                .policies = policies};
+    size_t finished = 0;
+    int judged, status;
 
-    for (size_t i = 0; i < trial->job.policy_count; i++)
-        runs += findings->series[i].count;
-    return duet__complain(DUET__SIGNALLED + findings->number,
-                          "interrupted: %zu of %zu measured runs are finished", runs,
-                          trial->job.policy_count * trial->job.reps);
+    for (size_t i = 0; i < request->policy_count; i++) {
+        finished += series[i].count;
+        if (series[i].error)
+            duet__failures_add(failures, series[i].error, series[i].message.text, "the run of %s",
+                               request->policies[i]);
+        else if (series[i].count)
+            policies[world.policy_count++] =
+                (struct duet_policy_runs){.policy = request->policies[i],
+                                          .runs = series[i].runs,
+                                          .run_count = series[i].count,
+                                          .recording = duet_run_recording(series[i].runs)};
+    }
+    judged = judge(&world);
+    status = duet__job_conclude(job, &world, failures);
+    if (status == DUET__DONE)
+        status = judged;
+    if (real.interrupted)
+        status = duet__complain(DUET__SIGNALLED + duet_monitor_signal(session->monitor),
+                                "interrupted: %zu of %zu measured runs are finished", finished,
+                                request->policy_count * request->reps);
+    g_ptr_array_unref(failures);
+    g_free(policies);
+    return status;
 }
 
-static int run(struct duet__trial *trial)
+/* Exit status where no runtime could be opened at all. */
+static int refuse(const struct duet__job *job, int error, const struct duet_message *message)
 {
-    struct duet__findings findings = {0};
-    int status = duet__files_check(&trial->job);
+    /* without a platform no file is read: it is a device of this machine that does not work */
+    if (error == DUET_EIO && !duet_request_paced(&job->request))
+        return duet__complain(DUET__FAILED, "%s", message->text);
+    return duet__job_refuse(error, message);
+}
 
-    if (status != DUET__DONE)
-        return status;
-    findings.series = g_new0(struct duet__series, trial->job.policy_count);
-    status = duet__trial_run(trial, &findings);
-    if (status == DUET__DONE) {
-        int judged = judge(trial, &findings);
+/* Makes the runs, policy after policy, on data that is generated once. Exit status. */
+static int make_runs(const struct duet__job *job, struct duet_session *session,
+                     struct duet_series *series)
+{
+    struct duet_request *request = session->request;
+    struct duet_message message = {""};
+    int error = 0;
+    bool opened = false;
 
-        status = report(trial, &findings);
-        if (status == DUET__DONE)
-            status = judged;
-        if (findings.number)
-            status = say_interrupted(trial, &findings);
+    session->problem = request->problem;
+    if (!duet_request_paced(request))
+        error = request->workload->generate(&request->problem, &session->problem.data, &message);
+    for (size_t i = 0; i < request->policy_count && !error; i++) {
+        session->policy = request->policies[i];
+        duet_series_make(&series[i], session);
+        opened |= series[i].opened;
+        if (duet_monitor_signal(session->monitor))
+            break;
+        /* what no policy could do anything about */
+        if (!opened)
+            error = duet_fail(&message, series[i].error, "%s", series[i].message.text);
     }
-    for (size_t i = 0; i < trial->job.policy_count; i++)
-        duet__series_fini(&findings.series[i]);
-    g_free(findings.series);
+    if (session->problem.data)
+        request->workload->discard(session->problem.data);
+    return error && !duet_monitor_signal(session->monitor) ? refuse(job, error, &message)
+                                                           : DUET__DONE;
+}
+
+static int run(struct duet__job *job)
+{
+    struct duet_request *request = &job->request;
+    struct duet_series *series = g_new0(struct duet_series, request->policy_count);
+    struct duet_monitor monitor = {0};
+    struct duet_session session = {.request = request, .monitor = &monitor};
+    size_t runs = request->policy_count * (request->warmups + request->reps);
+    int status;
+
+    duet_monitor_start(&monitor, !job->quiet, duet_request_tasks(request) * runs, runs);
+    status = make_runs(job, &session, series);
+    duet_monitor_stop(&monitor);
+    if (status == DUET__DONE)
+        status = report(job, &session, series);
+    for (size_t i = 0; i < request->policy_count; i++)
+        duet_runs_free(series[i].runs, request->reps);
+    g_free(series);
     return status;
 }
 
 static int run_command(int argc, char **argv)
 {
-    struct duet__trial trial = {0};
-    int status = duet__trial_parse(&trial, argc, argv);
+    struct duet_message message = {""};
+    struct duet__texts texts = {0};
+    struct duet__job job = {0};
+    int status = DUET__MISUSED, error;
 
-    if (status < 0)
-        status = run(&trial);
-    duet__trial_fini(&trial);
+    duet__job_init(&job, "run", argc, argv);
+    if (duet__texts_parse(&texts, DUET__FOR_RUN, "run", summary, notes, &argc, &argv)) {
+        status = duet__job_help(&texts);
+        error = status < 0 ? read_all(&job, &texts, argc, argv, &message) : 0;
+        if (error)
+            status = duet__job_refuse(error, &message);
+        if (status < 0)
+            status = duet__files_check(&job);
+        if (status == DUET__DONE && job.request.workload)
+            status = run(&job);
+    }
+    duet__texts_fini(&texts);
+    duet__job_fini(&job);
     return status;
 }
 

@@ -89,8 +89,8 @@ BAD = [
 ]
 
 RUN_FIELDS = set("""world workload n tile precision settings platform cpus gpus policy set_arch
-    tasks makespan_s gflops bytes cache_hit_ratio idle_share bounds_s wall_s emulation lose cores
-    warmups reps_wanted bounds_from verification""".split())
+    tasks makespan_s gflops bytes cache_hit_ratio idle_share idle_share_by_arch bounds_s wall_s
+    emulation lose cores warmups reps_wanted bounds_from verification""".split())
 
 # Every matrix is one that is not positive definite.
 BREAKER = """
@@ -353,6 +353,12 @@ def test_stuck():
                         source.with_suffix(".so"), source], check=True)
         failed("the run of ./loser.so failed: nothing can happen any more, yet 20 tasks", *SMALL,
                "--policy", "./loser.so", "--watchdog", "0.3", cwd=folder)
+        # the others of a list are reported
+        result = duet([*SMALL, "--policy", "ws,./loser.so,heft", "--watchdog", "0.3", "--json"],
+                      cwd=folder)
+        assert result.returncode == 1, result
+        assert result.stderr.startswith("duet: the run of ./loser.so failed: nothing"), result
+        assert [run["policy"] for run in json.loads(result.stdout)["runs"]] == ["ws", "heft"]
 
 
 def interrupt(arguments, folder, numbers=(signal.SIGINT,), after=1.5):

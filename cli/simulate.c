@@ -1,66 +1,257 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `duet simulate`: reads the command line, makes the runs, writes the report. */
-#include "cli/simulate.h"
-
 #include "cli/command.h"
 
-/* Makes the report of `outcomes` and puts it where it was asked for. */
-static int report(const struct duet__simulation *simulation, const struct duet__outcome *outcomes)
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli/job.h"
+#include "platforms/model/effects.h"
+#include "platforms/platform.h"
+#include "runs/simulated.h"
+
+static const char summary[] =
+    "Simulates a task graph on a machine, under one or several scheduling policies, and prints one "
+    "line\na policy: makespan, rate, bytes moved, cache hits, idle time, lower bounds.";
+
+static const char notes[] =
+    "Run r of a policy (from 0) has seed S + r. The same command gives the same output, byte for "
+    "byte,\nwhich is why the time a simulation took is left out of it unless --wall asks for it. "
+    "Makespans of\nseveral runs are given as their median and the 95 % confidence interval of "
+    "their "
+    "mean.\n\n"
+    "With several policies, --trace and --gantt write one file each, the policy's name before the\n"
+    "extension; with several runs, they show the first. duet list shows what there is.\n\n"
+    "Example:\n"
+    "  duet simulate cholesky --platform idgraf --n 38400 --tile 960 --cpus 4 --gpus 8 \\\n"
+    "      --policy all --set-arch --html report.html";
+
+/* What is asked for of simulations only. */
+static int read_own(struct duet__job *job, const struct duet__texts *texts,
+                    struct duet_message *message)
 {
-    size_t reps = simulation->job.reps, count = simulation->job.policy_count;
-    struct duet_run *runs = g_new0(struct duet_run, count * reps);
-    struct duet_policy_runs *policies = g_new0(struct duet_policy_runs, count);
-    const struct duet_report world = {
-        .world = "simulated",
-        .noise = simulation->job.config.noise,
-        .show_wall = simulation->wall,
-        .policies = policies,
-        .policy_count = count,
+    struct duet_config *config = &job->request.config;
+    uint64_t jobs = g_get_num_processors();
+    unsigned without = 0;
+    int result = duet__count_option("--jobs", texts->jobs, 1, 1000, &jobs, message);
+
+    if (!result && texts->costs && texts->no_costs)
+        result = duet_fail(message, DUET_EINVAL, "--costs and --no-costs exclude each other");
+    if (!result)
+        result = duet__effects_parse("--without", texts->without, &without, message);
+    config->costs = duet_request_keep(&job->request, g_strdup(texts->costs));
+    config->without = duet_request_keep(&job->request, g_strdup(texts->without));
+    config->noise = texts->noise;
+    config->no_costs = texts->no_costs;
+    job->request.jobs = (unsigned)jobs;
+    job->wall = texts->wall;
+    return result;
+}
+
+static int read_platform(struct duet__job *job, const struct duet__texts *texts,
+                         struct duet_message *message)
+{
+    if (!texts->platform)
+        return duet_fail(message, DUET_EINVAL,
+                         "which machine? --platform NAME (duet list platforms shows them)");
+    if (!*texts->platform)
+        return duet_fail(message, DUET_EINVAL,
+                         "--platform takes the name of a machine or a file, not '' (duet list "
+                         "platforms shows them)");
+    job->request.config.simulate = duet_request_keep(&job->request, g_strdup(texts->platform));
+    job->platform_option = "--platform";
+    return 0;
+}
+
+/* One line each about what of the platform is not as one would think. */
+static void remark(const struct duet__job *job, const struct duet_platform *platform)
+{
+    const struct duet_request *request = &job->request;
+    const struct duet_platform_options options = {
+        .links = (const struct duet_link_override *)(void *)job->links->data,
+        .link_count = job->links->len,
     };
+    char *kept = duet_platform_kept_links(platform, &options);
+    GPtrArray *kernels = g_ptr_array_new_with_free_func(g_free);
+    char *holes;
+
+    for (size_t i = 0; request->workload->kernels[i]; i++)
+        g_ptr_array_add(kernels, g_strdup_printf("%c%s", request->problem.precision,
+                                                 request->workload->kernels[i]));
+    g_ptr_array_add(kernels, NULL);
+    holes = duet_platform_holes(&platform->calibration, &request->machine,
+                                (const char *const *)kernels->pdata);
+    if (kept)
+        duet__complain(DUET__DONE, "--link leaves %s as they are (--link all=... changes all)",
+                       kept);
+    if (holes)
+        duet__complain(DUET__DONE, "%s has no times of %s: no such task runs there", platform->name,
+                       holes);
+    g_ptr_array_unref(kernels);
+    g_free(holes);
+    g_free(kept);
+}
+
+/* The machine that the runs will simulate, for reports, and as a file if one is asked for. */
+static int build_machine(struct duet__job *job, struct duet_message *message)
+{
+    struct duet_request *request = &job->request;
+    int error = duet_platform_load(request->config.simulate, NULL, &job->platform, message);
+
+    if (error)
+        return error;
+    duet_calibration_select(&job->platform->calibration, request->config.context);
+    request->platform = job->platform;
+    error = duet_request_build(request, message);
+    if (!error)
+        remark(job, job->platform);
+    if (!error && job->machine_xml)
+        error = duet_platform_write_xml(&request->machine, &job->platform->calibration,
+                                        job->machine_xml, message);
+    return error;
+}
+
+/* All that is left once the options are texts. */
+static int read_all(struct duet__job *job, const struct duet__texts *texts, int argc,
+                    char *const *argv, struct duet_message *message)
+{
+    int result = duet__job_read_run(job, texts, 1, message);
+
+    if (!result)
+        result = read_own(job, texts, message);
+    if (!result)
+        result = duet__job_read_workload(job, argc, argv, message);
+    if (!result)
+        result = duet__job_read_problem(job, texts, job->request.workload->default_n,
+                                        job->request.workload->default_tile, message);
+    if (!result)
+        result = duet__job_read_policies(job, texts, message);
+    if (!result)
+        result = read_platform(job, texts, message);
+    if (!result)
+        result = duet__job_read_machine(job, texts, message);
+    if (!result)
+        result = duet__files_distinct(job, message);
+    return result ? result : build_machine(job, message);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+
+/* Before a long simulation: how long it will be, so that nobody waits for days unawares. */
+static void announce(const struct duet__job *job)
+{
+    enum { TASKS_PER_S = 100000, LONG_S = 60 }; /* of a process, on a machine of today */
+    const struct duet_request *request = &job->request;
+    uint64_t tasks = duet_request_tasks(request);
+    size_t runs = request->policy_count * request->reps;
+    double seconds = (double)tasks * (double)runs / TASKS_PER_S / (double)MIN(runs, request->jobs);
+
+    if (job->quiet || seconds < LONG_S)
+        return;
+    fprintf(stderr, "duet: %" PRIu64 " tasks in each of %zu run%s: expect about %.0f %s\n", tasks,
+            runs, runs == 1 ? "" : "s", seconds < 7200 ? seconds / 60 : seconds / 3600,
+            seconds < 7200 ? "minutes" : "hours");
+}
+
+/* The finished runs of a policy, moved to the front of its array; none if one has failed. */
+static size_t gather(struct duet_run *runs, size_t reps, const struct duet_run **failed)
+{
+    size_t count = 0;
+
+    *failed = NULL;
+    for (size_t i = 0; i < reps; i++) {
+        struct duet_run run = runs[i];
+
+        if (run.message) {
+            *failed = &runs[i];
+            return 0;
+        }
+        if (run.error || count++ == i)
+            continue;
+        runs[i] = runs[count - 1];
+        runs[count - 1] = run;
+    }
+    return count;
+}
+
+/* Makes the report of what is finished and says what has failed. Exit status. */
+static int report(const struct duet__job *job, struct duet_run *runs, int number)
+{
+    const struct duet_request *request = &job->request;
+    struct duet_policy_runs *policies = g_new0(struct duet_policy_runs, request->policy_count);
+    GPtrArray *failures = duet__failures_new();
+    struct duet_report world = {.world = "simulated",
+                                .noise = request->config.noise,
+                                .show_wall = job->wall,
+                                .policies = policies};
+    size_t finished = 0;
     int status;
 
-    for (size_t i = 0; i < count * reps; i++)
-        runs[i] = outcomes[i].run;
-    for (size_t i = 0; i < count; i++) {
-        const struct duet_recording *recording = &outcomes[i * reps].recording;
+    for (size_t i = 0; i < request->policy_count; i++) {
+        struct duet_run *own = runs + i * request->reps;
+        const struct duet_run *failed;
+        size_t count = gather(own, request->reps, &failed);
 
-        policies[i] = (struct duet_policy_runs){.policy = simulation->job.policies[i],
-                                                .runs = runs + i * reps,
-                                                .run_count = reps,
-                                                .recording = recording->machine ? recording : NULL};
+        if (failed)
+            duet__failures_add(failures, failed->error, failed->message,
+                               "the simulation of %s with seed %" PRIu64, request->policies[i],
+                               request->seed + (uint64_t)(failed - own));
+        if (count)
+            policies[world.policy_count++] =
+                (struct duet_policy_runs){.policy = request->policies[i],
+                                          .runs = own,
+                                          .run_count = count,
+                                          .recording = duet_run_recording(own)};
+        finished += count;
     }
-    status = duet__job_report(&simulation->job, &world);
+    status = duet__job_conclude(job, &world, failures);
+    if (number)
+        status =
+            duet__complain(DUET__SIGNALLED + number, "interrupted: %zu of %zu runs are finished",
+                           finished, request->policy_count * request->reps);
+    g_ptr_array_unref(failures);
     g_free(policies);
-    g_free(runs);
     return status;
 }
 
-static int run(const struct duet__simulation *simulation)
+static int run(const struct duet__job *job)
 {
-    size_t count = simulation->job.policy_count * simulation->job.reps;
-    struct duet__outcome *outcomes;
-    int status = duet__files_check(&simulation->job);
+    const struct duet_request *request = &job->request;
+    size_t count = request->policy_count * request->reps;
+    struct duet_run *runs = duet_runs_new(count);
+    struct duet_progress progress;
+    struct duet_message message = {""};
+    int number = 0, error;
 
-    if (status != DUET__DONE)
-        return status;
-    outcomes = g_new0(struct duet__outcome, count);
-    status = duet__simulation_run(simulation, outcomes);
-    if (status == DUET__DONE)
-        status = report(simulation, outcomes);
-    for (size_t i = 0; i < count; i++)
-        duet__outcome_fini(&outcomes[i]);
-    g_free(outcomes);
-    return status;
+    announce(job);
+    duet_progress_init(&progress, !job->quiet, duet_request_tasks(request) * count, count);
+    error = duet_simulate(request, &progress, runs, &number, &message);
+    duet_progress_clear(&progress);
+    error = error ? duet__complain(DUET__FAILED, "%s", message.text) : report(job, runs, number);
+    duet_runs_free(runs, count);
+    return error;
 }
 
 static int simulate(int argc, char **argv)
 {
-    struct duet__simulation simulation = {0};
-    int status = duet__simulation_parse(&simulation, argc, argv);
+    struct duet_message message = {""};
+    struct duet__texts texts = {0};
+    struct duet__job job = {0};
+    int status = DUET__MISUSED, error;
 
-    if (status < 0)
-        status = run(&simulation);
-    duet__simulation_fini(&simulation);
+    duet__job_init(&job, "simulate", argc, argv);
+    if (duet__texts_parse(&texts, DUET__FOR_SIMULATE, "simulate", summary, notes, &argc, &argv)) {
+        status = duet__job_help(&texts);
+        error = status < 0 ? read_all(&job, &texts, argc, argv, &message) : 0;
+        if (error)
+            status = duet__job_refuse(error, &message);
+        if (status < 0)
+            status = duet__files_check(&job);
+        if (status == DUET__DONE && job.request.workload)
+            status = run(&job);
+    }
+    duet__texts_fini(&texts);
+    duet__job_fini(&job);
     return status;
 }
 

@@ -327,28 +327,76 @@ def alive(pid):
         return False
 
 
+def start(arguments, folder):
+    """A simulation that has begun its first runs, and these."""
+    process = subprocess.Popen([DUET, "simulate", "cholesky", "--platform", "idgraf", "--jobs", "2",
+                                *arguments], cwd=folder, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 20
+    while not children_of(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return process
+
+
 def test_interruption():
     """A signal, even one that cannot be caught, ends the children; no file is left behind."""
     for number in signal.SIGINT, signal.SIGTERM, signal.SIGKILL:
         with tempfile.TemporaryDirectory() as folder:
-            process = subprocess.Popen(
-                [DUET, "simulate", "cholesky", "--platform", "idgraf", "--n", "153600", "--jobs",
-                 "2", "--reps", "2", "--html", "p.html"],
-                cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-            deadline = time.monotonic() + 20
-            while not children_of(process.pid) and time.monotonic() < deadline:
-                time.sleep(0.01)
+            process = start(["--n", "153600", "--reps", "2", "--html", "p.html"], folder)
             time.sleep(0.3)
             children = children_of(process.pid)
             assert children, "the run was over before it could be interrupted"
             process.send_signal(number)
-            output, _ = process.communicate(timeout=20)
-            assert process.returncode == -number, process.returncode
-            assert output == b""
+            output, messages = process.communicate(timeout=20)
+            deadline = time.monotonic() + 20
+            if number == signal.SIGKILL:
+                assert process.returncode == -number, process.returncode
+            else:
+                assert process.returncode == 128 + number, process.returncode
+                assert messages == "duet: interrupted: 0 of 2 runs are finished\n", messages
+            assert output == ""
             while any(map(alive, children)) and time.monotonic() < deadline:
                 time.sleep(0.02)
             assert not any(map(alive, children))
             assert os.listdir(folder) == []
+
+
+def test_interrupted_report():
+    """What is finished when a signal comes is reported, in whole files."""
+    with tempfile.TemporaryDirectory() as folder:
+        process = start(["--n", "7680", "--reps", "100000", "--policy", "ws,heft", "--csv",
+                         "--trace", "t.json"], folder)
+        time.sleep(2)
+        process.send_signal(signal.SIGINT)
+        output, messages = process.communicate(timeout=20)
+        assert process.returncode == 128 + signal.SIGINT, (process.returncode, messages)
+        count = int(re.fullmatch(r"duet: interrupted: (\d+) of 200000 runs are finished\n",
+                                 messages.splitlines(keepends=True)[-1]).group(1))
+        rows = list(csv.DictReader(io.StringIO(output)))
+        assert len(rows) == count > 0 and {row["policy"] for row in rows} == {"ws"}, count
+        assert os.listdir(folder) == ["t-ws.json"]
+
+
+def test_failing_policy():
+    """One that fails is named, and costs the others nothing."""
+    with tempfile.TemporaryDirectory() as name:
+        compile_policy(pathlib.Path(name) / "leaves.so", "exit(0);")
+        result = duet([*SMALL, "--policy", "ws,./leaves.so,heft", "--reps", "3", "--csv"], cwd=name)
+        rows = list(csv.DictReader(io.StringIO(result.stdout)))
+        assert result.returncode == 1, result
+        assert [row["policy"] for row in rows] == ["ws"] * 3 + ["heft"] * 3, rows
+        assert result.stderr == ("duet: the simulation of ./leaves.so with seed 1 failed: it ended "
+                                 "without a result\n"), result.stderr
+
+
+def test_long():
+    """Before a long simulation it is said how long it will be."""
+    with tempfile.TemporaryDirectory() as folder:
+        process = start(["--n", "960000", "--tile", "960"], folder)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        _, messages = process.communicate(timeout=20)
+        assert messages.startswith("duet: 167167000 tasks in each of 1 run: expect"), messages
 
 
 probe = duet([*SMALL])

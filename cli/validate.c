@@ -22,10 +22,8 @@ static const struct duet__case_pair *all_failed(const struct duet__validate *val
 
 static int complain(const struct duet__case_pair *pair)
 {
-    const struct duet__job *job = &pair->trial.job;
-
-    return duet__complain(duet__status_of(pair->error), "%s under %s %s", job->workload->name,
-                          job->policies[0], pair->failure);
+    return duet__complain(duet__status_of(pair->error), "%s under %s %s", pair->real.workload->name,
+                          pair->real.policies[0], pair->failure);
 }
 
 /* One line that says how much there is, when a signal came. Exit status. */

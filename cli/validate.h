@@ -11,9 +11,10 @@
 
 #include <glib.h>
 
-#include "cli/run.h"
-#include "cli/simulate.h"
+#include "cli/job.h"
 #include "platforms/platform.h"
+#include "runs/monitor.h"
+#include "runs/run.h"
 #include "validate/account.h"
 
 /*
@@ -33,9 +34,9 @@ struct duet__side {
     bool keep;           /* recordings are wanted */
     double *makespans_s; /* by run, as what follows */
     struct duet_account *accounts;
-    struct duet__record *records; /* zeroed where not kept */
-    GArray *rounds;               /* size_t: runs of each round; NULL: not made in rounds */
-    bool fresh;                   /* the next run is the first of a round */
+    struct duet_recording *records; /* zeroed where not kept */
+    GArray *rounds;                 /* size_t: runs of each round; NULL: not made in rounds */
+    bool fresh;                     /* the next run is the first of a round */
     /* made by duet__side_conclude */
     struct duet_account mean;
     bool accounted;
@@ -44,9 +45,9 @@ struct duet__side {
 
 /* One case. */
 struct duet__case_pair {
-    struct duet__trial trial;           /* measures */
-    struct duet__simulation simulation; /* predicts; its job borrows from the trial's */
-    unsigned group;                     /* of neighbours that compute on the same data */
+    struct duet_request real;      /* measures */
+    struct duet_request simulated; /* predicts */
+    unsigned group;                /* of neighbours that compute on the same data */
     unsigned cpus, gpus;
     char *settings; /* "variant=left, width=8" */
     struct duet__side measured, predicted;
@@ -128,12 +129,12 @@ void duet__pair_fail(struct duet__case_pair *pair, const char *doing, int error,
 void duet__side_fini(struct duet__side *side);
 
 /*
- * Takes run number `slot` with its record, whose dates count from the first submission: accounts
- * it, and keeps the record if that is wanted and it is among the first; the record is zeroed.
- * Errors of duet_account_make.
+ * Takes the next run, recorded with dates that count from the first submission: accounts it, and
+ * keeps its records if that is wanted and it is among the first. The run is freed. Errors of
+ * duet_account_make.
  */
-DUET_MUST_CHECK int duet__side_put(struct duet__side *side, size_t slot, double makespan_s,
-                                   struct duet__record *record, struct duet_message *message);
+DUET_MUST_CHECK int duet__side_put(struct duet__side *side, struct duet_run *run,
+                                   struct duet_message *message);
 
 /* The runs that are put from now on, in the order of their slots, are of another round. */
 void duet__side_begin(struct duet__side *side);
@@ -169,8 +170,6 @@ DUET_MUST_CHECK int duet__threads_measure(struct duet__validate *validate,
 /* ------------------------------------------------------------------------------------------- */
 /* Calibration in between: validate_calibrate.c                                                 */
 
-struct duet__attendant;
-
 /*
  * Looks at the machine and makes a platform of it that has no times yet, with which cases can be
  * made. Errors of duet_open and of the files.
@@ -188,7 +187,7 @@ DUET_MUST_CHECK int duet__calibrating_plan(struct duet__validate *validate,
  * taken `runs_s` so far. Exit status: DUET__DONE also if a signal came.
  */
 int duet__calibrating_slice(struct duet__validate *validate, size_t round, double runs_s,
-                            struct duet__attendant *attendant);
+                            struct duet_monitor *monitor);
 
 /*
  * Fits, writes and loads the platform, from which all pairs are to be predicted then; signals are

@@ -127,7 +127,7 @@ static int read_wish(struct duet__validate *validate, const struct duet__texts *
     int error;
 
     duet__job_init(&wish->job, "validate", 0, NULL);
-    wish->job.seed = wish->job.config.seed = validate->job.seed;
+    wish->job.request.seed = wish->job.request.config.seed = validate->job.request.seed;
     wish->sizes = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     wish->tiles = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     wish->subjects = g_array_new(FALSE, FALSE, sizeof(struct duet__subject));
@@ -175,8 +175,9 @@ int duet__calibrating_begin(struct duet__validate *validate, const struct duet__
 
 static void add_subject(GArray *subjects, const struct duet__case_pair *pair)
 {
-    const struct duet__job *job = &pair->trial.job;
-    const struct duet__subject subject = {job->workload, job->problem.tile, job->problem.precision};
+    const struct duet_request *request = &pair->real;
+    const struct duet__subject subject = {request->workload, request->problem.tile,
+                                          request->problem.precision};
 
     for (guint i = 0; i < subjects->len; i++) {
         const struct duet__subject *other = &g_array_index(subjects, struct duet__subject, i);
@@ -229,22 +230,22 @@ static double round_time(const struct duet__validate *validate)
 }
 
 int duet__calibrating_slice(struct duet__validate *validate, size_t round, double runs_s,
-                            struct duet__attendant *attendant)
+                            struct duet_monitor *monitor)
 {
     struct duet__calibrating *calibrating = validate->calibrating;
     struct duet__measuring *measuring = &calibrating->measuring;
     double all_s = due(validate, round, runs_s);
     int error = 0;
 
-    measuring->attendant = attendant;
+    measuring->monitor = monitor;
     duet__measuring_go_on(measuring);
     if (!round)
         error = duet__measure_once(measuring);
-    if (!error && !duet__attendant_signal(attendant))
+    if (!error && !duet_monitor_signal(monitor))
         error = duet__measure_slice(measuring, all_s - measuring->paused_s, round_time(validate));
     duet__measuring_pause(measuring);
     if (error)
-        return duet__job_complain(measuring->what, error, &measuring->message);
+        return duet__job_complain(measuring->what, error, measuring->message.text);
     return DUET__DONE;
 }
 
@@ -267,10 +268,10 @@ int duet__calibrating_finish(struct duet__validate *validate)
 
     calibrating->wall_s = g_timer_elapsed(calibrating->timer, NULL);
     /* nobody attends to signals any more */
-    calibrating->measuring.attendant = NULL;
+    calibrating->measuring.monitor = NULL;
     error = duet__measure_fit(&calibrating->measuring);
     if (error)
-        return duet__job_complain("fitting", error, &calibrating->measuring.message);
+        return duet__job_complain("fitting", error, calibrating->measuring.message.text);
     hold_signals(calibrating);
     if (use_platform(validate, calibrating->keep, &message))
         return duet__complain(DUET__FAILED, "%s", message.text);

@@ -5,10 +5,11 @@
  * same data share it.
  */
 
-#include "cli/attendant.h"
+#include "runs/monitor.h"
 #include "cli/command.h"
 #include "cli/probe.h"
 #include "cli/validate.h"
+#include "runs/real.h"
 #include "validate/stats.h"
 #include "world/clock.h"
 
@@ -16,14 +17,14 @@ enum { RUNS_MOST = 1000 /* measured ones of a case that are made to know its med
 
 /* All of it under way. */
 struct measuring {
-    struct duet__attendant attendant;
-    struct duet__progress bar;
+    struct duet_monitor monitor;
+    struct duet_progress bar;
     double runs_s; /* of the rounds so far */
 };
 
 static bool given_up(struct measuring *measuring)
 {
-    return duet__attendant_signal(&measuring->attendant) != 0;
+    return duet_monitor_signal(&measuring->monitor) != 0;
 }
 
 /* Seconds from the end of a probe on for which it is taken to hold. */
@@ -45,18 +46,6 @@ static size_t share(const struct duet__validate *validate, size_t round)
     return MAX(runs, 1);
 }
 
-static int take(void *self, const struct duet_run *run, struct duet__record *record,
-                struct duet_message *message)
-{
-    struct turn *turn = self;
-    struct duet__case_pair *pair = turn->pair;
-
-    if (pair->measured.count == turn->before)
-        turn->start_s = duet__clock_s() - run->stats.makespan_s;
-    return duet__side_put(&pair->measured, pair->measured.count, run->stats.makespan_s, record,
-                          message);
-}
-
 /*
  * The runs of a turn after which the median would be known well enough with as many in each of the
  * rounds that follow, if rounds did not differ: an interval narrows with the square root of their
@@ -72,18 +61,16 @@ static double wanted(const struct turn *turn)
 }
 
 /* Whether the runs of a turn are enough, and those of the rounds so far have had their time. */
-static bool enough(void *self)
+static bool enough(struct turn *turn)
 {
-    struct turn *turn = self;
     const struct duet__validate *validate = turn->validate;
     struct duet__case_pair *pair = turn->pair;
     double part = (double)(turn->round + 1) / (double)validate->rounds;
     size_t made = pair->measured.count - turn->before;
 
-    pair->spent_s = turn->spent_s + duet__clock_s() - turn->start_s;
     if (made < turn->least)
         return false;
-    if (pair->spent_s >= part * validate->case_time_s ||
+    if (!(validate->until > 0) || pair->spent_s >= part * validate->case_time_s ||
         (double)pair->measured.count >= part * RUNS_MOST)
         return true;
     if (made < turn->check)
@@ -91,6 +78,30 @@ static bool enough(void *self)
     /* what is looked at after every run would disturb the next ones */
     turn->check = made + made / 4 + 1;
     return (double)made >= wanted(turn);
+}
+
+/* The warm-ups of a turn, then measured runs until they are enough. */
+static int run_turn(struct turn *turn, struct duet_session *session, struct duet_message *message)
+{
+    struct duet__case_pair *pair = turn->pair;
+    int error = duet_session_open(session, message);
+
+    for (size_t i = 0; i < pair->real.warmups && !error; i++)
+        error = duet_session_run(session, NULL, DUET_RECORDS_NONE, message);
+    do {
+        struct duet_run run = {0};
+
+        if (!error)
+            error = duet_session_run(session, &run, DUET_RECORDS_ALL, message);
+        if (!error && pair->measured.count == turn->before)
+            turn->start_s = duet__clock_s() - run.wall_s;
+        if (!error)
+            error = duet__side_put(&pair->measured, &run, message);
+        duet_run_fini(&run);
+        pair->spent_s = turn->spent_s + duet__clock_s() - turn->start_s;
+    } while (!error && !enough(turn));
+    duet_session_close(session);
+    return duet_monitor_signal(session->monitor) ? 0 : error;
 }
 
 /* Notes how fast the machine is, measured as duet calibrate does: on all cores for computing. */
@@ -118,47 +129,46 @@ static bool was_opened(const struct duet__validate *validate, const struct duet_
 
 /* Draws how much of all rounds is done. */
 static void draw(const struct duet__validate *validate, const struct duet__case_pair *pair,
-                 size_t round, struct duet__progress *bar)
+                 size_t round, struct duet_progress *bar)
 {
-    const struct duet__job *job = &pair->trial.job;
+    const struct duet_request *real = &pair->real;
     double done = (double)(pair - validate->pairs) / (double)validate->pair_count + (double)round;
     char what[96];
 
     (void)g_snprintf(what, sizeof what, "round %zu/%zu: %s, n %llu, tile %llu, %s", round + 1,
-                     validate->rounds, job->workload->name, (unsigned long long)job->problem.n,
-                     (unsigned long long)job->problem.tile, job->policies[0]);
-    duet__progress_say(bar, done / (double)validate->rounds, what);
+                     validate->rounds, real->workload->name, (unsigned long long)real->problem.n,
+                     (unsigned long long)real->problem.tile, real->policies[0]);
+    duet_progress_say(bar, done / (double)validate->rounds, what);
 }
 
 static void measure_pair(struct duet__validate *validate, struct duet__case_pair *pair,
                          size_t round, struct measuring *measuring, void *data)
 {
-    struct duet__trial *trial = &pair->trial;
     struct turn turn = {.validate = validate,
                         .pair = pair,
                         .round = round,
                         .before = pair->measured.count,
                         .least = share(validate, round),
-                        .spent_s = pair->spent_s};
-    struct duet__series series = {0};
-    struct duet__findings findings = {.series = &series};
+                        .spent_s = pair->spent_s,
+                        .start_s = duet__clock_s()};
+    struct duet_session session = {.request = &pair->real,
+                                   .policy = pair->real.policies[0],
+                                   .monitor = &measuring->monitor,
+                                   .problem = pair->real.problem,
+                                   .quiet = was_opened(validate, pair, round)};
     struct duet_message message = {""};
     int error;
 
     draw(validate, pair, round, &measuring->bar);
     if (!validate->paced && (validate->calibrating || validate->platform->probe_s > 0))
         probe(validate, pair);
-    trial->job.reps = validate->until > 0 ? MAX(turn.least, RUNS_MOST) : turn.least;
-    trial->job.seed = validate->job.seed + round;
-    trial->job.config.quiet = was_opened(validate, pair, round);
-    trial->each = take;
-    trial->enough = validate->until > 0 ? enough : NULL;
-    trial->self = &turn;
+    session.problem.data = data;
+    pair->real.seed = validate->job.request.seed + round;
+    pair->real.records = DUET_RECORDS_ALL;
     duet__side_begin(&pair->measured);
-    error = duet__trial_go(trial, &measuring->attendant, data, &findings, &message);
+    error = run_turn(&turn, &session, &message);
     if (error)
         duet__pair_fail(pair, "measured", error, &message);
-    duet__series_fini(&series);
 }
 
 /* Those of the pairs from `first` on that share its data. Returns the one after them. */
@@ -166,18 +176,18 @@ static size_t measure_group(struct duet__validate *validate, size_t first, size_
                             struct measuring *measuring)
 {
     size_t end = first;
-    const struct duet__job *job = NULL;
+    const struct duet_request *real = NULL;
     struct duet_message message = {""};
     void *data = NULL;
     int error = 0;
 
     for (; end < validate->pair_count && validate->pairs[end].group == validate->pairs[first].group;
          end++)
-        if (!job && !validate->pairs[end].failure)
-            job = &validate->pairs[end].trial.job;
-    if (job && !validate->paced)
-        error = job->workload->generate(&job->problem, &data, &message);
-    for (size_t i = first; i < end && !duet__attendant_signal(&measuring->attendant); i++) {
+        if (!real && !validate->pairs[end].failure)
+            real = &validate->pairs[end].real;
+    if (real && !validate->paced)
+        error = real->workload->generate(&real->problem, &data, &message);
+    for (size_t i = first; i < end && !duet_monitor_signal(&measuring->monitor); i++) {
         struct duet__case_pair *pair = &validate->pairs[i];
 
         if (pair->failure)
@@ -188,7 +198,7 @@ static size_t measure_group(struct duet__validate *validate, size_t first, size_
             measure_pair(validate, pair, round, measuring, data);
     }
     if (data)
-        job->workload->discard(data);
+        real->workload->discard(data);
     return end;
 }
 
@@ -207,8 +217,8 @@ static int calibrate(struct duet__validate *validate, size_t round, struct measu
 {
     if (!validate->calibrating || given_up(measuring))
         return DUET__DONE;
-    duet__progress_say(&measuring->bar, (double)round / (double)validate->rounds, "calibrating");
-    return duet__calibrating_slice(validate, round, measuring->runs_s, &measuring->attendant);
+    duet_progress_say(&measuring->bar, (double)round / (double)validate->rounds, "calibrating");
+    return duet__calibrating_slice(validate, round, measuring->runs_s, &measuring->monitor);
 }
 
 int duet__validate_measure(struct duet__validate *validate)
@@ -217,8 +227,8 @@ int duet__validate_measure(struct duet__validate *validate)
     double start_s = duet__clock_s();
     int status;
 
-    duet__attendant_start(&measuring.attendant, false, 0, 0);
-    duet__progress_init(&measuring.bar, !validate->job.quiet, 0, 0);
+    duet_monitor_start(&measuring.monitor, false, 0, 0);
+    duet_progress_init(&measuring.bar, !validate->job.quiet, 0, 0);
     status = calibrate(validate, 0, &measuring);
     for (size_t round = 0; round < validate->rounds && status == DUET__DONE; round++) {
         if (given_up(&measuring) ||
@@ -227,9 +237,9 @@ int duet__validate_measure(struct duet__validate *validate)
         measure_round(validate, round, &measuring);
         status = calibrate(validate, round + 1, &measuring);
     }
-    duet__progress_clear(&measuring.bar);
-    duet__attendant_stop(&measuring.attendant);
-    validate->number = duet__attendant_signal(&measuring.attendant);
+    duet_progress_clear(&measuring.bar);
+    duet_monitor_stop(&measuring.monitor);
+    validate->number = duet_monitor_signal(&measuring.monitor);
     return status;
 }
 

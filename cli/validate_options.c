@@ -50,8 +50,8 @@ static int read_counts(struct duet__validate *validate, const struct duet__texts
     if (!error)
         error = duet__count_option("--jobs", texts->jobs, 1, 1000, &jobs, message);
     if (!error)
-        error =
-            duet__count_option("--seed", texts->seed, 0, UINT64_MAX, &validate->job.seed, message);
+        error = duet__count_option("--seed", texts->seed, 0, UINT64_MAX,
+                                   &validate->job.request.seed, message);
     validate->reps = (size_t)reps;
     validate->rounds = (size_t)(validate->until > 0 ? rounds : MIN(rounds, reps));
     validate->warmups = (size_t)warmups;
@@ -134,8 +134,8 @@ static int read_settings(struct duet__validate *validate, const struct duet__tex
     job->csv = texts->csv;
     job->quiet = texts->quiet;
     job->html = g_strdup(texts->html);
-    job->config.extrapolate = texts->extrapolate;
-    job->config.without = duet__job_keep(job, g_strdup(texts->without));
+    job->request.config.extrapolate = texts->extrapolate;
+    job->request.config.without = duet_request_keep(&job->request, g_strdup(texts->without));
     validate->noise = !texts->no_noise && !validate->paced;
     validate->verbose = texts->verbose;
     validate->follow_speed = texts->follow_speed;
@@ -232,7 +232,7 @@ static int read_platform(struct duet__validate *validate, const struct duet__tex
         error = read_own_platform(validate, message);
     if (error)
         return error;
-    validate->job.config.simulate = validate->platform_name;
+    validate->job.request.config.simulate = validate->platform_name;
     validate->job.platform_option = "--platform";
     error = duet_platform_load(validate->platform_name, NULL, &validate->platform, message);
     if (!error && texts->follow_speed && !(validate->platform->probe_s > 0))

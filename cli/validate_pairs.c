@@ -9,8 +9,8 @@ void duet__pair_fini(struct duet__case_pair *pair)
 {
     duet__side_fini(&pair->measured);
     duet__side_fini(&pair->predicted);
-    duet__simulation_fini(&pair->simulation);
-    duet__trial_fini(&pair->trial);
+    duet_request_fini(&pair->simulated);
+    duet_request_fini(&pair->real);
     if (pair->probes)
         g_array_free(pair->probes, TRUE);
     g_free(pair->settings);
@@ -53,48 +53,44 @@ static struct duet__texts texts_of(const struct duet__texts *common, const struc
     return texts;
 }
 
-static int read_problem(struct duet__trial *trial, const struct duet__texts *texts,
+static int read_problem(struct duet__job *job, const struct duet__texts *texts,
                         struct duet_message *message)
 {
-    const struct duet_workload *workload = trial->job.workload;
-    bool real = !trial->paced && workload->real_n;
+    const struct duet_workload *workload = job->request.workload;
+    bool paced = duet_request_paced(&job->request), real = !paced && workload->real_n;
 
-    if (!trial->paced && !workload->generate)
+    if (!paced && !workload->generate)
         return duet_fail(message, DUET_EINVAL,
                          "%s has no kernels that compute%s, so that it can only be measured on an "
                          "emulated platform (--emulate)",
                          workload->name, workload->kernels[0] ? " in this duet" : "");
-    return duet__job_read_problem(&trial->job, texts, real ? workload->real_n : workload->default_n,
+    return duet__job_read_problem(job, texts, real ? workload->real_n : workload->default_n,
                                   real ? workload->real_tile : workload->default_tile, message);
 }
 
-/* The job of the measured side. *refused: its problem is to blame. */
-static int make_trial(const struct duet__validate *validate, struct duet__case_pair *pair,
-                      const struct duet__spec *spec, const struct duet__texts *texts, bool *refused,
-                      struct duet_message *message)
+/* What the measured side is to run. *refused: its problem is to blame. */
+static int make_real(const struct duet__validate *validate, struct duet__job *job,
+                     const struct duet__spec *spec, const struct duet__texts *texts, bool *refused,
+                     struct duet_message *message)
 {
-    struct duet__trial *trial = &pair->trial;
     char command[] = "validate", *arguments[] = {command, spec->workload, NULL};
-    int error;
+    int error = duet__job_read_run(job, texts, validate->reps, message);
 
-    duet__job_init(&trial->job, "validate", 1, arguments);
-    trial->job.seed = validate->job.seed;
-    trial->warmups = validate->warmups;
-    trial->paced = validate->paced;
-    error = duet__job_read_run(&trial->job, texts, validate->reps, message);
+    job->request.bounds = false;
+    job->request.seed = validate->job.request.seed;
+    job->request.warmups = validate->warmups;
     if (!error)
-        error = duet__job_read_emulation(&trial->job, texts, message);
+        error = duet__job_read_emulation(job, texts, message);
     if (!error)
-        error = duet__job_read_workload(&trial->job, 2, arguments, message);
+        error = duet__job_read_workload(job, 2, arguments, message);
     if (!error)
-        error = duet__job_read_policies(&trial->job, texts, message);
+        error = duet__job_read_policies(job, texts, message);
     if (!error)
-        error = duet__job_read_machine(&trial->job, texts, message);
+        error = duet__job_read_machine(job, texts, message);
     if (error)
         return error;
-    trial->job.config.context = trial->job.workload->name;
-    trial->job.config.extrapolate = validate->paced && validate->job.config.extrapolate;
-    error = read_problem(trial, texts, message);
+    job->request.config.extrapolate = validate->paced && validate->job.request.config.extrapolate;
+    error = read_problem(job, texts, message);
     *refused = error != 0;
     return error;
 }
@@ -103,12 +99,13 @@ static int make_trial(const struct duet__validate *validate, struct duet__case_p
 static int build_machine(const struct duet__validate *validate, struct duet__case_pair *pair,
                          struct duet_message *message)
 {
-    struct duet_config *real = &pair->trial.job.config;
-    struct duet_config *simulated = &pair->simulation.job.config;
-    struct duet_machine *machine = &pair->simulation.job.machine;
-    const struct duet_platform_options options = {.cpus = real->cpus, .gpus = real->gpus};
-    int error = duet_platform_build(validate->platform, &options, machine, message);
+    struct duet_config *real = &pair->real.config;
+    struct duet_config *simulated = &pair->simulated.config;
+    const struct duet_machine *machine = &pair->simulated.machine;
+    int error;
 
+    pair->simulated.platform = validate->platform;
+    error = duet_request_build(&pair->simulated, message);
     pair->cpus = (unsigned)MAX(real->cpus, 0);
     pair->gpus = (unsigned)MAX(real->gpus, 0);
     if (error)
@@ -124,34 +121,24 @@ static int build_machine(const struct duet__validate *validate, struct duet__cas
 int duet__pair_rebuild(const struct duet__validate *validate, struct duet__case_pair *pair,
                        struct duet_message *message)
 {
-    duet_machine_fini(&pair->simulation.job.machine);
-    pair->simulation.job.config.simulate = validate->platform_name;
+    pair->simulated.config.simulate = validate->platform_name;
     return build_machine(validate, pair, message);
 }
 
-/* The job of the predicted side: the same problem, somewhere else. */
-static void make_simulation(const struct duet__validate *validate, struct duet__case_pair *pair)
+/* What the predicted side is to simulate: the same problem, somewhere else. */
+static void make_simulated(const struct duet__validate *validate, struct duet__case_pair *pair)
 {
-    const struct duet__job *real = &pair->trial.job;
-    struct duet__job *job = &pair->simulation.job;
+    struct duet_request *request = &pair->simulated;
 
-    duet__job_init(job, "validate", 0, NULL);
-    job->workload = real->workload;
-    job->problem = real->problem;
-    job->policies = g_strdupv(real->policies);
-    job->policy_count = real->policy_count;
-    job->reps = validate->sim_reps;
-    job->seed = validate->job.seed;
-    job->quiet = true;
-    job->config = real->config;
-    job->config.emulate = NULL;
-    job->config.scale = 0;
-    job->config.simulate = validate->platform_name;
-    job->config.noise = validate->noise;
-    job->config.extrapolate = validate->job.config.extrapolate;
-    job->config.without = validate->job.config.without;
-    job->platform_name = g_strdup(validate->platform->name);
-    pair->simulation.jobs = validate->jobs;
+    duet_request_copy(request, &pair->real);
+    request->reps = validate->sim_reps;
+    request->config.emulate = NULL;
+    request->config.scale = 0;
+    request->config.simulate = validate->platform_name;
+    request->config.noise = validate->noise;
+    request->config.extrapolate = validate->job.request.config.extrapolate;
+    request->config.without = validate->job.request.config.without;
+    request->jobs = validate->jobs;
 }
 
 /* One case. An error if something else than its own sizes is to blame. */
@@ -160,13 +147,19 @@ static int make_pair(const struct duet__validate *validate, struct duet__case_pa
                      struct duet_message *message)
 {
     bool keep = validate->job.html != NULL, refused = false;
-    int error = make_trial(validate, pair, spec, texts, &refused, message);
+    struct duet__job job = {0};
+    int error;
 
+    duet__job_init(&job, "validate", 0, NULL);
+    error = make_real(validate, &job, spec, texts, &refused, message);
+    pair->real = job.request;
+    job.request = (struct duet_request){0};
+    duet__job_fini(&job);
     pair->settings = g_strjoinv(", ", spec->params);
     if (error && !refused)
         return error;
     if (!error) {
-        make_simulation(validate, pair);
+        make_simulated(validate, pair);
         error = build_machine(validate, pair, message);
     }
     pair->probes = g_array_new(FALSE, FALSE, sizeof(double));

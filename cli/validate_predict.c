@@ -1,60 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The simulations of `duet validate`, pair after pair, each replication in a child process. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli/validate.h"
+#include "runs/simulated.h"
 
-/* The child's records as a record of our own, with dates that count from the first submission. */
-static int copy_record(const struct duet__outcome *outcome, struct duet__record *record,
-                       struct duet_message *message)
+/* Makes `count` more of the simulations of a case; a signal leaves none of them. */
+static int simulate(const struct duet__validate *validate, struct duet__case_pair *pair,
+                    size_t count, struct duet_progress *progress, int *number,
+                    struct duet_message *message)
 {
-    const struct duet_recording *from = &outcome->recording;
-    double first_s = outcome->run.stats.first_submit_s;
+    struct duet_request *request = &pair->simulated;
+    struct duet_run *runs = duet_runs_new(count);
+    int error;
 
-    record->events = malloc((from->event_count + 1) * sizeof(*record->events));
-    if (!record->events)
-        return duet_fail(message, DUET_ENOMEM, "out of memory");
-    if (from->event_count)
-        memcpy(record->events, from->events, from->event_count * sizeof(*record->events));
-    for (size_t i = 0; i < from->event_count; i++) {
-        record->events[i].submit_s -= first_s;
-        record->events[i].ready_s -= first_s;
-        record->events[i].start_s -= first_s;
-        record->events[i].end_s -= first_s;
+    request->reps = count;
+    request->seed = validate->job.request.seed + pair->predicted.count;
+    request->records = DUET_RECORDS_ALL;
+    error = duet_simulate(request, progress, runs, number, message);
+    for (size_t i = 0; i < count && !error && !*number; i++) {
+        if (runs[i].error)
+            error = duet_fail(message, runs[i].error, "%s", runs[i].message);
+        duet_recording_shift(&runs[i].recording, -runs[i].stats.first_submit_s);
+        if (!error)
+            error = duet__side_put(&pair->predicted, &runs[i], message);
     }
-    record->kernels = g_new0(char *, from->kernel_count + 1);
-    for (size_t i = 0; i < from->kernel_count; i++)
-        record->kernels[i] = g_strdup(from->kernels[i]);
-    record->recording = *from;
-    record->recording.events = record->events;
-    record->recording.kernels = (const char *const *)record->kernels;
-    return 0;
-}
-
-/* A batch of simulations of a case. */
-struct batch {
-    struct duet__case_pair *pair;
-    size_t first; /* of them, by its number among all of the case */
-};
-
-static int take(void *self, size_t policy, size_t rep, const struct duet__outcome *outcome,
-                struct duet_message *message)
-{
-    struct batch *batch = self;
-    struct duet__record record = {0};
-    int error = copy_record(outcome, &record, message);
-
-    (void)policy;
-    if (!error)
-        error = duet__side_put(&batch->pair->predicted, batch->first + rep,
-                               outcome->run.stats.makespan_s, &record, message);
+    duet_runs_free(runs, count);
     return error;
 }
 
 static uint64_t tasks_of(const struct duet__case_pair *pair)
 {
-    return pair->simulation.job.workload->tasks(&pair->simulation.job.problem);
+    return duet_request_tasks(&pair->simulated);
 }
 
 /*
@@ -62,36 +37,35 @@ static uint64_t tasks_of(const struct duet__case_pair *pair)
  * they say, and not on when they end.
  */
 static int predict(const struct duet__validate *validate, struct duet__case_pair *pair,
-                   struct duet__sequence *sequence, struct duet_message *message)
+                   struct duet_progress *progress, int *number, struct duet_message *message)
 {
     enum { BATCH = 5 };
     static const double narrow = 0.003;
-    struct duet__simulation *simulation = &pair->simulation;
-    struct batch batch = {pair, 0};
+    size_t made = 0, left;
     int error = 0;
 
-    simulation->each = take;
-    simulation->self = &batch;
-    while (!error && !sequence->number && batch.first < validate->sim_reps) {
-        simulation->job.reps = MIN(BATCH, validate->sim_reps - batch.first);
-        simulation->job.seed = validate->job.seed + batch.first;
-        error = duet__simulation_go(simulation, sequence, message);
-        batch.first += simulation->job.reps;
+    while (!error && !*number && made < validate->sim_reps) {
+        size_t count = MIN(BATCH, validate->sim_reps - made);
+
+        error = simulate(validate, pair, count, progress, number, message);
+        made += count;
         if (duet__side_width(&pair->predicted) <= narrow)
             break;
     }
     /* those that are left out are as good as made */
-    sequence->runs += validate->sim_reps - MIN(batch.first, validate->sim_reps);
-    sequence->tasks += tasks_of(pair) * (validate->sim_reps - MIN(batch.first, validate->sim_reps));
-    /* in what was interrupted there may be gaps */
-    if (sequence->number)
+    left = validate->sim_reps - made;
+    progress->before_runs += left;
+    progress->before_tasks += tasks_of(pair) * left;
+    /* what was interrupted is not as good as the others */
+    if (*number)
         pair->predicted.count = 0;
     return error;
 }
 
 void duet__validate_predict(struct duet__validate *validate)
 {
-    struct duet__sequence sequence = {0};
+    struct duet_progress progress;
+    int number = 0;
     uint64_t tasks = 0, runs = 0;
 
     for (size_t i = 0; i < validate->pair_count; i++)
@@ -99,18 +73,18 @@ void duet__validate_predict(struct duet__validate *validate)
             tasks += tasks_of(&validate->pairs[i]) * validate->sim_reps;
             runs += validate->sim_reps;
         }
-    duet__progress_init(&sequence.progress, !validate->job.quiet, tasks, runs);
-    for (size_t i = 0; i < validate->pair_count && !sequence.number; i++) {
+    duet_progress_init(&progress, !validate->job.quiet, tasks, runs);
+    for (size_t i = 0; i < validate->pair_count && !number; i++) {
         struct duet__case_pair *pair = &validate->pairs[i];
         struct duet_message message = {""};
         int error;
 
         if (pair->failure)
             continue;
-        error = predict(validate, pair, &sequence, &message);
+        error = predict(validate, pair, &progress, &number, &message);
         if (error)
             duet__pair_fail(pair, "simulated", error, &message);
     }
-    duet__progress_clear(&sequence.progress);
-    validate->number = sequence.number;
+    duet_progress_clear(&progress);
+    validate->number = number;
 }

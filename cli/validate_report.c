@@ -18,7 +18,7 @@ struct head {
 static bool named_before(const struct duet__validate *validate, size_t index)
 {
     for (size_t i = 0; i < index; i++)
-        if (validate->pairs[i].trial.job.workload == validate->pairs[index].trial.job.workload)
+        if (validate->pairs[i].real.workload == validate->pairs[index].real.workload)
             return true;
     return false;
 }
@@ -32,7 +32,7 @@ static char *title_of(const struct duet__validate *validate)
 
     for (size_t i = 0; i < validate->pair_count; i++)
         if (!named_before(validate, i))
-            names[count++] = validate->pairs[i].trial.job.workload->name;
+            names[count++] = validate->pairs[i].real.workload->name;
     for (size_t i = 0; i < count; i++)
         g_string_append_printf(text, "%s%s", !i ? "" : i + 1 == count ? " and " : ", ", names[i]);
     g_free(names);
@@ -42,7 +42,7 @@ static char *title_of(const struct duet__validate *validate)
 
 static char *machine_of(const struct duet__validate *validate)
 {
-    const char *emulate = validate->pairs[0].trial.job.config.emulate;
+    const char *emulate = validate->pairs[0].real.config.emulate;
     unsigned cores = duet__here_cores();
     char *here = g_strdup_printf("%s, %u core%s", g_get_host_name(), cores, cores == 1 ? "" : "s");
     char *text;
@@ -59,7 +59,7 @@ static char *machine_of(const struct duet__validate *validate)
 static char *calibration_of(const struct duet__validate *validate)
 {
     const char *description = validate->platform->description;
-    const char *without = validate->job.config.without;
+    const char *without = validate->job.request.config.without;
     GString *text = g_string_new(validate->platform->name);
 
     if (!validate->calibrating && strcmp(validate->platform->name, validate->platform_name) != 0)
@@ -120,18 +120,18 @@ static struct duet_side side_of(const struct duet__side *side)
 static struct duet_case case_of(const struct duet__validate *validate,
                                 const struct duet__case_pair *pair)
 {
-    const struct duet__job *job = &pair->trial.job;
+    const struct duet_request *request = &pair->real;
 
-    return (struct duet_case){.workload = job->workload->name,
+    return (struct duet_case){.workload = request->workload->name,
                               .settings = pair->settings,
                               .platform = validate->platform->name,
-                              .policy = job->policies[0],
-                              .n = job->problem.n,
-                              .tile = job->problem.tile,
-                              .precision = job->problem.precision,
+                              .policy = request->policies[0],
+                              .n = request->problem.n,
+                              .tile = request->problem.tile,
+                              .precision = request->problem.precision,
                               .cpus = pair->cpus,
                               .gpus = pair->gpus,
-                              .set_arch = job->config.set_arch,
+                              .set_arch = request->config.set_arch,
                               .predicted = side_of(&pair->predicted),
                               .measured = side_of(&pair->measured),
                               .speed = duet__pair_speed(validate, pair),

@@ -22,11 +22,11 @@ static void grow(struct duet__side *side, size_t slot)
         return;
     side->makespans_s = g_renew(double, side->makespans_s, room);
     side->accounts = g_renew(struct duet_account, side->accounts, room);
-    side->records = g_renew(struct duet__record, side->records, room);
+    side->records = g_renew(struct duet_recording, side->records, room);
     for (size_t i = side->room; i < room; i++) {
         side->makespans_s[i] = 0;
         side->accounts[i] = (struct duet_account){0};
-        side->records[i] = (struct duet__record){0};
+        side->records[i] = (struct duet_recording){0};
     }
     side->room = room;
 }
@@ -35,7 +35,7 @@ void duet__side_fini(struct duet__side *side)
 {
     for (size_t i = 0; i < side->room; i++) {
         duet_account_fini(&side->accounts[i]);
-        duet__record_fini(&side->records[i]);
+        duet_recording_fini(&side->records[i]);
     }
     duet_account_fini(&side->mean);
     if (side->rounds)
@@ -77,23 +77,22 @@ static void count_run(struct duet__side *side)
     rounds_of(side)[side->rounds->len - 1]++;
 }
 
-int duet__side_put(struct duet__side *side, size_t slot, double makespan_s,
-                   struct duet__record *record, struct duet_message *message)
+int duet__side_put(struct duet__side *side, struct duet_run *run, struct duet_message *message)
 {
+    size_t slot = side->count;
     int error;
 
     grow(side, slot);
-    error = duet_account_make(&record->recording, &side->accounts[slot], message);
-    side->makespans_s[slot] = makespan_s;
+    error = duet_account_make(&run->recording, &side->accounts[slot], message);
+    side->makespans_s[slot] = run->stats.makespan_s;
     if (!error) {
         count_run(side);
-        /* by the slot, as they come in no certain order */
-        if (side->keep && (slot == 0 || record->recording.event_count <= KEPT / (slot + 1))) {
-            side->records[slot] = *record;
-            *record = (struct duet__record){0};
+        if (side->keep && (slot == 0 || run->recording.event_count <= KEPT / (slot + 1))) {
+            side->records[slot] = run->recording;
+            run->recording = (struct duet_recording){0};
         }
     }
-    duet__record_fini(record);
+    duet_run_fini(run);
     return error;
 }
 
@@ -104,19 +103,6 @@ static void scale_account(struct duet_account *account, double factor)
         account->parts_s[i] *= factor;
     for (size_t i = 0; i < account->kernel_count; i++)
         account->kernels[i].seconds *= factor;
-}
-
-static void scale_record(struct duet__record *record, double factor)
-{
-    record->recording.makespan_s *= factor;
-    for (size_t i = 0; i < record->recording.event_count; i++) {
-        struct duet_event *event = &record->events[i];
-
-        event->submit_s *= factor;
-        event->ready_s *= factor;
-        event->start_s *= factor;
-        event->end_s *= factor;
-    }
 }
 
 static double median_of(const double *values, size_t count)
@@ -137,16 +123,16 @@ static void choose(struct duet__side *side)
     for (size_t i = 0; i < side->count; i++) {
         double distance = fabs(side->makespans_s[i] - median);
 
-        if (side->records[i].recording.machine && distance < nearest) {
+        if (side->records[i].machine && distance < nearest) {
             chosen = i;
             nearest = distance;
         }
     }
     for (size_t i = 0; i < side->count; i++)
         if (i != chosen)
-            duet__record_fini(&side->records[i]);
+            duet_recording_fini(&side->records[i]);
     if (chosen < side->count)
-        side->middle = &side->records[chosen].recording;
+        side->middle = &side->records[chosen];
 }
 
 double duet__side_width(const struct duet__side *side)
@@ -196,7 +182,7 @@ int duet__side_conclude(struct duet__side *side, double factor, struct duet_mess
     for (size_t i = 0; i < side->count; i++) {
         side->makespans_s[i] *= factor;
         scale_account(&side->accounts[i], factor);
-        scale_record(&side->records[i], factor);
+        duet_recording_scale(&side->records[i], factor);
     }
     error = duet_account_mean(side->accounts, side->count, &side->mean, message);
     side->accounted = !error;

@@ -51,9 +51,9 @@ static int check_policies(struct duet__spec *spec, struct duet_message *message)
 
     if (!error) {
         g_strfreev(spec->policies);
-        spec->policies = g_steal_pointer(&job.policies);
+        spec->policies = g_steal_pointer(&job.request.policies);
     }
-    g_strfreev(job.policies);
+    g_strfreev(job.request.policies);
     g_free(text);
     return error;
 }

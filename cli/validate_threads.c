@@ -7,7 +7,7 @@
 #include "cli/validate.h"
 
 #include "calibrate/costs.h"
-#include "cli/attendant.h"
+#include "runs/monitor.h"
 #include "cli/command.h"
 
 static const double BUDGET_S = 1;
@@ -20,13 +20,13 @@ static const struct duet_config *largest(const struct duet__validate *validate)
     for (size_t i = 0; i < validate->pair_count; i++)
         if (!validate->pairs[i].failure && (!most || validate->pairs[i].gpus > most->gpus))
             most = &validate->pairs[i];
-    return most ? &most->trial.job.config : NULL;
+    return most ? &most->real.config : NULL;
 }
 
 /* Asked between measurements: whether to give up. */
-static bool stop(void *attendant)
+static bool stop(void *monitor)
 {
-    return duet__attendant_signal(attendant) != 0;
+    return duet_monitor_signal(monitor) != 0;
 }
 
 /*
@@ -58,7 +58,7 @@ static void use_costs(struct duet__validate *validate, const struct duet__measur
     add_cost(text, "event", validate->event_s, validate->scale);
     validate->thread_costs = g_string_free(text, FALSE);
     for (size_t i = 0; i < validate->pair_count; i++) {
-        struct duet_config *config = &validate->pairs[i].simulation.job.config;
+        struct duet_config *config = &validate->pairs[i].simulated.config;
 
         if (*validate->thread_costs)
             config->costs = validate->thread_costs;
@@ -69,7 +69,7 @@ static void use_costs(struct duet__validate *validate, const struct duet__measur
 int duet__threads_measure(struct duet__validate *validate, struct duet_message *message)
 {
     const struct duet_config *config = largest(validate);
-    struct duet__attendant attendant = {0};
+    struct duet_monitor monitor = {0};
     struct duet__measured costs[DUET__COSTS];
     struct duet_config own;
     int error;
@@ -78,10 +78,10 @@ int duet__threads_measure(struct duet__validate *validate, struct duet_message *
         return 0;
     own = *config;
     own.cpus = -1; /* one thread wakes another, however many CPUs the cases have */
-    duet__attendant_start(&attendant, false, 0, 0);
-    error = duet__costs_measure(&own, BUDGET_S, stop, &attendant, costs, message);
-    duet__attendant_stop(&attendant);
-    validate->number = duet__attendant_signal(&attendant);
+    duet_monitor_start(&monitor, false, 0, 0);
+    error = duet__costs_measure(&own, BUDGET_S, stop, &monitor, costs, message);
+    duet_monitor_stop(&monitor);
+    validate->number = duet_monitor_signal(&monitor);
     if (validate->number)
         return 0; /* what was interrupted says nothing */
     if (!error)

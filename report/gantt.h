@@ -9,7 +9,7 @@
 
 #include <glib.h>
 
-#include "report/recording.h"
+#include "runs/recording.h"
 
 enum duet_gantt_lane {
     DUET_GANTT_KERNELS, /* of one worker */

@@ -12,7 +12,7 @@
 
 #include <duet/error.h>
 
-#include "report/recording.h"
+#include "runs/recording.h"
 
 /*
  * Writes the trace to `stream` in one pass: memory does not grow with the number of events. Write

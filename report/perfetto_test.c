@@ -56,7 +56,7 @@ static void test_sample(void)
 /* Two copies into one device that overlap stand on two threads; names and numbers are right. */
 static void test_overlap(void)
 {
-    const struct duet_event events[] = {
+    struct duet_event events[] = {
         {.kind = DUET_EVENT_COPY,
          .id = 1,
          .start_s = 0,

@@ -16,17 +16,7 @@
 #include <duet/machine.h>
 #include <duet/trace.h>
 
-#include "report/recording.h"
-
-/* One run. */
-struct duet_run {
-    uint64_t seed;
-    struct duet_stats stats;
-    double critical_path_s, area_s; /* lower bounds on the makespan; 0: not known */
-    double wall_s;                  /* what it took to make; of a real run, with its results back in
-                                       the host's memory */
-    double residual; /* of a real run that was verified, scaled; NaN or infinite: not a number */
-};
+#include "runs/run.h"
 
 /* The runs of one policy. */
 struct duet_policy_runs {

@@ -13,7 +13,7 @@
 enum { SAMPLE_POLICIES = 3, SAMPLE_RUNS = 3 };
 
 static const char *const sample_policies[SAMPLE_POLICIES] = {"heft", "ws", "locality-aware"};
-static const char *const sample_kernels[] = {"dpotrf", "dtrsm", "dsyrk", "dgemm"};
+static const char *sample_kernels[] = {"dpotrf", "dtrsm", "dsyrk", "dgemm"};
 
 struct sample {
     struct duet_machine machine;
@@ -58,7 +58,7 @@ static inline int sample_order(const void *a, const void *b)
 /* Every worker takes tasks one after another; those on a GPU are preceded by a copy. */
 static inline void sample_events(struct sample *sample, unsigned policy, unsigned tasks)
 {
-    const struct duet_machine *machine = &sample->machine;
+    struct duet_machine *machine = &sample->machine;
     struct duet_event *events = g_new0(struct duet_event, 3 * (size_t)tasks);
     double *free_s = g_new0(double, machine->worker_count);
     GRand *random = g_rand_new_with_seed(policy + 1);

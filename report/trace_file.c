@@ -425,7 +425,7 @@ static void finish(struct loader *loader, struct duet_trace_file *out)
         .machine = &out->machine,
         .events = out->events,
         .event_count = count,
-        .kernels = (const char *const *)out->kernels,
+        .kernels = (const char **)(void *)out->kernels,
         .kernel_count = kernels,
         .makespan_s = date(out->events, count),
     };

@@ -7,7 +7,7 @@
 
 #include <duet/error.h>
 
-#include "report/recording.h"
+#include "runs/recording.h"
 
 /* A trace that was read. Zero-initialise. */
 struct duet_trace_file {

@@ -64,17 +64,20 @@ RULES = [
     ("world/modules/*", "c posix glib duet/* core/engine.h sim/sim.h platforms/directories.h"
                       " validate/bounds.h workloads/kernels*.h ."),
     ("world/*", "c posix threads glib duet/* core/engine.h sim/*.h real/*.h platforms/platform.h"
-              " report/perfetto.h report/output.h platforms/model/*.h ."),
+              " report/perfetto.h report/output.h platforms/model/*.h runs/recording.h ."),
+    ("runs/recording", "c-pure duet/* ."),
+    ("runs/*", "c posix glib duet/* platforms/platform.h workloads/workload.h world/*.h"
+               " core/engine.h validate/bounds.h ."),
     ("validate/area_bound", "c clp duet/* ."),
-    ("validate/*", "c posix glib duet/* platforms/platform.h workloads/*.h report/recording.h"
+    ("validate/*", "c posix glib duet/* platforms/platform.h workloads/*.h runs/recording.h"
                    " ."),
-    ("report/page/*", "c glib duet/* platforms/json.h validate/*.h report/*.h ."),
-    ("report/*", "c posix glib duet/* platforms/platform.h platforms/json.h validate/*.h"
+    ("report/page/*", "c glib duet/* platforms/json.h validate/*.h report/*.h runs/*.h ."),
+    ("report/*", "c posix glib duet/* platforms/platform.h platforms/json.h validate/*.h runs/*.h"
                  " workloads/*.h ."),
     ("calibrate/*", "c posix glib duet/* platforms/model/*.h platforms/platform.h validate/stats.h"
-                    " report/recording.h workloads/*.h world/*.h ."),
+                    " runs/*.h workloads/*.h world/*.h ."),
     ("cli/*", "c posix glib duet/* platforms/platform.h platforms/json.h workloads/*.h"
-              " validate/*.h report/*.h report/page/page.h world/*.h calibrate/*.h"
+              " validate/*.h report/*.h report/page/page.h runs/*.h world/*.h calibrate/*.h"
               " platforms/model/*.h ."),
     ("examples/cuda_*", "c posix duet/* cuda"),  # what an application with own kernels includes
     ("examples/*", "c posix duet/*"),

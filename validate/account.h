@@ -12,7 +12,7 @@
 #include <duet/error.h>
 #include <duet/machine.h>
 
-#include "report/recording.h"
+#include "runs/recording.h"
 
 /* What a worker does, or waits for, at a moment of the run (0 to the makespan). */
 enum duet_part {

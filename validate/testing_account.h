@@ -15,7 +15,7 @@ struct testing_recording {
     struct duet_recording recording;
 };
 
-static const char *const testing_kernels[] = {"potrf", "gemm"};
+static const char *testing_kernels[] = {"potrf", "gemm"};
 
 static inline void testing_init(struct testing_recording *testing, double makespan_s)
 {

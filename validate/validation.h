@@ -15,7 +15,7 @@
 #include <duet/machine.h>
 
 #include "validate/account.h"
-#include "report/recording.h"
+#include "runs/recording.h"
 #include "validate/stats.h"
 
 /* One side of a case. Everything is borrowed. */

@@ -409,7 +409,7 @@ static void test_writers(void)
 /* Two reports compared, of other kernels, one run each, without accounts and recordings. */
 static void test_compare(void)
 {
-    static const char *const other_kernels[] = {"dgemm", "dpotrf", "<dtrsm>"};
+    static const char *other_kernels[] = {"dgemm", "dpotrf", "<dtrsm>"};
     struct testing_validation the;
     struct duet_validation_figures figures;
     char *text;

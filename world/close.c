@@ -71,27 +71,15 @@ static int write_recording(const char *path, const struct duet_recording *record
 static int write_trace(const struct duet_runtime *runtime, const char *path,
                        struct duet_message *message)
 {
-    struct duet_event *events = NULL;
-    size_t count = 0, kernels = duet_kernel_count(runtime);
-    int error = duet_trace_events(runtime, &events, &count);
+    struct duet_recording recording;
+    struct duet_stats stats;
+    int error = duet_recording_take(&recording, runtime, false);
     if (error)
         return duet_fail(message, error, "cannot write %s: the trace has no room in memory", path);
-    const char **names = g_new0(const char *, kernels + 1);
-    for (size_t i = 0; i < kernels; i++)
-        names[i] = duet_kernel_name(runtime, i);
-    struct duet_stats stats;
     duet_stats(runtime, &stats);
-    struct duet_recording recording = {
-        .machine = duet_runtime_machine(runtime),
-        .events = events,
-        .event_count = count,
-        .kernels = names,
-        .kernel_count = kernels,
-        .makespan_s = stats.last_end_s,
-    };
+    recording.makespan_s = stats.last_end_s;
     error = write_recording(path, &recording, message);
-    g_free(names);
-    free(events);
+    duet_recording_fini(&recording);
     return error;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A progress bar on standard error. */
-#include "cli/progress.h"
+#include "runs/progress.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,10 +10,10 @@
 
 enum { BAR = 30 };
 
-void duet__progress_init(struct duet__progress *progress, bool wanted, uint64_t total,
-                         uint64_t run_count)
+void duet_progress_init(struct duet_progress *progress, bool wanted, uint64_t total,
+                        uint64_t run_count)
 {
-    *progress = (struct duet__progress){
+    *progress = (struct duet_progress){
         .shown = wanted && isatty(STDERR_FILENO),
         .total = total ? total : 1,
         .run_count = run_count,
@@ -21,7 +21,7 @@ void duet__progress_init(struct duet__progress *progress, bool wanted, uint64_t 
     };
 }
 
-static void put_bar(struct duet__progress *progress, double share)
+static void put_bar(struct duet_progress *progress, double share)
 {
     char bar[BAR + 1];
     int full;
@@ -35,11 +35,13 @@ static void put_bar(struct duet__progress *progress, double share)
     progress->drawn = true;
 }
 
-void duet__progress_draw(struct duet__progress *progress, uint64_t done, uint64_t runs)
+void duet_progress_draw(struct duet_progress *progress, uint64_t done, uint64_t runs)
 {
-    double share = (double)done / (double)progress->total,
-           elapsed = duet__clock_s() - progress->start_s;
+    double elapsed = duet__clock_s() - progress->start_s, share;
 
+    done += progress->before_tasks;
+    runs += progress->before_runs;
+    share = (double)done / (double)progress->total;
     /* what is over at once needs no bar */
     if (!progress->shown || elapsed < 0.3)
         return;
@@ -50,7 +52,7 @@ void duet__progress_draw(struct duet__progress *progress, uint64_t done, uint64_
     fflush(stderr);
 }
 
-void duet__progress_say(struct duet__progress *progress, double share, const char *what)
+void duet_progress_say(struct duet_progress *progress, double share, const char *what)
 {
     if (!progress->shown)
         return;
@@ -59,7 +61,7 @@ void duet__progress_say(struct duet__progress *progress, double share, const cha
     fflush(stderr);
 }
 
-void duet__progress_clear(struct duet__progress *progress)
+void duet_progress_clear(struct duet_progress *progress)
 {
     if (progress->drawn)
         fputs("\r\033[K", stderr);

@@ -3,8 +3,8 @@
  * A thread beside runs on this machine: draws their progress, and gives them up when a signal asks
  * for the end of the process. A second signal ends it at once.
  */
-#ifndef DUET_CLI_ATTENDANT_H
-#define DUET_CLI_ATTENDANT_H
+#ifndef DUET_RUNS_MONITOR_H
+#define DUET_RUNS_MONITOR_H
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -15,12 +15,12 @@
 
 #include <duet/duet.h>
 
-#include "cli/progress.h"
+#include "runs/progress.h"
 
-enum { DUET__SIGNALS = 3 }; /* that end a process and are attended to: SIGINT, SIGTERM, SIGHUP */
+enum { DUET_SIGNALS = 3 }; /* that end a process and are attended to: SIGINT, SIGTERM, SIGHUP */
 
-/* Zero-initialise, then duet__attendant_start. */
-struct duet__attendant {
+/* Zero-initialise, then duet_monitor_start. */
+struct duet_monitor {
     /* that runs; taken out by whoever uses it, so that it is not closed meanwhile */
     _Atomic(struct duet_runtime *) runtime;
     _Atomic(uint64_t) closed_tasks, finished_runs;
@@ -28,8 +28,8 @@ struct duet__attendant {
     atomic_bool over;
     GThread *thread;
     sigset_t watched, mask; /* what is waited for; the mask as it was */
-    struct sigaction actions[DUET__SIGNALS];
-    struct duet__progress progress;
+    struct sigaction actions[DUET_SIGNALS];
+    struct duet_progress progress;
     /* the thread's: a worker that is in the policy, since how many looks nothing else happened */
     int stuck_worker;
     unsigned stuck_looks;
@@ -38,22 +38,21 @@ struct duet__attendant {
 
 /*
  * Starts it, before any runtime is opened (so that no thread of one takes a signal). `bar`,
- * `tasks`, `runs` as in duet__progress_init. Signals that are ignored stay so.
+ * `tasks`, `runs` as in duet_progress_init. Signals that are ignored stay so.
  */
-void duet__attendant_start(struct duet__attendant *attendant, bool bar, uint64_t tasks,
-                           uint64_t runs);
+void duet_monitor_start(struct duet_monitor *monitor, bool bar, uint64_t tasks, uint64_t runs);
 
-/* Ends it. A signal that comes from now on does what it did before duet__attendant_start. */
-void duet__attendant_stop(struct duet__attendant *attendant);
+/* Ends it. A signal that comes from now on does what it did before duet_monitor_start. */
+void duet_monitor_stop(struct duet_monitor *monitor);
 
 /* Shows it a runtime; takes it away again, before it is closed. */
-void duet__attendant_watch(struct duet__attendant *attendant, struct duet_runtime *runtime);
-void duet__attendant_leave(struct duet__attendant *attendant);
+void duet_monitor_watch(struct duet_monitor *monitor, struct duet_runtime *runtime);
+void duet_monitor_leave(struct duet_monitor *monitor);
 
 /* A run is finished. */
-void duet__attendant_count(struct duet__attendant *attendant);
+void duet_monitor_count(struct duet_monitor *monitor);
 
 /* The number of the signal that came; 0: none. */
-int duet__attendant_signal(struct duet__attendant *attendant);
+int duet_monitor_signal(struct duet_monitor *monitor);
 
 #endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The thread beside runs: progress, signals. */
+#include "runs/monitor.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <duet/trace.h>
+
+enum { STUCK_LOOKS = 10 }; /* a tenth of a second apart */
+
+static const int signals[DUET_SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
+
+/*
+ * A signal for the process goes to any thread that does not block it, and libraries have threads
+ * that were there before us. There it is handed on, and blocked from then on.
+ */
+static void hand_on(int number, siginfo_t *info, void *context)
+{
+    ucontext_t *interrupted = context;
+    int error = errno;
+
+    (void)info;
+    sigaddset(&interrupted->uc_sigmask, number);
+    kill(getpid(), number);
+    errno = error;
+}
+
+/* Takes the runtime out, or gives NULL where it is not there. */
+static struct duet_runtime *borrow(struct duet_monitor *monitor)
+{
+    return atomic_exchange(&monitor->runtime, NULL);
+}
+
+static void draw(struct duet_monitor *monitor)
+{
+    uint64_t done = atomic_load(&monitor->closed_tasks);
+    struct duet_runtime *runtime = borrow(monitor);
+
+    if (runtime) {
+        done += duet_tasks_done(runtime);
+        atomic_store(&monitor->runtime, runtime);
+    }
+    duet_progress_draw(&monitor->progress, done, atomic_load(&monitor->finished_runs));
+}
+
+/* The process ends by the signal, as if nobody had attended to it. */
+static void die(struct duet_monitor *monitor, int number)
+{
+    sigset_t one;
+
+    duet_progress_clear(&monitor->progress);
+    signal(number, SIG_DFL);
+    sigemptyset(&one);
+    sigaddset(&one, number);
+    pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+    raise(number);
+}
+
+static void give_up(struct duet_monitor *monitor, int number)
+{
+    struct duet_runtime *runtime;
+
+    if (atomic_exchange(&monitor->number, number))
+        die(monitor, number);
+    runtime = borrow(monitor);
+    if (runtime) {
+        duet_cancel(runtime);
+        atomic_store(&monitor->runtime, runtime);
+    }
+}
+
+/*
+ * After a signal: the run ends when its kernels have ended, but a worker that does not come back
+ * from the policy never lets it end. Then the process does, after a second in which nothing else
+ * has happened.
+ */
+static void end_if_stuck(struct duet_monitor *monitor)
+{
+    struct duet_runtime *runtime = borrow(monitor);
+    uint64_t steps = 0;
+    int worker;
+
+    if (!runtime)
+        return;
+    worker = duet_worker_scheduling(runtime, &steps);
+    if (worker == DUET_NO_WORKER || worker != monitor->stuck_worker ||
+        steps != monitor->stuck_steps)
+        monitor->stuck_looks = 0;
+    monitor->stuck_worker = worker;
+    monitor->stuck_steps = steps;
+    if (worker != DUET_NO_WORKER && ++monitor->stuck_looks > STUCK_LOOKS) {
+        duet_progress_clear(&monitor->progress);
+        fprintf(stderr,
+                "duet: the scheduling policy does not return on %s: the run ends without a report "
+                "of what was finished\n",
+                duet_runtime_machine(runtime)->workers[worker].name);
+        die(monitor, atomic_load(&monitor->number));
+    }
+    atomic_store(&monitor->runtime, runtime);
+}
+
+static void *attend(void *argument)
+{
+    const struct timespec pause = {.tv_nsec = 100 * 1000 * 1000};
+    struct duet_monitor *monitor = argument;
+
+    while (!atomic_load(&monitor->over)) {
+        int number = sigtimedwait(&monitor->watched, NULL, &pause);
+
+        if (number > 0)
+            give_up(monitor, number);
+        else
+            draw(monitor);
+        if (atomic_load(&monitor->number))
+            end_if_stuck(monitor);
+    }
+    return NULL;
+}
+
+void duet_monitor_start(struct duet_monitor *monitor, bool bar, uint64_t tasks, uint64_t runs)
+{
+    struct sigaction action = {.sa_flags = SA_SIGINFO | SA_RESTART};
+
+    duet_progress_init(&monitor->progress, bar, tasks, runs);
+    action.sa_sigaction = hand_on;
+    sigemptyset(&action.sa_mask);
+    sigemptyset(&monitor->watched);
+    for (size_t i = 0; i < DUET_SIGNALS; i++) {
+        if (sigaction(signals[i], NULL, &monitor->actions[i]) == 0 &&
+            monitor->actions[i].sa_handler != SIG_IGN)
+            sigaddset(&monitor->watched, signals[i]);
+    }
+    pthread_sigmask(SIG_BLOCK, &monitor->watched, &monitor->mask);
+    for (size_t i = 0; i < DUET_SIGNALS; i++)
+        if (sigismember(&monitor->watched, signals[i]))
+            sigaction(signals[i], &action, NULL);
+    monitor->thread = g_thread_new("monitor", attend, monitor);
+}
+
+void duet_monitor_stop(struct duet_monitor *monitor)
+{
+    atomic_store(&monitor->over, true);
+    g_thread_join(monitor->thread);
+    duet_progress_clear(&monitor->progress);
+    for (size_t i = 0; i < DUET_SIGNALS; i++)
+        if (sigismember(&monitor->watched, signals[i]))
+            sigaction(signals[i], &monitor->actions[i], NULL);
+    pthread_sigmask(SIG_SETMASK, &monitor->mask, NULL);
+}
+
+void duet_monitor_watch(struct duet_monitor *monitor, struct duet_runtime *runtime)
+{
+    atomic_store(&monitor->runtime, runtime);
+    /* a signal that came before had no runtime to cancel */
+    if (atomic_load(&monitor->number))
+        duet_cancel(runtime);
+}
+
+void duet_monitor_leave(struct duet_monitor *monitor)
+{
+    struct duet_runtime *runtime;
+
+    while (!(runtime = borrow(monitor)))
+        g_usleep(100); /* it is in the monitor's hands for a moment */
+    atomic_fetch_add(&monitor->closed_tasks, duet_tasks_done(runtime));
+}
+
+void duet_monitor_count(struct duet_monitor *monitor)
+{
+    atomic_fetch_add(&monitor->finished_runs, 1);
+}
+
+int duet_monitor_signal(struct duet_monitor *monitor)
+{
+    return atomic_load(&monitor->number);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The records of one run: input of every drawing, export, account and fit. */
+#ifndef DUET_RUNS_RECORDING_H
+#define DUET_RUNS_RECORDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <duet/machine.h>
+#include <duet/trace.h>
+
+/*
+ * Owned, by duet_recording_fini: each array is one allocation of malloc. Those who only show it may
+ * fill one with what belongs to others, and never call that. Zero-initialise.
+ */
+struct duet_recording {
+    struct duet_machine *machine; /* NULL: nothing was recorded */
+    struct duet_event *events;    /* sorted by start_s, as duet_trace_events gives them */
+    size_t event_count;
+    const char **kernels; /* names, by the index that events carry; one allocation with the texts */
+    size_t kernel_count;
+    double makespan_s;                  /* of the run; the axis of a drawing is at least as long */
+    struct duet_trace_access *accesses; /* as duet_trace_accesses gives them; NULL: not recorded */
+    size_t access_count;
+};
+
+struct duet_runtime;
+
+/*
+ * Takes the records of a runtime's tasks since duet_stats_reset, with their accesses if these are
+ * wanted (and were recorded: struct duet_config). No task is in flight. Dates count from the
+ * opening of the runtime. DUET_EINVAL, DUET_ENOMEM; *out is then empty.
+ */
+DUET_MUST_CHECK int duet_recording_take(struct duet_recording *out,
+                                        const struct duet_runtime *runtime, bool accesses);
+
+/* Names of kernels, one allocation: those at kernels[0..count). NULL where memory is short. */
+const char **duet_recording_names(const char *const *kernels, size_t count);
+
+/* Moves every date by `seconds`. */
+void duet_recording_shift(struct duet_recording *recording, double seconds);
+
+/* Multiplies every date, and the makespan. */
+void duet_recording_scale(struct duet_recording *recording, double factor);
+
+void duet_recording_fini(struct duet_recording *recording); /* safe on a zeroed one, and twice */
+
+/* Name of the kernel of a TASK event; "?" where the index has no name. Never NULL. */
+static inline const char *duet_recording_kernel(const struct duet_recording *recording,
+                                                const struct duet_event *event)
+{
+    return event->kernel < recording->kernel_count ? recording->kernels[event->kernel] : "?";
+}
+
+#endif

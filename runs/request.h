@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is to be run: a problem, under which policies, how often, in which world and on which
+ * machine. Everything is a value that was checked; texts have been read by then.
+ */
+#ifndef DUET_RUNS_REQUEST_H
+#define DUET_RUNS_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <glib.h>
+
+#include <duet/duet.h>
+#include <duet/machine.h>
+
+#include "platforms/platform.h"
+#include "workloads/workload.h"
+
+/* Which runs of a policy are recorded. */
+enum duet_records {
+    DUET_RECORDS_NONE,
+    DUET_RECORDS_FIRST,    /* the first one that is measured */
+    DUET_RECORDS_ALL,      /* every measured one */
+    DUET_RECORDS_ACCESSES, /* likewise, with the data that tasks use */
+};
+
+/* duet_request_init before anything else; duet_request_fini frees it, half-built or not. */
+struct duet_request {
+    const struct duet_workload *workload;
+    struct duet_problem problem; /* its data is none: that is the one's who makes the runs */
+    struct duet_config config;   /* of every run, but for policy, seed and records */
+    char **policies;             /* NULL-ended, owned */
+    size_t policy_count;
+    size_t reps, warmups; /* runs of each policy: measured, and before these */
+    uint64_t seed;        /* of real runs; run r (from 0) of a simulated policy has seed + r */
+    enum duet_records records;
+    bool bounds;   /* of each run are wanted */
+    bool verify;   /* judge the result of each run */
+    unsigned jobs; /* simulated runs at a time */
+    /* in memory, for simulated runs to be opened on; borrowed; NULL: config.simulate is loaded */
+    const struct duet_platform *platform;
+    /* what runs are made on; owned: by duet_request_build of simulated ones, and of real ones it is
+       known once a runtime is open */
+    struct duet_machine machine;
+    char *platform_name; /* as reports call it */
+    /* what the fields above point to; shared by copies */
+    GArray *settings;   /* struct duet_setting, what problem.settings points to */
+    GPtrArray *strings; /* all other texts */
+};
+
+/* One run of "ws" with seed 1, of nothing yet. */
+void duet_request_init(struct duet_request *request);
+
+void duet_request_fini(struct duet_request *request);
+
+/* A copy of what is asked for, without the machine and its name; to be freed like any other. */
+void duet_request_copy(struct duet_request *to, const struct duet_request *from);
+
+/* A text that lives as long as the request and its copies; takes it over. NULL is fine. */
+const char *duet_request_keep(struct duet_request *request, char *text);
+
+/* Adds a parameter of the workload; its strings are copied. */
+void duet_request_add_setting(struct duet_request *request, const char *name, const char *value);
+
+/* The platform that is simulated or emulated at its pace, a name or a file; NULL: none. */
+const char *duet_request_platform(const struct duet_request *request);
+
+/* Whether runs are made here at the pace of a platform, and nothing is computed. */
+bool duet_request_paced(const struct duet_request *request);
+
+/* Tasks of one run. */
+uint64_t duet_request_tasks(const struct duet_request *request);
+
+/*
+ * Builds the machine that simulated runs are made on: that of request->platform, or of the one that
+ * config.simulate names, with the counts, memories, links and costs of the configuration. Errors of
+ * duet_platform_load and duet_platform_build, with a message.
+ */
+DUET_MUST_CHECK int duet_request_build(struct duet_request *request, struct duet_message *message);
+
+#endif
