@@ -247,43 +247,42 @@ int duet__job_read_problem(struct duet__job *job, const struct duet__texts *text
     return result ? result : job->request.workload->check(problem, message);
 }
 
-static void all_policies(struct duet__job *job)
+/* The names in "heft,all,./mine.so", with those of all policies that there are for "all". */
+static char **split_policies(const char *text)
 {
+    char **given = g_strsplit(text, ",", -1);
     GPtrArray *names = g_ptr_array_new();
 
-    for (size_t i = 0; duet_policy_at(i); i++)
-        g_ptr_array_add(names, g_strdup(duet_policy_at(i)->name));
+    for (char **name = given; *name; name++) {
+        if (strcmp(*name, "all") != 0)
+            g_ptr_array_add(names, g_strdup(*name));
+        for (size_t i = 0; strcmp(*name, "all") == 0 && duet_policy_at(i); i++)
+            g_ptr_array_add(names, g_strdup(duet_policy_at(i)->name));
+    }
+    g_strfreev(given);
     g_ptr_array_add(names, NULL);
-    job->request.policies = (char **)g_ptr_array_free(names, FALSE);
+    return (char **)g_ptr_array_free(names, FALSE);
 }
 
 int duet__job_read_policies(struct duet__job *job, const struct duet__texts *texts,
                             struct duet_message *message)
 {
-    const char *text = texts->policy ? texts->policy : "ws";
-    bool all = strcmp(text, "all") == 0;
+    struct duet_request *request = &job->request;
 
-    if (all)
-        all_policies(job);
-    else
-        job->request.policies = g_strsplit(text, ",", -1);
-    job->request.policy_count = g_strv_length(job->request.policies);
-    for (size_t i = 0; i < job->request.policy_count; i++) {
-        const char *name = job->request.policies[i];
+    request->policies = split_policies(texts->policy ? texts->policy : "ws");
+    request->policy_count = g_strv_length(request->policies);
+    for (size_t i = 0; i < request->policy_count; i++) {
+        const char *name = request->policies[i];
         const struct duet_policy *policy;
-        int result;
+        int result = duet__policy_load(name, &policy, message);
 
-        if (strcmp(name, "all") == 0 && !all)
-            return duet_fail(message, DUET_EINVAL,
-                             "--policy all stands alone: it is every policy that there is");
-        result = duet__policy_load(name, &policy, message);
         if (result)
             return result;
         for (size_t k = 0; k < i; k++)
-            if (strcmp(name, job->request.policies[k]) == 0)
+            if (strcmp(name, request->policies[k]) == 0)
                 return duet_fail(message, DUET_EINVAL, "--policy names '%s' twice", name);
     }
-    return job->request.policy_count
+    return request->policy_count
                ? 0
                : duet_fail(message, DUET_EINVAL, "--policy names no policy (--policy help)");
 }

@@ -35,8 +35,8 @@ BAD = [
     ("+ --policy ''", "names no policy"),
     ("+ --policy heft,ws,heft", "'heft' twice"),
     ("+ --policy ./nope.so", "nope.so"),
-    ("+ --policy all,ws", "all stands alone"),
-    ("+ --policy ws,all", "all stands alone"),
+    ("+ --policy all,ws", "'ws' twice"),
+    ("+ --policy all,all", "twice"),
     ("+ --model fish", "unknown performance model 'fish', known are: history"),
     ("+ --model-error 1", "--model-error"),
     ("+ --model-error -0.1", "--model-error"),
@@ -387,6 +387,16 @@ def test_failing_policy():
         assert [row["policy"] for row in rows] == ["ws"] * 3 + ["heft"] * 3, rows
         assert result.stderr == ("duet: the simulation of ./leaves.so with seed 1 failed: it ended "
                                  "without a result\n"), result.stderr
+
+
+def test_all_and_own():
+    """One's own policy beside all others."""
+    with tempfile.TemporaryDirectory() as name:
+        compile_policy(pathlib.Path(name) / "mine.so")
+        every = good("--policy", "all", "--csv")
+        text = good("--policy", "all,./mine.so", "--csv", cwd=name)
+        assert text.startswith(every)
+        assert [row["policy"] for row in csv.DictReader(io.StringIO(text))][-1] == "./mine.so"
 
 
 def test_long():

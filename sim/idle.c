@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Threads that have nothing to do: they sleep after a while, and take time to wake up and to notice
- * what a device has done. And the first CPU worker, which is run by the application's own thread: it
- * works while that waits.
+ * what a device has done. And the first CPU worker, which is run by the application's own thread:
+ * it works while that waits.
  */
 #include <duet/random.h>
 
