@@ -13,6 +13,7 @@
 #include "cli/job.h"
 #include "platforms/platform.h"
 #include "workloads/workload.h"
+#include "world/settings.h"
 
 void duet__print_policies(void)
 {
@@ -157,21 +158,51 @@ static int list_kernels(const char *platform)
     return with_platforms(platform, print_kernels);
 }
 
-/* What can be listed. */
+/* One line a meaning: name, what it takes, which commands have it, what it does. */
+static int list_options(const char *platform)
+{
+    static const struct {
+        unsigned where;
+        const char *name;
+    } places[] = {{DUET__IN_SIMULATE, "simulate"},
+                  {DUET__IN_RUN, "run"},
+                  {DUET__IN_VALIDATE, "validate"},
+                  {DUET__IN_INFO, "info"},
+                  {DUET__IN_ENVIRONMENT, "environment"}};
+    const struct duet__setting *setting;
+
+    (void)platform;
+    for (size_t i = 0; (setting = duet__setting_at(i)); i++) {
+        char *line = g_strjoin(" ", setting->name, setting->value, NULL);
+
+        printf("%-34s %s\n%-34s  ", line, setting->help, "");
+        for (size_t k = 0; k < G_N_ELEMENTS(places); k++)
+            if (setting->where & places[k].where)
+                printf(" %s", places[k].name);
+        putchar('\n');
+        g_free(line);
+    }
+    return DUET__DONE;
+}
+
+/* What can be listed: all of it without an argument, but for what is long. */
 static const struct topic {
     const char *name;
     int (*list)(const char *platform);
+    bool is_long;
 } topics[] = {
-    {"policies", list_policies},   {"models", list_models},   {"workloads", list_workloads},
-    {"platforms", list_platforms}, {"kernels", list_kernels},
+    {"policies", list_policies, false},   {"models", list_models, false},
+    {"workloads", list_workloads, false}, {"platforms", list_platforms, false},
+    {"kernels", list_kernels, true},      {"options", list_options, true},
 };
 
-/* All but the kernels, which are many. */
 static int list_all(const char *platform)
 {
     int status = DUET__DONE;
 
-    for (size_t i = 0; i + 1 < G_N_ELEMENTS(topics) && status == DUET__DONE; i++) {
+    for (size_t i = 0; i < G_N_ELEMENTS(topics) && status == DUET__DONE; i++) {
+        if (topics[i].is_long)
+            continue;
         printf("%s%s\n", i ? "\n" : "", topics[i].name);
         status = topics[i].list(platform);
     }
@@ -184,7 +215,8 @@ static int list_topic(const char *name, const char *platform)
         if (strcmp(name, topics[i].name) == 0)
             return topics[i].list(platform);
     return duet__complain(DUET__MISUSED,
-                          "cannot list '%s', but: policies, models, workloads, platforms, kernels",
+                          "cannot list '%s', but: policies, models, workloads, platforms, "
+                          "kernels, options",
                           name);
 }
 
@@ -198,9 +230,9 @@ static int list(int argc, char **argv)
     };
     int status = DUET__MISUSED;
 
-    if (duet__parse_options("list", "[policies|models|workloads|platforms|kernels]",
-                            "Lists what there is; without an argument all but the kernels.", NULL,
-                            entries, &argc, &argv)) {
+    if (duet__parse_options("list", "[policies|models|workloads|platforms|kernels|options]",
+                            "Lists what there is; without an argument all but kernels and options.",
+                            NULL, entries, &argc, &argv)) {
         if (argc > 2)
             status =
                 duet__complain(DUET__MISUSED, "one list at a time: '%s' is one too many", argv[2]);
@@ -215,6 +247,6 @@ static int list(int argc, char **argv)
 
 const struct duet__command duet__list_command = {
     .name = "list",
-    .description = "policies, models, workloads, platforms, kernels",
+    .description = "policies, models, workloads, platforms, kernels, options",
     .run = list,
 };

@@ -7,13 +7,15 @@
 
 #include <glib.h>
 
+#include "world/settings.h"
+
 /* Which subcommands have an option. */
 enum {
-    DUET__FOR_SIMULATE = 1,
-    DUET__FOR_RUN = 2,
+    DUET__FOR_SIMULATE = DUET__IN_SIMULATE,
+    DUET__FOR_RUN = DUET__IN_RUN,
     DUET__FOR_ALL = DUET__FOR_SIMULATE | DUET__FOR_RUN,
-    DUET__FOR_INFO = 4,
-    DUET__FOR_VALIDATE = 16,
+    DUET__FOR_INFO = DUET__IN_INFO,
+    DUET__FOR_VALIDATE = DUET__IN_VALIDATE,
 };
 
 /* Options as texts; NULL: not given. Zero-initialise; duet__texts_fini frees them. */

@@ -8,6 +8,8 @@
 #include <duet/duet.h>
 #include <duet/trace.h>
 
+#include "world/settings.h"
+
 /* Clears every variable that a case may have set. */
 static void clear_environment(void)
 {
@@ -260,6 +262,27 @@ static void test_bad_arguments(void)
     }
 }
 
+/* Every setting of the environment is named in duet.h; options are said once in a command. */
+static void test_settings(void)
+{
+    g_autofree char *header = NULL;
+    const struct duet__setting *setting, *other;
+    g_assert_true(
+        g_file_get_contents(DUET_SOURCE_DIR "/core/include/duet/duet.h", &header, NULL, NULL));
+    for (size_t i = 0; (setting = duet__setting_at(i)); i++) {
+        g_autofree char *upper = g_ascii_strup(setting->name, -1);
+        g_autofree char *name = g_strconcat("DUET_", g_strdelimit(upper, "-", '_'), NULL);
+        if (setting->where & DUET__IN_ENVIRONMENT && !strstr(header, name))
+            g_error("duet.h does not name %s", name);
+        g_assert_true(setting->where && *setting->help);
+        for (size_t k = 0; k < i; k++) {
+            other = duet__setting_at(k);
+            if (!strcmp(setting->name, other->name) && setting->where & other->where)
+                g_error("%s is there twice", setting->name);
+        }
+    }
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* Opening                                                                                      */
 
@@ -399,6 +422,7 @@ int main(int argc, char **argv)
     g_test_add_func("/config/bad_environment", test_bad_environment);
     g_test_add_func("/config/arguments", test_arguments);
     g_test_add_func("/config/bad_arguments", test_bad_arguments);
+    g_test_add_func("/config/settings", test_settings);
     g_test_add_func("/config/bad_open", test_bad_open);
     g_test_add_func("/config/open", test_open);
     return g_test_run();

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The one table of settings: options of the command, variables of the environment and --duet-*
+ * arguments. A new one is a line here, its use, and its place in the documentation.
+ */
+#include "world/settings.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "platforms/model/effects.h"
+#include "world/units.h"
+
+enum {
+    ENVIRONMENT = DUET__IN_ENVIRONMENT,
+    SIMULATE = DUET__IN_SIMULATE,
+    RUN = DUET__IN_RUN,
+    ALL = SIMULATE | RUN,
+    INFO = DUET__IN_INFO,
+    VALIDATE = DUET__IN_VALIDATE,
+
+    FLAG = DUET__KIND_FLAG,
+    TEXT = DUET__KIND_TEXT,
+    NAME = DUET__KIND_NAME,
+    FILE_NAME = DUET__KIND_FILE,
+    LIST = DUET__KIND_LIST,
+    COUNT = DUET__KIND_COUNT,
+    COUNTS = DUET__KIND_COUNTS,
+    REAL = DUET__KIND_REAL,
+    SCALE = DUET__KIND_SCALE,
+    SECONDS = DUET__KIND_SECONDS,
+    PERCENT = DUET__KIND_PERCENT,
+    MEMORY = DUET__KIND_MEMORY,
+    PIN = DUET__KIND_PIN,
+    WATCHDOG = DUET__KIND_WATCHDOG,
+    EFFECTS = DUET__KIND_EFFECTS,
+};
+
+/* A field of struct duet_config and its width; what goes elsewhere is placed by the command. */
+#define AT(field) offsetof(struct duet_config, field), sizeof(((struct duet_config *)NULL)->field)
+#define NOWHERE 0, 0
+
+static const struct duet__setting settings[] = {
+    {ENVIRONMENT, "simulate", 0, NAME, AT(simulate), 0, 0, "Simulate this machine: name or file",
+     "P"},
+    {ENVIRONMENT, "links", 0, TEXT, AT(links), 0, 0,
+     "Bandwidths of kinds of links, \"pcie=12GB/s,qpi=2x\"", "LIST"},
+    {ENVIRONMENT, "context", 0, NAME, AT(context), 0, 0, "Workload whose kernel times are meant",
+     "NAME"},
+    {ENVIRONMENT, "trace", 0, NAME, AT(trace), 0, 0,
+     "Write a Perfetto trace when the runtime is closed", "F.json"},
+    {ENVIRONMENT, "report", 0, FLAG, AT(report), 0, 0, "Print a summary when the runtime is closed",
+     NULL},
+    {SIMULATE, "platform", 'p', TEXT, NOWHERE, 0, 0, "Machine: name or file", "P"},
+    {VALIDATE, "cases", 0, FILE_NAME, NOWHERE, 0, 0, "Read the cases from a file", "F.json"},
+    {VALIDATE, "platform", 'p', TEXT, NOWHERE, 0, 0,
+     "What to predict from; default: HOSTNAME.json here, or the emulated one", "P"},
+    {RUN | INFO | VALIDATE | ENVIRONMENT, "emulate", 0, NAME, AT(emulate), 0, 0,
+     "GPUs that are emulated: as fast as it goes, or at a platform's pace", "free|P"},
+    {RUN | INFO | VALIDATE | ENVIRONMENT, "scale", 0, SCALE, AT(scale), 0, 0,
+     "Factor of an emulated platform's times; default: 1", "X"},
+    {VALIDATE, "n", 'n', COUNTS, NOWHERE, 1, UINT32_MAX, "Sizes of the problem", "LIST"},
+    {VALIDATE, "tile", 't', COUNTS, NOWHERE, 1, UINT32_MAX, "Edges of a tile, in elements", "LIST"},
+    {VALIDATE, "cpus", 0, COUNTS, NOWHERE, 0, 1000000,
+     "Computing cores; default: all that feed no GPU", "LIST"},
+    {VALIDATE, "gpus", 0, COUNTS, NOWHERE, 0, 1000000, "GPUs; default: all", "LIST"},
+    {ALL, "n", 'n', COUNT, NOWHERE, 1, UINT32_MAX, "Size of the problem", "N"},
+    {ALL, "tile", 't', COUNT, NOWHERE, 1, UINT32_MAX, "Edge of a tile, in elements", "T"},
+    {ALL | VALIDATE, "precision", 0, TEXT, NOWHERE, 0, 0, "s or d (default)", "s|d"},
+    {ALL | INFO | ENVIRONMENT, "cpus", 0, COUNT, AT(cpus), 0, 1000000,
+     "Computing cores; default: all that feed no GPU", "C"},
+    {ALL | INFO | ENVIRONMENT, "gpus", 0, COUNT, AT(gpus), 0, 1000000, "GPUs; default: all", "G"},
+    {ALL | VALIDATE | ENVIRONMENT, "policy", 0, TEXT, AT(policy), 0, 0,
+     "Policies, by name or shared object; default: ws", "A,B,...|all|help"},
+    {SIMULATE, "reps", 0, COUNT, NOWHERE, 1, 100000, "Runs of each policy; default: 1", "R"},
+    {RUN, "reps", 0, COUNT, NOWHERE, 1, 100000, "Measured runs of each policy; default: 5", "R"},
+    {VALIDATE, "reps", 0, COUNT, NOWHERE, 1, 100000,
+     "Measured runs of each case; default: --until 1%; paced: 3", "R"},
+    {VALIDATE, "until", 0, PERCENT, NOWHERE, 0, 0,
+     "As many as make the median certain to +-P % within rounds; at least --reps, or 5", "P%"},
+    {VALIDATE, "case-time", 0, SECONDS, NOWHERE, 0, 0,
+     "With --until, no further run of a case after so long; default: 3s", "TIME"},
+    {VALIDATE, "rounds", 0, COUNT, NOWHERE, 1, 100000,
+     "Rounds in which they are made; default: 10, with --reps 5", "K"},
+    {VALIDATE, "sim-reps", 0, COUNT, NOWHERE, 1, 100000,
+     "Simulated runs of each case, at most; default: 15", "S"},
+    {VALIDATE, "calibrate", 0, FLAG, NOWHERE, 0, 0,
+     "Calibrate before, between and after the rounds, and predict from that", NULL},
+    {VALIDATE, "calibrate-time", 0, SECONDS, NOWHERE, 0, 0,
+     "Time for that; default: what the measured runs take, at least 20s", "TIME"},
+    {VALIDATE, "out", 'o', FILE_NAME, NOWHERE, 0, 0, "Write that calibration here, too", "F.json"},
+    {VALIDATE, "warmup", 0, COUNT, NOWHERE, 0, 100000, "Runs before those of a round; default: 1",
+     "W"},
+    {VALIDATE, "budget", 0, SECONDS, NOWHERE, 0, 0, "Begin no round after so long, \"90s\"",
+     "TIME"},
+    {RUN, "warmup", 0, COUNT, NOWHERE, 0, 100000, "Runs before these; default: 1", "W"},
+    {VALIDATE | ENVIRONMENT, "seed", 0, COUNT, AT(seed), 0, UINT64_MAX,
+     "Seed of the data and of the first runs; default: 1", "S"},
+    {RUN, "seed", 0, COUNT, NOWHERE, 0, UINT64_MAX,
+     "Seed of the data and of every choice; default: 1", "S"},
+    {SIMULATE, "seed", 0, COUNT, NOWHERE, 0, UINT64_MAX, "Seed of the first run; default: 1", "S"},
+    {RUN, "verify", 0, FLAG, NOWHERE, 0, 0, "Judge the result of every measured run", NULL},
+    {ALL | VALIDATE | ENVIRONMENT, "set-arch", 0, FLAG, AT(set_arch), 0, 0,
+     "Kernels that GPUs have run on GPUs only", NULL},
+    {SIMULATE | ENVIRONMENT, "noise", 0, FLAG, AT(noise), 0, 0,
+     "Draw kernel times from the measured distribution", NULL},
+    {ALL | VALIDATE | ENVIRONMENT, "extrapolate", 0, FLAG, AT(extrapolate), 0, 0,
+     "Allow kernel sizes beyond the measured ones", NULL},
+    {SIMULATE | ENVIRONMENT, "no-costs", 0, FLAG, AT(no_costs), 0, 0,
+     "The runtime's own operations take no time", NULL},
+    {SIMULATE | ENVIRONMENT, "costs", 0, TEXT, AT(costs), 0, 0,
+     "Times of the runtime's own operations, \"submit=1us,steal=2us\"", "LIST"},
+    {ALL | INFO, "link", 0, LIST, NOWHERE, 0, 0,
+     "Bandwidth of a kind of links, \"pcie=12GB/s\", or \"all=2x\" (repeatable)", "NAME=BW"},
+    {ALL | INFO | ENVIRONMENT, "gpu-memory", 0, MEMORY, AT(gpu_memory_bytes), 0, 0,
+     "Memory of each GPU, \"6GiB\", or a part of what there is, \"80%\"", "SIZE|P%"},
+    {ALL | INFO | ENVIRONMENT, "gpu-window", 0, COUNT, AT(gpu_window), 1, UNITS_GPU_WINDOW_MAX,
+     "Tasks in preparation or in flight per GPU; default: 2", "K"},
+    {ALL | INFO | ENVIRONMENT, "gpu-window-short", 0, COUNT, AT(gpu_window_short), 1,
+     UNITS_GPU_WINDOW_MAX,
+     "The same, or more, while they are short (100 us together); default: 8 or --gpu-window", "K"},
+    {RUN | INFO | ENVIRONMENT, "gpu-streams", 0, COUNT, AT(gpu_streams), 1, UNITS_GPU_STREAMS_MAX,
+     "Kernels that may run at once on a GPU; default: 1", "K"},
+    {RUN | INFO | ENVIRONMENT, "pin", 0, PIN, AT(pin_bytes), 0, 0,
+     "Host memory that may be page-locked; default: three quarters of it", "SIZE|none"},
+    {ALL | INFO | ENVIRONMENT, "no-peer", 0, FLAG, AT(no_peer), 0, 0,
+     "No direct copies between GPUs", NULL},
+    {RUN | INFO | ENVIRONMENT, "no-bind", 0, FLAG, AT(no_bind), 0, 0,
+     "Leave threads where the operating system puts them", NULL},
+    {ALL | ENVIRONMENT, "window", 0, COUNT, AT(window), 1, UINT32_MAX,
+     "Submitted, unfinished tasks at most; default: 65536", "W"},
+    {ALL | ENVIRONMENT, "model", 0, TEXT, AT(model), 0, 0, "Performance model; default: history",
+     "M|help"},
+    {ALL, "model-error", 0, REAL, NOWHERE, 0, 1,
+     "Relative error put into what policies believe, 0 to below 1", "E"},
+    {ALL | VALIDATE, "param", 0, LIST, NOWHERE, 0, 0, "Parameter of the workload (repeatable)",
+     "NAME=VALUE"},
+    {RUN | INFO | ENVIRONMENT, "lose", 0, NAME, AT(lose), 0, 0,
+     "Lose emulated GPUs, \"gpu1@100\": at its 100th kernel or copy", "LIST"},
+    {RUN | ENVIRONMENT, "watchdog", 0, WATCHDOG, AT(watchdog_s), 0, 0,
+     "Seconds without any event after which a run is given up; default: 10", "S|never"},
+    {ALL | INFO | VALIDATE, "json", 0, FLAG, NOWHERE, 0, 0, "Print JSON", NULL},
+    {SIMULATE | VALIDATE | ENVIRONMENT, "without", 0, EFFECTS, AT(without), 0, 0,
+     "Simulate without these effects, \"caches,neighbours\"", "LIST"},
+    {VALIDATE, "no-noise", 0, FLAG, NOWHERE, 0, 0, "Simulate once, each kernel at its mean time",
+     NULL},
+    {VALIDATE, "follow-speed", 0, FLAG, NOWHERE, 0, 0,
+     "Divide predictions by the speed of the machine since its calibration", NULL},
+    {VALIDATE, "fail-over", 0, PERCENT, NOWHERE, 0, 0,
+     "Exit status 1 if an error is larger, \"5%\"", "P%"},
+    {VALIDATE, "verbose", 'v', FLAG, NOWHERE, 0, 0, "Explain every case, not only the worst", NULL},
+    {VALIDATE, "csv", 0, FLAG, NOWHERE, 0, 0, "Print CSV, one line a case", NULL},
+    {ALL, "csv", 0, FLAG, NOWHERE, 0, 0, "Print CSV, one line a run", NULL},
+    {SIMULATE, "wall", 0, FLAG, NOWHERE, 0, 0, "Print how long the simulations took, too", NULL},
+    {ALL, "trace", 0, FILE_NAME, NOWHERE, 0, 0, "Write a Perfetto trace", "F.json"},
+    {ALL, "gantt", 0, FILE_NAME, NOWHERE, 0, 0, "Write a Gantt chart", "F.svg"},
+    {ALL | VALIDATE, "html", 0, FILE_NAME, NOWHERE, 0, 0, "Write a page with all of it", "F.html"},
+    {SIMULATE, "machine-xml", 0, FILE_NAME, NOWHERE, 0, 0,
+     "Write the machine as a SimGrid platform, and its kernel times beside it", "F.xml"},
+    {INFO, "machine-xml", 0, FILE_NAME, NOWHERE, 0, 0,
+     "Write the machine as a SimGrid platform, without kernel times", "F.xml"},
+    {VALIDATE, "jobs", 'j', COUNT, NOWHERE, 1, 1000,
+     "Simulations at a time; default: one a core of this machine", "J"},
+    {SIMULATE, "jobs", 'j', COUNT, NOWHERE, 1, 1000,
+     "Runs at a time; default: one a core of this machine", "J"},
+    {ALL | VALIDATE, "quiet", 'q', FLAG, NOWHERE, 0, 0, "No progress bar", NULL},
+};
+
+const struct duet__setting *duet__setting_at(size_t index)
+{
+    return index < sizeof(settings) / sizeof(settings[0]) ? &settings[index] : NULL;
+}
+
+static int set_flag(const char *label, const char *text, bool *out, struct duet_message *message)
+{
+    if (!strcmp(text, "1") || !strcmp(text, "yes") || !strcmp(text, ""))
+        *out = true;
+    else if (!strcmp(text, "0") || !strcmp(text, "no"))
+        *out = false;
+    else
+        return duet_fail(message, DUET_EINVAL, "%s takes 1 or 0, not '%s'", label, text);
+    return DUET_OK;
+}
+
+static int set_count(const struct duet__setting *setting, const char *label, const char *text,
+                     void *field, struct duet_message *message)
+{
+    uint64_t value = 0;
+    int error = duet__parse_count(label, text, setting->low, setting->high, &value, message);
+
+    if (!error && setting->bytes == sizeof(unsigned))
+        *(unsigned *)field = (unsigned)value;
+    else if (!error)
+        *(uint64_t *)field = value;
+    return error;
+}
+
+int duet__setting_set(const struct duet__setting *setting, struct duet_config *config,
+                      const char *label, const char *text, struct duet_message *message)
+{
+    void *field = (char *)config + setting->offset;
+    unsigned ignored = 0;
+    int error = DUET_OK;
+
+    switch (setting->kind) {
+    case FLAG:
+        return set_flag(label, text, field, message);
+    case COUNT:
+        return set_count(setting, label, text, field, message);
+    case SCALE:
+        return duet__parse_scale(label, text, field, message);
+    case WATCHDOG:
+        return duet__parse_watchdog(label, text, field, message);
+    case MEMORY:
+        return duet__parse_memory(label, text, &config->gpu_memory_bytes, &config->gpu_memory_share,
+                                  message);
+    case PIN:
+        return duet__parse_pin(label, text, &config->pin_bytes, &config->no_pin, message);
+    case EFFECTS:
+        error = duet__effects_parse(label, text, &ignored, message);
+        break;
+    case NAME:
+        text = *text ? text : NULL;
+        break;
+    default:
+        break;
+    }
+    if (!error)
+        *(const char **)field = text;
+    return error;
+}

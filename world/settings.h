@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All that can be set from outside, as one table: how it is called, where it applies, what it
+ * takes, what it does. The environment, --duet-* arguments, the command line, its help and its
+ * manual are made from it.
+ */
+#ifndef DUET_WORLD_SETTINGS_H
+#define DUET_WORLD_SETTINGS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <duet/duet.h>
+
+/* Where a setting applies, as a set. */
+enum {
+    DUET__IN_SIMULATE = 1, /* an option of `duet simulate`, and so on */
+    DUET__IN_RUN = 2,
+    DUET__IN_INFO = 4,
+    DUET__IN_VALIDATE = 16,
+    DUET__IN_ENVIRONMENT = 32, /* DUET_NAME, and the argument --duet-NAME */
+};
+
+enum duet__kind {
+    DUET__KIND_FLAG,
+    DUET__KIND_TEXT,
+    DUET__KIND_NAME, /* a text that may be empty: none */
+    DUET__KIND_FILE,
+    DUET__KIND_LIST,   /* repeatable */
+    DUET__KIND_COUNT,  /* a whole number from `low` to `high` */
+    DUET__KIND_COUNTS, /* several, separated by commas */
+    DUET__KIND_REAL,   /* from `low` to below `high` */
+    DUET__KIND_SCALE,  /* the others are read by the functions of world/units.h called so */
+    DUET__KIND_SECONDS,
+    DUET__KIND_PERCENT,
+    DUET__KIND_MEMORY,
+    DUET__KIND_PIN,
+    DUET__KIND_WATCHDOG,
+    DUET__KIND_EFFECTS, /* a list of effects of simulations */
+};
+
+struct duet__setting {
+    unsigned where;   /* DUET__IN_... */
+    const char *name; /* "gpu-memory" */
+    char letter;      /* of the short option; 0: none */
+    int kind;         /* enum duet__kind */
+    /* in the environment: its field of struct duet_config, and how wide that is */
+    size_t offset, bytes;
+    uint64_t low, high;
+    const char *help;  /* one line */
+    const char *value; /* what it takes, "SIZE|P%"; NULL: nothing */
+};
+
+/* The table, line by line: NULL after the last. A name has a line for each meaning. */
+const struct duet__setting *duet__setting_at(size_t index);
+
+/*
+ * Sets the field of a setting that applies in the environment. `label` is what a message calls it.
+ * The text is borrowed. DUET_EINVAL.
+ */
+DUET_MUST_CHECK int duet__setting_set(const struct duet__setting *setting,
+                                      struct duet_config *config, const char *label,
+                                      const char *text, struct duet_message *message);
+
+#endif
