@@ -39,6 +39,8 @@ depends duet | grep -q 'libduet0 (= .*coinor-libclp1' || fail "duet needs $(depe
 "$prefix/bin/duet" list platforms | grep -q '^idgraf' || fail "duet finds no platforms"
 workload=jacobi2d
 [ ! -f "$library/duet/libduet-blas.so" ] || workload=gemm
+[ ! -f "$library/duet/libduet-sim.so" ] ||
+    run "$prefix/bin/duet" simulate gemm --n 1920 --tile 960 --platform idgraf --quiet
 run "$prefix/bin/duet" run $workload --n 64 --tile 32 --cpus 1 --gpus 0 --verify --quiet
 
 # an application, by both ways; where there is no simulated engine it fails, and says so
