@@ -178,6 +178,33 @@ static void test_writing(void)
     free(text);
 }
 
+/* A line for each member and element; what is in an element stands on its line. */
+static void test_lines(void)
+{
+    char *text = NULL;
+    size_t length = 0;
+    struct duet__json_writer w = {.stream = open_memstream(&text, &length), .indented = true};
+
+    duet__json_begin(&w, NULL, '{');
+    duet__json_put_boolean(&w, "a", false);
+    duet__json_begin(&w, "list", '[');
+    for (unsigned i = 0; i < 2; i++) {
+        duet__json_begin(&w, NULL, '{');
+        duet__json_put_integer(&w, "b", i);
+        duet__json_begin(&w, "c", '[');
+        duet__json_put_null(&w, NULL);
+        duet__json_end(&w, ']');
+        duet__json_end(&w, '}');
+    }
+    duet__json_end(&w, ']');
+    duet__json_end(&w, '}');
+    fclose(w.stream);
+    g_assert_cmpstr(text, ==,
+                    "{\n \"a\": false,\n \"list\": [\n  {\"b\": 0, \"c\": [null]},\n"
+                    "  {\"b\": 1, \"c\": [null]}]}\n");
+    free(text);
+}
+
 /* Every number that is written is read back as the same one, in a locale with commas, too. */
 static void test_digits(void)
 {
@@ -209,6 +236,7 @@ int main(int argc, char **argv)
     g_test_add_func("/json/values", test_values);
     g_test_add_func("/json/stream", test_stream);
     g_test_add_func("/json/writing", test_writing);
+    g_test_add_func("/json/lines", test_lines);
     g_test_add_func("/json/digits", test_digits);
     return g_test_run();
 }

@@ -7,29 +7,9 @@
 #include "platforms/description.h"
 #include "platforms/tables.h"
 
-/* An element of a list of the root, by its table. */
-static void begin_element(struct duet__json_writer *w, unsigned indent)
-{
-    duet__json_break(w, indent);
-    duet__json_begin(w, NULL, '{');
-}
-
-static void begin_list(struct duet__json_writer *w, const char *key)
-{
-    duet__json_break(w, 2);
-    duet__json_begin(w, key, '[');
-}
-
-static void end_list(struct duet__json_writer *w)
-{
-    duet__json_break(w, 2);
-    duet__json_end(w, ']');
-}
-
 static void write_part(struct duet__json_writer *w, const char *key,
                        const struct duet__field *fields, const void *from)
 {
-    duet__json_break(w, 2);
     duet__json_begin(w, key, '{');
     duet__fields_write(w, fields, from);
     duet__json_end(w, '}');
@@ -38,51 +18,48 @@ static void write_part(struct duet__json_writer *w, const char *key,
 static void write_head(struct duet__json_writer *w, const struct duet_platform *p)
 {
     duet__json_begin(w, NULL, '{');
-    duet__json_break(w, 2);
     duet__json_put_integer(w, "schema", DUET__MAX_SCHEMA);
     duet__fields_write(w, duet__root_fields, p);
-    duet__json_break(w, 2);
     duet__json_put_string(w, "description", p->description);
-    duet__json_break(w, 2);
     duet__json_put_string(w, "origin", p->origin);
-    begin_list(w, "architectures");
+    duet__json_begin(w, "architectures", '[');
     for (unsigned i = 0; i < p->arch_count; i++) {
-        begin_element(w, 4);
+        duet__json_begin(w, NULL, '{');
         duet__fields_write(w, duet__arch_fields, &p->archs[i]);
         duet__json_end(w, '}');
     }
-    end_list(w);
+    duet__json_end(w, ']');
     if (p->host_memory_bytes > 0)
         write_part(w, "host", duet__host_fields, p);
-    begin_list(w, "sockets");
+    duet__json_begin(w, "sockets", '[');
     for (unsigned i = 0; i < p->socket_count; i++) {
-        begin_element(w, 4);
+        duet__json_begin(w, NULL, '{');
         duet__json_put_string(w, "architecture", p->archs[p->sockets[i].arch].name);
         duet__fields_write(w, duet__socket_fields, &p->sockets[i]);
         duet__json_end(w, '}');
     }
-    end_list(w);
+    duet__json_end(w, ']');
 }
 
 static void write_links(struct duet__json_writer *w, const struct duet_platform *p)
 {
-    begin_list(w, "links");
+    duet__json_begin(w, "links", '[');
     for (unsigned i = 0; i < p->kind_count; i++) {
-        begin_element(w, 4);
+        duet__json_begin(w, NULL, '{');
         duet__fields_write(w, duet__link_fields, &p->kinds[i]);
         duet__json_end(w, '}');
     }
-    end_list(w);
-    begin_list(w, "peers");
+    duet__json_end(w, ']');
+    duet__json_begin(w, "peers", '[');
     for (unsigned i = 0; i < DUET_REACHES; i++) {
         if (p->peers[i].name[0] == '\0')
             continue;
-        begin_element(w, 4);
+        duet__json_begin(w, NULL, '{');
         duet__json_put_string(w, "reach", duet__reach_name(i));
         duet__fields_write(w, duet__peer_fields, &p->peers[i]);
         duet__json_end(w, '}');
     }
-    end_list(w);
+    duet__json_end(w, ']');
 }
 
 /* What a switch has like its kind of link is left out. */
@@ -95,7 +72,7 @@ static void write_switch(struct duet__json_writer *w, const struct duet_platform
         sw.to_device_Bps = 0;
     if (sw.to_host_Bps == kind->to_host.bandwidth_Bps)
         sw.to_host_Bps = 0;
-    begin_element(w, 4);
+    duet__json_begin(w, NULL, '{');
     duet__json_put_string(w, "link", kind->name);
     duet__fields_write(w, duet__switch_fields, &sw);
     duet__json_begin(w, "gpus", '[');
@@ -121,7 +98,7 @@ static void write_gpu(struct duet__json_writer *w, const struct duet_platform *p
         gpu.to_device.bandwidth_Bps = 0;
     if (gpu.to_host.bandwidth_Bps >= sw->to_host_Bps)
         gpu.to_host.bandwidth_Bps = 0;
-    begin_element(w, 4);
+    duet__json_begin(w, NULL, '{');
     duet__json_put_string(w, "architecture", p->archs[gpu.arch].name);
     duet__fields_write(w, duet__gpu_fields, &gpu);
     duet__json_end(w, '}');
@@ -130,17 +107,16 @@ static void write_gpu(struct duet__json_writer *w, const struct duet_platform *p
 static void write_devices(struct duet__json_writer *w, const struct duet_platform *p)
 {
     write_links(w, p);
-    begin_list(w, "switches");
+    duet__json_begin(w, "switches", '[');
     for (unsigned i = 0; i < p->switch_count; i++)
         write_switch(w, p, i);
-    end_list(w);
-    begin_list(w, "gpus");
+    duet__json_end(w, ']');
+    duet__json_begin(w, "gpus", '[');
     for (unsigned i = 0; i < p->gpu_count; i++)
         write_gpu(w, p, i);
-    end_list(w);
+    duet__json_end(w, ']');
     if (p->order == NULL)
         return;
-    duet__json_break(w, 2);
     duet__json_begin(w, "order", '[');
     for (unsigned i = 0; i < p->gpu_count; i++)
         duet__json_put_integer(w, NULL, p->order[i]);
@@ -181,7 +157,7 @@ static void write_curve(struct duet__json_writer *w, const struct duet_platform 
 {
     const char *origin = duet__curve_origin(p, curve);
 
-    begin_element(w, 4);
+    duet__json_begin(w, NULL, '{');
     duet__fields_write(w, duet__curve_fields, curve);
     if (p->origin == NULL || strcmp(origin, p->origin) != 0)
         duet__json_put_string(w, "origin", origin);
@@ -189,7 +165,8 @@ static void write_curve(struct duet__json_writer *w, const struct duet_platform 
     for (size_t i = 0; i < curve->count; i++) {
         const char *own = duet__point_origin(p, curve, curve->points[i].work);
 
-        begin_element(w, 6);
+        duet__json_break(w, 4);
+        duet__json_begin(w, NULL, '{');
         write_point(w, &curve->points[i]);
         if (strcmp(own, origin) != 0)
             duet__json_put_string(w, "origin", own);
@@ -202,17 +179,17 @@ static void write_curve(struct duet__json_writer *w, const struct duet_platform 
 static void write_curves(struct duet__json_writer *w, const struct duet_platform *p,
                          const struct duet_calibration *calibration)
 {
-    begin_list(w, "curves");
+    duet__json_begin(w, "curves", '[');
     for (size_t i = 0; i < calibration->count; i++)
         write_curve(w, p, &calibration->curves[i]);
-    end_list(w);
+    duet__json_end(w, ']');
 }
 
 char *duet__format_platform(const struct duet_platform *p, const char **not_finite)
 {
     char *text = NULL;
     size_t length = 0;
-    struct duet__json_writer w = {.stream = open_memstream(&text, &length)};
+    struct duet__json_writer w = {.stream = open_memstream(&text, &length), .indented = true};
 
     write_head(&w, p);
     if (p->gpu_count > 0)
@@ -224,9 +201,7 @@ char *duet__format_platform(const struct duet_platform *p, const char **not_fini
     if (p->probe_s != 0)
         write_part(&w, "probe", duet__probe_fields, p);
     write_curves(&w, p, &p->calibration);
-    duet__json_break(&w, 0);
     duet__json_end(&w, '}');
-    putc('\n', w.stream);
     fclose(w.stream);
     *not_finite = w.not_finite;
     return text;
@@ -238,17 +213,13 @@ char *duet__format_times(const struct duet_calibration *calibration)
     const struct duet_platform p = {.origin = origin};
     char *text = NULL;
     size_t length = 0;
-    struct duet__json_writer w = {.stream = open_memstream(&text, &length)};
+    struct duet__json_writer w = {.stream = open_memstream(&text, &length), .indented = true};
 
     duet__json_begin(&w, NULL, '{');
-    duet__json_break(&w, 2);
     duet__json_put_integer(&w, "schema", DUET__MAX_SCHEMA);
-    duet__json_break(&w, 2);
     duet__json_put_string(&w, "origin", origin);
     write_curves(&w, &p, calibration);
-    duet__json_break(&w, 0);
     duet__json_end(&w, '}');
-    putc('\n', w.stream);
     fclose(w.stream);
     return text;
 }
