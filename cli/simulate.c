@@ -68,6 +68,7 @@ static void remark(const struct duet__job *job, const struct duet_platform *plat
 {
     const struct duet_request *request = &job->request;
     const struct duet_platform_options options = {
+        .no_peer = request->config.no_peer,
         .links = (const struct duet_link_override *)(void *)job->links->data,
         .link_count = job->links->len,
     };
