@@ -192,7 +192,7 @@ static void test_lines(void)
         duet__json_begin(&w, NULL, '{');
         duet__json_put_integer(&w, "b", i);
         duet__json_begin(&w, "c", '[');
-        duet__json_put_null(&w, NULL);
+        duet__json_put_string(&w, NULL, NULL);
         duet__json_end(&w, ']');
         duet__json_end(&w, '}');
     }
