@@ -6,10 +6,11 @@
 #include <math.h>
 #include <string.h>
 
+#include <glib.h>
+
 enum {
     ROUNDS = 4, /* with Huber's weights: what they change falls by a factor of about ten in each */
-    MEDIAN_ROWS = 1999, /* a spread is estimated from: its own error is then 2 % */
-    FIT_ROWS = 10000,   /* coefficients come from at most: with 5 % of noise that leaves 0.05 %, and
+    FIT_ROWS = 10000, /* coefficients come from at most: with 5 % of noise that leaves 0.05 %, and
                            the sum of times is of all rows */
 };
 
@@ -144,30 +145,9 @@ double duet__fit_seconds(const struct duet__fit *fit, const double *shares, unsi
     return sum;
 }
 
-/* Goes through the used rows, or an even part of them: at most `most`. */
-struct walk {
-    size_t step, met, next;
-};
-
-static struct walk walk_of(size_t used, size_t most)
-{
-    return (struct walk){.step = used / most + 1};
-}
-
 static bool is_used(const struct duet__fit_data *data, size_t row)
 {
     return !data->used || data->used[row];
-}
-
-/* Sets *row to the next row of the walk. */
-static bool walk(struct walk *walk, const struct duet__fit_data *data, size_t *row)
-{
-    while (walk->next < data->count) {
-        *row = walk->next++;
-        if (is_used(data, *row) && walk->met++ % walk->step == 0)
-            return true;
-    }
-    return false;
 }
 
 static size_t used_count(const struct duet__fit_data *data)
@@ -236,16 +216,19 @@ static double scale_of(const struct equations *e, const struct duet__fit_data *d
     return fmax(seconds, 0.01 * e->unit_s);
 }
 
-/* The deviation of the relative errors of a part of the rows. */
-static double spread_of(const struct equations *e, const struct duet__fit_data *data,
-                        const struct duet__fit *fit, size_t used)
+/* The median over the used rows of their relative errors, or without a fit of their times. */
+static double median_row(const struct equations *e, const struct duet__fit_data *data,
+                         const struct duet__fit *fit, size_t used)
 {
-    double errors[MEDIAN_ROWS];
-    struct walk some = walk_of(used, MEDIAN_ROWS);
+    double *values = g_new(double, used), median;
     size_t count = 0;
-    for (size_t i; walk(&some, data, &i);)
-        errors[count++] = fabs(data->seconds[i] / scale_of(e, data, fit, i) - 1);
-    return fmax(TO_DEVIATION * duet__rough_median(errors, count), LEAST_SPREAD);
+    for (size_t i = 0; i < data->count; i++)
+        if (is_used(data, i))
+            values[count++] =
+                fit ? fabs(data->seconds[i] / scale_of(e, data, fit, i) - 1) : data->seconds[i];
+    median = duet__rough_median(values, count);
+    g_free(values);
+    return median;
 }
 
 /* One fit; fit NULL: the first one. */
@@ -253,8 +236,10 @@ static void fit_once(const struct duet__fit_data *data, size_t used, double unit
                      const struct duet__fit *fit, struct duet__fit *out)
 {
     struct equations e = {.n = data->columns + 1, .unit_s = unit_s, .spread = spread};
-    struct walk some = walk_of(used, FIT_ROWS);
-    for (size_t i; walk(&some, data, &i);) {
+    size_t step = used / FIT_ROWS + 1, met = 0;
+    for (size_t i = 0; i < data->count; i++) {
+        if (!is_used(data, i) || met++ % step)
+            continue;
         double seconds = data->seconds[i], scale = seconds, weight = 1;
         if (fit) {
             scale = scale_of(&e, data, fit, i);
@@ -283,28 +268,17 @@ static void keep_sum(const struct duet__fit_data *data, size_t used, struct duet
         fit->column_s[i] *= measured / expected;
 }
 
-/* The median of the used times, of a part of them if there are many. */
-static double typical(const struct duet__fit_data *data, size_t used)
-{
-    double values[MEDIAN_ROWS];
-    struct walk some = walk_of(used, MEDIAN_ROWS);
-    size_t count = 0;
-    for (size_t i; walk(&some, data, &i);)
-        values[count++] = data->seconds[i];
-    return duet__rough_median(values, count);
-}
-
 void duet__fit(const struct duet__fit_data *data, struct duet__fit *out)
 {
     size_t used = used_count(data);
     memset(out, 0, sizeof *out);
     if (used == 0)
         return;
-    struct equations e = {.unit_s = typical(data, used)};
+    struct equations e = {.unit_s = median_row(NULL, data, NULL, used)};
     struct duet__fit next = {0};
     fit_once(data, used, e.unit_s, 0.1, NULL, out);
     for (unsigned round = 0; round < ROUNDS; round++) {
-        double spread = spread_of(&e, data, out, used);
+        double spread = fmax(TO_DEVIATION * median_row(&e, data, out, used), LEAST_SPREAD);
         fit_once(data, used, e.unit_s, spread, out, &next);
         *out = next;
     }

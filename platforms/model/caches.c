@@ -13,11 +13,8 @@ struct duet__caches {
     unsigned *socket;             /* by worker: position among `shared` */
     struct duet__stack *private_; /* by worker */
     struct duet__stack *shared;   /* by socket */
-    /* handles met so far, as pieces: numbers by an open hash table, bytes by number */
-    uint64_t *keys; /* 0: free */
-    uint32_t *numbers;
-    uint64_t *bytes;
-    uint32_t slots, pieces, capacity;
+    uint64_t *bytes;              /* by piece; 0: not met yet */
+    uint32_t capacity;
 };
 
 double duet__caches_missing(double distance_bytes, double size_bytes)
@@ -29,70 +26,26 @@ double duet__caches_missing(double distance_bytes, double size_bytes)
     return log2(distance_bytes / (size_bytes / 2)) / 2;
 }
 
-/* ------------------------------------------------------------------------------------------- */
-/* Numbers of handles                                                                           */
-
-static uint32_t slot_of(const struct duet__caches *caches, uint64_t handle)
-{
-    uint32_t slot = (uint32_t)(handle * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (caches->slots - 1);
-    while (caches->keys[slot] && caches->keys[slot] != handle)
-        slot = (slot + 1) & (caches->slots - 1);
-    return slot;
-}
-
-/* Twice the table. */
-static int more_slots(struct duet__caches *caches)
-{
-    struct duet__caches old = *caches;
-    caches->slots = old.slots ? 2 * old.slots : 256;
-    caches->keys = calloc(caches->slots, sizeof *caches->keys);
-    caches->numbers = calloc(caches->slots, sizeof *caches->numbers);
-    if (!caches->keys || !caches->numbers) {
-        free(caches->keys);
-        free(caches->numbers);
-        *caches = old;
-        return DUET_ENOMEM;
-    }
-    for (uint32_t i = 0; i < old.slots; i++) {
-        if (!old.keys[i])
-            continue;
-        uint32_t slot = slot_of(caches, old.keys[i]);
-        caches->keys[slot] = old.keys[i];
-        caches->numbers[slot] = old.numbers[i];
-    }
-    free(old.keys);
-    free(old.numbers);
-    return DUET_OK;
-}
-
-static int more_pieces(struct duet__caches *caches)
-{
-    uint32_t capacity = 2 * caches->capacity + 128;
-    uint64_t *bytes = realloc(caches->bytes, capacity * sizeof *bytes);
-    if (!bytes)
-        return DUET_ENOMEM;
-    caches->bytes = bytes;
-    caches->capacity = capacity;
-    return DUET_OK;
-}
-
-/* The number of an operand's handle. */
+/*
+ * Pieces are numbered as the handles are, which a runtime counts from 1. Notes how large this one
+ * is when it is met first.
+ */
 static int find(struct duet__caches *caches, const struct duet__operand *operand, uint32_t *out)
 {
-    int error = DUET_OK;
-    if (2 * caches->pieces >= caches->slots)
-        error = more_slots(caches);
-    if (!error && caches->pieces == caches->capacity)
-        error = more_pieces(caches);
-    if (error)
-        return error;
-    uint32_t slot = slot_of(caches, operand->handle);
-    if (!caches->keys[slot]) {
-        caches->keys[slot] = operand->handle;
-        caches->numbers[slot] = caches->pieces;
-        caches->bytes[caches->pieces++] = operand->bytes;
+    if (operand->handle > UINT32_MAX / 4)
+        return DUET_ENOMEM;
+    *out = (uint32_t)operand->handle;
+    if (*out >= caches->capacity) {
+        uint32_t capacity = 2 * *out + 128;
+        uint64_t *bytes = realloc(caches->bytes, capacity * sizeof *bytes);
+        if (!bytes)
+            return DUET_ENOMEM;
+        memset(bytes + caches->capacity, 0, (capacity - caches->capacity) * sizeof *bytes);
+        caches->bytes = bytes;
+        caches->capacity = capacity;
     }
-    *out = caches->numbers[slot];
+    if (!caches->bytes[*out])
+        caches->bytes[*out] = operand->bytes;
     return DUET_OK;
 }
 
@@ -202,8 +155,6 @@ void duet__caches_free(struct duet__caches *caches)
     free(caches->socket);
     free(caches->private_);
     free(caches->shared);
-    free(caches->keys);
-    free(caches->numbers);
     free(caches->bytes);
     free(caches);
 }

@@ -39,7 +39,7 @@ DUET_MUST_CHECK int duet__effects_parse(const char *what, const char *list, unsi
 
 /* An operand: one access of a task to one handle. */
 struct duet__operand {
-    uint64_t handle; /* number of the handle, > 0 */
+    uint64_t handle; /* number of the handle, counted from 1: there is an array of them */
     uint64_t bytes;
     bool writes;
 };
@@ -74,7 +74,7 @@ void duet__caches_free(struct duet__caches *caches); /* NULL is fine */
 /*
  * A task with these operands begins on CPU worker `worker`: fills in miss[0..count-1], then the
  * operands are touched, in order. Tasks are given in the order in which they begin. Logarithmic in
- * the number of handles. DUET_ENOMEM.
+ * the number of handles, of which the greatest says how much memory it takes. DUET_ENOMEM.
  */
 DUET_MUST_CHECK int duet__caches_touch(struct duet__caches *caches, unsigned worker,
                                        const struct duet__operand *operands, size_t count,
