@@ -47,46 +47,14 @@ static int check_quantiles(const struct duet__json *at, const double quantiles[D
     return DUET_OK;
 }
 
-static int read_condition(const struct duet__json *at, struct duet_point *point)
-{
-    struct duet__json cold = duet__json_member(at, "cold");
-    struct duet__json busy = duet__json_member(at, "busy");
-    struct duet_conditioned value = {0}, *condition;
-    bool is_cold = false, is_busy = false;
-    int error = duet__fields_read(at, duet__condition_fields, &value);
-
-    if (error == DUET_OK)
-        error = duet__json_boolean(&cold, &is_cold);
-    if (error == DUET_OK)
-        error = duet__json_boolean(&busy, &is_busy);
-    if (error != DUET_OK)
-        return error;
-    condition = &point->conditions[(is_cold ? DUET_CONDITION_COLD : 0) |
-                                   (is_busy ? DUET_CONDITION_BUSY : 0)];
-    if (condition->samples > 0)
-        return duet__json_fail(at, DUET_EPARSE, "this condition is there twice");
-    *condition = value;
-    return DUET_OK;
-}
-
+/* What older files say of single conditions is of no use any more. */
 static int read_point(const struct duet__json *at, const char **unit, struct duet_point *point)
 {
-    struct duet__json conditions = duet__json_member(at, "conditions");
-    unsigned count = 0;
     int error = duet__fields_read(at, duet__point_fields, point);
 
     if (error == DUET_OK)
         error = read_work(at, unit, &point->work);
-    if (error == DUET_OK)
-        error = check_quantiles(at, point->quantiles);
-    if (error == DUET_OK && duet__json_present(&conditions))
-        error = duet__json_array(&conditions, 0, DUET_CONDITIONS, &count);
-    for (unsigned i = 0; i < count && error == DUET_OK; i++) {
-        struct duet__json element = duet__json_element(&conditions, i);
-
-        error = read_condition(&element, point);
-    }
-    return error;
+    return error == DUET_OK ? check_quantiles(at, point->quantiles) : error;
 }
 
 /* Notes what a curve (work 0) or point says about its origin. */

@@ -206,13 +206,3 @@ const struct duet__field duet__point_fields[] = {
 
 const struct duet__field duet__work_field = {"work", DUET__NUMBER, AT(duet_point, work),
                                              RANGE(1e-9, MOST_WORK)};
-
-const struct duet__field duet__condition_fields[] = {
-    ELSEWHERE("cold"),
-    ELSEWHERE("busy"),
-    {"samples", DUET__INTEGER, AT(duet_conditioned, samples), RANGE(1, MOST_SAMPLES)},
-    {"mean_s", DUET__NUMBER, AT(duet_conditioned, mean_s), RANGE(0, MOST_TIME)},
-    {"median_s", DUET__NUMBER, AT(duet_conditioned, median_s), RANGE(0, MOST_TIME)},
-    {"deviation_s", DUET__NUMBER, AT(duet_conditioned, deviation_s), RANGE(0, MOST_TIME)},
-    {NULL},
-};

@@ -11,7 +11,7 @@ extern const struct duet__field duet__link_fields[], duet__peer_fields[];
 extern const struct duet__field duet__switch_fields[], duet__gpu_fields[];
 extern const struct duet__field duet__cost_fields[], duet__sharing_fields[];
 extern const struct duet__field duet__times_fields[], duet__curve_fields[];
-extern const struct duet__field duet__point_fields[], duet__condition_fields[];
+extern const struct duet__field duet__point_fields[];
 extern const struct duet__field duet__work_field;
 
 #endif

@@ -86,11 +86,6 @@ static inline struct duet_point any_point(GRand *random, double work)
     }
     for (unsigned i = 0; i < DUET_QUANTILES; i++)
         p.quantiles[i] = quantile += g_rand_double(random);
-    for (unsigned i = 0; i < DUET_CONDITIONS; i++)
-        if (i != 2)
-            p.conditions[i] =
-                (struct duet_conditioned){(uint64_t)g_rand_int(random) + 1, any_time(random),
-                                          any_time(random), any_time(random)};
     return p;
 }
 

@@ -123,33 +123,13 @@ static void write_devices(struct duet__json_writer *w, const struct duet_platfor
     duet__json_end(w, ']');
 }
 
-static void write_conditions(struct duet__json_writer *w, const struct duet_point *point)
-{
-    duet__json_begin(w, "conditions", '[');
-    for (unsigned i = 0; i < DUET_CONDITIONS; i++) {
-        if (point->conditions[i].samples == 0)
-            continue;
-        duet__json_begin(w, NULL, '{');
-        duet__json_put_boolean(w, "cold", i & DUET_CONDITION_COLD);
-        duet__json_put_boolean(w, "busy", i & DUET_CONDITION_BUSY);
-        duet__fields_write(w, duet__condition_fields, &point->conditions[i]);
-        duet__json_end(w, '}');
-    }
-    duet__json_end(w, ']');
-}
-
 static void write_point(struct duet__json_writer *w, const struct duet_point *given)
 {
     struct duet_point point = *given;
-    bool conditions = false;
 
     point.samples = MAX(point.samples, 1); /* what has none was given, not measured */
     duet__json_put_number(w, "work", point.work);
     duet__fields_write(w, duet__point_fields, &point);
-    for (unsigned i = 0; i < DUET_CONDITIONS; i++)
-        conditions |= point.conditions[i].samples > 0;
-    if (conditions)
-        write_conditions(w, &point);
 }
 
 static void write_curve(struct duet__json_writer *w, const struct duet_platform *p,

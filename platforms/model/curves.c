@@ -43,10 +43,6 @@ static bool good_details(const struct duet_point *p)
     for (unsigned i = 0; i < DUET_QUANTILES; i++)
         good = good && not_negative(p->quantiles[i]) &&
                (i == 0 || p->quantiles[i] >= p->quantiles[i - 1]);
-    for (unsigned i = 0; i < DUET_CONDITIONS; i++)
-        good = good && not_negative(p->conditions[i].mean_s) &&
-               not_negative(p->conditions[i].median_s) &&
-               not_negative(p->conditions[i].deviation_s);
     return good;
 }
 
@@ -342,7 +338,6 @@ int duet_curve_point(const struct duet_curve *curve, double work, bool extrapola
     }
     out->work = work;
     out->samples = out->rejected = 0;
-    memset(out->conditions, 0, sizeof(out->conditions));
     return DUET_OK;
 }
 

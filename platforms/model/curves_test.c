@@ -151,8 +151,7 @@ static struct duet_point whole_point(double work, double mean_s)
                            .base_s = mean_s / 2,
                            .near_s = {mean_s / 8, 0, mean_s / 4},
                            .far_s = {mean_s / 16},
-                           .busy_ratio = 1.5,
-                           .conditions = {{4, 1, 2, 3}}};
+                           .busy_ratio = 1.5};
 
     for (unsigned i = 0; i < DUET_QUANTILES; i++)
         p.quantiles[i] = 0.5 + i / 10.0;
@@ -178,9 +177,6 @@ static void test_details_refused(void)
     REFUSED(p.quantiles[3] = p.quantiles[2] / 2);
     REFUSED(p.quantiles[0] = -1);
     REFUSED(p.quantiles[DUET_QUANTILES - 1] = INFINITY);
-    REFUSED(p.conditions[3].mean_s = -1);
-    REFUSED(p.conditions[1].median_s = NAN);
-    REFUSED(p.conditions[0].deviation_s = -1);
 #undef REFUSED
     duet_calibration_fini(&c);
 }
@@ -273,10 +269,8 @@ static void test_whole_points(void)
     g_assert_cmpint(duet_curve_point(curve, 1e6, false, &p), ==, DUET_OK);
     g_assert_cmpuint(p.samples, ==, 0);
     g_assert_cmpuint(p.rejected, ==, 0);
-    g_assert_cmpuint(p.conditions[0].samples, ==, 0);
     p.samples = two[0].samples;
     p.rejected = two[0].rejected;
-    memcpy(p.conditions, two[0].conditions, sizeof(p.conditions));
     g_assert_cmpmem(&p, sizeof(p), &two[0], sizeof(two[0]));
     /* halfway in log(work): all times are halfway in log, and keep their ratios */
     g_assert_cmpint(duet_curve_point(curve, 2e6, false, &p), ==, DUET_OK);

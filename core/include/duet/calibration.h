@@ -27,25 +27,12 @@ enum {
     DUET_OPERANDS = 8,   /* accesses of a task whose place in memory is told apart: those beyond
                             count as the last of them */
     DUET_QUANTILES = 11, /* points of a distribution, see duet_quantile_levels */
-    DUET_CONDITIONS = 4, /* enum duet_condition, combined */
 };
 
 /* The probabilities of a point's quantiles: 0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95,
  * 0.99, 1.
  */
 extern const double duet_quantile_levels[DUET_QUANTILES];
-
-/* In what condition an execution was measured: bits, index into `conditions`. */
-enum duet_condition {
-    DUET_CONDITION_COLD = 1, /* most of its data came from memory (else: from caches) */
-    DUET_CONDITION_BUSY = 2, /* all other workers were busy (else: none was) */
-};
-
-/* Executions in one condition. */
-struct duet_conditioned {
-    uint64_t samples; /* 0: none was measured */
-    double mean_s, median_s, deviation_s;
-};
 
 struct duet_point {
     double work;        /* flops, or bytes where the kernel counts no flops; > 0 */
@@ -73,7 +60,6 @@ struct duet_point {
        that others use, too, whole runs are slower or faster. All times are those of the median
        run */
     double run_deviation;
-    struct duet_conditioned conditions[DUET_CONDITIONS]; /* by bits of enum duet_condition */
 };
 
 struct duet_curve {
@@ -128,7 +114,7 @@ DUET_MUST_CHECK int duet_curve_at(const struct duet_curve *curve, double work, b
 /*
  * The whole point at `work`, interpolated as duet_curve_at does: times by power laws, those of
  * operands in proportion to base_s, ratios and quantiles linearly in log(work). What one of the two
- * neighbours lacks, the result lacks; samples and conditions are 0. Same errors.
+ * neighbours lacks, the result lacks; samples are 0. Same errors.
  */
 DUET_MUST_CHECK int duet_curve_point(const struct duet_curve *curve, double work, bool extrapolate,
                                      struct duet_point *out);
