@@ -157,7 +157,7 @@ static void test_refused(void)
                     DUET_EINVAL);
     g_assert_nonnull(strstr(message.text, "2 folds"));
     options.folds = 0;
-    made.observation.access_count = 0;
+    made.observation.recording.access_count = 0;
     g_assert_cmpint(duet__model_fit(&made.observation, 1, &options, &model, &message), ==, 0);
     const struct duet_point *point = point_of(&model, GEMM);
     g_assert_cmpfloat(fabs(point->base_s / point->mean_s - 1), <, 1e-12);

@@ -51,10 +51,10 @@ static bool is_task(const struct duet_event *event, const struct duet_machine *m
 /* Index of the first access of a task, or of a later one. */
 static size_t first_access(const struct duet__observation *run, uint64_t task)
 {
-    size_t low = 0, high = run->access_count;
+    size_t low = 0, high = run->recording.access_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (run->accesses[middle].task < task)
+        if (run->recording.accesses[middle].task < task)
             low = middle + 1;
         else
             high = middle;
@@ -69,8 +69,8 @@ static void read_operands(struct reader *reader, const struct duet_event *event,
     struct duet__samples *samples = reader->samples;
     sample->first = samples->operand_count;
     for (size_t i = first_access(run, event->id);
-         i < run->access_count && run->accesses[i].task == event->id; i++) {
-        const struct duet_trace_access *access = &run->accesses[i];
+         i < run->recording.access_count && run->recording.accesses[i].task == event->id; i++) {
+        const struct duet_trace_access *access = &run->recording.accesses[i];
         samples->operands[samples->operand_count++] =
             (struct duet__operand){.handle = access->handle,
                                    .bytes = access->bytes,
@@ -121,9 +121,9 @@ static uint64_t registered(const struct duet__observation *run)
 {
     GHashTable *seen = g_hash_table_new(NULL, NULL);
     uint64_t sum = 0;
-    for (size_t i = 0; i < run->access_count; i++)
-        if (g_hash_table_add(seen, GSIZE_TO_POINTER(run->accesses[i].handle)))
-            sum += run->accesses[i].bytes;
+    for (size_t i = 0; i < run->recording.access_count; i++)
+        if (g_hash_table_add(seen, GSIZE_TO_POINTER(run->recording.accesses[i].handle)))
+            sum += run->recording.accesses[i].bytes;
     g_hash_table_destroy(seen);
     return sum;
 }
@@ -225,7 +225,7 @@ static void reserve(struct duet__samples *samples, const struct duet__observatio
     size_t events = 0, accesses = 0;
     for (size_t i = 0; i < run_count; i++) {
         events += runs[i].recording.event_count;
-        accesses += runs[i].access_count;
+        accesses += runs[i].recording.access_count;
     }
     samples->list = g_new0(struct duet__sample, events + 1);
     samples->operands = g_new0(struct duet__operand, accesses + 1);

@@ -17,10 +17,8 @@
 
 /* One recorded run. Everything is borrowed. */
 struct duet__observation {
-    struct duet_recording recording;
-    const struct duet_trace_access *accesses; /* as duet_trace_accesses gives them */
-    size_t access_count;
-    const char *context; /* the workload */
+    struct duet_recording recording; /* with accesses, or its operands are not known */
+    const char *context;             /* the workload */
     /* the same for runs that did the same: the same problem, on as many workers, under one policy;
        0: like no other */
     uint64_t repeats;

@@ -33,14 +33,12 @@ static struct duet_event task(uint64_t id, int worker, double start_s, double en
 }
 
 static int gather(struct duet_machine *machine, struct duet_event *events, size_t count,
-                  const struct duet_trace_access *accesses, size_t access_count, double overhead_s,
+                  struct duet_trace_access *accesses, size_t access_count, double overhead_s,
                   struct duet__samples *out)
 {
     static const char *kernels[] = {"b", "a"};
     struct duet__observation run = {
-        .recording = {machine, events, count, kernels, 2, 10, NULL, 0},
-        .accesses = accesses,
-        .access_count = access_count,
+        .recording = {machine, events, count, kernels, 2, 10, accesses, access_count},
         .context = NULL,
     };
     return duet__samples_gather(&run, 1, overhead_s, out, NULL);

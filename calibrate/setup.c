@@ -23,8 +23,6 @@ static void keep(const struct duet__measuring *m, struct duet__setup *setup, str
     uint64_t place = (uint64_t)(setup - setups);
     const struct duet__observation observation = {
         .recording = run->recording,
-        .accesses = run->recording.accesses,
-        .access_count = run->recording.access_count,
         .context = setup->workload->name,
         .repeats = 2 * place + 1 + (strcmp(policy_of(m), "eager") == 0),
         .problem = place + 1,

@@ -167,9 +167,9 @@ static void made_observe(struct made *made, const char *context)
                       .events = (struct duet_event *)(void *)made->events->data,
                       .event_count = made->events->len,
                       .kernels = kernel_names,
-                      .kernel_count = KERNELS},
-        .accesses = (const struct duet_trace_access *)(void *)made->accesses->data,
-        .access_count = made->accesses->len,
+                      .kernel_count = KERNELS,
+                      .accesses = (struct duet_trace_access *)(void *)made->accesses->data,
+                      .access_count = made->accesses->len},
         .context = context,
     };
 }
@@ -249,11 +249,11 @@ static void predict(const struct duet__model *model, const struct made *made, do
     uint64_t all = 0;
     size_t at = 0;
     machine.sharing = model->sharing;
-    for (size_t i = 0; i < run->access_count; i++)
-        all = MAX(all, run->accesses[i].handle);
+    for (size_t i = 0; i < run->recording.access_count; i++)
+        all = MAX(all, run->recording.accesses[i].handle);
     /* handles are numbers of tiles of the whole matrix, of which one triangle is used */
     unsigned n = (unsigned)lround(sqrt((double)all));
-    all = (uint64_t)n * (n + 1) / 2 * run->accesses[0].bytes;
+    all = (uint64_t)n * (n + 1) / 2 * run->recording.accesses[0].bytes;
     g_assert_cmpint(duet__caches_new(&caches, &machine), ==, 0);
     for (size_t i = 0; i < run->recording.event_count; i++) {
         const struct duet_event *event = &run->recording.events[i];
@@ -262,10 +262,11 @@ static void predict(const struct duet__model *model, const struct made *made, do
         struct duet__demand demand;
         struct duet__running running[16] = {{NULL}};
         size_t count = 0;
-        for (; at < run->access_count && run->accesses[at].task == event->id; at++)
-            operands[count++] =
-                (struct duet__operand){run->accesses[at].handle, run->accesses[at].bytes,
-                                       run->accesses[at].writes};
+        for (; at < run->recording.access_count && run->recording.accesses[at].task == event->id;
+             at++)
+            operands[count++] = (struct duet__operand){run->recording.accesses[at].handle,
+                                                       run->recording.accesses[at].bytes,
+                                                       run->recording.accesses[at].writes};
         g_assert_cmpint(duet__caches_touch(caches, (unsigned)event->worker, operands, count, all,
                                            miss),
                         ==, 0);
