@@ -27,54 +27,6 @@ static const char notes[] =
 
 static const char *const usual[] = {"cholesky", "lu", "gemm", "jacobi2d", "saxpy"};
 
-/* What only this subcommand has. */
-struct own {
-    char *out, *name, *budget;
-    gboolean replace, merge, no_copies, compare_models;
-};
-
-static bool parse(struct duet__texts *texts, struct own *own, int *argc, char ***argv)
-{
-    const GOptionArg text = G_OPTION_ARG_STRING, flag = G_OPTION_ARG_NONE;
-    const GOptionEntry entries[] = {
-        {"out", 'o', 0, G_OPTION_ARG_FILENAME, &own->out,
-         "Write the description here; default: NAME.json", "F.json"},
-        {"replace", 0, 0, flag, &own->replace, "Replace the file if it is there", NULL},
-        {"merge", 0, 0, flag, &own->merge,
-         "Replace it, but keep those of its kernel times that are not measured now", NULL},
-        {"name", 0, 0, text, &own->name, "Name of the machine; default: that of F, or of the host",
-         "NAME"},
-        {"budget", 'b', 0, text, &own->budget,
-         "Time that measuring may take, \"120s\"; default: 60s", "T"},
-        {"n", 'n', 0, text, &texts->n,
-         "Sizes of the problems; default: some in caches, some beyond", "N,...|default"},
-        {"tile", 't', 0, text, &texts->tile, "Edges of tiles; default: three a workload", "T,..."},
-        {"precision", 0, 0, text, &texts->precision, "s, d (default), or both: sd", "s|d|sd"},
-        {"cpus", 0, 0, text, &texts->cpus, "Computing cores; default: all that feed no GPU", "C"},
-        {"gpus", 0, 0, text, &texts->gpus, "GPUs; default: all", "G"},
-        {"emulate", 0, 0, text, &texts->emulate,
-         "GPUs that are emulated: as fast as it goes, or at a platform's pace", "free|P"},
-        {"scale", 0, 0, text, &texts->scale, "Factor of an emulated platform's times; default: 1",
-         "X"},
-        {"reps", 0, 0, text, &texts->reps,
-         "Rounds over all that is to be measured, whatever time they take", "R"},
-        {"policy", 0, 0, text, &texts->policy, "Policy of the runs; default: ws and eager in turn",
-         "P"},
-        {"seed", 0, 0, text, &texts->seed, "Seed of the data and of every choice; default: 1", "S"},
-        {"no-costs", 0, 0, flag, &texts->no_costs, "Measure none of the runtime's own operations",
-         NULL},
-        {"no-copies", 0, 0, flag, &own->no_copies, "Measure no copies to and from GPUs", NULL},
-        {"compare-models", 0, 0, flag, &own->compare_models,
-         "Also try simpler models of kernel times on the same runs, and report what each errs",
-         NULL},
-        {"json", 0, 0, flag, &texts->json, "Print the report as JSON", NULL},
-        {"quiet", 'q', 0, flag, &texts->quiet, "No progress bar", NULL},
-        {0},
-    };
-
-    return duet__parse_options("calibrate", "[WORKLOAD...]", summary, notes, entries, argc, argv);
-}
-
 /* ------------------------------------------------------------------------------------------- */
 /* Lists                                                                                        */
 
@@ -209,34 +161,35 @@ int duet__calibrate_options_name(struct duet__calibrate_options *options, const 
     return 0;
 }
 
-static int read_out(struct duet__calibrate_options *options, const struct own *own,
+static int read_out(struct duet__calibrate_options *options, const struct duet__texts *texts,
                     struct duet_message *message)
 {
-    if (own->replace && own->merge)
+    if (texts->replace && texts->merge)
         return duet_fail(message, DUET_EINVAL, "--replace and --merge exclude each other");
-    options->how = own->replace ? DUET_WRITE_REPLACE
-                   : own->merge ? DUET_WRITE_MERGE
-                                : DUET_WRITE_NEW;
-    options->out = g_strdup(own->out);
-    return duet__calibrate_options_name(options, own->name, message);
+    options->how = texts->replace ? DUET_WRITE_REPLACE
+                   : texts->merge ? DUET_WRITE_MERGE
+                                  : DUET_WRITE_NEW;
+    options->out = g_strdup(texts->out);
+    return duet__calibrate_options_name(options, texts->name, message);
 }
 
 /* ------------------------------------------------------------------------------------------- */
 
 static int read_own(struct duet__calibrate_options *options, const struct duet__texts *texts,
-                    const struct own *own, struct duet_message *message)
+                    struct duet_message *message)
 {
     bool usual_sizes = !texts->n || strcmp(texts->n, "default") == 0;
     int result = 0;
 
     options->request.budget_s = 60;
-    if (own->budget)
-        result = duet__parse_seconds("--budget", own->budget, &options->request.budget_s, message);
+    if (texts->budget)
+        result =
+            duet__parse_seconds("--budget", texts->budget, &options->request.budget_s, message);
     if (!result && !(options->request.budget_s >= 0.1))
         result = duet_fail(message, DUET_EINVAL,
                            "--budget takes 0.1s or more, such as 120s, not "
                            "'%s'",
-                           own->budget);
+                           texts->budget);
     if (!result)
         result =
             duet__count_option("--reps", texts->reps, 1, 100000, &options->request.rounds, message);
@@ -247,9 +200,9 @@ static int read_own(struct duet__calibrate_options *options, const struct duet__
     if (!result)
         result = read_precisions(options, texts->precision, message);
     options->request.no_costs = texts->no_costs;
-    options->request.no_copies = own->no_copies;
-    options->request.compare_models = own->compare_models;
-    return result ? result : read_out(options, own, message);
+    options->request.no_copies = texts->no_copies;
+    options->request.compare_models = texts->compare_models;
+    return result ? result : read_out(options, texts, message);
 }
 
 static int read_policy(struct duet__calibrate_options *options, const struct duet__texts *texts,
@@ -269,15 +222,14 @@ static int read_policy(struct duet__calibrate_options *options, const struct due
 
 /* All that is left once the options are texts. */
 static int read_all(struct duet__calibrate_options *options, const struct duet__texts *texts,
-                    const struct own *own, int argc, char *const *argv,
-                    struct duet_message *message)
+                    int argc, char *const *argv, struct duet_message *message)
 {
     struct duet__job *job = &options->job;
     int result = duet__job_read_run(job, texts, 1, message);
 
     job->request.config.seed = job->request.seed;
     if (!result)
-        result = read_own(options, texts, own, message);
+        result = read_own(options, texts, message);
     if (!result)
         result = duet__job_read_emulation(job, texts, message);
     options->request.paced = duet_request_platform(&job->request) != NULL;
@@ -297,24 +249,20 @@ int duet__calibrate_options_parse(struct duet__calibrate_options *options, int a
 {
     struct duet_message message = {""};
     struct duet__texts texts = {0};
-    struct own own = {0};
     int status = DUET__MISUSED;
 
     duet__job_init(&options->job, "calibrate", argc, argv);
     duet__calibrate_request_init(&options->request, &options->job.request);
-    if (parse(&texts, &own, &argc, &argv)) {
+    if (duet__texts_parse(&texts, DUET__FOR_CALIBRATE, "calibrate", summary, notes, &argc, &argv)) {
         status = duet__job_help(&texts);
         if (status < 0) {
-            int result = read_all(options, &texts, &own, argc, argv, &message);
+            int result = read_all(options, &texts, argc, argv, &message);
 
             if (result)
                 status = duet__job_refuse(result, &message);
         }
     }
     duet__texts_fini(&texts);
-    g_free(own.out);
-    g_free(own.name);
-    g_free(own.budget);
     return status;
 }
 

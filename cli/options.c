@@ -68,6 +68,11 @@ static const struct place {
     {"machine-xml", offsetof(struct duet__texts, machine_xml)},
     {"jobs", offsetof(struct duet__texts, jobs)},
     {"quiet", offsetof(struct duet__texts, quiet)},
+    {"replace", offsetof(struct duet__texts, replace)},
+    {"merge", offsetof(struct duet__texts, merge)},
+    {"name", offsetof(struct duet__texts, name)},
+    {"no-copies", offsetof(struct duet__texts, no_copies)},
+    {"compare-models", offsetof(struct duet__texts, compare_models)},
 };
 
 static void *field_of(struct duet__texts *texts, const char *name)
@@ -110,12 +115,13 @@ bool duet__texts_parse(struct duet__texts *texts, int command, const char *name,
         if (setting->where & (unsigned)command)
             g_array_append_val(entries, entry);
     }
-    good = duet__parse_options(name,
-                               command == DUET__FOR_INFO       ? NULL
-                               : command == DUET__FOR_VALIDATE ? "[WORKLOAD...]"
-                                                               : "WORKLOAD",
-                               summary, notes, (const GOptionEntry *)(void *)entries->data, argc,
-                               argv);
+    good =
+        duet__parse_options(name,
+                            command == DUET__FOR_INFO                              ? NULL
+                            : command & (DUET__FOR_VALIDATE | DUET__FOR_CALIBRATE) ? "[WORKLOAD...]"
+                                                                                   : "WORKLOAD",
+                            summary, notes, (const GOptionEntry *)(void *)entries->data, argc,
+                            argv);
     g_array_free(entries, TRUE);
     return good;
 }

@@ -15,6 +15,7 @@ enum {
     DUET__FOR_RUN = DUET__IN_RUN,
     DUET__FOR_ALL = DUET__FOR_SIMULATE | DUET__FOR_RUN,
     DUET__FOR_INFO = DUET__IN_INFO,
+    DUET__FOR_CALIBRATE = DUET__IN_CALIBRATE,
     DUET__FOR_VALIDATE = DUET__IN_VALIDATE,
 };
 
@@ -30,6 +31,8 @@ struct duet__texts {
     char **links, **params;
     gboolean set_arch, noise, extrapolate, no_costs, no_peer, no_bind, verify;
     gboolean json, csv, wall, quiet, no_noise, follow_speed, verbose, calibrate;
+    char *name;
+    gboolean replace, merge, no_copies, compare_models;
 };
 
 /*

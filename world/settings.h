@@ -17,6 +17,7 @@ enum {
     DUET__IN_SIMULATE = 1, /* an option of `duet simulate`, and so on */
     DUET__IN_RUN = 2,
     DUET__IN_INFO = 4,
+    DUET__IN_CALIBRATE = 8,
     DUET__IN_VALIDATE = 16,
     DUET__IN_ENVIRONMENT = 32, /* DUET_NAME, and the argument --duet-NAME */
 };
