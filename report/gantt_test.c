@@ -91,7 +91,7 @@ static void check_svg(const struct duet_recording *recording, const char *title,
     g_markup_parse_context_free(context);
     g_assert_null(strstr(text, "nan"));
     g_assert_true(!strstr(text, "pale bars are several") == !merged);
-    g_assert_true(!strstr(text, " merged\"") == !merged);
+    g_assert_true(!strstr(text, "class=\"merged\"") == !merged);
     free(text);
 }
 

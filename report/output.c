@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that are either whole or not there; text for XML, and numbers without a locale. */
+/* Files that are either whole or not there; text for XML. */
 #include "report/output.h"
 
 #include <errno.h>
@@ -9,10 +9,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <glib.h>
-
-enum { NUMBER_MAX = 400 }; /* bytes of the longest double in %f */
 
 static void output_close(struct duet_output *output)
 {
@@ -111,14 +107,6 @@ void duet_output_discard(struct duet_output *output)
     if (output->temporary)
         unlink(output->temporary);
     output_close(output);
-}
-
-void duet_write_fixed(FILE *stream, double value, int digits)
-{
-    char format[] = "%.0f", text[NUMBER_MAX];
-
-    format[2] = (char)('0' + digits);
-    fputs(g_ascii_formatd(text, sizeof(text), format, value), stream);
 }
 
 void duet_write_xml_text(FILE *stream, const char *text)

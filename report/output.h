@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Files that are either whole or not there, and the few ways in which reports write text into them.
- * Numbers are written with a '.' whatever the locale of the process.
  */
 #ifndef DUET_REPORT_FILE_H
 #define DUET_REPORT_FILE_H
@@ -35,8 +34,5 @@ void duet_output_discard(struct duet_output *output);
 
 /* Writes text for XML and HTML, in elements and in quoted attributes. */
 void duet_write_xml_text(FILE *stream, const char *text);
-
-/* Writes `value` with a fixed number of digits after the point (0 to 9). */
-void duet_write_fixed(FILE *stream, double value, int digits);
 
 #endif

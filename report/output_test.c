@@ -108,7 +108,6 @@ static void test_errors(void)
 
 static void test_writers(void)
 {
-    WRITTEN(duet_write_fixed(stream, 2.0 / 3, 3), "0.667");
     WRITTEN(duet_write_xml_text(stream, "<a & \"b\">\001"), "&lt;a &amp; &quot;b&quot;&gt; ");
 }
 
