@@ -22,4 +22,4 @@ ctest --test-dir "$build" --parallel "$(nproc)" --tests-regex "(^backends[.]|cud
     --exclude-regex '^(repo|bench[.]pack)' >>"$build.log" || tail -n 20 "$build.log" >&2
 gcovr --root . --object-directory "$build" \
     --filter 'backends/cuda/' --filter 'workloads/kernels_cuda' \
-    --exclude '.*(_test|absent|/testing_[a-z_]*)\.c$'
+    --exclude '.*(_test|absent|/testing[a-z_]*)\.[ch]$'
