@@ -16,93 +16,69 @@ struct bed {
     void *pageable;      /* PIN_BYTES */
 };
 
-static void launch(struct bed *bed)
-{
-    CUDA(peers_launch_empty(bed->peers->stream));
-}
+enum what { LAUNCH, SETTLE, RECORD, POLL, QUERY, WAIT_EVENT, COPY, SET, PIN, ALLOCATE, NOTHING };
 
-static void record(struct bed *bed)
+static void call(const struct bed *bed, enum what what)
 {
-    CUDA(cudaEventRecord(bed->event, bed->peers->stream));
-}
-
-static void query(struct bed *bed)
-{
-    cudaError_t status = cudaEventQuery(bed->event);
-    if (status != cudaErrorNotReady)
-        CUDA(status);
-}
-
-static void wait_event(struct bed *bed)
-{
-    CUDA(cudaStreamWaitEvent(bed->peers->stream, bed->event, 0));
-}
-
-static void copy(struct bed *bed)
-{
-    CUDA(cudaMemcpyAsync(bed->device, bed->host, SMALL_BYTES, cudaMemcpyHostToDevice,
-                         bed->peers->stream));
-}
-
-static void set(struct bed *bed)
-{
-    CUDA(cudaMemsetAsync(bed->device, 0, SMALL_BYTES, bed->peers->stream));
-}
-
-/* Ends with the GPU idle. */
-static void settle(struct bed *bed)
-{
-    peers_wait(bed->peers);
-}
-
-static void launch_and_settle(struct bed *bed)
-{
-    launch(bed);
-    settle(bed);
-}
-
-/* As an engine that polls sees it: until an event behind the kernel is done. */
-static void launch_and_poll(struct bed *bed)
-{
-    launch(bed);
-    record(bed);
-    while (cudaEventQuery(bed->event) == cudaErrorNotReady)
-        ;
-}
-
-static void copy_and_settle(struct bed *bed)
-{
-    copy(bed);
-    settle(bed);
-}
-
-static void pin_and_unpin(struct bed *bed)
-{
-    CUDA(cudaHostRegister(bed->pageable, PIN_BYTES, cudaHostRegisterDefault));
-    CUDA(cudaHostUnregister(bed->pageable));
-}
-
-static void allocate(struct bed *bed)
-{
-    CUDA(cudaFreeHost(peers_pinned(PIN_BYTES)));
+    cudaStream_t stream = bed->peers->stream;
+    cudaError_t status;
+    switch (what) {
+    case LAUNCH:
+        CUDA(peers_launch_empty(stream));
+        break;
+    case SETTLE: /* ends with the GPU idle */
+        peers_wait(bed->peers);
+        break;
+    case RECORD:
+        CUDA(cudaEventRecord(bed->event, stream));
+        break;
+    case POLL: /* as an engine that polls sees it: until an event behind the kernel is done */
+        CUDA(cudaEventRecord(bed->event, stream));
+        while (cudaEventQuery(bed->event) == cudaErrorNotReady)
+            ;
+        break;
+    case QUERY:
+        status = cudaEventQuery(bed->event);
+        if (status != cudaErrorNotReady)
+            CUDA(status);
+        break;
+    case WAIT_EVENT:
+        CUDA(cudaStreamWaitEvent(stream, bed->event, 0));
+        break;
+    case COPY:
+        CUDA(cudaMemcpyAsync(bed->device, bed->host, SMALL_BYTES, cudaMemcpyHostToDevice, stream));
+        break;
+    case SET:
+        CUDA(cudaMemsetAsync(bed->device, 0, SMALL_BYTES, stream));
+        break;
+    case PIN:
+        CUDA(cudaHostRegister(bed->pageable, PIN_BYTES, cudaHostRegisterDefault));
+        CUDA(cudaHostUnregister(bed->pageable));
+        break;
+    case ALLOCATE:
+        CUDA(cudaFreeHost(peers_pinned(PIN_BYTES)));
+        break;
+    case NOTHING:
+        break;
+    }
 }
 
 static const struct {
     const char *name;
-    void (*call)(struct bed *bed);
+    enum what first, then;
     unsigned calls; /* a repeat */
 } costs[] = {
-    {"kernel, enqueued", launch, BATCH},
-    {"kernel, until it is done", launch_and_settle, BATCH},
-    {"kernel, until an event is seen", launch_and_poll, BATCH},
-    {"event, recorded", record, BATCH},
-    {"event, asked", query, BATCH},
-    {"event, waited for by a stream", wait_event, BATCH},
-    {"copy of 64 bytes, enqueued", copy, BATCH},
-    {"copy of 64 bytes, until it is done", copy_and_settle, BATCH},
-    {"memset of 64 bytes, enqueued", set, BATCH},
-    {"page-locking and unlocking of 256 MiB", pin_and_unpin, 1},
-    {"page-locked 256 MiB, allocated and freed", allocate, 1},
+    {"kernel, enqueued", LAUNCH, NOTHING, BATCH},
+    {"kernel, until it is done", LAUNCH, SETTLE, BATCH},
+    {"kernel, until an event is seen", LAUNCH, POLL, BATCH},
+    {"event, recorded", RECORD, NOTHING, BATCH},
+    {"event, asked", QUERY, NOTHING, BATCH},
+    {"event, waited for by a stream", WAIT_EVENT, NOTHING, BATCH},
+    {"copy of 64 bytes, enqueued", COPY, NOTHING, BATCH},
+    {"copy of 64 bytes, until it is done", COPY, SETTLE, BATCH},
+    {"memset of 64 bytes, enqueued", SET, NOTHING, BATCH},
+    {"page-locking and unlocking of 256 MiB", PIN, NOTHING, 1},
+    {"page-locked 256 MiB, allocated and freed", ALLOCATE, NOTHING, 1},
 };
 
 void mode_costs(struct peers *peers)
@@ -115,10 +91,12 @@ void mode_costs(struct peers *peers)
     for (size_t i = 0; i < sizeof costs / sizeof costs[0]; i++) {
         struct repeats repeats = {.made = 0};
         while (repeats_go_on(peers, &repeats)) {
-            settle(&bed);
+            peers_wait(peers);
             double start = seconds();
-            for (unsigned k = 0; k < costs[i].calls; k++)
-                costs[i].call(&bed);
+            for (unsigned k = 0; k < costs[i].calls; k++) {
+                call(&bed, costs[i].first);
+                call(&bed, costs[i].then);
+            }
             repeats_add(&repeats, (seconds() - start) / costs[i].calls);
         }
         line_begin(peers, "cuda");

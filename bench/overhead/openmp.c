@@ -8,23 +8,23 @@
 
 const char peer_name[] = OVERHEAD_NAME;
 
-static unsigned workers;
-static char *base; /* block i is base[i * bytes] */
-static size_t bytes;
+static unsigned threads;
+static char *memory; /* block i is memory[i * block_bytes] */
+static size_t block_bytes;
 
-void peer_open(unsigned count)
+void peer_open(unsigned workers)
 {
-    workers = count;
+    threads = workers;
 }
 
 void peer_close(void)
 {
 }
 
-void peer_blocks(char *memory, size_t count, size_t block_bytes)
+void peer_blocks(char *base, size_t count, size_t bytes)
 {
-    base = memory;
-    bytes = block_bytes;
+    memory = base;
+    block_bytes = bytes;
 }
 
 void peer_drop(void)
@@ -33,7 +33,7 @@ void peer_drop(void)
 
 void peer_run(void (*program)(const void *context), const void *context)
 {
-#pragma omp parallel num_threads(workers)
+#pragma omp parallel num_threads(threads)
 #pragma omp single
     program(context);
 }
@@ -78,12 +78,12 @@ static void point(char *a, char *b, char *c, char *d, const uint64_t *iterations
 static void saxpy(char *x, char *y)
 {
 #pragma omp task depend(in : *x) depend(inout : *y)
-    kernel_saxpy(bytes / sizeof(float), (float *)(void *)x, (float *)(void *)y);
+    kernel_saxpy(block_bytes / sizeof(float), (float *)(void *)x, (float *)(void *)y);
 }
 
 static char *block(const size_t *blocks, unsigned i)
 {
-    return base + blocks[i] * bytes;
+    return memory + blocks[i] * block_bytes;
 }
 
 void peer_submit(enum kernel kernel, const size_t *blocks, void *argument)
@@ -124,7 +124,7 @@ static uint64_t fibonacci(unsigned n)
 uint64_t peer_fibonacci(unsigned n, struct frame *frames)
 {
     uint64_t value = 0;
-#pragma omp parallel num_threads(workers)
+#pragma omp parallel num_threads(threads)
 #pragma omp single
     value = fibonacci(n);
     return value;
