@@ -9,7 +9,7 @@
 enum {
     PRIVATE = 3,
     SHARED = 7,
-    ENOUGH = 30000,    /* executions: the search walks the caches ten times */
+    ENOUGH = 30000,    /* executions: the search walks the caches some twenty times */
     LEAST_ROWS = 10,   /* of a kernel that says something about caches */
     LEAST_A_RUN = 500, /* executions looked at, if it has so many */
 };
@@ -26,32 +26,12 @@ struct search {
     const struct duet__samples *samples;
     size_t limit; /* executions of each run that are looked at */
     struct duet_sharing given;
-    struct duet__miss *near[PRIVATE], *far[SHARED], *both; /* by operand */
+    struct duet__miss *misses; /* by operand, with the sizes at hand */
 };
 
 static uint64_t part_of(uint64_t bytes, double part)
 {
     return (uint64_t)llround((double)bytes * part);
-}
-
-/* Misses of one of the two caches for each of its sizes. */
-static void walk_all(struct search *search)
-{
-    size_t room = search->samples->operand_count + 1;
-    search->both = g_new0(struct duet__miss, room);
-    for (unsigned i = 0; i < PRIVATE + SHARED; i++) {
-        struct duet_sharing sharing = search->given;
-        struct duet__miss **place = i < PRIVATE ? &search->near[i] : &search->far[i - PRIVATE];
-        /* with a private cache of one byte everything misses it, and the other one alone is seen */
-        if (i < PRIVATE)
-            sharing.private_bytes = part_of(search->given.private_bytes, private_parts[i]);
-        else
-            sharing.shared_bytes = part_of(search->given.shared_bytes, shared_parts[i - PRIVATE]);
-        if (i >= PRIVATE)
-            sharing.private_bytes = 1;
-        *place = g_new0(struct duet__miss, room);
-        duet__samples_walk(search->samples, &sharing, search->limit, *place);
-    }
 }
 
 /* Sum of squares of relative errors of one group, weighted by its time. */
@@ -71,36 +51,29 @@ static double score_rows(const struct duet__rows *rows, const struct duet__kerne
     return count >= LEAST_ROWS ? sum / (double)count * time : 0;
 }
 
-/* Puts the misses of both caches together, of the executions that are looked at. */
-static void join(struct search *search, unsigned private_, unsigned shared)
+/* The sizes with these numbers; a cache of unknown size has none. */
+static struct duet_sharing sizes_of(const struct search *search, unsigned private_, unsigned shared)
 {
-    const struct duet__samples *samples = search->samples;
-    for (size_t r = 0; r < samples->run_count; r++) {
-        const struct duet__sampled_run *run = &samples->runs[r];
-        size_t count = run->count < search->limit ? run->count : search->limit;
-        for (size_t i = run->first; i < run->first + count; i++) {
-            const struct duet__sample *sample = &samples->list[i];
-            for (size_t o = sample->first; o < sample->first + sample->operands; o++) {
-                double near = search->near[private_][o].near;
-                search->both[o] = (struct duet__miss){near, fmin(search->far[shared][o].far, near)};
-            }
-        }
-    }
+    struct duet_sharing sizes = search->given;
+    sizes.private_bytes = part_of(sizes.private_bytes, private_parts[private_]);
+    sizes.shared_bytes = part_of(sizes.shared_bytes, shared_parts[shared]);
+    return sizes;
 }
 
 /* The sum over all kernels of the host with these two sizes. */
 static double score(struct search *search, unsigned private_, unsigned shared)
 {
     const struct duet__samples *samples = search->samples;
+    const struct duet_sharing sizes = sizes_of(search, private_, shared);
     double sum = 0;
-    join(search, private_, shared);
+    duet__samples_walk(samples, &sizes, search->limit, search->misses);
     for (size_t i = 0; i < samples->group_count; i++) {
         struct duet__rows rows;
         struct duet__kernel_fit kernel;
         if (!samples->labels[samples->groups[i].label].host ||
             samples->groups[i].count < LEAST_ROWS)
             continue;
-        duet__rows_make(samples, &samples->groups[i], search->both, search->limit, &rows);
+        duet__rows_make(samples, &samples->groups[i], search->misses, search->limit, &rows);
         if (rows.columns && rows.count >= LEAST_ROWS) {
             duet__kernel_fit(&rows, NULL, search->given.bandwidth_Bps, &kernel, NULL);
             sum += score_rows(&rows, &kernel);
@@ -114,7 +87,6 @@ static double score(struct search *search, unsigned private_, unsigned shared)
 static struct duet_sharing best_of(struct search *search)
 {
     enum { GIVEN_PRIVATE = 1, GIVEN_SHARED = SHARED - 1 };
-    struct duet_sharing best_sizes = search->given;
     double scores[PRIVATE][SHARED];
     unsigned shared[PRIVATE] = {0}; /* the best for each private one */
     unsigned best = GIVEN_PRIVATE;
@@ -131,10 +103,7 @@ static struct duet_sharing best_of(struct search *search)
         if (scores[p][shared[p]] < scores[GIVEN_PRIVATE][shared[GIVEN_PRIVATE]] * (1 - BETTER) &&
             scores[p][shared[p]] < scores[best][shared[best]])
             best = p;
-    best_sizes.private_bytes = part_of(search->given.private_bytes, private_parts[best]);
-    if (search->given.shared_bytes)
-        best_sizes.shared_bytes = part_of(search->given.shared_bytes, shared_parts[shared[best]]);
-    return best_sizes;
+    return sizes_of(search, best, shared[best]);
 }
 
 /* How many executions of each run are looked at, so that there are not too many of them. */
@@ -152,12 +121,8 @@ struct duet_sharing duet__cache_sizes(const struct duet__samples *samples,
     /* without a private cache nothing misses, and without operands nothing is touched */
     if (given->private_bytes == 0 || samples->operand_count == 0)
         return *given;
-    walk_all(&search);
+    search.misses = g_new0(struct duet__miss, samples->operand_count + 1);
     best = best_of(&search);
-    for (unsigned i = 0; i < PRIVATE; i++)
-        g_free(search.near[i]);
-    for (unsigned i = 0; i < SHARED; i++)
-        g_free(search.far[i]);
-    g_free(search.both);
+    g_free(search.misses);
     return best;
 }

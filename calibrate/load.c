@@ -14,6 +14,8 @@
 static const double LOOK_S = 0.2;
 /* In cores: an idle system takes less of one core; of many, it may take a little of each. */
 static const double LEAST = 0.1, SHARE = 0.01;
+/* The system counts in ticks, of 10 ms on most, and one more or less says nothing. */
+static const double COUNTED_S = 0.03;
 
 /* The count of a line begins after its name. Fields as in proc(5): guests are users as well. */
 enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, FIELDS };
@@ -83,7 +85,8 @@ struct duet__disturbance duet__load_between(const struct duet__load *before,
     /* the counts of ticks are not exact, our own time is */
     result.stolen = stolen_s / wall_s;
     result.others = fmax(others_s / wall_s, 0) + result.stolen;
-    result.disturbed = result.others > fmax(LEAST, SHARE * after->cores);
+    result.disturbed =
+        result.others > fmax(LEAST, SHARE * after->cores) && result.others * wall_s > COUNTED_S;
     return result;
 }
 

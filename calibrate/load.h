@@ -23,7 +23,9 @@ struct duet__disturbance {
     double others; /* other processes, stolen time included; NaN: not known */
     double stolen; /* of that, the hypervisor's */
     unsigned cores;
-    bool disturbed; /* others took more than a tenth of a core, or a hundredth of many cores */
+    /* others took more than a tenth of a core, or a hundredth of many cores; and for longer than
+       some ticks, in which the system counts */
+    bool disturbed;
 };
 
 /* The load so far. */

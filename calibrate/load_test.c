@@ -86,6 +86,21 @@ static void test_between(void)
     g_free(text);
 }
 
+/* A tick too many in a tenth of a second is not yet somebody else; three of them are. */
+static void test_short(void)
+{
+    struct duet__load before = {.at_s = 1, .all_s = 10, .busy_s = 5, .own_s = 1, .cores = 2};
+    struct duet__load after = {.at_s = 1.1,
+                               .all_s = 10.2,
+                               .busy_s = 5.12,
+                               .own_s = 1.1,
+                               .cores = 2};
+
+    g_assert_false(duet__load_between(&before, &after).disturbed);
+    after.busy_s += 0.02;
+    g_assert_true(duet__load_between(&before, &after).disturbed);
+}
+
 /* On this machine it can be read, and what this process does is not somebody else's doing. */
 static void test_here(void)
 {
@@ -112,6 +127,7 @@ int main(int argc, char **argv)
     g_test_add_func("/calibrate/load/read", test_read);
     g_test_add_func("/calibrate/load/broken", test_broken);
     g_test_add_func("/calibrate/load/between", test_between);
+    g_test_add_func("/calibrate/load/short", test_short);
     g_test_add_func("/calibrate/load/here", test_here);
     return g_test_run();
 }

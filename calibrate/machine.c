@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From what was found to a described machine; and what the system tells of it. */
+/* From what was measured to a described machine; and what the system tells of it. */
 #include "calibrate/calibrate.h"
 
 #include <math.h>

@@ -145,7 +145,7 @@ void duet__setup_size(struct duet__calibrate_result *result, struct duet__setup 
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Items                                                                                        */
+/* Setups                                                                                       */
 
 /* Adds runs of one problem, on all kinds of workers that there are. */
 static void add_setups(const struct plan *plan, struct duet__setup setup, bool devices_only)

@@ -149,7 +149,7 @@ double duet__states_deviation(const struct duet__samples *samples, const size_t 
     size_t known = 0;
     for (size_t i = 0; i < count; i++) {
         double state = samples->runs[runs[i]].state;
-        /* the median run of an item is no nearer to the true state than others */
+        /* the median run of a problem is no nearer to the true state than others */
         if ((i == 0 || runs[i] != runs[i - 1]) && state > 0 && state != 1)
             room[known++] = fabs(log(state));
     }
