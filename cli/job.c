@@ -201,28 +201,6 @@ int duet__job_read_workload(struct duet__job *job, int argc, char *const *argv,
     return 0;
 }
 
-static int read_params(struct duet_request *request, char *const *params,
-                       struct duet_message *message)
-{
-    for (; params && *params; params++) {
-        const char *equals = strchr(*params, '=');
-        char *name;
-
-        if (!equals || equals == *params)
-            return duet_fail(message, DUET_EINVAL, "--param takes NAME=VALUE, not '%s'", *params);
-        name = g_strndup(*params, (size_t)(equals - *params));
-        for (guint i = 0; i < request->settings->len; i++)
-            if (strcmp(g_array_index(request->settings, struct duet_setting, i).name, name) == 0) {
-                g_free(name);
-                return duet_fail(message, DUET_EINVAL, "--param gives '%.*s' twice",
-                                 (int)(equals - *params), *params);
-            }
-        duet_request_add_setting(request, name, equals + 1);
-        g_free(name);
-    }
-    return 0;
-}
-
 int duet__job_read_problem(struct duet__job *job, const struct duet__texts *texts, uint64_t n,
                            uint64_t tile, struct duet_message *message)
 {
@@ -234,57 +212,23 @@ int duet__job_read_problem(struct duet__job *job, const struct duet__texts *text
     problem->tile = tile;
     problem->precision = 'd';
     problem->seed = job->request.seed;
-    if (precision && strcmp(precision, "s") != 0 && strcmp(precision, "d") != 0)
-        return duet_fail(message, DUET_EINVAL, "--precision is s (single) or d (double), not '%s'",
-                         precision);
-    if (precision)
-        problem->precision = precision[0];
-    result = duet__count_option("--n", texts->n, 1, UINT32_MAX, &problem->n, message);
+    result = precision ? duet_precision_read(precision, &problem->precision, message) : 0;
+    if (!result)
+        result = duet__count_option("--n", texts->n, 1, UINT32_MAX, &problem->n, message);
     if (!result)
         result = duet__count_option("--tile", texts->tile, 1, UINT32_MAX, &problem->tile, message);
     if (!result)
-        result = read_params(&job->request, texts->params, message);
+        result = duet_request_set_params(&job->request, texts->params, message);
     return result ? result : job->request.workload->check(problem, message);
-}
-
-/* The names in "heft,all,./mine.so", with those of all policies that there are for "all". */
-static char **split_policies(const char *text)
-{
-    char **given = g_strsplit(text, ",", -1);
-    GPtrArray *names = g_ptr_array_new();
-
-    for (char **name = given; *name; name++) {
-        if (strcmp(*name, "all") != 0)
-            g_ptr_array_add(names, g_strdup(*name));
-        for (size_t i = 0; strcmp(*name, "all") == 0 && duet_policy_at(i); i++)
-            g_ptr_array_add(names, g_strdup(duet_policy_at(i)->name));
-    }
-    g_strfreev(given);
-    g_ptr_array_add(names, NULL);
-    return (char **)g_ptr_array_free(names, FALSE);
 }
 
 int duet__job_read_policies(struct duet__job *job, const struct duet__texts *texts,
                             struct duet_message *message)
 {
-    struct duet_request *request = &job->request;
+    int result = duet_policies_read(texts->policy, &job->request.policies, message);
 
-    request->policies = split_policies(texts->policy ? texts->policy : "ws");
-    request->policy_count = g_strv_length(request->policies);
-    for (size_t i = 0; i < request->policy_count; i++) {
-        const char *name = request->policies[i];
-        const struct duet_policy *policy;
-        int result = duet__policy_load(name, &policy, message);
-
-        if (result)
-            return result;
-        for (size_t k = 0; k < i; k++)
-            if (strcmp(name, request->policies[k]) == 0)
-                return duet_fail(message, DUET_EINVAL, "--policy names '%s' twice", name);
-    }
-    return request->policy_count
-               ? 0
-               : duet_fail(message, DUET_EINVAL, "--policy names no policy (--policy help)");
+    job->request.policy_count = result ? 0 : g_strv_length(job->request.policies);
+    return result;
 }
 
 static int read_links(struct duet__job *job, char **links, struct duet_message *message)
@@ -296,8 +240,8 @@ static int read_links(struct duet__job *job, char **links, struct duet_message *
 
         if (!equals || equals == *link)
             return duet_fail(message, DUET_EINVAL, "--link takes NAME=VALUE, not '%s'", *link);
-        result = duet__parse_change("--link", equals + 1, &override.bandwidth_Bps,
-                                    &override.factor, message);
+        result = duet__parse_change("--link", equals + 1, &override.bandwidth_Bps, &override.factor,
+                                    message);
         if (result)
             return result;
         override.name =

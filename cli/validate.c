@@ -1,97 +1,240 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `duet validate`: reads the command line, predicts, measures, reports. */
+/* `duet validate`: predicts and measures the cases, and reports how far the two are apart. */
 #include "cli/validate.h"
 
+#include <math.h>
+
 #include "cli/command.h"
+#include "cli/signals.h"
+#include "cli/validation_page.h"
+#include "world/clock.h"
 
-/* The first pair's failure where there is none without; NULL: something is left to do. */
-static const struct duet__case_pair *all_failed(const struct duet__validate *validate)
+/* ------------------------------------------------------------------------------------------- */
+/* What is done                                                                                 */
+
+/* Calibrates before a round, or after the last one, where that was asked for. Exit status. */
+static int calibrate(struct duet__validate *validate, size_t round, double runs_s,
+                     struct duet_monitor *monitor, struct duet_progress *progress)
 {
-    const struct duet__case_pair *first = NULL;
+    struct duet_recalibration *recalibration = &validate->recalibration;
+    const struct duet__measuring *measuring = &recalibration->measuring;
+    int error;
 
-    for (size_t i = 0; i < validate->pair_count; i++) {
-        const struct duet__case_pair *pair = &validate->pairs[i];
-
-        if (!pair->failure)
-            return NULL;
-        if (!pair->refused && !first)
-            first = pair;
-    }
-    return first;
+    if (!validate->calibrate || duet_monitor_signal(monitor))
+        return DUET__DONE;
+    duet_progress_say(progress, (double)round / (double)validate->experiment.rounds, "calibrating");
+    error = duet_recalibration_slice(recalibration, &validate->experiment, round, runs_s, monitor);
+    return error ? duet__job_complain(measuring->what, error, measuring->message.text) : DUET__DONE;
 }
 
-static int complain(const struct duet__case_pair *pair)
+/* Fits, and writes what was found where that was asked for. Exit status. */
+static int finish_calibration(struct duet__validate *validate)
 {
-    return duet__complain(duet__status_of(pair->error), "%s under %s %s", pair->real.workload->name,
-                          pair->real.policies[0], pair->failure);
+    struct duet_recalibration *recalibration = &validate->recalibration;
+    const struct duet__measuring *measuring = &recalibration->measuring;
+    struct duet_message message = {""};
+    sigset_t before;
+    int error = duet_recalibration_finish(recalibration, &validate->experiment);
+
+    if (error)
+        return duet__job_complain(measuring->what, error, measuring->message.text);
+    if (!validate->out)
+        return DUET__DONE;
+    /* a signal waits until the file is whole, so that no temporary one stays */
+    duet__signals_hold(&before);
+    error = duet_platform_write(validate->experiment.platform, validate->out, DUET_WRITE_REPLACE,
+                                &message);
+    duet__signals_release(&before);
+    return error ? duet__complain(DUET__FAILED, "%s", message.text) : DUET__DONE;
 }
 
-/* One line that says how much there is, when a signal came. Exit status. */
-static int say_interrupted(const struct duet__validate *validate)
+/* The rounds, with calibration before, between and after them where that was asked for. */
+static int measure(struct duet__validate *validate)
 {
-    size_t runs = 0, predicted = 0;
+    struct duet_experiment *experiment = &validate->experiment;
+    struct duet_monitor monitor = {0};
+    struct duet_progress progress = {0};
+    double start_s = duet__clock_s(), runs_s = 0;
+    int status;
 
-    for (size_t i = 0; i < validate->pair_count; i++) {
-        if (validate->pairs[i].failure)
-            continue;
-        runs += validate->pairs[i].measured.count;
-        predicted += validate->pairs[i].predicted.count > 0;
+    duet_monitor_start(&monitor, false, 0, 0);
+    duet_progress_init(&progress, !validate->job.quiet, 0, 0);
+    status = calibrate(validate, 0, runs_s, &monitor, &progress);
+    for (size_t round = 0; round < experiment->rounds && status == DUET__DONE; round++) {
+        double round_s = duet__clock_s();
+
+        if (duet_monitor_signal(&monitor) ||
+            (round && validate->budget_s > 0 && round_s - start_s >= validate->budget_s))
+            break;
+        duet_experiment_measure_round(experiment, round, &monitor, &progress);
+        runs_s += duet__clock_s() - round_s;
+        status = calibrate(validate, round + 1, runs_s, &monitor, &progress);
     }
-    return duet__complain(DUET__SIGNALLED + validate->number,
-                          "interrupted: %zu measured run%s finished%s", runs,
-                          runs == 1 ? " is" : "s are",
-                          runs && !predicted ? ", and nothing is predicted to compare with" : "");
+    duet_progress_clear(&progress);
+    duet_monitor_stop(&monitor);
+    experiment->number = duet_monitor_signal(&monitor);
+    return status;
 }
 
 /* Both sides of all cases. Exit status of what has failed as a whole. */
 static int make_sides(struct duet__validate *validate)
 {
+    struct duet_experiment *experiment = &validate->experiment;
     struct duet_message message = {""};
     int status = DUET__DONE, error = 0;
 
-    if (validate->paced)
-        error = duet__threads_measure(validate, &message);
+    if (duet_experiment_paced(experiment))
+        error = duet_experiment_measure_threads(experiment, &message);
     if (error)
         return duet__complain(duet__status_of(error), "measuring this machine's threads: %s",
                               message.text);
-    if (validate->number)
+    if (experiment->number)
         return status;
     /* what cannot be predicted is not measured; but for what the calibration has yet to tell */
-    if (!validate->calibrating)
-        duet__validate_predict(validate);
-    if (!validate->number && !all_failed(validate))
-        status = duet__validate_measure(validate);
-    if (status != DUET__DONE || validate->number || !validate->calibrating || all_failed(validate))
+    if (!validate->calibrate)
+        duet_experiment_predict(experiment, validate->job.quiet);
+    if (!experiment->number && !duet_pairs_all_failed(experiment))
+        status = measure(validate);
+    if (status != DUET__DONE || experiment->number || !validate->calibrate ||
+        duet_pairs_all_failed(experiment))
         return status;
-    status = duet__calibrating_finish(validate);
+    status = finish_calibration(validate);
     if (status == DUET__DONE)
-        duet__validate_predict(validate);
-    duet__calibrating_end(validate->calibrating);
+        duet_experiment_predict(experiment, validate->job.quiet);
     return status;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* What is said of it                                                                           */
+
+static int print(const struct duet__validate *validate, const struct duet_validation *validation,
+                 const struct duet_validation_figures *figures)
+{
+    if (validate->job.json)
+        duet_validation_write_json(stdout, validation, figures);
+    else if (validate->job.csv)
+        duet_validation_write_csv(stdout, validation, figures);
+    else
+        duet_validation_write_text(stdout, validation, figures, validate->verbose);
+    return duet__finish_output();
+}
+
+/* One line for cases that could not be made, though nothing was wrong with them. Exit status. */
+static int check_failures(const struct duet_experiment *experiment)
+{
+    const char *first = NULL;
+    size_t failures = 0;
+
+    for (size_t i = 0; i < experiment->pair_count; i++) {
+        const struct duet_pair *pair = &experiment->pairs[i];
+
+        if (!pair->failure || pair->refused)
+            continue;
+        failures++;
+        first = first ? first : pair->failure;
+    }
+    if (!failures)
+        return DUET__DONE;
+    return duet__complain(DUET__FAILED, "%zu of %zu cases failed, the first %s", failures,
+                          experiment->pair_count, first);
+}
+
+/* One line if errors are larger than is allowed. Exit status. */
+static int check_errors(const struct duet_validation *validation,
+                        const struct duet_validation_figures *figures)
+{
+    size_t over = 0;
+
+    for (size_t i = 0; i < validation->case_count; i++)
+        over += fabs(figures->cases[i].error) > validation->fail_over;
+    if (!over || !(validation->fail_over > 0))
+        return DUET__DONE;
+    return duet__complain(DUET__FAILED,
+                          "the prediction of %zu of %zu cases is off by more than %g %%, the worst "
+                          "by %.3g %%",
+                          over, validation->case_count, validation->fail_over * 100,
+                          figures->worst * 100);
+}
+
+static int report(struct duet__validate *validate)
+{
+    struct duet_validation validation;
+    struct duet_validation_figures figures = {0};
+    struct duet_message message = {""};
+    int status, page = DUET__DONE;
+
+    duet_experiment_conclude(&validate->experiment, &validation);
+    validation.command = validate->job.command;
+    validation.fail_over = validate->fail_over;
+    if (!validation.case_count)
+        return DUET__DONE;
+    if (duet_validation_judge(&validation, &figures, &message))
+        return duet__complain(DUET__FAILED, "%s", message.text);
+    /* the table first: a long run is not lost because a disk is full */
+    status = print(validate, &validation, &figures);
+    if (validate->job.html)
+        page = duet__validation_page(validate->job.html, &validation, &figures);
+    if (status == DUET__DONE)
+        status = page;
+    if (status == DUET__DONE)
+        status = check_failures(&validate->experiment);
+    if (status == DUET__DONE)
+        status = check_errors(&validation, &figures);
+    duet_validation_figures_fini(&figures, validation.case_count);
+    return status;
+}
+
+/* One line that says how much there is, when a signal came. Exit status. */
+static int say_interrupted(const struct duet_experiment *experiment)
+{
+    size_t runs = 0, predicted = 0;
+
+    for (size_t i = 0; i < experiment->pair_count; i++) {
+        if (experiment->pairs[i].failure)
+            continue;
+        runs += experiment->pairs[i].measured.count;
+        predicted += experiment->pairs[i].predicted.count > 0;
+    }
+    return duet__complain(DUET__SIGNALLED + experiment->number,
+                          "interrupted: %zu measured run%s finished%s", runs,
+                          runs == 1 ? " is" : "s are",
+                          runs && !predicted ? ", and nothing is predicted to compare with" : "");
 }
 
 static int validate_all(struct duet__validate *validate)
 {
+    const struct duet_experiment *experiment = &validate->experiment;
+    const struct duet_pair *failed;
     int status = duet__files_check(&validate->job);
 
     if (status == DUET__DONE)
         status = make_sides(validate);
     if (status != DUET__DONE)
         return status;
-    if (!validate->number && all_failed(validate))
-        return complain(all_failed(validate));
-    status = duet__validate_report(validate);
-    return validate->number ? say_interrupted(validate) : status;
+    failed = experiment->number ? NULL : duet_pairs_all_failed(experiment);
+    if (failed)
+        return duet__complain(duet__status_of(failed->error), "%s under %s %s",
+                              failed->real.workload->name, failed->real.policies[0],
+                              failed->failure);
+    status = report(validate);
+    return experiment->number ? say_interrupted(experiment) : status;
 }
 
 static int validate_command(int argc, char **argv)
 {
     struct duet__validate validate = {0};
-    int status = duet__validate_parse(&validate, argc, argv);
+    int status;
 
+    duet__job_init(&validate.job, "validate", argc, argv);
+    duet_experiment_init(&validate.experiment);
+    status = duet__validate_parse(&validate, argc, argv);
     if (status < 0)
         status = validate_all(&validate);
-    duet__validate_fini(&validate);
+    duet_experiment_fini(&validate.experiment);
+    duet_recalibration_fini(&validate.recalibration);
+    g_free(validate.out);
+    duet__job_fini(&validate.job);
+    g_free(validate.cases);
     return status;
 }
 

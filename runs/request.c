@@ -4,7 +4,10 @@
 
 #include <string.h>
 
+#include <duet/policy.h>
+
 #include "world/open.h"
+#include "world/plugin.h"
 
 void duet_request_init(struct duet_request *request)
 {
@@ -46,16 +49,94 @@ const char *duet_request_keep(struct duet_request *request, char *text)
     return text;
 }
 
-void duet_request_add_setting(struct duet_request *request, const char *name, const char *value)
+/* A parameter of which name and value are kept. */
+static int add_setting(struct duet_request *request, const char *param,
+                       struct duet_message *message)
 {
-    const struct duet_setting setting = {
-        .name = duet_request_keep(request, g_strdup(name)),
-        .value = duet_request_keep(request, g_strdup(value)),
-    };
+    const char *equals = strchr(param, '=');
+    struct duet_setting setting = {.value = ""};
 
+    if (!equals || equals == param)
+        return duet_fail(message, DUET_EINVAL, "--param takes NAME=VALUE, not '%s'", param);
+    setting.name = duet_request_keep(request, g_strndup(param, (size_t)(equals - param)));
+    setting.value = duet_request_keep(request, g_strdup(equals + 1));
+    for (guint i = 0; i < request->settings->len; i++)
+        if (strcmp(g_array_index(request->settings, struct duet_setting, i).name, setting.name) ==
+            0)
+            return duet_fail(message, DUET_EINVAL, "--param gives '%s' twice", setting.name);
     g_array_append_val(request->settings, setting);
+    return 0;
+}
+
+int duet_request_set_params(struct duet_request *request, char *const *params,
+                            struct duet_message *message)
+{
+    int error = 0;
+
+    /* copies of the request may have the old ones */
+    g_array_unref(request->settings);
+    request->settings = g_array_new(FALSE, FALSE, sizeof(struct duet_setting));
+    for (; params && *params && !error; params++)
+        error = add_setting(request, *params, message);
     request->problem.settings = (const struct duet_setting *)(void *)request->settings->data;
     request->problem.setting_count = request->settings->len;
+    return error;
+}
+
+static bool stands(const GPtrArray *names, const char *name)
+{
+    for (guint i = 0; i < names->len; i++)
+        if (strcmp(names->pdata[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Adds one policy; of "all" those that do not stand there yet. */
+static int add_policy(GPtrArray *names, const char *name, struct duet_message *message)
+{
+    const struct duet_policy *policy;
+    int error;
+
+    if (strcmp(name, "all") == 0) {
+        for (size_t i = 0; (policy = duet_policy_at(i)); i++)
+            if (!stands(names, policy->name))
+                g_ptr_array_add(names, g_strdup(policy->name));
+        return 0;
+    }
+    error = duet__policy_load(name, &policy, message);
+    if (!error && stands(names, name))
+        error = duet_fail(message, DUET_EINVAL, "--policy names '%s' twice", name);
+    if (!error)
+        g_ptr_array_add(names, g_strdup(name));
+    return error;
+}
+
+int duet_policies_read(const char *list, char ***policies, struct duet_message *message)
+{
+    GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
+    char **parts = g_strsplit(list ? list : "ws", ",", -1);
+    int error =
+        *parts ? 0 : duet_fail(message, DUET_EINVAL, "--policy names no policy (--policy help)");
+
+    for (size_t i = 0; parts[i] && !error; i++)
+        error = add_policy(names, parts[i], message);
+    g_strfreev(parts);
+    *policies = NULL;
+    if (!error) {
+        g_ptr_array_add(names, NULL);
+        *policies = g_strdupv((char **)names->pdata);
+    }
+    g_ptr_array_free(names, TRUE);
+    return error;
+}
+
+int duet_precision_read(const char *text, char *precision, struct duet_message *message)
+{
+    if (strcmp(text, "s") != 0 && strcmp(text, "d") != 0)
+        return duet_fail(message, DUET_EINVAL, "--precision is s (single) or d (double), not '%s'",
+                         text);
+    *precision = text[0];
+    return 0;
 }
 
 bool duet_request_paced(const struct duet_request *request)

@@ -61,8 +61,24 @@ void duet_request_copy(struct duet_request *to, const struct duet_request *from)
 /* A text that lives as long as the request and its copies; takes it over. NULL is fine. */
 const char *duet_request_keep(struct duet_request *request, char *text);
 
-/* Adds a parameter of the workload; its strings are copied. */
-void duet_request_add_setting(struct duet_request *request, const char *name, const char *value);
+/*
+ * Takes "NAME=VALUE"s (NULL-ended, NULL: none) as the parameters of the workload, instead of those
+ * before. DUET_EINVAL where one is not of that form, or a name stands twice.
+ */
+DUET_MUST_CHECK int duet_request_set_params(struct duet_request *request, char *const *params,
+                                            struct duet_message *message);
+
+/*
+ * Reads "A,B,...", of names and shared objects, into an array that the caller frees with
+ * g_strfreev; NULL is "ws", and "all" among them stands for every policy that there is.
+ * DUET_EINVAL, DUET_ENOTFOUND; *policies is then NULL.
+ */
+DUET_MUST_CHECK int duet_policies_read(const char *list, char ***policies,
+                                       struct duet_message *message);
+
+/* "s" or "d" as a problem's precision. DUET_EINVAL. */
+DUET_MUST_CHECK int duet_precision_read(const char *text, char *precision,
+                                        struct duet_message *message);
 
 /* The platform that is simulated or emulated at its pace, a name or a file; NULL: none. */
 const char *duet_request_platform(const struct duet_request *request);

@@ -69,8 +69,8 @@ RULES = [
     ("runs/*", "c posix glib duet/* platforms/platform.h workloads/workload.h world/*.h"
                " core/engine.h validate/bounds.h ."),
     ("validate/area_prices", "c clp duet/* ."),
-    ("validate/*", "c posix glib duet/* platforms/platform.h workloads/*.h runs/recording.h"
-                   " ."),
+    ("validate/*", "c posix glib duet/* platforms/platform.h platforms/json.h workloads/*.h"
+                   " runs/*.h calibrate/*.h world/*.h ."),
     ("report/page/*", "c glib duet/* platforms/json.h validate/*.h report/*.h runs/*.h ."),
     ("report/*", "c posix glib duet/* platforms/platform.h platforms/json.h validate/*.h runs/*.h"
                  " workloads/*.h ."),

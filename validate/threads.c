@@ -4,22 +4,19 @@
  * last what the platform says; to wake a thread, and to notice what a device has done, takes what
  * it takes here.
  */
-#include "cli/validate.h"
-
 #include "calibrate/costs.h"
-#include "runs/monitor.h"
-#include "cli/command.h"
+#include "validate/experiment.h"
 
 static const double BUDGET_S = 1;
 
 /* The configuration with most devices, on which the threads have most to do. */
-static const struct duet_config *largest(const struct duet__validate *validate)
+static const struct duet_config *largest(const struct duet_experiment *experiment)
 {
-    const struct duet__case_pair *most = NULL;
+    const struct duet_pair *most = NULL;
 
-    for (size_t i = 0; i < validate->pair_count; i++)
-        if (!validate->pairs[i].failure && (!most || validate->pairs[i].gpus > most->gpus))
-            most = &validate->pairs[i];
+    for (size_t i = 0; i < experiment->pair_count; i++)
+        if (!experiment->pairs[i].failure && (!most || experiment->pairs[i].gpus > most->gpus))
+            most = &experiment->pairs[i];
     return most ? &most->real.config : NULL;
 }
 
@@ -48,27 +45,29 @@ static double median_of(const struct duet__measured *cost)
     return cost->samples ? cost->median_s : 0;
 }
 
-static void use_costs(struct duet__validate *validate, const struct duet__measured *costs)
+static void use_costs(struct duet_experiment *experiment, const struct duet__measured *costs)
 {
+    double scale = duet_experiment_scale(experiment);
     GString *text = g_string_new(NULL);
 
-    validate->wake_s = median_of(&costs[DUET__COST_WAKE]);
-    validate->event_s = median_of(&costs[DUET__COST_EVENT]);
-    add_cost(text, "wake", validate->wake_s, validate->scale);
-    add_cost(text, "event", validate->event_s, validate->scale);
-    validate->thread_costs = g_string_free(text, FALSE);
-    for (size_t i = 0; i < validate->pair_count; i++) {
-        struct duet_config *config = &validate->pairs[i].simulated.config;
+    experiment->wake_s = median_of(&costs[DUET__COST_WAKE]);
+    experiment->event_s = median_of(&costs[DUET__COST_EVENT]);
+    add_cost(text, "wake", experiment->wake_s, scale);
+    add_cost(text, "event", experiment->event_s, scale);
+    experiment->thread_costs = g_string_free(text, FALSE);
+    for (size_t i = 0; i < experiment->pair_count; i++) {
+        struct duet_config *config = &experiment->pairs[i].simulated.config;
 
-        if (*validate->thread_costs)
-            config->costs = validate->thread_costs;
+        if (*experiment->thread_costs)
+            config->costs = experiment->thread_costs;
         config->jitter = true;
     }
 }
 
-int duet__threads_measure(struct duet__validate *validate, struct duet_message *message)
+int duet_experiment_measure_threads(struct duet_experiment *experiment,
+                                    struct duet_message *message)
 {
-    const struct duet_config *config = largest(validate);
+    const struct duet_config *config = largest(experiment);
     struct duet_monitor monitor = {0};
     struct duet__measured costs[DUET__COSTS];
     struct duet_config own;
@@ -81,10 +80,10 @@ int duet__threads_measure(struct duet__validate *validate, struct duet_message *
     duet_monitor_start(&monitor, false, 0, 0);
     error = duet__costs_measure(&own, BUDGET_S, stop, &monitor, costs, message);
     duet_monitor_stop(&monitor);
-    validate->number = duet_monitor_signal(&monitor);
-    if (validate->number)
+    experiment->number = duet_monitor_signal(&monitor);
+    if (experiment->number)
         return 0; /* what was interrupted says nothing */
     if (!error)
-        use_costs(validate, costs);
+        use_costs(experiment, costs);
     return error;
 }

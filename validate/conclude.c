@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the runs of an experiment to what is reported of it. */
+#include <math.h>
+#include <string.h>
+
+#include "validate/experiment.h"
+#include "validate/stats.h"
+#include "world/here.h"
+
+/* A text that lives as long as the experiment; takes it over. */
+static const char *keep(struct duet_experiment *experiment, char *text)
+{
+    g_ptr_array_add(experiment->texts, text);
+    return text;
+}
+
+/* Whether the workload of this pair is that of one before it. */
+static bool named_before(const struct duet_experiment *experiment, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (experiment->pairs[i].real.workload == experiment->pairs[index].real.workload)
+            return true;
+    return false;
+}
+
+/* "cholesky, gemm and lu on vm" */
+static char *title_of(const struct duet_experiment *experiment)
+{
+    const char **names = g_new0(const char *, experiment->pair_count);
+    GString *text = g_string_new(NULL);
+    size_t count = 0;
+
+    for (size_t i = 0; i < experiment->pair_count; i++)
+        if (!named_before(experiment, i))
+            names[count++] = experiment->pairs[i].real.workload->name;
+    for (size_t i = 0; i < count; i++)
+        g_string_append_printf(text, "%s%s", !i ? "" : i + 1 == count ? " and " : ", ", names[i]);
+    g_free(names);
+    g_string_append_printf(text, " on %s", experiment->platform->name);
+    return g_string_free(text, FALSE);
+}
+
+static char *machine_of(const struct duet_experiment *experiment)
+{
+    const char *emulate = experiment->base.config.emulate;
+    unsigned cores = duet__here_cores();
+    char *here = g_strdup_printf("%s, %u core%s", g_get_host_name(), cores, cores == 1 ? "" : "s");
+    char *text;
+
+    if (duet_experiment_paced(experiment))
+        text = g_strdup_printf("%s emulated on %s (times x %g, nothing computed)", emulate, here,
+                               duet_experiment_scale(experiment));
+    else
+        text = g_strdup_printf("%s%s", here, emulate ? ", GPUs emulated" : "");
+    g_free(here);
+    return text;
+}
+
+static char *calibration_of(const struct duet_experiment *experiment)
+{
+    const struct duet_platform *platform = experiment->platform;
+    const char *without = experiment->base.config.without;
+    GString *text = g_string_new(platform->name);
+
+    if (!experiment->calibrated && strcmp(platform->name, experiment->platform_name) != 0)
+        g_string_append_printf(text, " (%s)", experiment->platform_name);
+    if (platform->description && *platform->description)
+        g_string_append_printf(text, ": %s", platform->description);
+    if (experiment->calibrated)
+        g_string_append_printf(text, "; %s", experiment->calibrated);
+    if (experiment->wake_s > 0)
+        g_string_append_printf(text, "; threads as here: %.3g us to wake",
+                               experiment->wake_s * 1e6);
+    if (experiment->event_s > 0)
+        g_string_append_printf(text, "%s %.3g us to notice a device's end",
+                               experiment->wake_s > 0 ? "," : "; threads as here:",
+                               experiment->event_s * 1e6);
+    if (without)
+        g_string_append_printf(text, "; simulated without %s", without);
+    if (!experiment->noise && !duet_experiment_paced(experiment))
+        g_string_append(text, "; simulated without noise");
+    if (experiment->follow_speed)
+        g_string_append(text, "; predictions divided by the speed of the machine");
+    return g_string_free(text, FALSE);
+}
+
+/* Speed of the machine by that of its calibration, when the pair was measured; 0: not known. */
+static double speed_of(const struct duet_experiment *experiment, const struct duet_pair *pair)
+{
+    double median;
+
+    if (!pair->probes->len)
+        return 0;
+    median = duet_median((double *)(void *)pair->probes->data, pair->probes->len);
+    return median > 0 ? experiment->platform->probe_s / median : 0;
+}
+
+/* Brings both sides of a pair to the same unit of time, and makes what is said of all runs. */
+static void conclude(const struct duet_experiment *experiment, struct duet_pair *pair,
+                     struct duet_case *the)
+{
+    double factor = duet_experiment_scale(experiment);
+    struct duet_message message = {""};
+    int error;
+
+    if (experiment->follow_speed && the->speed > 0)
+        factor /= the->speed;
+    error = duet_sample_conclude(&pair->predicted, factor, &the->predicted, &message);
+    if (!error)
+        error = duet_sample_conclude(&pair->measured, 1, &the->measured, &message);
+    if (error)
+        duet_pair_fail(pair, "accounted", error, &message);
+}
+
+static struct duet_case case_of(const struct duet_experiment *experiment, struct duet_pair *pair)
+{
+    const struct duet_request *real = &pair->real;
+    struct duet_case the = {.workload = real->workload->name,
+                            .settings = pair->settings,
+                            .platform = experiment->platform->name,
+                            .policy = real->policies[0],
+                            .n = real->problem.n,
+                            .tile = real->problem.tile,
+                            .precision = real->problem.precision,
+                            .cpus = pair->cpus,
+                            .gpus = pair->gpus,
+                            .set_arch = real->config.set_arch,
+                            .speed = speed_of(experiment, pair)};
+
+    if (!pair->failure)
+        conclude(experiment, pair, &the);
+    the.failure = pair->failure;
+    return the;
+}
+
+void duet_experiment_conclude(struct duet_experiment *experiment, struct duet_validation *out)
+{
+    GDateTime *now = g_date_time_new_now_utc();
+    size_t count = 0;
+
+    g_free(experiment->cases);
+    experiment->cases = g_new0(struct duet_case, experiment->pair_count);
+    for (size_t i = 0; i < experiment->pair_count; i++) {
+        struct duet_pair *pair = &experiment->pairs[i];
+
+        /* Without a failure and without runs it was interrupted before. */
+        if (pair->failure || (pair->measured.count && pair->predicted.count))
+            experiment->cases[count++] = case_of(experiment, pair);
+    }
+    *out = (struct duet_validation){
+        .title = keep(experiment, title_of(experiment)),
+        .first_name = "predicted",
+        .second_name = "measured",
+        .machine = keep(experiment, machine_of(experiment)),
+        .calibration = keep(experiment, calibration_of(experiment)),
+        .date = keep(experiment, g_date_time_format(now, "%Y-%m-%d %H:%M UTC")),
+        .cases = experiment->cases,
+        .case_count = count,
+    };
+    g_date_time_unref(now);
+}

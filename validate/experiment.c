@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From specs to cases that can be measured and predicted. */
+#include "validate/experiment.h"
+
+#include <string.h>
+
+void duet_experiment_init(struct duet_experiment *experiment)
+{
+    *experiment = (struct duet_experiment){
+        .specs = g_ptr_array_new_with_free_func(duet_spec_free),
+        .texts = g_ptr_array_new_with_free_func(g_free),
+        .rounds = 1,
+        .sim_reps = 1,
+    };
+    duet_request_init(&experiment->base);
+}
+
+static void pair_fini(struct duet_pair *pair)
+{
+    duet_sample_fini(&pair->measured);
+    duet_sample_fini(&pair->predicted);
+    duet_request_fini(&pair->simulated);
+    duet_request_fini(&pair->real);
+    g_clear_pointer(&pair->probes, g_array_unref);
+    g_free(pair->settings);
+    g_free(pair->failure);
+}
+
+void duet_experiment_fini(struct duet_experiment *experiment)
+{
+    for (size_t i = 0; i < experiment->pair_count; i++)
+        pair_fini(&experiment->pairs[i]);
+    g_free(experiment->pairs);
+    g_free(experiment->cases);
+    g_clear_pointer(&experiment->specs, g_ptr_array_unref);
+    g_clear_pointer(&experiment->texts, g_ptr_array_unref);
+    duet_platform_free(experiment->platform);
+    g_free(experiment->platform_name);
+    g_free(experiment->calibrated);
+    g_free(experiment->thread_costs);
+    duet_request_fini(&experiment->base);
+    *experiment = (struct duet_experiment){0};
+}
+
+bool duet_experiment_paced(const struct duet_experiment *experiment)
+{
+    return duet_request_paced(&experiment->base);
+}
+
+double duet_experiment_scale(const struct duet_experiment *experiment)
+{
+    double scale = experiment->base.config.scale;
+
+    return scale > 0 ? scale : 1;
+}
+
+void duet_pair_fail(struct duet_pair *pair, const char *doing, int error,
+                    const struct duet_message *message)
+{
+    bool hint = strstr(message->text, "allow extrapolation") != NULL;
+
+    if (pair->failure)
+        return;
+    pair->error = error;
+    pair->failure = g_strdup_printf("could not be %s: %s%s", doing, message->text,
+                                    hint ? " (--extrapolate)" : "");
+    g_strdelimit(pair->failure, "\r\n", ' ');
+}
+
+const struct duet_pair *duet_pairs_all_failed(const struct duet_experiment *experiment)
+{
+    const struct duet_pair *first = NULL;
+
+    for (size_t i = 0; i < experiment->pair_count; i++) {
+        const struct duet_pair *pair = &experiment->pairs[i];
+
+        if (!pair->failure)
+            return NULL;
+        if (!pair->refused && !first)
+            first = pair;
+    }
+    return first;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* One case                                                                                     */
+
+/* Where a case stands in the lists of its spec. */
+struct place {
+    size_t n, tile, policy, cpus, gpus;
+};
+
+/* The element of a list; `none` where the list has no elements. */
+static uint64_t element(const GArray *list, size_t index, uint64_t none)
+{
+    return list->len ? g_array_index(list, uint64_t, index) : none;
+}
+
+/* Sets what the measured side is to run. An error if its sizes are to blame. */
+static int make_real(const struct duet_experiment *experiment, struct duet_request *real,
+                     const struct duet_spec *spec, struct place at, struct duet_message *message)
+{
+    const struct duet_workload *workload = spec->workload;
+    bool paced = duet_experiment_paced(experiment), computes = !paced && workload->real_n;
+    struct duet_problem *problem = &real->problem;
+    int error;
+
+    duet_request_copy(real, &experiment->base);
+    real->workload = workload;
+    g_strfreev(real->policies);
+    real->policies = g_new0(char *, 2);
+    real->policies[0] = g_strdup(spec->policies[at.policy]);
+    real->policy_count = 1;
+    real->config.context = workload->name; /* of the kernel times of a platform */
+    real->config.set_arch = spec->set_arch;
+    real->config.cpus = spec->cpus->len ? (int)element(spec->cpus, at.cpus, 0) : -1;
+    real->config.gpus = spec->gpus->len ? (int)element(spec->gpus, at.gpus, 0) : -1;
+    real->config.extrapolate = paced && experiment->base.config.extrapolate;
+    problem->n = element(spec->n, at.n, computes ? workload->real_n : workload->default_n);
+    problem->tile =
+        element(spec->tile, at.tile, computes ? workload->real_tile : workload->default_tile);
+    problem->precision = spec->precision;
+    problem->seed = real->seed;
+    if (!paced && !workload->generate)
+        return duet_fail(message, DUET_EINVAL,
+                         "%s has no kernels that compute%s, so that it can only be measured on an "
+                         "emulated platform (--emulate)",
+                         workload->name, workload->kernels[0] ? " in this duet" : "");
+    error = duet_request_set_params(real, spec->params, message);
+    return error ? error : workload->check(problem, message);
+}
+
+/* The machine of the predicted side, which says how many CPUs and GPUs both have. */
+static int build_machine(const struct duet_experiment *experiment, struct duet_pair *pair,
+                         struct duet_message *message)
+{
+    struct duet_config *real = &pair->real.config, *simulated = &pair->simulated.config;
+    const struct duet_machine *machine = &pair->simulated.machine;
+    int error;
+
+    simulated->simulate = experiment->platform_name;
+    pair->simulated.platform = experiment->platform;
+    error = duet_request_build(&pair->simulated, message);
+    pair->cpus = (unsigned)MAX(real->cpus, 0);
+    pair->gpus = (unsigned)MAX(real->gpus, 0);
+    if (error)
+        return error;
+    pair->cpus = pair->gpus = 0;
+    for (unsigned i = 0; i < machine->worker_count; i++)
+        *(machine->workers[i].node == DUET_HOST ? &pair->cpus : &pair->gpus) += 1;
+    real->cpus = simulated->cpus = (int)pair->cpus;
+    real->gpus = simulated->gpus = (int)pair->gpus;
+    return 0;
+}
+
+void duet_pairs_rebuild(struct duet_experiment *experiment)
+{
+    for (size_t i = 0; i < experiment->pair_count; i++) {
+        struct duet_pair *pair = &experiment->pairs[i];
+        struct duet_message message = {""};
+        int error = pair->failure ? 0 : build_machine(experiment, pair, &message);
+
+        if (error)
+            duet_pair_fail(pair, "simulated", error, &message);
+    }
+}
+
+/* What the predicted side is to simulate: the same problem, somewhere else. */
+static void make_simulated(const struct duet_experiment *experiment, struct duet_pair *pair)
+{
+    const struct duet_config *base = &experiment->base.config;
+    struct duet_request *request = &pair->simulated;
+
+    duet_request_copy(request, &pair->real);
+    request->reps = experiment->sim_reps;
+    request->config.emulate = NULL;
+    request->config.scale = 0;
+    request->config.noise = experiment->noise;
+    request->config.extrapolate = base->extrapolate;
+    request->config.without = base->without;
+}
+
+static void make_pair(const struct duet_experiment *experiment, struct duet_pair *pair,
+                      const struct duet_spec *spec, struct place at)
+{
+    struct duet_message message = {""};
+    int error = make_real(experiment, &pair->real, spec, at, &message);
+
+    pair->settings = g_strjoinv(", ", spec->params);
+    pair->probes = g_array_new(FALSE, FALSE, sizeof(double));
+    pair->measured.keep = pair->predicted.keep = experiment->keep;
+    if (!error) {
+        make_simulated(experiment, pair);
+        error = build_machine(experiment, pair, &message);
+    }
+    if (error) {
+        pair->refused = true;
+        pair->error = error;
+        pair->failure = g_strdup(message.text);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* All of them                                                                                  */
+
+/* How many elements a list stands for: one if it has none. */
+static size_t length(const GArray *list)
+{
+    return MAX(list->len, 1);
+}
+
+static size_t size_of(const struct duet_spec *spec)
+{
+    return length(spec->n) * length(spec->tile) * g_strv_length(spec->policies) *
+           length(spec->cpus) * length(spec->gpus);
+}
+
+/* Those of a spec, from experiment->pairs[experiment->pair_count] on. */
+static void make_spec(struct duet_experiment *experiment, const struct duet_spec *spec,
+                      unsigned *group)
+{
+    struct place at;
+
+    for (at.n = 0; at.n < length(spec->n); at.n++)
+        for (at.tile = 0; at.tile < length(spec->tile); at.tile++, ++*group)
+            for (at.policy = 0; spec->policies[at.policy]; at.policy++)
+                for (at.cpus = 0; at.cpus < length(spec->cpus); at.cpus++)
+                    for (at.gpus = 0; at.gpus < length(spec->gpus); at.gpus++) {
+                        struct duet_pair *pair = &experiment->pairs[experiment->pair_count++];
+
+                        pair->group = *group;
+                        make_pair(experiment, pair, spec, at);
+                    }
+}
+
+int duet_pairs_make(struct duet_experiment *experiment, struct duet_message *message)
+{
+    enum { MOST = 10000 };
+    size_t count = 0;
+    unsigned group = 0;
+
+    for (guint i = 0; i < experiment->specs->len; i++) {
+        count += size_of(experiment->specs->pdata[i]);
+        if (count > MOST)
+            return duet_fail(message, DUET_EINVAL, "more than %d cases are too many", MOST);
+    }
+    experiment->pairs = g_new0(struct duet_pair, count);
+    for (guint i = 0; i < experiment->specs->len; i++)
+        make_spec(experiment, experiment->specs->pdata[i], &group);
+    for (size_t i = 0; i < count; i++)
+        if (!experiment->pairs[i].failure)
+            return 0;
+    return duet_fail(message, experiment->pairs[0].error, "%s", experiment->pairs[0].failure);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Cases that are predicted by simulations and measured by runs in rounds: what is asked for, and
+ * what comes of it. Whoever wants one sets the first part, makes the cases, predicts and measures
+ * in whatever order, and concludes.
+ */
+#ifndef DUET_VALIDATE_EXPERIMENT_H
+#define DUET_VALIDATE_EXPERIMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <glib.h>
+
+#include "platforms/platform.h"
+#include "runs/monitor.h"
+#include "runs/progress.h"
+#include "runs/request.h"
+#include "validate/sample.h"
+#include "validate/spec.h"
+#include "validate/validation.h"
+
+/* One case. */
+struct duet_pair {
+    struct duet_request real;      /* measures */
+    struct duet_request simulated; /* predicts */
+    unsigned group;                /* of neighbours that compute on the same data */
+    unsigned cpus, gpus;
+    char *settings; /* "variant=left, width=8" */
+    struct duet_sample measured, predicted;
+    double spent_s; /* on its measured runs, with what is done between them */
+    GArray *probes; /* double: seconds of the reference kernel, one a round */
+    char *failure;  /* why it could not be made; NULL: it could */
+    int error;      /* behind it */
+    bool refused;   /* by the workload or the platform, before anything was made */
+};
+
+/* duet_experiment_init before anything else; duet_experiment_fini frees it. */
+struct duet_experiment {
+    /*
+     * What is asked for. Of `base` all that the measured runs have in common: emulation, seed,
+     * warm-ups, and as `reps` the runs of a case at least; as `jobs` the simulations at a time;
+     * `extrapolate` and `without` are the simulations'.
+     */
+    struct duet_request base;
+    GPtrArray *specs;               /* struct duet_spec */
+    struct duet_platform *platform; /* predicted from, owned, with its name or file */
+    char *platform_name;
+    char *calibrated; /* when and by how much, for reports; owned; NULL: some time before */
+    size_t rounds, sim_reps;
+    double until;       /* relative half-width of a median's interval; 0: no more than `reps` */
+    double case_time_s; /* of measured runs of a case; `reps` are made anyway */
+    bool noise;         /* of the simulations */
+    bool keep;          /* recordings are wanted */
+    bool probe;         /* how fast the machine is, each round */
+    bool follow_speed;  /* divide predictions by that */
+    /* What comes of it. */
+    struct duet_pair *pairs;
+    size_t pair_count;
+    double wake_s, event_s;      /* of this machine's threads; 0: not measured */
+    char *thread_costs;          /* the same, as costs of the simulations */
+    double probed_s, probe_at_s; /* last time of the reference kernel, and when */
+    int number;                  /* of the signal by which it was given up; 0: none */
+    struct duet_case *cases;     /* that are concluded */
+    GPtrArray *texts;            /* of what is concluded */
+};
+
+void duet_experiment_init(struct duet_experiment *experiment);
+void duet_experiment_fini(struct duet_experiment *experiment);
+
+/* Whether kernels take the times of an emulated platform, and that factor of its times. */
+bool duet_experiment_paced(const struct duet_experiment *experiment);
+double duet_experiment_scale(const struct duet_experiment *experiment);
+
+/*
+ * Makes the pairs of all specs. A case that its workload or the platform refuses is one with a
+ * failure, if there are others. DUET_EINVAL and errors of building a machine.
+ */
+DUET_MUST_CHECK int duet_pairs_make(struct duet_experiment *experiment,
+                                    struct duet_message *message);
+
+/* The simulated machines of all pairs anew, from the platform that the experiment has now. */
+void duet_pairs_rebuild(struct duet_experiment *experiment);
+
+/* Notes that it could not be made, while `doing` ("measured"); the first note stays. */
+void duet_pair_fail(struct duet_pair *pair, const char *doing, int error,
+                    const struct duet_message *message);
+
+/* The first pair that failed, without having been refused, where none is left; else NULL. */
+const struct duet_pair *duet_pairs_all_failed(const struct duet_experiment *experiment);
+
+/*
+ * Measures what waking a thread and noticing a device's end take here, and gives that to the
+ * simulations of all cases: for emulated platforms, whose kernels and copies last what they say,
+ * while threads are this machine's. Errors of duet__costs_measure; 0 also where a signal came.
+ */
+DUET_MUST_CHECK int duet_experiment_measure_threads(struct duet_experiment *experiment,
+                                                    struct duet_message *message);
+
+/* The simulations of all pairs. Notes what fails, and the signal if one came. */
+void duet_experiment_predict(struct duet_experiment *experiment, bool quiet);
+
+/*
+ * One round of measured runs of all pairs, beside a monitor that was started: every case has some
+ * runs in each round, so that a machine that becomes slower or faster meanwhile does so for all of
+ * them. Notes what fails.
+ */
+void duet_experiment_measure_round(struct duet_experiment *experiment, size_t round,
+                                   struct duet_monitor *monitor, struct duet_progress *progress);
+
+/*
+ * The cases that there is something to say of, both sides in the same unit of time, and what is
+ * known of them all: everything in *out is borrowed from the experiment. Not its command and
+ * fail_over, which are the caller's.
+ */
+void duet_experiment_conclude(struct duet_experiment *experiment, struct duet_validation *out);
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The measured runs of an experiment. Neighbours that compute on the same data share it. */
+#include "calibrate/probe.h"
+#include "runs/real.h"
+#include "validate/experiment.h"
+#include "validate/stats.h"
+#include "world/clock.h"
+
+enum { RUNS_MOST = 1000 /* measured ones of a case that are made to know its median */ };
+
+/* Seconds from the end of a probe on for which it is taken to hold. */
+static const double probe_holds_s = 2;
+
+/* A round under way. */
+struct round {
+    struct duet_experiment *experiment;
+    size_t number;
+    struct duet_monitor *monitor;
+    struct duet_progress *progress;
+};
+
+/* The runs of a pair in a round. */
+struct turn {
+    const struct round *round;
+    struct duet_pair *pair;
+    size_t before, least, check; /* runs before; at least; at which to look again */
+    double start_s, spent_s;     /* when the first measured run began; before */
+};
+
+/* Measured runs of a case in a round, at least. */
+static size_t share(const struct round *round)
+{
+    size_t reps = round->experiment->base.reps, rounds = round->experiment->rounds;
+
+    return MAX(reps / rounds + (round->number < reps % rounds), 1);
+}
+
+/*
+ * The runs of a turn after which the median would be known well enough with as many in each of the
+ * rounds that follow, if rounds did not differ: an interval narrows with the square root of their
+ * number. That rounds do differ is nothing that more runs in one of them could help against.
+ */
+static double wanted(const struct turn *turn)
+{
+    const struct duet_experiment *experiment = turn->round->experiment;
+    double count = (double)turn->pair->measured.count;
+    double ratio = duet_sample_width_within(&turn->pair->measured) / experiment->until;
+    double left = (double)(experiment->rounds - turn->round->number);
+
+    return (count * ratio * ratio - (double)turn->before) / left;
+}
+
+/* Whether the runs of a turn are enough, and those of the rounds so far have had their time. */
+static bool enough(struct turn *turn)
+{
+    const struct duet_experiment *experiment = turn->round->experiment;
+    const struct duet_pair *pair = turn->pair;
+    double part = (double)(turn->round->number + 1) / (double)experiment->rounds;
+    size_t made = pair->measured.count - turn->before;
+
+    if (made < turn->least)
+        return false;
+    if (!(experiment->until > 0) || pair->spent_s >= part * experiment->case_time_s ||
+        (double)pair->measured.count >= part * RUNS_MOST)
+        return true;
+    if (made < turn->check)
+        return false;
+    /* What is looked at after every run would disturb the next ones. */
+    turn->check = made + made / 4 + 1;
+    return (double)made >= wanted(turn);
+}
+
+/* The warm-ups of a turn, then measured runs until they are enough. */
+static int run_turn(struct turn *turn, struct duet_session *session, struct duet_message *message)
+{
+    struct duet_pair *pair = turn->pair;
+    int error = duet_session_open(session, message);
+
+    for (size_t i = 0; i < pair->real.warmups && !error; i++)
+        error = duet_session_run(session, NULL, DUET_RECORDS_NONE, message);
+    do {
+        struct duet_run run = {0};
+
+        if (!error)
+            error = duet_session_run(session, &run, DUET_RECORDS_ALL, message);
+        if (!error && pair->measured.count == turn->before)
+            turn->start_s = duet__clock_s() - run.wall_s;
+        if (!error)
+            error = duet_sample_put(&pair->measured, &run, message);
+        duet_run_fini(&run);
+        pair->spent_s = turn->spent_s + duet__clock_s() - turn->start_s;
+    } while (!error && !enough(turn));
+    duet_session_close(session);
+    return duet_monitor_signal(session->monitor) ? 0 : error;
+}
+
+/* Notes how fast the machine is, measured as duet calibrate does: on all cores for computing. */
+static void probe(struct duet_experiment *experiment, struct duet_pair *pair)
+{
+    unsigned cores = duet_platform_cores(experiment->platform);
+    unsigned gpus = duet_platform_gpus(experiment->platform);
+
+    if (!(experiment->probed_s > 0) || duet__clock_s() - experiment->probe_at_s > probe_holds_s) {
+        experiment->probed_s = duet__probe_seconds(cores > gpus ? cores - gpus : 1);
+        experiment->probe_at_s = duet__clock_s();
+    }
+    g_array_append_val(pair->probes, experiment->probed_s);
+}
+
+/* Whether a runtime with as many workers has been opened, and has said what is to be said of it. */
+static bool was_opened(const struct round *round, const struct duet_pair *pair)
+{
+    for (const struct duet_pair *other = round->experiment->pairs; other < pair; other++)
+        if (!other->failure && other->cpus == pair->cpus && other->gpus == pair->gpus)
+            return true;
+    return round->number > 0;
+}
+
+/* Draws how much of all rounds is done. */
+static void draw(const struct round *round, const struct duet_pair *pair)
+{
+    const struct duet_experiment *experiment = round->experiment;
+    const struct duet_request *real = &pair->real;
+    double done = (double)(pair - experiment->pairs) / (double)experiment->pair_count;
+    char what[96];
+
+    (void)g_snprintf(what, sizeof what, "round %zu/%zu: %s, n %llu, tile %llu, %s",
+                     round->number + 1, experiment->rounds, real->workload->name,
+                     (unsigned long long)real->problem.n, (unsigned long long)real->problem.tile,
+                     real->policies[0]);
+    duet_progress_say(round->progress, (done + (double)round->number) / (double)experiment->rounds,
+                      what);
+}
+
+static void measure_pair(const struct round *round, struct duet_pair *pair, void *data)
+{
+    struct duet_experiment *experiment = round->experiment;
+    struct turn turn = {.round = round,
+                        .pair = pair,
+                        .before = pair->measured.count,
+                        .least = share(round),
+                        .spent_s = pair->spent_s,
+                        .start_s = duet__clock_s()};
+    struct duet_session session = {.request = &pair->real,
+                                   .policy = pair->real.policies[0],
+                                   .monitor = round->monitor,
+                                   .problem = pair->real.problem,
+                                   .quiet = was_opened(round, pair)};
+    struct duet_message message = {""};
+    int error;
+
+    draw(round, pair);
+    if (experiment->probe)
+        probe(experiment, pair);
+    session.problem.data = data;
+    pair->real.seed = experiment->base.seed + round->number;
+    pair->real.records = DUET_RECORDS_ALL;
+    duet_sample_begin(&pair->measured);
+    error = run_turn(&turn, &session, &message);
+    if (error)
+        duet_pair_fail(pair, "measured", error, &message);
+}
+
+/* Those of the pairs from `first` on that share its data. Returns the one after them. */
+static size_t measure_group(const struct round *round, size_t first)
+{
+    const struct duet_experiment *experiment = round->experiment;
+    struct duet_pair *pairs = experiment->pairs;
+    const struct duet_request *real = NULL;
+    struct duet_message message = {""};
+    size_t end = first;
+    void *data = NULL;
+    int error = 0;
+
+    for (; end < experiment->pair_count && pairs[end].group == pairs[first].group; end++)
+        if (!real && !pairs[end].failure)
+            real = &pairs[end].real;
+    if (real && !duet_experiment_paced(experiment))
+        error = real->workload->generate(&real->problem, &data, &message);
+    for (size_t i = first; i < end && !duet_monitor_signal(round->monitor); i++) {
+        if (pairs[i].failure)
+            continue;
+        if (error)
+            duet_pair_fail(&pairs[i], "measured", error, &message);
+        else
+            measure_pair(round, &pairs[i], data);
+    }
+    if (data)
+        real->workload->discard(data);
+    return end;
+}
+
+void duet_experiment_measure_round(struct duet_experiment *experiment, size_t number,
+                                   struct duet_monitor *monitor, struct duet_progress *progress)
+{
+    const struct round round = {experiment, number, monitor, progress};
+
+    for (size_t i = 0; i < experiment->pair_count && !duet_monitor_signal(monitor);)
+        i = measure_group(&round, i);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The simulations of an experiment, pair after pair, each replication in a child process. */
+#include "runs/simulated.h"
+#include "validate/experiment.h"
+
+/* Makes `count` more of the simulations of a pair; a signal leaves none of them. */
+static int simulate(struct duet_experiment *experiment, struct duet_pair *pair, size_t count,
+                    struct duet_progress *progress, struct duet_message *message)
+{
+    struct duet_request *request = &pair->simulated;
+    struct duet_run *runs = duet_runs_new(count);
+    int error;
+
+    request->reps = count;
+    request->seed = experiment->base.seed + pair->predicted.count;
+    request->records = DUET_RECORDS_ALL;
+    error = duet_simulate(request, progress, runs, &experiment->number, message);
+    for (size_t i = 0; i < count && !error && !experiment->number; i++) {
+        if (runs[i].error)
+            error = duet_fail(message, runs[i].error, "%s", runs[i].message);
+        duet_recording_shift(&runs[i].recording, -runs[i].stats.first_submit_s);
+        if (!error)
+            error = duet_sample_put(&pair->predicted, &runs[i], message);
+    }
+    duet_runs_free(runs, count);
+    return error;
+}
+
+/*
+ * Simulations in batches, until the median is known well enough: how many there are depends on what
+ * they say, and not on when they end.
+ */
+static int predict(struct duet_experiment *experiment, struct duet_pair *pair,
+                   struct duet_progress *progress, struct duet_message *message)
+{
+    enum { BATCH = 5 };
+    static const double narrow = 0.003;
+    size_t made = 0, left;
+    int error = 0;
+
+    while (!error && !experiment->number && made < experiment->sim_reps) {
+        size_t count = MIN(BATCH, experiment->sim_reps - made);
+
+        error = simulate(experiment, pair, count, progress, message);
+        made += count;
+        if (duet_sample_width(&pair->predicted) <= narrow)
+            break;
+    }
+    /* Those that are left out are as good as made. */
+    left = experiment->sim_reps - made;
+    progress->before_runs += left;
+    progress->before_tasks += duet_request_tasks(&pair->simulated) * left;
+    /* What was interrupted is not as good as the others. */
+    if (experiment->number)
+        pair->predicted.count = 0;
+    return error;
+}
+
+void duet_experiment_predict(struct duet_experiment *experiment, bool quiet)
+{
+    struct duet_progress progress = {0};
+    uint64_t tasks = 0, runs = 0;
+
+    for (size_t i = 0; i < experiment->pair_count; i++)
+        if (!experiment->pairs[i].failure) {
+            tasks += duet_request_tasks(&experiment->pairs[i].simulated) * experiment->sim_reps;
+            runs += experiment->sim_reps;
+        }
+    duet_progress_init(&progress, !quiet, tasks, runs);
+    for (size_t i = 0; i < experiment->pair_count && !experiment->number; i++) {
+        struct duet_pair *pair = &experiment->pairs[i];
+        struct duet_message message = {""};
+        int error = pair->failure ? 0 : predict(experiment, pair, &progress, &message);
+
+        if (error)
+            duet_pair_fail(pair, "simulated", error, &message);
+    }
+    duet_progress_clear(&progress);
+}

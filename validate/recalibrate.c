@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calibration between the rounds of an experiment: how much of it when, and what becomes of it. */
+#include "validate/recalibrate.h"
+
+#include <math.h>
+
+/* The least that is worth its name, where as much time as that of the cases' runs is less. */
+static const double least_s = 20;
+
+void duet_recalibration_fini(struct duet_recalibration *recalibration)
+{
+    if (recalibration->timer) {
+        duet__calibrate_result_fini(&recalibration->result);
+        duet__calibrate_request_fini(&recalibration->request);
+        duet_request_fini(&recalibration->runs);
+        g_timer_destroy(recalibration->timer);
+    }
+    g_free(recalibration->name);
+    *recalibration = (struct duet_recalibration){0};
+}
+
+/* Takes what was found as the platform to predict from. */
+static void use_platform(const struct duet_recalibration *recalibration,
+                         struct duet_experiment *experiment)
+{
+    duet_platform_free(experiment->platform);
+    experiment->platform = g_new0(struct duet_platform, 1);
+    duet__describe_machine(&recalibration->request, &recalibration->result, experiment->platform);
+    g_free(experiment->platform_name);
+    experiment->platform_name = g_strdup(experiment->platform->name);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Before anything is measured                                                                  */
+
+/* The most GPUs of any spec; -1: none says how many. */
+static int most_gpus(const struct duet_experiment *experiment)
+{
+    int most = -1;
+
+    for (guint i = 0; i < experiment->specs->len; i++) {
+        const struct duet_spec *spec = experiment->specs->pdata[i];
+
+        for (guint k = 0; k < spec->gpus->len; k++)
+            most = MAX(most, (int)g_array_index(spec->gpus, uint64_t, k));
+    }
+    return most;
+}
+
+int duet_recalibration_begin(struct duet_recalibration *recalibration,
+                             struct duet_experiment *experiment, struct duet_message *message)
+{
+    struct duet_request *runs = &recalibration->runs;
+    int error;
+
+    recalibration->timer = g_timer_new();
+    duet_request_copy(runs, &experiment->base);
+    runs->config.seed = runs->seed;
+    runs->config.extrapolate = false;
+    runs->config.without = NULL;
+    /* all GPUs that there are, or as many emulated ones as any case has */
+    if (runs->config.emulate)
+        runs->config.gpus = most_gpus(experiment);
+    duet__calibrate_request_init(&recalibration->request, runs);
+    recalibration->request.name = g_strdup(recalibration->name);
+    recalibration->request.subjects = g_array_new(FALSE, FALSE, sizeof(struct duet__subject));
+    error = duet__measure_look(&recalibration->request, &recalibration->result, message);
+    if (!error)
+        use_platform(recalibration, experiment);
+    experiment->probe = true;
+    return error;
+}
+
+static void add_subject(GArray *subjects, const struct duet_request *real)
+{
+    const struct duet__subject subject = {real->workload, real->problem.tile,
+                                          real->problem.precision};
+
+    for (guint i = 0; i < subjects->len; i++) {
+        const struct duet__subject *other = &g_array_index(subjects, struct duet__subject, i);
+
+        if (other->workload == subject.workload && other->tile == subject.tile &&
+            other->precision == subject.precision)
+            return;
+    }
+    g_array_append_val(subjects, subject);
+}
+
+int duet_recalibration_plan(struct duet_recalibration *recalibration,
+                            const struct duet_experiment *experiment, struct duet_message *message)
+{
+    struct duet__calibrate_request *request = &recalibration->request;
+
+    for (size_t i = 0; i < experiment->pair_count; i++)
+        if (!experiment->pairs[i].failure)
+            add_subject(request->subjects, &experiment->pairs[i].real);
+    request->budget_s = recalibration->time_s > 0 ? recalibration->time_s : least_s;
+    recalibration->measuring =
+        (struct duet__measuring){.request = request, .result = &recalibration->result};
+    return duet__plan_make(request, &recalibration->result, message);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* While the cases are measured                                                                 */
+
+/* Time for the slices up to this one, in all. */
+static double due(const struct duet_recalibration *recalibration,
+                  const struct duet_experiment *experiment, size_t round, double runs_s)
+{
+    double part = (double)(round + 1) / (double)(experiment->rounds + 1);
+
+    return recalibration->time_s > 0 ? part * recalibration->time_s : fmax(part * least_s, runs_s);
+}
+
+/*
+ * What a round over all that is to be measured may take, so that it fits between two of the cases:
+ * sizes of problems are chosen by that.
+ */
+static double round_time(const struct duet_recalibration *recalibration,
+                         const struct duet_experiment *experiment)
+{
+    double time_s = recalibration->time_s, cases_s = 0;
+
+    if (experiment->until > 0)
+        cases_s = experiment->case_time_s * (double)experiment->pair_count / 2;
+    if (!(time_s > 0))
+        time_s = fmax(least_s, cases_s);
+    return time_s / (double)(experiment->rounds + 1);
+}
+
+int duet_recalibration_slice(struct duet_recalibration *recalibration,
+                             const struct duet_experiment *experiment, size_t round, double runs_s,
+                             struct duet_monitor *monitor)
+{
+    struct duet__measuring *measuring = &recalibration->measuring;
+    double all_s = due(recalibration, experiment, round, runs_s);
+    int error = 0;
+
+    measuring->monitor = monitor;
+    duet__measuring_go_on(measuring);
+    if (!round)
+        error = duet__measure_once(measuring);
+    if (!error && !duet_monitor_signal(monitor))
+        error = duet__measure_slice(measuring, all_s - measuring->paused_s,
+                                    round_time(recalibration, experiment));
+    duet__measuring_pause(measuring);
+    return error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* After that                                                                                   */
+
+int duet_recalibration_finish(struct duet_recalibration *recalibration,
+                              struct duet_experiment *experiment)
+{
+    double wall_s = g_timer_elapsed(recalibration->timer, NULL);
+    bool minutes = wall_s >= 120;
+    int error;
+
+    g_free(experiment->calibrated);
+    experiment->calibrated =
+        g_strdup_printf("calibrated in the same %.0f %s: %u runs", wall_s / (minutes ? 60 : 1),
+                        minutes ? "minutes" : "seconds", recalibration->result.runs->len);
+    /* nobody attends to signals any more */
+    recalibration->measuring.monitor = NULL;
+    (void)g_strlcpy(recalibration->measuring.what, "fitting",
+                    sizeof(recalibration->measuring.what));
+    error = duet__measure_fit(&recalibration->measuring);
+    if (error)
+        return error;
+    use_platform(recalibration, experiment);
+    duet_pairs_rebuild(experiment);
+    return 0;
+}
