@@ -6,7 +6,7 @@
 
 #include <glib.h>
 
-#include "calibrate/costs_parts.h"
+#include "calibrate/lab.h"
 #include "validate/stats.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "calibrate/costs_parts.h"
+#include "calibrate/lab.h"
 
 enum {
     BATCH = 2000, /* tasks */

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "calibrate/costs_parts.h"
+#include "calibrate/lab.h"
 #include "validate/stats.h"
 
 enum {

@@ -84,7 +84,7 @@ struct duet__disturbance duet__load_between(const struct duet__load *before,
         return result;
     /* the counts of ticks are not exact, our own time is */
     result.stolen = stolen_s / wall_s;
-    result.others = fmax(others_s / wall_s, 0) + result.stolen;
+    result.others = fmin(fmax(others_s / wall_s, 0) + result.stolen, after->cores);
     result.disturbed =
         result.others > fmax(LEAST, SHARE * after->cores) && result.others * wall_s > COUNTED_S;
     return result;
