@@ -12,9 +12,9 @@ static void test_copy(void)
 {
     struct duet_request first, second;
     const char *names[] = {"ws", "heft", NULL};
+    const char *params[] = {"variant=left", "potrf=any", NULL};
     duet_request_init(&first);
-    duet_request_add_setting(&first, "variant", "left");
-    duet_request_add_setting(&first, "potrf", "any");
+    g_assert_cmpint(duet_request_set_params(&first, (char **)(void *)params, NULL), ==, 0);
     first.policies = g_strdupv((char **)(void *)names);
     first.policy_count = 2;
     first.config.emulate = duet_request_keep(&first, g_strdup("idgraf"));
@@ -24,9 +24,9 @@ static void test_copy(void)
     g_assert_true(duet_request_paced(&second));
     g_assert_cmpstr(duet_request_platform(&second), ==, "idgraf");
     g_assert_cmpstr(second.policies[1], ==, "heft");
-    g_assert_cmpuint(second.problem.setting_count, ==, 2);
-    g_assert_cmpstr(second.problem.settings[0].name, ==, "variant");
-    g_assert_cmpstr(second.problem.settings[1].value, ==, "any");
+    g_assert_cmpuint(second.settings->len, ==, 2);
+    g_assert_cmpstr(g_array_index(second.settings, struct duet_setting, 0).name, ==, "variant");
+    g_assert_cmpstr(g_array_index(second.settings, struct duet_setting, 1).value, ==, "any");
     second.config.emulate = "free";
     g_assert_false(duet_request_paced(&second));
     g_assert_null(duet_request_platform(&second));
