@@ -5,8 +5,7 @@
 #include "cli/command.h"
 #include "cli/signals.h"
 
-/* Before minutes of measuring: whether the machine has something else to do. */
-static void warn_of_load(void)
+void duet__warn_of_load(void)
 {
     struct duet__disturbance load = duet__load_look();
     char *text = duet__load_text(&load);
@@ -31,7 +30,7 @@ static int measure(const struct duet__calibrate_options *options,
         error = duet__plan_make(&options->request, result, &measuring.message);
     if (error)
         return duet__job_refuse(error, &measuring.message);
-    warn_of_load();
+    duet__warn_of_load();
     duet_monitor_start(&monitor, false, 0, 0);
     duet_progress_init(&measuring.bar, !options->job.quiet, 0, 0);
     duet__measuring_go_on(&measuring);

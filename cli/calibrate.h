@@ -25,6 +25,9 @@ void duet__calibrate_options_fini(struct duet__calibrate_options *options);
 DUET_MUST_CHECK int duet__calibrate_options_name(struct duet__calibrate_options *options,
                                                  const char *name, struct duet_message *message);
 
+/* Before minutes of measuring: complains where the machine has something else to do. */
+void duet__warn_of_load(void);
+
 /* Prints the report for people, and for programs (docs/formats.md). */
 void duet__calibrate_put_text(const struct duet__calibrate_options *options,
                               const struct duet__calibrate_result *result,

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "cli/calibrate.h"
 #include "cli/command.h"
 #include "cli/signals.h"
 #include "cli/validation_page.h"
@@ -57,6 +58,7 @@ static int measure(struct duet__validate *validate)
     double start_s = duet__clock_s(), runs_s = 0;
     int status;
 
+    duet__warn_of_load();
     duet_monitor_start(&monitor, false, 0, 0);
     duet_progress_init(&progress, !validate->job.quiet, 0, 0);
     status = calibrate(validate, 0, runs_s, &monitor, &progress);

@@ -217,6 +217,11 @@ void duet_validation_write_json(FILE *stream, const struct duet_validation *vali
     duet__json_break(&json, 1);
     duet__json_put_number(&json, "fail_over",
                           known(validation->fail_over > 0, validation->fail_over));
+    duet__json_begin(&json, "disturbed_rounds", '[');
+    for (size_t i = 0; i < validation->disturbed_count; i++)
+        duet__json_put_integer(&json, NULL, validation->disturbed_rounds[i]);
+    duet__json_end(&json, ']');
+    duet__json_put_integer(&json, "left_out_runs", validation->left_out);
     put_summary(&json, validation, figures);
     put_causes(&json, validation, figures);
     duet__json_break(&json, 1);

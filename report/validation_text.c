@@ -206,6 +206,22 @@ static void put_line(FILE *stream, char *text)
     g_free(text);
 }
 
+/* In which rounds others used the cores, and what became of the runs meanwhile. */
+static void put_disturbed(FILE *stream, const struct duet_validation *validation)
+{
+    bool several = validation->disturbed_count != 1;
+    GString *text = g_string_new("disturbed by other processes: round");
+
+    g_string_append(text, several ? "s" : "");
+    for (size_t i = 0; i < validation->disturbed_count; i++)
+        g_string_append_printf(text, "%s%zu", i ? ", " : " ", validation->disturbed_rounds[i]);
+    g_string_append_printf(text, "; %zu of their runs left out", validation->left_out);
+    if (validation->disturbed_count)
+        put_line(stream, g_string_free(text, FALSE));
+    else
+        g_string_free(text, TRUE);
+}
+
 static void put_head(FILE *stream, const struct duet_validation *validation,
                      const struct duet_validation_figures *figures)
 {
@@ -224,6 +240,7 @@ static void put_head(FILE *stream, const struct duet_validation *validation,
     put_line(stream, g_strdup_printf("%zu case%s, runs: %zu %s, %zu %s", validation->case_count,
                                      validation->case_count == 1 ? "" : "s", runs[0], labels[0],
                                      runs[1], labels[1]));
+    put_disturbed(stream, validation);
     g_free(labels[0]);
     g_free(labels[1]);
 }

@@ -96,13 +96,14 @@ static double speed_of(const struct duet_experiment *experiment, const struct du
 }
 
 /* Brings both sides of a pair to the same unit of time, and makes what is said of all runs. */
-static void conclude(const struct duet_experiment *experiment, struct duet_pair *pair,
+static void conclude(struct duet_experiment *experiment, struct duet_pair *pair,
                      struct duet_case *the)
 {
     double factor = duet_experiment_scale(experiment);
     struct duet_message message = {""};
     int error;
 
+    experiment->left_out += duet_sample_leave_out(&pair->measured);
     if (experiment->follow_speed && the->speed > 0)
         factor /= the->speed;
     error = duet_sample_conclude(&pair->predicted, factor, &the->predicted, &message);
@@ -112,7 +113,7 @@ static void conclude(const struct duet_experiment *experiment, struct duet_pair 
         duet_pair_fail(pair, "accounted", error, &message);
 }
 
-static struct duet_case case_of(const struct duet_experiment *experiment, struct duet_pair *pair)
+static struct duet_case case_of(struct duet_experiment *experiment, struct duet_pair *pair)
 {
     const struct duet_request *real = &pair->real;
     struct duet_case the = {.workload = real->workload->name,
@@ -156,6 +157,9 @@ void duet_experiment_conclude(struct duet_experiment *experiment, struct duet_va
         .date = keep(experiment, g_date_time_format(now, "%Y-%m-%d %H:%M UTC")),
         .cases = experiment->cases,
         .case_count = count,
+        .disturbed_rounds = (const size_t *)(void *)experiment->disturbed->data,
+        .disturbed_count = experiment->disturbed->len,
+        .left_out = experiment->left_out,
     };
     g_date_time_unref(now);
 }

@@ -9,6 +9,7 @@ void duet_experiment_init(struct duet_experiment *experiment)
     *experiment = (struct duet_experiment){
         .specs = g_ptr_array_new_with_free_func(duet_spec_free),
         .texts = g_ptr_array_new_with_free_func(g_free),
+        .disturbed = g_array_new(FALSE, FALSE, sizeof(size_t)),
         .rounds = 1,
         .sim_reps = 1,
     };
@@ -34,6 +35,7 @@ void duet_experiment_fini(struct duet_experiment *experiment)
     g_free(experiment->cases);
     g_clear_pointer(&experiment->specs, g_ptr_array_unref);
     g_clear_pointer(&experiment->texts, g_ptr_array_unref);
+    g_clear_pointer(&experiment->disturbed, g_array_unref);
     duet_platform_free(experiment->platform);
     g_free(experiment->platform_name);
     g_free(experiment->calibrated);

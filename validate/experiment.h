@@ -60,6 +60,8 @@ struct duet_experiment {
     double wake_s, event_s;      /* of this machine's threads; 0: not measured */
     char *thread_costs;          /* the same, as costs of the simulations */
     double probed_s, probe_at_s; /* last time of the reference kernel, and when */
+    GArray *disturbed;           /* size_t: rounds, from 1, in which others used the cores */
+    size_t left_out;             /* runs of them that nothing is concluded from */
     int number;                  /* of the signal by which it was given up; 0: none */
     struct duet_case *cases;     /* that are concluded */
     GPtrArray *texts;            /* of what is concluded */
@@ -103,7 +105,7 @@ void duet_experiment_predict(struct duet_experiment *experiment, bool quiet);
 /*
  * One round of measured runs of all pairs, beside a monitor that was started: every case has some
  * runs in each round, so that a machine that becomes slower or faster meanwhile does so for all of
- * them. Notes what fails.
+ * them. Notes what fails, and of which cases the runs were disturbed by other processes.
  */
 void duet_experiment_measure_round(struct duet_experiment *experiment, size_t round,
                                    struct duet_monitor *monitor, struct duet_progress *progress);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The measured runs of an experiment. Neighbours that compute on the same data share it. */
+#include "calibrate/load.h"
 #include "calibrate/probe.h"
 #include "runs/real.h"
 #include "validate/experiment.h"
@@ -132,6 +133,21 @@ static void draw(const struct round *round, const struct duet_pair *pair)
                       what);
 }
 
+/* Notes whether others used the cores since `before`, while runs of the pair were made. */
+static void note_load(const struct round *round, struct duet_pair *pair,
+                      const struct duet__load *before)
+{
+    const struct duet__load now = duet__load_now();
+    GArray *rounds = round->experiment->disturbed;
+    size_t number = round->number + 1;
+
+    if (!duet__load_between(before, &now).disturbed)
+        return;
+    duet_sample_disturb(&pair->measured);
+    if (!rounds->len || g_array_index(rounds, size_t, rounds->len - 1) != number)
+        g_array_append_val(rounds, number);
+}
+
 static void measure_pair(const struct round *round, struct duet_pair *pair, void *data)
 {
     struct duet_experiment *experiment = round->experiment;
@@ -147,6 +163,7 @@ static void measure_pair(const struct round *round, struct duet_pair *pair, void
                                    .problem = pair->real.problem,
                                    .quiet = was_opened(round, pair)};
     struct duet_message message = {""};
+    struct duet__load before;
     int error;
 
     draw(round, pair);
@@ -156,7 +173,9 @@ static void measure_pair(const struct round *round, struct duet_pair *pair, void
     pair->real.seed = experiment->base.seed + round->number;
     pair->real.records = DUET_RECORDS_ALL;
     duet_sample_begin(&pair->measured);
+    before = duet__load_now();
     error = run_turn(&turn, &session, &message);
+    note_load(round, pair, &before);
     if (error)
         duet_pair_fail(pair, "measured", error, &message);
 }

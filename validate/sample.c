@@ -38,8 +38,8 @@ void duet_sample_fini(struct duet_sample *sample)
         duet_recording_fini(&sample->records[i]);
     }
     duet_account_fini(&sample->mean);
-    if (sample->rounds)
-        g_array_free(sample->rounds, TRUE);
+    g_clear_pointer(&sample->rounds, g_array_unref);
+    g_clear_pointer(&sample->disturbed, g_array_unref);
     g_free(sample->makespans_s);
     g_free(sample->accounts);
     g_free(sample->records);
@@ -48,8 +48,10 @@ void duet_sample_fini(struct duet_sample *sample)
 
 void duet_sample_begin(struct duet_sample *sample)
 {
-    if (!sample->rounds)
+    if (!sample->rounds) {
         sample->rounds = g_array_new(FALSE, FALSE, sizeof(size_t));
+        sample->disturbed = g_array_new(FALSE, FALSE, sizeof(gboolean));
+    }
     sample->fresh = true;
 }
 
@@ -66,13 +68,16 @@ static size_t *rounds_of(const struct duet_sample *sample)
 /* Counts a run as one of its round; rounds without runs are not there. */
 static void count_run(struct duet_sample *sample)
 {
+    const gboolean undisturbed = FALSE;
     const size_t none = 0;
 
     sample->count++;
     if (!sample->rounds)
         return;
-    if (sample->fresh)
+    if (sample->fresh) {
         g_array_append_val(sample->rounds, none);
+        g_array_append_val(sample->disturbed, undisturbed);
+    }
     sample->fresh = false;
     rounds_of(sample)[sample->rounds->len - 1]++;
 }
@@ -94,6 +99,55 @@ int duet_sample_put(struct duet_sample *sample, struct duet_run *run, struct due
     }
     duet_run_fini(run);
     return error;
+}
+
+void duet_sample_disturb(struct duet_sample *sample)
+{
+    if (!sample->fresh && round_count(sample))
+        g_array_index(sample->disturbed, gboolean, sample->rounds->len - 1) = TRUE;
+}
+
+/* Moves the runs of a round to an earlier place, or frees what they left. */
+static void move_round(struct duet_sample *sample, size_t from, size_t count, size_t to, bool stays)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!stays) {
+            duet_account_fini(&sample->accounts[from + i]);
+            duet_recording_fini(&sample->records[from + i]);
+        } else if (to != from) {
+            sample->makespans_s[to + i] = sample->makespans_s[from + i];
+            sample->accounts[to + i] = sample->accounts[from + i];
+            sample->records[to + i] = sample->records[from + i];
+            sample->accounts[from + i] = (struct duet_account){0};
+            sample->records[from + i] = (struct duet_recording){0};
+        }
+    }
+}
+
+size_t duet_sample_leave_out(struct duet_sample *sample)
+{
+    size_t before = sample->count, at = 0, quiet = 0;
+
+    for (guint i = 0; i < round_count(sample); i++)
+        quiet += !g_array_index(sample->disturbed, gboolean, i);
+    if (!quiet)
+        return 0;
+    sample->count = 0;
+    for (guint i = 0; i < round_count(sample);) {
+        size_t runs = rounds_of(sample)[i];
+        bool stays = !g_array_index(sample->disturbed, gboolean, i);
+
+        move_round(sample, at, runs, sample->count, stays);
+        at += runs;
+        sample->count += stays ? runs : 0;
+        if (stays) {
+            i++;
+        } else {
+            g_array_remove_index(sample->rounds, i);
+            g_array_remove_index(sample->disturbed, i);
+        }
+    }
+    return before - sample->count;
 }
 
 static void scale_account(struct duet_account *account, double factor)

@@ -19,6 +19,7 @@ struct duet_sample {
     struct duet_account *accounts;
     struct duet_recording *records; /* zeroed where not kept */
     GArray *rounds;                 /* size_t: runs of each round; NULL: not made in rounds */
+    GArray *disturbed;              /* gboolean, by round: others computed meanwhile */
     bool fresh;                     /* the next run is the first of a round */
     struct duet_account mean;       /* made by duet_sample_conclude */
 };
@@ -35,6 +36,15 @@ DUET_MUST_CHECK int duet_sample_put(struct duet_sample *sample, struct duet_run 
 
 /* The runs that are put from now on are of another round. */
 void duet_sample_begin(struct duet_sample *sample);
+
+/* The runs of the round at hand, if there are any yet, were disturbed by other processes. */
+void duet_sample_disturb(struct duet_sample *sample);
+
+/*
+ * Leaves out the runs of disturbed rounds, where there are others. Returns how many: these and
+ * what is known of them is gone.
+ */
+size_t duet_sample_leave_out(struct duet_sample *sample);
 
 /* Half of the 95 % interval of the median, by the median; INFINITY of less than two runs. */
 double duet_sample_width(const struct duet_sample *sample);

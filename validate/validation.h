@@ -59,6 +59,10 @@ struct duet_validation {
     const struct duet_case *cases;
     size_t case_count;
     double fail_over; /* relative error from which the check fails; 0: no check */
+    /* rounds, from 1, in which other processes used the cores, and the measured runs that were
+       left out for that; where all rounds of a case were disturbed, its runs are all there */
+    const size_t *disturbed_rounds;
+    size_t disturbed_count, left_out;
 };
 
 /* What the comparison says of one case. NaN: not known. */

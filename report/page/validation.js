@@ -186,6 +186,8 @@ function validationPage(report) {
     ['Cases', report.cases.length],
     ['Runs',
       `${runs('predicted')} ${report.first_name}, ${runs('measured')} ${report.second_name}`],
+    ...(report.disturbed_rounds.length ? [['Disturbed by other processes',
+      `rounds ${report.disturbed_rounds.join(', ')}; ${report.left_out_runs} runs left out`]] : []),
   ])}<pre>${report.command}</pre></header>${cards(report, word)}${plots(report, word, names)}
     ${report.cases.length > 0 && html`${caseTable(report, word)}<section><h2>Cases</h2>${
     report.cases.map(one => caseDetails(report, word, one))}</section>`}`;

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Samples of runs in rounds: what is left out of them, and what is concluded. */
+#include "validate/sample.h"
+
+#include <math.h>
+
+#include "validate/testing_account.h"
+
+/* Puts a run of a single task of so many seconds. */
+static void put(struct duet_sample *sample, double makespan_s)
+{
+    struct testing_recording testing;
+    struct duet_run run = {.stats = {.makespan_s = makespan_s}};
+
+    testing_init(&testing, makespan_s);
+    testing_task(&testing, 0, 0, 0, 0, makespan_s);
+    run.recording = testing.recording;
+    run.recording.machine = g_memdup2(&testing.machine, sizeof(testing.machine));
+    run.recording.events =
+        g_memdup2(testing.events, testing.recording.event_count * sizeof(*testing.events));
+    run.recording.kernels = duet_recording_names(testing_kernels, 2);
+    g_assert_cmpint(duet_sample_put(sample, &run, NULL), ==, 0);
+}
+
+static void disturbed(void)
+{
+    struct duet_sample sample = {.keep = true};
+    struct duet_side side;
+
+    duet_sample_begin(&sample);
+    put(&sample, 9);
+    duet_sample_disturb(&sample);
+    duet_sample_begin(&sample);
+    put(&sample, 1);
+    put(&sample, 2);
+    duet_sample_begin(&sample);
+    duet_sample_disturb(&sample); /* a round without runs is none: the one before stays */
+    duet_sample_begin(&sample);
+    put(&sample, 8);
+    put(&sample, 7);
+    duet_sample_disturb(&sample);
+    duet_sample_begin(&sample);
+    put(&sample, 3);
+    g_assert_cmpuint(duet_sample_leave_out(&sample), ==, 3);
+    g_assert_cmpuint(duet_sample_leave_out(&sample), ==, 0);
+    g_assert_cmpint(duet_sample_conclude(&sample, 2, &side, NULL), ==, 0);
+    g_assert_cmpuint(side.count, ==, 3);
+    g_assert_cmpuint(side.round_count, ==, 2);
+    g_assert_cmpuint(side.rounds[0], ==, 2);
+    g_assert_cmpuint(side.rounds[1], ==, 1);
+    for (size_t i = 0; i < 3; i++)
+        g_assert_cmpfloat(side.makespans_s[i], ==, 2 * ((double)i + 1));
+    g_assert_cmpfloat(side.account->makespan_s, ==, 4);
+    g_assert_cmpfloat(side.recording->makespan_s, ==, 4);
+    duet_sample_fini(&sample);
+}
+
+/* Where no round was quiet there is nothing to go by but the disturbed ones. */
+static void all_disturbed(void)
+{
+    struct duet_sample sample = {0};
+
+    for (unsigned round = 0; round < 2; round++) {
+        duet_sample_begin(&sample);
+        put(&sample, 1);
+        duet_sample_disturb(&sample);
+    }
+    g_assert_cmpuint(duet_sample_leave_out(&sample), ==, 0);
+    g_assert_cmpuint(sample.count, ==, 2);
+    duet_sample_fini(&sample);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/sample/disturbed", disturbed);
+    g_test_add_func("/sample/all_disturbed", all_disturbed);
+    return g_test_run();
+}
