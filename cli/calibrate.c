@@ -3,7 +3,6 @@
 #include "cli/calibrate.h"
 
 #include "cli/command.h"
-#include "cli/signals.h"
 
 void duet__warn_of_load(void)
 {
@@ -41,16 +40,11 @@ static int measure(const struct duet__calibrate_options *options,
     return error ? duet__job_complain(measuring.what, error, measuring.message.text) : DUET__DONE;
 }
 
-/* Writes the file, which a signal is not to keep from happening. Exit status. */
+/* Writes the file. Exit status. */
 static int write_file(const struct duet__calibrate_options *options, struct duet_platform *platform)
 {
     struct duet_message message = {""};
-    sigset_t before;
-    int error;
-
-    duet__signals_hold(&before);
-    error = duet_platform_write(platform, options->out, options->how, &message);
-    duet__signals_release(&before);
+    int error = duet_platform_write(platform, options->out, options->how, &message);
     return error ? duet__complain(DUET__FAILED, "%s", message.text) : DUET__DONE;
 }
 

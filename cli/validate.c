@@ -6,7 +6,6 @@
 
 #include "cli/calibrate.h"
 #include "cli/command.h"
-#include "cli/signals.h"
 #include "cli/validation_page.h"
 #include "world/clock.h"
 
@@ -34,18 +33,14 @@ static int finish_calibration(struct duet__validate *validate)
     struct duet_recalibration *recalibration = &validate->recalibration;
     const struct duet__measuring *measuring = &recalibration->measuring;
     struct duet_message message = {""};
-    sigset_t before;
     int error = duet_recalibration_finish(recalibration, &validate->experiment);
 
     if (error)
         return duet__job_complain(measuring->what, error, measuring->message.text);
     if (!validate->out)
         return DUET__DONE;
-    /* a signal waits until the file is whole, so that no temporary one stays */
-    duet__signals_hold(&before);
     error = duet_platform_write(validate->experiment.platform, validate->out, DUET_WRITE_REPLACE,
                                 &message);
-    duet__signals_release(&before);
     return error ? duet__complain(DUET__FAILED, "%s", message.text) : DUET__DONE;
 }
 

@@ -7,6 +7,7 @@
 #include <glib/gstdio.h>
 
 #include "platforms/description.h"
+#include "platforms/signals.h"
 
 /* Writes what GLib says went wrong, without its beginning, which names a file again. */
 static int fail_io(const char *path, const char *what, GError *error, struct duet_message *message)
@@ -39,16 +40,19 @@ int duet__write_file(const char *path, const char *text, size_t length,
                      struct duet_message *message)
 {
     GError *error = NULL;
+    sigset_t before;
+    bool written;
 
     if (length > (size_t)DUET__MAX_FILE_MIB << 20)
         return duet_fail(message, DUET_EIO,
                          "%s: would be larger than %d MiB, the most that can be read back", path,
                          DUET__MAX_FILE_MIB);
-    if (!g_file_set_contents_full(path, text, (gssize)length,
-                                  G_FILE_SET_CONTENTS_CONSISTENT | G_FILE_SET_CONTENTS_DURABLE,
-                                  0666, &error))
-        return fail_io(path, "write", error, message);
-    return DUET_OK;
+    duet__signals_hold(&before);
+    written = g_file_set_contents_full(path, text, (gssize)length,
+                                       G_FILE_SET_CONTENTS_CONSISTENT | G_FILE_SET_CONTENTS_DURABLE,
+                                       0666, &error);
+    duet__signals_release(&before);
+    return written ? DUET_OK : fail_io(path, "write", error, message);
 }
 
 bool duet__good_name(const char *name, size_t size)

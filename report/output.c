@@ -10,11 +10,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void output_close(struct duet_output *output)
+#include "platforms/signals.h"
+
+/* A file being written. */
+struct output {
+    FILE *stream;    /* write here */
+    char *path;      /* what it is going to be */
+    char *temporary; /* what it is meanwhile; NULL where `path` is no ordinary file (/dev/stdout) */
+};
+
+static void output_close(struct output *output)
 {
     free(output->path);
     free(output->temporary);
-    *output = (struct duet_output){0};
+    *output = (struct output){0};
 }
 
 /* Where a file named `path` really goes: the target of a link, else `path`. Caller frees. */
@@ -33,7 +42,7 @@ static bool is_special(const char *path)
 }
 
 /* Opens the temporary file, whose name holds the process so that two runs do not meet. */
-static int open_temporary(struct duet_output *output)
+static int open_temporary(struct output *output)
 {
     size_t size = strlen(output->path) + 32;
     int fd;
@@ -52,11 +61,12 @@ static int open_temporary(struct duet_output *output)
     return fd;
 }
 
-int duet_output_open(struct duet_output *output, const char *path, struct duet_message *message)
+/* On error it is closed. */
+static int output_open(struct output *output, const char *path, struct duet_message *message)
 {
     int fd;
 
-    *output = (struct duet_output){0};
+    *output = (struct output){0};
     output->path = output_target(path);
     if (!output->path)
         return duet_fail(message, DUET_ENOMEM, "out of memory opening %s", path);
@@ -79,7 +89,8 @@ int duet_output_open(struct duet_output *output, const char *path, struct duet_m
     return 0;
 }
 
-int duet_output_commit(struct duet_output *output, struct duet_message *message)
+/* Ends the file and gives it its name; an older one stays on error. Closed in both cases. */
+static int output_commit(struct output *output, struct duet_message *message)
 {
     int result = 0;
     bool bad = ferror(output->stream) != 0;
@@ -99,14 +110,49 @@ int duet_output_commit(struct duet_output *output, struct duet_message *message)
     return result;
 }
 
-void duet_output_discard(struct duet_output *output)
+static void output_discard(struct output *output)
 {
-    if (!output->stream)
-        return;
     fclose(output->stream);
     if (output->temporary)
         unlink(output->temporary);
     output_close(output);
+}
+
+static int write_all(const char *path, duet_output_fn *contents, const void *data,
+                     struct duet_message *message)
+{
+    struct output output;
+    int error = output_open(&output, path, message);
+
+    if (error)
+        return error;
+    error = contents(output.stream, data, message);
+    if (!error)
+        return output_commit(&output, message);
+    output_discard(&output);
+    return error;
+}
+
+int duet_output_write(const char *path, duet_output_fn *contents, const void *data,
+                      struct duet_message *message)
+{
+    sigset_t before;
+    int error;
+
+    duet__signals_hold(&before);
+    error = write_all(path, contents, data, message);
+    duet__signals_release(&before);
+    return error;
+}
+
+int duet_output_check(const char *path, struct duet_message *message)
+{
+    struct output output;
+    int error = output_open(&output, path, message);
+
+    if (!error)
+        output_discard(&output);
+    return error;
 }
 
 void duet_write_xml_text(FILE *stream, const char *text)

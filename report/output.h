@@ -9,28 +9,21 @@
 
 #include <duet/error.h>
 
-/* A file being written. Zero-initialise. */
-struct duet_output {
-    FILE *stream;    /* write here */
-    char *path;      /* what it is going to be */
-    char *temporary; /* what it is meanwhile; NULL where `path` is no ordinary file (/dev/stdout) */
-};
+/* Writes what a file is to hold. An error, with a message, leaves the file as it was. */
+typedef int duet_output_fn(FILE *stream, const void *data, struct duet_message *message);
 
 /*
- * Opens a temporary file beside `path` (beside its target, where it is a symbolic link). Errors:
- * DUET_EIO with a message that names the file, DUET_ENOMEM; output is then closed.
+ * Has `contents` write, with `data`, a temporary file beside `path` (beside its target, where it is
+ * a symbolic link), which then gets that name, replacing an older file at once; what is no ordinary
+ * file (/dev/stdout) is written itself. SIGINT, SIGTERM and SIGHUP wait meanwhile, so that no
+ * temporary file stays. Errors, upon which an older file stays: those of `contents`; DUET_EIO with
+ * a message that names the file; DUET_ENOMEM.
  */
-DUET_MUST_CHECK int duet_output_open(struct duet_output *output, const char *path,
-                                     struct duet_message *message);
+DUET_MUST_CHECK int duet_output_write(const char *path, duet_output_fn *contents, const void *data,
+                                      struct duet_message *message);
 
-/*
- * Ends the file and gives it its name, replacing an older one at once. On error (DUET_EIO with a
- * message) the older one stays and the temporary file is removed. Closed in both cases.
- */
-DUET_MUST_CHECK int duet_output_commit(struct duet_output *output, struct duet_message *message);
-
-/* Removes the temporary file and closes. Safe on a closed output. */
-void duet_output_discard(struct duet_output *output);
+/* Whether it can be written, without a change of it. The same errors. */
+DUET_MUST_CHECK int duet_output_check(const char *path, struct duet_message *message);
 
 /* Writes text for XML and HTML, in elements and in quoted attributes. */
 void duet_write_xml_text(FILE *stream, const char *text);

@@ -2,7 +2,7 @@
 /* Files are whole or not there; text and numbers come out as their readers want them. */
 #include "report/output.h"
 
-#include <math.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,23 +30,42 @@ static unsigned files_in(const char *folder)
     return count;
 }
 
-static void test_commit_and_discard(void)
+/* Writes a text, while the file is not there yet and signals wait. */
+static int put(FILE *stream, const void *text, struct duet_message *message)
+{
+    sigset_t held;
+
+    (void)message;
+    g_assert_cmpint(pthread_sigmask(SIG_BLOCK, NULL, &held), ==, 0);
+    g_assert_true(sigismember(&held, SIGINT));
+    fputs(text, stream);
+    return 0;
+}
+
+static int put_and_fail(FILE *stream, const void *text, struct duet_message *message)
+{
+    fputs(text, stream);
+    return duet_fail(message, DUET_EINVAL, "nothing to say");
+}
+
+static void test_whole_or_not(void)
 {
     char *folder = g_dir_make_tmp("duet-XXXXXX", NULL);
     char *path = g_build_filename(folder, "out.txt", NULL);
-    struct duet_output output = {0};
+    struct duet_message message = {""};
+    sigset_t held;
 
-    g_assert_cmpint(duet_output_open(&output, path, NULL), ==, 0);
-    fputs("first", output.stream);
-    g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
-    g_assert_cmpint(duet_output_commit(&output, NULL), ==, 0);
+    g_assert_cmpint(duet_output_check(path, NULL), ==, 0);
+    g_assert_cmpuint(files_in(folder), ==, 0);
+    g_assert_cmpint(duet_output_write(path, put, "first", NULL), ==, 0);
     assert_contents(path, "first");
-    g_assert_cmpint(duet_output_open(&output, path, NULL), ==, 0);
-    fputs("second", output.stream);
-    duet_output_discard(&output);
-    duet_output_discard(&output);
+    g_assert_cmpint(duet_output_write(path, put_and_fail, "second", &message), ==, DUET_EINVAL);
+    g_assert_cmpstr(message.text, ==, "nothing to say");
+    g_assert_cmpint(duet_output_check(path, NULL), ==, 0);
     assert_contents(path, "first");
     g_assert_cmpuint(files_in(folder), ==, 1);
+    g_assert_cmpint(pthread_sigmask(SIG_BLOCK, NULL, &held), ==, 0);
+    g_assert_false(sigismember(&held, SIGINT));
     g_unlink(path);
     g_rmdir(folder);
     g_free(path);
@@ -58,13 +77,10 @@ static void test_link(void)
     char *folder = g_dir_make_tmp("duet-XXXXXX", NULL);
     char *path = g_build_filename(folder, "target", NULL);
     char *link = g_build_filename(folder, "link", NULL);
-    struct duet_output output = {0};
 
     g_assert_true(g_file_set_contents(path, "old", -1, NULL));
     g_assert_cmpint(symlink(path, link), ==, 0);
-    g_assert_cmpint(duet_output_open(&output, link, NULL), ==, 0);
-    fputs("new", output.stream);
-    g_assert_cmpint(duet_output_commit(&output, NULL), ==, 0);
+    g_assert_cmpint(duet_output_write(link, put, "new", NULL), ==, 0);
     g_assert_true(g_file_test(link, G_FILE_TEST_IS_SYMLINK));
     assert_contents(path, "new");
     g_unlink(link);
@@ -78,17 +94,14 @@ static void test_link(void)
 static void test_errors(void)
 {
     struct duet_message message = {""};
-    struct duet_output output = {0};
     struct stat before, after;
 
-    g_assert_cmpint(duet_output_open(&output, "/nowhere/out", &message), ==, DUET_EIO);
+    g_assert_cmpint(duet_output_check("/nowhere/out", &message), ==, DUET_EIO);
     g_assert_nonnull(strstr(message.text, "/nowhere/out"));
-    g_assert_null(output.stream);
+    g_assert_cmpint(duet_output_write("/nowhere/out", put, "text", &message), ==, DUET_EIO);
     /* a device is written, not replaced */
     g_assert_cmpint(stat("/dev/full", &before), ==, 0);
-    g_assert_cmpint(duet_output_open(&output, "/dev/full", &message), ==, 0);
-    fputs("text", output.stream);
-    g_assert_cmpint(duet_output_commit(&output, &message), ==, DUET_EIO);
+    g_assert_cmpint(duet_output_write("/dev/full", put, "text", &message), ==, DUET_EIO);
     g_assert_nonnull(strstr(message.text, "/dev/full"));
     g_assert_cmpint(stat("/dev/full", &after), ==, 0);
     g_assert_cmpuint(before.st_ino, ==, after.st_ino);
@@ -114,7 +127,7 @@ static void test_writers(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/report_file/commit_and_discard", test_commit_and_discard);
+    g_test_add_func("/report_file/whole_or_not", test_whole_or_not);
     g_test_add_func("/report_file/link", test_link);
     g_test_add_func("/report_file/errors", test_errors);
     g_test_add_func("/report_file/writers", test_writers);

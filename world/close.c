@@ -53,19 +53,9 @@ void duet__remember(struct duet_runtime *runtime, const struct duet_config *conf
     duet__core_keep(runtime, kept, kept_free);
 }
 
-static int write_recording(const char *path, const struct duet_recording *recording,
-                           struct duet_message *message)
+static int write_recording(FILE *stream, const void *recording, struct duet_message *message)
 {
-    struct duet_output output = {0};
-    int error = duet_output_open(&output, path, message);
-    if (error)
-        return error;
-    error = duet_perfetto_write(output.stream, recording, message);
-    if (error)
-        duet_output_discard(&output);
-    else
-        error = duet_output_commit(&output, message);
-    return error;
+    return duet_perfetto_write(stream, recording, message);
 }
 
 static int write_trace(const struct duet_runtime *runtime, const char *path,
@@ -78,7 +68,7 @@ static int write_trace(const struct duet_runtime *runtime, const char *path,
         return duet_fail(message, error, "cannot write %s: the trace has no room in memory", path);
     duet_stats(runtime, &stats);
     recording.makespan_s = stats.last_end_s;
-    error = write_recording(path, &recording, message);
+    error = duet_output_write(path, write_recording, &recording, message);
     duet_recording_fini(&recording);
     return error;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Signals that wait while something is written. */
-#include "cli/signals.h"
+#include "platforms/signals.h"
 
 #include <stddef.h>
 

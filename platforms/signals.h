@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Signals that wait while something is written. */
-#ifndef DUET_CLI_SIGNALS_H
-#define DUET_CLI_SIGNALS_H
+#ifndef DUET_PLATFORMS_SIGNALS_H
+#define DUET_PLATFORMS_SIGNALS_H
 
 #include <signal.h>
 
