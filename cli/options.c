@@ -58,6 +58,7 @@ static const struct place {
     {"without", offsetof(struct duet__texts, without)},
     {"no-noise", offsetof(struct duet__texts, no_noise)},
     {"follow-speed", offsetof(struct duet__texts, follow_speed)},
+    {"keep-disturbed", offsetof(struct duet__texts, keep_disturbed)},
     {"fail-over", offsetof(struct duet__texts, fail_over)},
     {"verbose", offsetof(struct duet__texts, verbose)},
     {"csv", offsetof(struct duet__texts, csv)},

@@ -31,6 +31,7 @@ struct duet__texts {
     char **links, **params;
     gboolean set_arch, noise, extrapolate, no_costs, no_peer, no_bind, verify;
     gboolean json, csv, wall, quiet, no_noise, follow_speed, verbose, calibrate;
+    gboolean keep_disturbed;
     char *name;
     gboolean replace, merge, no_copies, compare_models;
 };

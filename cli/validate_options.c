@@ -156,6 +156,7 @@ static int read_settings(struct duet__validate *validate, const struct duet__tex
     duet_request_copy(&experiment->base, &job->request);
     experiment->noise = !texts->no_noise && !duet_experiment_paced(experiment);
     experiment->follow_speed = texts->follow_speed;
+    experiment->keep_disturbed = texts->keep_disturbed;
     experiment->keep = texts->html != NULL;
     if (!error)
         error = read_goal(experiment, texts, message);

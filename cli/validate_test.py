@@ -18,8 +18,8 @@ import time
 DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PACED = ("cholesky --n 3840 --tile 960 --cpus 1 --gpus 1 --emulate idgraf --scale 0.02 --reps 3"
-         " --rounds 2 --sim-reps 2").split()
-QUICK = "--reps 1 --rounds 1 --sim-reps 1 --warmup 0".split()
+         " --rounds 2 --sim-reps 2 --keep-disturbed").split()
+QUICK = "--reps 1 --rounds 1 --sim-reps 1 --warmup 0 --keep-disturbed".split()
 
 # (arguments, after those of PACED where they begin with a +; what the message says)
 BAD = [
@@ -328,7 +328,7 @@ def test_real():
         words = ["cholesky", "--n", "256", "--tile", "64", "--platform", "mine.json", "--no-noise"]
         if "in this duet" in duet(*words, *QUICK, cwd=name).stderr:
             return
-        words += ["--reps", "4", "--rounds", "2"]
+        words += ["--reps", "4", "--rounds", "2", "--keep-disturbed"]
         case = good_json(*words, "--cpus", "1", cwd=name)["cases"][0]
         assert (case["cpus"], case["gpus"]) == (1, 0), case
         assert len(case["predicted"]["makespans_s"]) == 1, case

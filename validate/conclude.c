@@ -103,7 +103,8 @@ static void conclude(struct duet_experiment *experiment, struct duet_pair *pair,
     struct duet_message message = {""};
     int error;
 
-    experiment->left_out += duet_sample_leave_out(&pair->measured);
+    if (!experiment->keep_disturbed)
+        experiment->left_out += duet_sample_leave_out(&pair->measured);
     if (experiment->follow_speed && the->speed > 0)
         factor /= the->speed;
     error = duet_sample_conclude(&pair->predicted, factor, &the->predicted, &message);

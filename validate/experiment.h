@@ -48,12 +48,13 @@ struct duet_experiment {
     char *platform_name;
     char *calibrated; /* when and by how much, for reports; owned; NULL: some time before */
     size_t rounds, sim_reps;
-    double until;       /* relative half-width of a median's interval; 0: no more than `reps` */
-    double case_time_s; /* of measured runs of a case; `reps` are made anyway */
-    bool noise;         /* of the simulations */
-    bool keep;          /* recordings are wanted */
-    bool probe;         /* how fast the machine is, each round */
-    bool follow_speed;  /* divide predictions by that */
+    double until;        /* relative half-width of a median's interval; 0: no more than `reps` */
+    double case_time_s;  /* of measured runs of a case; `reps` are made anyway */
+    bool noise;          /* of the simulations */
+    bool keep;           /* recordings are wanted */
+    bool probe;          /* how fast the machine is, each round */
+    bool follow_speed;   /* divide predictions by that */
+    bool keep_disturbed; /* runs during which others used the cores; else they are left out */
     /* What comes of it. */
     struct duet_pair *pairs;
     size_t pair_count;

@@ -147,6 +147,8 @@ static const struct duet__setting settings[] = {
      NULL},
     {VALIDATE, "follow-speed", 0, FLAG, NOWHERE, 0, 0,
      "Divide predictions by the speed of the machine since its calibration", NULL},
+    {VALIDATE, "keep-disturbed", 0, FLAG, NOWHERE, 0, 0,
+     "Keep runs of rounds in which other processes used the cores", NULL},
     {VALIDATE, "fail-over", 0, PERCENT, NOWHERE, 0, 0,
      "Exit status 1 if an error is larger, \"5%\"", "P%"},
     {VALIDATE, "verbose", 'v', FLAG, NOWHERE, 0, 0, "Explain every case, not only the worst", NULL},
