@@ -15,6 +15,21 @@ install(DIRECTORY platforms DESTINATION ${data} COMPONENT library
 install(DIRECTORY core/include/duet TYPE INCLUDE COMPONENT development
   FILES_MATCHING PATTERN "*.h")
 
+# Manual pages, made of what the command says, and completion in bash.
+find_package(Python3 QUIET COMPONENTS Interpreter)
+if(Python3_FOUND AND NOT DUET_SANITIZE)
+  set(manual ${PROJECT_BINARY_DIR}/man)
+  add_custom_command(OUTPUT ${manual}/duet.1
+    COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/scripts/manual $<TARGET_FILE:duet_command>
+      ${manual}
+    DEPENDS duet_command scripts/manual
+    COMMENT "Writing manual pages" VERBATIM)
+  add_custom_target(duet_manual ALL DEPENDS ${manual}/duet.1)
+  install(DIRECTORY ${manual}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT command)
+endif()
+install(FILES cli/completion.bash RENAME duet COMPONENT command
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+
 # find_package(duet) gives the target duet::duet.
 set_target_properties(duet_shared PROPERTIES EXPORT_NAME duet)
 install(EXPORT duet NAMESPACE duet:: DESTINATION ${libraries}/cmake/duet

@@ -43,6 +43,11 @@ workload=jacobi2d
     run "$prefix/bin/duet" simulate gemm --n 1920 --tile 960 --platform idgraf --quiet
 run "$prefix/bin/duet" run $workload --n 64 --tile 32 --cpus 1 --gpus 0 --verify --quiet
 
+for page in duet duet-simulate duet-run duet-platform; do
+    [ -s "$prefix/share/man/man1/$page.1" ] || fail "there is no manual page of $page"
+done
+[ -s "$prefix/share/bash-completion/completions/duet" ] || fail "there is no completion"
+
 # an application, by both ways; where there is no simulated engine it fails, and says so
 try() {
     LD_LIBRARY_PATH=$library DUET_SIMULATE=idgraf "$1" >"$place/log" 2>&1 ||
