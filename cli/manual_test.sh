@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The manual has a page for each subcommand, with its options, and man has nothing to say against it.
+# The manual has a page for each subcommand, with its options, and man has no warnings.
 set -eu
 command -v python3 >/dev/null || exit 77
 place=$(mktemp -d)
