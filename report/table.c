@@ -175,9 +175,11 @@ static bool cut_one(struct duet__table *table)
 static void put_row(const struct duet__table *table, char *const *row, FILE *stream, size_t indent,
                     size_t space)
 {
-    size_t at = 0;
+    size_t at = 0, count = table->count;
 
-    for (size_t i = 0; i < table->count && row[i]; i++) {
+    while (count && row[count - 1] && !*row[count - 1])
+        count--; /* no blanks at the end of a line */
+    for (size_t i = 0; i < count && row[i]; i++) {
         const struct duet__column *column = &table->columns[i];
         bool left = column->side != 'r', rest = reaches(table, row, i);
         size_t width = column->width;

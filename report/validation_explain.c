@@ -1,191 +1,163 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Explains the errors to a terminal: tables of parts that add up. */
-#include "report/validation_explain.h"
-
 #include <math.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include "report/gantt.h"
-#include "report/validation_parts.h"
 #include "report/table.h"
+#include "report/validation_parts.h"
 
 enum {
-    WIDEST = 44, /* columns of a part's name */
-    CELL = 11,   /* and of each figure */
-    WORST = 3,   /* cases that are explained */
-    PARTS = 10,  /* lines of the explanation of all */
+    WORST = 3,  /* cases that are explained */
+    PARTS = 10, /* lines of the explanation of all */
 };
 
 /* Below it a part is not worth a line: a ten-thousandth of the makespan. */
 static const double least_share = 1e-4;
 
-static void put_cell(FILE *stream, char *text)
+static void add_others(struct duet__table *table, size_t count)
 {
-    duet__put_padded(stream, text, CELL, false);
-    g_free(text);
+    duet__table_print(table, "the other %zu part%s", count, count == 1 ? "" : "s");
 }
 
-/* Columns of the longest name, within bounds. */
-static size_t name_width(const struct duet_explanation *explanation)
-{
-    size_t width = strlen("the other 99 parts");
-
-    for (size_t i = 0; i < explanation->count; i++)
-        width = MAX(width, duet__text_width(duet__difference_name(&explanation->differences[i])));
-    return MIN(width, WIDEST);
-}
-
-/*
- * Name, seconds and share of a part; the line is left open. All in the unit and with the digits of
- * the whole, so that the parts can be added up.
- */
-static void put_part(FILE *stream, const char *name, size_t width, double seconds, double whole_s)
+/* Seconds and share of a part, in the unit and with the digits of the whole, so that the parts can
+ * be added up. */
+static void add_part(struct duet__table *table, double seconds, double whole_s)
 {
     double scale;
     const char *unit = duet_gantt_unit(whole_s, &scale);
-    int digits = duet__decimals(whole_s * scale, 5);
 
-    fputs("  ", stream);
-    duet__put_padded(stream, name, width, true);
-    put_cell(stream, g_strdup_printf("%+.*f %s", digits, seconds * scale, unit));
-    put_cell(stream, duet__percent_text(whole_s > 0 ? seconds / whole_s : NAN));
+    duet__table_print(table, "%+.*f %s", duet__decimals(whole_s * scale, 5), seconds * scale, unit);
+    duet__table_add(table, duet__percent_text(whole_s > 0 ? seconds / whole_s : NAN));
 }
 
 /* The two figures behind a part; nothing where there are none. */
-static void put_figures(FILE *stream, double first, double second, const char *what)
+static void add_figures(struct duet__table *table, double first, double second, const char *what)
 {
-    if (fabs(first) > 0 || fabs(second) > 0) {
-        putc(' ', stream);
-        put_cell(stream, duet__time_text(first, false));
-        putc(' ', stream);
-        put_cell(stream, duet__time_text(second, false));
-        fputs(what, stream);
+    if (!(fabs(first) > 0 || fabs(second) > 0)) {
+        duet__table_row(table, "", "", "", NULL);
+        return;
     }
-    putc('\n', stream);
-}
-
-static void put_heads(FILE *stream, const struct duet_validation *validation, size_t width)
-{
-    const char *names[] = {validation->first_name, validation->second_name};
-
-    fputs("  ", stream);
-    duet__put_padded(stream, "", width + 2 * CELL, true);
-    for (int i = 0; i < 2; i++) {
-        char *label = duet__side_label(names[i]);
-
-        putc(' ', stream);
-        duet__put_padded(stream, label, CELL, false);
-        g_free(label);
-    }
-    putc('\n', stream);
+    duet__table_add(table, duet__time_text(first));
+    duet__table_add(table, duet__time_text(second));
+    duet__table_say(table, what);
 }
 
 static void put_parts(FILE *stream, const struct duet_validation *validation,
                       const struct duet_explanation *explanation)
 {
-    size_t width = name_width(explanation), rest = 0;
-    double rest_s = 0;
+    g_autofree char *first = duet__side_label(validation->first_name);
+    g_autofree char *second = duet__side_label(validation->second_name);
+    double whole_s = explanation->second_s, rest_s = 0;
+    struct duet__table table;
+    size_t rest = 0;
 
-    put_heads(stream, validation, width);
+    duet__table_init(&table, "trrrrl");
+    table.page = DUET__WIDE_PAGE;
+    duet__table_row(&table, "", "", "", first, second, "", NULL);
     for (size_t i = 0; i < explanation->count; i++) {
         const struct duet_difference *part = &explanation->differences[i];
 
-        if (i > 0 && fabs(part->seconds) < least_share * explanation->second_s) {
+        if (i > 0 && fabs(part->seconds) < least_share * whole_s) {
             rest++;
             rest_s += part->seconds;
             continue;
         }
-        put_part(stream, duet__difference_name(part), width, part->seconds, explanation->second_s);
-        put_figures(stream, part->first, part->second,
-                    part->reason == DUET_REASON_KERNEL ? "  a task" : "");
+        duet__table_say(&table, duet__difference_name(part));
+        add_part(&table, part->seconds, whole_s);
+        add_figures(&table, part->first, part->second,
+                    part->reason == DUET_REASON_KERNEL ? "a task" : "");
     }
     if (rest) {
-        char *name = g_strdup_printf("the other %zu part%s", rest, rest == 1 ? "" : "s");
-
-        put_part(stream, name, width, rest_s, explanation->second_s);
-        putc('\n', stream);
-        g_free(name);
+        add_others(&table, rest);
+        add_part(&table, rest_s, whole_s);
+        add_figures(&table, 0, 0, "");
     }
-    put_part(stream, "sum", width, explanation->whole_s, explanation->second_s);
-    put_figures(stream, explanation->first_s, explanation->second_s, "  makespan");
+    duet__table_say(&table, "sum");
+    add_part(&table, explanation->whole_s, whole_s);
+    add_figures(&table, explanation->first_s, explanation->second_s, "makespan");
+    duet__table_put(&table, stream, 2);
 }
 
-static void put_case(FILE *stream, const struct duet_validation *validation,
-                     const struct duet_validation_figures *figures, size_t index)
+static void put_case(FILE *stream, const struct duet_validation *validation, size_t index,
+                     const struct duet_case_figures *figures)
 {
-    const struct duet_explanation *explanation = &figures->cases[index].explanation;
-    char *name = duet__case_name(&validation->cases[index]);
-    char *error = duet__percent_text(figures->cases[index].error);
-    char *line = g_strdup_printf("%s: %s", name, error);
-    char *culprit = duet__culprit_text(validation, explanation);
+    const struct duet_explanation *explanation = &figures->explanation;
+    g_autofree char *name = duet__case_name(&validation->cases[index]);
+    g_autofree char *error = duet__percent_text(figures->error);
+    g_autofree char *line = g_strdup_printf("%s: %s", name, error);
+    g_autofree char *culprit = duet__culprit_text(validation, explanation);
+    g_autofree char *cause = g_strdup_printf("  largest cause: %s", culprit);
 
     putc('\n', stream);
     duet__put_wrapped(stream, line, 4);
     put_parts(stream, validation, explanation);
-    g_free(line);
-    line = g_strdup_printf("  largest cause: %s", culprit);
-    duet__put_wrapped(stream, line, 4);
+    duet__put_wrapped(stream, cause, 4);
     if (explanation->moved_share > 0.005)
         fprintf(stream, "  %.0f %% of the tasks' time ran on another architecture\n",
                 explanation->moved_share * 100);
-    g_free(line);
-    g_free(culprit);
-    g_free(name);
-    g_free(error);
-}
-
-static void put_share(FILE *stream, const char *name, size_t width, double share)
-{
-    fputs("  ", stream);
-    duet__put_padded(stream, name, width, true);
-    put_cell(stream, duet__percent_text(share));
-    putc('\n', stream);
 }
 
 static void put_all(FILE *stream, const struct duet_validation *validation,
                     const struct duet__causes *causes)
 {
-    size_t width = strlen("the other 999 parts"), shown = MIN(causes->count, PARTS);
-    char *label = duet__side_label(validation->second_name);
+    size_t shown = MIN(causes->count, PARTS);
+    g_autofree char *label = duet__side_label(validation->second_name);
+    g_autofree char *head =
+        g_strdup_printf("where the %s comes from, mean of %zu case%s, of the makespan %s:",
+                        duet__error_word(validation), causes->cases, causes->cases == 1 ? "" : "s",
+                        label);
+    struct duet__table table;
     double rest = 0;
 
-    for (size_t i = 0; i < shown; i++)
-        width = MAX(width, MIN(duet__text_width(causes->parts[i].name), WIDEST));
-    fprintf(stream, "\nwhere the %s comes from, mean of %zu case%s, of the makespan ",
-            duet__error_word(validation), causes->cases, causes->cases == 1 ? "" : "s");
-    duet__put_padded(stream, label, MIN(duet__text_width(label), 30), true);
-    fputs(":\n", stream);
-    for (size_t i = 0; i < shown; i++)
-        put_share(stream, causes->parts[i].name, width, causes->parts[i].share);
+    putc('\n', stream);
+    duet__put_wrapped(stream, head, 4);
+    duet__table_init(&table, "tr");
+    table.page = DUET__WIDE_PAGE;
+    for (size_t i = 0; i < shown; i++) {
+        duet__table_say(&table, causes->parts[i].name);
+        duet__table_add(&table, duet__percent_text(causes->parts[i].share));
+    }
     for (size_t i = shown; i < causes->count; i++)
         rest += causes->parts[i].share;
     if (shown < causes->count) {
-        char *name = g_strdup_printf("the other %zu part%s", causes->count - shown,
-                                     causes->count - shown == 1 ? "" : "s");
-
-        put_share(stream, name, width, rest);
-        g_free(name);
+        add_others(&table, causes->count - shown);
+        duet__table_add(&table, duet__percent_text(rest));
     }
-    put_share(stream, "sum", width, causes->whole);
-    g_free(label);
+    duet__table_say(&table, "sum");
+    duet__table_add(&table, duet__percent_text(causes->whole));
+    duet__table_put(&table, stream, 2);
+}
+
+/* Those with the largest absolute error first, unknown ones last. */
+static int compare_errors(const void *left, const void *right)
+{
+    const struct duet_case_figures *a = *(const struct duet_case_figures *const *)left,
+                                   *b = *(const struct duet_case_figures *const *)right;
+    double x = isnan(a->error) ? -1 : fabs(a->error), y = isnan(b->error) ? -1 : fabs(b->error);
+
+    return x > y || x < y ? (x > y ? -1 : 1) : (a > b) - (a < b);
 }
 
 void duet__put_explanation(FILE *stream, const struct duet_validation *validation,
                            const struct duet_validation_figures *figures, bool verbose)
 {
     struct duet__causes causes = duet__causes_of(validation, figures);
-    size_t *order = duet__worst_first(validation, figures), written = 0;
+    size_t count = validation->case_count, written = 0;
+    g_autofree const struct duet_case_figures **order =
+        g_new(const struct duet_case_figures *, count + 1);
 
     if (causes.cases > 1) /* of one case its own explanation says it */
         put_all(stream, validation, &causes);
-    for (size_t i = 0; i < validation->case_count && (verbose || written < WORST); i++) {
-        size_t index = verbose ? i : order[i];
-
-        if (!figures->cases[index].explanation.count)
+    for (size_t i = 0; i < count; i++)
+        order[i] = &figures->cases[i];
+    if (!verbose)
+        qsort(order, count, sizeof(*order), compare_errors);
+    for (size_t i = 0; i < count && (verbose || written < WORST); i++) {
+        if (!order[i]->explanation.count)
             continue;
-        put_case(stream, validation, figures, index);
+        put_case(stream, validation, (size_t)(order[i] - figures->cases), order[i]);
         written++;
     }
-    g_free(order);
     g_free(causes.parts);
 }

@@ -16,11 +16,6 @@ enum { LABEL = 14 }; /* characters of a side's name in a heading */
    the critical path has the workers that wait for it idle, so that its own part is the smaller. */
 static const double cause_share = 1.0 / 3;
 
-char *duet__case_workload(const struct duet_case *the)
-{
-    return g_strconcat(the->workload, the->settings[0] ? " " : "", the->settings, NULL);
-}
-
 char *duet__side_label(const char *name)
 {
     const char *colon = strstr(name, ": ");
@@ -45,15 +40,14 @@ const char *duet__difference_name(const struct duet_difference *difference)
     return difference->what[0] ? difference->what : duet_reason_name(difference->reason);
 }
 
-char *duet__time_text(double seconds, bool sign)
+char *duet__time_text(double seconds)
 {
     double scale;
     const char *unit = duet_gantt_unit(fabs(seconds), &scale);
-    double value = seconds * scale;
 
     if (!(fabs(seconds) >= 1e-9)) /* less than a clock tells */
         return g_strdup("0 s");
-    return g_strdup_printf(sign ? "%+.*f %s" : "%.*f %s", duet__decimals(fabs(value), 4), value,
+    return g_strdup_printf("%.*f %s", duet__decimals(fabs(seconds) * scale, 4), seconds * scale,
                            unit);
 }
 
@@ -92,59 +86,19 @@ char *duet__culprit_text(const struct duet_validation *validation,
                          const struct duet_explanation *explanation)
 {
     const struct duet_difference *most = duet__culprit(explanation);
-    char *first, *second, *change, *labels[2], *text;
+    g_autofree char *first = NULL, *second = NULL, *change = NULL, *label = NULL, *other = NULL;
 
     if (!most)
         return NULL;
-    first = duet__time_text(most->first, false);
-    second = duet__time_text(most->second, false);
+    first = duet__time_text(most->first);
+    second = duet__time_text(most->second);
     change = most->second > 0 ? duet__percent_text(most->first / most->second - 1) : NULL;
-    labels[0] = duet__side_label(validation->first_name);
-    labels[1] = duet__side_label(validation->second_name);
-    text = g_strdup_printf("%s%s %s %s, %s %s%s%s%s", duet__difference_name(most),
-                           most->reason == DUET_REASON_KERNEL ? " takes" : ":", first, labels[0],
-                           second, labels[1], change ? " (" : "", change ? change : "",
+    label = duet__side_label(validation->first_name);
+    other = duet__side_label(validation->second_name);
+    return g_strdup_printf("%s%s %s %s, %s %s%s%s%s", duet__difference_name(most),
+                           most->reason == DUET_REASON_KERNEL ? " takes" : ":", first, label,
+                           second, other, change ? " (" : "", change ? change : "",
                            change ? ")" : "");
-    g_free(first);
-    g_free(second);
-    g_free(change);
-    g_free(labels[0]);
-    g_free(labels[1]);
-    return text;
-}
-
-/* An index with what it is sorted by. */
-struct ranked {
-    size_t index;
-    double size; /* -1: not known */
-};
-
-static int compare_ranked(const void *left, const void *right)
-{
-    const struct ranked *a = left, *b = right;
-
-    if (a->size > b->size || a->size < b->size)
-        return a->size > b->size ? -1 : 1;
-    return (a->index > b->index) - (a->index < b->index);
-}
-
-size_t *duet__worst_first(const struct duet_validation *validation,
-                          const struct duet_validation_figures *figures)
-{
-    size_t count = validation->case_count;
-    struct ranked *ranked = g_new0(struct ranked, count + 1);
-    size_t *order = g_new0(size_t, count + 1);
-
-    for (size_t i = 0; i < count; i++) {
-        double error = figures->cases[i].error;
-
-        ranked[i] = (struct ranked){i, isnan(error) ? -1 : fabs(error)};
-    }
-    qsort(ranked, count, sizeof(*ranked), compare_ranked);
-    for (size_t i = 0; i < count; i++)
-        order[i] = ranked[i].index;
-    g_free(ranked);
-    return order;
 }
 
 static int compare_causes(const void *left, const void *right)
@@ -183,7 +137,6 @@ struct duet__causes duet__causes_of(const struct duet_validation *validation,
             continue;
         causes.cases++;
         causes.whole += explanation->whole_s / explanation->second_s;
-        causes.moved_share += explanation->moved_share;
         for (size_t k = 0; k < explanation->count; k++)
             find_cause(parts, &explanation->differences[k])->share +=
                 explanation->differences[k].seconds / explanation->second_s;
@@ -194,7 +147,6 @@ struct duet__causes duet__causes_of(const struct duet_validation *validation,
         causes.parts[i].share /= (double)causes.cases;
     if (causes.cases) {
         causes.whole /= (double)causes.cases;
-        causes.moved_share /= (double)causes.cases;
         qsort(causes.parts, causes.count, sizeof(*causes.parts), compare_causes);
     }
     return causes;

@@ -4,15 +4,16 @@
 #define DUET_VALIDATION_PARTS_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include <glib.h>
 
 #include "validate/validation.h"
 
-/* "lu variant=left". Never NULL; free with g_free. */
-char *duet__case_workload(const struct duet_case *the);
-
-/* What a heading has room for: "A" of "A: run.json", else the name, cut if it is long. Likewise. */
+/*
+ * What a heading has room for: "A" of "A: run.json", else the name, cut if it is long. Never NULL;
+ * free with g_free.
+ */
 char *duet__side_label(const char *name);
 
 /* "error", or, where nothing was predicted, "difference". */
@@ -21,11 +22,8 @@ const char *duet__error_word(const struct duet_validation *validation);
 /* "dgemm on c2050", or what the reason is called. Borrowed from the difference or constant. */
 const char *duet__difference_name(const struct duet_difference *difference);
 
-/*
- * A time with four significant digits and its unit: "15.2 ms". `sign`: with a plus, too. Never
- * NULL; free with g_free.
- */
-char *duet__time_text(double seconds, bool sign);
+/* A time with four significant digits and its unit: "15.20 ms". Likewise. */
+char *duet__time_text(double seconds);
 
 /* A share in percent, always with a sign: "+5.2 %"; "-" if not known. Likewise. */
 char *duet__percent_text(double share);
@@ -44,10 +42,6 @@ const struct duet_difference *duet__culprit(const struct duet_explanation *expla
 char *duet__culprit_text(const struct duet_validation *validation,
                          const struct duet_explanation *explanation);
 
-/* Indices of the cases, those with the largest absolute error first, unknown ones last; g_free. */
-size_t *duet__worst_first(const struct duet_validation *validation,
-                          const struct duet_validation_figures *figures);
-
 /* One part of the explanation over all cases. */
 struct duet__cause {
     enum duet_reason reason;
@@ -60,13 +54,19 @@ struct duet__cause {
 struct duet__causes {
     struct duet__cause *parts;
     size_t count;
-    size_t cases;       /* that are explained */
-    double whole;       /* sum of the shares: the mean error of those cases */
-    double moved_share; /* mean over them */
+    size_t cases; /* that are explained */
+    double whole; /* sum of the shares: the mean error of those cases */
 };
 
 /* The caller frees .parts with g_free. */
 struct duet__causes duet__causes_of(const struct duet_validation *validation,
                                     const struct duet_validation_figures *figures);
+
+/*
+ * Explains the errors to a terminal: over all cases, then of the worst three, or of all cases if
+ * `verbose`; nothing if none is known. In validation_explain.c.
+ */
+void duet__put_explanation(FILE *stream, const struct duet_validation *validation,
+                           const struct duet_validation_figures *figures, bool verbose);
 
 #endif

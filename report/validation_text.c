@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "report/gantt.h"
-#include "report/validation_explain.h"
 #include "report/validation_parts.h"
 #include "report/table.h"
 
@@ -168,18 +167,10 @@ static void put_common(FILE *stream, const struct duet_case *the, const struct d
         fputs("all with set-arch\n", stream);
 }
 
-/* Names of the sides where the headings have only a part of them. */
-static void put_names(FILE *stream, const char *name, const char *label)
-{
-    if (strcmp(name, label) != 0)
-        duet__put_wrapped(stream, name, 4);
-}
-
 static void put_cases(FILE *stream, const struct duet_validation *validation,
-                      const struct duet_validation_figures *figures)
+                      const struct duet_validation_figures *figures, char *const labels[2])
 {
-    char *labels[2] = {duet__side_label(validation->first_name),
-                       duet__side_label(validation->second_name)};
+    const char *const names[] = {validation->first_name, validation->second_name};
     struct duet__table table;
     double scale;
     const char *unit = unit_of(validation, figures, &scale);
@@ -190,59 +181,34 @@ static void put_cases(FILE *stream, const struct duet_validation *validation,
     for (size_t i = 0; i < validation->case_count; i++)
         add_row(&table, &validation->cases[i], &figures->cases[i], scale);
     choose_columns(&table, validation, figures);
-    put_names(stream, validation->first_name, labels[0]);
-    put_names(stream, validation->second_name, labels[1]);
+    for (int side = 0; side < 2; side++)
+        if (strcmp(names[side], labels[side]) != 0) /* the headings have only a part of it */
+            duet__put_wrapped(stream, names[side], 4);
     put_common(stream, &validation->cases[0], &table);
     putc('\n', stream);
     duet__table_put(&table, stream, 0);
-    g_free(labels[0]);
-    g_free(labels[1]);
-}
-
-/* A line of its own, broken where it is too long; takes the text over. */
-static void put_line(FILE *stream, char *text)
-{
-    duet__put_wrapped(stream, text, 4);
-    g_free(text);
-}
-
-/* In which rounds others used the cores, and what became of the runs meanwhile. */
-static void put_disturbed(FILE *stream, const struct duet_validation *validation)
-{
-    bool several = validation->disturbed_count != 1;
-    GString *text = g_string_new("disturbed by other processes: round");
-
-    g_string_append(text, several ? "s" : "");
-    for (size_t i = 0; i < validation->disturbed_count; i++)
-        g_string_append_printf(text, "%s%zu", i ? ", " : " ", validation->disturbed_rounds[i]);
-    g_string_append_printf(text, "; %zu of their runs left out", validation->left_out);
-    if (validation->disturbed_count)
-        put_line(stream, g_string_free(text, FALSE));
-    else
-        g_string_free(text, TRUE);
 }
 
 static void put_head(FILE *stream, const struct duet_validation *validation,
-                     const struct duet_validation_figures *figures)
+                     const struct duet_validation_figures *figures, char *const labels[2])
 {
-    char *labels[2] = {duet__side_label(validation->first_name),
-                       duet__side_label(validation->second_name)};
     size_t runs[2] = {0, 0};
+    g_autofree char *where = g_strdup_printf("on %s, %s", validation->machine, validation->date);
+    g_autofree char *from = g_strdup_printf("calibration: %s", validation->calibration);
+    g_autofree char *counts = NULL;
 
     for (size_t i = 0; i < validation->case_count; i++) {
         runs[0] += figures->cases[i].predicted.count;
         runs[1] += figures->cases[i].measured.count;
     }
+    counts = g_strdup_printf("%zu case%s, runs: %zu %s, %zu %s", validation->case_count,
+                             validation->case_count == 1 ? "" : "s", runs[0], labels[0], runs[1],
+                             labels[1]);
     duet__put_wrapped(stream, validation->title, 4);
-    put_line(stream, g_strdup_printf("on %s, %s", validation->machine, validation->date));
+    duet__put_wrapped(stream, where, 4);
     if (validation->calibration[0])
-        put_line(stream, g_strdup_printf("calibration: %s", validation->calibration));
-    put_line(stream, g_strdup_printf("%zu case%s, runs: %zu %s, %zu %s", validation->case_count,
-                                     validation->case_count == 1 ? "" : "s", runs[0], labels[0],
-                                     runs[1], labels[1]));
-    put_disturbed(stream, validation);
-    g_free(labels[0]);
-    g_free(labels[1]);
+        duet__put_wrapped(stream, from, 4);
+    duet__put_wrapped(stream, counts, 4);
 }
 
 static void put_order(FILE *stream, const struct duet_validation *validation,
@@ -301,10 +267,14 @@ static void put_summary(FILE *stream, const struct duet_validation *validation,
 void duet_validation_write_text(FILE *stream, const struct duet_validation *validation,
                                 const struct duet_validation_figures *figures, bool verbose)
 {
-    put_head(stream, validation, figures);
+    g_autofree char *first = duet__side_label(validation->first_name);
+    g_autofree char *second = duet__side_label(validation->second_name);
+    char *const labels[] = {first, second};
+
+    put_head(stream, validation, figures, labels);
     if (!validation->case_count)
         return;
-    put_cases(stream, validation, figures);
+    put_cases(stream, validation, figures, labels);
     put_summary(stream, validation, figures);
     duet__put_explanation(stream, validation, figures, verbose);
 }
