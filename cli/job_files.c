@@ -2,6 +2,8 @@
 /* The files that the subcommands write beside its table. */
 #include "cli/job.h"
 
+#include <string.h>
+
 #include "cli/command.h"
 #include "report/gantt.h"
 #include "report/output.h"
@@ -73,6 +75,15 @@ static int write_html(FILE *stream, const void *data, struct duet_message *messa
     return duet_page_write_report(stream, ((const struct source *)data)->report, message);
 }
 
+/* The runs of a policy; NULL: it failed, or a signal came before its recorded run was finished. */
+static const struct duet_policy_runs *recorded(const struct duet_report *report, const char *policy)
+{
+    for (size_t i = 0; i < report->policy_count; i++)
+        if (strcmp(report->policies[i].policy, policy) == 0)
+            return report->policies[i].recording ? &report->policies[i] : NULL;
+    return NULL;
+}
+
 /* Writes the files of an option; one that fails does not keep the others from being written. */
 static int write_all(const struct duet__job *job, const struct duet_report *report,
                      const char *path, bool each, duet_output_fn *contents)
@@ -81,10 +92,14 @@ static int write_all(const struct duet__job *job, const struct duet_report *repo
     struct duet_message message;
     int status = DUET__DONE;
 
-    for (size_t i = 0; paths[i] && i < report->policy_count; i++)
-        if (duet_output_write(paths[i], contents, &(struct source){report, &report->policies[i]},
-                              &message))
+    for (size_t i = 0; paths[i]; i++) {
+        const struct source source = {report, each ? recorded(report, job->request.policies[i])
+                                                   : report->policies};
+
+        if (source.policy && report->policy_count &&
+            duet_output_write(paths[i], contents, &source, &message))
             status = duet__complain(DUET__FAILED, "%s", message.text);
+    }
     return status;
 }
 

@@ -331,7 +331,7 @@ def start(arguments, folder):
     """A simulation that has begun its first runs, and these."""
     process = subprocess.Popen([DUET, "simulate", "cholesky", "--platform", "idgraf", "--jobs", "2",
                                 *arguments], cwd=folder, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True)
+                               stderr=subprocess.PIPE, text=True, start_new_session=True)
     deadline = time.monotonic() + 20
     while not children_of(process.pid) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -346,7 +346,10 @@ def test_interruption():
             time.sleep(0.3)
             children = children_of(process.pid)
             assert children, "the run was over before it could be interrupted"
-            process.send_signal(number)
+            if number == signal.SIGKILL:
+                process.send_signal(number)
+            else:
+                os.killpg(process.pid, number)  # as a terminal does: to the children, too
             output, messages = process.communicate(timeout=20)
             deadline = time.monotonic() + 20
             if number == signal.SIGKILL:
@@ -367,7 +370,7 @@ def test_interrupted_report():
         process = start(["--n", "7680", "--reps", "100000", "--policy", "ws,heft", "--csv",
                          "--trace", "t.json"], folder)
         time.sleep(2)
-        process.send_signal(signal.SIGINT)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the children, too
         output, messages = process.communicate(timeout=20)
         assert process.returncode == 128 + signal.SIGINT, (process.returncode, messages)
         count = int(re.fullmatch(r"duet: interrupted: (\d+) of 200000 runs are finished\n",
@@ -381,12 +384,16 @@ def test_failing_policy():
     """One that fails is named, and costs the others nothing."""
     with tempfile.TemporaryDirectory() as name:
         compile_policy(pathlib.Path(name) / "leaves.so", "exit(0);")
-        result = duet([*SMALL, "--policy", "ws,./leaves.so,heft", "--reps", "3", "--csv"], cwd=name)
+        result = duet([*SMALL, "--policy", "ws,./leaves.so,heft", "--reps", "3", "--csv",
+                       "--gantt", "g.svg"], cwd=name)
         rows = list(csv.DictReader(io.StringIO(result.stdout)))
         assert result.returncode == 1, result
         assert [row["policy"] for row in rows] == ["ws"] * 3 + ["heft"] * 3, rows
         assert result.stderr == ("duet: the simulation of ./leaves.so with seed 1 failed: it ended "
                                  "without a result\n"), result.stderr
+        assert sorted(path.name for path in pathlib.Path(name).glob("*.svg")) == [
+            "g-heft.svg", "g-ws.svg"]
+        assert ": heft, " in (pathlib.Path(name) / "g-heft.svg").read_text()
 
 
 def test_all_and_own():

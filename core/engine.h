@@ -254,8 +254,6 @@ double duet__class_cost(const struct duet_class *klass, unsigned arch);
 const struct duet_machine *duet__class_machine(const struct duet_class *klass);
 
 const struct duet_class *duet__task_class(const struct duet_task *task);
-/* Intrusive link for an engine's own queue of created tasks, free to use until duet__link. */
-struct duet_task **duet__task_link(struct duet_task *task);
 /* Finds what to call: the implementation for the worker's architecture; NULL if it has none. */
 duet_kernel_fn duet__task_function(const struct duet_task *task, unsigned arch);
 /* What an emulated device calls: the implementation "emulated", else "cpu"; NULL if none. */

@@ -153,11 +153,6 @@ const struct duet_class *duet__task_class(const struct duet_task *task)
     return task->klass;
 }
 
-struct duet_task **duet__task_link(struct duet_task *task)
-{
-    return &task->next;
-}
-
 duet_kernel_fn duet__task_function(const struct duet_task *task, unsigned arch)
 {
     return task->klass->codelet->run[arch];

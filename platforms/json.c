@@ -101,11 +101,6 @@ bool duet__json_is_null(const struct duet__json *at)
     return json_is_null(at->node);
 }
 
-bool duet__json_is_object(const struct duet__json *at)
-{
-    return json_is_object(at->node);
-}
-
 bool duet__json_is_array(const struct duet__json *at)
 {
     return json_is_array(at->node);

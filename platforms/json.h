@@ -56,7 +56,6 @@ struct duet__json duet__json_element(const struct duet__json *at, unsigned index
 /* What there is, for readers that take several kinds; all are false where there is nothing. */
 bool duet__json_present(const struct duet__json *at);
 bool duet__json_is_null(const struct duet__json *at);
-bool duet__json_is_object(const struct duet__json *at);
 bool duet__json_is_array(const struct duet__json *at);
 bool duet__json_is_string(const struct duet__json *at);
 

@@ -255,7 +255,7 @@ bool duet__threads_ready(struct real *real, int error, const struct duet_message
 void duet__threads_leave(struct real *real);
 
 /* ------------------------------------------------------------------------------------------- */
-/* thread.c                                                                                     */
+/* system.c                                                                                     */
 
 /* Names the calling thread, for debuggers, and binds it to its place. */
 void duet__thread_begin(const struct real *real, const char *name, int place);

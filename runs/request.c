@@ -118,8 +118,11 @@ int duet_policies_read(const char *list, char ***policies, struct duet_message *
     int error =
         *parts ? 0 : duet_fail(message, DUET_EINVAL, "--policy names no policy (--policy help)");
 
-    for (size_t i = 0; parts[i] && !error; i++)
+    for (size_t i = 0; parts[i] && !error; i++) {
         error = add_policy(names, parts[i], message);
+        if (!error && g_strv_contains((const char *const *)parts + i + 1, parts[i]))
+            error = duet_fail(message, DUET_EINVAL, "--policy names '%s' twice", parts[i]);
+    }
     g_strfreev(parts);
     *policies = NULL;
     if (!error) {

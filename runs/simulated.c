@@ -69,14 +69,16 @@ static int open_counters(struct pool *pool, struct duet_message *message)
     return 0;
 }
 
-/* In the child: makes the run and ends the process. */
+/*
+ * In the child: makes the run and ends the process. Signals stay blocked: a terminal sends its
+ * interrupt to children too, and it is the parent that ends them, once it has what is finished.
+ */
 static void child_main(struct pool *pool, struct child *child)
 {
     size_t reps = pool->request->reps;
 
     /* what libraries print must not get among the results */
     dup2(STDERR_FILENO, STDOUT_FILENO);
-    sigprocmask(SIG_SETMASK, &pool->before, NULL);
     duet_simulation_child(pool->request, child->index / reps, child->index % reps, child->stream,
                           &pool->counters[child->index]);
     _exit(ferror(child->stream) ? EXIT_FAILURE : EXIT_SUCCESS);

@@ -2,9 +2,10 @@
 /*
  * Kernels that share cores, caches and memory with others: those of CPU workers, and those of
  * emulated devices, which need a core. How long one takes is known as long as nothing begins or
- * ends beside it: then the rates of all are set anew (effects/effects.h), and their ends are dated
- * anew. An event cannot be taken off the heap. One that a kernel has left behind by ending earlier
- * is known by its order, and ignored; one that comes before the kernel's end is put back.
+ * ends beside it: then the rates of all are set anew (platforms/model/effects.h), and their ends
+ * are dated anew. An event cannot be taken off the heap. One that a kernel has left behind by
+ * ending earlier is known by its order, and ignored; one that comes before the kernel's end is put
+ * back.
  */
 #include <limits.h>
 #include <math.h>

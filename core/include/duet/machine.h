@@ -75,7 +75,7 @@ struct duet_route {
 
 /*
  * What cores share on the way to the host's memory: one for each socket, all alike. The cache model
- * of the simulation is made of it (platforms/model/caches.h). 0: not known, without effect.
+ * of the simulation is made of it (platforms/model/effects.h). 0: not known, without effect.
  */
 struct duet_sharing {
     uint64_t private_bytes; /* cache that a core has for itself */
