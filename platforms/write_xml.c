@@ -19,60 +19,33 @@ struct writer {
     const struct duet_machine *machine;
     GString *text;
     GHashTable *latencies; /* double -> index of the link that has it */
-    GArray *ordered;       /* the same, by index */
 };
 
-static void prop(GString *text, const char *indent, const char *name, const char *value)
+/* The first name that is not plain, of structs of this size that begin with it; `bad` where set. */
+static const char *find_bad(const char *bad, const void *structs, unsigned count, size_t size)
 {
-    g_string_append_printf(text, "%s<prop id=\"%s\" value=\"%s\"/>\n", indent, name, value);
+    const char *name = structs;
+
+    for (unsigned i = 0; i < count && bad == NULL; i++, name += size)
+        if (!duet__good_name(name, DUET_NAME_MAX))
+            bad = name;
+    return bad;
 }
 
 /* Every name goes into an attribute as it is, so each must be of the plain kind. */
 static int check_names(const struct duet_machine *m, struct duet_message *message)
 {
-    const char *bad = !duet__good_name(m->name, sizeof(m->name)) ? m->name : NULL;
+    const char *bad = find_bad(NULL, m->name, 1, 0);
 
-    for (unsigned i = 0; i < m->arch_count && bad == NULL; i++)
-        if (!duet__good_name(m->archs[i].name, DUET_NAME_MAX) ||
-            !duet__good_name(m->archs[i].backend, DUET_NAME_MAX))
-            bad = m->archs[i].name;
-    for (unsigned i = 0; i < m->node_count && bad == NULL; i++)
-        if (!duet__good_name(m->nodes[i].name, DUET_NAME_MAX))
-            bad = m->nodes[i].name;
-    for (unsigned i = 0; i < m->worker_count && bad == NULL; i++)
-        if (!duet__good_name(m->workers[i].name, DUET_NAME_MAX))
-            bad = m->workers[i].name;
-    for (unsigned i = 0; i < m->link_count && bad == NULL; i++)
-        if (!duet__good_name(m->links[i].name, DUET_NAME_MAX))
-            bad = m->links[i].name;
+    bad = find_bad(bad, m->archs, m->arch_count, sizeof(*m->archs));
+    bad = find_bad(bad, m->archs->backend, m->arch_count, sizeof(*m->archs));
+    bad = find_bad(bad, m->nodes, m->node_count, sizeof(*m->nodes));
+    bad = find_bad(bad, m->workers, m->worker_count, sizeof(*m->workers));
+    bad = find_bad(bad, m->links, m->link_count, sizeof(*m->links));
     if (bad != NULL)
         return duet_fail(message, DUET_EINVAL,
                          "\"%s\" cannot be written: names have letters, digits or _-.:+", bad);
     return DUET_OK;
-}
-
-/* Properties PREFIX.KEY for the members of a struct that are not 0, or have to be there. */
-static void write_members(struct writer *w, const char *prefix, const struct duet__field *fields,
-                          const void *from, bool needed)
-{
-    for (; fields->key != NULL; fields++) {
-        const void *value = duet__field_at(fields, from);
-        char id[2 * DUET_NAME_MAX], text[DUET__DIGITS_MAX] = "";
-
-        if (fields->kind == DUET__NUMBER &&
-            (*(const double *)value > 0 || (needed && fields->when == DUET__NEEDED)))
-            duet__digits(*(const double *)value, text);
-        else if (fields->kind == DUET__INTEGER && *(const uint64_t *)value > 0)
-            g_snprintf(text, sizeof(text), "%" G_GUINT64_FORMAT, *(const uint64_t *)value);
-        else if (fields->kind == DUET__UNSIGNED && *(const unsigned *)value > 0)
-            g_snprintf(text, sizeof(text), "%u", *(const unsigned *)value);
-        else if (fields->kind == DUET__BOOLEAN && *(const bool *)value)
-            g_strlcpy(text, "true", sizeof(text));
-        if (text[0] == '\0')
-            continue;
-        g_snprintf(id, sizeof(id), "%s.%s", prefix, fields->key);
-        prop(w->text, "    ", id, text);
-    }
 }
 
 static void write_props(struct writer *w, const char *calibration)
@@ -82,16 +55,16 @@ static void write_props(struct writer *w, const char *calibration)
     char value[3 * DUET_NAME_MAX + 32];
     const struct duet_platform rest = {.cores = m->cores, .first_waits = m->first_waits};
 
-    prop(w->text, "    ", "duet.schema", "1");
+    duet__prop_write(w->text, "    ", "duet.schema", "1");
     if (calibration != NULL)
-        prop(w->text, "    ", "duet.calibration", calibration);
-    write_members(w, "duet.cost", duet__cost_fields, &m->costs, true);
-    write_members(w, "duet.sharing", duet__sharing_fields, &m->sharing, false);
-    write_members(w, "duet", duet__root_fields, &rest, false);
+        duet__prop_write(w->text, "    ", "duet.calibration", calibration);
+    duet__props_write(w->text, "duet.cost", duet__cost_fields, &m->costs, true);
+    duet__props_write(w->text, "duet.sharing", duet__sharing_fields, &m->sharing, false);
+    duet__props_write(w->text, "duet", duet__root_fields, &rest, false);
     for (unsigned i = 0; i < m->arch_count; i++) {
         g_snprintf(name, sizeof(name), "duet.arch.%u", i);
         g_snprintf(value, sizeof(value), "%s %s", m->archs[i].name, m->archs[i].backend);
-        prop(w->text, "    ", name, value);
+        duet__prop_write(w->text, "    ", name, value);
     }
     for (unsigned i = 0; i < m->worker_count; i++) {
         const struct duet_worker *worker = &m->workers[i];
@@ -103,7 +76,7 @@ static void write_props(struct writer *w, const char *calibration)
         if (worker->window_short > 0)
             g_snprintf(value + strlen(value), sizeof(value) - strlen(value), " %u",
                        worker->window_short);
-        prop(w->text, "    ", name, value);
+        duet__prop_write(w->text, "    ", name, value);
     }
 }
 
@@ -147,30 +120,12 @@ static void write_hosts(struct writer *w, const struct duet_calibration *calibra
                                duet__digits(arch != NULL ? speed_of(calibration, arch) : 1e9,
                                             digits),
                                MAX(cores, 1));
-        prop(w->text, "      ", "duet.kind", i == DUET_HOST ? "host" : "device");
+        duet__prop_write(w->text, "      ", "duet.kind", i == DUET_HOST ? "host" : "device");
         if (i != DUET_HOST) {
             g_snprintf(digits, sizeof(digits), "%" G_GUINT64_FORMAT, m->nodes[i].capacity_bytes);
-            prop(w->text, "      ", "duet.capacity_bytes", digits);
+            duet__prop_write(w->text, "      ", "duet.capacity_bytes", digits);
         }
         g_string_append(w->text, "    </host>\n");
-    }
-}
-
-/* One link for each different latency: routes that have the same share it. */
-static void collect_latencies(struct writer *w)
-{
-    const struct duet_machine *m = w->machine;
-
-    for (size_t i = 0; i < (size_t)m->node_count * m->node_count; i++) {
-        const struct duet_route *route = &m->routes[i];
-        double *key;
-
-        if (!route->direct || g_hash_table_contains(w->latencies, &route->latency_s))
-            continue;
-        key = g_new(double, 1);
-        *key = route->latency_s;
-        g_hash_table_insert(w->latencies, key, GUINT_TO_POINTER(w->ordered->len));
-        g_array_append_val(w->ordered, route->latency_s);
     }
 }
 
@@ -187,19 +142,33 @@ static void write_links(struct writer *w)
             link->name, duet__digits(link->bandwidth_Bps, digits),
             link->per_copy ? "FATPIPE" : "SHARED");
     }
-    for (unsigned i = 0; i < w->ordered->len; i++) {
-        g_string_append_printf(w->text,
-                               "    <link id=\"latency~%u\" bandwidth=\"%sBps\" latency=\"%ss\" "
-                               "sharing_policy=\"FATPIPE\">\n",
-                               i, WIDE, duet__digits(g_array_index(w->ordered, double, i), digits));
-        prop(w->text, "      ", "duet.kind", "latency");
-        g_string_append(w->text, "    </link>\n");
-    }
 }
 
+/* The index of the link that carries a latency, one for all routes that have the same. */
+static unsigned latency_link(struct writer *w, double latency_s)
+{
+    unsigned index = g_hash_table_size(w->latencies);
+    char digits[DUET__DIGITS_MAX];
+    gpointer found = NULL;
+
+    if (g_hash_table_lookup_extended(w->latencies, &latency_s, NULL, &found))
+        return GPOINTER_TO_UINT(found);
+    g_hash_table_insert(w->latencies, g_memdup2(&latency_s, sizeof(latency_s)),
+                        GUINT_TO_POINTER(index));
+    g_string_append_printf(w->text,
+                           "    <link id=\"latency~%u\" bandwidth=\"%sBps\" latency=\"%ss\" "
+                           "sharing_policy=\"FATPIPE\">\n",
+                           index, WIDE, duet__digits(latency_s, digits));
+    duet__prop_write(w->text, "      ", "duet.kind", "latency");
+    g_string_append(w->text, "    </link>\n");
+    return index;
+}
+
+/* Routes follow the links that carry their latencies. */
 static void write_routes(struct writer *w)
 {
     const struct duet_machine *m = w->machine;
+    GString *routes = g_string_new(NULL);
 
     for (unsigned i = 0; i < m->node_count; i++) {
         for (unsigned j = 0; j < m->node_count; j++) {
@@ -207,18 +176,19 @@ static void write_routes(struct writer *w)
 
             if (i == j || !route->direct)
                 continue;
-            g_string_append_printf(w->text,
+            g_string_append_printf(routes,
                                    "    <route src=\"%s\" dst=\"%s\" symmetrical=\"NO\">"
                                    "<link_ctn id=\"latency~%u\"/>",
                                    m->nodes[i].name, m->nodes[j].name,
-                                   GPOINTER_TO_UINT(
-                                       g_hash_table_lookup(w->latencies, &route->latency_s)));
+                                   latency_link(w, route->latency_s));
             for (unsigned k = 0; k < route->count; k++)
-                g_string_append_printf(w->text, "<link_ctn id=\"%s\"/>",
+                g_string_append_printf(routes, "<link_ctn id=\"%s\"/>",
                                        m->links[route->links[k]].name);
-            g_string_append(w->text, "</route>\n");
+            g_string_append(routes, "</route>\n");
         }
     }
+    g_string_append(w->text, routes->str);
+    g_string_free(routes, TRUE);
 }
 
 static GString *format_xml(const struct duet_machine *machine,
@@ -227,8 +197,7 @@ static GString *format_xml(const struct duet_machine *machine,
     struct writer w = {.machine = machine,
                        .text = g_string_new(NULL),
                        .latencies =
-                           g_hash_table_new_full(g_double_hash, g_double_equal, g_free, NULL),
-                       .ordered = g_array_new(FALSE, FALSE, sizeof(double))};
+                           g_hash_table_new_full(g_double_hash, g_double_equal, g_free, NULL)};
 
     g_string_append_printf(
         w.text,
@@ -239,14 +208,12 @@ static GString *format_xml(const struct duet_machine *machine,
         "<platform version=\"4.1\">\n"
         "  <zone id=\"%s\" routing=\"Full\">\n",
         machine->name);
-    collect_latencies(&w);
     write_props(&w, times);
     write_hosts(&w, calibration);
     write_links(&w);
     write_routes(&w);
     g_string_append(w.text, "  </zone>\n</platform>\n");
     g_hash_table_unref(w.latencies);
-    g_array_unref(w.ordered);
     return w.text;
 }
 

@@ -1,60 +1,78 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A SimGrid platform file as read, before it becomes a machine; and what reader and writer share.
- */
+/* A SimGrid platform while it is read, and how its properties are read and written. */
 #ifndef DUET_PLATFORMS_XML_H
 #define DUET_PLATFORMS_XML_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include <glib.h>
 
-#include <duet/error.h>
-#include <duet/machine.h>
+#include "platforms/description.h"
+
+struct duet__field;
 
 struct duet__xml_host {
-    char name[DUET_NAME_MAX];
-    enum { DUET__XML_UNSAID, DUET__XML_HOST, DUET__XML_DEVICE } kind;
-    uint64_t capacity_bytes;
+    struct duet_node node;
+    bool is_host; /* marked as such */
     unsigned cores;
     long line;
 };
 
-struct duet__xml_link {
-    struct duet_link link;
-    double latency_s;
+/* What the name of a link stands for in routes. */
+struct duet__xml_crossing {
+    unsigned link;     /* in the machine; of two, NAME_UP and then NAME_DOWN, where it is duplex */
+    bool duplex;       /* SPLITDUPLEX */
     bool latency_only; /* written by duet to carry a route's latency: no link of the machine */
-    unsigned index;    /* in the machine */
+    double latency_s;
 };
 
 struct duet__xml_route {
     unsigned source, destination; /* indices of hosts */
-    unsigned count;
-    unsigned links[DUET_ROUTE_LINKS + 1]; /* indices of xml links; one more for the latency */
+    bool back;                    /* the way back of a symmetrical one */
+    struct duet_route route;
 };
 
-/* The whole file. Names and values live in `strings`. */
+/*
+ * The file while it is read; values of attributes live in `strings`. What reads a part of it
+ * returns false, and sets `error` and the message, where that cannot be.
+ */
 struct duet__xml {
     const char *path;
     struct duet_message *message;
+    int error;
     GStringChunk *strings;
-    char *name;             /* of the zone */
-    GHashTable *props;      /* of the zone: duet.* only; char * -> char * */
-    GArray *hosts;          /* struct duet__xml_host */
-    GHashTable *host_index; /* char * -> index */
-    GArray *links;          /* struct duet__xml_link */
-    GHashTable *link_index; /* char * -> index + 1 */
-    GHashTable *duplex;     /* names of SPLITDUPLEX links: char * -> index + 1 of NAME_UP */
-    GArray *routes;         /* struct duet__xml_route */
+    const char *name;               /* of the zone */
+    GHashTable *props;              /* of the zone: duet.* that are not used yet */
+    GHashTable *host_index;         /* name -> index */
+    GHashTable *crossings;          /* name -> struct duet__xml_crossing * */
+    GArray *hosts, *links, *routes; /* of such structs */
+    GArray *archs, *workers;        /* as in the machine */
+    struct duet_platform rest;      /* costs, sharing, cores, first_waits */
+    unsigned host;                  /* whose memory is node 0 */
 };
 
-/* xml_file.c */
-void duet__xml_init(struct duet__xml *xml, const char *path, struct duet_message *message);
-void duet__xml_fini(struct duet__xml *xml);
-DUET_MUST_CHECK int duet__xml_parse(struct duet__xml *xml, const char *text, size_t length);
+/*
+ * xml_file.c: reads the elements of a file into `xml`, whose tables and arrays are there; false, as
+ * duet__xml_fail, which begins with the file's name, where it cannot be.
+ */
+bool duet__xml_parse(struct duet__xml *xml, const char *text, size_t length);
+bool duet__xml_fail(struct duet__xml *xml, int error, const char *format, ...) DUET_PRINTF(3, 4);
 
-/* xml_file.c: a number followed by a unit of SimGrid's ("125MBps", "10us"); false if malformed. */
+/* xml_props.c: a number followed by a unit of SimGrid's ("125MBps", "10us"); false if malformed. */
 bool duet__xml_bandwidth(const char *text, double *value);
 bool duet__xml_time(const char *text, double *value);
+bool duet__xml_unsigned(const char *text, unsigned least, unsigned most, unsigned *value);
+
+/*
+ * xml_props.c: the properties PREFIX.KEY of the members of a struct; members that are names are
+ * told in another way. Reading takes them out of `props` (texts by name) and returns what is wrong
+ * with one ("... expected a duration", free with g_free), else NULL. Written are those that are not
+ * 0, and those that a file must have if `needed`.
+ */
+char *duet__props_read(GHashTable *props, const char *prefix, const struct duet__field *fields,
+                       void *into);
+void duet__props_write(GString *text, const char *prefix, const struct duet__field *fields,
+                       const void *from, bool needed);
+void duet__prop_write(GString *text, const char *indent, const char *name, const char *value);
 
 #endif

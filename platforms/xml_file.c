@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading the elements of a SimGrid platform file: hosts, links, routes and duet's properties.
- * No DTD, entity or network is ever loaded; what is not understood is refused with its line.
+ * Reading the elements of a SimGrid platform file: hosts, links, routes and duet's properties. No
+ * DTD, entity or network is ever loaded; what is not understood is refused with its line.
  */
-#include "platforms/xml.h"
-
 #include <math.h>
 #include <string.h>
 
 #include <libxml/parser.h>
 #include <libxml/tree.h>
 
-#include "platforms/description.h"
+#include "platforms/xml.h"
 
-static int fail_at(const struct duet__xml *xml, const xmlNode *node, const char *format, ...)
+static bool fail_at(struct duet__xml *r, const xmlNode *node, const char *format, ...)
     DUET_PRINTF(3, 4);
 
-static int fail_at(const struct duet__xml *xml, const xmlNode *node, const char *format, ...)
+bool duet__xml_fail(struct duet__xml *r, int error, const char *format, ...)
 {
     char *what;
     va_list args;
@@ -24,489 +22,376 @@ static int fail_at(const struct duet__xml *xml, const xmlNode *node, const char 
     va_start(args, format);
     what = g_strdup_vprintf(format, args);
     va_end(args);
-    duet_fail(xml->message, DUET_EPARSE, "%.200s:%ld: <%.40s>: %s", xml->path, xmlGetLineNo(node),
-              (const char *)node->name, what);
+    r->error = duet_fail(r->message, error, "%.200s:%s", r->path, what);
     g_free(what);
-    return DUET_EPARSE;
+    return false;
 }
 
-static bool is(const xmlNode *node, const char *name)
+static bool fail_at(struct duet__xml *r, const xmlNode *node, const char *format, ...)
 {
-    return strcmp((const char *)node->name, name) == 0;
+    char *what;
+    va_list args;
+
+    va_start(args, format);
+    what = g_strdup_vprintf(format, args);
+    va_end(args);
+    duet__xml_fail(r, DUET_EPARSE, "%ld: <%.40s>: %s", xmlGetLineNo(node), (const char *)node->name,
+                   what);
+    g_free(what);
+    return false;
 }
 
-/* The value of an attribute, NULL if it is not there. Lives in the reader's strings. */
-static char *attribute(struct duet__xml *xml, xmlNode *node, const char *name)
+/* The value of an attribute, NULL if it is not there. */
+static const char *attribute(struct duet__xml *r, const xmlNode *node, const char *name)
 {
     xmlChar *value = xmlGetNoNsProp(node, (const xmlChar *)name);
-    char *kept = NULL;
+    const char *kept = NULL;
 
     if (value != NULL)
-        kept = g_string_chunk_insert_const(xml->strings, (const char *)value);
+        kept = g_string_chunk_insert_const(r->strings, (const char *)value);
     xmlFree(value);
     return kept;
 }
 
-/* Refuses attributes that are not in `known` (NULL-ended): they would change what is meant. */
-static int check_attributes(const struct duet__xml *xml, const xmlNode *node,
-                            const char *const *known)
-{
-    for (const xmlAttr *a = node->properties; a != NULL; a = a->next)
-        if (!g_strv_contains(known, (const char *)a->name))
-            return fail_at(xml, node, "attribute %.60s is not read by duet", (const char *)a->name);
-    return DUET_OK;
-}
-
-/* True for what may lie between elements: blanks, comments, processing instructions. */
-static bool is_filling(const xmlNode *node)
-{
-    return node->type == XML_COMMENT_NODE || node->type == XML_PI_NODE || xmlIsBlankNode(node);
-}
-
-/* The next element from `node` on. *error is set where something else is in the way. */
-static xmlNode *next_element(const struct duet__xml *xml, xmlNode *node, int *error)
-{
-    while (node != NULL && is_filling(node))
-        node = node->next;
-    if (node != NULL && node->type != XML_ELEMENT_NODE) {
-        *error = fail_at(xml, node->parent, "text or entities inside an element are not read");
-        return NULL;
-    }
-    return node;
-}
-
-/* Reads a name of a host or link, which must be a plain one. */
-static int read_name(struct duet__xml *xml, xmlNode *node, const char *key, size_t size,
-                     char **name)
-{
-    *name = attribute(xml, node, key);
-    if (*name == NULL)
-        return fail_at(xml, node, "attribute %s is missing", key);
-    if (!duet__good_name(*name, size))
-        return fail_at(xml, node, "%s=\"%.60s\" is no name: 1 to %zu letters, digits or _-.:+", key,
-                       *name, size - 1);
-    return DUET_OK;
-}
-
-/* Parses `text` = number unit, the unit one of `units`; *value is in the base unit. */
-struct unit {
-    const char *name;
-    double factor;
+/* An element that may be inside another. */
+struct child {
+    const char *name; /* NULL ends a table */
+    bool (*read)(struct duet__xml *r, const xmlNode *node,
+                 void *into);  /* into the other's struct */
+    const char *attributes[5]; /* that it may have: others would change what is meant; none: any */
 };
 
-static bool parse_with_unit(const char *text, const struct unit *units, size_t count, double *value)
+static bool check_attributes(struct duet__xml *r, const xmlNode *node, const struct child *child)
 {
-    char *end = NULL;
-    double number;
+    for (const xmlAttr *a = node->properties; a != NULL && child->attributes[0] != NULL;
+         a = a->next)
+        if (!g_strv_contains(child->attributes, (const char *)a->name))
+            return fail_at(r, node, "attribute %.60s is not read by duet", (const char *)a->name);
+    return true;
+}
 
-    if (!g_ascii_isdigit(text[0]) && text[0] != '.')
-        return false;
-    number = g_ascii_strtod(text, &end);
-    if (end == text || !isfinite(number) || number < 0)
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(end, units[i].name) == 0) {
-            *value = number * units[i].factor;
-            return isfinite(*value);
-        }
+/* Reads all elements inside another; between them are blanks, comments and instructions. */
+static bool read_children(struct duet__xml *r, const xmlNode *parent, const struct child *known,
+                          const char *place, void *into)
+{
+    for (xmlNode *c = parent->children; c != NULL; c = c->next) {
+        const struct child *child = known;
+
+        if (c->type == XML_COMMENT_NODE || c->type == XML_PI_NODE || xmlIsBlankNode(c))
+            continue;
+        if (c->type != XML_ELEMENT_NODE)
+            return fail_at(r, parent, "text or entities inside an element are not read");
+        while (child->name != NULL && strcmp(child->name, (const char *)c->name) != 0)
+            child++;
+        if (child->name == NULL)
+            return fail_at(r, c, "not read by duet%s", place);
+        if (!check_attributes(r, c, child) || !child->read(r, c, into))
+            return false;
     }
-    return false;
+    return true;
 }
 
-bool duet__xml_bandwidth(const char *text, double *value)
+/* The name of a host, link or zone, which must be a plain one; NULL where it is not. */
+static const char *read_name(struct duet__xml *r, const xmlNode *node, size_t size)
 {
-    static const struct unit units[] = {
-        {"", 1},           {"Bps", 1},        {"kBps", 1e3},     {"MBps", 1e6},
-        {"GBps", 1e9},     {"TBps", 1e12},    {"KiBps", 0x1p10}, {"MiBps", 0x1p20},
-        {"GiBps", 0x1p30}, {"TiBps", 0x1p40}, {"bps", 0.125},    {"kbps", 125},
-        {"Mbps", 125e3},   {"Gbps", 125e6},   {"Tbps", 125e9},   {"Kibps", 0x1p7},
-        {"Mibps", 0x1p17}, {"Gibps", 0x1p27}, {"Tibps", 0x1p37},
-    };
+    const char *name = attribute(r, node, "id");
 
-    return parse_with_unit(text, units, G_N_ELEMENTS(units), value);
+    if (name == NULL)
+        fail_at(r, node, "attribute id is missing");
+    else if (!duet__good_name(name, size))
+        fail_at(r, node, "id=\"%.60s\" is no name: 1 to %zu letters, digits or _-.:+", name,
+                size - 1);
+    return r->error == DUET_OK ? name : NULL;
 }
 
-bool duet__xml_time(const char *text, double *value)
+static bool read_prop(struct duet__xml *r, const xmlNode *node, const char **id, const char **value)
 {
-    static const struct unit units[] = {
-        {"", 1},       {"s", 1},  {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9},
-        {"ps", 1e-12}, {"m", 60}, {"h", 3600},  {"d", 86400}, {"w", 604800},
-    };
-
-    return parse_with_unit(text, units, G_N_ELEMENTS(units), value);
+    *id = attribute(r, node, "id");
+    *value = attribute(r, node, "value");
+    return (*id != NULL && *value != NULL) || fail_at(r, node, "needs id and value");
 }
 
-static int read_prop(struct duet__xml *xml, xmlNode *node, char **id, char **value)
+static bool read_zone_prop(struct duet__xml *r, const xmlNode *node, void *into)
 {
-    *id = attribute(xml, node, "id");
-    *value = attribute(xml, node, "value");
-    if (*id == NULL || *value == NULL)
-        return fail_at(xml, node, "needs id and value");
-    return DUET_OK;
+    const char *id = NULL, *value = NULL;
+
+    if (!read_prop(r, node, &id, &value))
+        return false;
+    return !g_str_has_prefix(id, "duet.") ||
+           g_hash_table_insert(r->props, (gpointer)(uintptr_t)id, (gpointer)(uintptr_t)value) ||
+           fail_at(r, node, "%.60s is there twice", id);
 }
 
-static int read_zone_prop(struct duet__xml *xml, xmlNode *node)
+static bool read_host_prop(struct duet__xml *r, const xmlNode *node, void *into)
 {
-    char *id = NULL, *value = NULL;
-    int error = read_prop(xml, node, &id, &value);
-
-    if (error != DUET_OK || !g_str_has_prefix(id, "duet."))
-        return error;
-    if (g_hash_table_contains(xml->props, id))
-        return fail_at(xml, node, "%.60s is there twice", id);
-    g_hash_table_insert(xml->props, id, value);
-    return DUET_OK;
-}
-
-static int read_host_prop(struct duet__xml *xml, xmlNode *node, struct duet__xml_host *host)
-{
-    char *id = NULL, *value = NULL;
-    int error = read_prop(xml, node, &id, &value);
+    struct duet__xml_host *host = into;
+    const char *id = NULL, *value = NULL;
     guint64 number = 0;
 
-    if (error != DUET_OK || !g_str_has_prefix(id, "duet."))
-        return error;
+    if (!read_prop(r, node, &id, &value))
+        return false;
     if (strcmp(id, "duet.kind") == 0) {
         if (strcmp(value, "host") != 0 && strcmp(value, "device") != 0)
-            return fail_at(xml, node, "duet.kind is host or device, not \"%.60s\"", value);
-        host->kind = value[0] == 'h' ? DUET__XML_HOST : DUET__XML_DEVICE;
-        return DUET_OK;
-    }
-    if (strcmp(id, "duet.capacity_bytes") == 0) {
+            return fail_at(r, node, "duet.kind is host or device, not \"%.60s\"", value);
+        host->is_host = value[0] == 'h';
+    } else if (strcmp(id, "duet.capacity_bytes") == 0) {
         if (!g_ascii_string_to_unsigned(value, 10, 1, UINT64_MAX, &number, NULL))
-            return fail_at(xml, node, "duet.capacity_bytes=\"%.60s\" is no number of bytes", value);
-        host->capacity_bytes = number;
-        return DUET_OK;
+            return fail_at(r, node, "duet.capacity_bytes=\"%.60s\" is no number of bytes", value);
+        host->node.capacity_bytes = number;
+    } else if (g_str_has_prefix(id, "duet.")) {
+        return fail_at(r, node, "unknown property %.60s (known: duet.kind, duet.capacity_bytes)",
+                       id);
     }
-    return fail_at(xml, node, "unknown property %.60s (known: duet.kind, duet.capacity_bytes)", id);
+    return true;
 }
 
-static int read_host(struct duet__xml *xml, xmlNode *node)
+static bool read_host(struct duet__xml *r, const xmlNode *node, void *into)
 {
-    static const char *const known[] = {"id", "speed", "core", "coordinates", NULL};
+    static const struct child children[] = {{"prop", read_host_prop, {NULL}}, {NULL}};
     struct duet__xml_host host = {.cores = 1, .line = xmlGetLineNo(node)};
-    char *name = NULL, *text;
-    guint64 cores = 1;
-    int error = check_attributes(xml, node, known);
+    const char *cores = attribute(r, node, "core");
+    const char *name = read_name(r, node, sizeof(host.node.name));
 
-    if (error == DUET_OK)
-        error = read_name(xml, node, "id", sizeof(host.name), &name);
-    if (error != DUET_OK)
-        return error;
-    if (g_hash_table_contains(xml->host_index, name))
-        return fail_at(xml, node, "host %s is there twice", name);
-    if (xml->hosts->len > DUET__MAX_GPUS)
-        return fail_at(xml, node, "too many hosts, the most is %d", DUET__MAX_GPUS + 1);
-    text = attribute(xml, node, "core");
-    if (text != NULL &&
-        !g_ascii_string_to_unsigned(text, 10, 1, DUET__MAX_SOCKET_CORES, &cores, NULL))
-        return fail_at(xml, node, "core=\"%.60s\" is no number from 1 to %d", text,
-                       DUET__MAX_SOCKET_CORES);
-    host.cores = (unsigned)cores;
-    g_strlcpy(host.name, name, sizeof(host.name));
-    for (xmlNode *c = next_element(xml, node->children, &error); c != NULL && error == DUET_OK;
-         c = next_element(xml, c->next, &error))
-        error = is(c, "prop") ? read_host_prop(xml, c, &host)
-                              : fail_at(xml, c, "not read by duet inside a host");
-    g_hash_table_insert(xml->host_index, name, GUINT_TO_POINTER(xml->hosts->len));
-    g_array_append_val(xml->hosts, host);
-    return error;
-}
-
-static bool is_link(const struct duet__xml *xml, const char *name)
-{
-    return g_hash_table_contains(xml->link_index, name) || g_hash_table_contains(xml->duplex, name);
-}
-
-static int add_link(struct duet__xml *xml, const xmlNode *node, struct duet__xml_link *link,
-                    const char *name)
-{
-    if (is_link(xml, name))
-        return fail_at(xml, node, "link %s is there twice", name);
-    if (xml->links->len > UINT16_MAX)
-        return fail_at(xml, node, "too many links, the most is %d", UINT16_MAX);
-    g_strlcpy(link->link.name, name, sizeof(link->link.name));
-    g_array_append_val(xml->links, *link);
-    g_hash_table_insert(xml->link_index, g_string_chunk_insert(xml->strings, name),
-                        GUINT_TO_POINTER(xml->links->len));
-    return DUET_OK;
-}
-
-/* SimGrid's two links of a SPLITDUPLEX: NAME_UP and NAME_DOWN. */
-static int add_duplex(struct duet__xml *xml, const xmlNode *node, struct duet__xml_link *link,
-                      const char *name)
-{
-    char full[DUET_NAME_MAX + 8];
-    int error;
-
-    if (is_link(xml, name))
-        return fail_at(xml, node, "link %s is there twice", name);
-    g_hash_table_insert(xml->duplex, g_string_chunk_insert(xml->strings, name),
-                        GUINT_TO_POINTER(xml->links->len + 1));
-    g_snprintf(full, sizeof(full), "%s_UP", name);
-    error = add_link(xml, node, link, full);
-    if (error != DUET_OK)
-        return error;
-    g_snprintf(full, sizeof(full), "%s_DOWN", name);
-    return add_link(xml, node, link, full);
-}
-
-static int read_link_figures(struct duet__xml *xml, xmlNode *node, struct duet__xml_link *link)
-{
-    const char *bandwidth = attribute(xml, node, "bandwidth");
-    const char *latency = attribute(xml, node, "latency");
-
-    if (bandwidth == NULL || !duet__xml_bandwidth(bandwidth, &link->link.bandwidth_Bps) ||
-        !(link->link.bandwidth_Bps > 0))
-        return fail_at(xml, node, "bandwidth=\"%.60s\" is no positive bandwidth, e.g. 6.0GBps",
-                       bandwidth != NULL ? bandwidth : "");
-    if (latency != NULL && !duet__xml_time(latency, &link->latency_s))
-        return fail_at(xml, node, "latency=\"%.60s\" is no duration, e.g. 10us", latency);
-    return DUET_OK;
-}
-
-static int read_link(struct duet__xml *xml, xmlNode *node)
-{
-    static const char *const known[] = {"id", "bandwidth", "latency", "sharing_policy", NULL};
-    struct duet__xml_link link = {.latency_s = 0};
-    char *name = attribute(xml, node, "id"), *policy, *id = NULL, *value = NULL;
-    bool duplex;
-    int error = check_attributes(xml, node, known);
-
-    if (error == DUET_OK)
-        error = read_link_figures(xml, node, &link);
-    for (xmlNode *c = next_element(xml, node->children, &error); c != NULL && error == DUET_OK;
-         c = next_element(xml, c->next, &error)) {
-        error = is(c, "prop") ? read_prop(xml, c, &id, &value)
-                              : fail_at(xml, c, "not read by duet inside a link");
-        if (error == DUET_OK && id != NULL && strcmp(id, "duet.kind") == 0)
-            link.latency_only = strcmp(value, "latency") == 0;
-    }
-    if (error != DUET_OK)
-        return error;
-    policy = attribute(xml, node, "sharing_policy");
-    duplex = policy != NULL && strcmp(policy, "SPLITDUPLEX") == 0;
-    link.link.per_copy = policy != NULL && strcmp(policy, "FATPIPE") == 0;
-    if (policy != NULL && !duplex && !link.link.per_copy && strcmp(policy, "SHARED") != 0)
-        return fail_at(xml, node,
-                       "sharing_policy %.60s is not read (known: SHARED, FATPIPE, SPLITDUPLEX)",
-                       policy);
-    /* duet's own latency links carry a name that no link of a machine can have. */
-    if (!link.latency_only)
-        error =
-            read_name(xml, node, "id",
-                      duplex ? sizeof(link.link.name) - strlen("_DOWN") : sizeof(link.link.name),
-                      &name);
-    else if (name == NULL || strlen(name) >= sizeof(link.link.name))
-        error = fail_at(xml, node, "needs an id of at most %d bytes", DUET_NAME_MAX - 1);
-    if (error != DUET_OK)
-        return error;
-    return duplex ? add_duplex(xml, node, &link, name) : add_link(xml, node, &link, name);
-}
-
-/* Index of the link that a <link_ctn> crosses on the way there (or back). */
-static int read_crossing(struct duet__xml *xml, xmlNode *node, bool back, unsigned *link)
-{
-    static const char *const known[] = {"id", "direction", NULL};
-    const char *name = attribute(xml, node, "id");
-    const char *direction = attribute(xml, node, "direction");
-    int error = check_attributes(xml, node, known);
-    unsigned duplex;
-
-    if (error != DUET_OK)
-        return error;
     if (name == NULL)
-        return fail_at(xml, node, "attribute id is missing");
-    duplex = GPOINTER_TO_UINT(g_hash_table_lookup(xml->duplex, name));
-    if (duplex != 0) {
-        bool down;
-
-        if (direction == NULL || (strcmp(direction, "UP") != 0 && strcmp(direction, "DOWN") != 0))
-            return fail_at(xml, node, "%.60s is SPLITDUPLEX: direction is UP or DOWN", name);
-        down = (direction[0] == 'D') != back;
-        *link = duplex - 1 + (down ? 1 : 0);
-        return DUET_OK;
-    }
-    *link = GPOINTER_TO_UINT(g_hash_table_lookup(xml->link_index, name));
-    if (*link == 0)
-        return fail_at(xml, node, "no link is named \"%.60s\"", name);
-    if (direction != NULL && strcmp(direction, "NONE") != 0)
-        return fail_at(xml, node, "%.60s is not SPLITDUPLEX: it has no direction", name);
-    *link -= 1;
-    return DUET_OK;
+        return false;
+    if (g_hash_table_contains(r->host_index, name))
+        return fail_at(r, node, "host %s is there twice", name);
+    if (r->hosts->len > DUET__MAX_GPUS)
+        return fail_at(r, node, "too many hosts, the most is %d", DUET__MAX_GPUS + 1);
+    if (cores != NULL && !duet__xml_unsigned(cores, 1, DUET__MAX_SOCKET_CORES, &host.cores))
+        return fail_at(r, node, "core=\"%.60s\" is no number from 1 to %d", cores,
+                       DUET__MAX_SOCKET_CORES);
+    g_strlcpy(host.node.name, name, sizeof(host.node.name));
+    g_hash_table_insert(r->host_index, (gpointer)(uintptr_t)name, GUINT_TO_POINTER(r->hosts->len));
+    if (!read_children(r, node, children, " inside a host", &host))
+        return false;
+    g_array_append_val(r->hosts, host);
+    return true;
 }
 
-static int read_end(struct duet__xml *xml, xmlNode *node, const char *key, unsigned *host)
+/* Gives a name its meaning in routes. */
+static bool add_crossing(struct duet__xml *r, const xmlNode *node, const char *name,
+                         const struct duet__xml_crossing *crossing)
 {
-    const char *name = attribute(xml, node, key);
+    if (g_hash_table_contains(r->crossings, name))
+        return fail_at(r, node, "link %s is there twice", name);
+    g_hash_table_insert(r->crossings, g_strdup(name), g_memdup2(crossing, sizeof(*crossing)));
+    return true;
+}
+
+static bool add_link(struct duet__xml *r, const xmlNode *node, struct duet_link link,
+                     const char *name, const char *suffix, double latency_s)
+{
+    const struct duet__xml_crossing crossing = {.link = r->links->len, .latency_s = latency_s};
+
+    if (r->links->len > UINT16_MAX)
+        return fail_at(r, node, "too many links, the most is %d", UINT16_MAX);
+    (void)g_snprintf(link.name, sizeof(link.name), "%s%s", name, suffix);
+    g_array_append_val(r->links, link);
+    return add_crossing(r, node, link.name, &crossing);
+}
+
+static bool read_link_figures(struct duet__xml *r, const xmlNode *node, struct duet_link *link,
+                              struct duet__xml_crossing *crossing)
+{
+    const char *bandwidth = attribute(r, node, "bandwidth");
+    const char *latency = attribute(r, node, "latency");
+    const char *policy = attribute(r, node, "sharing_policy");
+
+    if (bandwidth == NULL || !duet__xml_bandwidth(bandwidth, &link->bandwidth_Bps) ||
+        !(link->bandwidth_Bps > 0))
+        return fail_at(r, node, "bandwidth=\"%.60s\" is no positive bandwidth, e.g. 6.0GBps",
+                       bandwidth != NULL ? bandwidth : "");
+    if (latency != NULL && !duet__xml_time(latency, &crossing->latency_s))
+        return fail_at(r, node, "latency=\"%.60s\" is no duration, e.g. 10us", latency);
+    crossing->duplex = g_strcmp0(policy, "SPLITDUPLEX") == 0;
+    link->per_copy = g_strcmp0(policy, "FATPIPE") == 0;
+    return policy == NULL || crossing->duplex || link->per_copy || strcmp(policy, "SHARED") == 0 ||
+           fail_at(r, node,
+                   "sharing_policy %.60s is not read (known: SHARED, FATPIPE, SPLITDUPLEX)",
+                   policy);
+}
+
+static bool read_link_prop(struct duet__xml *r, const xmlNode *node, void *into)
+{
+    struct duet__xml_crossing *crossing = into;
+    const char *id = NULL, *value = NULL;
+    bool good = read_prop(r, node, &id, &value);
+
+    if (good && strcmp(id, "duet.kind") == 0)
+        crossing->latency_only = strcmp(value, "latency") == 0;
+    return good;
+}
+
+static bool read_link(struct duet__xml *r, const xmlNode *node, void *into)
+{
+    static const struct child children[] = {{"prop", read_link_prop, {NULL}}, {NULL}};
+    struct duet__xml_crossing crossing = {.link = r->links->len};
+    struct duet_link link = {.name = ""};
+    const size_t room = sizeof(link.name);
+    const char *name;
+
+    if (!read_link_figures(r, node, &link, &crossing) ||
+        !read_children(r, node, children, " inside a link", &crossing))
+        return false;
+    if (crossing.latency_only) { /* by a name that no link of a machine can have */
+        name = attribute(r, node, "id");
+        return name != NULL && strlen(name) < room
+                   ? add_crossing(r, node, name, &crossing)
+                   : fail_at(r, node, "needs an id of at most %d bytes", DUET_NAME_MAX - 1);
+    }
+    name = read_name(r, node, crossing.duplex ? room - strlen("_DOWN") : room);
+    if (name == NULL)
+        return false;
+    if (!crossing.duplex)
+        return add_link(r, node, link, name, "", crossing.latency_s);
+    return add_crossing(r, node, name, &crossing) &&
+           add_link(r, node, link, name, "_UP", crossing.latency_s) &&
+           add_link(r, node, link, name, "_DOWN", crossing.latency_s);
+}
+
+/* A <link_ctn> of a route; on the way back it crosses the other half of what is duplex. */
+static bool read_crossing(struct duet__xml *r, const xmlNode *node, void *into)
+{
+    struct duet__xml_route *way = into;
+    struct duet_route *route = &way->route;
+    const char *name = attribute(r, node, "id");
+    const char *direction = attribute(r, node, "direction");
+    const struct duet__xml_crossing *crossing;
+    bool down = g_strcmp0(direction, "DOWN") == 0;
+    unsigned link;
+
+    if (name == NULL)
+        return fail_at(r, node, "attribute id is missing");
+    crossing = g_hash_table_lookup(r->crossings, name);
+    if (crossing == NULL)
+        return fail_at(r, node, "no link is named \"%.60s\"", name);
+    if (crossing->duplex && !down && g_strcmp0(direction, "UP") != 0)
+        return fail_at(r, node, "%.60s is SPLITDUPLEX: direction is UP or DOWN", name);
+    if (!crossing->duplex && direction != NULL && strcmp(direction, "NONE") != 0)
+        return fail_at(r, node, "%.60s is not SPLITDUPLEX: it has no direction", name);
+    route->latency_s += crossing->latency_s;
+    if (crossing->latency_only)
+        return true;
+    if (route->count == DUET_ROUTE_LINKS)
+        return fail_at(r, node, "a route crosses at most %d links", DUET_ROUTE_LINKS);
+    link = crossing->link + (crossing->duplex && down != way->back);
+    route->links[route->count++] = (uint16_t)link;
+    route->bandwidth_Bps =
+        fmin(route->bandwidth_Bps, g_array_index(r->links, struct duet_link, link).bandwidth_Bps);
+    return true;
+}
+
+static bool read_end(struct duet__xml *r, const xmlNode *node, const char *key, unsigned *host)
+{
+    const char *name = attribute(r, node, key);
     gpointer index = NULL;
 
     if (name == NULL)
-        return fail_at(xml, node, "attribute %s is missing", key);
-    if (!g_hash_table_lookup_extended(xml->host_index, name, NULL, &index))
-        return fail_at(xml, node, "%s=\"%.60s\": no host before this line has that name", key,
-                       name);
+        return fail_at(r, node, "attribute %s is missing", key);
+    if (!g_hash_table_lookup_extended(r->host_index, name, NULL, &index))
+        return fail_at(r, node, "%s=\"%.60s\": no host before this line has that name", key, name);
     *host = GPOINTER_TO_UINT(index);
-    return DUET_OK;
+    return true;
 }
 
-/* Reads one way of a route. */
-static int add_route(struct duet__xml *xml, xmlNode *node, bool back)
+static bool read_way(struct duet__xml *r, const xmlNode *node, bool back)
 {
-    struct duet__xml_route route = {0};
-    unsigned links = 0;
-    int error = read_end(xml, node, back ? "dst" : "src", &route.source);
+    static const struct child children[] = {{"link_ctn", read_crossing, {"id", "direction"}},
+                                            {NULL}};
+    struct duet__xml_route way = {.back = back,
+                                  .route = {.direct = true, .bandwidth_Bps = INFINITY}};
 
-    if (error == DUET_OK)
-        error = read_end(xml, node, back ? "src" : "dst", &route.destination);
-    if (error == DUET_OK && route.source == route.destination)
-        error = fail_at(xml, node, "a route from a host to itself is not read by duet");
-    if (error != DUET_OK)
-        return error;
-    for (xmlNode *c = next_element(xml, node->children, &error); c != NULL && error == DUET_OK;
-         c = next_element(xml, c->next, &error)) {
-        if (!is(c, "link_ctn"))
-            return fail_at(xml, c, "not read by duet inside a route");
-        if (route.count == G_N_ELEMENTS(route.links))
-            return fail_at(xml, c, "a route crosses at most %d links", DUET_ROUTE_LINKS);
-        error = read_crossing(xml, c, back, &route.links[route.count]);
-        if (error != DUET_OK)
-            return error;
-        links += !g_array_index(xml->links, struct duet__xml_link, route.links[route.count])
-                      .latency_only;
-        route.count++;
-    }
-    if (error == DUET_OK && (links == 0 || links > DUET_ROUTE_LINKS))
-        error =
-            fail_at(xml, node, "a route crosses 1 to %d links, not %u", DUET_ROUTE_LINKS, links);
-    if (error == DUET_OK)
-        g_array_append_val(xml->routes, route);
-    return error;
+    if (!read_end(r, node, back ? "dst" : "src", &way.source) ||
+        !read_end(r, node, back ? "src" : "dst", &way.destination))
+        return false;
+    if (way.source == way.destination)
+        return fail_at(r, node, "a route from a host to itself is not read by duet");
+    if (!read_children(r, node, children, " inside a route", &way))
+        return false;
+    if (way.route.count == 0)
+        return fail_at(r, node, "a route crosses 1 to %d links, not 0", DUET_ROUTE_LINKS);
+    g_array_append_val(r->routes, way);
+    return true;
 }
 
-static int read_route(struct duet__xml *xml, xmlNode *node)
+static bool read_route(struct duet__xml *r, const xmlNode *node, void *into)
 {
-    static const char *const known[] = {"src", "dst", "symmetrical", NULL};
-    const char *symmetrical = attribute(xml, node, "symmetrical");
+    const char *symmetrical = attribute(r, node, "symmetrical");
     bool both = symmetrical == NULL || g_ascii_strcasecmp(symmetrical, "yes") == 0;
-    int error = check_attributes(xml, node, known);
 
-    if (error == DUET_OK)
-        error = add_route(xml, node, false);
-    if (error == DUET_OK && both)
-        error = add_route(xml, node, true);
-    return error;
+    return read_way(r, node, false) && (!both || read_way(r, node, true));
 }
 
-static int read_zone(struct duet__xml *xml, xmlNode *zone)
+static bool read_zone(struct duet__xml *r, const xmlNode *zone, void *into)
 {
-    static const char *const known[] = {"id", "routing", NULL};
-    const char *routing = attribute(xml, zone, "routing");
-    int error = check_attributes(xml, zone, known);
+    static const struct child children[] =
+        {{"prop", read_zone_prop, {NULL}},
+         {"host", read_host, {"id", "speed", "core", "coordinates"}},
+         {"link", read_link, {"id", "bandwidth", "latency", "sharing_policy"}},
+         {"route", read_route, {"src", "dst", "symmetrical"}},
+         {NULL}};
+    const char *routing = attribute(r, zone, "routing");
 
-    if (error == DUET_OK)
-        error = read_name(xml, zone, "id", DUET_NAME_MAX, &xml->name);
-    if (error == DUET_OK && (routing == NULL || g_ascii_strcasecmp(routing, "full") != 0))
-        error = fail_at(xml, zone, "routing \"%.60s\" is not read, only Full",
-                        routing != NULL ? routing : "");
-    if (error != DUET_OK)
-        return error;
-    for (xmlNode *c = next_element(xml, zone->children, &error); c != NULL && error == DUET_OK;
-         c = next_element(xml, c->next, &error)) {
-        if (is(c, "prop"))
-            error = read_zone_prop(xml, c);
-        else if (is(c, "host"))
-            error = read_host(xml, c);
-        else if (is(c, "link"))
-            error = read_link(xml, c);
-        else if (is(c, "route"))
-            error = read_route(xml, c);
-        else
-            error =
-                fail_at(xml, c, "not read by duet: a zone has hosts, links and routes one by one");
-    }
-    return error;
+    if (r->name != NULL)
+        return fail_at(r, zone, "not read by duet: a platform has one zone and nothing else");
+    r->name = read_name(r, zone, DUET_NAME_MAX);
+    if (r->name == NULL)
+        return false;
+    if (routing == NULL || g_ascii_strcasecmp(routing, "full") != 0)
+        return fail_at(r, zone, "routing \"%.60s\" is not read, only Full",
+                       routing != NULL ? routing : "");
+    return read_children(r, zone, children, ": a zone has hosts, links and routes one by one",
+                         NULL);
 }
 
-static int read_platform(struct duet__xml *xml, xmlNode *root)
+/* Options of the simulator, not of the machine. */
+static bool skip(struct duet__xml *r, const xmlNode *node, void *into)
 {
-    const char *version = attribute(xml, root, "version");
-    bool found = false;
-    int error = DUET_OK;
+    return true;
+}
 
-    if (!is(root, "platform"))
-        return fail_at(xml, root, "expected <platform>");
+static bool read_root(struct duet__xml *r, const xmlNode *root)
+{
+    static const struct child children[] = {{"config", skip, {NULL}},
+                                            {"zone", read_zone, {"id", "routing"}},
+                                            {NULL}};
+    const char *version = attribute(r, root, "version");
+
+    if (strcmp((const char *)root->name, "platform") != 0)
+        return fail_at(r, root, "expected <platform>");
     if (version == NULL || !(g_str_equal(version, "4") || g_str_has_prefix(version, "4.")))
-        return fail_at(xml, root, "version \"%.60s\" is not read, only 4.x",
+        return fail_at(r, root, "version \"%.60s\" is not read, only 4.x",
                        version != NULL ? version : "");
-    for (xmlNode *c = next_element(xml, root->children, &error); c != NULL && error == DUET_OK;
-         c = next_element(xml, c->next, &error)) {
-        if (is(c, "config")) /* options of the simulator, not of the machine */
-            continue;
-        if (!is(c, "zone") || found)
-            return fail_at(xml, c, "not read by duet: a platform has one zone and nothing else");
-        found = true;
-        error = read_zone(xml, c);
-    }
-    if (error == DUET_OK && !found)
-        error = fail_at(xml, root, "no zone");
-    return error;
+    return read_children(r, root, children, ": a platform has one zone and nothing else", NULL) &&
+           (r->name != NULL || fail_at(r, root, "no zone"));
 }
 
-int duet__xml_parse(struct duet__xml *xml, const char *text, size_t length)
+bool duet__xml_parse(struct duet__xml *r, const char *text, size_t length)
 {
     xmlParserCtxt *context;
     xmlDoc *document = NULL;
-    int error;
 
     if (length > (size_t)DUET__MAX_FILE_MIB << 20)
-        return duet_fail(xml->message, DUET_EPARSE, "%s: too large", xml->path);
+        return duet__xml_fail(r, DUET_EPARSE, " too large");
     context = xmlNewParserCtxt();
     if (context == NULL)
-        return duet_fail(xml->message, DUET_ENOMEM, "%s: out of memory", xml->path);
+        return duet__xml_fail(r, DUET_ENOMEM, " out of memory");
     document = xmlCtxtReadMemory(context, text, (int)length, NULL, NULL,
                                  XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
     if (document == NULL) {
         const xmlError *last = xmlCtxtGetLastError(context);
         char *reason = g_strdup(last != NULL && last->message != NULL ? last->message : "not XML");
 
-        error = duet_fail(xml->message, DUET_EPARSE, "%s:%d: %.200s", xml->path,
-                          last != NULL ? last->line : 1, g_strstrip(reason));
+        duet__xml_fail(r, DUET_EPARSE, "%d: %.200s", last != NULL ? last->line : 1,
+                       g_strstrip(reason));
         g_free(reason);
     } else if (document->intSubset != NULL && document->intSubset->children != NULL) {
-        error = duet_fail(xml->message, DUET_EPARSE,
-                          "%s: declarations inside <!DOCTYPE> are not read", xml->path);
+        duet__xml_fail(r, DUET_EPARSE, " declarations inside <!DOCTYPE> are not read");
     } else {
-        error = read_platform(xml, xmlDocGetRootElement(document));
+        read_root(r, xmlDocGetRootElement(document));
     }
     xmlFreeDoc(document);
     xmlFreeParserCtxt(context);
-    return error;
-}
-
-void duet__xml_init(struct duet__xml *xml, const char *path, struct duet_message *message)
-{
-    memset(xml, 0, sizeof(*xml));
-    xml->path = path;
-    xml->message = message;
-    xml->strings = g_string_chunk_new(4096);
-    xml->props = g_hash_table_new(g_str_hash, g_str_equal);
-    xml->hosts = g_array_new(FALSE, FALSE, sizeof(struct duet__xml_host));
-    xml->host_index = g_hash_table_new(g_str_hash, g_str_equal);
-    xml->links = g_array_new(FALSE, FALSE, sizeof(struct duet__xml_link));
-    xml->link_index = g_hash_table_new(g_str_hash, g_str_equal);
-    xml->duplex = g_hash_table_new(g_str_hash, g_str_equal);
-    xml->routes = g_array_new(FALSE, FALSE, sizeof(struct duet__xml_route));
-}
-
-void duet__xml_fini(struct duet__xml *xml)
-{
-    g_hash_table_unref(xml->props);
-    g_array_unref(xml->hosts);
-    g_hash_table_unref(xml->host_index);
-    g_array_unref(xml->links);
-    g_hash_table_unref(xml->link_index);
-    g_hash_table_unref(xml->duplex);
-    g_array_unref(xml->routes);
-    g_string_chunk_free(xml->strings);
+    return r->error == DUET_OK;
 }
