@@ -9,21 +9,10 @@
 #include <glib.h>
 
 #include "world/info.h"
+#include "workloads/kernels.h"
 #include "workloads/kernels_about.h"
 
-/* Something of this machine that a run leaves alone. */
-struct duet__unused {
-    char *what; /* "2 cores" */
-    char *why;
-};
-
-/* A kernel that tasks of workloads call, and which kinds of device have code for it. */
-struct duet__offer {
-    const char *name;
-    bool cpu, cuda;
-};
-
-/* Everything that is shown. Zero-initialise; duet__facts_fini frees it. */
+/* Everything that is shown: found out once, printed for people and for programs. */
 struct duet__facts {
     const struct duet_config *config;
     struct duet__info info;
@@ -32,18 +21,9 @@ struct duet__facts {
     struct duet__blas blas;
     int cuda_error; /* whether cuBLAS and cuSOLVER can be used: 0, or why not */
     struct duet_message cuda_why;
-    GArray *unused; /* struct duet__unused */
-    GArray *offers; /* struct duet__offer */
+    GPtrArray *unused;  /* what a run leaves alone, "2 cores", and why, in turn */
+    GPtrArray *kernels; /* names of those that tasks of workloads call */
 };
-
-/*
- * Finds it out for a configuration, which is borrowed. Errors of duet__info_open; *facts is to be
- * freed in any case.
- */
-DUET_MUST_CHECK int duet__facts_find(struct duet__facts *facts, const struct duet_config *config,
-                                     struct duet_message *message);
-
-void duet__facts_fini(struct duet__facts *facts);
 
 /* "free", "paced", or NULL: whether GPUs are emulated, and how. */
 const char *duet__facts_emulation(const struct duet__facts *facts);
@@ -54,8 +34,5 @@ const char *duet__facts_why(const struct survey_device *device);
 /* Prints it for people, and for programs (docs/formats.md). */
 void duet__facts_put_text(const struct duet__facts *facts, FILE *stream);
 void duet__facts_put_json(const struct duet__facts *facts, FILE *stream);
-
-/* The part of the text that is about the machine a run is made on: info_machine.c. */
-void duet__facts_put_machine(const struct duet__facts *facts, FILE *stream);
 
 #endif

@@ -5,6 +5,7 @@
 #include "cli/build.h"
 #include "cli/info.h"
 #include "platforms/json.h"
+#include "workloads/kernels_cuda.h"
 
 /* NULL for "". */
 static const char *some(const char *text)
@@ -236,23 +237,19 @@ static void put_machine(const struct duet__facts *facts, struct duet__json_write
 static void put_rest(const struct duet__facts *facts, struct duet__json_writer *json)
 {
     duet__json_begin(json, "unused", '[');
-    for (guint i = 0; i < facts->unused->len; i++) {
-        const struct duet__unused *unused = &g_array_index(facts->unused, struct duet__unused, i);
-
+    for (guint i = 0; i < facts->unused->len; i += 2) {
         duet__json_begin(json, NULL, '{');
-        duet__json_put_string(json, "what", unused->what);
-        duet__json_put_string(json, "why", unused->why);
+        duet__json_put_string(json, "what", facts->unused->pdata[i]);
+        duet__json_put_string(json, "why", facts->unused->pdata[i + 1]);
         duet__json_end(json, '}');
     }
     duet__json_end(json, ']');
     duet__json_begin(json, "kernels", '[');
-    for (guint i = 0; i < facts->offers->len; i++) {
-        const struct duet__offer *offer = &g_array_index(facts->offers, struct duet__offer, i);
-
+    for (guint i = 0; i < facts->kernels->len; i++) {
         duet__json_begin(json, NULL, '{');
-        duet__json_put_string(json, "name", offer->name);
-        duet__json_put_boolean(json, "cpu", offer->cpu);
-        duet__json_put_boolean(json, "cuda", offer->cuda);
+        duet__json_put_string(json, "name", facts->kernels->pdata[i]);
+        duet__json_put_boolean(json, "cpu", duet__kernel(facts->kernels->pdata[i]) != NULL);
+        duet__json_put_boolean(json, "cuda", duet__cuda_kernel(facts->kernels->pdata[i]) != NULL);
         duet__json_end(json, '}');
     }
     duet__json_end(json, ']');

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `duet info` for people: what duet is, what the machine is, what is left. */
+/* `duet info` for people: duet, this machine, the machine of a run, what is left. */
 #include <string.h>
 
 #include "cli/build.h"
 #include "cli/info.h"
+#include "report/report.h"
 #include "report/table.h"
+#include "workloads/kernels_cuda.h"
 
-enum { AT = 16 /* column of texts */ };
+enum {
+    AT = 16,   /* column of texts */
+    FEW = 4,   /* GPUs, up to which every pair has a line of its own */
+    MANY = 16, /* beyond which a table of all pairs is too wide */
+};
 
 static const char *plural(unsigned number)
 {
@@ -64,13 +70,12 @@ static void put_build(const struct duet__facts *facts, FILE *stream)
 static void put_memory(const struct duet__facts *facts, FILE *stream)
 {
     const struct duet__survey *survey = &facts->info.survey;
-    char *all = duet__size_text(survey->memory_bytes), *left = duet__size_text(survey->free_bytes);
+    g_autofree char *all = duet__size_text(survey->memory_bytes);
+    g_autofree char *left = duet__size_text(survey->free_bytes);
 
     if (survey->memory_bytes)
         duet__put_field(stream, "memory", AT, "%s%s%s%s", all, survey->free_bytes ? ", " : "",
                         survey->free_bytes ? left : "", survey->free_bytes ? " of it free" : "");
-    g_free(all);
-    g_free(left);
 }
 
 static bool has_gpus(const struct duet__survey *survey)
@@ -86,11 +91,10 @@ static void put_pinning(const struct duet__facts *facts, FILE *stream)
     const struct duet__survey *survey = &facts->info.survey;
     uint64_t bytes = facts->info.pin_bytes;
     bool beyond = survey->memory_bytes && bytes > survey->memory_bytes;
-    char *size;
+    g_autofree char *size = duet__size_text(bytes);
 
     if (!has_gpus(survey))
         return;
-    size = duet__size_text(bytes);
     if (bytes)
         duet__put_field(stream, "page-locking", AT,
                         "up to %s of the memory, for copies from and to GPUs (--pin)%s", size,
@@ -100,7 +104,6 @@ static void put_pinning(const struct duet__facts *facts, FILE *stream)
             stream, "page-locking", AT,
             "nothing of the application's (--pin none): copies from and to GPUs go through small "
             "buffers");
-    g_free(size);
 }
 
 static void put_host(const struct duet__facts *facts, FILE *stream)
@@ -126,8 +129,8 @@ static void put_host(const struct duet__facts *facts, FILE *stream)
 
 static void put_device(const struct survey_device *device, FILE *stream)
 {
-    char *usable = duet__size_text(device->memory_bytes),
-         *all = duet__size_text(device->total_bytes);
+    g_autofree char *usable = duet__size_text(device->memory_bytes);
+    g_autofree char *all = duet__size_text(device->total_bytes);
 
     if (device->error)
         duet__put_field(stream, "", AT, "%u: cannot be used: %s", device->index,
@@ -136,8 +139,6 @@ static void put_device(const struct survey_device *device, FILE *stream)
         duet__put_field(stream, "", AT, "%u: %s (%s)%s%s; %s usable of %s", device->index,
                         device->description, device->arch, *device->pci ? ", PCI " : "",
                         device->pci, usable, all);
-    g_free(usable);
-    g_free(all);
 }
 
 static void put_backend(const struct duet__survey *survey, unsigned number, FILE *stream)
@@ -166,37 +167,311 @@ static void put_backend(const struct duet__survey *survey, unsigned number, FILE
 }
 
 /* ------------------------------------------------------------------------------------------- */
+/* The machine that a run is made on: workers, memories, links, routes                          */
+
+static void add_gigabytes(struct duet__table *table, double bandwidth_Bps)
+{
+    duet__table_print(table, "%.3g", bandwidth_Bps / 1e9);
+}
+
+static void put_table(struct duet__table *table, FILE *stream)
+{
+    putc('\n', stream);
+    duet__table_put(table, stream, 2);
+}
+
+/* CPU workers that differ in nothing but their number have one line. */
+static bool alike(const struct duet_worker *a, const struct duet_worker *b)
+{
+    return a->node == DUET_HOST && b->node == DUET_HOST && a->arch == b->arch &&
+           a->socket == b->socket && a->window == b->window;
+}
+
+/* "0-3,7", or "any" where they are not bound. */
+static char *ranges(const int *numbers, unsigned count)
+{
+    GString *text = g_string_new(NULL);
+
+    for (unsigned i = 0; i < count; i++) {
+        unsigned last = i;
+
+        if (numbers[i] < 0)
+            continue;
+        while (last + 1 < count && numbers[last + 1] == numbers[last] + 1)
+            last++;
+        g_string_append_printf(text, "%s%d", text->len ? "," : "", numbers[i]);
+        if (last > i)
+            g_string_append_printf(text, "-%d", numbers[last]);
+        i = last;
+    }
+    if (!text->len)
+        g_string_append(text, "any");
+    return g_string_free(text, FALSE);
+}
+
+static void add_workers(const struct duet__info *info, struct duet__table *table, unsigned first,
+                        unsigned count)
+{
+    const struct duet_machine *machine = &info->machine;
+    const struct duet_worker *worker = &machine->workers[first];
+
+    if (count > 1)
+        duet__table_print(table, "%s ... %s", worker->name,
+                          machine->workers[first + count - 1].name);
+    else
+        duet__table_say(table, worker->name);
+    duet__table_say(table, machine->archs[worker->arch].name);
+    duet__table_say(table, machine->nodes[worker->node].name);
+    duet__table_print(table, "%u", worker->socket);
+    duet__table_add(table, ranges(info->processors + first, count));
+    if (worker->window_short > worker->window)
+        duet__table_print(table, "%u (short tasks: %u)", worker->window, worker->window_short);
+    else
+        duet__table_print(table, "%u", worker->window);
+}
+
+static void put_workers(const struct duet__info *info, FILE *stream)
+{
+    const struct duet_machine *machine = &info->machine;
+    struct duet__table table;
+
+    duet__table_init(&table, "lllrll");
+    duet__table_row(&table, "worker", "architecture", "memory", "socket", "bound to", "window",
+                    NULL);
+    for (unsigned w = 0, next; w < machine->worker_count; w = next) {
+        for (next = w + 1; next < machine->worker_count; next++)
+            if (!alike(&machine->workers[w], &machine->workers[next]))
+                break;
+        add_workers(info, &table, w, next - w);
+    }
+    duet__table_put(&table, stream, 2);
+}
+
+static void put_nodes(const struct duet_machine *machine, FILE *stream)
+{
+    struct duet__table table;
+
+    duet__table_init(&table, "lr");
+    duet__table_row(&table, "memory", "for data", NULL);
+    for (unsigned n = 0; n < machine->node_count; n++) {
+        uint64_t bytes = machine->nodes[n].capacity_bytes;
+
+        duet__table_say(&table, machine->nodes[n].name);
+        duet__table_add(&table, bytes ? duet__size_text(bytes) : g_strdup("all there is"));
+    }
+    put_table(&table, stream);
+}
+
+static bool crosses(const struct duet_route *route, unsigned link)
+{
+    for (unsigned i = 0; i < route->count; i++)
+        if (route->links[i] == link)
+            return true;
+    return false;
+}
+
+/* "to gpu0 gpu1": the GPUs whose copies from the host (or to it) go over a link; NULL: none. */
+static char *carried(const struct duet_machine *machine, unsigned link, bool out)
+{
+    GString *list = g_string_new(out ? "to" : "from");
+    size_t empty = list->len;
+
+    for (unsigned n = 1; n < machine->node_count; n++)
+        if (crosses(duet_machine_route(machine, out ? DUET_HOST : n, out ? n : DUET_HOST), link))
+            g_string_append_printf(list, " %s", machine->nodes[n].name);
+    return g_string_free(list, list->len == empty);
+}
+
+/* What goes over a link: "to gpu0 gpu1", "from gpu0", "between GPUs". */
+static char *carries(const struct duet_machine *machine, unsigned link)
+{
+    char *text = carried(machine, link, true);
+
+    if (!text)
+        text = carried(machine, link, false);
+    return text ? text : g_strdup("between GPUs");
+}
+
+static void put_links(const struct duet_machine *machine, FILE *stream)
+{
+    struct duet__table table;
+
+    duet__table_init(&table, "lrll");
+    duet__table_row(&table, "link", "GB/s", "", "copies", NULL);
+    for (unsigned l = 0; l < machine->link_count; l++) {
+        const struct duet_link *link = &machine->links[l];
+
+        duet__table_say(&table, link->name);
+        add_gigabytes(&table, link->bandwidth_Bps);
+        duet__table_say(&table, link->per_copy ? "for each" : "shared");
+        duet__table_add(&table, carries(machine, l));
+    }
+    put_table(&table, stream);
+}
+
+static void add_route(const struct duet_machine *machine, struct duet__table *table,
+                      unsigned source, unsigned destination)
+{
+    const struct duet_route *route = duet_machine_route(machine, source, destination);
+    g_autoptr(GString) links = g_string_new(NULL);
+
+    duet__table_print(table, "%s to %s", machine->nodes[source].name,
+                      machine->nodes[destination].name);
+    if (!route->direct) {
+        duet__table_row(table, "", "", "through the host's memory", NULL);
+    } else {
+        for (unsigned i = 0; i < route->count; i++)
+            g_string_append_printf(links, "%s%s", i ? ", " : "",
+                                   machine->links[route->links[i]].name);
+        add_gigabytes(table, route->bandwidth_Bps);
+        duet__table_print(table, "%.3g", route->latency_s * 1e6);
+        duet__table_say(table, links->str);
+    }
+}
+
+static void put_routes(const struct duet_machine *machine, FILE *stream)
+{
+    unsigned nodes = machine->node_count;
+    struct duet__table table;
+
+    duet__table_init(&table, "lrrl");
+    duet__table_row(&table, "route", "GB/s", "us", "over", NULL);
+    for (unsigned s = 0; s < nodes; s++)
+        for (unsigned d = 0; d < nodes; d++)
+            if (s != d && (s == DUET_HOST || d == DUET_HOST || nodes <= 1 + FEW))
+                add_route(machine, &table, s, d);
+    put_table(&table, stream);
+}
+
+/* With several GPUs, the bandwidths between them. */
+static void put_matrix(const struct duet_machine *machine, FILE *stream)
+{
+    g_autofree char *sides = g_strnfill(machine->node_count, 'r');
+    struct duet__table table;
+
+    sides[0] = 'l';
+    duet__table_init(&table, sides);
+    duet__table_say(&table, "GB/s from, to");
+    for (unsigned d = 1; d < machine->node_count; d++)
+        duet__table_say(&table, machine->nodes[d].name);
+    for (unsigned s = 1; s < machine->node_count; s++) {
+        duet__table_say(&table, machine->nodes[s].name);
+        for (unsigned d = 1; d < machine->node_count; d++) {
+            const struct duet_route *route = duet_machine_route(machine, s, d);
+
+            if (route->direct)
+                add_gigabytes(&table, route->bandwidth_Bps);
+            else
+                duet__table_say(&table, s == d ? "-" : "host");
+        }
+    }
+    put_table(&table, stream);
+}
+
+static int by_name(const void *a, const void *b, void *data)
+{
+    (void)data;
+    return strcmp(a, b);
+}
+
+static gboolean add_pairs(void *kind, void *pairs, void *table)
+{
+    duet__table_say(table, kind);
+    duet__table_print(table, "%u", GPOINTER_TO_UINT(pairs));
+    return FALSE;
+}
+
+/* How many pairs of GPUs have direct routes of each bandwidth, and how many none. */
+static void put_summary(const struct duet_machine *machine, FILE *stream)
+{
+    g_autoptr(GTree) pairs = g_tree_new_full(by_name, NULL, g_free, NULL);
+    struct duet__table table;
+
+    for (unsigned s = 1; s < machine->node_count; s++)
+        for (unsigned d = 1; d < machine->node_count; d++) {
+            const struct duet_route *route = duet_machine_route(machine, s, d);
+            char *kind = route->direct ? g_strdup_printf("%.3g GB/s", route->bandwidth_Bps / 1e9)
+                                       : g_strdup("through the host's memory");
+
+            if (s != d)
+                g_tree_insert(pairs, kind,
+                              GUINT_TO_POINTER(GPOINTER_TO_UINT(g_tree_lookup(pairs, kind)) + 1));
+            else
+                g_free(kind);
+        }
+    duet__table_init(&table, "lr");
+    duet__table_row(&table, "GPU to GPU", "pairs", NULL);
+    g_tree_foreach(pairs, add_pairs, &table);
+    put_table(&table, stream);
+}
+
+/* What of the options is no part of the machine. */
+static void put_conditions(const struct duet_config *config, FILE *stream)
+{
+    if (config->scale > 0)
+        duet__put_field(stream, "times", AT,
+                        "%g times those of %s (--scale); the table's are the platform's",
+                        config->scale, config->emulate);
+    if (config->gpu_streams > 1)
+        duet__put_field(stream, "kernels", AT, "up to %u at once on a GPU (--gpu-streams)",
+                        config->gpu_streams);
+    if (config->lose)
+        duet__put_field(stream, "to be lost", AT, "%s", config->lose);
+    if (config->scale > 0 || config->gpu_streams > 1 || config->lose)
+        putc('\n', stream);
+}
+
+static void put_machine(const struct duet__facts *facts, FILE *stream)
+{
+    const struct duet_machine *machine = &facts->info.machine;
+    g_autofree char *resources = NULL;
+
+    if (facts->info.error) {
+        fputs("\nno machine for a run\n", stream);
+        duet__put_field(stream, "", 2, "%s", facts->info.why.text);
+        return;
+    }
+    resources = duet_report_resources(machine);
+    fprintf(stream, "\nmachine of a run%s%s: %s\n\n",
+            facts->config->emulate ? " with --emulate " : "",
+            facts->config->emulate ? facts->config->emulate : "", resources);
+    put_conditions(facts->config, stream);
+    put_workers(&facts->info, stream);
+    put_nodes(machine, stream);
+    if (machine->node_count > 1) {
+        put_links(machine, stream);
+        put_routes(machine, stream);
+        if (machine->node_count > 1 + MANY)
+            put_summary(machine, stream);
+        else if (machine->node_count > 1 + FEW)
+            put_matrix(machine, stream);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- */
 /* The rest                                                                                     */
 
 static void put_unused(const struct duet__facts *facts, FILE *stream)
 {
-    if (!facts->unused->len)
-        return;
-    fputs("\nnot used\n", stream);
-    for (guint i = 0; i < facts->unused->len; i++) {
-        const struct duet__unused *unused = &g_array_index(facts->unused, struct duet__unused, i);
-
-        duet__put_field(stream, "", 2, "%s: %s", unused->what, unused->why);
-    }
+    if (facts->unused->len)
+        fputs("\nnot used\n", stream);
+    for (guint i = 0; i < facts->unused->len; i += 2)
+        duet__put_field(stream, "", 2, "%s: %s", (const char *)facts->unused->pdata[i],
+                        (const char *)facts->unused->pdata[i + 1]);
 }
 
-static void put_offers(const struct duet__facts *facts, FILE *stream)
+/* Those that have code for a kind of device. */
+static void put_kernels(const struct duet__facts *facts, bool cuda, FILE *stream)
 {
-    GString *cpu = g_string_new(NULL), *cuda = g_string_new(NULL);
+    g_autoptr(GString) list = g_string_new(NULL);
 
-    for (guint i = 0; i < facts->offers->len; i++) {
-        const struct duet__offer *offer = &g_array_index(facts->offers, struct duet__offer, i);
+    for (guint i = 0; i < facts->kernels->len; i++) {
+        const char *name = facts->kernels->pdata[i];
 
-        if (offer->cpu)
-            g_string_append_printf(cpu, "%s%s", cpu->len ? ", " : "", offer->name);
-        if (offer->cuda)
-            g_string_append_printf(cuda, "%s%s", cuda->len ? ", " : "", offer->name);
+        if (cuda ? duet__cuda_kernel(name) != NULL : duet__kernel(name) != NULL)
+            g_string_append_printf(list, "%s%s", list->len ? ", " : "", name);
     }
-    fputs("\nkernels, in single and double precision\n", stream);
-    duet__put_field(stream, "cpu", AT, "%s", cpu->len ? cpu->str : "none");
-    duet__put_field(stream, "cuda", AT, "%s", cuda->len ? cuda->str : "none");
-    g_string_free(cpu, TRUE);
-    g_string_free(cuda, TRUE);
+    duet__put_field(stream, cuda ? "cuda" : "cpu", AT, "%s", list->len ? list->str : "none");
 }
 
 void duet__facts_put_text(const struct duet__facts *facts, FILE *stream)
@@ -206,7 +481,9 @@ void duet__facts_put_text(const struct duet__facts *facts, FILE *stream)
     fputs("\ndevices\n", stream);
     for (unsigned b = 0; b < facts->info.survey.backend_count; b++)
         put_backend(&facts->info.survey, b, stream);
-    duet__facts_put_machine(facts, stream);
+    put_machine(facts, stream);
     put_unused(facts, stream);
-    put_offers(facts, stream);
+    fputs("\nkernels, in single and double precision\n", stream);
+    put_kernels(facts, false, stream);
+    put_kernels(facts, true, stream);
 }
