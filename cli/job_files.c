@@ -50,14 +50,14 @@ static int write_trace(FILE *stream, const void *data, struct duet_message *mess
 {
     const struct source *source = data;
 
-    return duet_perfetto_write(stream, source->policy->recording, message);
+    return duet_perfetto_write(stream, duet_run_recording(source->policy->runs), message);
 }
 
 static int write_gantt(FILE *stream, const void *data, struct duet_message *message)
 {
     const struct source *source = data;
     const struct duet_report *report = source->report;
-    const struct duet_recording *recording = source->policy->recording;
+    const struct duet_recording *recording = duet_run_recording(source->policy->runs);
     g_autofree char *resources = duet_report_resources(report->machine);
     g_autofree char *problem = duet_report_problem(report);
     g_autofree char *place = duet_report_place(report);
@@ -80,7 +80,7 @@ static const struct duet_policy_runs *recorded(const struct duet_report *report,
 {
     for (size_t i = 0; i < report->policy_count; i++)
         if (strcmp(report->policies[i].policy, policy) == 0)
-            return report->policies[i].recording ? &report->policies[i] : NULL;
+            return duet_run_recording(report->policies[i].runs) ? &report->policies[i] : NULL;
     return NULL;
 }
 

@@ -147,10 +147,7 @@ static int report(const struct duet__job *job, const struct duet_session *sessio
                                request->policies[i]);
         else if (series[i].count)
             policies[world.policy_count++] =
-                (struct duet_policy_runs){.policy = request->policies[i],
-                                          .runs = series[i].runs,
-                                          .run_count = series[i].count,
-                                          .recording = duet_run_recording(series[i].runs)};
+                (struct duet_policy_runs){request->policies[i], series[i].runs, series[i].count};
     }
     judged = judge(&world);
     status = duet__job_conclude(job, &world, failures);

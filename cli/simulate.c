@@ -199,10 +199,7 @@ static int report(const struct duet__job *job, struct duet_run *runs, int number
                                request->seed + (uint64_t)(failed - own));
         if (count)
             policies[world.policy_count++] =
-                (struct duet_policy_runs){.policy = request->policies[i],
-                                          .runs = own,
-                                          .run_count = count,
-                                          .recording = duet_run_recording(own)};
+                (struct duet_policy_runs){request->policies[i], own, count};
         finished += count;
     }
     status = duet__job_conclude(job, &world, failures);

@@ -22,8 +22,7 @@
 struct duet_policy_runs {
     const char *policy;
     const struct duet_run *runs;
-    size_t run_count;                       /* at least 1 */
-    const struct duet_recording *recording; /* of the first run; NULL: not recorded */
+    size_t run_count; /* at least 1; the first may be recorded, and is what drawings show */
 };
 
 enum duet_emulation {

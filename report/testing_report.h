@@ -142,6 +142,7 @@ static inline void sample_init(struct sample *sample, unsigned cpus, unsigned gp
     sample_machine(&sample->machine, cpus, gpus);
     for (unsigned p = 0; p < SAMPLE_POLICIES; p++) {
         sample_events(sample, p, tasks + p * tasks / 8);
+        sample->runs[p][0].recording = sample->recordings[p];
         sample->runs[p][0].stats.tasks = tasks;
         sample->runs[p][0].stats.reads_on_device = 3 * tasks;
         sample->runs[p][0].stats.read_hits = 2 * tasks;
@@ -155,8 +156,7 @@ static inline void sample_init(struct sample *sample, unsigned cpus, unsigned gp
         }
         sample->policies[p] = (struct duet_policy_runs){.policy = sample_policies[p],
                                                         .runs = sample->runs[p],
-                                                        .run_count = SAMPLE_RUNS,
-                                                        .recording = &sample->recordings[p]};
+                                                        .run_count = SAMPLE_RUNS};
     }
     sample->report = (struct duet_report){.command = "duet simulate cholesky --platform sample",
                                           .world = "simulated",

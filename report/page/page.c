@@ -218,10 +218,13 @@ static void put_report_extra(FILE *stream, const struct duet_report *report)
     char *place = duet_report_place(report), *resources = duet_report_resources(report->machine);
 
     begin_extra(&writer);
-    for (size_t i = 0; i < report->policy_count; i++)
-        if (report->policies[i].recording)
-            put_recording(&writer, i, report->policies[i].policy, report->policies[i].recording,
+    for (size_t i = 0; i < report->policy_count; i++) {
+        const struct duet_recording *recording = duet_run_recording(report->policies[i].runs);
+
+        if (recording)
+            put_recording(&writer, i, report->policies[i].policy, recording,
                           BARS / report->policy_count);
+    }
     duet__json_end(&writer, ']');
     duet__json_begin(&writer, "first_runs", '[');
     for (size_t i = 0; i < report->policy_count; i++)

@@ -129,7 +129,7 @@ static void test_without_recording(void)
 
     sample_init(&sample, 2, 3, 40);
     for (unsigned i = 0; i < SAMPLE_POLICIES; i++)
-        sample.policies[i].recording = NULL;
+        sample.runs[i][0].recording.machine = NULL;
     text = report_page(&sample.report);
     extra = data_of(text, "extra");
     g_assert_cmpuint(json_array_size(json_object_get(extra, "recordings")), ==, 0);
