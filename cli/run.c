@@ -183,16 +183,15 @@ static int make_runs(const struct duet__job *job, struct duet_session *session,
     session->problem = request->problem;
     if (!duet_request_paced(request))
         error = request->workload->generate(&request->problem, &session->problem.data, &message);
-    for (size_t i = 0; i < request->policy_count && !error; i++) {
+    for (size_t i = 0;
+         i < request->policy_count && !error && !duet_monitor_signal(session->monitor); i++) {
         session->policy = request->policies[i];
         duet_series_make(&series[i], session);
         opened |= series[i].opened;
-        if (duet_monitor_signal(session->monitor))
-            break;
-        /* what no policy could do anything about */
-        if (!opened)
-            error = duet_fail(&message, series[i].error, "%s", series[i].message.text);
     }
+    /* what no policy could do anything about */
+    if (!error && !opened && series[0].error)
+        error = duet_fail(&message, series[0].error, "%s", series[0].message.text);
     if (session->problem.data)
         request->workload->discard(session->problem.data);
     return error && !duet_monitor_signal(session->monitor) ? refuse(job, error, &message)

@@ -359,6 +359,16 @@ def test_stuck():
         assert result.returncode == 1, result
         assert result.stderr.startswith("duet: the run of ./loser.so failed: nothing"), result
         assert [run["policy"] for run in json.loads(result.stdout)["runs"]] == ["ws", "heft"]
+        # also where the first one does not even begin
+        source.write_text(LOSER.replace(".push =", ".init = refuse, .push =").replace(
+            "static void push", "static int refuse(void *self, struct duet_view *view)\n"
+            "{\n    return DUET_EINVAL;\n}\nstatic void push"), encoding="utf-8")
+        subprocess.run([CC, "-std=c11", "-shared", "-fPIC", "-w", f"-I{ROOT}/core/include", "-o",
+                        source.with_suffix(".so"), source], check=True)
+        result = duet([*SMALL, "--policy", "./loser.so,heft", "--json"], cwd=folder)
+        assert result.returncode == 1, result
+        assert result.stderr.startswith("duet: the run of ./loser.so failed: policy"), result
+        assert [run["policy"] for run in json.loads(result.stdout)["runs"]] == ["heft"]
 
 
 def interrupt(arguments, folder, numbers=(signal.SIGINT,), after=1.5):
