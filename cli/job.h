@@ -20,7 +20,7 @@ struct duet__job {
     const char *name; /* of the subcommand */
     char *command;    /* the command line, quoted for a shell */
     struct duet_request request;
-    GArray *links; /* struct duet_link_override, of request.config.links */
+    GArray *links;                  /* struct duet_link_override, of request.config.links */
     struct duet_platform *platform; /* that is simulated, owned */
     bool json, csv, quiet;
     bool wall;                   /* report how long the simulations took, too */

@@ -26,7 +26,7 @@ expect duet-compare 'SH EXAMPLES'
 
 command -v man >/dev/null || exit 0
 for page in "$place"/*.1; do
-    MANROFFSEQ='' MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null
-done >"$place/warnings"
+    MANROFFSEQ='' MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" >/dev/null
+done 2>"$place/warnings"
 cat "$place/warnings" >&2
 [ ! -s "$place/warnings" ]
