@@ -16,7 +16,6 @@ import json
 import math
 import os
 from collections import defaultdict
-from fractions import Fraction
 from statistics import median
 
 STARPU = "StarPU performance models, commit 3f3cc82"
@@ -90,26 +89,26 @@ FLOPS = {
     "trsm_l": lambda b: b**3,
     "trsm_r": lambda b: b**3,
     "syrk": lambda b: b * b * (b + 1),
-    "potrf": lambda b: Fraction(b**3, 3) + Fraction(b * b, 2) + Fraction(b, 6),
-    "getrf_nopiv": lambda b: Fraction(2 * b**3, 3) - Fraction(b * b, 2) - Fraction(b, 6),
+    "potrf": lambda b: (2 * b**3 + 3 * b * b + b) // 6,
+    "getrf_nopiv": lambda b: (4 * b**3 - 3 * b * b - b) // 6,
 }
 
-# For each kernel, the tables to try, best first: (table, machine or None for the machine's own).
+# The table of each kernel. Chameleon's are mirage's; StarPU's are each machine's own.
 SOURCES = {
-    "dgemm": [("starpu_dlu_lu_model_gemm", None)],
-    "dpotrf": [("chameleon_dpotrf", "mirage")],
-    "dtrsm": [("chameleon_dtrsm", "mirage")],
-    "dsyrk": [("chameleon_dsyrk", "mirage")],
-    "sgemm": [("chol_model_gemm", None)],
-    "spotrf": [("chol_model_potrf", None)],
-    "strsm": [("chol_model_trsm", None)],
-    "ssyrk": [("chameleon_ssyrk", "mirage")],
-    "dgetrf_nopiv": [("starpu_dlu_lu_model_getrf", None)],
-    "dtrsm_l": [("starpu_dlu_lu_model_trsm_ll", None)],
-    "dtrsm_r": [("starpu_dlu_lu_model_trsm_ru", None)],
-    "sgetrf_nopiv": [("starpu_slu_lu_model_getrf", None)],
-    "strsm_l": [("starpu_slu_lu_model_trsm_ll", None)],
-    "strsm_r": [("starpu_slu_lu_model_trsm_ru", None)],
+    "dgemm": "starpu_dlu_lu_model_gemm",
+    "dpotrf": "chameleon_dpotrf",
+    "dtrsm": "chameleon_dtrsm",
+    "dsyrk": "chameleon_dsyrk",
+    "sgemm": "chol_model_gemm",
+    "spotrf": "chol_model_potrf",
+    "strsm": "chol_model_trsm",
+    "ssyrk": "chameleon_ssyrk",
+    "dgetrf_nopiv": "starpu_dlu_lu_model_getrf",
+    "dtrsm_l": "starpu_dlu_lu_model_trsm_ll",
+    "dtrsm_r": "starpu_dlu_lu_model_trsm_ru",
+    "sgetrf_nopiv": "starpu_slu_lu_model_getrf",
+    "strsm_l": "starpu_slu_lu_model_trsm_ll",
+    "strsm_r": "starpu_slu_lu_model_trsm_ru",
 }
 # Products of rectangular matrices, for works beyond the largest square tile. There is none for
 # sgemm: most rows of starpu_sgemm_gemm are one measurement rescaled, and which is not known.
@@ -143,12 +142,9 @@ def without_copies(rows):
     for row in sorted(rows, key=lambda r: (-int(r["tile"] or 0), int(r["device"]),
                                            -int(r["bytes"]))):
         ratio = float(row["dev_us"]) / float(row["mean_us"])
-        same = any(
-            row["samples"] == other["samples"]
-            and math.isclose(ratio, float(other["dev_us"]) / float(other["mean_us"]),
-                             rel_tol=3e-6)
-            for other in kept)
-        if not same:
+        if not any(row["samples"] == other["samples"] and math.isclose(
+                ratio, float(other["dev_us"]) / float(other["mean_us"]), rel_tol=3e-6)
+                   for other in kept):
             kept.append(row)
     return kept
 
@@ -174,9 +170,7 @@ def square_points(kernel, rows):
             tiles[int(row["tile"])].append(row)
     points = []
     for tile, group in sorted(tiles.items()):
-        flops = Fraction(FLOPS[kernel[1:]](tile))
-        assert flops.denominator == 1
-        points.append({"size": tile, "flops": int(flops), **pooled(group)})
+        points.append({"size": tile, "flops": FLOPS[kernel[1:]](tile), **pooled(group)})
     # A larger tile cannot be faster: where two points say so, the one with fewer samples goes.
     i = 1
     while i < len(points):
@@ -206,25 +200,20 @@ def rectangular_points(table, rows, points):
 def curves_of(machine, rows):
     spec = MACHINES[machine]
     curves = []
-    for kernel, sources in SOURCES.items():
+    for kernel, table in SOURCES.items():
+        chameleon = table.startswith("chameleon")
+        owner = "mirage" if chameleon and machine in LIKE_MIRAGE else machine
         for backend, arch in (("cpu", spec["cpu"][0]), ("cuda", spec["gpu"][0])):
-            for table, owner in sources:
-                if owner and machine not in LIKE_MIRAGE:
-                    continue
-                points = square_points(kernel, rows.get((owner or machine, table, backend), []))
-                if not points:
-                    continue
-                if kernel in RECTANGULAR:
-                    wide = RECTANGULAR[kernel]
-                    points += rectangular_points(wide, rows.get((machine, wide, backend), []),
-                                                 points)
-                source = CHAMELEON if table.startswith("chameleon") else STARPU
-                where = f"{owner or machine}, {table} ({source})"
-                if owner and owner != machine:
-                    where += "; same chips as " + machine
-                curves.append({"kernel": kernel, "arch": arch, "origin": "measured on " + where,
-                               "points": points})
-                break
+            points = square_points(kernel, rows.get((owner, table, backend), []))
+            if not points:
+                continue
+            if kernel in RECTANGULAR:
+                wide = RECTANGULAR[kernel]
+                points += rectangular_points(wide, rows.get((machine, wide, backend), []), points)
+            origin = f"measured on {owner}, {table} ({CHAMELEON if chameleon else STARPU})"
+            if owner != machine:
+                origin += "; same chips as " + machine
+            curves.append({"kernel": kernel, "arch": arch, "origin": origin, "points": points})
     return curves
 
 
@@ -259,9 +248,7 @@ def peers_of(machine, bus):
     peers = []
     for reach in ("switch", "socket", "remote"):
         if reach in found:
-            ways = {way: figure([x[0] for x in found[reach][way]],
-                                [x[1] for x in found[reach][way]], mean)
-                    for way in ("up", "down")}
+            ways = {way: figure(*zip(*found[reach][way]), mean) for way in ("up", "down")}
             peers.append({"name": "peer_" + reach, "reach": reach, **ways,
                           "origin": f"mean of the pairs measured alone on {machine} ({STARPU})"})
     return peers

@@ -56,26 +56,37 @@ static int read_arch(const struct duet__json *at, struct duet_platform *p, unsig
     return error;
 }
 
+/* Finds what the member `key` names among `count` structs of this size that begin with a name. */
+static int read_reference(const struct duet__json *at, const char *what, size_t room,
+                          const void *structs, unsigned count, size_t size, unsigned *index)
+{
+    char name[DUET_NAME_MAX];
+    int error = duet__json_name(at, name, room);
+
+    if (error != DUET_OK)
+        return error;
+    for (*index = 0; *index < count; ++*index)
+        if (strcmp((const char *)structs + *index * size, name) == 0)
+            return DUET_OK;
+    return duet__json_fail(at, DUET_EPARSE, "no %s is named %s", what, name);
+}
+
 /* Reads the name of an architecture that must be a CPU's (`cpu`) or must not. */
 static int read_arch_name(const struct duet__json *parent, const struct duet_platform *p, bool cpu,
                           unsigned *index)
 {
     struct duet__json at = duet__json_member(parent, "architecture");
-    char name[DUET_NAME_MAX];
-    int error = duet__json_name(&at, name, sizeof(name));
+    const struct duet_arch *arch;
+    int error = read_reference(&at, "architecture", sizeof(arch->name), p->archs, p->arch_count,
+                               sizeof(*arch), index);
 
     if (error != DUET_OK)
         return error;
-    for (unsigned i = 0; i < p->arch_count; i++) {
-        if (strcmp(p->archs[i].name, name) == 0) {
-            if ((strcmp(p->archs[i].backend, "cpu") == 0) != cpu)
-                return duet__json_fail(&at, DUET_EPARSE, "%s has backend %s, expected %s", name,
-                                       p->archs[i].backend, cpu ? "cpu" : "another than cpu");
-            *index = i;
-            return DUET_OK;
-        }
-    }
-    return duet__json_fail(&at, DUET_EPARSE, "no architecture is named %s", name);
+    arch = &p->archs[*index];
+    if ((strcmp(arch->backend, "cpu") == 0) != cpu)
+        return duet__json_fail(&at, DUET_EPARSE, "%s has backend %s, expected %s", arch->name,
+                               arch->backend, cpu ? "cpu" : "another than cpu");
+    return DUET_OK;
 }
 
 static int read_socket(const struct duet__json *at, struct duet_platform *p, unsigned index)
@@ -189,28 +200,15 @@ static int read_switch_gpus(const struct duet__json *parent, struct duet_platfor
     return error;
 }
 
-static int read_link_name(const struct duet__json *parent, const struct duet_platform *p,
-                          unsigned *kind)
-{
-    struct duet__json at = duet__json_member(parent, "link");
-    char name[DUET_KIND_MAX];
-    int error = duet__json_name(&at, name, sizeof(name));
-
-    if (error != DUET_OK)
-        return error;
-    for (*kind = 0; *kind < p->kind_count; ++*kind)
-        if (strcmp(p->kinds[*kind].name, name) == 0)
-            return DUET_OK;
-    return duet__json_fail(&at, DUET_EPARSE, "no link kind is named %s", name);
-}
-
 static int read_switch(const struct duet__json *at, struct duet_platform *p, unsigned index)
 {
     struct duet_platform_switch *sw = &p->switches[index];
+    struct duet__json link = duet__json_member(at, "link");
     int error = read_object(at, p, duet__switch_fields, sw);
 
     if (error == DUET_OK)
-        error = read_link_name(at, p, &sw->kind);
+        error = read_reference(&link, "link kind", DUET_KIND_MAX, p->kinds, p->kind_count,
+                               sizeof(*p->kinds), &sw->kind);
     if (error != DUET_OK)
         return error;
     if (sw->socket >= p->socket_count) {

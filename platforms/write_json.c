@@ -15,6 +15,32 @@ static void write_part(struct duet__json_writer *w, const char *key,
     duet__json_end(w, '}');
 }
 
+/* An array of objects, each with the members that `write` writes. */
+static void write_array(struct duet__json_writer *w, const struct duet_platform *p, const char *key,
+                        size_t count,
+                        void (*write)(struct duet__json_writer *w, const struct duet_platform *p,
+                                      size_t index))
+{
+    duet__json_begin(w, key, '[');
+    for (size_t i = 0; i < count; i++) {
+        duet__json_begin(w, NULL, '{');
+        write(w, p, i);
+        duet__json_end(w, '}');
+    }
+    duet__json_end(w, ']');
+}
+
+static void write_arch(struct duet__json_writer *w, const struct duet_platform *p, size_t index)
+{
+    duet__fields_write(w, duet__arch_fields, &p->archs[index]);
+}
+
+static void write_socket(struct duet__json_writer *w, const struct duet_platform *p, size_t index)
+{
+    duet__json_put_string(w, "architecture", p->archs[p->sockets[index].arch].name);
+    duet__fields_write(w, duet__socket_fields, &p->sockets[index]);
+}
+
 static void write_head(struct duet__json_writer *w, const struct duet_platform *p)
 {
     duet__json_begin(w, NULL, '{');
@@ -22,34 +48,19 @@ static void write_head(struct duet__json_writer *w, const struct duet_platform *
     duet__fields_write(w, duet__root_fields, p);
     duet__json_put_string(w, "description", p->description);
     duet__json_put_string(w, "origin", p->origin);
-    duet__json_begin(w, "architectures", '[');
-    for (unsigned i = 0; i < p->arch_count; i++) {
-        duet__json_begin(w, NULL, '{');
-        duet__fields_write(w, duet__arch_fields, &p->archs[i]);
-        duet__json_end(w, '}');
-    }
-    duet__json_end(w, ']');
+    write_array(w, p, "architectures", p->arch_count, write_arch);
     if (p->host_memory_bytes > 0)
         write_part(w, "host", duet__host_fields, p);
-    duet__json_begin(w, "sockets", '[');
-    for (unsigned i = 0; i < p->socket_count; i++) {
-        duet__json_begin(w, NULL, '{');
-        duet__json_put_string(w, "architecture", p->archs[p->sockets[i].arch].name);
-        duet__fields_write(w, duet__socket_fields, &p->sockets[i]);
-        duet__json_end(w, '}');
-    }
-    duet__json_end(w, ']');
+    write_array(w, p, "sockets", p->socket_count, write_socket);
 }
 
-static void write_links(struct duet__json_writer *w, const struct duet_platform *p)
+static void write_kind(struct duet__json_writer *w, const struct duet_platform *p, size_t index)
 {
-    duet__json_begin(w, "links", '[');
-    for (unsigned i = 0; i < p->kind_count; i++) {
-        duet__json_begin(w, NULL, '{');
-        duet__fields_write(w, duet__link_fields, &p->kinds[i]);
-        duet__json_end(w, '}');
-    }
-    duet__json_end(w, ']');
+    duet__fields_write(w, duet__link_fields, &p->kinds[index]);
+}
+
+static void write_peers(struct duet__json_writer *w, const struct duet_platform *p)
+{
     duet__json_begin(w, "peers", '[');
     for (unsigned i = 0; i < DUET_REACHES; i++) {
         if (p->peers[i].name[0] == '\0')
@@ -63,7 +74,7 @@ static void write_links(struct duet__json_writer *w, const struct duet_platform 
 }
 
 /* What a switch has like its kind of link is left out. */
-static void write_switch(struct duet__json_writer *w, const struct duet_platform *p, unsigned index)
+static void write_switch(struct duet__json_writer *w, const struct duet_platform *p, size_t index)
 {
     struct duet_platform_switch sw = p->switches[index];
     const struct duet_platform_link *kind = &p->kinds[sw.kind];
@@ -72,7 +83,6 @@ static void write_switch(struct duet__json_writer *w, const struct duet_platform
         sw.to_device_Bps = 0;
     if (sw.to_host_Bps == kind->to_host.bandwidth_Bps)
         sw.to_host_Bps = 0;
-    duet__json_begin(w, NULL, '{');
     duet__json_put_string(w, "link", kind->name);
     duet__fields_write(w, duet__switch_fields, &sw);
     duet__json_begin(w, "gpus", '[');
@@ -80,11 +90,10 @@ static void write_switch(struct duet__json_writer *w, const struct duet_platform
         if (p->gpus[i].position == index)
             duet__json_put_integer(w, NULL, i);
     duet__json_end(w, ']');
-    duet__json_end(w, '}');
 }
 
 /* Latencies like those of the kind of link are left out, and limits that are none. */
-static void write_gpu(struct duet__json_writer *w, const struct duet_platform *p, unsigned index)
+static void write_gpu(struct duet__json_writer *w, const struct duet_platform *p, size_t index)
 {
     struct duet_platform_gpu gpu = p->gpus[index];
     const struct duet_platform_switch *sw = &p->switches[gpu.position];
@@ -98,23 +107,16 @@ static void write_gpu(struct duet__json_writer *w, const struct duet_platform *p
         gpu.to_device.bandwidth_Bps = 0;
     if (gpu.to_host.bandwidth_Bps >= sw->to_host_Bps)
         gpu.to_host.bandwidth_Bps = 0;
-    duet__json_begin(w, NULL, '{');
     duet__json_put_string(w, "architecture", p->archs[gpu.arch].name);
     duet__fields_write(w, duet__gpu_fields, &gpu);
-    duet__json_end(w, '}');
 }
 
 static void write_devices(struct duet__json_writer *w, const struct duet_platform *p)
 {
-    write_links(w, p);
-    duet__json_begin(w, "switches", '[');
-    for (unsigned i = 0; i < p->switch_count; i++)
-        write_switch(w, p, i);
-    duet__json_end(w, ']');
-    duet__json_begin(w, "gpus", '[');
-    for (unsigned i = 0; i < p->gpu_count; i++)
-        write_gpu(w, p, i);
-    duet__json_end(w, ']');
+    write_array(w, p, "links", p->kind_count, write_kind);
+    write_peers(w, p);
+    write_array(w, p, "switches", p->switch_count, write_switch);
+    write_array(w, p, "gpus", p->gpu_count, write_gpu);
     if (p->order == NULL)
         return;
     duet__json_begin(w, "order", '[');
@@ -132,12 +134,11 @@ static void write_point(struct duet__json_writer *w, const struct duet_point *gi
     duet__fields_write(w, duet__point_fields, &point);
 }
 
-static void write_curve(struct duet__json_writer *w, const struct duet_platform *p,
-                        const struct duet_curve *curve)
+static void write_curve(struct duet__json_writer *w, const struct duet_platform *p, size_t index)
 {
+    const struct duet_curve *curve = &p->calibration.curves[index];
     const char *origin = duet__curve_origin(p, curve);
 
-    duet__json_begin(w, NULL, '{');
     duet__fields_write(w, duet__curve_fields, curve);
     if (p->origin == NULL || strcmp(origin, p->origin) != 0)
         duet__json_put_string(w, "origin", origin);
@@ -153,16 +154,14 @@ static void write_curve(struct duet__json_writer *w, const struct duet_platform 
         duet__json_end(w, '}');
     }
     duet__json_end(w, ']');
-    duet__json_end(w, '}');
 }
 
-static void write_curves(struct duet__json_writer *w, const struct duet_platform *p,
-                         const struct duet_calibration *calibration)
+/* Ends the document with the kernel times, and its text. */
+static void finish(struct duet__json_writer *w, const struct duet_platform *p)
 {
-    duet__json_begin(w, "curves", '[');
-    for (size_t i = 0; i < calibration->count; i++)
-        write_curve(w, p, &calibration->curves[i]);
-    duet__json_end(w, ']');
+    write_array(w, p, "curves", p->calibration.count, write_curve);
+    duet__json_end(w, '}');
+    fclose(w->stream);
 }
 
 char *duet__format_platform(const struct duet_platform *p, const char **not_finite)
@@ -180,9 +179,7 @@ char *duet__format_platform(const struct duet_platform *p, const char **not_fini
         write_part(&w, "sharing", duet__sharing_fields, &p->sharing);
     if (p->probe_s != 0)
         write_part(&w, "probe", duet__probe_fields, p);
-    write_curves(&w, p, &p->calibration);
-    duet__json_end(&w, '}');
-    fclose(w.stream);
+    finish(&w, p);
     *not_finite = w.not_finite;
     return text;
 }
@@ -190,7 +187,7 @@ char *duet__format_platform(const struct duet_platform *p, const char **not_fini
 char *duet__format_times(const struct duet_calibration *calibration)
 {
     static char origin[] = "copied from the platform it was made from";
-    const struct duet_platform p = {.origin = origin};
+    const struct duet_platform p = {.origin = origin, .calibration = *calibration};
     char *text = NULL;
     size_t length = 0;
     struct duet__json_writer w = {.stream = open_memstream(&text, &length), .indented = true};
@@ -198,8 +195,6 @@ char *duet__format_times(const struct duet_calibration *calibration)
     duet__json_begin(&w, NULL, '{');
     duet__json_put_integer(&w, "schema", DUET__MAX_SCHEMA);
     duet__json_put_string(&w, "origin", origin);
-    write_curves(&w, &p, calibration);
-    duet__json_end(&w, '}');
-    fclose(w.stream);
+    finish(&w, &p);
     return text;
 }
