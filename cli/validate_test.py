@@ -17,8 +17,8 @@ import time
 
 DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-PACED = ("cholesky --n 3840 --tile 960 --cpus 1 --gpus 1 --emulate idgraf --scale 0.02 --reps 3"
-         " --rounds 2 --sim-reps 2 --keep-disturbed").split()
+PACED = ("cholesky --n 3840 --tile 960 --cpus 1 --gpus 1 --emulate idgraf --scale 0.02"
+         " --keep-disturbed --reps 3 --rounds 2 --sim-reps 2").split()
 QUICK = "--reps 1 --rounds 1 --sim-reps 1 --warmup 0 --keep-disturbed".split()
 
 # (arguments, after those of PACED where they begin with a +; what the message says)

@@ -91,23 +91,27 @@ static bool stands(const GPtrArray *names, const char *name)
     return false;
 }
 
-/* Adds one policy; of "all" those that do not stand there yet. */
+/* Adds a policy that is there. */
 static int add_policy(GPtrArray *names, const char *name, struct duet_message *message)
 {
-    const struct duet_policy *policy;
-    int error;
+    if (stands(names, name))
+        return duet_fail(message, DUET_EINVAL, "--policy names '%s' twice", name);
+    g_ptr_array_add(names, g_strdup(name));
+    return 0;
+}
 
-    if (strcmp(name, "all") == 0) {
-        for (size_t i = 0; (policy = duet_policy_at(i)); i++)
-            if (!stands(names, policy->name))
-                g_ptr_array_add(names, g_strdup(policy->name));
-        return 0;
+/* Adds what one element of a list stands for. */
+static int add_policies(GPtrArray *names, const char *element, struct duet_message *message)
+{
+    const struct duet_policy *policy;
+    int error = 0;
+
+    if (strcmp(element, "all") != 0) {
+        error = duet__policy_load(element, &policy, message);
+        return error ? error : add_policy(names, element, message);
     }
-    error = duet__policy_load(name, &policy, message);
-    if (!error && stands(names, name))
-        error = duet_fail(message, DUET_EINVAL, "--policy names '%s' twice", name);
-    if (!error)
-        g_ptr_array_add(names, g_strdup(name));
+    for (size_t i = 0; (policy = duet_policy_at(i)) && !error; i++)
+        error = add_policy(names, policy->name, message);
     return error;
 }
 
@@ -119,7 +123,7 @@ int duet_policies_read(const char *list, char ***policies, struct duet_message *
         *parts ? 0 : duet_fail(message, DUET_EINVAL, "--policy names no policy (--policy help)");
 
     for (size_t i = 0; parts[i] && !error; i++) {
-        error = add_policy(names, parts[i], message);
+        error = add_policies(names, parts[i], message);
         if (!error && g_strv_contains((const char *const *)parts + i + 1, parts[i]))
             error = duet_fail(message, DUET_EINVAL, "--policy names '%s' twice", parts[i]);
     }
