@@ -100,26 +100,22 @@ static char *place_of(const struct duet_compared_file *file)
     bool several = false;
 
     if (file->kind == DUET_FILE_TRACE) {
-        char *resources = duet_report_resources(&file->trace.machine);
-        char *place = g_strdup_printf("%s, %s", file->trace.machine.name, resources);
+        g_autofree char *resources = duet_report_resources(&file->trace.machine);
 
-        g_free(resources);
-        return place;
+        return g_strdup_printf("%s, %s", file->trace.machine.name, resources);
     }
     for (size_t i = 1; i < runs->count; i++)
-        several |= strcmp(runs->runs[i].platform, runs->runs[0].platform) != 0;
-    return g_strconcat(runs->runs[0].platform, several ? " and others" : "", NULL);
+        several |= strcmp(runs->runs[i].problem.platform, runs->runs[0].problem.platform) != 0;
+    return g_strconcat(runs->runs[0].problem.platform, several ? " and others" : "", NULL);
 }
 
 char *duet_comparison_place(const struct duet_comparison *comparison)
 {
-    char *first = place_of(&comparison->files[0]), *second = place_of(&comparison->files[1]);
-    char *text = strcmp(first, second) == 0 ? g_strdup(first)
-                                            : g_strdup_printf("%s (A) and %s (B)", first, second);
+    g_autofree char *first = place_of(&comparison->files[0]);
+    g_autofree char *second = place_of(&comparison->files[1]);
 
-    g_free(first);
-    g_free(second);
-    return text;
+    return strcmp(first, second) == 0 ? g_strdup(first)
+                                      : g_strdup_printf("%s (A) and %s (B)", first, second);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -166,7 +162,7 @@ static bool is_predicted(const struct duet_file_run *run)
     return strcmp(run->world, "predicted") == 0 || strcmp(run->world, "simulated") == 0;
 }
 
-static bool same_problem(const struct duet_file_run *a, const struct duet_file_run *b)
+static bool same_problem(const struct duet_case *a, const struct duet_case *b)
 {
     return strcmp(a->workload, b->workload) == 0 && strcmp(a->settings, b->settings) == 0 &&
            strcmp(a->policy, b->policy) == 0 && a->n == b->n && a->tile == b->tile &&
@@ -176,56 +172,32 @@ static bool same_problem(const struct duet_file_run *a, const struct duet_file_r
 
 static bool wanted(const struct duet_file_run *run, const char *policy)
 {
-    return !policy || strcmp(run->policy, policy) == 0;
-}
-
-static struct duet_side side_of(const struct duet_file_run *run)
-{
-    return (struct duet_side){.makespans_s = run->makespans_s,
-                              .count = run->count,
-                              .rounds = run->rounds,
-                              .round_count = run->round_count};
-}
-
-static struct duet_case case_of(const struct duet_file_run *run)
-{
-    return (struct duet_case){.workload = run->workload,
-                              .settings = run->settings,
-                              .platform = run->platform,
-                              .policy = run->policy,
-                              .n = run->n,
-                              .tile = run->tile,
-                              .precision = run->precision,
-                              .cpus = run->cpus,
-                              .gpus = run->gpus,
-                              .set_arch = run->set_arch};
+    return !policy || strcmp(run->problem.policy, policy) == 0;
 }
 
 /* "cholesky, n 3840, ..., simulated": free with g_free. */
 static char *name_of(const struct duet_file_run *run)
 {
-    struct duet_case the = case_of(run);
-    char *name = duet__case_name(&the);
-    char *text = g_strdup_printf("%s, %s", name, run->world);
+    g_autofree char *name = duet__case_name(&run->problem);
 
-    g_free(name);
-    return text;
+    return g_strdup_printf("%s, %s", name, run->world);
 }
 
 static void add_pair(struct duet_comparison *comparison, const struct duet_file_run *first,
                      const struct duet_file_run *second, bool worlds)
 {
-    struct duet_case the = case_of(first);
+    struct duet_case the = first->problem;
+    const struct duet_case *other = &second->problem;
 
-    the.workload = both(comparison, first->workload, second->workload);
-    the.settings = both(comparison, first->settings, second->settings);
-    the.platform = both(comparison, first->platform, second->platform);
-    the.policy = both(comparison, first->policy, second->policy);
+    the.workload = both(comparison, the.workload, other->workload);
+    the.settings = both(comparison, the.settings, other->settings);
+    the.platform = both(comparison, the.platform, other->platform);
+    the.policy = both(comparison, the.policy, other->policy);
     if (worlds) /* which of the two runs of the problem it is: policies are ranked among either */
         the.settings = keep(comparison, g_strdup_printf("%s%sworld=%s", the.settings,
                                                         *the.settings ? ", " : "", first->world));
-    the.predicted = side_of(first);
-    the.measured = side_of(second);
+    the.predicted = first->side;
+    the.measured = second->side;
     g_array_append_val(comparison->cases, the);
 }
 
@@ -274,7 +246,7 @@ static void match_runs(struct duet_comparison *comparison, const char *policy, b
         if (!wanted(&a->runs[i], policy))
             continue;
         for (size_t j = 0; j < b->count && !matched[0][i]; j++) {
-            if (matched[1][j] || !same_problem(&a->runs[i], &b->runs[j]) ||
+            if (matched[1][j] || !same_problem(&a->runs[i].problem, &b->runs[j].problem) ||
                 (worlds && is_predicted(&a->runs[i]) != is_predicted(&b->runs[j])))
                 continue;
             matched[0][i] = matched[1][j] = true;
@@ -332,8 +304,8 @@ static int match_mixed(struct duet_comparison *comparison, const char *policy,
                          other->name,
                          policy ? "none, or several, have that policy" : "--policy NAME chooses");
     sides[trace] = side_of_trace(&comparison->files[trace], true);
-    sides[!trace] = side_of(run);
-    the = case_of(run);
+    sides[!trace] = run->side;
+    the = run->problem;
     the.predicted = sides[0];
     the.measured = sides[1];
     note(comparison,

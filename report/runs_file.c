@@ -32,26 +32,22 @@ enum duet_file_kind duet_file_kind(const char *text, size_t length)
     return kind;
 }
 
-static void run_clear(struct duet_file_run *run)
-{
-    g_free(run->world);
-    g_free(run->workload);
-    g_free(run->settings);
-    g_free(run->platform);
-    g_free(run->policy);
-    g_free(run->makespans_s);
-    g_free(run->rounds);
-    *run = (struct duet_file_run){0};
-}
-
 /* What has been read so far. After an error nothing more is read: the first one stays. */
 struct loader {
     int error;
-    GArray *runs; /* struct duet_file_run */
+    GArray *runs;     /* struct duet_file_run */
+    GPtrArray *owned; /* what they point to */
 };
 
 /* ------------------------------------------------------------------------------------------- */
 /* Makespans                                                                                    */
+
+/* Takes over what runs point to. */
+static void *keep(struct loader *loader, void *memory)
+{
+    g_ptr_array_add(loader->owned, memory);
+    return memory;
+}
 
 static unsigned length_of(struct loader *loader, const struct duet__json *at)
 {
@@ -63,14 +59,13 @@ static unsigned length_of(struct loader *loader, const struct duet__json *at)
 }
 
 /* How many makespans each round has, or null: together all of those that are there. */
-static void read_rounds(struct loader *loader, const struct duet__json *at,
-                        struct duet_file_run *run)
+static void read_rounds(struct loader *loader, const struct duet__json *at, struct duet_side *side)
 {
     unsigned count = length_of(loader, at);
-    size_t left = run->count;
+    size_t *rounds = keep(loader, g_new(size_t, count + 1)), left = side->count;
 
-    run->rounds = g_new(size_t, count + 1);
-    run->round_count = count;
+    side->rounds = rounds;
+    side->round_count = count;
     for (unsigned i = 0; i < count && !loader->error; i++) {
         struct duet__json element = duet__json_element(at, i);
         uint64_t size = 0;
@@ -81,27 +76,28 @@ static void read_rounds(struct loader *loader, const struct duet__json *at,
                 duet__json_fail(&element, DUET_EPARSE, "a round of no run makes no sense");
         if (!loader->error && size > left)
             loader->error = duet__json_fail(at, DUET_EPARSE,
-                                            "the rounds have more than the %zu runs", run->count);
-        run->rounds[i] = (size_t)size;
+                                            "the rounds have more than the %zu runs", side->count);
+        rounds[i] = (size_t)size;
         left -= (size_t)size;
     }
     if (!loader->error && count && left)
         loader->error = duet__json_fail(at, DUET_EPARSE, "the rounds have %zu of the %zu runs",
-                                        run->count - left, run->count);
+                                        side->count - left, side->count);
 }
 
 /* An object, if it is there, that has the makespans under `key`. */
 static void read_makespans(struct loader *loader, const struct duet__json *at, const char *key,
-                           struct duet_file_run *run)
+                           struct duet_side *side)
 {
     struct duet__json values = duet__json_member(at, key), rounds = duet__json_member(at, "rounds");
+    double *makespans_s;
 
     if (loader->error || !duet__json_present(at))
         return;
     loader->error = duet__json_keys(at, NULL);
-    run->count = duet__json_present(&values) ? length_of(loader, &values) : 0;
-    run->makespans_s = g_new(double, run->count + 1);
-    for (unsigned i = 0; i < run->count && !loader->error; i++) {
+    side->count = duet__json_present(&values) ? length_of(loader, &values) : 0;
+    side->makespans_s = makespans_s = keep(loader, g_new(double, side->count + 1));
+    for (unsigned i = 0; i < side->count && !loader->error; i++) {
         struct duet__json element = duet__json_element(&values, i);
         double seconds = 0;
 
@@ -109,24 +105,24 @@ static void read_makespans(struct loader *loader, const struct duet__json *at, c
         if (!loader->error && !(seconds > 0))
             loader->error = duet__json_fail(&element, DUET_EPARSE,
                                             "a makespan of %g s makes no sense", seconds);
-        run->makespans_s[i] = seconds;
+        makespans_s[i] = seconds;
     }
     if (duet__json_present(&rounds) && !duet__json_is_null(&rounds))
-        read_rounds(loader, &rounds, run);
+        read_rounds(loader, &rounds, side);
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* Problems                                                                                     */
 
-/* A text, "" where it is not there; caller frees. */
-static char *text_of(struct loader *loader, const struct duet__json *at, const char *key)
+/* A text, "" where it is not there. */
+static const char *text_of(struct loader *loader, const struct duet__json *at, const char *key)
 {
     struct duet__json member = duet__json_member(at, key);
     const char *text = "";
 
     if (!loader->error && duet__json_present(&member))
         loader->error = duet__json_string(&member, &text);
-    return g_strdup(text);
+    return keep(loader, g_strdup(text));
 }
 
 /* 0 where it is not there. */
@@ -143,25 +139,22 @@ static uint64_t count_of(struct loader *loader, const struct duet__json *at, con
 
 /* What says which problem it is. */
 static void read_problem(struct loader *loader, const struct duet__json *at,
-                         struct duet_file_run *run)
+                         struct duet_case *problem)
 {
     struct duet__json set_arch = duet__json_member(at, "set_arch");
-    g_autofree char *precision = NULL;
 
     loader->error = duet__json_keys(at, NULL);
-    run->world = text_of(loader, at, "world");
-    run->workload = text_of(loader, at, "workload");
-    run->settings = text_of(loader, at, "settings");
-    run->platform = text_of(loader, at, "platform");
-    run->policy = text_of(loader, at, "policy");
-    precision = text_of(loader, at, "precision");
-    run->precision = precision[0];
-    run->n = count_of(loader, at, "n", INT64_MAX);
-    run->tile = count_of(loader, at, "tile", INT64_MAX);
-    run->cpus = (unsigned)count_of(loader, at, "cpus", UINT32_MAX);
-    run->gpus = (unsigned)count_of(loader, at, "gpus", UINT32_MAX);
+    problem->workload = text_of(loader, at, "workload");
+    problem->settings = text_of(loader, at, "settings");
+    problem->platform = text_of(loader, at, "platform");
+    problem->policy = text_of(loader, at, "policy");
+    problem->precision = text_of(loader, at, "precision")[0];
+    problem->n = count_of(loader, at, "n", INT64_MAX);
+    problem->tile = count_of(loader, at, "tile", INT64_MAX);
+    problem->cpus = (unsigned)count_of(loader, at, "cpus", UINT32_MAX);
+    problem->gpus = (unsigned)count_of(loader, at, "gpus", UINT32_MAX);
     if (!loader->error && duet__json_present(&set_arch))
-        loader->error = duet__json_boolean(&set_arch, &run->set_arch);
+        loader->error = duet__json_boolean(&set_arch, &problem->set_arch);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -179,22 +172,18 @@ static void read_run(struct loader *loader, const struct duet__json *at, const c
 
     if (loader->error)
         return;
-    read_problem(loader, at, &run);
-    read_makespans(loader, &makespans, values, &run);
-    if (!loader->error && (!*run.workload || !*run.policy || !run.precision))
+    read_problem(loader, at, &run.problem);
+    read_makespans(loader, &makespans, values, &run.side);
+    if (!loader->error &&
+        (!*run.problem.workload || !*run.problem.policy || !run.problem.precision))
         loader->error = duet__json_fail(at, DUET_EPARSE,
                                         "a run needs workload, n, tile, precision and policy, as "
                                         "duet simulate, run, validate and compare print it");
-    if (world) {
-        g_free(run.world);
-        run.world = g_strdup(world);
-    }
+    run.world = world ? world : text_of(loader, at, "world");
     if (!loader->error && !*run.world)
         loader->error = duet__json_fail(at, DUET_EPARSE, "a run needs its world");
-    if (!loader->error && run.count)
+    if (!loader->error && run.side.count)
         g_array_append_val(loader->runs, run);
-    else
-        run_clear(&run);
 }
 
 static void read_all(struct loader *loader, const struct duet__json *root,
@@ -234,7 +223,8 @@ static void read_all(struct loader *loader, const struct duet__json *root,
 int duet_runs_file_parse(const char *text, size_t length, const char *path,
                          struct duet_runs_file *out, struct duet_message *message)
 {
-    struct loader loader = {.runs = g_array_new(FALSE, FALSE, sizeof(struct duet_file_run))};
+    struct loader loader = {.runs = g_array_new(FALSE, FALSE, sizeof(struct duet_file_run)),
+                            .owned = g_ptr_array_new_with_free_func(g_free)};
     struct duet__json root = {0};
     int error = duet__json_parse(text, length, path, message, &root);
 
@@ -249,6 +239,7 @@ int duet_runs_file_parse(const char *text, size_t length, const char *path,
                           "%.300s: there is no run in this file, which should be a trace or the "
                           "JSON of duet simulate, run, validate or compare",
                           path);
+    out->owned = loader.owned;
     out->count = loader.runs->len;
     out->runs = (struct duet_file_run *)(void *)g_array_free(loader.runs, FALSE);
     if (error)
@@ -258,8 +249,7 @@ int duet_runs_file_parse(const char *text, size_t length, const char *path,
 
 void duet_runs_file_fini(struct duet_runs_file *file)
 {
-    for (size_t i = 0; i < file->count; i++)
-        run_clear(&file->runs[i]);
+    g_clear_pointer(&file->owned, g_ptr_array_unref);
     g_free(file->runs);
     *file = (struct duet_runs_file){0};
 }

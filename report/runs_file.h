@@ -4,11 +4,13 @@
 #ifndef DUET_RUNS_FILE_H
 #define DUET_RUNS_FILE_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
+
+#include <glib.h>
 
 #include <duet/error.h>
+
+#include "validate/validation.h"
 
 enum duet_file_kind {
     DUET_FILE_UNKNOWN,
@@ -22,16 +24,9 @@ enum duet_file_kind duet_file_kind(const char *text, size_t length);
 
 /* Runs of one problem under one policy. */
 struct duet_file_run {
-    char *world; /* "simulated", "real", "emulated"; of a validation "predicted" or "measured" */
-    char *workload, *settings, *platform, *policy;
-    uint64_t n, tile;
-    unsigned cpus, gpus;
-    char precision;
-    bool set_arch;
-    double *makespans_s; /* > 0; at least one */
-    size_t count;
-    size_t *rounds; /* how many of them belong to each round, one after another; NULL: not known */
-    size_t round_count;
+    const char *world; /* "simulated", "real", "emulated"; of a validation the side: "predicted" */
+    struct duet_case problem; /* without sides */
+    struct duet_side side;    /* makespans and rounds; at least one run */
 };
 
 /* All of a file. Zero-initialise. */
@@ -39,6 +34,7 @@ struct duet_runs_file {
     enum duet_file_kind kind;
     struct duet_file_run *runs;
     size_t count;
+    GPtrArray *owned; /* what the runs point to */
 };
 
 /*

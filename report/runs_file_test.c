@@ -37,20 +37,20 @@ static void test_report(void)
     for (unsigned p = 0; p < SAMPLE_POLICIES; p++) {
         const struct duet_file_run *run = &file.runs[p];
 
-        g_assert_cmpstr(run->workload, ==, "cholesky");
-        g_assert_cmpstr(run->settings, ==, "variant=left");
-        g_assert_cmpstr(run->policy, ==, sample_policies[p]);
-        g_assert_cmpstr(run->platform, ==, "sample");
+        g_assert_cmpstr(run->problem.workload, ==, "cholesky");
+        g_assert_cmpstr(run->problem.settings, ==, "variant=left");
+        g_assert_cmpstr(run->problem.policy, ==, sample_policies[p]);
+        g_assert_cmpstr(run->problem.platform, ==, "sample");
         g_assert_cmpstr(run->world, ==, "simulated");
-        g_assert_cmpuint(run->n, ==, 38400);
-        g_assert_cmpuint(run->tile, ==, 960);
-        g_assert_cmpuint(run->cpus, ==, 4);
-        g_assert_cmpuint(run->gpus, ==, 3);
-        g_assert_cmpint(run->precision, ==, 'd');
-        g_assert_true(run->set_arch);
-        g_assert_cmpuint(run->count, ==, SAMPLE_RUNS);
+        g_assert_cmpuint(run->problem.n, ==, 38400);
+        g_assert_cmpuint(run->problem.tile, ==, 960);
+        g_assert_cmpuint(run->problem.cpus, ==, 4);
+        g_assert_cmpuint(run->problem.gpus, ==, 3);
+        g_assert_cmpint(run->problem.precision, ==, 'd');
+        g_assert_true(run->problem.set_arch);
+        g_assert_cmpuint(run->side.count, ==, SAMPLE_RUNS);
         for (unsigned r = 0; r < SAMPLE_RUNS; r++)
-            g_assert_cmpfloat(run->makespans_s[r], ==, sample.runs[p][r].stats.makespan_s);
+            g_assert_cmpfloat(run->side.makespans_s[r], ==, sample.runs[p][r].stats.makespan_s);
     }
     duet_runs_file_fini(&file);
     duet_runs_file_fini(&file);
@@ -75,17 +75,17 @@ static void test_validation(void)
     g_assert_cmpint(duet_runs_file_parse(text, strlen(text), "v", &file, &message), ==, 0);
     g_assert_cmpuint(file.count, ==, 3);
     g_assert_cmpstr(file.runs[0].world, ==, "predicted");
-    g_assert_cmpuint(file.runs[0].count, ==, 2);
-    g_assert_cmpstr(file.runs[0].settings, ==, "variant=left");
+    g_assert_cmpuint(file.runs[0].side.count, ==, 2);
+    g_assert_cmpstr(file.runs[0].problem.settings, ==, "variant=left");
     g_assert_cmpstr(file.runs[1].world, ==, "measured");
-    g_assert_cmpstr(file.runs[1].settings, ==, "variant=left");
-    g_assert_cmpfloat(file.runs[1].makespans_s[0], ==, 3);
-    g_assert_cmpuint(file.runs[1].round_count, ==, 2);
-    g_assert_cmpuint(file.runs[1].rounds[1], ==, 2);
-    g_assert_null(file.runs[0].rounds);
+    g_assert_cmpstr(file.runs[1].problem.settings, ==, "variant=left");
+    g_assert_cmpfloat(file.runs[1].side.makespans_s[0], ==, 3);
+    g_assert_cmpuint(file.runs[1].side.round_count, ==, 2);
+    g_assert_cmpuint(file.runs[1].side.rounds[1], ==, 2);
+    g_assert_null(file.runs[0].side.rounds);
     g_assert_cmpstr(file.runs[2].world, ==, "measured");
-    g_assert_cmpstr(file.runs[2].settings, ==, "");
-    g_assert_cmpfloat(file.runs[2].makespans_s[0], ==, 4);
+    g_assert_cmpstr(file.runs[2].problem.settings, ==, "");
+    g_assert_cmpfloat(file.runs[2].side.makespans_s[0], ==, 4);
     duet_runs_file_fini(&file);
 }
 
