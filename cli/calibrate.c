@@ -31,7 +31,7 @@ static int measure(const struct duet__calibrate_options *options,
         return duet__job_refuse(error, &measuring.message);
     duet__warn_of_load();
     duet_monitor_start(&monitor, false, 0, 0);
-    duet_progress_init(&measuring.bar, !options->job.quiet, 0, 0);
+    duet_progress_init(&measuring.bar, !options->job.values.quiet, 0, 0);
     duet__measuring_go_on(&measuring);
     error = duet__measure_all(&measuring);
     duet_progress_clear(&measuring.bar);
@@ -57,7 +57,7 @@ static int finish(const struct duet__calibrate_options *options,
     duet__describe_machine(&options->request, result, &platform);
     status = write_file(options, &platform);
     if (status == DUET__DONE) {
-        if (options->job.json)
+        if (options->job.values.json)
             duet__calibrate_put_json(options, result, &platform, stdout);
         else
             duet__calibrate_put_text(options, result, &platform, stdout);

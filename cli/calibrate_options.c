@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line of `duet calibrate`: from texts to a checked the checked request. */
+/* The command line of `duet calibrate`: from options to the checked request. */
 #include "cli/calibrate.h"
 
 #include <string.h>
 
 #include "cli/command.h"
-#include "world/units.h"
 
 static const char summary[] =
     "Measures this machine and writes its description and kernel times, with which duet simulate\n"
@@ -28,30 +27,7 @@ static const char notes[] =
 static const char *const usual[] = {"cholesky", "lu", "gemm", "jacobi2d", "saxpy"};
 
 /* ------------------------------------------------------------------------------------------- */
-/* Lists                                                                                        */
-
-static int read_numbers(const char *option, const char *text, GArray *out,
-                        struct duet_message *message)
-{
-    char **parts = g_strsplit(text ? text : "", ",", -1);
-    int result = 0;
-
-    for (char **part = parts; *part && !result; part++) {
-        uint64_t number = 0;
-
-        result = duet__parse_count(option, *part, 1, UINT32_MAX, &number, message);
-        for (guint i = 0; !result && i < out->len; i++)
-            if (g_array_index(out, uint64_t, i) == number)
-                result = duet_fail(message, DUET_EINVAL, "%s names %s twice", option, *part);
-        if (!result)
-            g_array_append_val(out, number);
-    }
-    if (!result && text && !*parts)
-        result =
-            duet_fail(message, DUET_EINVAL, "%s takes a list of whole numbers, not ''", option);
-    g_strfreev(parts);
-    return result;
-}
+/* What is measured                                                                             */
 
 static int read_precisions(struct duet__calibrate_options *options, const char *text,
                            struct duet_message *message)
@@ -72,27 +48,15 @@ static int read_precisions(struct duet__calibrate_options *options, const char *
                      "--precision is s (single), d (double), or sd for both, not '%s'", text);
 }
 
-static int unknown(const char *name, struct duet_message *message)
-{
-    GString *known = g_string_new(NULL);
-    int result;
-
-    for (size_t i = 0; duet_workload_at(i); i++)
-        g_string_append_printf(known, "%s%s", i ? ", " : "", duet_workload_at(i)->name);
-    result = duet_fail(message, DUET_ENOTFOUND, "unknown workload '%s', known are: %s", name,
-                       known->str);
-    g_string_free(known, TRUE);
-    return result;
-}
-
 /* Adds one that was named. */
 static int add_workload(struct duet__calibrate_options *options, const char *name,
                         struct duet_message *message)
 {
-    const struct duet_workload *workload = duet_workload_find(name);
+    const struct duet_workload *workload;
+    int error = duet__job_find_workload(&options->job, name, &workload, message);
 
-    if (!workload)
-        return unknown(name, message);
+    if (error)
+        return error;
     for (guint i = 0; i < options->request.workloads->len; i++)
         if (g_array_index(options->request.workloads, const struct duet_workload *, i) == workload)
             return duet_fail(message, DUET_EINVAL, "'%s' is named twice", name);
@@ -161,109 +125,91 @@ int duet__calibrate_options_name(struct duet__calibrate_options *options, const 
     return 0;
 }
 
-static int read_out(struct duet__calibrate_options *options, const struct duet__texts *texts,
-                    struct duet_message *message)
+static int read_out(struct duet__calibrate_options *options, struct duet_message *message)
 {
-    if (texts->replace && texts->merge)
-        return duet_fail(message, DUET_EINVAL, "--replace and --merge exclude each other");
-    options->how = texts->replace ? DUET_WRITE_REPLACE
-                   : texts->merge ? DUET_WRITE_MERGE
-                                  : DUET_WRITE_NEW;
-    options->out = g_strdup(texts->out);
-    return duet__calibrate_options_name(options, texts->name, message);
+    const struct duet__values *values = &options->job.values;
+    int error = duet__exclude(&options->job, "replace", "merge", message);
+
+    options->how = values->replace ? DUET_WRITE_REPLACE
+                   : values->merge ? DUET_WRITE_MERGE
+                                   : DUET_WRITE_NEW;
+    options->out = g_strdup(values->out);
+    return error ? error : duet__calibrate_options_name(options, values->name, message);
 }
 
 /* ------------------------------------------------------------------------------------------- */
 
-static int read_own(struct duet__calibrate_options *options, const struct duet__texts *texts,
+static int read_own(struct duet__calibrate_options *options, struct duet_message *message)
+{
+    const struct duet__values *values = &options->job.values;
+    struct duet__calibrate_request *request = &options->request;
+    int error;
+
+    request->budget_s = values->budget_s;
+    request->rounds = values->reps;
+    request->no_costs = values->no_costs;
+    request->no_copies = values->no_copies;
+    request->compare_models = values->compare_models;
+    g_array_append_vals(request->sizes, values->sizes.items, (guint)values->sizes.count);
+    g_array_append_vals(request->tiles, values->tiles.items, (guint)values->tiles.count);
+    if (!(values->budget_s >= 0.1))
+        return duet_fail(message, DUET_EINVAL,
+                         "--budget takes 0.1s or more, such as 120s, not '%gs'", values->budget_s);
+    error = read_precisions(options, values->precision, message);
+    return error ? error : read_out(options, message);
+}
+
+static int read_policy(struct duet__calibrate_options *options, struct duet_message *message)
+{
+    struct duet_request *runs = &options->job.request;
+    int error;
+
+    if (!options->job.values.config.policy)
+        return 0; /* several in turn */
+    error = duet__job_find_policies(&options->job, message);
+    if (!error && runs->policy_count != 1)
+        error = duet_fail(message, DUET_EINVAL, "--policy: calibration takes one policy");
+    if (!error)
+        runs->config.policy = runs->policies[0];
+    return error;
+}
+
+/* All that is left once the options are read. */
+static int read_all(struct duet__calibrate_options *options, int argc, char *const *argv,
                     struct duet_message *message)
 {
-    bool usual_sizes = !texts->n || strcmp(texts->n, "default") == 0;
-    int result = 0;
-
-    options->request.budget_s = 60;
-    if (texts->budget)
-        result =
-            duet__parse_seconds("--budget", texts->budget, &options->request.budget_s, message);
-    if (!result && !(options->request.budget_s >= 0.1))
-        result = duet_fail(message, DUET_EINVAL,
-                           "--budget takes 0.1s or more, such as 120s, not "
-                           "'%s'",
-                           texts->budget);
-    if (!result)
-        result =
-            duet__count_option("--reps", texts->reps, 1, 100000, &options->request.rounds, message);
-    if (!result && !usual_sizes)
-        result = read_numbers("--n", texts->n, options->request.sizes, message);
-    if (!result && texts->tile)
-        result = read_numbers("--tile", texts->tile, options->request.tiles, message);
-    if (!result)
-        result = read_precisions(options, texts->precision, message);
-    options->request.no_costs = texts->no_costs;
-    options->request.no_copies = texts->no_copies;
-    options->request.compare_models = texts->compare_models;
-    return result ? result : read_out(options, texts, message);
-}
-
-static int read_policy(struct duet__calibrate_options *options, const struct duet__texts *texts,
-                       struct duet_message *message)
-{
-    int result;
-
-    if (!texts->policy)
-        return 0; /* several in turn */
-    result = duet__job_read_policies(&options->job, texts, message);
-    if (!result && options->job.request.policy_count != 1)
-        result = duet_fail(message, DUET_EINVAL, "--policy: calibration takes one policy");
-    if (!result)
-        options->job.request.config.policy = options->job.request.policies[0];
-    return result;
-}
-
-/* All that is left once the options are texts. */
-static int read_all(struct duet__calibrate_options *options, const struct duet__texts *texts,
-                    int argc, char *const *argv, struct duet_message *message)
-{
     struct duet__job *job = &options->job;
-    int result = duet__job_read_run(job, texts, 1, message);
+    int error = duet__job_check_run(job, message);
 
-    job->request.config.seed = job->request.seed;
-    if (!result)
-        result = read_own(options, texts, message);
-    if (!result)
-        result = duet__job_read_emulation(job, texts, message);
-    options->request.paced = duet_request_platform(&job->request) != NULL;
-    if (!result)
-        result = read_workloads(options, argc, argv, message);
-    if (!result)
-        result = read_policy(options, texts, message);
-    if (!result)
-        result = duet__job_read_machine(job, texts, message);
-    if (!result && job->request.config.cpus == 0)
-        result = duet_fail(message, DUET_EINVAL,
-                           "--cpus 0: a machine is calibrated with one CPU worker or more");
-    return result;
+    if (!error)
+        error = read_own(options, message);
+    if (!error)
+        error = duet__job_check_emulation(job, message);
+    options->request.paced = duet_request_paced(&job->request);
+    if (!error)
+        error = read_workloads(options, argc, argv, message);
+    if (!error)
+        error = read_policy(options, message);
+    if (!error)
+        error = duet__job_check_machine(job, message);
+    if (!error && job->request.config.cpus == 0)
+        error = duet_fail(message, DUET_EINVAL,
+                          "--cpus 0: a machine is calibrated with one CPU worker or more");
+    return error;
 }
 
 int duet__calibrate_options_parse(struct duet__calibrate_options *options, int argc, char **argv)
 {
     struct duet_message message = {""};
-    struct duet__texts texts = {0};
-    int status = DUET__MISUSED;
+    struct duet__job *job = &options->job;
+    int status, error;
 
-    duet__job_init(&options->job, "calibrate", argc, argv);
-    duet__calibrate_request_init(&options->request, &options->job.request);
-    if (duet__texts_parse(&texts, DUET__FOR_CALIBRATE, "calibrate", summary, notes, &argc, &argv)) {
-        status = duet__job_help(&texts);
-        if (status < 0) {
-            int result = read_all(options, &texts, argc, argv, &message);
-
-            if (result)
-                status = duet__job_refuse(result, &message);
-        }
-    }
-    duet__texts_fini(&texts);
-    return status;
+    duet__job_init(job, "calibrate", DUET__IN_CALIBRATE, argc, argv);
+    duet__calibrate_request_init(&options->request, &job->request);
+    job->values.budget_s = 60;
+    status = duet__job_parse(job, "[WORKLOAD...]", summary, notes, &argc, &argv);
+    error = status < 0 ? read_all(options, argc, argv, &message) : 0;
+    return error ? duet__job_refuse(error, &message) : status;
 }
 
 void duet__calibrate_options_fini(struct duet__calibrate_options *options)

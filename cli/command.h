@@ -44,10 +44,14 @@ int duet__status_of(int error);
 /*
  * Parses options: "duet NAME" in help and messages. Arguments that are no options stay in *argv.
  * Returns false after a complaint. --help prints `summary`, the options and `notes` (either may be
- * NULL) and exits with status 0.
+ * NULL) and exits with status 0. `data` is for entries that are callbacks.
  */
 bool duet__parse_options(const char *name, const char *arguments, const char *summary,
-                         const char *notes, const GOptionEntry *entries, int *argc, char ***argv);
+                         const char *notes, const GOptionEntry *entries, void *data, int *argc,
+                         char ***argv);
+
+/* Domain of errors of such a callback about a value, whose message says it all. */
+#define DUET__OPTION_ERROR g_quark_from_static_string("duet-option")
 
 /* Ends standard output. Returns DUET__DONE, or DUET__FAILED after a complaint. */
 int duet__finish_output(void);

@@ -166,7 +166,7 @@ static bool parse(struct compare *compare, int *argc, char ***argv)
         {0},
     };
 
-    return duet__parse_options("compare", "A B", summary, notes, entries, argc, argv);
+    return duet__parse_options("compare", "A B", summary, notes, entries, NULL, argc, argv);
 }
 
 static int run(int argc, char **argv)
@@ -175,7 +175,7 @@ static int run(int argc, char **argv)
     struct duet_message message = {""};
     int status = DUET__MISUSED;
 
-    duet__job_init(&compare.job, "compare", argc, argv);
+    duet__job_init(&compare.job, "compare", 0, argc, argv);
     if (parse(&compare, &argc, &argv)) {
         int error = read_all(&compare, argc, argv, &message);
 

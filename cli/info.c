@@ -201,9 +201,9 @@ static int show(const struct duet__job *job)
     if (error) {
         status = duet__job_refuse(error, &message);
     } else {
-        (job->json ? duet__facts_put_json : duet__facts_put_text)(&facts, stdout);
+        (job->values.json ? duet__facts_put_json : duet__facts_put_text)(&facts, stdout);
         status = duet__finish_output();
-        error = write_platform(&facts, job->machine_xml, &message);
+        error = write_platform(&facts, job->values.machine_xml, &message);
         if (status == DUET__DONE && error)
             status = duet__complain(DUET__FAILED, "%s", message.text);
     }
@@ -211,35 +211,32 @@ static int show(const struct duet__job *job)
     return status;
 }
 
-static int read_all(struct duet__job *job, const struct duet__texts *texts, int argc,
-                    char *const *argv, struct duet_message *message)
+static int read_all(struct duet__job *job, int argc, char *const *argv,
+                    struct duet_message *message)
 {
-    int result = 0;
+    int error;
 
-    job->json = texts->json;
-    job->machine_xml = g_strdup(texts->machine_xml);
     if (argc > 1)
         return duet_fail(message, DUET_EINVAL, "duet info takes options only, not '%s'", argv[1]);
-    result = duet__job_read_emulation(job, texts, message);
-    if (!result)
-        result = duet__job_read_machine(job, texts, message);
-    return result ? result : duet__files_distinct(job, message);
+    error = duet__job_check_emulation(job, message);
+    if (!error)
+        error = duet__job_check_machine(job, message);
+    return error ? error : duet__files_distinct(job, message);
 }
 
 static int info(int argc, char **argv)
 {
     struct duet_message message = {""};
-    struct duet__texts texts = {0};
     struct duet__job job = {0};
-    int status = DUET__MISUSED;
+    int status;
 
-    duet__job_init(&job, "info", argc, argv);
-    if (duet__texts_parse(&texts, DUET__FOR_INFO, "info", summary, notes, &argc, &argv)) {
-        int error = read_all(&job, &texts, argc, argv, &message);
+    duet__job_init(&job, "info", DUET__IN_INFO, argc, argv);
+    status = duet__job_parse(&job, NULL, summary, notes, &argc, &argv);
+    if (status < 0) {
+        int error = read_all(&job, argc, argv, &message);
 
         status = error ? duet__job_refuse(error, &message) : show(&job);
     }
-    duet__texts_fini(&texts);
     duet__job_fini(&job);
     return status;
 }

@@ -11,57 +11,74 @@
 
 #include <duet/duet.h>
 
-#include "cli/options.h"
 #include "report/report.h"
 #include "runs/request.h"
+#include "world/settings.h"
 
 /* What was asked for. Zero-initialise; duet__job_fini frees it, half-built or not. */
 struct duet__job {
-    const char *name; /* of the subcommand */
-    char *command;    /* the command line, quoted for a shell */
+    const char *name;           /* of the subcommand */
+    unsigned where;             /* DUET__IN_...: the settings that it has */
+    char *command;              /* the command line, quoted for a shell */
+    struct duet__values values; /* of the options; defaults can be set before these are read */
+    GPtrArray *given;           /* names of the options that were given */
+    GPtrArray *kept;            /* what the values point to */
     struct duet_request request;
     GArray *links;                  /* struct duet_link_override, of request.config.links */
     struct duet_platform *platform; /* that is simulated, owned */
-    bool json, csv, quiet;
-    bool wall;                   /* report how long the simulations took, too */
-    char *trace, *gantt, *html;  /* files to write; NULL: not wanted */
-    char *machine_xml;           /* likewise; written before the runs */
-    const char *platform_option; /* by which a platform was given: "--platform" */
+    const char *platform_option;    /* by which a platform was given: "--platform" */
 };
 
 /* Prepares a job whose subcommand is `name` and whose command line is argv. */
-void duet__job_init(struct duet__job *job, const char *name, int argc, char *const *argv);
+void duet__job_init(struct duet__job *job, const char *name, unsigned where, int argc,
+                    char *const *argv);
 
 void duet__job_fini(struct duet__job *job);
 
-/* "--policy help" and "--model help": prints what there is. Returns -1, or the exit status. */
-int duet__job_help(const struct duet__texts *texts);
+/* Reads options into values. As duet__parse_options. */
+bool duet__job_options(struct duet__job *job, const char *arguments, const char *summary,
+                       const char *notes, int *argc, char ***argv);
+
+/* Whether an option was given, "jobs". */
+bool duet__given(const struct duet__job *job, const char *name);
+
+/* DUET_EINVAL with a message if both options were given. */
+DUET_MUST_CHECK int duet__exclude(const struct duet__job *job, const char *first,
+                                  const char *second, struct duet_message *message);
+
+/* "5%" as 0.05. DUET_EINVAL. */
+DUET_MUST_CHECK int duet__parse_percent(const char *label, const char *text, double *out,
+                                        struct duet_message *message);
 
 /*
- * Reading, in this order. Each returns 0 or DUET_EINVAL, DUET_ENOTFOUND and so on with a message.
+ * Reads options, answers "--policy help" and "--model help", and makes of the values what they say
+ * of the request. Returns -1 to go on with what follows, or the exit status.
+ */
+int duet__job_parse(struct duet__job *job, const char *arguments, const char *summary,
+                    const char *notes, int *argc, char ***argv);
+
+/*
+ * Checks of what is asked for, and completing it, in this order. Each returns 0 or DUET_EINVAL,
+ * DUET_ENOTFOUND and so on with a message.
  */
 
-/* Options of the runs; `reps` is the default. */
-DUET_MUST_CHECK int duet__job_read_run(struct duet__job *job, const struct duet__texts *texts,
-                                       uint64_t reps, struct duet_message *message);
-/* The workload that the remaining arguments name: sets job->workload. */
+/* Options of the runs. */
+DUET_MUST_CHECK int duet__job_check_run(struct duet__job *job, struct duet_message *message);
+/* A workload by its name; NULL: it is missing. */
+DUET_MUST_CHECK int duet__job_find_workload(const struct duet__job *job, const char *name,
+                                            const struct duet_workload **out,
+                                            struct duet_message *message);
+/* The one that the remaining arguments name, for job->request. */
 DUET_MUST_CHECK int duet__job_read_workload(struct duet__job *job, int argc, char *const *argv,
                                             struct duet_message *message);
 /* Its problem, checked; `n` and `tile` are the defaults. */
-DUET_MUST_CHECK int duet__job_read_problem(struct duet__job *job, const struct duet__texts *texts,
-                                           uint64_t n, uint64_t tile, struct duet_message *message);
-DUET_MUST_CHECK int duet__job_read_policies(struct duet__job *job, const struct duet__texts *texts,
-                                            struct duet_message *message);
-/* The emulation, and what means something only of an emulated platform or only of GPUs. */
-DUET_MUST_CHECK int duet__job_read_emulation(struct duet__job *job, const struct duet__texts *texts,
-                                             struct duet_message *message);
-/* Options of the machine; the platform is known. */
-DUET_MUST_CHECK int duet__job_read_machine(struct duet__job *job, const struct duet__texts *texts,
+DUET_MUST_CHECK int duet__job_make_problem(struct duet__job *job, uint64_t n, uint64_t tile,
                                            struct duet_message *message);
-
-/* The option's number from `low` to `high`; *out is unchanged where it was not given. */
-DUET_MUST_CHECK int duet__count_option(const char *option, const char *text, uint64_t low,
-                                       uint64_t high, uint64_t *out, struct duet_message *message);
+DUET_MUST_CHECK int duet__job_find_policies(struct duet__job *job, struct duet_message *message);
+/* The emulation, and what means something only of an emulated platform or only of GPUs. */
+DUET_MUST_CHECK int duet__job_check_emulation(struct duet__job *job, struct duet_message *message);
+/* Options of the machine; the platform is known. */
+DUET_MUST_CHECK int duet__job_check_machine(struct duet__job *job, struct duet_message *message);
 
 /* Exit status after reading failed: complains. */
 int duet__job_refuse(int error, const struct duet_message *message);

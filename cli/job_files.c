@@ -30,19 +30,19 @@ static int check(const struct duet__job *job, const char *path, bool each)
 
 int duet__files_check(const struct duet__job *job)
 {
-    int status = check(job, job->trace, true);
+    int status = check(job, job->values.trace, true);
 
-    if (job->machine_xml && !g_str_has_suffix(job->machine_xml, ".xml"))
+    if (job->values.machine_xml && !g_str_has_suffix(job->values.machine_xml, ".xml"))
         return duet__complain(DUET__MISUSED,
                               "--machine-xml %s: the name must end in .xml, so that the file can "
                               "be read again",
-                              job->machine_xml);
+                              job->values.machine_xml);
     if (status == DUET__DONE)
-        status = check(job, job->machine_xml, false);
+        status = check(job, job->values.machine_xml, false);
     if (status == DUET__DONE)
-        status = check(job, job->gantt, true);
+        status = check(job, job->values.gantt, true);
     if (status == DUET__DONE)
-        status = check(job, job->html, false);
+        status = check(job, job->values.html, false);
     return status;
 }
 
@@ -105,9 +105,9 @@ static int write_all(const struct duet__job *job, const struct duet_report *repo
 
 int duet__files_write(const struct duet__job *job, const struct duet_report *report)
 {
-    int trace = write_all(job, report, job->trace, true, write_trace);
-    int gantt = write_all(job, report, job->gantt, true, write_gantt);
-    int html = write_all(job, report, job->html, false, write_html);
+    int trace = write_all(job, report, job->values.trace, true, write_trace);
+    int gantt = write_all(job, report, job->values.gantt, true, write_gantt);
+    int html = write_all(job, report, job->values.html, false, write_html);
 
     return trace || gantt || html ? DUET__FAILED : DUET__DONE;
 }

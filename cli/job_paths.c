@@ -171,12 +171,12 @@ static GArray *collect(const struct duet__job *job)
         if (!duet_policy_find(job->request.policies[i]))
             add(claims, g_strdup_printf("--policy %s", job->request.policies[i]),
                 job->request.policies[i], false);
-    add_outputs(claims, job, "--trace", job->trace, true);
-    add_outputs(claims, job, "--gantt", job->gantt, true);
-    add_outputs(claims, job, "--html", job->html, false);
-    add_outputs(claims, job, "--machine-xml", job->machine_xml, false);
-    if (job->machine_xml) {
-        char *times = g_strconcat(job->machine_xml, ".kernels.json", NULL);
+    add_outputs(claims, job, "--trace", job->values.trace, true);
+    add_outputs(claims, job, "--gantt", job->values.gantt, true);
+    add_outputs(claims, job, "--html", job->values.html, false);
+    add_outputs(claims, job, "--machine-xml", job->values.machine_xml, false);
+    if (job->values.machine_xml) {
+        char *times = g_strconcat(job->values.machine_xml, ".kernels.json", NULL);
 
         add(claims, g_strdup("the kernel times of --machine-xml"), times, true);
         g_free(times);
@@ -206,10 +206,10 @@ int duet__files_distinct(const struct duet__job *job, struct duet_message *messa
 {
     const struct {
         const char *option, *path;
-    } outputs[] = {{"--trace", job->trace},
-                   {"--gantt", job->gantt},
-                   {"--html", job->html},
-                   {"--machine-xml", job->machine_xml}};
+    } outputs[] = {{"--trace", job->values.trace},
+                   {"--gantt", job->values.gantt},
+                   {"--html", job->values.html},
+                   {"--machine-xml", job->values.machine_xml}};
     GArray *claims;
     int result;
 

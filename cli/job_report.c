@@ -24,9 +24,9 @@ static int print(const struct duet__job *job, const struct duet_report *report)
     struct duet_message message = {""};
     int result;
 
-    if (job->json)
+    if (job->values.json)
         result = duet_report_write_json(stdout, report, &message);
-    else if (job->csv)
+    else if (job->values.csv)
         result = duet_report_write_csv(stdout, report, &message);
     else
         result = duet_report_write_table(stdout, report, &message);

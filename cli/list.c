@@ -230,7 +230,7 @@ static int list(int argc, char **argv)
 
     if (duet__parse_options("list", "[policies|models|workloads|platforms|kernels|options]",
                             "Lists what there is; without an argument all but kernels and options.",
-                            NULL, entries, &argc, &argv)) {
+                            NULL, entries, NULL, &argc, &argv)) {
         if (argc > 2)
             status =
                 duet__complain(DUET__MISUSED, "one list at a time: '%s' is one too many", argv[2]);

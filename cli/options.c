@@ -1,105 +1,148 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options of the command: the settings that a subcommand has, and where their texts go. */
-#include "cli/options.h"
+/* Options of the command: each sets the value of its setting as it is read. */
+#include "cli/job.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "cli/command.h"
-#include "world/settings.h"
+#include "world/units.h"
 
-/* Where the texts of an option go. */
-static const struct place {
-    const char *name;
-    size_t offset;
-} places[] = {
-    {"platform", offsetof(struct duet__texts, platform)},
-    {"cases", offsetof(struct duet__texts, cases)},
-    {"emulate", offsetof(struct duet__texts, emulate)},
-    {"scale", offsetof(struct duet__texts, scale)},
-    {"n", offsetof(struct duet__texts, n)},
-    {"tile", offsetof(struct duet__texts, tile)},
-    {"cpus", offsetof(struct duet__texts, cpus)},
-    {"gpus", offsetof(struct duet__texts, gpus)},
-    {"precision", offsetof(struct duet__texts, precision)},
-    {"policy", offsetof(struct duet__texts, policy)},
-    {"reps", offsetof(struct duet__texts, reps)},
-    {"until", offsetof(struct duet__texts, until)},
-    {"case-time", offsetof(struct duet__texts, case_time)},
-    {"rounds", offsetof(struct duet__texts, rounds)},
-    {"sim-reps", offsetof(struct duet__texts, sim_reps)},
-    {"calibrate", offsetof(struct duet__texts, calibrate)},
-    {"calibrate-time", offsetof(struct duet__texts, calibrate_time)},
-    {"out", offsetof(struct duet__texts, out)},
-    {"warmup", offsetof(struct duet__texts, warmup)},
-    {"budget", offsetof(struct duet__texts, budget)},
-    {"seed", offsetof(struct duet__texts, seed)},
-    {"verify", offsetof(struct duet__texts, verify)},
-    {"set-arch", offsetof(struct duet__texts, set_arch)},
-    {"noise", offsetof(struct duet__texts, noise)},
-    {"extrapolate", offsetof(struct duet__texts, extrapolate)},
-    {"no-costs", offsetof(struct duet__texts, no_costs)},
-    {"costs", offsetof(struct duet__texts, costs)},
-    {"link", offsetof(struct duet__texts, links)},
-    {"gpu-memory", offsetof(struct duet__texts, gpu_memory)},
-    {"gpu-window", offsetof(struct duet__texts, gpu_window)},
-    {"gpu-window-short", offsetof(struct duet__texts, gpu_window_short)},
-    {"gpu-streams", offsetof(struct duet__texts, gpu_streams)},
-    {"pin", offsetof(struct duet__texts, pin)},
-    {"no-peer", offsetof(struct duet__texts, no_peer)},
-    {"no-bind", offsetof(struct duet__texts, no_bind)},
-    {"window", offsetof(struct duet__texts, window)},
-    {"model", offsetof(struct duet__texts, model)},
-    {"model-error", offsetof(struct duet__texts, model_error)},
-    {"param", offsetof(struct duet__texts, params)},
-    {"lose", offsetof(struct duet__texts, lose)},
-    {"watchdog", offsetof(struct duet__texts, watchdog)},
-    {"json", offsetof(struct duet__texts, json)},
-    {"without", offsetof(struct duet__texts, without)},
-    {"no-noise", offsetof(struct duet__texts, no_noise)},
-    {"follow-speed", offsetof(struct duet__texts, follow_speed)},
-    {"keep-disturbed", offsetof(struct duet__texts, keep_disturbed)},
-    {"fail-over", offsetof(struct duet__texts, fail_over)},
-    {"verbose", offsetof(struct duet__texts, verbose)},
-    {"csv", offsetof(struct duet__texts, csv)},
-    {"wall", offsetof(struct duet__texts, wall)},
-    {"trace", offsetof(struct duet__texts, trace)},
-    {"gantt", offsetof(struct duet__texts, gantt)},
-    {"html", offsetof(struct duet__texts, html)},
-    {"machine-xml", offsetof(struct duet__texts, machine_xml)},
-    {"jobs", offsetof(struct duet__texts, jobs)},
-    {"quiet", offsetof(struct duet__texts, quiet)},
-    {"replace", offsetof(struct duet__texts, replace)},
-    {"merge", offsetof(struct duet__texts, merge)},
-    {"name", offsetof(struct duet__texts, name)},
-    {"no-copies", offsetof(struct duet__texts, no_copies)},
-    {"compare-models", offsetof(struct duet__texts, compare_models)},
-};
-
-static void *field_of(struct duet__texts *texts, const char *name)
+bool duet__given(const struct duet__job *job, const char *name)
 {
-    for (size_t i = 0; i < G_N_ELEMENTS(places); i++)
-        if (strcmp(places[i].name, name) == 0)
-            return (char *)texts + places[i].offset;
-    return NULL;
+    for (guint i = 0; i < job->given->len; i++)
+        if (strcmp(job->given->pdata[i], name) == 0)
+            return true;
+    return false;
 }
 
-static GOptionArg argument_of(const struct duet__setting *setting)
+int duet__exclude(const struct duet__job *job, const char *first, const char *second,
+                  struct duet_message *message)
 {
+    if (!duet__given(job, first) || !duet__given(job, second))
+        return 0;
+    return duet_fail(message, DUET_EINVAL, "--%s and --%s exclude each other", first, second);
+}
+
+static void *keep(struct duet__job *job, void *memory)
+{
+    g_ptr_array_add(job->kept, memory);
+    return memory;
+}
+
+/* "A,B,C", each once; none for a "default" that the setting offers. */
+static int set_counts(struct duet__job *job, const struct duet__setting *setting, const char *label,
+                      const char *text, struct duet_message *message)
+{
+    struct duet__numbers *field = (void *)((char *)&job->values + setting->offset);
+    char **parts = g_strsplit(text, ",", -1);
+    uint64_t *items = keep(job, g_new0(uint64_t, g_strv_length(parts) + 1));
+    bool none = g_str_has_suffix(setting->value, "|default") && strcmp(text, "default") == 0;
+    size_t count = 0;
+    int error = 0;
+
+    if (!*text)
+        error = duet_fail(message, DUET_EINVAL, "%s takes a list of whole numbers, not ''", label);
+    for (; parts[count] && !none && !error; count++) {
+        error = duet__parse_count(label, parts[count], setting->low, setting->high, &items[count],
+                                  message);
+        for (size_t i = 0; i < count && !error; i++)
+            if (items[i] == items[count])
+                error = duet_fail(message, DUET_EINVAL, "%s names %s twice", label, parts[count]);
+    }
+    g_strfreev(parts);
+    *field = (struct duet__numbers){items, error ? 0 : count};
+    return error;
+}
+
+/* One more text of a repeatable option. */
+static void add_to_list(struct duet__job *job, char ***list, char *text)
+{
+    size_t count = 0;
+    char **longer;
+
+    while (*list && (*list)[count])
+        count++;
+    longer = keep(job, g_new0(char *, count + 2));
+    if (count)
+        memcpy(longer, *list, count * sizeof *longer);
+    longer[count] = text;
+    *list = longer;
+}
+
+int duet__parse_percent(const char *label, const char *text, double *out,
+                        struct duet_message *message)
+{
+    g_autofree char *number =
+        g_str_has_suffix(text, "%") ? g_strndup(text, strlen(text) - 1) : g_strdup("");
+    double percent = 0;
+
+    if (duet__parse_real(label, number, 0, 1e6, &percent, NULL) || !(percent > 0))
+        return duet_fail(message, DUET_EINVAL,
+                         "%s takes a percentage above 0, such as 5%%, not '%s'", label, text);
+    *out = percent / 100;
+    return 0;
+}
+
+/* Sets a value; the text is kept. */
+static int set(struct duet__job *job, const struct duet__setting *setting, const char *label,
+               char *text, struct duet_message *message)
+{
+    void *field = (char *)&job->values + setting->offset;
+
     switch (setting->kind) {
-    case DUET__KIND_FLAG:
-        return G_OPTION_ARG_NONE;
+    case DUET__KIND_COUNTS:
+        return set_counts(job, setting, label, text, message);
+    case DUET__KIND_REAL:
+        return duet__parse_real(label, text, (double)setting->low, (double)setting->high, field,
+                                message);
+    case DUET__KIND_SECONDS:
+        return duet__parse_seconds(label, text, field, message);
+    case DUET__KIND_PERCENT:
+        return duet__parse_percent(label, text, field, message);
     case DUET__KIND_LIST:
-        return G_OPTION_ARG_STRING_ARRAY;
-    case DUET__KIND_FILE:
-        return G_OPTION_ARG_FILENAME;
+        add_to_list(job, field, text);
+        return 0;
     default:
-        return G_OPTION_ARG_STRING;
+        return duet__setting_set(setting, &job->values, label, text, message);
     }
 }
 
-bool duet__texts_parse(struct duet__texts *texts, int command, const char *name,
-                       const char *summary, const char *notes, int *argc, char ***argv)
+/* The setting that a subcommand has by the name of an option, "--jobs" or "-j". */
+static const struct duet__setting *find(unsigned where, const char *option)
+{
+    const struct duet__setting *setting;
+
+    for (size_t i = 0; (setting = duet__setting_at(i)); i++)
+        if (setting->where & where && (option[1] == '-' ? strcmp(option + 2, setting->name) == 0
+                                                        : option[1] == setting->letter))
+            break;
+    return setting;
+}
+
+/* What GOption calls for each option. */
+static gboolean take(const char *option, const char *text, gpointer data, GError **error)
+{
+    struct duet__job *job = data;
+    const struct duet__setting *setting = find(job->where, option);
+    char *label = keep(job, g_strconcat("--", setting->name, NULL));
+    struct duet_message message = {""};
+
+    g_ptr_array_add(job->given, label + strlen("--"));
+    if (!set(job, setting, label, keep(job, g_strdup(text ? text : "")), &message))
+        return TRUE;
+    g_set_error_literal(error, DUET__OPTION_ERROR, 0, message.text);
+    return FALSE;
+}
+
+static int flags_of(const struct duet__setting *setting)
+{
+    return setting->kind == DUET__KIND_FLAG   ? G_OPTION_FLAG_NO_ARG
+           : setting->kind == DUET__KIND_FILE ? G_OPTION_FLAG_FILENAME
+                                              : G_OPTION_FLAG_NONE;
+}
+
+bool duet__job_options(struct duet__job *job, const char *arguments, const char *summary,
+                       const char *notes, int *argc, char ***argv)
 {
     GArray *entries = g_array_new(TRUE, TRUE, sizeof(GOptionEntry));
     const struct duet__setting *setting;
@@ -108,35 +151,17 @@ bool duet__texts_parse(struct duet__texts *texts, int command, const char *name,
     for (size_t i = 0; (setting = duet__setting_at(i)); i++) {
         const GOptionEntry entry = {.long_name = setting->name,
                                     .short_name = setting->letter,
-                                    .arg = argument_of(setting),
-                                    .arg_data = field_of(texts, setting->name),
+                                    .flags = flags_of(setting),
+                                    .arg = G_OPTION_ARG_CALLBACK,
+                                    .arg_data = (gpointer)take,
                                     .description = setting->help,
                                     .arg_description = setting->value};
 
-        if (setting->where & (unsigned)command)
+        if (setting->where & job->where)
             g_array_append_val(entries, entry);
     }
-    good =
-        duet__parse_options(name,
-                            command == DUET__FOR_INFO                              ? NULL
-                            : command & (DUET__FOR_VALIDATE | DUET__FOR_CALIBRATE) ? "[WORKLOAD...]"
-                                                                                   : "WORKLOAD",
-                            summary, notes, (const GOptionEntry *)(void *)entries->data, argc,
-                            argv);
+    good = duet__parse_options(job->name, arguments, summary, notes,
+                               (const GOptionEntry *)(void *)entries->data, job, argc, argv);
     g_array_free(entries, TRUE);
     return good;
-}
-
-void duet__texts_fini(struct duet__texts *texts)
-{
-    const struct duet__setting *setting;
-
-    for (size_t i = 0; (setting = duet__setting_at(i)); i++) {
-        void *field = field_of(texts, setting->name);
-
-        if (field && setting->kind == DUET__KIND_LIST)
-            g_clear_pointer((char ***)field, g_strfreev);
-        else if (field && setting->kind != DUET__KIND_FLAG)
-            g_clear_pointer((char **)field, g_free);
-    }
 }

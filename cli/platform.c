@@ -41,7 +41,7 @@ static int platform_command(int argc, char **argv)
     if (!duet__parse_options("platform", "check PLATFORM...", summary,
                              "A platform is a name (duet list platforms) or a file. Exit status: "
                              "1 if something is suspicious.",
-                             none, &argc, &argv))
+                             none, NULL, &argc, &argv))
         return DUET__MISUSED;
     if (argc < 2 || strcmp(argv[1], "check") != 0)
         return duet__complain(DUET__MISUSED, "what about a platform? duet platform check PLATFORM");

@@ -5,7 +5,6 @@
 #include "cli/job.h"
 #include "runs/real.h"
 #include "world/here.h"
-#include "world/units.h"
 
 static const char summary[] =
     "Runs a task graph on this machine, under one or several scheduling policies, and prints one "
@@ -27,34 +26,13 @@ static const char notes[] =
     "  duet run cholesky --cpus 1 --gpus 2 --emulate free --gpu-memory 64MiB --html report.html\n"
     "  duet run cholesky --emulate idgraf --scale 0.1 --policy all --set-arch";
 
-/* What is asked for of runs on this machine only. */
-static int read_own(struct duet__job *job, const struct duet__texts *texts,
-                    struct duet_message *message)
-{
-    struct duet_config *config = &job->request.config;
-    uint64_t warmups = 1;
-    int result = duet__count_option("--warmup", texts->warmup, 0, 100000, &warmups, message);
-
-    job->request.warmups = (size_t)warmups;
-    job->request.verify = texts->verify;
-    if (!result && texts->watchdog)
-        result = duet__parse_watchdog("--watchdog", texts->watchdog, &config->watchdog_s, message);
-    if (!result)
-        result = duet__job_read_emulation(job, texts, message);
-    if (!result && texts->verify && duet_request_paced(&job->request))
-        result =
-            duet_fail(message, DUET_EINVAL,
-                      "--verify: an emulated platform computes nothing that could be verified");
-    return result;
-}
-
-static int read_problem(struct duet__job *job, const struct duet__texts *texts,
-                        struct duet_message *message)
+static int make_problem(struct duet__job *job, struct duet_message *message)
 {
     const struct duet_workload *workload = job->request.workload;
-    bool real = !duet_request_paced(&job->request) && workload->real_n;
+    bool paced = duet_request_paced(&job->request);
+    bool real = !paced && workload->real_n;
 
-    if (!duet_request_paced(&job->request) && !workload->generate)
+    if (!paced && !workload->generate)
         return duet_fail(message, DUET_EINVAL,
                          "%s has no kernels that compute%s: duet simulate %s, or an emulated "
                          "platform (--emulate)",
@@ -63,27 +41,30 @@ static int read_problem(struct duet__job *job, const struct duet__texts *texts,
     if (job->request.verify && !workload->verify)
         return duet_fail(message, DUET_EINVAL, "--verify: %s has no result to be verified",
                          workload->name);
-    return duet__job_read_problem(job, texts, real ? workload->real_n : workload->default_n,
+    return duet__job_make_problem(job, real ? workload->real_n : workload->default_n,
                                   real ? workload->real_tile : workload->default_tile, message);
 }
 
-/* All that is left once the options are texts. */
-static int read_all(struct duet__job *job, const struct duet__texts *texts, int argc,
-                    char *const *argv, struct duet_message *message)
+/* All that is left once the options are read. */
+static int read_all(struct duet__job *job, int argc, char *const *argv,
+                    struct duet_message *message)
 {
-    int result = duet__job_read_run(job, texts, 5, message);
+    int error = duet__job_check_run(job, message);
 
-    if (!result)
-        result = read_own(job, texts, message);
-    if (!result)
-        result = duet__job_read_workload(job, argc, argv, message);
-    if (!result)
-        result = read_problem(job, texts, message);
-    if (!result)
-        result = duet__job_read_policies(job, texts, message);
-    if (!result)
-        result = duet__job_read_machine(job, texts, message);
-    return result ? result : duet__files_distinct(job, message);
+    if (!error)
+        error = duet__job_check_emulation(job, message);
+    if (!error && job->request.verify && duet_request_paced(&job->request))
+        error = duet_fail(message, DUET_EINVAL,
+                          "--verify: an emulated platform computes nothing that could be verified");
+    if (!error)
+        error = duet__job_read_workload(job, argc, argv, message);
+    if (!error)
+        error = make_problem(job, message);
+    if (!error)
+        error = duet__job_find_policies(job, message);
+    if (!error)
+        error = duet__job_check_machine(job, message);
+    return error ? error : duet__files_distinct(job, message);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -207,7 +188,7 @@ static int run(struct duet__job *job)
     size_t runs = request->policy_count * (request->warmups + request->reps);
     int status;
 
-    duet_monitor_start(&monitor, !job->quiet, duet_request_tasks(request) * runs, runs);
+    duet_monitor_start(&monitor, !job->values.quiet, duet_request_tasks(request) * runs, runs);
     status = make_runs(job, &session, series);
     duet_monitor_stop(&monitor);
     if (status == DUET__DONE)
@@ -221,22 +202,19 @@ static int run(struct duet__job *job)
 static int run_command(int argc, char **argv)
 {
     struct duet_message message = {""};
-    struct duet__texts texts = {0};
     struct duet__job job = {0};
-    int status = DUET__MISUSED, error;
+    int status;
 
-    duet__job_init(&job, "run", argc, argv);
-    if (duet__texts_parse(&texts, DUET__FOR_RUN, "run", summary, notes, &argc, &argv)) {
-        status = duet__job_help(&texts);
-        error = status < 0 ? read_all(&job, &texts, argc, argv, &message) : 0;
-        if (error)
-            status = duet__job_refuse(error, &message);
-        if (status < 0)
-            status = duet__files_check(&job);
-        if (status == DUET__DONE && job.request.workload)
+    duet__job_init(&job, "run", DUET__IN_RUN, argc, argv);
+    job.values.reps = 5;
+    status = duet__job_parse(&job, "WORKLOAD", summary, notes, &argc, &argv);
+    if (status < 0) {
+        int error = read_all(&job, argc, argv, &message);
+
+        status = error ? duet__job_refuse(error, &message) : duet__files_check(&job);
+        if (status == DUET__DONE)
             status = run(&job);
     }
-    duet__texts_fini(&texts);
     duet__job_fini(&job);
     return status;
 }

@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "cli/job.h"
-#include "platforms/model/effects.h"
 #include "platforms/platform.h"
 #include "runs/simulated.h"
 
@@ -26,39 +25,18 @@ static const char notes[] =
     "  duet simulate cholesky --platform idgraf --n 38400 --tile 960 --cpus 4 --gpus 8 \\\n"
     "      --policy all --set-arch --html report.html";
 
-/* What is asked for of simulations only. */
-static int read_own(struct duet__job *job, const struct duet__texts *texts,
-                    struct duet_message *message)
+static int find_platform(struct duet__job *job, struct duet_message *message)
 {
-    struct duet_config *config = &job->request.config;
-    uint64_t jobs = g_get_num_processors();
-    unsigned without = 0;
-    int result = duet__count_option("--jobs", texts->jobs, 1, 1000, &jobs, message);
+    const char *platform = job->values.platform;
 
-    if (!result && texts->costs && texts->no_costs)
-        result = duet_fail(message, DUET_EINVAL, "--costs and --no-costs exclude each other");
-    if (!result)
-        result = duet__effects_parse("--without", texts->without, &without, message);
-    config->costs = duet_request_keep(&job->request, g_strdup(texts->costs));
-    config->without = duet_request_keep(&job->request, g_strdup(texts->without));
-    config->noise = texts->noise;
-    config->no_costs = texts->no_costs;
-    job->request.jobs = (unsigned)jobs;
-    job->wall = texts->wall;
-    return result;
-}
-
-static int read_platform(struct duet__job *job, const struct duet__texts *texts,
-                         struct duet_message *message)
-{
-    if (!texts->platform)
+    if (!platform)
         return duet_fail(message, DUET_EINVAL,
                          "which machine? --platform NAME (duet list platforms shows them)");
-    if (!*texts->platform)
+    if (!*platform)
         return duet_fail(message, DUET_EINVAL,
                          "--platform takes the name of a machine or a file, not '' (duet list "
                          "platforms shows them)");
-    job->request.config.simulate = duet_request_keep(&job->request, g_strdup(texts->platform));
+    job->request.config.simulate = platform;
     job->platform_option = "--platform";
     return 0;
 }
@@ -106,34 +84,34 @@ static int build_machine(struct duet__job *job, struct duet_message *message)
     error = duet_request_build(request, message);
     if (!error)
         remark(job, job->platform);
-    if (!error && job->machine_xml)
+    if (!error && job->values.machine_xml)
         error = duet_platform_write_xml(&request->machine, &job->platform->calibration,
-                                        job->machine_xml, message);
+                                        job->values.machine_xml, message);
     return error;
 }
 
-/* All that is left once the options are texts. */
-static int read_all(struct duet__job *job, const struct duet__texts *texts, int argc,
-                    char *const *argv, struct duet_message *message)
+/* All that is left once the options are read. */
+static int read_all(struct duet__job *job, int argc, char *const *argv,
+                    struct duet_message *message)
 {
-    int result = duet__job_read_run(job, texts, 1, message);
+    int error = duet__job_check_run(job, message);
 
-    if (!result)
-        result = read_own(job, texts, message);
-    if (!result)
-        result = duet__job_read_workload(job, argc, argv, message);
-    if (!result)
-        result = duet__job_read_problem(job, texts, job->request.workload->default_n,
-                                        job->request.workload->default_tile, message);
-    if (!result)
-        result = duet__job_read_policies(job, texts, message);
-    if (!result)
-        result = read_platform(job, texts, message);
-    if (!result)
-        result = duet__job_read_machine(job, texts, message);
-    if (!result)
-        result = duet__files_distinct(job, message);
-    return result ? result : build_machine(job, message);
+    if (!error)
+        error = duet__exclude(job, "costs", "no-costs", message);
+    if (!error)
+        error = duet__job_read_workload(job, argc, argv, message);
+    if (!error)
+        error = duet__job_make_problem(job, job->request.workload->default_n,
+                                       job->request.workload->default_tile, message);
+    if (!error)
+        error = duet__job_find_policies(job, message);
+    if (!error)
+        error = find_platform(job, message);
+    if (!error)
+        error = duet__job_check_machine(job, message);
+    if (!error)
+        error = duet__files_distinct(job, message);
+    return error ? error : build_machine(job, message);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -147,7 +125,7 @@ static void announce(const struct duet__job *job)
     size_t runs = request->policy_count * request->reps;
     double seconds = (double)tasks * (double)runs / TASKS_PER_S / (double)MIN(runs, request->jobs);
 
-    if (job->quiet || seconds < LONG_S)
+    if (job->values.quiet || seconds < LONG_S)
         return;
     fprintf(stderr, "duet: %" PRIu64 " tasks in each of %zu run%s: expect about %.0f %s\n", tasks,
             runs, runs == 1 ? "" : "s", seconds < 7200 ? seconds / 60 : seconds / 3600,
@@ -183,7 +161,7 @@ static int report(const struct duet__job *job, struct duet_run *runs, int number
     GPtrArray *failures = duet__failures_new();
     struct duet_report world = {.world = "simulated",
                                 .noise = request->config.noise,
-                                .show_wall = job->wall,
+                                .show_wall = job->values.wall,
                                 .policies = policies};
     size_t finished = 0;
     int status;
@@ -222,7 +200,7 @@ static int run(const struct duet__job *job)
     int number = 0, error;
 
     announce(job);
-    duet_progress_init(&progress, !job->quiet, duet_request_tasks(request) * count, count);
+    duet_progress_init(&progress, !job->values.quiet, duet_request_tasks(request) * count, count);
     error = duet_simulate(request, &progress, runs, &number, &message);
     duet_progress_clear(&progress);
     error = error ? duet__complain(DUET__FAILED, "%s", message.text) : report(job, runs, number);
@@ -233,22 +211,19 @@ static int run(const struct duet__job *job)
 static int simulate(int argc, char **argv)
 {
     struct duet_message message = {""};
-    struct duet__texts texts = {0};
     struct duet__job job = {0};
-    int status = DUET__MISUSED, error;
+    int status;
 
-    duet__job_init(&job, "simulate", argc, argv);
-    if (duet__texts_parse(&texts, DUET__FOR_SIMULATE, "simulate", summary, notes, &argc, &argv)) {
-        status = duet__job_help(&texts);
-        error = status < 0 ? read_all(&job, &texts, argc, argv, &message) : 0;
-        if (error)
-            status = duet__job_refuse(error, &message);
-        if (status < 0)
-            status = duet__files_check(&job);
-        if (status == DUET__DONE && job.request.workload)
+    duet__job_init(&job, "simulate", DUET__IN_SIMULATE, argc, argv);
+    job.values.reps = 1;
+    status = duet__job_parse(&job, "WORKLOAD", summary, notes, &argc, &argv);
+    if (status < 0) {
+        int error = read_all(&job, argc, argv, &message);
+
+        status = error ? duet__job_refuse(error, &message) : duet__files_check(&job);
+        if (status == DUET__DONE)
             status = run(&job);
     }
-    duet__texts_fini(&texts);
     duet__job_fini(&job);
     return status;
 }

@@ -20,7 +20,7 @@ static int calibrate(struct duet__validate *validate, size_t round, double runs_
     const struct duet__measuring *measuring = &recalibration->measuring;
     int error;
 
-    if (!validate->calibrate || duet_monitor_signal(monitor))
+    if (!validate->job.values.calibrate || duet_monitor_signal(monitor))
         return DUET__DONE;
     duet_progress_say(progress, (double)round / (double)validate->experiment.rounds, "calibrating");
     error = duet_recalibration_slice(recalibration, &validate->experiment, round, runs_s, monitor);
@@ -37,10 +37,10 @@ static int finish_calibration(struct duet__validate *validate)
 
     if (error)
         return duet__job_complain(measuring->what, error, measuring->message.text);
-    if (!validate->out)
+    if (!validate->job.values.out)
         return DUET__DONE;
-    error = duet_platform_write(validate->experiment.platform, validate->out, DUET_WRITE_REPLACE,
-                                &message);
+    error = duet_platform_write(validate->experiment.platform, validate->job.values.out,
+                                DUET_WRITE_REPLACE, &message);
     return error ? duet__complain(DUET__FAILED, "%s", message.text) : DUET__DONE;
 }
 
@@ -55,13 +55,13 @@ static int measure(struct duet__validate *validate)
 
     duet__warn_of_load();
     duet_monitor_start(&monitor, false, 0, 0);
-    duet_progress_init(&progress, !validate->job.quiet, 0, 0);
+    duet_progress_init(&progress, !validate->job.values.quiet, 0, 0);
     status = calibrate(validate, 0, runs_s, &monitor, &progress);
     for (size_t round = 0; round < experiment->rounds && status == DUET__DONE; round++) {
         double round_s = duet__clock_s();
 
-        if (duet_monitor_signal(&monitor) ||
-            (round && validate->budget_s > 0 && round_s - start_s >= validate->budget_s))
+        if (duet_monitor_signal(&monitor) || (round && validate->job.values.budget_s > 0 &&
+                                              round_s - start_s >= validate->job.values.budget_s))
             break;
         duet_experiment_measure_round(experiment, round, &monitor, &progress);
         runs_s += duet__clock_s() - round_s;
@@ -88,16 +88,16 @@ static int make_sides(struct duet__validate *validate)
     if (experiment->number)
         return status;
     /* what cannot be predicted is not measured; but for what the calibration has yet to tell */
-    if (!validate->calibrate)
-        duet_experiment_predict(experiment, validate->job.quiet);
+    if (!validate->job.values.calibrate)
+        duet_experiment_predict(experiment, validate->job.values.quiet);
     if (!experiment->number && !duet_pairs_all_failed(experiment))
         status = measure(validate);
-    if (status != DUET__DONE || experiment->number || !validate->calibrate ||
+    if (status != DUET__DONE || experiment->number || !validate->job.values.calibrate ||
         duet_pairs_all_failed(experiment))
         return status;
     status = finish_calibration(validate);
     if (status == DUET__DONE)
-        duet_experiment_predict(experiment, validate->job.quiet);
+        duet_experiment_predict(experiment, validate->job.values.quiet);
     return status;
 }
 
@@ -107,12 +107,12 @@ static int make_sides(struct duet__validate *validate)
 static int print(const struct duet__validate *validate, const struct duet_validation *validation,
                  const struct duet_validation_figures *figures)
 {
-    if (validate->job.json)
+    if (validate->job.values.json)
         duet_validation_write_json(stdout, validation, figures);
-    else if (validate->job.csv)
+    else if (validate->job.values.csv)
         duet_validation_write_csv(stdout, validation, figures);
     else
-        duet_validation_write_text(stdout, validation, figures, validate->verbose);
+        duet_validation_write_text(stdout, validation, figures, validate->job.values.verbose);
     return duet__finish_output();
 }
 
@@ -162,15 +162,15 @@ static int report(struct duet__validate *validate)
 
     duet_experiment_conclude(&validate->experiment, &validation);
     validation.command = validate->job.command;
-    validation.fail_over = validate->fail_over;
+    validation.fail_over = validate->job.values.fail_over;
     if (!validation.case_count)
         return DUET__DONE;
     if (duet_validation_judge(&validation, &figures, &message))
         return duet__complain(DUET__FAILED, "%s", message.text);
     /* the table first: a long run is not lost because a disk is full */
     status = print(validate, &validation, &figures);
-    if (validate->job.html)
-        page = duet__validation_page(validate->job.html, &validation, &figures);
+    if (validate->job.values.html)
+        page = duet__validation_page(validate->job.values.html, &validation, &figures);
     if (status == DUET__DONE)
         status = page;
     if (status == DUET__DONE)
@@ -222,16 +222,14 @@ static int validate_command(int argc, char **argv)
     struct duet__validate validate = {0};
     int status;
 
-    duet__job_init(&validate.job, "validate", argc, argv);
+    duet__job_init(&validate.job, "validate", DUET__IN_VALIDATE, argc, argv);
     duet_experiment_init(&validate.experiment);
     status = duet__validate_parse(&validate, argc, argv);
     if (status < 0)
         status = validate_all(&validate);
     duet_experiment_fini(&validate.experiment);
     duet_recalibration_fini(&validate.recalibration);
-    g_free(validate.out);
     duet__job_fini(&validate.job);
-    g_free(validate.cases);
     return status;
 }
 

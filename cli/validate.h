@@ -3,22 +3,15 @@
 #ifndef DUET_CLI_VALIDATE_H
 #define DUET_CLI_VALIDATE_H
 
-#include <stdbool.h>
-
 #include "cli/job.h"
 #include "validate/experiment.h"
 #include "validate/recalibrate.h"
 
 /* What was asked for, and what comes of it. */
 struct duet__validate {
-    struct duet__job job; /* command, formats, page */
+    struct duet__job job;
     struct duet_experiment experiment;
-    char *cases; /* file they come from; NULL: the command line */
-    bool verbose, calibrate;
-    double budget_s;                         /* no round begins after so long; 0: all do */
-    double fail_over;                        /* relative error; 0: no check */
-    struct duet_recalibration recalibration; /* where `calibrate` says so */
-    char *out;                               /* file for it; NULL: none is wanted */
+    struct duet_recalibration recalibration; /* of --calibrate */
 };
 
 /* Reads a command line, and makes the cases. Returns -1 to go on, or an exit status. */

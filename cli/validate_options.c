@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line of `duet validate`: from texts to an experiment whose cases are made. */
+/* The command line of `duet validate`: from options to an experiment whose cases are made. */
 #include <string.h>
 
 #include "cli/calibrate.h"
 #include "cli/command.h"
 #include "cli/validate.h"
-#include "platforms/model/effects.h"
-#include "world/units.h"
 
 static const char summary[] =
     "Runs task graphs on this machine, simulates the same, and says how far the two are apart, and "
@@ -34,253 +32,144 @@ static const char notes[] =
 /* ------------------------------------------------------------------------------------------- */
 /* The command line                                                                             */
 
-static int read_counts(struct duet__validate *validate, const struct duet__texts *texts,
-                       struct duet_message *message)
+/* How many runs, in how many rounds, and how many are enough. */
+static void count_runs(struct duet__validate *validate)
 {
     struct duet_experiment *experiment = &validate->experiment;
-    /* at least as many as will say something; those at a pace are all alike */
-    uint64_t reps = experiment->until > 0 ? 5 : 3, warmups = 1;
+    const struct duet__job *job = &validate->job;
+    const struct duet__values *values = &job->values;
+    bool until = values->until > 0 || duet__given(job, "case-time") ||
+                 (!values->reps && !duet_experiment_paced(experiment));
     /* what rounds differ by is learnt from many short ones, unless the number of runs is given */
-    uint64_t rounds = texts->reps ? 5 : 10;
-    uint64_t jobs = g_get_num_processors(), seed = 1;
-    uint64_t sim_reps = texts->no_noise ? 1 : 15;
-    int error = duet__count_option("--reps", texts->reps, 1, 100000, &reps, message);
+    uint64_t rounds = values->rounds ? values->rounds : values->reps ? 5 : 10;
+    /* at least as many as will say something; those at a pace are all alike */
+    uint64_t reps = values->reps ? values->reps : until ? 5 : 3;
 
-    if (!error)
-        error = duet__count_option("--rounds", texts->rounds, 1, 100000, &rounds, message);
-    if (!error)
-        error = duet__count_option("--warmup", texts->warmup, 0, 100000, &warmups, message);
-    if (!error)
-        error = duet__count_option("--sim-reps", texts->sim_reps, 1, 100000, &sim_reps, message);
-    if (!error)
-        error = duet__count_option("--jobs", texts->jobs, 1, 1000, &jobs, message);
-    if (!error)
-        error = duet__count_option("--seed", texts->seed, 0, UINT64_MAX, &seed, message);
+    experiment->until = !until ? 0 : values->until > 0 ? values->until : 0.01;
+    experiment->case_time_s = values->case_time_s;
     experiment->base.reps = (size_t)reps;
-    experiment->base.warmups = (size_t)warmups;
-    experiment->base.jobs = (unsigned)jobs;
-    experiment->base.seed = seed;
-    experiment->rounds = (size_t)(experiment->until > 0 ? rounds : MIN(rounds, reps));
-    experiment->sim_reps = (size_t)sim_reps;
-    return error;
-}
-
-/* "5%" as 0.05. */
-static int read_percent(const char *option, const char *text, double *out,
-                        struct duet_message *message)
-{
-    char *number = g_str_has_suffix(text, "%") ? g_strndup(text, strlen(text) - 1) : NULL;
-    double percent = 0;
-    struct duet_message ignored;
-
-    if (!number || duet__parse_real(option, number, 0, 1e6, &percent, &ignored) || !(percent > 0)) {
-        g_free(number);
-        return duet_fail(message, DUET_EINVAL,
-                         "%s takes a percentage above 0, such as 5%%, not "
-                         "'%s'",
-                         option, text);
-    }
-    g_free(number);
-    *out = percent / 100;
-    return 0;
-}
-
-/* How many runs are enough. */
-static int read_goal(struct duet_experiment *experiment, const struct duet__texts *texts,
-                     struct duet_message *message)
-{
-    bool wanted =
-        texts->until || texts->case_time || (!texts->reps && !duet_experiment_paced(experiment));
-    int error = 0;
-
-    experiment->until = wanted ? 0.01 : 0;
-    experiment->case_time_s = 3;
-    if (texts->until)
-        error = read_percent("--until", texts->until, &experiment->until, message);
-    if (!error && texts->case_time)
-        error =
-            duet__parse_seconds("--case-time", texts->case_time, &experiment->case_time_s, message);
-    return error;
+    experiment->rounds = (size_t)(until ? rounds : MIN(rounds, reps));
+    experiment->sim_reps = (size_t)(values->sim_reps   ? values->sim_reps
+                                    : values->no_noise ? 1
+                                                       : 15);
 }
 
 /* Options that go with others only, or that exclude each other. */
-static int check_combinations(const struct duet__texts *texts, bool paced,
-                              struct duet_message *message)
+static int check_combinations(const struct duet__job *job, struct duet_message *message)
 {
-    if (texts->json && texts->csv)
-        return duet_fail(message, DUET_EINVAL, "--json and --csv exclude each other");
-    if (!texts->calibrate && (texts->out || texts->calibrate_time))
+    const struct duet__values *values = &job->values;
+    const char *emulate = values->config.emulate;
+    bool paced = duet_request_paced(&job->request);
+
+    if (duet__given(job, "emulate") && !emulate)
+        return duet_fail(message, DUET_EINVAL,
+                         "--emulate takes 'free' or the name of a machine or a file, not '' (duet "
+                         "list platforms shows them)");
+    if (!values->calibrate && (values->out || duet__given(job, "calibrate-time")))
         return duet_fail(message, DUET_EINVAL, "%s is for --calibrate",
-                         texts->out ? "--out" : "--calibrate-time");
-    if (texts->calibrate && texts->platform)
+                         values->out ? "--out" : "--calibrate-time");
+    if (values->calibrate && values->platform)
         return duet_fail(message, DUET_EINVAL,
                          "--calibrate and --platform exclude each other: what is measured is what "
                          "the predictions are made from");
-    if (texts->calibrate && paced)
+    if (values->calibrate && paced)
         return duet_fail(message, DUET_EINVAL,
                          "--calibrate: %s is known already, and nothing is measured of it",
-                         texts->emulate);
-    if (texts->scale && !paced)
+                         emulate);
+    if (values->config.scale > 0 && !paced)
         return duet_fail(message, DUET_EINVAL,
                          "--scale is for an emulated platform: --emulate PLATFORM (duet list "
                          "platforms shows them)");
-    if (paced && texts->follow_speed)
+    if (paced && values->follow_speed)
         return duet_fail(message, DUET_EINVAL,
                          "--follow-speed: an emulated platform is always as fast as it says");
-    return 0;
+    return duet__exclude(job, "json", "csv", message);
 }
 
-static int read_settings(struct duet__validate *validate, const struct duet__texts *texts,
-                         struct duet_message *message)
+static int read_settings(struct duet__validate *validate, struct duet_message *message)
 {
     struct duet_experiment *experiment = &validate->experiment;
-    struct duet__job *job = &validate->job;
-    /* the lists are those of the specs */
-    const struct duet__texts common = {.emulate = texts->emulate, .scale = texts->scale};
-    unsigned ignored;
-    int error =
-        check_combinations(texts, texts->emulate && strcmp(texts->emulate, "free") != 0, message);
+    const struct duet__values *values = &validate->job.values;
 
-    job->json = texts->json;
-    job->csv = texts->csv;
-    job->quiet = texts->quiet;
-    job->html = g_strdup(texts->html);
-    validate->verbose = texts->verbose;
-    if (!error)
-        error = duet__job_read_emulation(job, &common, message);
-    if (!error)
-        error = duet__job_read_machine(job, &common, message);
-    job->request.config.extrapolate = texts->extrapolate;
-    job->request.config.without = duet_request_keep(&job->request, g_strdup(texts->without));
     duet_request_fini(&experiment->base);
-    duet_request_copy(&experiment->base, &job->request);
-    experiment->noise = !texts->no_noise && !duet_experiment_paced(experiment);
-    experiment->follow_speed = texts->follow_speed;
-    experiment->keep_disturbed = texts->keep_disturbed;
-    experiment->keep = texts->html != NULL;
-    if (!error)
-        error = read_goal(experiment, texts, message);
-    if (!error)
-        error = read_counts(validate, texts, message);
-    if (!error)
-        error = duet__effects_parse("--without", texts->without, &ignored, message);
-    if (!error && texts->budget)
-        error = duet__parse_seconds("--budget", texts->budget, &validate->budget_s, message);
-    if (!error && texts->fail_over)
-        error = read_percent("--fail-over", texts->fail_over, &validate->fail_over, message);
-    return error;
+    duet_request_copy(&experiment->base, &validate->job.request);
+    experiment->noise = !values->no_noise && !duet_experiment_paced(experiment);
+    experiment->follow_speed = values->follow_speed;
+    experiment->keep_disturbed = values->keep_disturbed;
+    experiment->keep = values->html != NULL;
+    count_runs(validate);
+    return check_combinations(&validate->job, message);
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* Cases                                                                                        */
 
-/* The numbers of "A,B,C". */
-static int read_list(const char *option, const char *text, uint64_t low, uint64_t high,
-                     GArray *list, struct duet_message *message)
-{
-    char **parts;
-    int error = 0;
-
-    if (!text)
-        return 0;
-    if (!*text)
-        return duet_fail(message, DUET_EINVAL, "%s takes a list, not ''", option);
-    parts = g_strsplit(text, ",", -1);
-    for (size_t i = 0; parts[i] && !error; i++) {
-        uint64_t value = 0;
-
-        error = duet__parse_count(option, parts[i], low, high, &value, message);
-        g_array_append_val(list, value);
-    }
-    g_strfreev(parts);
-    return error;
-}
-
-static int read_spec(struct duet_spec *spec, const struct duet__texts *texts,
+static int make_spec(struct duet_spec *spec, const struct duet__values *values,
                      struct duet_message *message)
 {
-    int error = 0;
+    const struct {
+        GArray *to;
+        const struct duet__numbers *from;
+    } lists[] = {{spec->n, &values->sizes},
+                 {spec->tile, &values->tiles},
+                 {spec->cpus, &values->cpu_counts},
+                 {spec->gpus, &values->gpu_counts}};
+    const char *policies = values->config.policy;
 
-    spec->set_arch = texts->set_arch;
-    if (texts->params) {
+    spec->set_arch = values->config.set_arch;
+    if (values->params) {
         g_strfreev(spec->params);
-        spec->params = g_strdupv(texts->params);
+        spec->params = g_strdupv(values->params);
     }
-    if (texts->policy) {
+    if (policies) {
         g_strfreev(spec->policies);
-        spec->policies = g_strsplit(texts->policy, ",", -1);
+        spec->policies = g_strsplit(policies, ",", -1);
     }
-    if (texts->policy && !*texts->policy)
-        error = duet_fail(message, DUET_EINVAL, "--policy takes a list, not ''");
-    if (!error && texts->precision)
-        error = duet_precision_read(texts->precision, &spec->precision, message);
-    if (!error)
-        error = read_list("--n", texts->n, 1, UINT32_MAX, spec->n, message);
-    if (!error)
-        error = read_list("--tile", texts->tile, 1, UINT32_MAX, spec->tile, message);
-    if (!error)
-        error = read_list("--cpus", texts->cpus, 0, 1000000, spec->cpus, message);
-    if (!error)
-        error = read_list("--gpus", texts->gpus, 0, 1000000, spec->gpus, message);
-    return error ? error : duet_spec_check(spec, message);
+    for (size_t i = 0; i < G_N_ELEMENTS(lists); i++)
+        g_array_append_vals(lists[i].to, lists[i].from->items, (guint)lists[i].from->count);
+    if (policies && !*policies)
+        return duet_fail(message, DUET_EINVAL, "--policy takes a list, not ''");
+    if (values->precision && duet_precision_read(values->precision, &spec->precision, message))
+        return DUET_EINVAL;
+    return duet_spec_check(spec, message);
 }
 
 /* The specs that the options describe, one for each workload in argv[1] and after. */
-static int read_workloads(struct duet__validate *validate, const struct duet__texts *texts,
-                          int argc, char *const *argv, struct duet_message *message)
+static int make_specs(struct duet__validate *validate, int argc, char *const *argv,
+                      struct duet_message *message)
 {
     int error = 0;
 
     for (int i = 1; (i < argc || i == 1) && !error; i++) {
-        char *arguments[] = {argv[0], i < argc ? argv[i] : NULL, NULL};
         struct duet_spec *spec = duet_spec_new();
 
         g_ptr_array_add(validate->experiment.specs, spec);
-        error = duet__job_read_workload(&validate->job, i < argc ? 2 : 1, arguments, message);
-        spec->workload = validate->job.request.workload;
+        error = duet__job_find_workload(&validate->job, i < argc ? argv[i] : NULL, &spec->workload,
+                                        message);
         for (int k = 1; k < i && !error; k++)
             if (strcmp(argv[i], argv[k]) == 0)
                 error = duet_fail(message, DUET_EINVAL, "%s is named twice", argv[i]);
         if (!error)
-            error = read_spec(spec, texts, message);
+            error = make_spec(spec, &validate->job.values, message);
     }
     return error;
 }
 
-/* What is in the file of cases is not said again. */
-static int check_contradictions(const struct duet__texts *texts, int argc, char *const *argv,
-                                struct duet_message *message)
+/* The specs of --cases: what is in the file is not said again. */
+static int read_specs(struct duet__validate *validate, int argc, char *const *argv,
+                      struct duet_message *message)
 {
-    const struct {
-        const char *name;
-        bool given;
-    } options[] = {
-        {"--n", texts->n},           {"--tile", texts->tile},
-        {"--cpus", texts->cpus},     {"--gpus", texts->gpus},
-        {"--policy", texts->policy}, {"--precision", texts->precision},
-        {"--param", texts->params},  {"--set-arch", texts->set_arch},
-    };
+    static const char *const said[] = {"n",      "tile",      "cpus",  "gpus",
+                                       "policy", "precision", "param", "set-arch"};
+    int error = 0;
 
     if (argc > 1)
         return duet_fail(message, DUET_EINVAL, "--cases says which workloads: not '%s' as well",
                          argv[1]);
-    for (size_t i = 0; i < G_N_ELEMENTS(options); i++)
-        if (options[i].given)
-            return duet_fail(message, DUET_EINVAL, "--cases and %s exclude each other",
-                             options[i].name);
-    return 0;
-}
-
-static int read_specs(struct duet__validate *validate, const struct duet__texts *texts, int argc,
-                      char *const *argv, struct duet_message *message)
-{
-    int error;
-
-    if (!texts->cases)
-        return read_workloads(validate, texts, argc, argv, message);
-    validate->cases = g_strdup(texts->cases);
-    error = check_contradictions(texts, argc, argv, message);
-    return error ? error : duet_specs_read(validate->experiment.specs, texts->cases, message);
+    for (size_t i = 0; i < G_N_ELEMENTS(said) && !error; i++)
+        error = duet__exclude(&validate->job, "cases", said[i], message);
+    return error ? error
+                 : duet_specs_read(validate->experiment.specs, validate->job.values.cases, message);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -302,45 +191,41 @@ static int find_own_platform(struct duet_experiment *experiment, struct duet_mes
 }
 
 /* What is measured between the rounds, and a platform without times until then. */
-static int begin_calibration(struct duet__validate *validate, const struct duet__texts *texts,
-                             struct duet_message *message)
+static int begin_calibration(struct duet__validate *validate, struct duet_message *message)
 {
     struct duet_recalibration *recalibration = &validate->recalibration;
-    struct duet__calibrate_options names = {.out = g_strdup(texts->out)};
+    const struct duet__values *values = &validate->job.values;
+    struct duet__calibrate_options names = {.out = g_strdup(values->out)};
     int error = duet__calibrate_options_name(&names, NULL, message);
 
-    validate->calibrate = true;
-    validate->out = g_strdup(texts->out);
     recalibration->name = g_steal_pointer(&names.request.name);
+    recalibration->time_s = values->calibrate_time_s;
     g_free(names.out);
-    if (!error && texts->calibrate_time)
-        error = duet__parse_seconds("--calibrate-time", texts->calibrate_time,
-                                    &recalibration->time_s, message);
-    if (!error && texts->calibrate_time && !(recalibration->time_s >= 0.1))
-        error = duet_fail(message, DUET_EINVAL, "--calibrate-time takes 0.1s or more, not '%s'",
-                          texts->calibrate_time);
-    if (!error && validate->out)
-        error = duet_platform_may_write(validate->out, DUET_WRITE_REPLACE, message);
-    if (!error)
-        error = duet_recalibration_begin(recalibration, &validate->experiment, message);
-    return error;
+    if (!error && duet__given(&validate->job, "calibrate-time") &&
+        !(values->calibrate_time_s >= 0.1))
+        error = duet_fail(message, DUET_EINVAL, "--calibrate-time takes 0.1s or more, not '%gs'",
+                          values->calibrate_time_s);
+    if (!error && values->out)
+        error = duet_platform_may_write(values->out, DUET_WRITE_REPLACE, message);
+    return error ? error : duet_recalibration_begin(recalibration, &validate->experiment, message);
 }
 
-static int read_platform(struct duet__validate *validate, const struct duet__texts *texts,
-                         struct duet_message *message)
+static int read_platform(struct duet__validate *validate, struct duet_message *message)
 {
     struct duet_experiment *experiment = &validate->experiment;
+    const struct duet__values *values = &validate->job.values;
+    const char *emulate = values->config.emulate;
     bool paced = duet_experiment_paced(experiment);
     int error = 0;
 
-    if (texts->platform && !*texts->platform)
+    if (values->platform && !*values->platform)
         return duet_fail(message, DUET_EINVAL,
                          "--platform takes the name of a machine or a file, not ''");
-    if (texts->calibrate)
-        return begin_calibration(validate, texts, message);
-    if (texts->platform || paced)
-        experiment->platform_name = g_strdup(texts->platform ? texts->platform : texts->emulate);
-    else if (texts->emulate)
+    if (values->calibrate)
+        return begin_calibration(validate, message);
+    if (values->platform || paced)
+        experiment->platform_name = g_strdup(values->platform ? values->platform : emulate);
+    else if (emulate)
         error = duet_fail(message, DUET_EINVAL,
                           "--emulate free needs --platform FILE: duet calibrate --emulate free "
                           "writes one");
@@ -351,7 +236,7 @@ static int read_platform(struct duet__validate *validate, const struct duet__tex
     validate->job.request.config.simulate = experiment->platform_name;
     validate->job.platform_option = "--platform";
     error = duet_platform_load(experiment->platform_name, NULL, &experiment->platform, message);
-    if (!error && texts->follow_speed && !(experiment->platform->probe_s > 0))
+    if (!error && values->follow_speed && !(experiment->platform->probe_s > 0))
         error = duet_fail(message, DUET_EINVAL,
                           "--follow-speed: %s does not say how fast the cores were when it was "
                           "calibrated",
@@ -361,14 +246,12 @@ static int read_platform(struct duet__validate *validate, const struct duet__tex
 }
 
 /* Whether what is written would replace the file of cases, or one another. */
-static int check_files(const struct duet__validate *validate, const struct duet__texts *texts,
-                       struct duet_message *message)
+static int check_files(const struct duet__validate *validate, struct duet_message *message)
 {
+    const struct duet__values *values = &validate->job.values;
     const struct {
         const char *option, *path;
-    } files[] = {{"--cases", validate->cases},
-                 {"--html", validate->job.html},
-                 {"--out", texts->out}};
+    } files[] = {{"--cases", values->cases}, {"--html", values->html}, {"--out", values->out}};
     int error = duet__files_distinct(&validate->job, message);
 
     for (size_t i = 0; i < G_N_ELEMENTS(files) && !error; i++)
@@ -379,20 +262,22 @@ static int check_files(const struct duet__validate *validate, const struct duet_
     return error;
 }
 
-static int read_all(struct duet__validate *validate, const struct duet__texts *texts, int argc,
-                    char *const *argv, struct duet_message *message)
+static int read_all(struct duet__validate *validate, int argc, char *const *argv,
+                    struct duet_message *message)
 {
-    int error = read_settings(validate, texts, message);
+    int error = read_settings(validate, message);
 
+    if (!error && validate->job.values.cases)
+        error = read_specs(validate, argc, argv, message);
+    else if (!error)
+        error = make_specs(validate, argc, argv, message);
     if (!error)
-        error = read_specs(validate, texts, argc, argv, message);
+        error = read_platform(validate, message);
     if (!error)
-        error = read_platform(validate, texts, message);
-    if (!error)
-        error = check_files(validate, texts, message);
+        error = check_files(validate, message);
     if (!error)
         error = duet_pairs_make(&validate->experiment, message);
-    if (!error && validate->calibrate)
+    if (!error && validate->job.values.calibrate)
         error = duet_recalibration_plan(&validate->recalibration, &validate->experiment, message);
     return error;
 }
@@ -400,18 +285,10 @@ static int read_all(struct duet__validate *validate, const struct duet__texts *t
 int duet__validate_parse(struct duet__validate *validate, int argc, char **argv)
 {
     struct duet_message message = {""};
-    struct duet__texts texts = {0};
-    int status = DUET__MISUSED;
+    int status, error;
 
-    if (duet__texts_parse(&texts, DUET__FOR_VALIDATE, "validate", summary, notes, &argc, &argv)) {
-        status = duet__job_help(&texts);
-        if (status < 0) {
-            int error = read_all(validate, &texts, argc, argv, &message);
-
-            if (error)
-                status = duet__job_refuse(error, &message);
-        }
-    }
-    duet__texts_fini(&texts);
-    return status;
+    validate->job.values.case_time_s = 3;
+    status = duet__job_parse(&validate->job, "[WORKLOAD...]", summary, notes, &argc, &argv);
+    error = status < 0 ? read_all(validate, argc, argv, &message) : 0;
+    return error ? duet__job_refuse(error, &message) : status;
 }

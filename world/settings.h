@@ -7,6 +7,7 @@
 #ifndef DUET_WORLD_SETTINGS_H
 #define DUET_WORLD_SETTINGS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,13 +41,33 @@ enum duet__kind {
     DUET__KIND_EFFECTS, /* a list of effects of simulations */
 };
 
+/* What "A,B,C" gives. */
+struct duet__numbers {
+    uint64_t *items;
+    size_t count;
+};
+
+/* Values of all settings: a field for each line of the table. */
+struct duet__values {
+    struct duet_config config; /* first, so that a configuration can be set like this */
+    const char *platform, *cases, *precision, *name;
+    const char *out, *trace, *gantt, *html, *machine_xml; /* files to write; NULL: not wanted */
+    char **links, **params;                               /* NULL-ended; NULL: none */
+    struct duet__numbers sizes, tiles, cpu_counts, gpu_counts;
+    uint64_t n, tile, reps, warmups, rounds, sim_reps, jobs;
+    double until, fail_over; /* parts of 1 */
+    double case_time_s, calibrate_time_s, budget_s;
+    bool json, csv, quiet, verbose, wall;
+    bool verify, calibrate, no_noise, follow_speed, keep_disturbed;
+    bool replace, merge, no_costs, no_copies, compare_models;
+};
+
 struct duet__setting {
-    unsigned where;   /* DUET__IN_... */
-    const char *name; /* "gpu-memory" */
-    char letter;      /* of the short option; 0: none */
-    int kind;         /* enum duet__kind */
-    /* in the environment: its field of struct duet_config, and how wide that is */
-    size_t offset, bytes;
+    unsigned where;       /* DUET__IN_... */
+    const char *name;     /* "gpu-memory" */
+    char letter;          /* of the short option; 0: none */
+    int kind;             /* enum duet__kind */
+    size_t offset, bytes; /* of its field in struct duet__values */
     uint64_t low, high;
     const char *help;  /* one line */
     const char *value; /* what it takes, "SIZE|P%"; NULL: nothing */
@@ -56,11 +77,12 @@ struct duet__setting {
 const struct duet__setting *duet__setting_at(size_t index);
 
 /*
- * Sets the field of a setting that applies in the environment. `label` is what a message calls it.
- * The text is borrowed. DUET_EINVAL.
+ * Sets the field of a setting. `values` is a struct duet__values, or a struct duet_config for what
+ * applies in the environment; `label` is what a message calls the setting. The text is borrowed.
+ * Lists, and other kinds that only the command has, are the command's to set. DUET_EINVAL.
  */
-DUET_MUST_CHECK int duet__setting_set(const struct duet__setting *setting,
-                                      struct duet_config *config, const char *label,
-                                      const char *text, struct duet_message *message);
+DUET_MUST_CHECK int duet__setting_set(const struct duet__setting *setting, void *values,
+                                      const char *label, const char *text,
+                                      struct duet_message *message);
 
 #endif
