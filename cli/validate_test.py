@@ -200,7 +200,8 @@ def test_until():
 
 def test_default_rounds():
     """Ten, of two runs while there is time; five where the number of runs is given."""
-    words = [*PACED[:PACED.index("--reps")], "--n", "1920", "--scale", "0.001", "--sim-reps", "2"]
+    words = [*PACED[:PACED.index("--reps")], "--n", "1920", "--scale", "0.001", "--sim-reps", "2",
+             "--keep-disturbed"]
     for more, runs in (("--until", "100000%", "--case-time", "3599s"), [2] * 10), \
                       (("--reps", "7"), [2, 2, 1, 1, 1]):
         measured = good_json(*words, *more)["cases"][0]["measured"]
