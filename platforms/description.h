@@ -12,6 +12,7 @@
 #include "platforms/platform.h"
 
 struct duet__json;
+struct duet__field;
 
 /* Limits of what is read: generous, and small enough that no input can exhaust the memory. */
 enum {
@@ -44,7 +45,11 @@ static inline bool duet__is_fixed(const struct duet_platform *platform)
 DUET_MUST_CHECK int duet__read_description(struct duet_platform *platform, const char *text,
                                            size_t length, const char *path, char **calibration,
                                            struct duet_message *message);
-DUET_MUST_CHECK int duet__read_text(const struct duet__json *root, const char *key, char **copy);
+/*
+ * read_json.c: the schema, the members of a table, and the origin, of all that follows in the file.
+ */
+DUET_MUST_CHECK int duet__read_head(const struct duet__json *root, const struct duet__field *fields,
+                                    struct duet_platform *platform);
 /* read_json.c: "switch", "socket" or "remote". */
 const char *duet__reach_name(enum duet_reach reach);
 

@@ -149,24 +149,11 @@ int duet__read_calibration(struct duet_platform *p, const char *text, size_t len
                            const char *path, struct duet_message *message)
 {
     struct duet__json root;
-    unsigned schema = 0;
     int error = duet__json_parse(text, length, path, message, &root);
 
     if (error != DUET_OK)
         return error;
-    error = duet__fields_read(&root, duet__times_fields, p);
-    if (error == DUET_OK) {
-        struct duet__json at = duet__json_member(&root, "schema");
-
-        error = duet__json_unsigned(&at, 1, DUET__MAX_SCHEMA, &schema);
-    }
-    if (error == DUET_OK) {
-        struct duet__json origin = duet__json_member(&root, "origin");
-
-        g_clear_pointer(&p->origin, g_free); /* these are of curves now */
-        if (duet__json_present(&origin))
-            error = duet__read_text(&root, "origin", &p->origin);
-    }
+    error = duet__read_head(&root, duet__times_fields, p);
     if (error == DUET_OK) {
         struct duet__json curves = duet__json_member(&root, "curves");
 

@@ -328,7 +328,7 @@ static int read_part(const struct duet__json *root, const char *key, bool needed
 }
 
 /* A copy of a text; free with g_free. */
-int duet__read_text(const struct duet__json *root, const char *key, char **copy)
+static int read_text(const struct duet__json *root, const char *key, char **copy)
 {
     struct duet__json at = duet__json_member(root, key);
     const char *text = NULL;
@@ -339,7 +339,8 @@ int duet__read_text(const struct duet__json *root, const char *key, char **copy)
     return error;
 }
 
-static int read_head(const struct duet__json *root, struct duet_platform *p)
+int duet__read_head(const struct duet__json *root, const struct duet__field *fields,
+                    struct duet_platform *p)
 {
     struct duet__json at = duet__json_member(root, "schema");
     struct duet__json origin = duet__json_member(root, "origin");
@@ -349,11 +350,10 @@ static int read_head(const struct duet__json *root, struct duet_platform *p)
     if (error == DUET_OK) /* first: another schema has other keys */
         error = duet__json_unsigned(&at, 1, DUET__MAX_SCHEMA, &schema);
     if (error == DUET_OK)
-        error = duet__fields_read(root, duet__root_fields, p);
-    if (error == DUET_OK)
-        error = duet__read_text(root, "description", &p->description);
+        error = duet__fields_read(root, fields, p);
+    g_clear_pointer(&p->origin, g_free);
     if (error == DUET_OK && duet__json_present(&origin))
-        error = duet__read_text(root, "origin", &p->origin);
+        error = read_text(root, "origin", &p->origin);
     return error;
 }
 
@@ -387,7 +387,9 @@ int duet__read_description(struct duet_platform *p, const char *text, size_t len
 
     if (error != DUET_OK)
         return error;
-    error = read_head(&root, p);
+    error = duet__read_head(&root, duet__root_fields, p);
+    if (error == DUET_OK)
+        error = read_text(&root, "description", &p->description);
     for (unsigned i = 0; i < G_N_ELEMENTS(lists) && error == DUET_OK; i++)
         error = read_list(&root, &lists[i], p);
     if (error == DUET_OK)

@@ -45,7 +45,7 @@ struct duet__xml {
     GHashTable *props;              /* of the zone: duet.* that are not used yet */
     GHashTable *host_index;         /* name -> index */
     GHashTable *crossings;          /* name -> struct duet__xml_crossing * */
-    GArray *hosts, *links, *routes; /* of such structs */
+    GArray *hosts, *links, *routes; /* duet__xml_host, duet_link, duet__xml_route */
     GArray *archs, *workers;        /* as in the machine */
     struct duet_platform rest;      /* costs, sharing, cores, first_waits */
     unsigned host;                  /* whose memory is node 0 */
