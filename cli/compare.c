@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `duet compare`: reads two files, puts together what they have in common, reports. */
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/command.h"
 #include "cli/job.h"
 #include "cli/validation_page.h"
 #include "report/compare.h"
-#include "world/units.h"
 
 /* What was asked for. */
 struct compare {
-    struct duet__job job; /* only its command line */
-    char *policy, *html, *fail_over_text;
-    gboolean json, csv, verbose;
-    double fail_over; /* relative; 0: no check */
+    struct duet__job job; /* only its options and command line */
     struct duet_comparison comparison;
 };
 
@@ -32,48 +27,29 @@ static const char notes[] =
     "  duet simulate cholesky --platform idgraf --n 9600 --policy heft --trace heft.json\n"
     "  duet compare ws.json heft.json --html why.html";
 
-static int read_fail_over(struct compare *compare, struct duet_message *message)
-{
-    const char *text = compare->fail_over_text;
-    struct duet_message ignored;
-    double percent = 0;
-    char *number;
-    int error;
-
-    if (!text)
-        return 0;
-    number = g_strndup(text, strlen(text) - g_str_has_suffix(text, "%"));
-    error = duet__parse_real("--fail-over", number, 0, 1e6, &percent, &ignored);
-    g_free(number);
-    if (error || !(percent > 0))
-        return duet_fail(message, DUET_EINVAL,
-                         "--fail-over takes a percentage above 0, such as 5%%, not '%s'", text);
-    compare->fail_over = percent / 100;
-    return 0;
-}
-
 /* The options and both files. */
 static int read_all(struct compare *compare, int argc, char *const *argv,
                     struct duet_message *message)
 {
-    int error = read_fail_over(compare, message);
+    const char *html = compare->job.values.html;
+    int error = 0;
 
-    if (!error && argc != 3)
+    if (argc != 3)
         error = duet_fail(message, DUET_EINVAL,
                           "compare takes two files, not %d (duet compare "
                           "--help)",
                           argc - 1);
-    if (!error && compare->json && compare->csv)
-        error = duet_fail(message, DUET_EINVAL, "--json and --csv exclude each other");
-    if (!error && compare->html && !*compare->html)
+    if (!error)
+        error = duet__exclude(&compare->job, "json", "csv", message);
+    if (!error && html && !*html)
         error = duet_fail(message, DUET_EINVAL, "--html takes the name of a file, not ''");
     for (unsigned i = 0; i < 2 && !error; i++)
-        if (compare->html && duet__files_same(compare->html, argv[i + 1]))
-            error = duet_fail(message, DUET_EINVAL, "--html and %c are one file, %s", 'A' + i,
-                              compare->html);
+        if (html && duet__files_same(html, argv[i + 1]))
+            error =
+                duet_fail(message, DUET_EINVAL, "--html and %c are one file, %s", 'A' + i, html);
     if (!error)
         error = duet_comparison_make(&compare->comparison, (const char *const *)argv + 1,
-                                     compare->policy, message);
+                                     compare->job.values.config.policy, message);
     return error;
 }
 
@@ -85,18 +61,18 @@ static int print(const struct compare *compare, const struct duet_validation *va
 {
     int status, page = DUET__DONE;
 
-    if (compare->json)
+    if (compare->job.values.json)
         duet_validation_write_json(stdout, validation, figures);
-    else if (compare->csv)
+    else if (compare->job.values.csv)
         duet_validation_write_csv(stdout, validation, figures);
     else
-        duet_validation_write_text(stdout, validation, figures, compare->verbose);
+        duet_validation_write_text(stdout, validation, figures, compare->job.values.verbose);
     status = duet__finish_output();
     for (unsigned i = 0; i < compare->comparison.notes->len; i++)
         duet__complain(DUET__DONE, "%s",
                        (const char *)g_ptr_array_index(compare->comparison.notes, i));
-    if (compare->html)
-        page = duet__validation_page(compare->html, validation, figures);
+    if (compare->job.values.html)
+        page = duet__validation_page(compare->job.values.html, validation, figures);
     return status == DUET__DONE ? page : status;
 }
 
@@ -129,7 +105,7 @@ static int report(const struct compare *compare)
         .date = date,
         .cases = (const struct duet_case *)(const void *)comparison->cases->data,
         .case_count = comparison->cases->len,
-        .fail_over = compare->fail_over,
+        .fail_over = compare->job.values.fail_over,
     };
     struct duet_validation_figures figures = {0};
     struct duet_message message = {""};
@@ -150,42 +126,20 @@ static int report(const struct compare *compare)
     return status;
 }
 
-static bool parse(struct compare *compare, int *argc, char ***argv)
-{
-    const GOptionEntry entries[] = {
-        {"policy", 0, 0, G_OPTION_ARG_STRING, &compare->policy,
-         "Only the runs of this policy, of reports", "NAME"},
-        {"json", 0, 0, G_OPTION_ARG_NONE, &compare->json, "Print JSON", NULL},
-        {"csv", 0, 0, G_OPTION_ARG_NONE, &compare->csv, "Print CSV, one line a case", NULL},
-        {"html", 0, 0, G_OPTION_ARG_FILENAME, &compare->html, "Write a page with all of it",
-         "F.html"},
-        {"fail-over", 0, 0, G_OPTION_ARG_STRING, &compare->fail_over_text,
-         "Exit status 1 if a difference is larger, \"5%\"", "P%"},
-        {"verbose", 'v', 0, G_OPTION_ARG_NONE, &compare->verbose,
-         "Explain every case, not only the worst", NULL},
-        {0},
-    };
-
-    return duet__parse_options("compare", "A B", summary, notes, entries, NULL, argc, argv);
-}
-
 static int run(int argc, char **argv)
 {
     struct compare compare = {0};
     struct duet_message message = {""};
     int status = DUET__MISUSED;
 
-    duet__job_init(&compare.job, "compare", 0, argc, argv);
-    if (parse(&compare, &argc, &argv)) {
+    duet__job_init(&compare.job, "compare", DUET__IN_COMPARE, argc, argv);
+    if (duet__job_options(&compare.job, "A B", summary, notes, &argc, &argv)) {
         int error = read_all(&compare, argc, argv, &message);
 
         status = error ? duet__job_refuse(error, &message) : report(&compare);
     }
     duet_comparison_fini(&compare.comparison);
     duet__job_fini(&compare.job);
-    g_free(compare.policy);
-    g_free(compare.html);
-    g_free(compare.fail_over_text);
     return status;
 }
 

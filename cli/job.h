@@ -46,10 +46,6 @@ bool duet__given(const struct duet__job *job, const char *name);
 DUET_MUST_CHECK int duet__exclude(const struct duet__job *job, const char *first,
                                   const char *second, struct duet_message *message);
 
-/* "5%" as 0.05. DUET_EINVAL. */
-DUET_MUST_CHECK int duet__parse_percent(const char *label, const char *text, double *out,
-                                        struct duet_message *message);
-
 /*
  * Reads options, answers "--policy help" and "--model help", and makes of the values what they say
  * of the request. Returns -1 to go on with what follows, or the exit status.

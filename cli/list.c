@@ -164,9 +164,10 @@ static int list_options(const char *platform)
     static const struct {
         unsigned where;
         const char *name;
-    } places[] = {{DUET__IN_SIMULATE, "simulate"}, {DUET__IN_RUN, "run"},
-                  {DUET__IN_VALIDATE, "validate"}, {DUET__IN_CALIBRATE, "calibrate"},
-                  {DUET__IN_INFO, "info"},         {DUET__IN_ENVIRONMENT, "environment"}};
+    } places[] = {{DUET__IN_SIMULATE, "simulate"},      {DUET__IN_RUN, "run"},
+                  {DUET__IN_VALIDATE, "validate"},      {DUET__IN_CALIBRATE, "calibrate"},
+                  {DUET__IN_COMPARE, "compare"},        {DUET__IN_INFO, "info"},
+                  {DUET__IN_ENVIRONMENT, "environment"}};
     const struct duet__setting *setting;
 
     (void)platform;

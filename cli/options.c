@@ -69,14 +69,16 @@ static void add_to_list(struct duet__job *job, char ***list, char *text)
     *list = longer;
 }
 
-int duet__parse_percent(const char *label, const char *text, double *out,
-                        struct duet_message *message)
+/* "5%" as 0.05; without the sign, too, where the setting allows that. */
+static int set_percent(const struct duet__setting *setting, const char *label, const char *text,
+                       double *out, struct duet_message *message)
 {
-    g_autofree char *number =
-        g_str_has_suffix(text, "%") ? g_strndup(text, strlen(text) - 1) : g_strdup("");
+    bool sign = g_str_has_suffix(text, "%");
+    g_autofree char *number = g_strndup(text, strlen(text) - sign);
     double percent = 0;
 
-    if (duet__parse_real(label, number, 0, 1e6, &percent, NULL) || !(percent > 0))
+    if ((setting->kind == DUET__KIND_PERCENT && !sign) ||
+        duet__parse_real(label, number, 0, 1e6, &percent, NULL) || !(percent > 0))
         return duet_fail(message, DUET_EINVAL,
                          "%s takes a percentage above 0, such as 5%%, not '%s'", label, text);
     *out = percent / 100;
@@ -98,7 +100,8 @@ static int set(struct duet__job *job, const struct duet__setting *setting, const
     case DUET__KIND_SECONDS:
         return duet__parse_seconds(label, text, field, message);
     case DUET__KIND_PERCENT:
-        return duet__parse_percent(label, text, field, message);
+    case DUET__KIND_SHARE:
+        return set_percent(setting, label, text, field, message);
     case DUET__KIND_LIST:
         add_to_list(job, field, text);
         return 0;

@@ -19,6 +19,7 @@ enum {
     INFO = DUET__IN_INFO,
     VALIDATE = DUET__IN_VALIDATE,
     CALIBRATE = DUET__IN_CALIBRATE,
+    COMPARE = DUET__IN_COMPARE,
 
     FLAG = DUET__KIND_FLAG,
     TEXT = DUET__KIND_TEXT,
@@ -31,6 +32,7 @@ enum {
     SCALE = DUET__KIND_SCALE,
     SECONDS = DUET__KIND_SECONDS,
     PERCENT = DUET__KIND_PERCENT,
+    SHARE = DUET__KIND_SHARE,
     MEMORY = DUET__KIND_MEMORY,
     PIN = DUET__KIND_PIN,
     WATCHDOG = DUET__KIND_WATCHDOG,
@@ -209,6 +211,15 @@ static const struct duet__setting settings[] = {
      "Also try simpler models of kernel times on the same runs, and report what each errs", NULL},
     {CALIBRATE, "json", 0, FLAG, OWN(json), 0, 0, "Print the report as JSON", NULL},
     {CALIBRATE, "quiet", 'q', FLAG, OWN(quiet), 0, 0, "No progress bar", NULL},
+    {COMPARE, "policy", 0, TEXT, AT(policy), 0, 0, "Only the runs of this policy, of reports",
+     "NAME"},
+    {COMPARE, "json", 0, FLAG, OWN(json), 0, 0, "Print JSON", NULL},
+    {COMPARE, "csv", 0, FLAG, OWN(csv), 0, 0, "Print CSV, one line a case", NULL},
+    {COMPARE, "html", 0, FILE_NAME, OWN(html), 0, 0, "Write a page with all of it", "F.html"},
+    {COMPARE, "fail-over", 0, SHARE, OWN(fail_over), 0, 0,
+     "Exit status 1 if a difference is larger, \"5%\"", "P%"},
+    {COMPARE, "verbose", 'v', FLAG, OWN(verbose), 0, 0, "Explain every case, not only the worst",
+     NULL},
 };
 
 const struct duet__setting *duet__setting_at(size_t index)

@@ -20,6 +20,7 @@ enum {
     DUET__IN_INFO = 4,
     DUET__IN_CALIBRATE = 8,
     DUET__IN_VALIDATE = 16,
+    DUET__IN_COMPARE = 64,
     DUET__IN_ENVIRONMENT = 32, /* DUET_NAME, and the argument --duet-NAME */
 };
 
@@ -35,6 +36,7 @@ enum duet__kind {
     DUET__KIND_SCALE,  /* the others are read by the functions of world/units.h called so */
     DUET__KIND_SECONDS,
     DUET__KIND_PERCENT,
+    DUET__KIND_SHARE, /* the same, but its sign may be left out */
     DUET__KIND_MEMORY,
     DUET__KIND_PIN,
     DUET__KIND_WATCHDOG,
