@@ -218,8 +218,10 @@ static const char *first_given(const struct duet__job *job, const char *const *n
 
 int duet__job_check_emulation(struct duet__job *job, struct duet_message *message)
 {
-    static const char *const of_paced[] = {"scale", "link", "extrapolate", NULL};
-    static const char *const of_unpaced[] = {"gpu-streams", "pin", NULL};
+    /* the predictions of validation may extrapolate whatever is measured */
+    const char *const of_paced[] = {"scale", "link",
+                                    job->where == DUET__IN_VALIDATE ? NULL : "extrapolate", NULL};
+    const char *const of_unpaced[] = {"gpu-streams", "pin", NULL};
     const char *emulate = job->request.config.emulate;
     bool paced = duet_request_paced(&job->request);
     const char *paced_only = first_given(job, of_paced);

@@ -58,13 +58,8 @@ static void count_runs(struct duet__validate *validate)
 static int check_combinations(const struct duet__job *job, struct duet_message *message)
 {
     const struct duet__values *values = &job->values;
-    const char *emulate = values->config.emulate;
     bool paced = duet_request_paced(&job->request);
 
-    if (duet__given(job, "emulate") && !emulate)
-        return duet_fail(message, DUET_EINVAL,
-                         "--emulate takes 'free' or the name of a machine or a file, not '' (duet "
-                         "list platforms shows them)");
     if (!values->calibrate && (values->out || duet__given(job, "calibrate-time")))
         return duet_fail(message, DUET_EINVAL, "%s is for --calibrate",
                          values->out ? "--out" : "--calibrate-time");
@@ -75,11 +70,7 @@ static int check_combinations(const struct duet__job *job, struct duet_message *
     if (values->calibrate && paced)
         return duet_fail(message, DUET_EINVAL,
                          "--calibrate: %s is known already, and nothing is measured of it",
-                         emulate);
-    if (values->config.scale > 0 && !paced)
-        return duet_fail(message, DUET_EINVAL,
-                         "--scale is for an emulated platform: --emulate PLATFORM (duet list "
-                         "platforms shows them)");
+                         values->config.emulate);
     if (paced && values->follow_speed)
         return duet_fail(message, DUET_EINVAL,
                          "--follow-speed: an emulated platform is always as fast as it says");
@@ -90,6 +81,7 @@ static int read_settings(struct duet__validate *validate, struct duet_message *m
 {
     struct duet_experiment *experiment = &validate->experiment;
     const struct duet__values *values = &validate->job.values;
+    int error = duet__job_check_emulation(&validate->job, message);
 
     duet_request_fini(&experiment->base);
     duet_request_copy(&experiment->base, &validate->job.request);
@@ -98,7 +90,7 @@ static int read_settings(struct duet__validate *validate, struct duet_message *m
     experiment->keep_disturbed = values->keep_disturbed;
     experiment->keep = values->html != NULL;
     count_runs(validate);
-    return check_combinations(&validate->job, message);
+    return error ? error : check_combinations(&validate->job, message);
 }
 
 /* ------------------------------------------------------------------------------------------- */
