@@ -3,6 +3,7 @@
 #include "calibrate/load.h"
 
 #include <math.h>
+#include <sched.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,7 +18,7 @@ static const double LEAST = 0.1, SHARE = 0.01;
 /* The system counts in ticks, of 10 ms on most, and one more or less says nothing. */
 static const double COUNTED_S = 0.03;
 
-/* The count of a line begins after its name. Fields as in proc(5): guests are users as well. */
+/* Fields as in proc(5): guests are users as well. */
 enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, FIELDS };
 
 static bool read_fields(const char *at, double fields[FIELDS])
@@ -33,28 +34,31 @@ static bool read_fields(const char *at, double fields[FIELDS])
     return true;
 }
 
-/* Lines "cpu0 ...", "cpu1 ..." */
-static unsigned count_cores(const char *text)
+bool duet__load_read(const char *text, double tick_s, const bool cores[DUET__CORES_MOST],
+                     struct duet__load *out)
 {
-    unsigned count = 0;
-
-    for (const char *at = text; (at = strstr(at, "\ncpu")); at += 4)
-        count += g_ascii_isdigit(at[4]);
-    return count;
-}
-
-bool duet__load_read(const char *text, double tick_s, struct duet__load *out)
-{
-    double fields[FIELDS];
+    double fields[FIELDS], busy = 0, idle = 0, stolen = 0;
 
     out->all_s = out->busy_s = out->stolen_s = NAN;
-    out->cores = count_cores(text);
-    if (!out->cores || !g_str_has_prefix(text, "cpu ") || !read_fields(text + 4, fields))
+    out->cores = 0;
+    for (const char *at = text; (at = strstr(at, "\ncpu")); at += 4) {
+        char *end;
+        guint64 core = g_ascii_strtoull(at + 4, &end, 10);
+
+        if (end == at + 4 || core >= DUET__CORES_MOST || (cores && !cores[core]))
+            continue;
+        if (!read_fields(end, fields))
+            return false;
+        busy += fields[USER] + fields[NICE] + fields[SYSTEM] + fields[IRQ] + fields[SOFTIRQ];
+        idle += fields[IDLE] + fields[IOWAIT];
+        stolen += fields[STEAL];
+        out->cores++;
+    }
+    if (!out->cores || !g_str_has_prefix(text, "cpu "))
         return false;
-    out->busy_s =
-        (fields[USER] + fields[NICE] + fields[SYSTEM] + fields[IRQ] + fields[SOFTIRQ]) * tick_s;
-    out->stolen_s = fields[STEAL] * tick_s;
-    out->all_s = out->busy_s + out->stolen_s + (fields[IDLE] + fields[IOWAIT]) * tick_s;
+    out->busy_s = busy * tick_s;
+    out->stolen_s = stolen * tick_s;
+    out->all_s = (busy + idle + stolen) * tick_s;
     return true;
 }
 
@@ -63,11 +67,17 @@ struct duet__load duet__load_now(void)
     struct duet__load now = {.at_s = duet__clock_s()};
     struct timespec own;
     char *text = NULL;
+    cpu_set_t allowed;
+    bool cores[DUET__CORES_MOST] = {false};
+    bool known = sched_getaffinity(0, sizeof(allowed), &allowed) == 0;
 
+    for (size_t i = 0; known && i < DUET__CORES_MOST; i++)
+        cores[i] = CPU_ISSET(i, &allowed);
     (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own);
     now.own_s = (double)own.tv_sec + (double)own.tv_nsec * 1e-9;
     (void)g_file_get_contents("/proc/stat", &text, NULL, NULL);
-    (void)duet__load_read(text ? text : "", 1.0 / (double)sysconf(_SC_CLK_TCK), &now);
+    (void)duet__load_read(text ? text : "", 1.0 / (double)sysconf(_SC_CLK_TCK),
+                          known ? cores : NULL, &now);
     g_free(text);
     return now;
 }

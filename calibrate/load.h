@@ -8,7 +8,12 @@
 
 #include <stdbool.h>
 
-/* What the cores have done up to a date, all together: seconds. NaN where it is not known. */
+enum { DUET__CORES_MOST = 1024 }; /* that are looked at */
+
+/*
+ * What the cores that this process may use have done up to a date, all together: seconds. NaN where
+ * it is not known.
+ */
 struct duet__load {
     double at_s;     /* the date, by duet__clock_s */
     double all_s;    /* computing, idle and stolen */
@@ -33,9 +38,11 @@ struct duet__load duet__load_now(void);
 
 /*
  * Reads the text of /proc/stat, which counts in ticks of `tick_s` seconds, into all but the date
- * and own_s, which stay. False, with NaN, where it is not such a text.
+ * and own_s, which stay: the sum over the cores i with cores[i]; NULL: all. False, with NaN, where
+ * it is not such a text, or has none of them.
  */
-bool duet__load_read(const char *text, double tick_s, struct duet__load *out);
+bool duet__load_read(const char *text, double tick_s, const bool cores[DUET__CORES_MOST],
+                     struct duet__load *out);
 
 /* Time in which nobody else should compute, between two dates. */
 struct duet__disturbance duet__load_between(const struct duet__load *before,

@@ -7,18 +7,26 @@
 
 #include "calibrate/load.h"
 
-#define LINES "\ncpu0 1 2 3 4 5 6 7 8 0 0\ncpu1 1 2 3 4 5 6 7 8 0 0\nintr 1 2\ncpu_other 3\n"
+#define ALL "cpu  110 3 34 4500 56 6 7 9 900 0"
+#define LINES                                                                                      \
+    "\ncpu0 100 2 30 4000 50 6 7 8 900 0\ncpu1 10 1 4 500 6 0 0 1 0 0\nintr 1 2\ncpu_other 3\n"
 
-/* Ticks of 10 ms: user 100, nice 2, system 30, idle 4000, iowait 50, irq 6, softirq 7, steal 8. */
+/* Ticks of 10 ms: user, nice, system, idle, iowait, irq, softirq, steal. */
 static void test_read(void)
 {
     struct duet__load load = {.at_s = 3, .own_s = 4};
 
-    g_assert_true(duet__load_read("cpu  100 2 30 4000 50 6 7 8 900 0" LINES, 0.01, &load));
+    const bool first[DUET__CORES_MOST] = {true}, other[DUET__CORES_MOST] = {[7] = true};
+
+    g_assert_true(duet__load_read(ALL LINES, 0.01, NULL, &load));
+    g_assert_cmpfloat(fabs(load.busy_s - 1.6), <, 1e-12);
+    g_assert_cmpuint(load.cores, ==, 2);
+    g_assert_false(duet__load_read(ALL LINES, 0.01, other, &load));
+    g_assert_true(duet__load_read(ALL LINES, 0.01, first, &load));
     g_assert_cmpfloat(fabs(load.busy_s - 1.45), <, 1e-12);
     g_assert_cmpfloat(fabs(load.stolen_s - 0.08), <, 1e-12);
     g_assert_cmpfloat(fabs(load.all_s - 42.03), <, 1e-12);
-    g_assert_cmpuint(load.cores, ==, 2);
+    g_assert_cmpuint(load.cores, ==, 1);
     g_assert_cmpfloat(load.at_s, ==, 3);
     g_assert_cmpfloat(load.own_s, ==, 4);
 }
@@ -31,7 +39,7 @@ static void test_broken(void)
                                         "cpu ",
                                         "cpu  1 2 3 4 5 6 7",
                                         "intr 1 2 3",
-                                        "cpu  1 2 x 4 5 6 7 8" LINES,
+                                        "cpu  1 2 3 4 5 6 7 8\ncpu0 1 2 x 4 5 6 7 8\n",
                                         "cpu0 1 2 3 4 5 6 7 8 9",
                                         "cpu  1 2 3 4 5 6 7 8\n"};
 
@@ -39,7 +47,7 @@ static void test_broken(void)
         struct duet__load before = {.at_s = 1, .all_s = 1, .cores = 1}, load = {.at_s = 2};
         struct duet__disturbance between;
 
-        g_assert_false(duet__load_read(texts[i], 0.01, &load));
+        g_assert_false(duet__load_read(texts[i], 0.01, NULL, &load));
         between = duet__load_between(&before, &load);
         g_assert_false(between.disturbed);
         g_assert_true(isnan(between.others));

@@ -127,7 +127,7 @@ static void announce(const struct duet__job *job)
 
     if (job->values.quiet || seconds < LONG_S)
         return;
-    fprintf(stderr, "duet: %" PRIu64 " tasks in each of %zu run%s: expect about %.0f %s\n", tasks,
+    fprintf(stderr, "duet: %" PRIu64 " tasks in each of %zu run%s: expect about %.1f %s\n", tasks,
             runs, runs == 1 ? "" : "s", seconds < 7200 ? seconds / 60 : seconds / 3600,
             seconds < 7200 ? "minutes" : "hours");
 }

@@ -27,21 +27,27 @@ static int calibrate(struct duet__validate *validate, size_t round, double runs_
     return error ? duet__job_complain(measuring->what, error, measuring->message.text) : DUET__DONE;
 }
 
-/* Fits, and writes what was found where that was asked for. Exit status. */
+/* Writes what was found where that was asked for: the measured runs are worth a report anyway. */
+static void write_platform(struct duet__validate *validate)
+{
+    const char *out = validate->job.values.out;
+    struct duet_message message = {""};
+
+    if (out &&
+        duet_platform_write(validate->experiment.platform, out, DUET_WRITE_REPLACE, &message))
+        validate->written = duet__complain(DUET__FAILED, "%s", message.text);
+}
+
 static int finish_calibration(struct duet__validate *validate)
 {
     struct duet_recalibration *recalibration = &validate->recalibration;
     const struct duet__measuring *measuring = &recalibration->measuring;
-    struct duet_message message = {""};
     int error = duet_recalibration_finish(recalibration, &validate->experiment);
 
     if (error)
         return duet__job_complain(measuring->what, error, measuring->message.text);
-    if (!validate->job.values.out)
-        return DUET__DONE;
-    error = duet_platform_write(validate->experiment.platform, validate->job.values.out,
-                                DUET_WRITE_REPLACE, &message);
-    return error ? duet__complain(DUET__FAILED, "%s", message.text) : DUET__DONE;
+    write_platform(validate);
+    return DUET__DONE;
 }
 
 /* The rounds, with calibration before, between and after them where that was asked for. */
@@ -214,7 +220,9 @@ static int validate_all(struct duet__validate *validate)
                               failed->real.workload->name, failed->real.policies[0],
                               failed->failure);
     status = report(validate);
-    return experiment->number ? say_interrupted(experiment) : status;
+    if (experiment->number)
+        status = say_interrupted(experiment);
+    return status == DUET__DONE ? validate->written : status;
 }
 
 static int validate_command(int argc, char **argv)

@@ -12,6 +12,7 @@ struct duet__validate {
     struct duet__job job;
     struct duet_experiment experiment;
     struct duet_recalibration recalibration; /* of --calibrate */
+    int written;                             /* exit status of writing its platform */
 };
 
 /* Reads a command line, and makes the cases. Returns -1 to go on, or an exit status. */

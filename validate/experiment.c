@@ -160,8 +160,13 @@ void duet_pairs_rebuild(struct duet_experiment *experiment)
     for (size_t i = 0; i < experiment->pair_count; i++) {
         struct duet_pair *pair = &experiment->pairs[i];
         struct duet_message message = {""};
-        int error = pair->failure ? 0 : build_machine(experiment, pair, &message);
+        int error = 0;
 
+        /* what they had before is gone */
+        pair->simulated.platform = experiment->platform;
+        pair->simulated.config.simulate = experiment->platform_name;
+        if (!pair->failure)
+            error = build_machine(experiment, pair, &message);
         if (error)
             duet_pair_fail(pair, "simulated", error, &message);
     }

@@ -46,18 +46,20 @@ void duet_sample_fini(struct duet_sample *sample)
     *sample = (struct duet_sample){0};
 }
 
+static size_t round_count(const struct duet_sample *sample)
+{
+    return sample->rounds ? sample->rounds->len : 0;
+}
+
 void duet_sample_begin(struct duet_sample *sample)
 {
     if (!sample->rounds) {
         sample->rounds = g_array_new(FALSE, FALSE, sizeof(size_t));
         sample->disturbed = g_array_new(FALSE, FALSE, sizeof(gboolean));
     }
+    if (round_count(sample))
+        sample->kept |= !g_array_index(sample->disturbed, gboolean, sample->rounds->len - 1);
     sample->fresh = true;
-}
-
-static size_t round_count(const struct duet_sample *sample)
-{
-    return sample->rounds ? sample->rounds->len : 0;
 }
 
 static size_t *rounds_of(const struct duet_sample *sample)
@@ -85,6 +87,8 @@ static void count_run(struct duet_sample *sample)
 int duet_sample_put(struct duet_sample *sample, struct duet_run *run, struct duet_message *message)
 {
     size_t slot = sample->count;
+    /* so that one is left whichever rounds are left out */
+    bool wanted = slot == 0 || (sample->fresh && !sample->kept);
     int error;
 
     grow(sample, slot);
@@ -92,7 +96,7 @@ int duet_sample_put(struct duet_sample *sample, struct duet_run *run, struct due
     sample->makespans_s[slot] = run->stats.makespan_s;
     if (!error) {
         count_run(sample);
-        if (sample->keep && (slot == 0 || run->recording.event_count <= KEPT / (slot + 1))) {
+        if (sample->keep && (wanted || run->recording.event_count <= KEPT / (slot + 1))) {
             sample->records[slot] = run->recording;
             run->recording = (struct duet_recording){0};
         }

@@ -21,6 +21,7 @@ struct duet_sample {
     GArray *rounds;                 /* size_t: runs of each round; NULL: not made in rounds */
     GArray *disturbed;              /* gboolean, by round: others computed meanwhile */
     bool fresh;                     /* the next run is the first of a round */
+    bool kept;                      /* the records of an undisturbed round's run are */
     struct duet_account mean;       /* made by duet_sample_conclude */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a runtime keeps from its opening until its closing. */
-#ifndef DUET_LIB_CLOSE_H
-#define DUET_LIB_CLOSE_H
+#ifndef DUET_WORLD_CLOSE_H
+#define DUET_WORLD_CLOSE_H
 
 #include <duet/duet.h>
 

@@ -2,8 +2,8 @@
 /*
  * The machine at hand beside the one that a run would make of it. Opens no runtime and no device.
  */
-#ifndef DUET_LIB_INFO_H
-#define DUET_LIB_INFO_H
+#ifndef DUET_WORLD_INFO_H
+#define DUET_WORLD_INFO_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the start-ups of the worlds share. */
-#ifndef DUET_LIB_OPEN_H
-#define DUET_LIB_OPEN_H
+#ifndef DUET_WORLD_OPEN_H
+#define DUET_WORLD_OPEN_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Policies by name or from shared objects. */
-#ifndef DUET_LIB_PLUGIN_H
-#define DUET_LIB_PLUGIN_H
+#ifndef DUET_WORLD_PLUGIN_H
+#define DUET_WORLD_PLUGIN_H
 
 #include <duet/policy.h>
 

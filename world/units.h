@@ -3,8 +3,8 @@
  * Numbers in options and variables, read strictly: the whole text has to be one, or the message
  * says which option, what was given, and what it should look like.
  */
-#ifndef DUET_LIB_UNITS_H
-#define DUET_LIB_UNITS_H
+#ifndef DUET_WORLD_UNITS_H
+#define DUET_WORLD_UNITS_H
 
 #include <stdbool.h>
 #include <stdint.h>

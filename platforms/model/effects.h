@@ -5,8 +5,8 @@
  * backward in the calibration, which finds the figures of struct duet_point with the same code.
  * Plain C: no thread, no clock, deterministic.
  */
-#ifndef DUET_EFFECTS_H
-#define DUET_EFFECTS_H
+#ifndef DUET_MODEL_EFFECTS_H
+#define DUET_MODEL_EFFECTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * An LRU stack of pieces of data that tells how many bytes were touched since a piece was: a
  * Fenwick tree (Fenwick, Software: Practice and Experience 24(3), 1994) over the dates of touches.
  */
-#ifndef DUET_EFFECTS_STACK_H
-#define DUET_EFFECTS_STACK_H
+#ifndef DUET_MODEL_STACK_H
+#define DUET_MODEL_STACK_H
 
 #include <stdbool.h>
 #include <stddef.h>
