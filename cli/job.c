@@ -153,7 +153,7 @@ int duet__job_read_workload(struct duet__job *job, int argc, char *const *argv,
                          argv[2]);
     error =
         duet__job_find_workload(job, argc > 1 ? argv[1] : NULL, &job->request.workload, message);
-    if (!error) /* of the kernel times of a platform */
+    if (job->request.workload) /* of the kernel times of a platform */
         job->request.config.context = job->request.workload->name;
     return error;
 }
