@@ -262,7 +262,8 @@ static void test_bad_arguments(void)
     }
 }
 
-/* Every setting of the environment is named in duet.h; options are said once in a command. */
+/* Every setting of the environment is named in duet.h, and has its field in a configuration, which
+ * may be all that there is; options are said once in a command. */
 static void test_settings(void)
 {
     g_autofree char *header = NULL;
@@ -274,6 +275,8 @@ static void test_settings(void)
         g_autofree char *name = g_strconcat("DUET_", g_strdelimit(upper, "-", '_'), NULL);
         if (setting->where & DUET__IN_ENVIRONMENT && !strstr(header, name))
             g_error("duet.h does not name %s", name);
+        if (setting->where & DUET__IN_ENVIRONMENT)
+            g_assert_cmpuint(setting->offset + setting->bytes, <=, sizeof(struct duet_config));
         g_assert_true(setting->where && *setting->help);
         for (size_t k = 0; k < i; k++) {
             other = duet__setting_at(k);

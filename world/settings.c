@@ -44,6 +44,8 @@ enum {
     offsetof(struct duet__values, field), sizeof(((struct duet__values *)NULL)->field)
 #define AT(field) OWN(config.field)
 
+_Static_assert(offsetof(struct duet__values, config) == 0, "a configuration is set like values");
+
 static const struct duet__setting settings[] = {
     {ENVIRONMENT, "simulate", 0, NAME, AT(simulate), 0, 0, "Simulate this machine: name or file",
      "P"},
