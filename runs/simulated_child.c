@@ -98,8 +98,10 @@ static int put_run(FILE *stream, const struct duet_request *request,
         g_strlcpy(name, recording.kernels[i], sizeof(name));
         fwrite(name, sizeof(name), 1, stream);
     }
-    fwrite(recording.events, sizeof(*recording.events), recording.event_count, stream);
-    fwrite(recording.accesses, sizeof(*recording.accesses), recording.access_count, stream);
+    if (recording.event_count)
+        fwrite(recording.events, sizeof(*recording.events), recording.event_count, stream);
+    if (recording.access_count)
+        fwrite(recording.accesses, sizeof(*recording.accesses), recording.access_count, stream);
     duet_recording_fini(&recording);
     return 0;
 }
