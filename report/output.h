@@ -2,8 +2,8 @@
 /*
  * Files that are either whole or not there, and the few ways in which reports write text into them.
  */
-#ifndef DUET_REPORT_FILE_H
-#define DUET_REPORT_FILE_H
+#ifndef DUET_OUTPUT_H
+#define DUET_OUTPUT_H
 
 #include <stdio.h>
 
