@@ -40,10 +40,10 @@ DUET_MUST_CHECK int duet__parse_memory(const char *option, const char *text, uin
 DUET_MUST_CHECK int duet__parse_pin(const char *option, const char *text, uint64_t *bytes,
                                     bool *none, struct duet_message *message);
 
-/* Bytes per second, > 0: a size with a unit, then "/s": "12GB/s". DUET_EINVAL; *out unchanged. */
 /* A bandwidth, or "2x": a factor of what there is; the other one is 0. */
 DUET_MUST_CHECK int duet__parse_change(const char *option, const char *text, double *bandwidth,
                                        double *factor, struct duet_message *message);
+/* Bytes per second, > 0: a size with a unit, then "/s": "12GB/s". DUET_EINVAL; *out unchanged. */
 DUET_MUST_CHECK int duet__parse_bandwidth(const char *option, const char *text, double *out,
                                           struct duet_message *message);
 
