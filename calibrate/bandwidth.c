@@ -105,7 +105,7 @@ static double sweep(struct streaming *streaming, const struct duet_codelet *code
     for (size_t i = 0; i < streaming->pairs; i++) {
         const struct duet_access accesses[] = {{streaming->handles[2 * i], x},
                                                {streaming->handles[2 * i + 1], DUET_RW}};
-        duet__lab_submit(&streaming->lab, codelet, (unsigned)(i % workers), accesses, 2);
+        duet__lab_submit(&streaming->lab, codelet, (unsigned)(i % MAX(workers, 1)), accesses, 2);
     }
     duet__lab_wait(&streaming->lab);
     return duet__clock_s() - begin_s;

@@ -197,7 +197,7 @@ static void add_row(struct equations *e, const double *shares, double seconds, d
 
 static void solve(struct equations *e, const struct duet__fit_data *data, struct duet__fit *out)
 {
-    double c[DUET__FIT_UNKNOWNS];
+    double c[DUET__FIT_UNKNOWNS] = {0};
     add_prior(e, data);
     for (unsigned i = 0; i < e->n; i++)
         for (unsigned j = i + 1; j < e->n; j++)

@@ -157,8 +157,10 @@ static int restrict_task(struct duet_runtime *core, struct duet_task *task, uint
 
 static int check(const struct duet_task_desc *desc, struct duet_message *message)
 {
-    if (!desc || !desc->codelet)
-        return duet_fail(message, DUET_EINVAL, "a task needs a codelet");
+    if (!desc || !desc->codelet) {
+        duet_fail(message, DUET_EINVAL, "a task needs a codelet");
+        return DUET_EINVAL;
+    }
     if (desc->args_bytes > DUET_ARGS_MAX || (desc->args_bytes && !desc->args))
         return duet_fail(message, DUET_EINVAL,
                          "a %s task has %zu bytes of arguments; at most %d travel with a task",

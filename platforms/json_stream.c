@@ -33,12 +33,17 @@ static void move_to(struct duet__json_stream *stream, const char *to)
         stream->line += *stream->at == '\n';
 }
 
+static bool is_blank(char character)
+{
+    return character == ' ' || character == '\t' || character == '\r' || character == '\n';
+}
+
 /* Whether the next character that is no blank is this one, which is then read. */
 static bool take(struct duet__json_stream *stream, char wanted)
 {
     const char *at = stream->at;
 
-    while (at < stream->end && memchr(" \t\r\n", *at, 4))
+    while (at < stream->end && is_blank(*at))
         at++;
     move_to(stream, at);
     if (at >= stream->end || *at != wanted)

@@ -78,8 +78,9 @@ static const struct duet_curve *counterpart(const struct duet_calibration *calib
     for (size_t i = 0; i < calibration->count; i++) {
         const struct duet_curve *other = &calibration->curves[i];
 
-        if (strcmp(other->kernel, curve->kernel) == 0 && strcmp(other->arch, curve->arch) == 0 &&
-            strcmp(other->context, curve->context) == 0)
+        if (g_strcmp0(other->kernel, curve->kernel) == 0 &&
+            g_strcmp0(other->arch, curve->arch) == 0 &&
+            g_strcmp0(other->context, curve->context) == 0)
             return other;
     }
     return NULL;
@@ -93,24 +94,24 @@ static bool has_work(const struct duet_curve *curve, double work)
     return false;
 }
 
-/* Adds to `all` the curve of these names, with the points of `new` and those that only `old` has
- * (either may be NULL). The platform `p` learns where the old ones come from. */
-static int join(struct duet_platform *p, const struct duet_curve *new,
+/* Adds to `all` the curve of these names, with the points of `measured` and those that only `old`
+ * has (either may be NULL). The platform `p` learns where the old ones come from. */
+static int join(struct duet_platform *p, const struct duet_curve *measured,
                 const struct duet_platform *before, const struct duet_curve *old,
                 struct duet_calibration *all, struct duet_message *message)
 {
-    const struct duet_curve *names = new != NULL ? new : old;
+    const struct duet_curve *names = measured != NULL ? measured : old;
     GArray *points = g_array_new(FALSE, FALSE, sizeof(struct duet_point));
     int error;
 
-    if (new != NULL &&new->count > 0)
-        g_array_append_vals(points, new->points, (guint) new->count);
-    else if (new == NULL)
+    if (measured != NULL && measured->count > 0)
+        g_array_append_vals(points, measured->points, (guint)measured->count);
+    else if (measured == NULL)
         duet__origin_set(p, names, 0, duet__curve_origin(before, old));
     for (size_t i = 0; old != NULL && i < old->count; i++) {
         const struct duet_point *point = &old->points[i];
 
-        if (new != NULL && has_work(new, point->work))
+        if (measured != NULL && has_work(measured, point->work))
             continue;
         g_array_append_vals(points, point, 1);
         duet__origin_set(p, names, point->work, duet__point_origin(before, old, point->work));
@@ -143,15 +144,15 @@ static void keep_archs(struct duet_platform *p, const struct duet_platform *old)
 static int merge(struct duet_platform *p, struct duet_platform *old, struct duet_message *message)
 {
     struct duet_calibration all = {.count = 0};
-    const struct duet_calibration *new = &p->calibration;
+    const struct duet_calibration *measured = &p->calibration;
     int error = DUET_OK;
 
     forget_misses(old, &p->sharing);
-    for (size_t i = 0; i < new->count &&error == DUET_OK; i++)
-        error = join(p, &new->curves[i], old, counterpart(&old->calibration, &new->curves[i]), &all,
-                     message);
+    for (size_t i = 0; i < measured->count && error == DUET_OK; i++)
+        error = join(p, &measured->curves[i], old,
+                     counterpart(&old->calibration, &measured->curves[i]), &all, message);
     for (size_t i = 0; i < old->calibration.count && error == DUET_OK; i++)
-        if (counterpart(new, &old->calibration.curves[i]) == NULL)
+        if (counterpart(measured, &old->calibration.curves[i]) == NULL)
             error = join(p, NULL, old, &old->calibration.curves[i], &all, message);
     if (error != DUET_OK) {
         duet_calibration_fini(&all);

@@ -85,14 +85,15 @@ static void add_event(struct duet_gantt *gantt, const struct duet_event *event)
 
 /*
  * Merges, in one row, every bar that is shorter than `shortest` with those that follow it closer
- * than that. The colour is the weighted majority's (Boyer and Moore's vote).
+ * than that. The colour is the weighted majority's (Boyer and Moore's vote). Returns how many are
+ * left.
  */
-static void merge_row(GArray *bars, double shortest)
+static guint merge_row(GArray *bars, double shortest)
 {
     guint left = 0;
     double votes = 0;
 
-    for (guint i = 0; i < bars->len; i++) {
+    for (guint i = 0; bars && i < bars->len; i++) {
         struct duet_gantt_bar bar = g_array_index(bars, struct duet_gantt_bar, i);
         struct duet_gantt_bar *last = &g_array_index(bars, struct duet_gantt_bar, left) - 1;
         double length = bar.end_s - bar.start_s;
@@ -112,7 +113,9 @@ static void merge_row(GArray *bars, double shortest)
             g_array_index(bars, struct duet_gantt_bar, left++) = bar;
         }
     }
-    g_array_set_size(bars, left);
+    if (bars)
+        g_array_set_size(bars, left);
+    return left;
 }
 
 void duet_gantt_init(struct duet_gantt *gantt, const struct duet_recording *recording,
@@ -128,10 +131,8 @@ void duet_gantt_init(struct duet_gantt *gantt, const struct duet_recording *reco
         return;
     gantt->merged_s = gantt->end_s * (double)gantt->row_count / (double)MAX(max_bars, 1);
     gantt->bar_count = 0;
-    for (size_t i = 0; i < gantt->row_count; i++) {
-        merge_row(gantt->rows[i].bars, gantt->merged_s);
-        gantt->bar_count += gantt->rows[i].bars->len;
-    }
+    for (size_t i = 0; i < gantt->row_count; i++)
+        gantt->bar_count += merge_row(gantt->rows[i].bars, gantt->merged_s);
 }
 
 void duet_gantt_fini(struct duet_gantt *gantt)

@@ -144,8 +144,7 @@ void duet__put_explanation(FILE *stream, const struct duet_validation *validatio
 {
     struct duet__causes causes = duet__causes_of(validation, figures);
     size_t count = validation->case_count, written = 0;
-    g_autofree const struct duet_case_figures **order =
-        g_new(const struct duet_case_figures *, count + 1);
+    const struct duet_case_figures **order = g_new(const struct duet_case_figures *, count + 1);
 
     if (causes.cases > 1) /* of one case its own explanation says it */
         put_all(stream, validation, &causes);
@@ -159,5 +158,6 @@ void duet__put_explanation(FILE *stream, const struct duet_validation *validatio
         put_case(stream, validation, (size_t)(order[i] - figures->cases), order[i]);
         written++;
     }
+    g_free(order);
     g_free(causes.parts);
 }

@@ -108,7 +108,7 @@ void duet_experiment_predict(struct duet_experiment *experiment, bool quiet);
  * runs in each round, so that a machine that becomes slower or faster meanwhile does so for all of
  * them. Notes what fails, and of which cases the runs were disturbed by other processes.
  */
-void duet_experiment_measure_round(struct duet_experiment *experiment, size_t round,
+void duet_experiment_measure_round(struct duet_experiment *experiment, size_t number,
                                    struct duet_monitor *monitor, struct duet_progress *progress);
 
 /*

@@ -23,7 +23,7 @@ struct duet_spec {
 
 /* A spec of double precision without elements. Free with duet_spec_free. */
 struct duet_spec *duet_spec_new(void);
-void duet_spec_free(void *spec);
+void duet_spec_free(void *data);
 
 /*
  * Checks its lists, as far as that can be said without a case: ranges, nothing twice, policies that
