@@ -29,8 +29,8 @@ static int measure(const struct duet__calibrate_options *options,
         error = duet__plan_make(&options->request, result, &measuring.message);
     if (error)
         return duet__job_refuse(error, &measuring.message);
-    duet__warn_of_load();
     duet_monitor_start(&monitor, false, 0, 0);
+    duet__warn_of_load();
     duet_progress_init(&measuring.bar, !options->job.values.quiet, 0, 0);
     duet__measuring_go_on(&measuring);
     error = duet__measure_all(&measuring);

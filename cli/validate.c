@@ -59,8 +59,8 @@ static int measure(struct duet__validate *validate)
     double start_s = duet__clock_s(), runs_s = 0;
     int status;
 
-    duet__warn_of_load();
     duet_monitor_start(&monitor, false, 0, 0);
+    duet__warn_of_load();
     duet_progress_init(&progress, !validate->job.values.quiet, 0, 0);
     status = calibrate(validate, 0, runs_s, &monitor, &progress);
     for (size_t round = 0; round < experiment->rounds && status == DUET__DONE; round++) {
