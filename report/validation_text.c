@@ -189,6 +189,19 @@ static void put_cases(FILE *stream, const struct duet_validation *validation,
     duet__table_put(&table, stream, 0);
 }
 
+/* In which rounds others used the cores, and what became of the runs meanwhile. */
+static void put_disturbed(FILE *stream, const struct duet_validation *validation)
+{
+    g_autoptr(GString) text = g_string_new("disturbed by other processes: round");
+
+    g_string_append(text, validation->disturbed_count == 1 ? "" : "s");
+    for (size_t i = 0; i < validation->disturbed_count; i++)
+        g_string_append_printf(text, "%s%zu", i ? ", " : " ", validation->disturbed_rounds[i]);
+    g_string_append_printf(text, "; %zu of their runs left out", validation->left_out);
+    if (validation->disturbed_count)
+        duet__put_wrapped(stream, text->str, 4);
+}
+
 static void put_head(FILE *stream, const struct duet_validation *validation,
                      const struct duet_validation_figures *figures, char *const labels[2])
 {
@@ -209,6 +222,7 @@ static void put_head(FILE *stream, const struct duet_validation *validation,
     if (validation->calibration[0])
         duet__put_wrapped(stream, from, 4);
     duet__put_wrapped(stream, counts, 4);
+    put_disturbed(stream, validation);
 }
 
 static void put_order(FILE *stream, const struct duet_validation *validation,

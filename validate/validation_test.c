@@ -304,6 +304,8 @@ static void check_text(const struct duet_validation *validation,
         g_assert_cmpuint(count_of(text, "FAILED: "), ==, figures->failed > 0);
         g_assert_true(!figures->failed || validation->fail_over > 0);
         g_assert_cmpuint(count_of(text, " without a result\n"), ==, figures->refused > 0);
+        g_assert_cmpuint(count_of(text, "disturbed by other processes: "), ==,
+                         validation->disturbed_count > 0);
         g_strfreev(lines);
         free(text);
     }
@@ -430,6 +432,13 @@ static void test_compare(void)
     }
     check_writers(&the.validation);
     judge(&the.validation, &figures);
+    the.validation.disturbed_rounds = (const size_t[]){2, 5};
+    the.validation.disturbed_count = 2;
+    the.validation.left_out = 7;
+    text = written(TEXT, &the.validation, &figures);
+    g_assert_nonnull(strstr(text, "\ndisturbed by other processes: rounds 2, 5; 7 of their runs "
+                                  "left out\n"));
+    free(text);
     text = written(TEXT, &the.validation, &figures);
     g_assert_nonnull(strstr(text, "A: before <of>.json"));
     g_assert_nonnull(strstr(text, "absolute difference: "));
