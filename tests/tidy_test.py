@@ -40,13 +40,6 @@ def included(text, known):
     return known
 
 
-# What the analyser follows of each function of a test: a sixth of its usual nodes. Every assertion
-# doubles the paths, and a test's own paths are run anyway.
-TESTS = repository.ROOT / "tests"
-SHALLOW = [f"--extra-arg={word}" for word in ("-Xclang", "-analyzer-config", "-Xclang",
-                                              "max-nodes=40000")]
-
-
 def check(command):
     """None if there is nothing to complain about, else what clang-tidy said."""
     path = pathlib.Path(command["file"])
@@ -59,8 +52,7 @@ def check(command):
         return None
     result = subprocess.run(
         ["clang-tidy", "--quiet", "-p", str(passed),
-         "--extra-arg=-Wno-ignored-optimization-argument",
-         *(SHALLOW if repository.is_test(path) or path.is_relative_to(TESTS) else []), str(path)],
+         "--extra-arg=-Wno-ignored-optimization-argument", str(path)],
         cwd=repository.ROOT, capture_output=True, text=True, check=False)
     if result.returncode == 0:
         stamp.touch()
