@@ -93,12 +93,8 @@ static unsigned count_known(const struct duet__field *field, const double *value
 static void write_numbers(struct duet__json_writer *writer, const struct duet__field *field,
                           const double *values)
 {
-    unsigned count = field->kind == DUET__ALL ? field->room : count_known(field, values);
-
-    duet__json_begin(writer, field->key, '[');
-    for (unsigned i = 0; i < count; i++)
-        duet__json_put_number(writer, NULL, values[i]);
-    duet__json_end(writer, ']');
+    duet__json_put_numbers(writer, field->key, values,
+                           field->kind == DUET__ALL ? field->room : count_known(field, values));
 }
 
 /* Whether an optional member has nothing to say. */

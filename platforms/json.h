@@ -159,6 +159,23 @@ void duet__json_put_integer(struct duet__json_writer *writer, const char *key, u
 void duet__json_put_boolean(struct duet__json_writer *writer, const char *key, bool value);
 /* null for NULL. '<' is escaped, so that the text may stand inside HTML. */
 void duet__json_put_string(struct duet__json_writer *writer, const char *key, const char *value);
+/* An array of numbers. */
+void duet__json_put_numbers(struct duet__json_writer *writer, const char *key, const double *values,
+                            size_t count);
+
+/*
+ * Several members at once, by a text that looks like what is written, but for the quotes around
+ * keys:
+ *
+ *     duet__json_print(json, "median: %g, runs: %zu, cause: {name: %s, known: %d}", ...);
+ *
+ * As in the calls above, %g is a number, %u, %zu and %" PRIu64 " are whole ones, %s is a text or
+ * null, and %d is a truth value, written as true or false. Any other word is written as it is
+ * ("schema: 1, rounds: null"). A key may be an argument, too ("%s: %g"). Brackets begin and end
+ * objects and arrays, also ones that other calls end or have begun. A new line in the text is
+ * duet__json_break with the blanks that follow it; other blanks and commas mean nothing.
+ */
+void duet__json_print(struct duet__json_writer *writer, const char *format, ...) DUET_PRINTF(2, 3);
 
 enum { DUET__DIGITS_MAX = 32 };
 

@@ -2,6 +2,7 @@
 /* What JSON is read, what is refused and how that is said; what is written. */
 #include "platforms/json.h"
 
+#include <inttypes.h>
 #include <locale.h>
 #include <math.h>
 #include <stdlib.h>
@@ -178,6 +179,28 @@ static void test_writing(void)
     free(text);
 }
 
+/* A text of several members writes what single calls do. */
+static void test_print(void)
+{
+    static const double values[] = {0.5, 2};
+    const char *volatile none = NULL; /* compilers object to one that they see */
+    char *text = NULL;
+    size_t length = 0;
+    struct duet__json_writer w = {.stream = open_memstream(&text, &length)};
+
+    duet__json_print(&w, "{schema: 1, n: %u, size: %zu, all: %" PRIu64 ",\n  part: {mean: %g", 2U,
+                     sizeof(char), UINT64_MAX, 0.25);
+    duet__json_put_numbers(&w, "values", values, G_N_ELEMENTS(values));
+    duet__json_print(&w, "}, %s: %s, none: %s, list: [%d, %d, {}], rounds: null\n}", "a b", "{%u}",
+                     none, true, false);
+    fclose(w.stream);
+    g_assert_cmpstr(text, ==,
+                    "{\"schema\": 1, \"n\": 2, \"size\": 1, \"all\": 18446744073709551615,\n"
+                    "  \"part\": {\"mean\": 0.25, \"values\": [0.5, 2]}, \"a b\": \"{%u}\", "
+                    "\"none\": null, \"list\": [true, false, {}], \"rounds\": null\n}");
+    free(text);
+}
+
 /* A line for each member and element; what is in an element stands on its line. */
 static void test_lines(void)
 {
@@ -236,6 +259,7 @@ int main(int argc, char **argv)
     g_test_add_func("/json/values", test_values);
     g_test_add_func("/json/stream", test_stream);
     g_test_add_func("/json/writing", test_writing);
+    g_test_add_func("/json/print", test_print);
     g_test_add_func("/json/lines", test_lines);
     g_test_add_func("/json/digits", test_digits);
     return g_test_run();

@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
+#include <string.h>
 
 #include <glib.h>
 
@@ -121,4 +123,67 @@ void duet__json_put_string(struct duet__json_writer *writer, const char *key, co
         put_text(writer->stream, value);
     else
         fputs("null", writer->stream);
+}
+
+void duet__json_put_numbers(struct duet__json_writer *writer, const char *key, const double *values,
+                            size_t count)
+{
+    duet__json_begin(writer, key, '[');
+    for (size_t i = 0; i < count; i++)
+        duet__json_put_number(writer, NULL, values[i]);
+    duet__json_end(writer, ']');
+}
+
+/* Writes the value that a conversion stands for, as printf takes it. */
+static void print_value(struct duet__json_writer *writer, const char *key, const char *conversion,
+                        va_list *args)
+{
+    if (strcmp(conversion, "%g") == 0)
+        duet__json_put_number(writer, key, va_arg(*args, double));
+    else if (strcmp(conversion, "%s") == 0)
+        duet__json_put_string(writer, key, va_arg(*args, const char *));
+    else if (strcmp(conversion, "%d") == 0)
+        duet__json_put_boolean(writer, key, va_arg(*args, int));
+    else if (strcmp(conversion, "%u") == 0)
+        duet__json_put_integer(writer, key, va_arg(*args, unsigned));
+    else if (strcmp(conversion, "%zu") == 0)
+        duet__json_put_integer(writer, key, va_arg(*args, size_t));
+    else if (strcmp(conversion, "%" PRIu64) == 0)
+        duet__json_put_integer(writer, key, va_arg(*args, uint64_t));
+    else if (*conversion != '%')
+        duet__json_put_digits(writer, key, conversion);
+    else
+        g_error("no conversion of JSON: %s", conversion);
+}
+
+void duet__json_print(struct duet__json_writer *writer, const char *format, ...)
+{
+    enum { WORD_MAX = 64 };
+    const char *key = NULL;
+    char word[WORD_MAX];
+    va_list args;
+
+    va_start(args, format);
+    for (size_t length = 1; *format; format += length, length = 1) {
+        if (*format == '\n') {
+            length += strspn(format + 1, " ");
+            duet__json_break(writer, (unsigned)length - 1);
+        } else if (*format == '{' || *format == '[') {
+            duet__json_begin(writer, key, *format);
+            key = NULL;
+        } else if (*format == '}' || *format == ']') {
+            duet__json_end(writer, *format);
+        } else if (*format != ' ' && *format != ',') {
+            length = MIN(strcspn(format, " ,:\n{}[]"), WORD_MAX - 1);
+            g_strlcpy(word, format, length + 1);
+            if (format[length] != ':') {
+                print_value(writer, key, word, &args);
+                key = NULL;
+            } else {
+                key = strcmp(word, "%s") == 0 ? va_arg(args, const char *) : g_intern_string(word);
+                length++;
+            }
+        }
+    }
+    va_end(args);
 }
