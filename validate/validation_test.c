@@ -106,7 +106,7 @@ static void test_rounds(void)
     static const double steady[] = {1.00, 1.01, 1.02}, moving[] = {0.97, 1.08, 1.08, 1.12},
                         more[] = {1.1}, less[] = {1};
     static const size_t rounds[] = {6, 6, 6, 6};
-    double a[24], b[24];
+    double a[24] = {0}, b[24] = {0};
     struct duet_case cases[] = {plain("a", 1, more, 1, a, 24), plain("b", 1, less, 1, b, 24)};
     struct duet_validation validation = of(cases, G_N_ELEMENTS(cases));
     struct duet_validation_figures figures;
