@@ -8,7 +8,6 @@ packages="
     build-essential cmake ninja-build pkg-config ccache file
     libglib2.0-dev libjansson-dev libxml2-dev
     libsimgrid-dev
-    coinor-libclp-dev
     libhwloc-dev libopenblas-dev liblapacke-dev
     node-d3-axis node-d3-scale node-d3-selection
     clang-format clang-tidy universal-ctags python3 chromium chromium-driver nodejs

@@ -8,18 +8,10 @@ pkg_check_modules(GLIB IMPORTED_TARGET glib-2.0>=2.66)
 pkg_check_modules(JANSSON IMPORTED_TARGET jansson>=2.11)
 pkg_check_modules(LIBXML IMPORTED_TARGET libxml-2.0)
 pkg_check_modules(HWLOC IMPORTED_TARGET hwloc>=2.0)
-find_path(CLP_INCLUDE_DIR coin/Clp_C_Interface.h)
-find_library(CLP_LIBRARY Clp)
-mark_as_advanced(CLP_INCLUDE_DIR CLP_LIBRARY)
-if(NOT GLIB_FOUND OR NOT JANSSON_FOUND OR NOT LIBXML_FOUND OR NOT HWLOC_FOUND
-    OR NOT CLP_INCLUDE_DIR OR NOT CLP_LIBRARY)
-  message(FATAL_ERROR "duet needs GLib, jansson, libxml2, hwloc and Clp with their "
-    "headers: ./setup.sh installs them")
+if(NOT GLIB_FOUND OR NOT JANSSON_FOUND OR NOT LIBXML_FOUND OR NOT HWLOC_FOUND)
+  message(FATAL_ERROR "duet needs GLib, jansson, libxml2 and hwloc with their headers: "
+    "./setup.sh installs them")
 endif()
-# The solver of linear programs alone, without what pkg-config adds for its front end.
-add_library(Clp::Clp UNKNOWN IMPORTED)
-set_target_properties(Clp::Clp PROPERTIES
-  IMPORTED_LOCATION ${CLP_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${CLP_INCLUDE_DIR})
 
 foreach(option DUET_SIMGRID DUET_CUDA)
   string(TOUPPER "${${option}}" ${option}) # "on" means what "ON" does

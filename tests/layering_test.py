@@ -29,7 +29,6 @@ GROUPS = {
     "glib": ["glib.h", "glib/*", "glib-object.h", "gio/gio.h"],
     "json": ["jansson.h"],
     "libxml": ["libxml/*"],
-    "clp": ["coin/Clp_C_Interface.h"],
     "simgrid": ["simgrid/*", "xbt/*", "simgrid/*.hpp"],
     "hwloc": ["hwloc.h", "hwloc/*"],
     "blas": ["cblas.h", "lapacke.h"],
@@ -62,13 +61,12 @@ RULES = [
     ("workloads/kernels_*", "c posix glib blas duet/* workloads/*"),
     ("workloads/*", "c posix glib duet/* workloads/*"),
     ("world/modules/*", "c posix glib duet/* core/engine.h sim/sim.h platforms/directories.h"
-                      " validate/area_prices.h workloads/kernels*.h ."),
+                      " workloads/kernels*.h ."),
     ("world/*", "c posix threads glib duet/* core/engine.h sim/*.h real/*.h platforms/platform.h"
               " report/perfetto.h report/output.h platforms/model/*.h runs/recording.h ."),
     ("runs/recording", "c-pure duet/* ."),
     ("runs/*", "c posix glib duet/* platforms/platform.h workloads/workload.h world/*.h"
                " core/engine.h validate/bounds.h ."),
-    ("validate/area_prices", "c clp duet/* ."),
     ("validate/*", "c posix glib duet/* platforms/platform.h platforms/json.h workloads/*.h"
                    " runs/*.h calibrate/*.h world/*.h ."),
     ("report/page/*", "c glib duet/* platforms/json.h validate/*.h report/*.h runs/*.h ."),

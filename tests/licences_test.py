@@ -43,9 +43,6 @@ REVIEWED = {
     # the module "sim"
     r"libsimgrid[\d.]+": ("LGPL-2.1-only", "License: LGPL-2.1"),
     r"libboost-[a-z]+[\d.]+": ("BSL-1.0", "BSL-1.0"),
-    # the module "area"; GPL-3 in these files is of Debian's own packaging
-    r"coinor-lib(clp|coinutils|osi)\d\w*": ("EPL-1.0", "License: EPL-1"),
-    r"libbz2-1\.0": ("bzip2-1.0.6", "BSD-variant"),
     # the module "blas"
     r"libopenblas0(-\w+)?": ("BSD-3-Clause", "BSD-3-clause"),
     r"lib(blas|lapack|tmglib)3": ("BSD-3-Clause", "BSD-3-clause"),

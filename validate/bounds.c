@@ -1,12 +1,325 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lower bounds on the makespan of a run. */
+/*
+ * Lower bounds on the makespan of a run. The area bound follows from prices: what a second of each
+ * architecture's workers is worth. A task costs at least what it costs where it is cheapest, and no
+ * machine earns more than all of its workers do, so that whatever the prices are, the one by the
+ * other is a bound. What is computed here is which prices make it the largest.
+ */
 #include "validate/bounds.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <glib.h>
+
 #include <duet/machine.h>
 #include <duet/trace.h>
+
+/* Classes of the same times. */
+struct group {
+    double tasks;
+    const double *times_s; /* of one, by architecture that has workers; INFINITY: cannot run */
+};
+
+struct area {
+    struct group *groups;
+    size_t group_count;
+    unsigned *workers; /* of the architectures that have some */
+    size_t arch_count;
+    double *times_s; /* what the groups point to */
+};
+
+static void area_fini(struct area *area)
+{
+    g_free(area->groups);
+    g_free(area->workers);
+    g_free(area->times_s);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Groups                                                                                       */
+
+static int by_times(const void *left, const void *right, void *area)
+{
+    const struct group *a = left, *b = right;
+
+    for (size_t i = 0; i < ((const struct area *)area)->arch_count; i++)
+        if (a->times_s[i] != b->times_s[i])
+            return a->times_s[i] < b->times_s[i] ? -1 : 1;
+    return 0;
+}
+
+/* Takes the times of one class where there are workers. DUET_EINVAL, DUET_ENOWORKER. */
+static int add_class(struct area *area, const struct duet_area_class *class,
+                     const unsigned *workers, size_t arch_count, struct duet_message *message)
+{
+    double *times_s = area->times_s + area->group_count * area->arch_count, *next = times_s;
+    double best_s = INFINITY;
+
+    for (size_t a = 0; a < arch_count; a++) {
+        double seconds = class->expected_s[a];
+
+        if (!isfinite(seconds))
+            return duet_fail(message, DUET_EINVAL,
+                             "area bound: the time expected of '%s' on architecture %zu is not a "
+                             "finite number",
+                             class->name, a);
+        if (!workers[a])
+            continue;
+        *next = seconds > 0 ? seconds : INFINITY;
+        best_s = fmin(best_s, *next++);
+    }
+    if (isinf(best_s))
+        return duet_fail(message, DUET_ENOWORKER,
+                         "area bound: no worker can run the %" G_GUINT64_FORMAT
+                         " tasks like '%s': the machine needs a worker of an architecture with a "
+                         "time for it",
+                         class->tasks, class->name);
+    area->groups[area->group_count++] = (struct group){(double)class->tasks, times_s};
+    return 0;
+}
+
+/* Makes groups of the classes that have tasks, in order of their times. */
+static int area_init(struct area *area, const struct duet_area_class *classes, size_t class_count,
+                     const unsigned *workers, size_t arch_count, struct duet_message *message)
+{
+    size_t used = 0;
+
+    *area = (struct area){.groups = g_new(struct group, class_count + 1),
+                          .workers = g_new(unsigned, arch_count + 1),
+                          .times_s = g_new(double, class_count *arch_count + 1)};
+    for (size_t a = 0; a < arch_count; a++)
+        if (workers[a])
+            area->workers[area->arch_count++] = workers[a];
+    for (size_t c = 0; c < class_count; c++) {
+        int error =
+            classes[c].tasks ? add_class(area, &classes[c], workers, arch_count, message) : 0;
+
+        if (error)
+            return error;
+    }
+    g_qsort_with_data(area->groups, (int)area->group_count, sizeof(*area->groups), by_times, area);
+    for (size_t i = 0; i < area->group_count; i++)
+        if (used && !by_times(&area->groups[used - 1], &area->groups[i], area))
+            area->groups[used - 1].tasks += area->groups[i].tasks;
+        else
+            area->groups[used++] = area->groups[i];
+    area->group_count = used;
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Prices                                                                                       */
+
+/*
+ * What all tasks cost where each is cheapest. `loads_s`, if there is one: how long that keeps the
+ * workers of each architecture busy.
+ */
+static double cost(const struct area *area, const double *prices, double *loads_s)
+{
+    double sum = 0;
+
+    for (size_t a = 0; loads_s && a < area->arch_count; a++)
+        loads_s[a] = 0;
+    for (const struct group *g = area->groups; g < area->groups + area->group_count; g++) {
+        double cheapest = INFINITY;
+        size_t where = 0;
+
+        for (size_t a = 0; a < area->arch_count; a++)
+            if (isfinite(g->times_s[a]) && g->times_s[a] * prices[a] < cheapest) {
+                cheapest = g->times_s[a] * prices[a];
+                where = a;
+            }
+        sum += g->tasks * cheapest;
+        if (loads_s)
+            loads_s[where] += g->tasks * g->times_s[where] / area->workers[where];
+    }
+    return sum;
+}
+
+static int by_ratio(const void *left, const void *right)
+{
+    const double *a = ((const struct group *)left)->times_s;
+    const double *b = ((const struct group *)right)->times_s;
+    double x = a[0] / a[1], y = b[0] / b[1];
+
+    return (x > y) - (x < y);
+}
+
+/* Seconds that all tasks of a group keep an architecture busy; 0 where it cannot run. */
+static double load(const struct area *area, const struct group *group, size_t arch)
+{
+    double seconds = group->times_s[arch];
+
+    return isfinite(seconds) ? group->tasks * seconds / area->workers[arch] : 0;
+}
+
+/*
+ * Two architectures. Everything that can is on the second, and is moved to the first in order of
+ * how much better it is there, until both take equally long. What then is moved in part costs the
+ * same on both at the prices: that is what makes them the prices. If nothing is, the time is that
+ * of what can run on one of them only.
+ */
+static void balance(struct area *area, double prices[2])
+{
+    double first = 0, second = 0;
+
+    qsort(area->groups, area->group_count, sizeof(*area->groups), by_ratio);
+    for (size_t i = 0; i < area->group_count; i++)
+        second += load(area, &area->groups[i], 1);
+    prices[0] = 0;
+    prices[1] = 1;
+    for (size_t i = 0; i < area->group_count; i++) {
+        const struct group *group = &area->groups[i];
+        bool both = isfinite(group->times_s[1]);
+
+        if (isinf(group->times_s[0]))
+            return;
+        first += load(area, group, 0);
+        second -= load(area, group, 1);
+        if (first >= second) {
+            prices[0] = both ? group->times_s[1] : 1;
+            prices[1] = both ? group->times_s[0] : 0;
+            return;
+        }
+    }
+}
+
+/* An ellipsoid in `n` dimensions that has the best shares in it: centre + shape * (unit ball). */
+struct ellipsoid {
+    size_t n;
+    double *centre, *shape; /* n, n * n */
+    double *normal, *inner; /* n, of a cut; the same in the ball, of length 1 */
+};
+
+/* Half of what the ellipsoid extends along the normal, and sets what that is in the ball. */
+static double half_length(struct ellipsoid *e)
+{
+    double square = 0;
+
+    for (size_t k = 0; k < e->n; k++) {
+        e->inner[k] = 0;
+        for (size_t i = 0; i < e->n; i++)
+            e->inner[k] += e->shape[i * e->n + k] * e->normal[i];
+        square += e->inner[k] * e->inner[k];
+    }
+    for (size_t k = 0; k < e->n; k++)
+        e->inner[k] /= sqrt(square);
+    return sqrt(square);
+}
+
+/*
+ * The smallest ellipsoid around the part of it that lies beyond the cut, whose distance from the
+ * centre is `depth` of the half length along its normal.
+ */
+static void cut(struct ellipsoid *e, double depth)
+{
+    double n = (double)e->n, step = (1 + n * depth) / (n + 1);
+    double across = n * sqrt((1 - depth * depth) / (n * n - 1));
+    double along = n * (1 - depth) / (n + 1);
+
+    for (size_t i = 0; i < e->n; i++) {
+        double *row = &e->shape[i * e->n], axis = 0;
+
+        for (size_t k = 0; k < e->n; k++)
+            axis += row[k] * e->inner[k];
+        e->centre[i] += step * axis;
+        for (size_t k = 0; k < e->n; k++)
+            row[k] = across * row[k] + (along - across) * axis * e->inner[k];
+    }
+}
+
+/* Shares of the architectures in what the machine earns, and what a second of a worker then is
+   worth. Returns the architecture with the least share. */
+static size_t share_out(const struct area *area, const struct ellipsoid *e, double *shares,
+                        double *prices)
+{
+    size_t least = e->n;
+
+    shares[e->n] = 1;
+    for (size_t a = 0; a < e->n; a++) {
+        shares[a] = e->centre[a];
+        shares[e->n] -= shares[a];
+    }
+    for (size_t a = 0; a <= e->n; a++) {
+        prices[a] = shares[a] / area->workers[a];
+        if (shares[a] < shares[least])
+            least = a;
+    }
+    return least;
+}
+
+/*
+ * More architectures, by the ellipsoid method (Bland, Goldfarb, Todd, "The ellipsoid method: a
+ * survey", Operations Research 29(6), 1981). The bound is a concave function of the shares that all
+ * but the last architecture have in what the machine earns a second; moving share to one whose load
+ * is longer raises it. Each step leaves the part of an ellipsoid where it can be larger than the
+ * best so far, until it can be so by a part of 10^12 only, or rounding hides what is left.
+ */
+static double search(const struct area *area, double *prices)
+{
+    size_t n = area->arch_count - 1;
+    g_autofree double *room = g_new0(double, n *n + 5 * (n + 1));
+    struct ellipsoid e = {n, room, room + n, room + n + n * n, room + 2 * n + n * n};
+    double *shares = e.inner + n, *loads_s = shares + n + 1, best = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        e.centre[i] = 1 / (double)(n + 1);
+        e.shape[i * n + i] = 1; /* all shares are within a distance of 1 */
+    }
+    for (size_t step = 0; step < 150 * n * (n + 1); step++) {
+        size_t least = share_out(area, &e, shares, prices);
+        bool inside = shares[least] >= 0;
+        double bound = inside ? cost(area, prices, loads_s) : 0, depth, length;
+
+        best = fmax(best, bound);
+        for (size_t i = 0; i < n; i++)
+            e.normal[i] = inside ? loads_s[i] - loads_s[n] : least == n ? -1 : i == least;
+        length = half_length(&e);
+        depth = (inside ? best - bound : -shares[least]) / length;
+        if (!(depth < 1) || (inside && bound + length <= best * (1 + 1e-12)))
+            break;
+        cut(&e, depth);
+    }
+    return best;
+}
+
+static double bound_of(struct area *area)
+{
+    g_autofree double *prices = g_new0(double, area->arch_count + 1);
+    double income = 0;
+
+    if (area->group_count == 0)
+        return 0;
+    if (area->arch_count > 2)
+        return search(area, prices);
+    prices[0] = 1;
+    if (area->arch_count == 2)
+        balance(area, prices);
+    for (size_t a = 0; a < area->arch_count; a++)
+        income += area->workers[a] * prices[a];
+    return income > 0 ? cost(area, prices, NULL) / income : 0;
+}
+
+int duet_area_bound(const struct duet_area_class *classes, size_t class_count,
+                    const unsigned *workers, size_t arch_count, double *area_s,
+                    struct duet_message *message)
+{
+    struct area area;
+    int error = area_init(&area, classes, class_count, workers, arch_count, message);
+    double bound = error ? 0 : bound_of(&area);
+
+    if (!isfinite(bound))
+        error = duet_fail(message, DUET_EINVAL, "area bound: the tasks' times overflow");
+    if (!error)
+        *area_s = bound;
+    area_fini(&area);
+    return error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Both bounds of a run                                                                         */
 
 /* Copies the runtime's classes: its arrays last only until the next call. */
 static int copy_classes(const struct duet_runtime *runtime, size_t arch_count, size_t class_count,
@@ -14,10 +327,11 @@ static int copy_classes(const struct duet_runtime *runtime, size_t arch_count, s
 {
     for (size_t c = 0; c < class_count; c++) {
         struct duet_class_stats stats;
+        double *expected_s = seconds + c * arch_count;
         int error = duet_class_stats(runtime, c, &stats);
+
         if (error)
             return error;
-        double *expected_s = seconds + c * arch_count;
         memcpy(expected_s, stats.expected_s, arch_count * sizeof *expected_s);
         classes[c] = (struct duet_area_class){stats.kernel, stats.tasks, expected_s};
     }
@@ -29,30 +343,21 @@ int duet_bounds(const struct duet_runtime *runtime, struct duet_bounds *out,
 {
     const struct duet_machine *machine = duet_runtime_machine(runtime);
     size_t class_count = duet_class_count(runtime), arch_count = machine->arch_count;
-    struct duet_area_class *classes = calloc(class_count + 1, sizeof *classes);
-    double *seconds = calloc(class_count * arch_count + 1, sizeof *seconds), area_s = 0;
-    unsigned *workers = calloc(arch_count + 1, sizeof *workers);
+    g_autofree struct duet_area_class *classes = g_new(struct duet_area_class, class_count + 1);
+    g_autofree double *seconds = g_new(double, class_count *arch_count + 1);
+    g_autofree unsigned *workers = g_new0(unsigned, arch_count + 1);
+    struct duet_stats stats;
+    double area_s;
     int error;
-    if (!classes || !seconds || !workers) {
-        error = duet_fail(message, DUET_ENOMEM, "bounds: no memory for %zu classes of tasks",
-                          class_count);
-        goto out;
-    }
+
     for (unsigned w = 0; w < machine->worker_count; w++)
         workers[machine->workers[w].arch]++;
     error = copy_classes(runtime, arch_count, class_count, classes, seconds);
     if (!error)
         error = duet_area_bound(classes, class_count, workers, arch_count, &area_s, message);
-    if (error == DUET_ESTUCK) /* and area_s is 0: not known */
-        error = DUET_OK;
-    if (!error) {
-        struct duet_stats stats;
-        duet_stats(runtime, &stats);
-        *out = (struct duet_bounds){.critical_path_s = stats.critical_path_s, .area_s = area_s};
-    }
-out:
-    free(workers);
-    free(seconds);
-    free(classes);
-    return error;
+    if (error)
+        return error;
+    duet_stats(runtime, &stats);
+    *out = (struct duet_bounds){.critical_path_s = stats.critical_path_s, .area_s = area_s};
+    return 0;
 }

@@ -47,17 +47,6 @@ static void fake_stats(const struct duet_runtime *runtime, struct duet_stats *st
     *stats = (struct duet_stats){.critical_path_s = runtime->critical_path_s};
 }
 
-static bool stuck; /* the solver */
-
-static int fake_area_bound(const struct duet_area_class *classes, size_t class_count,
-                           const unsigned *workers, size_t arch_count, double *area_s,
-                           struct duet_message *message)
-{
-    if (stuck)
-        return duet_fail(message, DUET_ESTUCK, "no solution");
-    return duet_area_bound(classes, class_count, workers, arch_count, area_s, message);
-}
-
 static int tested_bounds(const struct duet_runtime *runtime, struct duet_bounds *out,
                          struct duet_message *message);
 
@@ -65,14 +54,12 @@ static int tested_bounds(const struct duet_runtime *runtime, struct duet_bounds 
 #define duet_class_count fake_class_count
 #define duet_class_stats(...) fake_class_stats(__VA_ARGS__)
 #define duet_stats(...) fake_stats(__VA_ARGS__)
-#define duet_area_bound(...) fake_area_bound(__VA_ARGS__)
 #define duet_bounds(...) tested_bounds(__VA_ARGS__)
 
 #include "validate/bounds.c" /* NOLINT(bugprone-suspicious-include) */
 
 #undef duet_class_stats
 #undef duet_stats
-#undef duet_area_bound
 #undef duet_bounds
 
 static double area(const struct duet_area_class *classes, size_t count, const unsigned *workers,
@@ -196,7 +183,7 @@ static void test_random_two(void)
     g_rand_free(random);
 }
 
-/* Two of four architectures that are twins are one with more workers. */
+/* Two of four architectures that are twins are one with more workers; not all can run anywhere. */
 static void test_random_twins(void)
 {
     static const unsigned twins[] = {4, 3, 5, 2}, merged[] = {4, 8, 2};
@@ -206,12 +193,13 @@ static void test_random_twins(void)
     for (int round = 0; round < 100; round++) {
         random_classes(random, three, seconds, 50, 3);
         for (size_t i = 0; i < 50; i++) {
-            const double *s = seconds + 3 * i;
+            double *s = seconds + 3 * i;
+            s[i % 7 % 3] *= i % 7 < 3 ? 0 : 1;
             memcpy(doubled + 4 * i, (double[]){s[0], s[1], s[1], s[2]}, 4 * sizeof(double));
             four[i] = (struct duet_area_class){"k", three[i].tasks, doubled + 4 * i};
         }
         g_assert_cmpfloat_with_epsilon(area(four, 50, twins, 4) / area(three, 50, merged, 3), 1,
-                                       1e-6);
+                                       1e-11);
     }
     g_rand_free(random);
 }
@@ -269,7 +257,6 @@ static void test_errors(void)
     refuse(&b, workers, 2, DUET_EINVAL, "'dpotrf' on architecture 0");
     refuse(&c, workers, 2, DUET_EINVAL, "not a finite number");
     refuse(&d, workers, 2, DUET_EINVAL, "overflow");
-    refuse(&a, workers, 0, DUET_EINVAL, "0 architectures");
 }
 
 /* As many classes as a long run with varied sizes makes. */
@@ -330,12 +317,6 @@ static void test_run(void)
     g_assert_cmpint(tested_bounds(&runtime, &bounds, NULL), ==, 0);
     g_assert_cmpfloat(bounds.critical_path_s, ==, 2.5);
     g_assert_cmpfloat_with_epsilon(bounds.area_s, 4 + 220.0 / 21, 1e-10);
-
-    stuck = true; /* then it is not known */
-    g_assert_cmpint(tested_bounds(&runtime, &bounds, NULL), ==, 0);
-    g_assert_cmpfloat(bounds.critical_path_s, ==, 2.5);
-    g_assert_cmpfloat(bounds.area_s, ==, 0);
-    stuck = false;
 
     runtime.error = DUET_EINVAL;
     bounds.area_s = -1;

@@ -2,7 +2,7 @@
 /*
  * Modules: the parts of duet that bring large libraries with them, in shared objects of their own
  * that are opened when something needs them. Each part is used through the header that it has
- * (sim/sim.h, workloads/kernels.h, validate/area_prices.h); what is linked decides whether it is
+ * (sim/sim.h, workloads/kernels.h); what is linked decides whether it is
  * inside the program, as in tests, or whether NAME.c of this folder stands there, which opens the
  * module and calls it through a table. NAME_module.c is the module's own: that table.
  *
@@ -18,7 +18,6 @@
 
 #include "core/engine.h"
 #include "sim/sim.h"
-#include "validate/area_prices.h"
 #include "workloads/kernels.h"
 #include "workloads/kernels_about.h"
 
@@ -44,12 +43,6 @@ struct duet__blas_module {
     int (*residual_lu)(const struct duet__storage *a, const struct duet__storage *pivots,
                        double *residual, struct duet_message *message);
     bool (*about)(struct duet__blas *blas);
-};
-
-struct duet__area_module {
-    struct duet__module module;
-    int (*prices)(const struct duet__area *area, double *prices, double *optimum_s,
-                  struct duet_message *message);
 };
 
 /*
