@@ -98,10 +98,10 @@ void duet__print_models(void);
 bool duet__job_records(const struct duet__job *job);
 
 /*
- * The end of a job: completes the report of the policies that did run, prints it as was asked for,
+ * The end of a job: prints the report of the policies that did run as was asked for,
  * writes the files, and says what has failed; nothing is reported where all have. Exit status.
  */
-int duet__job_conclude(const struct duet__job *job, const struct duet_report *world,
+int duet__job_conclude(const struct duet__job *job, const struct duet_report *report,
                        const GPtrArray *failures);
 
 /*

@@ -13,7 +13,7 @@
 /* What a file is made from. */
 struct source {
     const struct duet_report *report;
-    const struct duet_policy_runs *policy; /* the first one, for a file about all of them */
+    const struct duet_series *series; /* the first one, for a file about all of them */
 };
 
 /* Makes sure that the files of an option can be written. Exit status. */
@@ -50,19 +50,20 @@ static int write_trace(FILE *stream, const void *data, struct duet_message *mess
 {
     const struct source *source = data;
 
-    return duet_perfetto_write(stream, duet_run_recording(source->policy->runs), message);
+    return duet_perfetto_write(stream, duet_run_recording(source->series->runs), message);
 }
 
 static int write_gantt(FILE *stream, const void *data, struct duet_message *message)
 {
     const struct source *source = data;
     const struct duet_report *report = source->report;
-    const struct duet_recording *recording = duet_run_recording(source->policy->runs);
-    g_autofree char *resources = duet_report_resources(report->machine);
+    const struct duet_recording *recording = duet_run_recording(source->series->runs);
+    g_autofree char *resources = duet_report_resources(&report->request->machine);
     g_autofree char *problem = duet_report_problem(report);
     g_autofree char *place = duet_report_place(report);
-    g_autofree char *title = g_strdup_printf("%s on %s: %s, %.4g s", report->workload, place,
-                                             source->policy->policy, recording->makespan_s);
+    g_autofree char *title =
+        g_strdup_printf("%s on %s: %s, %.4g s", report->request->workload->name, place,
+                        source->series->policy, recording->makespan_s);
     g_autofree char *subtitle = g_strdup_printf("%s; %s", problem, resources);
 
     (void)message;
@@ -76,11 +77,11 @@ static int write_html(FILE *stream, const void *data, struct duet_message *messa
 }
 
 /* The runs of a policy; NULL: it failed, or a signal came before its recorded run was finished. */
-static const struct duet_policy_runs *recorded(const struct duet_report *report, const char *policy)
+static const struct duet_series *recorded(const struct duet_report *report, const char *policy)
 {
-    for (size_t i = 0; i < report->policy_count; i++)
-        if (strcmp(report->policies[i].policy, policy) == 0)
-            return duet_run_recording(report->policies[i].runs) ? &report->policies[i] : NULL;
+    for (size_t i = 0; i < report->series_count; i++)
+        if (strcmp(report->series[i].policy, policy) == 0)
+            return duet_run_recording(report->series[i].runs) ? &report->series[i] : NULL;
     return NULL;
 }
 
@@ -94,9 +95,9 @@ static int write_all(const struct duet__job *job, const struct duet_report *repo
 
     for (size_t i = 0; paths[i]; i++) {
         const struct source source = {report, each ? recorded(report, job->request.policies[i])
-                                                   : report->policies};
+                                                   : report->series};
 
-        if (source.policy && report->policy_count &&
+        if (source.series && report->series_count &&
             duet_output_write(paths[i], contents, &source, &message))
             status = duet__complain(DUET__FAILED, "%s", message.text);
     }

@@ -7,18 +7,6 @@
 #include "cli/command.h"
 #include "cli/job.h"
 
-/* Parameters of the workload, "variant=left, width=8"; caller frees. */
-static char *settings_text(const struct duet__job *job)
-{
-    GString *text = g_string_new(NULL);
-
-    for (size_t i = 0; i < job->request.problem.setting_count; i++)
-        g_string_append_printf(text, "%s%s=%s", i ? ", " : "",
-                               job->request.problem.settings[i].name,
-                               job->request.problem.settings[i].value);
-    return g_string_free(text, FALSE);
-}
-
 static int print(const struct duet__job *job, const struct duet_report *report)
 {
     struct duet_message message = {""};
@@ -35,27 +23,11 @@ static int print(const struct duet__job *job, const struct duet_report *report)
     return duet__finish_output();
 }
 
-static int report_runs(const struct duet__job *job, const struct duet_report *world)
+static int report_runs(const struct duet__job *job, const struct duet_report *report)
 {
-    struct duet_report report = *world;
-    char *settings = settings_text(job);
-    int printed, written;
-
-    report.command = job->command;
-    report.workload = job->request.workload->name;
-    report.settings = settings;
-    report.platform = job->request.platform_name;
-    report.n = job->request.problem.n;
-    report.tile = job->request.problem.tile;
-    report.precision = job->request.problem.precision;
-    report.set_arch = job->request.config.set_arch;
-    report.without = job->request.config.without;
-    report.flops = job->request.workload->flops(&job->request.problem);
-    report.machine = &job->request.machine;
     /* the table first: a long run is not lost because a disk is full */
-    printed = print(job, &report);
-    written = duet__files_write(job, &report);
-    g_free(settings);
+    int printed = print(job, report), written = duet__files_write(job, report);
+
     return printed ? printed : written;
 }
 
@@ -112,11 +84,11 @@ static int complain(const GPtrArray *failures, bool some)
     return status;
 }
 
-int duet__job_conclude(const struct duet__job *job, const struct duet_report *world,
+int duet__job_conclude(const struct duet__job *job, const struct duet_report *report,
                        const GPtrArray *failures)
 {
-    bool some = world->policy_count > 0;
-    int reported = some || !failures->len ? report_runs(job, world) : DUET__DONE;
+    bool some = report->series_count > 0;
+    int reported = some || !failures->len ? report_runs(job, report) : DUET__DONE;
     int failed = complain(failures, some);
 
     return failed ? failed : reported;

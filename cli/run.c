@@ -69,37 +69,15 @@ static int read_all(struct duet__job *job, int argc, char *const *argv,
 
 /* ------------------------------------------------------------------------------------------- */
 
-/* What the report says of the world. */
-static struct duet_report_real describe(const struct duet__job *job,
-                                        const struct duet_session *session)
-{
-    const struct duet_config *config = &job->request.config;
-    enum duet_emulation emulation = DUET_EMULATION_NONE;
-
-    if (config->emulate)
-        emulation = duet_request_paced(&job->request) ? DUET_EMULATION_PACED : DUET_EMULATION_FREE;
-    return (struct duet_report_real){
-        .emulation = emulation,
-        .scale = config->scale > 0 ? config->scale : 1,
-        .lose = config->lose,
-        .cores = duet__here_cores(),
-        .warmups = job->request.warmups,
-        .reps = job->request.reps,
-        .interrupted = duet_monitor_signal(session->monitor) != 0,
-        .formula = session->formula,
-        .threshold = session->threshold,
-    };
-}
-
-/* One line if the residual of a run does not pass. Exit status. */
+/* One line if the result of a run is wrong. Exit status. */
 static int judge(const struct duet_report *report)
 {
     size_t runs = 0, failed = 0;
 
-    for (size_t i = 0; report->real->formula && i < report->policy_count; i++) {
-        runs += report->policies[i].run_count;
-        for (size_t k = 0; k < report->policies[i].run_count; k++)
-            failed += !duet_report_passes(report, report->policies[i].runs[k].residual);
+    for (size_t i = 0; i < report->series_count; i++) {
+        runs += report->series[i].count;
+        for (size_t k = 0; k < report->series[i].count; k++)
+            failed += !duet_run_passes(&report->series[i].runs[k]);
     }
     if (!failed)
         return DUET__DONE;
@@ -111,35 +89,35 @@ static int report(const struct duet__job *job, const struct duet_session *sessio
                   const struct duet_series *series)
 {
     const struct duet_request *request = &job->request;
-    struct duet_policy_runs *policies = g_new0(struct duet_policy_runs, request->policy_count);
+    struct duet_series *finished = g_new0(struct duet_series, request->policy_count);
     GPtrArray *failures = duet__failures_new();
-    const struct duet_report_real real = describe(job, session);
-    struct duet_report world = {.world = request->config.emulate ? "emulated" : "real",
-                                .real = &real,
-                                .show_wall = true,
-                                .policies = policies};
-    size_t finished = 0;
+    struct duet_report report = {.command = job->command,
+                                 .request = request,
+                                 .series = finished,
+                                 .cores = duet__here_cores(),
+                                 .interrupted = duet_monitor_signal(session->monitor) != 0,
+                                 .show_wall = true};
+    size_t runs = 0;
     int judged, status;
 
     for (size_t i = 0; i < request->policy_count; i++) {
-        finished += series[i].count;
+        runs += series[i].count;
         if (series[i].error)
             duet__failures_add(failures, series[i].error, series[i].message.text, "the run of %s",
                                request->policies[i]);
         else if (series[i].count)
-            policies[world.policy_count++] =
-                (struct duet_policy_runs){request->policies[i], series[i].runs, series[i].count};
+            finished[report.series_count++] = series[i];
     }
-    judged = judge(&world);
-    status = duet__job_conclude(job, &world, failures);
+    judged = judge(&report);
+    status = duet__job_conclude(job, &report, failures);
     if (status == DUET__DONE)
         status = judged;
-    if (real.interrupted)
+    if (report.interrupted)
         status = duet__complain(DUET__SIGNALLED + duet_monitor_signal(session->monitor),
-                                "interrupted: %zu of %zu measured runs are finished", finished,
+                                "interrupted: %zu of %zu measured runs are finished", runs,
                                 request->policy_count * request->reps);
     g_ptr_array_unref(failures);
-    g_free(policies);
+    g_free(finished);
     return status;
 }
 

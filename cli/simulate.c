@@ -157,12 +157,13 @@ static size_t gather(struct duet_run *runs, size_t reps, const struct duet_run *
 static int report(const struct duet__job *job, struct duet_run *runs, int number)
 {
     const struct duet_request *request = &job->request;
-    struct duet_policy_runs *policies = g_new0(struct duet_policy_runs, request->policy_count);
+    struct duet_series *series = g_new0(struct duet_series, request->policy_count);
     GPtrArray *failures = duet__failures_new();
-    struct duet_report world = {.world = "simulated",
-                                .noise = request->config.noise,
-                                .show_wall = job->values.wall,
-                                .policies = policies};
+    struct duet_report report = {.command = job->command,
+                                 .request = request,
+                                 .series = series,
+                                 .interrupted = number != 0,
+                                 .show_wall = job->values.wall};
     size_t finished = 0;
     int status;
 
@@ -176,17 +177,17 @@ static int report(const struct duet__job *job, struct duet_run *runs, int number
                                "the simulation of %s with seed %" PRIu64, request->policies[i],
                                request->seed + (uint64_t)(failed - own));
         if (count)
-            policies[world.policy_count++] =
-                (struct duet_policy_runs){request->policies[i], own, count};
+            series[report.series_count++] =
+                (struct duet_series){.policy = request->policies[i], .runs = own, .count = count};
         finished += count;
     }
-    status = duet__job_conclude(job, &world, failures);
+    status = duet__job_conclude(job, &report, failures);
     if (number)
         status =
             duet__complain(DUET__SIGNALLED + number, "interrupted: %zu of %zu runs are finished",
                            finished, request->policy_count * request->reps);
     g_ptr_array_unref(failures);
-    g_free(policies);
+    g_free(series);
     return status;
 }
 

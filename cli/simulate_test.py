@@ -357,7 +357,7 @@ def test_interruption():
             else:
                 assert process.returncode == 128 + number, process.returncode
                 assert messages == "duet: interrupted: 0 of 2 runs are finished\n", messages
-            assert output == ""
+                assert output == "interrupted: of 2 runs a policy, none is finished\n", output
             while any(map(alive, children)) and time.monotonic() < deadline:
                 time.sleep(0.02)
             assert not any(map(alive, children))
@@ -365,7 +365,20 @@ def test_interruption():
 
 
 def test_interrupted_report():
-    """What is finished when a signal comes is reported, in whole files."""
+    """What is finished when a signal comes is reported as such, in whole files."""
+    for form in "--json", "--quiet":
+        process = start(["--n", "7680", "--reps", "100000", form], ".")
+        time.sleep(1)
+        process.send_signal(signal.SIGTERM)
+        output, messages = process.communicate(timeout=20)
+        count = int(re.match(r"duet: interrupted: (\d+) of", messages.splitlines()[-1]).group(1))
+        if form == "--json":
+            report = json.loads(output)
+            assert report["interrupted"] is True, report
+            assert len(report["runs"][0]["makespan_s"]["values"]) == count, report
+        else:
+            assert output.startswith(f"interrupted: of 100000 runs a policy, ws has {count}\n")
+            assert f", {count} runs a policy\n" in output, output
     with tempfile.TemporaryDirectory() as folder:
         process = start(["--n", "7680", "--reps", "100000", "--policy", "ws,heft", "--csv",
                          "--trace", "t.json"], folder)

@@ -11,12 +11,7 @@
 
 static bool is_paced(const struct duet_report *report)
 {
-    return report->real && report->real->emulation == DUET_EMULATION_PACED;
-}
-
-double duet__report_scale(const struct duet_report *report)
-{
-    return is_paced(report) ? report->real->scale : 1;
+    return duet_request_paced(report->request);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -24,15 +19,15 @@ double duet__report_scale(const struct duet_report *report)
 
 static bool if_repeated(const struct duet_report *report)
 {
-    for (size_t i = 0; i < report->policy_count; i++)
-        if (report->policies[i].run_count > 1)
+    for (size_t i = 0; i < report->series_count; i++)
+        if (report->series[i].count > 1)
             return true;
     return false;
 }
 
 static bool if_scaled(const struct duet_report *report)
 {
-    return duet__report_scale(report) < 1 || duet__report_scale(report) > 1;
+    return duet_report_scale(report) < 1 || duet_report_scale(report) > 1;
 }
 
 static bool if_wall(const struct duet_report *report)
@@ -42,7 +37,7 @@ static bool if_wall(const struct duet_report *report)
 
 static bool if_verified(const struct duet_report *report)
 {
-    return report->real && report->real->formula;
+    return duet_report_verdict(report).formula != NULL;
 }
 
 static unsigned workers_of(const struct duet_machine *machine, unsigned arch)
@@ -58,8 +53,8 @@ static bool if_several(const struct duet_report *report)
 {
     unsigned used = 0;
 
-    for (unsigned arch = 0; arch < report->machine->arch_count; arch++)
-        used += workers_of(report->machine, arch) > 0;
+    for (unsigned arch = 0; arch < report->request->machine.arch_count; arch++)
+        used += workers_of(&report->request->machine, arch) > 0;
     return used > 1;
 }
 
@@ -79,12 +74,15 @@ static double makespan(const struct duet_report *report, const struct duet_run *
 
 static double unscaled(const struct duet_report *report, const struct duet_run *run)
 {
-    return run->stats.makespan_s / duet__report_scale(report);
+    return run->stats.makespan_s / duet_report_scale(report);
 }
 
 static double flops(const struct duet_report *report, const struct duet_run *run)
 {
-    return report->flops > 0 ? report->flops : run->stats.flops;
+    const struct duet_request *request = report->request;
+    double whole = request->workload->flops(&request->problem);
+
+    return whole > 0 ? whole : run->stats.flops;
 }
 
 static double rate(const struct duet_report *report, const struct duet_run *run)
@@ -138,14 +136,15 @@ static double idle_share(const struct duet_run *run, unsigned workers, double bu
 
 static double idle(const struct duet_report *report, const struct duet_run *run)
 {
-    return idle_share(run, report->machine->worker_count, run->stats.busy_s);
+    return idle_share(run, report->request->machine.worker_count, run->stats.busy_s);
 }
 
 static double arch_idle(const struct duet_report *report, const struct duet_run *run, unsigned arch)
 {
     if (arch >= DUET_STATS_ARCHS)
         return NAN;
-    return idle_share(run, workers_of(report->machine, arch), run->stats.busy_by_arch_s[arch]);
+    return idle_share(run, workers_of(&report->request->machine, arch),
+                      run->stats.busy_by_arch_s[arch]);
 }
 
 static double critical_path(const struct duet_report *report, const struct duet_run *run)
@@ -259,8 +258,8 @@ int duet__figure_column(const struct duet__figure *figure, const struct duet_rep
 {
     if (!figure->of_arch)
         return column ? -1 : 0;
-    while ((unsigned)column < report->machine->arch_count)
-        if (workers_of(report->machine, (unsigned)column))
+    while ((unsigned)column < report->request->machine.arch_count)
+        if (workers_of(&report->request->machine, (unsigned)column))
             return column;
         else
             column++;
@@ -269,29 +268,29 @@ int duet__figure_column(const struct duet__figure *figure, const struct duet_rep
 
 /* Of what `of` or `of_arch` gives, NaN if one is. */
 static double median_of(const struct duet__figure *figure, const struct duet_report *report,
-                        const struct duet_policy_runs *policy, unsigned arch)
+                        const struct duet_series *series, unsigned arch)
 {
-    double *values = g_new(double, policy->run_count), median = 0;
+    double *values = g_new(double, series->count), median = 0;
 
-    for (size_t i = 0; i < policy->run_count && !isnan(median); i++) {
-        values[i] = duet__figure(figure, report, &policy->runs[i], arch);
+    for (size_t i = 0; i < series->count && !isnan(median); i++) {
+        values[i] = duet__figure(figure, report, &series->runs[i], arch);
         if (isnan(values[i]))
             median = NAN;
     }
     if (!isnan(median))
-        median = duet_median(values, policy->run_count);
+        median = duet_median(values, series->count);
     g_free(values);
     return median;
 }
 
 double duet__figure_median(const struct duet__figure *figure, const struct duet_report *report,
-                           const struct duet_policy_runs *policy, unsigned arch)
+                           const struct duet_series *series, unsigned arch)
 {
     static const struct duet__figure work = {.of = flops};
     double makespan_s;
 
     if (figure->of != rate || is_paced(report))
-        return median_of(figure, report, policy, arch);
-    makespan_s = median_of(&duet__figures[DUET__MAKESPAN], report, policy, arch);
-    return makespan_s > 0 ? median_of(&work, report, policy, arch) / makespan_s / 1e9 : 0;
+        return median_of(figure, report, series, arch);
+    makespan_s = median_of(&duet__figures[DUET__MAKESPAN], report, series, arch);
+    return makespan_s > 0 ? median_of(&work, report, series, arch) / makespan_s / 1e9 : 0;
 }

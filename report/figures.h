@@ -69,14 +69,11 @@ double duet__figure(const struct duet__figure *figure, const struct duet_report 
 /* The median over the runs of a policy (the rate's is that at the median makespan); NaN if one is.
  */
 double duet__figure_median(const struct duet__figure *figure, const struct duet_report *report,
-                           const struct duet_policy_runs *policy, unsigned arch);
+                           const struct duet_series *series, unsigned arch);
 
 /* The first column of a table or of CSV that it has from number `column` on (0 or an architecture
  * that has workers), -1: none. */
 int duet__figure_column(const struct duet__figure *figure, const struct duet_report *report,
                         int column);
-
-/* Factor of time of a paced emulation, else 1. */
-double duet__report_scale(const struct duet_report *report);
 
 #endif

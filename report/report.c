@@ -24,57 +24,51 @@ unsigned duet_report_gpus(const struct duet_machine *machine)
 }
 
 /* Makespan and the interval of its mean. */
-static int summarise_makespan(const struct duet_policy_runs *policy, double *values,
+static int summarise_makespan(const struct duet_series *series, double *values,
                               struct duet_policy_summary *summary, struct duet_message *message)
 {
     struct duet_summary makespans;
     int result;
 
-    for (size_t i = 0; i < policy->run_count; i++)
-        values[i] = policy->runs[i].stats.makespan_s;
-    result = duet_summarise(values, policy->run_count, &makespans, message);
+    for (size_t i = 0; i < series->count; i++)
+        values[i] = series->runs[i].stats.makespan_s;
+    result = duet_summarise(values, series->count, &makespans, message);
     if (result)
         return result;
     summary->makespan_s = makespans.median;
     summary->mean_s = makespans.mean;
     summary->ci95_low_s = summary->ci95_high_s = NAN;
-    if (policy->run_count >= DUET_INTERVAL_RUNS) {
+    if (series->count >= DUET_INTERVAL_RUNS) {
         summary->ci95_low_s = fmax(makespans.mean_low, 0); /* it may say less than that */
         summary->ci95_high_s = makespans.mean_high;
     }
     return 0;
 }
 
-bool duet_report_passes(const struct duet_report *report, double residual)
-{
-    return residual < report->real->threshold;
-}
-
 /* The worst of the residuals, and how many do not pass. */
-static void judge(const struct duet_report *report, const struct duet_policy_runs *policy,
-                  struct duet_policy_summary *summary)
+static void judge(const struct duet_series *series, struct duet_policy_summary *summary)
 {
-    for (size_t i = 0; report->real && report->real->formula && i < policy->run_count; i++) {
-        double residual = policy->runs[i].residual;
+    for (size_t i = 0; i < series->count; i++) {
+        double residual = series->runs[i].verdict.residual;
 
-        summary->failed += !duet_report_passes(report, residual);
+        summary->failed += !duet_run_passes(&series->runs[i]);
         summary->residual = fmax(summary->residual, isnan(residual) ? INFINITY : residual);
     }
 }
 
-int duet_report_summarise(const struct duet_report *report, const struct duet_policy_runs *policy,
-                          struct duet_policy_summary *summary, struct duet_message *message)
+int duet_report_summarise(const struct duet_series *series, struct duet_policy_summary *summary,
+                          struct duet_message *message)
 {
     double *values;
     int result;
 
-    if (policy->run_count == 0)
-        return duet_fail(message, DUET_EINVAL, "policy %s has no run to report", policy->policy);
+    if (series->count == 0)
+        return duet_fail(message, DUET_EINVAL, "policy %s has no run to report", series->policy);
     *summary = (struct duet_policy_summary){0};
-    values = g_new(double, policy->run_count);
-    result = summarise_makespan(policy, values, summary, message);
+    values = g_new(double, series->count);
+    result = summarise_makespan(series, values, summary, message);
     g_free(values);
-    judge(report, policy, summary);
+    judge(series, summary);
     return result;
 }
 
@@ -111,30 +105,59 @@ char *duet_report_resources(const struct duet_machine *machine)
     return g_string_free(text, FALSE);
 }
 
+const char *duet_report_world(const struct duet_report *report)
+{
+    const struct duet_config *config = &report->request->config;
+
+    return config->simulate ? "simulated" : config->emulate ? "emulated" : "real";
+}
+
+struct duet_verdict duet_report_verdict(const struct duet_report *report)
+{
+    return report->series_count ? report->series[0].runs[0].verdict : (struct duet_verdict){0};
+}
+
+double duet_report_scale(const struct duet_report *report)
+{
+    const struct duet_request *request = report->request;
+
+    return duet_request_paced(request) && request->config.scale > 0 ? request->config.scale : 1;
+}
+
+char *duet_report_settings(const struct duet_report *report)
+{
+    const struct duet_problem *problem = &report->request->problem;
+    GString *text = g_string_new(NULL);
+
+    for (size_t i = 0; i < problem->setting_count; i++)
+        g_string_append_printf(text, "%s%s=%s", i ? ", " : "", problem->settings[i].name,
+                               problem->settings[i].value);
+    return g_string_free(text, FALSE);
+}
+
 char *duet_report_place(const struct duet_report *report)
 {
-    const struct duet_report_real *real = report->real;
+    const struct duet_request *request = report->request;
 
-    if (real && real->emulation == DUET_EMULATION_FREE)
-        return g_strdup_printf("%s with emulated GPUs", report->platform);
-    if (real && real->emulation == DUET_EMULATION_PACED)
-        return g_strdup_printf("an emulated %s (times x %g, nothing computed)", report->platform,
-                               real->scale);
-    return g_strdup(report->platform);
+    if (duet_request_paced(request))
+        return g_strdup_printf("an emulated %s (times x %g, nothing computed)",
+                               request->platform_name, duet_report_scale(report));
+    return g_strconcat(request->platform_name, request->config.emulate ? " with emulated GPUs" : "",
+                       NULL);
 }
 
 char *duet_report_problem(const struct duet_report *report)
 {
-    uint64_t count = report->policy_count && report->policies[0].run_count
-                         ? report->policies[0].runs[0].stats.tasks
-                         : 0;
+    const struct duet_problem *problem = &report->request->problem;
+    const struct duet_config *config = &report->request->config;
+    g_autofree char *settings = duet_report_settings(report);
+    uint64_t tasks = report->series_count ? report->series[0].runs[0].stats.tasks : 0;
 
     return g_strdup_printf("%s, n %" PRIu64 ", tile %" PRIu64 ", %s precision, %" PRIu64
                            " tasks%s%s%s%s%s%s",
-                           report->workload, report->n, report->tile,
-                           report->precision == 's' ? "single" : "double", count,
-                           report->settings[0] ? ", " : "", report->settings,
-                           report->set_arch ? ", set-arch" : "", report->noise ? ", noise" : "",
-                           report->without ? ", without " : "",
-                           report->without ? report->without : "");
+                           report->request->workload->name, problem->n, problem->tile,
+                           problem->precision == 's' ? "single" : "double", tasks,
+                           *settings ? ", " : "", settings, config->set_arch ? ", set-arch" : "",
+                           config->noise ? ", noise" : "", config->without ? ", without " : "",
+                           config->without ? config->without : "");
 }

@@ -14,54 +14,19 @@
 
 #include <duet/error.h>
 #include <duet/machine.h>
-#include <duet/trace.h>
 
+#include "runs/request.h"
 #include "runs/run.h"
 
-/* The runs of one policy. */
-struct duet_policy_runs {
-    const char *policy;
-    const struct duet_run *runs;
-    size_t run_count; /* at least 1; the first may be recorded, and is what drawings show */
-};
-
-enum duet_emulation {
-    DUET_EMULATION_NONE,
-    DUET_EMULATION_FREE,  /* CPU cores compute what GPUs would: as fast as these can */
-    DUET_EMULATION_PACED, /* kernels and copies take the times of a platform, nothing is computed */
-};
-
-/* What is known of runs on this machine beside the rest. */
-struct duet_report_real {
-    enum duet_emulation emulation;
-    double scale;     /* PACED: factor of that platform's times */
-    const char *lose; /* emulated GPUs lost on purpose, "gpu1@100"; NULL: none */
-    unsigned cores;   /* that the process may use */
-    size_t warmups,
-        reps;            /* runs a policy that were asked for: before the measured ones, measured */
-    bool interrupted;    /* some of them were not made, because somebody gave up */
-    const char *formula; /* of the residuals; NULL: not verified */
-    double threshold;    /* a residual below it passes */
-};
-
-/* Everything is borrowed. */
+/* What was asked for, and what came out of it. Everything is borrowed. */
 struct duet_report {
-    const char *command; /* the command line that makes this report again */
-    const char *world;   /* "simulated", "real", or "emulated": on this machine, but not its GPUs */
-    const struct duet_report_real *real; /* NULL: simulated */
-    const char *workload;
-    const char *settings; /* parameters of the workload, "variant=left"; "" if none */
-    const char *platform;
-    uint64_t n, tile;
-    char precision; /* 's' or 'd' */
-    bool set_arch;
-    bool noise;
-    const char *without; /* causes that the simulated machine was without, "caches"; NULL: none */
-    bool show_wall;      /* otherwise two equal commands give equal bytes */
-    double flops; /* of the whole problem, by which rates are computed; 0: as the runs counted */
-    const struct duet_machine *machine;
-    const struct duet_policy_runs *policies;
-    size_t policy_count;
+    const char *command;                /* the command line that makes this report again */
+    const struct duet_request *request; /* with the machine that the runs were made on */
+    const struct duet_series *series;   /* each with a run */
+    size_t series_count;
+    unsigned cores;   /* that runs on this machine could use */
+    bool interrupted; /* some runs were not made, because somebody gave up */
+    bool show_wall;   /* otherwise two equal commands give equal bytes */
 };
 
 /* What all runs of a policy say of its makespan, and whether they were right. For the medians of
@@ -78,8 +43,7 @@ unsigned duet_report_cpus(const struct duet_machine *machine);
 unsigned duet_report_gpus(const struct duet_machine *machine);
 
 /* Errors: DUET_ENOMEM, DUET_EINVAL (no run). */
-DUET_MUST_CHECK int duet_report_summarise(const struct duet_report *report,
-                                          const struct duet_policy_runs *policy,
+DUET_MUST_CHECK int duet_report_summarise(const struct duet_series *series,
                                           struct duet_policy_summary *summary,
                                           struct duet_message *message);
 
@@ -98,8 +62,21 @@ DUET_MUST_CHECK int duet_report_write_json(FILE *stream, const struct duet_repor
 DUET_MUST_CHECK int duet_report_write_csv(FILE *stream, const struct duet_report *report,
                                           struct duet_message *message);
 
-/* Whether a residual of the report passes. */
-bool duet_report_passes(const struct duet_report *report, double residual);
+/* "simulated", "real", or "emulated": on this machine, but not its GPUs. */
+const char *duet_report_world(const struct duet_report *report);
+static inline bool duet_report_simulated(const struct duet_report *report)
+{
+    return report->request->config.simulate != NULL;
+}
+
+/* What the results of all runs were judged by; formula NULL: they were not. */
+struct duet_verdict duet_report_verdict(const struct duet_report *report);
+
+/* Factor of time of a paced emulation, else 1. */
+double duet_report_scale(const struct duet_report *report);
+
+/* Parameters of the workload, "variant=left, width=8"; "" if none. Free with g_free. */
+char *duet_report_settings(const struct duet_report *report);
 
 /*
  * Where it ran, so that nobody takes an emulated run for another one: "idgraf", "an emulated idgraf

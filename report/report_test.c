@@ -14,7 +14,7 @@
 /* The median of a figure over the runs of the first policy. */
 static double median(const struct sample *sample, unsigned figure)
 {
-    return duet__figure_median(&duet__figures[figure], &sample->report, &sample->policies[0], 0);
+    return duet__figure_median(&duet__figures[figure], &sample->report, &sample->series[0], 0);
 }
 
 typedef int (*write_fn)(FILE *stream, const struct duet_report *report,
@@ -45,8 +45,7 @@ static void test_summary(void)
         stats->busy_s = 2;
         stats->bytes_to_device = 100 * (i + 1);
     }
-    g_assert_cmpint(duet_report_summarise(&sample.report, &sample.policies[0], &summary, &message),
-                    ==, 0);
+    g_assert_cmpint(duet_report_summarise(&sample.series[0], &summary, &message), ==, 0);
     g_assert_cmpfloat(summary.makespan_s, ==, 2);
     g_assert_cmpfloat(summary.mean_s, ==, 2);
     /* Student's t, 2 degrees of freedom: 4.30265 standard errors of 1 / sqrt(3) */
@@ -56,9 +55,8 @@ static void test_summary(void)
     /* of 4 workers, over 1, 2 and 3 seconds */
     g_assert_cmpfloat_with_epsilon(median(&sample, DUET__IDLE), 0.75, 1e-12);
     g_assert_cmpfloat_with_epsilon(median(&sample, DUET__HITS), 2.0 / 3, 1e-12);
-    sample.policies[0].run_count = 0;
-    g_assert_cmpint(duet_report_summarise(&sample.report, &sample.policies[0], &summary, &message),
-                    ==, DUET_EINVAL);
+    sample.series[0].count = 0;
+    g_assert_cmpint(duet_report_summarise(&sample.series[0], &summary, &message), ==, DUET_EINVAL);
     g_assert_nonnull(strstr(message.text, "heft"));
     sample_fini(&sample);
 }
@@ -71,8 +69,7 @@ static void test_no_device(void)
 
     sample_init(&sample, 2, 0, 10);
     sample.runs[0][1].stats.reads_on_device = 0;
-    g_assert_cmpint(duet_report_summarise(&sample.report, &sample.policies[0], &summary, NULL), ==,
-                    0);
+    g_assert_cmpint(duet_report_summarise(&sample.series[0], &summary, NULL), ==, 0);
     g_assert_true(isnan(median(&sample, DUET__HITS)));
     text = written(duet_report_write_json, &sample.report);
     g_assert_nonnull(strstr(text, "\"cache_hit_ratio\": null"));
@@ -97,8 +94,9 @@ static void test_json(void)
     char *text;
 
     sample_init(&sample, 2, 2, 100);
-    sample.report.settings = "variant=left";
-    sample.report.without = "caches,start";
+    sample.request.problem.settings = &(struct duet_setting){"variant", "left"};
+    sample.request.problem.setting_count = 1;
+    sample.request.config.without = "caches,start";
     sample.report.command = "duet simulate \"x\" \\";
     text = written(duet_report_write_json, &sample.report);
     root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
@@ -134,7 +132,8 @@ static void test_csv(void)
     char *text, **lines;
 
     sample_init(&sample, 2, 2, 100);
-    sample.report.platform = "a,\"b\"";
+    g_free(sample.request.platform_name);
+    sample.request.platform_name = g_strdup("a,\"b\"");
     sample.report.show_wall = true;
     text = written(duet_report_write_csv, &sample.report);
     lines = g_strsplit(text, "\n", -1);
@@ -165,8 +164,8 @@ static void test_idle(void)
         stats->busy_by_arch_s[0] = 0.5;
         stats->busy_by_arch_s[1] = 1.5;
     }
-    sample.report.policy_count = 1;
-    sample.policies[0].run_count = 1;
+    sample.report.series_count = 1;
+    sample.series[0].count = 1;
     text = written(duet_report_write_json, &sample.report);
     g_assert_nonnull(strstr(text, "\"idle_share\": 0.5, \"idle_share_by_arch\": "
                                   "{\"x5650\": 0.75, \"c2050\": 0.25}"));
@@ -205,9 +204,8 @@ static void test_few_runs(void)
     sample_init(&sample, 2, 2, 10);
     for (size_t count = 1; count < DUET_INTERVAL_RUNS; count++) {
         for (unsigned p = 0; p < SAMPLE_POLICIES; p++)
-            sample.policies[p].run_count = count;
-        g_assert_cmpint(duet_report_summarise(&sample.report, sample.policies, &summary, NULL), ==,
-                        0);
+            sample.series[p].count = count;
+        g_assert_cmpint(duet_report_summarise(sample.series, &summary, NULL), ==, 0);
         g_assert_true(isnan(summary.ci95_low_s) && isnan(summary.ci95_high_s));
         text = written(duet_report_write_json, &sample.report);
         g_assert_nonnull(strstr(text, "\"ci95_low\": null, \"ci95_high\": null"));
@@ -243,7 +241,7 @@ static void test_table(void)
     g_strfreev(lines);
     free(text);
 
-    sample.report.without = "caches";
+    sample.request.config.without = "caches";
     text = written(duet_report_write_table, &sample.report);
     g_assert_nonnull(strstr(text, "set-arch, noise, without caches, 3 runs a policy"));
     free(text);
@@ -256,20 +254,25 @@ static void test_table(void)
 static const char formula[] = "||A - L L'|| / (n ||A|| eps)";
 
 /* Makes the sample one of real runs whose residuals are 0.01, 0.02, ... */
-static struct duet_report_real sample_real(struct sample *sample)
+static void sample_real(struct sample *sample)
 {
     for (unsigned p = 0; p < SAMPLE_POLICIES; p++)
         for (unsigned r = 0; r < SAMPLE_RUNS; r++)
-            sample->runs[p][r].residual = 0.01 * (1 + r);
-    sample->report.world = "real";
-    sample->report.noise = false;
+            sample->runs[p][r].verdict = (struct duet_verdict){.formula = formula,
+                                                               .residual = 0.01 * (1 + r),
+                                                               .threshold = 30};
+    sample->request.config.simulate = NULL;
+    sample->request.config.noise = false;
+    sample->report.cores = 2;
     sample->report.show_wall = true;
-    return (struct duet_report_real){.scale = 1,
-                                     .cores = 2,
-                                     .warmups = 1,
-                                     .reps = SAMPLE_RUNS,
-                                     .formula = formula,
-                                     .threshold = 30};
+}
+
+/* Nobody has asked whether the results are right. */
+static void sample_unverified(struct sample *sample)
+{
+    for (unsigned p = 0; p < SAMPLE_POLICIES; p++)
+        for (unsigned r = 0; r < SAMPLE_RUNS; r++)
+            sample->runs[p][r].verdict = (struct duet_verdict){0};
 }
 
 /* The runs of one policy; *root is to be freed with json_decref. */
@@ -282,14 +285,12 @@ static json_t *policy_of(json_t **root, const char *text, unsigned index)
 
 static void test_real_json(void)
 {
-    struct duet_report_real real;
     struct sample sample;
     json_t *root, *run, *part;
     char *text;
 
     sample_init(&sample, 2, 2, 100);
-    real = sample_real(&sample);
-    sample.report.real = &real;
+    sample_real(&sample);
     text = written(duet_report_write_json, &sample.report);
     run = policy_of(&root, text, 1);
     assert_members(run, "world workload n tile precision settings platform cpus gpus policy "
@@ -311,10 +312,10 @@ static void test_real_json(void)
     json_decref(root);
 
     /* a residual that is no number does not pass, and is null */
-    real.emulation = DUET_EMULATION_FREE;
-    real.lose = "gpu1@3";
-    real.interrupted = true;
-    sample.runs[1][0].residual = NAN;
+    sample.request.config.emulate = "free";
+    sample.request.config.lose = "gpu1@3";
+    sample.report.interrupted = true;
+    sample.runs[1][0].verdict.residual = NAN;
     text = written(duet_report_write_json, &sample.report);
     run = policy_of(&root, text, 1);
     part = json_object_get(run, "verification");
@@ -333,18 +334,15 @@ static void test_real_json(void)
 static void test_paced(void)
 {
     struct duet_policy_summary summary;
-    struct duet_report_real real;
     struct sample sample;
     char *text, **lines;
 
     sample_init(&sample, 2, 2, 100);
-    real = sample_real(&sample);
-    real.emulation = DUET_EMULATION_PACED;
-    real.scale = 0.25;
-    real.formula = NULL;
-    sample.report.real = &real;
-    g_assert_cmpint(duet_report_summarise(&sample.report, &sample.policies[0], &summary, NULL), ==,
-                    0);
+    sample_real(&sample);
+    sample.request.config.emulate = "sample";
+    sample.request.config.scale = 0.25;
+    sample_unverified(&sample);
+    g_assert_cmpint(duet_report_summarise(&sample.series[0], &summary, NULL), ==, 0);
     g_assert_true(isnan(median(&sample, DUET__GFLOPS)));
     text = written(duet_report_write_json, &sample.report);
     g_assert_nonnull(strstr(text, "\"gflops\": null"));
@@ -366,13 +364,11 @@ static void test_paced(void)
 
 static void test_real_table(void)
 {
-    struct duet_report_real real;
     struct sample sample;
     char *text;
 
     sample_init(&sample, 2, 2, 100);
-    real = sample_real(&sample);
-    sample.report.real = &real;
+    sample_real(&sample);
     sample.runs[0][0].critical_path_s = 0;
     sample.runs[0][1].critical_path_s = 0;
     text = written(duet_report_write_table, &sample.report);
@@ -382,18 +378,19 @@ static void test_real_table(void)
     g_assert_nonnull(strstr(text, "||A|| eps), to be below 30: passed in all 9 runs\n"));
     free(text);
 
-    real.interrupted = true;
-    real.lose = "gpu0@7";
-    sample.runs[2][1].residual = 30;
-    sample.policies[2].run_count = 2;
+    sample.report.interrupted = true;
+    sample.request.config.lose = "gpu0@7";
+    sample.runs[2][1].verdict.residual = 30;
+    sample.series[2].count = 2;
     text = written(duet_report_write_table, &sample.report);
     g_assert_true(g_str_has_prefix(
         text, "interrupted: of 3 runs a policy, heft has 3, ws has 3, locality-aware has 2\n"));
     g_assert_nonnull(strstr(text, "\nlost on purpose: gpu0@7\n"));
     g_assert_nonnull(strstr(text, ": FAILED in 1 of 8 runs\n"));
+    g_assert_nonnull(strstr(text, ", 2 to 3 runs a policy after 1 warm-up"));
     free(text);
 
-    sample.report.policy_count = 0;
+    sample.report.series_count = 0;
     text = written(duet_report_write_table, &sample.report);
     g_assert_cmpstr(text, ==, "interrupted: of 3 runs a policy, none is finished\n");
     free(text);
@@ -402,17 +399,15 @@ static void test_real_table(void)
 
 static void test_real_csv(void)
 {
-    struct duet_report_real real;
     struct sample sample;
     char *text, **lines;
 
     sample_init(&sample, 2, 2, 100);
-    real = sample_real(&sample);
-    real.emulation = DUET_EMULATION_FREE;
-    real.lose = "gpu0@7,gpu1@8";
-    real.interrupted = true;
-    sample.report.real = &real;
-    sample.runs[0][1].residual = INFINITY;
+    sample_real(&sample);
+    sample.request.config.emulate = "free";
+    sample.request.config.lose = "gpu0@7,gpu1@8";
+    sample.report.interrupted = true;
+    sample.runs[0][1].verdict.residual = INFINITY;
     text = written(duet_report_write_csv, &sample.report);
     lines = g_strsplit(text, "\n", -1);
     g_assert_true(g_str_has_suffix(
@@ -420,7 +415,7 @@ static void test_real_csv(void)
                   "idle_share_x5650,idle_share_c2050"));
     g_assert_nonnull(strstr(lines[1], ",0.25,free,,\"gpu0@7,gpu1@8\",2,1,true,0.01,30,"));
     g_assert_nonnull(strstr(lines[2], ",true,inf,30,"));
-    real.formula = NULL;
+    sample_unverified(&sample);
     g_strfreev(lines);
     free(text);
     text = written(duet_report_write_csv, &sample.report);

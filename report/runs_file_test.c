@@ -28,7 +28,8 @@ static void test_report(void)
     char *text;
 
     sample_init(&sample, 4, 3, 60);
-    sample.report.settings = "variant=left";
+    sample.request.problem.settings = &(struct duet_setting){"variant", "left"};
+    sample.request.problem.setting_count = 1;
     text = written(&sample.report, &length);
     g_assert_cmpint(duet_file_kind(text, length), ==, DUET_FILE_REPORT);
     g_assert_cmpint(duet_runs_file_parse(text, length, "r.json", &file, &message), ==, 0);

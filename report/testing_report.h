@@ -15,12 +15,20 @@ enum { SAMPLE_POLICIES = 3, SAMPLE_RUNS = 3 };
 static const char *const sample_policies[SAMPLE_POLICIES] = {"heft", "ws", "locality-aware"};
 static const char *sample_kernels[] = {"dpotrf", "dtrsm", "dsyrk", "dgemm"};
 
+static inline double sample_flops(const struct duet_problem *problem)
+{
+    (void)problem;
+    return 1e12;
+}
+
+static const struct duet_workload sample_workload = {.name = "cholesky", .flops = sample_flops};
+
 struct sample {
-    struct duet_machine machine;
     struct duet_recording recordings[SAMPLE_POLICIES];
     struct duet_event *events[SAMPLE_POLICIES];
     struct duet_run runs[SAMPLE_POLICIES][SAMPLE_RUNS];
-    struct duet_policy_runs policies[SAMPLE_POLICIES];
+    struct duet_series series[SAMPLE_POLICIES];
+    struct duet_request request;
     struct duet_report report;
 };
 
@@ -58,7 +66,7 @@ static inline int sample_order(const void *a, const void *b)
 /* Every worker takes tasks one after another; those on a GPU are preceded by a copy. */
 static inline void sample_events(struct sample *sample, unsigned policy, unsigned tasks)
 {
-    struct duet_machine *machine = &sample->machine;
+    struct duet_machine *machine = &sample->request.machine;
     struct duet_event *events = g_new0(struct duet_event, 3 * (size_t)tasks);
     double *free_s = g_new0(double, machine->worker_count);
     GRand *random = g_rand_new_with_seed(policy + 1);
@@ -139,7 +147,17 @@ static inline void sample_events(struct sample *sample, unsigned policy, unsigne
 static inline void sample_init(struct sample *sample, unsigned cpus, unsigned gpus, unsigned tasks)
 {
     *sample = (struct sample){0};
-    sample_machine(&sample->machine, cpus, gpus);
+    duet_request_init(&sample->request);
+    sample->request.workload = &sample_workload;
+    sample->request.platform_name = g_strdup("sample");
+    sample->request.problem.n = 38400;
+    sample->request.problem.tile = 960;
+    sample->request.reps = SAMPLE_RUNS;
+    sample->request.warmups = 1;
+    sample->request.config.simulate = "sample";
+    sample->request.config.set_arch = true;
+    sample->request.config.noise = true;
+    sample_machine(&sample->request.machine, cpus, gpus);
     for (unsigned p = 0; p < SAMPLE_POLICIES; p++) {
         sample_events(sample, p, tasks + p * tasks / 8);
         sample->runs[p][0].recording = sample->recordings[p];
@@ -154,31 +172,21 @@ static inline void sample_init(struct sample *sample, unsigned cpus, unsigned gp
             sample->runs[p][r].wall_s = 0.25;
             sample->runs[p][r].stats.makespan_s *= 1 + 0.02 * r;
         }
-        sample->policies[p] = (struct duet_policy_runs){.policy = sample_policies[p],
-                                                        .runs = sample->runs[p],
-                                                        .run_count = SAMPLE_RUNS};
+        sample->series[p] = (struct duet_series){.policy = sample_policies[p],
+                                                 .runs = sample->runs[p],
+                                                 .count = SAMPLE_RUNS};
     }
     sample->report = (struct duet_report){.command = "duet simulate cholesky --platform sample",
-                                          .world = "simulated",
-                                          .workload = "cholesky",
-                                          .settings = "",
-                                          .platform = "sample",
-                                          .n = 38400,
-                                          .tile = 960,
-                                          .precision = 'd',
-                                          .set_arch = true,
-                                          .noise = true,
-                                          .flops = 1e12,
-                                          .machine = &sample->machine,
-                                          .policies = sample->policies,
-                                          .policy_count = SAMPLE_POLICIES};
+                                          .request = &sample->request,
+                                          .series = sample->series,
+                                          .series_count = SAMPLE_POLICIES};
 }
 
 static inline void sample_fini(struct sample *sample)
 {
     for (unsigned p = 0; p < SAMPLE_POLICIES; p++)
         g_free(sample->events[p]);
-    duet_machine_fini(&sample->machine);
+    duet_request_fini(&sample->request);
 }
 
 #endif

@@ -89,23 +89,23 @@ static void add_heads(struct duet__table *table, const struct duet_report *repor
         const struct duet__figure *figure = &duet__figures[i];
 
         for (int k = 0; (k = next_column(figure, report, k)) >= 0; k++)
-            duet__table_say(table, line && figure->of_arch ? report->machine->archs[k].name
+            duet__table_say(table, line && figure->of_arch ? report->request->machine.archs[k].name
                                                            : figure->heads[line]);
     }
 }
 
 static void add_row(struct duet__table *table, const struct duet_report *report,
-                    const struct duet_policy_runs *policy,
-                    const struct duet_policy_summary *summary, const struct digits *digits)
+                    const struct duet_series *series, const struct duet_policy_summary *summary,
+                    const struct digits *digits)
 {
-    duet__table_say(table, policy->policy);
+    duet__table_say(table, series->policy);
     for (size_t i = 0; i < DUET__FIGURES; i++) {
         const struct duet__figure *figure = &duet__figures[i];
         bool has = figure->of || figure->of_arch;
 
         for (int k = 0; (k = next_column(figure, report, k)) >= 0; k++)
             add_cell(table, figure->unit,
-                     has ? duet__figure_median(figure, report, policy, (unsigned)k) : NAN, summary,
+                     has ? duet__figure_median(figure, report, series, (unsigned)k) : NAN, summary,
                      digits);
     }
 }
@@ -115,9 +115,9 @@ static double largest(const struct duet_report *report, unsigned figure)
 {
     double most = 0;
 
-    for (size_t i = 0; i < report->policy_count; i++)
-        most = fmax(most,
-                    duet__figure_median(&duet__figures[figure], report, &report->policies[i], 0));
+    for (size_t i = 0; i < report->series_count; i++)
+        most =
+            fmax(most, duet__figure_median(&duet__figures[figure], report, &report->series[i], 0));
     return most;
 }
 
@@ -146,8 +146,8 @@ static void put_table(FILE *stream, const struct duet_report *report,
     table.page = DUET__PAGE;
     add_heads(&table, report, 0);
     add_heads(&table, report, 1);
-    for (size_t i = 0; i < report->policy_count; i++)
-        add_row(&table, report, &report->policies[i], &summaries[i], &digits);
+    for (size_t i = 0; i < report->series_count; i++)
+        add_row(&table, report, &report->series[i], &summaries[i], &digits);
     duet__table_put(&table, stream, 0);
     g_string_free(sides, TRUE);
 }
@@ -155,38 +155,44 @@ static void put_table(FILE *stream, const struct duet_report *report,
 /* How many measured runs there are of each policy, when not all were made. */
 static void put_interrupted(FILE *stream, const struct duet_report *report)
 {
-    fprintf(stream, "interrupted: of %zu runs a policy,", report->real->reps);
-    for (size_t i = 0; i < report->policy_count; i++)
-        fprintf(stream, "%s %s has %zu", i ? "," : "", report->policies[i].policy,
-                report->policies[i].run_count);
-    fputs(report->policy_count ? "\n" : " none is finished\n", stream);
+    fprintf(stream, "interrupted: of %zu run%s a policy,", report->request->reps,
+            report->request->reps == 1 ? "" : "s");
+    for (size_t i = 0; i < report->series_count; i++)
+        fprintf(stream, "%s %s has %zu", i ? "," : "", report->series[i].policy,
+                report->series[i].count);
+    fputs(report->series_count ? "\n" : " none is finished\n", stream);
 }
 
-static void put_real_head(FILE *stream, const struct duet_report_real *real)
+/* ", 5 runs a policy", or "3 to 5" where not all have as many. */
+static void put_counts(FILE *stream, const struct duet_report *report)
 {
-    fprintf(stream, ", %zu run%s a policy after %zu warm-up%s, %u core%s", real->reps,
-            real->reps == 1 ? "" : "s", real->warmups, real->warmups == 1 ? "" : "s", real->cores,
-            real->cores == 1 ? "" : "s");
-    if (real->lose)
-        fprintf(stream, "\nlost on purpose: %s", real->lose);
+    size_t least = report->series[0].count, most = least;
+
+    for (size_t i = 1; i < report->series_count; i++) {
+        least = MIN(least, report->series[i].count);
+        most = MAX(most, report->series[i].count);
+    }
+    if (least < most)
+        fprintf(stream, ", %zu to %zu runs a policy", least, most);
+    else if (most > 1 || !duet_report_simulated(report))
+        fprintf(stream, ", %zu run%s a policy", most, most == 1 ? "" : "s");
 }
 
 static void put_head(FILE *stream, const struct duet_report *report)
 {
-    char *resources = duet_report_resources(report->machine);
-    char *problem = duet_report_problem(report), *place = duet_report_place(report);
-    size_t runs = report->policies[0].run_count;
+    const struct duet_request *request = report->request;
+    g_autofree char *resources = duet_report_resources(&request->machine);
+    g_autofree char *problem = duet_report_problem(report), *place = duet_report_place(report);
+    bool simulated = duet_report_simulated(report);
 
-    fprintf(stream, "%s on %s: %s\n%s", report->real ? "run" : report->world, place, resources,
-            problem);
-    if (report->real)
-        put_real_head(stream, report->real);
-    else if (runs > 1)
-        fprintf(stream, ", %zu runs a policy", runs);
+    fprintf(stream, "%s on %s: %s\n%s", simulated ? "simulated" : "run", place, resources, problem);
+    put_counts(stream, report);
+    if (!simulated)
+        fprintf(stream, " after %zu warm-up%s, %u core%s", request->warmups,
+                request->warmups == 1 ? "" : "s", report->cores, report->cores == 1 ? "" : "s");
+    if (request->config.lose)
+        fprintf(stream, "\nlost on purpose: %s", request->config.lose);
     fputs("\n\n", stream);
-    g_free(place);
-    g_free(resources);
-    g_free(problem);
 }
 
 static void put_bound(FILE *stream, const char *name, double bound_s, const char *after)
@@ -199,10 +205,10 @@ static void put_bound(FILE *stream, const char *name, double bound_s, const char
 
 static void put_foot(FILE *stream, const struct duet_report *report)
 {
-    const struct duet_policy_runs *first = &report->policies[0];
+    const struct duet_series *first = &report->series[0];
 
     /* measured times are each policy's own */
-    if (report->real && report->policy_count > 1)
+    if (!duet_report_simulated(report) && report->series_count > 1)
         fprintf(stream, "\nlower bounds of %s: ", first->policy);
     else
         fputs("\nlower bounds: ", stream);
@@ -210,23 +216,23 @@ static void put_foot(FILE *stream, const struct duet_report *report)
               duet__figure_median(&duet__figures[DUET__PATH], report, first, 0), ", ");
     put_bound(stream, "area", duet__figure_median(&duet__figures[DUET__AREA], report, first, 0),
               " (path, area: their share of the makespan)\n");
-    if (report->real)
+    if (!duet_report_simulated(report))
         fprintf(stream, "by the mean times %s\n",
-                report->real->emulation == DUET_EMULATION_PACED ? "of the platform"
-                                                                : "measured in these runs");
+                duet_request_paced(report->request) ? "of the platform" : "measured in these runs");
 }
 
 static void put_verification(FILE *stream, const struct duet_report *report,
                              const struct duet_policy_summary *summaries)
 {
+    const struct duet_verdict verdict = duet_report_verdict(report);
     size_t runs = 0, failed = 0;
 
-    for (size_t i = 0; i < report->policy_count; i++) {
-        runs += report->policies[i].run_count;
+    for (size_t i = 0; i < report->series_count; i++) {
+        runs += report->series[i].count;
         failed += summaries[i].failed;
     }
-    fprintf(stream, "verification: residual %s, to be below %g: ", report->real->formula,
-            report->real->threshold);
+    fprintf(stream, "verification: residual %s, to be below %g: ", verdict.formula,
+            verdict.threshold);
     if (failed)
         fprintf(stream, "FAILED in %zu of %zu runs\n", failed, runs);
     else
@@ -237,19 +243,19 @@ static void put_verification(FILE *stream, const struct duet_report *report,
 int duet_report_write_table(FILE *stream, const struct duet_report *report,
                             struct duet_message *message)
 {
-    size_t count = report->policy_count;
+    size_t count = report->series_count;
     struct duet_policy_summary *summaries = g_new0(struct duet_policy_summary, count + 1);
     int result = 0;
 
     for (size_t i = 0; i < count && !result; i++)
-        result = duet_report_summarise(report, &report->policies[i], &summaries[i], message);
-    if (!result && report->real && report->real->interrupted)
+        result = duet_report_summarise(&report->series[i], &summaries[i], message);
+    if (!result && report->interrupted)
         put_interrupted(stream, report);
     if (!result && count > 0) {
         put_head(stream, report);
         put_table(stream, report, summaries);
         put_foot(stream, report);
-        if (report->real && report->real->formula)
+        if (duet_report_verdict(report).formula)
             put_verification(stream, report, summaries);
     }
     g_free(summaries);

@@ -127,20 +127,6 @@ static int measure(struct duet_session *session, struct duet_run *run, enum duet
     return explain(session, error, message);
 }
 
-/* Judges the result of the run at hand. */
-static int verify(struct duet_session *session, struct duet_run *run, struct duet_message *message)
-{
-    struct duet_verdict verdict = {0};
-    int error = session->request->workload->verify(session->problem.data, &verdict, message);
-
-    run->residual = verdict.residual;
-    if (!error) {
-        session->formula = verdict.formula;
-        session->threshold = verdict.threshold;
-    }
-    return error;
-}
-
 static int run_once(struct duet_session *session, struct duet_run *run, enum duet_records record,
                     struct duet_message *message)
 {
@@ -165,7 +151,9 @@ static int run_once(struct duet_session *session, struct duet_run *run, enum due
         return 0;
     run->wall_s = duet__clock_s() - start_s;
     run->seed = request->seed;
-    return request->verify ? verify(session, run, message) : 0;
+    return request->verify
+               ? request->workload->verify(session->problem.data, &run->verdict, message)
+               : 0;
 }
 
 int duet_session_run(struct duet_session *session, struct duet_run *run, enum duet_records record,
@@ -204,7 +192,7 @@ void duet_series_make(struct duet_series *series, struct duet_session *session)
     const struct duet_request *request = session->request;
     int error = 0;
 
-    *series = (struct duet_series){.runs = duet_runs_new(request->reps)};
+    *series = (struct duet_series){.policy = session->policy, .runs = duet_runs_new(request->reps)};
     for (size_t i = 0; i < request->warmups + request->reps && !error; i++) {
         struct duet_run *run = i < request->warmups ? NULL : &series->runs[series->count];
         bool first = run && series->count == 0 && request->records == DUET_RECORDS_FIRST;
@@ -221,7 +209,5 @@ void duet_series_make(struct duet_series *series, struct duet_session *session)
         series->count += !error && run;
     }
     series->error = given_up(session) ? 0 : error;
-    series->formula = session->formula;
-    series->threshold = session->threshold;
     duet_session_close(session);
 }

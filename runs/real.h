@@ -23,9 +23,6 @@ struct duet_session {
     /* the caller's, may be changed between runs: */
     struct duet_problem problem; /* with the data that was generated for it, or none where paced */
     bool quiet; /* what is to be said of a machine such as this has been said before */
-    /* what runs have said of their residuals; formula NULL: nothing was verified */
-    const char *formula;
-    double threshold;
     /* the session's own: */
     struct duet_runtime *runtime;
     void *state; /* the workload's, of the run at hand */
@@ -46,17 +43,6 @@ DUET_MUST_CHECK int duet_session_run(struct duet_session *session, struct duet_r
 
 /* Closes the runtime, without waiting for what is left after an error or a signal. */
 void duet_session_close(struct duet_session *session);
-
-/* What all runs of one policy left. */
-struct duet_series {
-    struct duet_run *runs; /* by duet_runs_free; those after `count` are not made */
-    size_t count;          /* that are finished */
-    int error;             /* that ended them; 0: none, or a signal */
-    bool opened;           /* a runtime was: else it is the input, or a device, that is to blame */
-    struct duet_message message;
-    const char *formula;
-    double threshold;
-};
 
 /* Makes the warm-ups and the runs that were requested, in a session of their own. */
 void duet_series_make(struct duet_series *series, struct duet_session *session);

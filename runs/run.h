@@ -3,12 +3,14 @@
 #ifndef DUET_RUNS_RUN_H
 #define DUET_RUNS_RUN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <duet/error.h>
 #include <duet/trace.h>
 
 #include "runs/recording.h"
+#include "workloads/workload.h"
 
 /* Zero-initialise; owned, by duet_run_fini. */
 struct duet_run {
@@ -19,7 +21,7 @@ struct duet_run {
     double critical_path_s, area_s; /* lower bounds on the makespan; 0: not known */
     double wall_s;                  /* what it took to make; of a real run, with its results back in
                                        the host's memory */
-    double residual; /* of a real run that was verified, scaled; NaN or infinite: not a number */
+    struct duet_verdict verdict;    /* formula NULL: it was not verified */
     struct duet_recording recording; /* machine NULL: it was not recorded */
 };
 
@@ -34,6 +36,22 @@ static inline const struct duet_recording *duet_run_recording(const struct duet_
 {
     return first->recording.machine ? &first->recording : NULL;
 }
+
+/* Whether its result is right, or nobody has asked. */
+static inline bool duet_run_passes(const struct duet_run *run)
+{
+    return !run->verdict.formula || run->verdict.residual < run->verdict.threshold;
+}
+
+/* The measured runs of one policy. */
+struct duet_series {
+    const char *policy;
+    struct duet_run *runs; /* by duet_runs_free; those after `count` are not made */
+    size_t count;          /* that are finished; the first may be recorded */
+    int error;             /* that ended them; 0: none, or a signal */
+    bool opened;           /* a runtime was: else it is the input, or a device, that is to blame */
+    struct duet_message message;
+};
 
 /* Notes that it failed, in the words of `message`; the first note stays. Returns `error`. */
 int duet_run_fail(struct duet_run *run, int error, const struct duet_message *message);

@@ -215,24 +215,25 @@ static void put_first_run(struct duet__json_writer *writer, const struct duet_ru
 static void put_report_extra(FILE *stream, const struct duet_report *report)
 {
     struct duet__json_writer writer = {.stream = stream};
-    char *place = duet_report_place(report), *resources = duet_report_resources(report->machine);
+    char *place = duet_report_place(report),
+         *resources = duet_report_resources(&report->request->machine);
 
     begin_extra(&writer);
-    for (size_t i = 0; i < report->policy_count; i++) {
-        const struct duet_recording *recording = duet_run_recording(report->policies[i].runs);
+    for (size_t i = 0; i < report->series_count; i++) {
+        const struct duet_recording *recording = duet_run_recording(report->series[i].runs);
 
         if (recording)
-            put_recording(&writer, i, report->policies[i].policy, recording,
-                          BARS / report->policy_count);
+            put_recording(&writer, i, report->series[i].policy, recording,
+                          BARS / report->series_count);
     }
     duet__json_end(&writer, ']');
     duet__json_begin(&writer, "first_runs", '[');
-    for (size_t i = 0; i < report->policy_count; i++)
-        put_first_run(&writer, &report->policies[i].runs[0]);
+    for (size_t i = 0; i < report->series_count; i++)
+        put_first_run(&writer, &report->series[i].runs[0]);
     duet__json_end(&writer, ']');
     duet__json_put_string(&writer, "place", place);
     duet__json_put_string(&writer, "resources", resources);
-    duet__json_put_boolean(&writer, "noise", report->noise);
+    duet__json_put_boolean(&writer, "noise", report->request->config.noise);
     duet__json_end(&writer, '}');
     g_free(resources);
     g_free(place);
@@ -244,7 +245,7 @@ int duet_page_write_report(FILE *stream, const struct duet_report *report,
     const char *rest;
     int result;
 
-    if (report->policy_count == 0)
+    if (report->series_count == 0)
         return duet_fail(message, DUET_EINVAL, "no policy to report");
     rest = put_template(stream, duet__page_template, "@REPORT@");
     result = duet_report_write_json(stream, report, message);

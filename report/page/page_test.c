@@ -135,7 +135,7 @@ static void test_without_recording(void)
     g_assert_cmpuint(json_array_size(json_object_get(extra, "recordings")), ==, 0);
     json_decref(extra);
     free(text);
-    sample.report.policy_count = 0;
+    sample.report.series_count = 0;
     g_assert_cmpint(duet_page_write_report(stdout, &sample.report, NULL), ==, DUET_EINVAL);
     sample_fini(&sample);
 }
@@ -143,14 +143,14 @@ static void test_without_recording(void)
 /* Where it ran is said, so that nobody takes an emulated run for another one. */
 static void test_emulated(void)
 {
-    struct duet_report_real real = {.emulation = DUET_EMULATION_PACED, .scale = 0.5};
     struct sample sample;
     json_t *extra;
     char *text;
 
     sample_init(&sample, 2, 3, 40);
-    sample.report.world = "emulated";
-    sample.report.real = &real;
+    sample.request.config.simulate = NULL;
+    sample.request.config.emulate = "sample";
+    sample.request.config.scale = 0.5;
     text = report_page(&sample.report);
     extra = data_of(text, "extra");
     g_assert_cmpstr(json_string_value(json_object_get(extra, "place")), ==,
