@@ -6,14 +6,24 @@
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "backends/cuda/internal.h"
 
 /*
- * Enqueueing takes microseconds. A function that takes as long as this has made something first: a
- * library was opened, a handle made, code loaded. That is not part of the kernel.
+ * Enqueueing takes microseconds. A function that computes for as long as this has made something
+ * first: a library was opened, a handle made, code loaded. That is not part of the kernel. A thread
+ * that was only preempted for so long has made nothing, and its kernel may have begun meanwhile.
  */
 static const double preparing_s = 5e-3;
+
+/* How long this thread has computed. */
+static double thread_s(void)
+{
+    struct timespec spent;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+    return (double)spent.tv_sec + 1e-9 * (double)spent.tv_nsec;
+}
 
 static const char peer_lost[] = "the other device of the copy is lost";
 
@@ -74,10 +84,11 @@ static int run(struct backend_device *device, struct stream *stream, struct comm
     kernel->call->status = command->timing->status;
     /* runtimes that keep cudaErrorNotReady as an error would show it to the kernel's function */
     (void)cudaGetLastError();
+    double begun_s = thread_s();
     command->status = kernel->run(kernel->call);
-    double returned_s = cuda_now(device->cuda);
-    if (returned_s - command->launched_s > preparing_s)
-        command->prepared_s = returned_s;
+    command->returned_s = cuda_now(device->cuda);
+    command->prepared = command->returned_s - command->launched_s > preparing_s &&
+                        thread_s() - begun_s > preparing_s;
     look_behind(device, command);
     if (cuda_lost(device) ||
         !duet__cuda_failed(&failure, "cudaEventRecord",
@@ -211,6 +222,7 @@ static void conclude(struct backend_device *device, struct stream *stream, struc
 {
     struct failure failure;
     const struct timed timed = {.launched_s = command->launched_s,
+                                .asked_s = command->returned_s,
                                 .seen_s = cuda_now(device->cuda),
                                 .stream_s = stream->end_s};
     if (!duet__timings_read(&device->timings, command->timing, &timed, &command->start_s,
@@ -225,7 +237,8 @@ static void conclude(struct backend_device *device, struct stream *stream, struc
     }
     command->ended = true;
     if (command->is_kernel) {
-        command->start_s = fmin(fmax(command->start_s, command->prepared_s), command->end_s);
+        if (command->prepared)
+            command->start_s = fmax(command->start_s, command->returned_s);
         take_late_status(command);
     } else if (command->copy.peer && cuda_lost(command->copy.peer)) {
         command->status = DUET_ELOST;

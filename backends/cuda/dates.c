@@ -45,6 +45,7 @@ static void narrow(struct dates *dates, const struct measured *measured)
     double length_s = measured->end_s - measured->start_s;
     double high_s = measured->seen_s - measured->end_s + measured->unsure_s;
     double low_s = measured->launched_s - measured->start_s - drift * length_s - measured->unsure_s;
+    low_s = at_least(low_s, measured->asked_s - measured->end_s - measured->unsure_s);
     low_s = at_most(low_s, high_s);
     dates->low_s = at_least(dates->low_s, low_s);
     dates->high_s = at_most(dates->high_s, high_s);
@@ -64,5 +65,5 @@ void duet__dates_place(struct dates *dates, const struct measured *measured, dou
     *start_s = at_least(measured->start_s + dates->offset_s, first_s);
     *start_s = at_most(*start_s, measured->seen_s);
     *end_s = at_most(measured->end_s + dates->offset_s, measured->seen_s);
-    *end_s = at_least(*end_s, *start_s);
+    *end_s = at_least(at_least(*end_s, measured->asked_s), *start_s);
 }

@@ -8,6 +8,10 @@
  *
  *     launched - start <= offset <= seen - end
  *
+ * and where its end was asked for later than its start, from below once more:
+ *
+ *     asked - end <= offset
+ *
  * The tighter of these bounds come from commands launched to an idle device and from ends that were
  * looked for just then; they are remembered, and widened with time by what clocks may drift. The
  * offset itself only moves when a bound pushes it.
@@ -25,7 +29,8 @@ struct measured {
     double start_s, end_s; /* on the device's clock; start <= end */
     double unsure_s;       /* how much both may be wrong, together: >= 0 */
     double launched_s;     /* on the engine's: it began later */
-    double seen_s;         /* it had ended; >= launched_s */
+    double asked_s;        /* the event at its end was recorded later than this; 0: not known */
+    double seen_s;         /* it had ended; >= launched_s and asked_s */
     double stream_s;       /* the end of the command before it in its stream, as placed */
 };
 
@@ -33,8 +38,8 @@ struct measured {
 void duet__dates_init(struct dates *dates, double launched_s, double seen_s);
 
 /*
- * Places a command on the engine's clock. Whatever was measured, launched <= *start <= *end <= seen
- * and *start >= stream (which is <= seen).
+ * Places a command on the engine's clock. Whatever was measured, launched <= *start <= *end <=
+ * seen, *start >= stream (which is <= seen), and *end >= asked.
  */
 void duet__dates_place(struct dates *dates, const struct measured *measured, double *start_s,
                        double *end_s);

@@ -76,6 +76,23 @@ static void test_first(void)
     g_assert_cmpfloat_with_epsilon(end_s, 16.3, 3e-3);
 }
 
+/* What relates the clocks is known badly; the end is not before it was asked for even so. */
+static void test_asked(void)
+{
+    struct dates dates;
+    double start_s, end_s;
+    duet__dates_init(&dates, 10, 10.5);
+    const struct measured measured = {.start_s = 1,
+                                      .end_s = 2,
+                                      .launched_s = 11,
+                                      .asked_s = 12.4,
+                                      .seen_s = 20};
+    duet__dates_place(&dates, &measured, &start_s, &end_s);
+    g_assert_cmpfloat_with_epsilon(end_s, 12.4, 1e-12);
+    g_assert_cmpfloat_with_epsilon(start_s, 11.4, 1e-12);
+    g_assert_cmpfloat_with_epsilon(dates.low_s, 10.4, 1e-12);
+}
+
 /* Clocks that drift by as much as clocks may, for ten minutes of short commands. */
 static void test_drift(void)
 {
@@ -165,6 +182,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/cuda/dates/first", test_first);
+    g_test_add_func("/cuda/dates/asked", test_asked);
     g_test_add_func("/cuda/dates/drift", test_drift);
     g_test_add_func("/cuda/dates/deep", test_deep);
     g_test_add_func("/cuda/dates/idle", test_idle);

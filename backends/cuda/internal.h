@@ -46,7 +46,8 @@ struct command {
     bool ended;  /* with this status and these dates */
     int status;
     double launched_s, start_s, end_s;
-    double prepared_s;     /* of a kernel whose function took long: when it returned; else 0 */
+    double returned_s;     /* of a kernel: when its function did */
+    bool prepared;         /* and that had made something first */
     struct timing *timing; /* NULL: not given to CUDA */
     /* Why the status is not 0: a text that stays, a call, or a late status. */
     const char *why;

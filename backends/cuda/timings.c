@@ -141,6 +141,7 @@ bool duet__timings_read(struct timings *timings, struct timing *timing, const st
         .start_s = timing->anchor->date_s + since_s,
         .unsure_s = resolution_s + since_s * 0x1p-24, /* half of a float's last digit */
         .launched_s = timed->launched_s,
+        .asked_s = timed->asked_s,
         .seen_s = timed->seen_s,
         .stream_s = timed->stream_s,
     };

@@ -61,7 +61,8 @@ void duet__timings_give(struct timings *timings, struct timing *timing);
 /* Of a command between whose events the device was busy. */
 struct timed {
     double launched_s; /* on the engine's clock, before its first event was recorded */
-    double seen_s;     /* after its last one was seen to have happened */
+    double asked_s;    /* before its last one was recorded; 0: not known */
+    double seen_s;     /* after that was seen to have happened */
     double stream_s;   /* end of the command before it in its stream */
 };
 

@@ -83,6 +83,33 @@ static void test_anchors(void)
     }
 }
 
+/* The thread sleeps for longer than any function enqueues, as if it had been preempted. */
+static int preempted_kernel(const struct duet_call *call)
+{
+    const struct timespec nap = {.tv_nsec = 8000000};
+    int status = body_kernel(call);
+    (void)nanosleep(&nap, NULL);
+    return status;
+}
+
+/* A kernel that runs while the thread that has enqueued it does not: its dates are the kernel's. */
+static void test_preempted(void)
+{
+    const struct fake_cuda_config config = {.devices = 1};
+    struct user user;
+    struct body body, *tag = &body;
+    struct duet_call call = {.args = &tag};
+    const struct backend_kernel kernel = {.tag = &body, .run = preempted_kernel, .call = &call};
+    double unsure_s = 0;
+    user_begin(&user, &config, 0);
+    struct backend_device *device = user_open(&user, user_config(0, MIB));
+    g_assert_cmpint(duet__backend_cuda.launch(device, &kernel), ==, DUET_OK);
+    struct backend_completion done = user_finish(device);
+    check(&device->timings, &done, &unsure_s);
+    duet__backend_cuda.close(device);
+    user_end(&user);
+}
+
 /* The list grows with what is in flight, and is kept. */
 static void test_list(void)
 {
@@ -121,6 +148,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/cuda/timings/anchors", test_anchors);
+    g_test_add_func("/cuda/timings/preempted", test_preempted);
     g_test_add_func("/cuda/timings/list", test_list);
     return g_test_run();
 }
