@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Files that are either whole or not there, and the few ways in which reports write text into them.
- */
+/* Files that are either whole or not there. */
 #ifndef DUET_OUTPUT_H
 #define DUET_OUTPUT_H
 
@@ -17,15 +15,12 @@ typedef int duet_output_fn(FILE *stream, const void *data, struct duet_message *
  * a symbolic link), which then gets that name, replacing an older file at once; what is no ordinary
  * file (/dev/stdout) is written itself. SIGINT, SIGTERM and SIGHUP wait meanwhile, so that no
  * temporary file stays. Errors, upon which an older file stays: those of `contents`; DUET_EIO with
- * a message that names the file; DUET_ENOMEM.
+ * a message that names the file.
  */
 DUET_MUST_CHECK int duet_output_write(const char *path, duet_output_fn *contents, const void *data,
                                       struct duet_message *message);
 
 /* Whether it can be written, without a change of it. The same errors. */
 DUET_MUST_CHECK int duet_output_check(const char *path, struct duet_message *message);
-
-/* Writes text for XML and HTML, in elements and in quoted attributes. */
-void duet_write_xml_text(FILE *stream, const char *text);
 
 #endif
