@@ -92,15 +92,14 @@ static int report(const struct compare *compare)
     GDateTime *now = g_date_time_new_now_utc();
     char *date = g_date_time_format(now, "%Y-%m-%d %H:%M UTC");
     const struct duet_comparison *comparison = &compare->comparison;
-    const char *first = comparison->files[0].name, *second = comparison->files[1].name;
+    const char *first = comparison->names[0], *second = comparison->names[1];
     char *title = g_strdup_printf("%s against %s", first, second);
-    char *place = duet_comparison_place(comparison);
     const struct duet_validation validation = {
         .command = compare->job.command,
         .title = title,
         .first_name = first,
         .second_name = second,
-        .machine = place,
+        .machine = comparison->place,
         .calibration = "",
         .date = date,
         .cases = (const struct duet_case *)(const void *)comparison->cases->data,
@@ -119,7 +118,6 @@ static int report(const struct compare *compare)
             status = check(&validation, &figures);
         duet_validation_figures_fini(&figures, validation.case_count);
     }
-    g_free(place);
     g_free(title);
     g_free(date);
     g_date_time_unref(now);

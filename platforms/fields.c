@@ -3,6 +3,7 @@
 #include "platforms/fields.h"
 
 #include <math.h>
+#include <string.h>
 
 #include <glib.h>
 
@@ -36,6 +37,20 @@ static int read_numbers(const struct duet__json *at, const struct duet__field *f
     return error;
 }
 
+static int read_text(const struct duet__json *at, const struct duet__field *field,
+                     const char **value)
+{
+    const char *text = "";
+    int error = duet__json_string(at, &text);
+
+    if (error == DUET_OK && field->room && (!*text || strlen(text) >= field->room))
+        error = duet__json_fail(at, DUET_EPARSE, "'%.60s' is no name: 1 to %u bytes", text,
+                                field->room - 1);
+    if (error == DUET_OK)
+        *value = text;
+    return error;
+}
+
 static int read_field(const struct duet__json *at, const struct duet__field *field, void *into)
 {
     switch (field->kind) {
@@ -49,6 +64,8 @@ static int read_field(const struct duet__json *at, const struct duet__field *fie
         return duet__json_boolean(at, into);
     case DUET__NAME:
         return duet__json_name(at, into, field->room);
+    case DUET__TEXT:
+        return read_text(at, field, into);
     case DUET__NUMBERS:
     case DUET__ALL:
         return read_numbers(at, field, into);
@@ -63,11 +80,12 @@ static int read_field(const struct duet__json *at, const struct duet__field *fie
 int duet__fields_read(const struct duet__json *at, const struct duet__field *fields, void *into)
 {
     const char *known[MOST_FIELDS + 1] = {NULL};
+    unsigned count = 0;
     int error;
 
-    for (unsigned i = 0; fields[i].key != NULL && i < MOST_FIELDS; i++)
-        known[i] = fields[i].key;
-    error = duet__json_keys(at, known);
+    for (; fields[count].key != NULL && count < MOST_FIELDS; count++)
+        known[count] = fields[count].key;
+    error = duet__json_keys(at, fields[count].when == DUET__OPTIONAL ? NULL : known);
     for (; fields->key != NULL && error == DUET_OK; fields++) {
         struct duet__json member = duet__json_member(at, fields->key);
         void *value = duet__field_at(fields, into);
@@ -114,6 +132,8 @@ static bool is_unsaid(const struct duet__field *field, const void *value)
         return !*(const bool *)value;
     case DUET__NAME:
         return *(const char *)value == '\0';
+    case DUET__TEXT:
+        return *(const char *const *)value == NULL;
     case DUET__NUMBERS:
     case DUET__ALL:
         return count_known(field, value) == 0;
@@ -147,6 +167,9 @@ void duet__fields_write(struct duet__json_writer *writer, const struct duet__fie
             break;
         case DUET__NAME:
             duet__json_put_string(writer, fields->key, value);
+            break;
+        case DUET__TEXT:
+            duet__json_put_string(writer, fields->key, *(const char *const *)value);
             break;
         case DUET__NUMBERS:
         case DUET__ALL:

@@ -9,19 +9,20 @@
 #include "platforms/json.h"
 
 enum duet__kind {
-    DUET__NUMBER,    /* double */
-    DUET__INTEGER,   /* uint64_t */
-    DUET__UNSIGNED,  /* unsigned */
-    DUET__BOOLEAN,   /* bool */
-    DUET__NAME,      /* char[room] */
-    DUET__NUMBERS,   /* double[room], of which the file has those up to the last that is not 0 */
-    DUET__ALL,       /* double[room], of which the file has all */
-    DUET__OBJECT,    /* a struct, by a table of its own */
+    DUET__NUMBER,   /* double */
+    DUET__INTEGER,  /* uint64_t */
+    DUET__UNSIGNED, /* unsigned */
+    DUET__BOOLEAN,  /* bool */
+    DUET__NAME,     /* char[room] */
+    DUET__TEXT,    /* const char *, of the document: 1 to room - 1 bytes, or any text with room 0 */
+    DUET__NUMBERS, /* double[room], of which the file has those up to the last that is not 0 */
+    DUET__ALL,     /* double[room], of which the file has all */
+    DUET__OBJECT,  /* a struct, by a table of its own */
     DUET__ELSEWHERE, /* a known key, read and written by other code */
 };
 
 struct duet__field {
-    const char *key; /* NULL ends a table */
+    const char *key; /* NULL ends a table; an optional NULL one of which other keys may be there */
     enum duet__kind kind;
     enum {
         DUET__NEEDED,
@@ -34,6 +35,12 @@ struct duet__field {
     unsigned room;
     const struct duet__field *fields; /* of an object */
 };
+
+/* Ends a table of an object that may have keys which nobody reads. */
+#define DUET__OTHERS                                                                               \
+    {                                                                                              \
+        .when = DUET__OPTIONAL                                                                     \
+    }
 
 /* The text `known` of duet__json_keys and these values: DUET_EPARSE where one is wrong. */
 DUET_MUST_CHECK int duet__fields_read(const struct duet__json *at, const struct duet__field *fields,

@@ -39,7 +39,7 @@ static void put_us(struct writer *writer, const char *key, int64_t ns)
     duet__json_put_digits(&writer->json, key, digits);
 }
 
-/* What the machine is made of, also where nothing happens: for duet itself (trace_file.c). */
+/* What the machine is made of, also where nothing happens: for duet itself (read_trace.c). */
 static void put_machine(struct duet__json_writer *json, const struct duet_machine *machine)
 {
     duet__json_put_string(json, "platform", machine->name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Traces are read back as they were written, and whatever else is read is refused with a line. */
-#include "report/trace_file.h"
+#include "report/read.h"
 
 #include <math.h>
 
@@ -41,7 +41,7 @@ static void same_accounts(const struct duet_recording *first, const struct duet_
 static void test_round_trip(void)
 {
     struct sample sample;
-    struct duet_trace_file file;
+    struct duet_recording file;
     struct duet_message message = {""};
     const struct duet_recording *recording;
     size_t length = 0;
@@ -50,12 +50,12 @@ static void test_round_trip(void)
     sample_init(&sample, 3, 4, 800);
     recording = &sample.recordings[1];
     text = written(recording, &length);
-    g_assert_cmpint(duet_trace_file_parse(text, length, "t.json", &file, &message), ==, 0);
-    g_assert_cmpuint(file.recording.event_count, ==, recording->event_count);
-    g_assert_cmpuint(file.machine.worker_count, ==, 7);
-    g_assert_cmpuint(file.machine.arch_count, ==, 2);
-    g_assert_cmpstr(file.machine.name, ==, "sample");
-    g_assert_cmpfloat_with_epsilon(file.recording.makespan_s, recording->makespan_s, 2e-9);
+    g_assert_cmpint(duet_read_trace(text, length, "t.json", &file, &message), ==, 0);
+    g_assert_cmpuint(file.event_count, ==, recording->event_count);
+    g_assert_cmpuint(file.machine->worker_count, ==, 7);
+    g_assert_cmpuint(file.machine->arch_count, ==, 2);
+    g_assert_cmpstr(file.machine->name, ==, "sample");
+    g_assert_cmpfloat_with_epsilon(file.makespan_s, recording->makespan_s, 2e-9);
     for (size_t i = 0; i < recording->event_count; i++) {
         const struct duet_event *a = &recording->events[i], *b = &file.events[i];
 
@@ -71,12 +71,12 @@ static void test_round_trip(void)
         if (a->kind == DUET_EVENT_TASK) {
             g_assert_cmpint(a->worker, ==, b->worker);
             g_assert_cmpstr(duet_recording_kernel(recording, a), ==,
-                            duet_recording_kernel(&file.recording, b));
+                            duet_recording_kernel(&file, b));
         }
     }
-    same_accounts(recording, &file.recording);
-    duet_trace_file_fini(&file);
-    duet_trace_file_fini(&file);
+    same_accounts(recording, &file);
+    duet_recording_fini(&file);
+    duet_recording_fini(&file);
     free(text);
     sample_fini(&sample);
 }
@@ -85,7 +85,7 @@ static void test_round_trip(void)
 static void test_odd(void)
 {
     struct testing_recording testing;
-    struct duet_trace_file file;
+    struct duet_recording file;
     struct duet_message message = {""};
     size_t length = 0;
     char *text;
@@ -98,17 +98,17 @@ static void test_odd(void)
     for (size_t i = 0; i < testing.recording.event_count; i++)
         testing.events[i].submit_s = 2;
     text = written(&testing.recording, &length);
-    g_assert_cmpint(duet_trace_file_parse(text, length, "t.json", &file, &message), ==, 0);
-    testing_near(file.recording.makespan_s, 6);
-    g_assert_cmpuint(file.machine.worker_count, ==, 3);
-    g_assert_cmpuint(file.recording.event_count, ==, 12);
+    g_assert_cmpint(duet_read_trace(text, length, "t.json", &file, &message), ==, 0);
+    testing_near(file.makespan_s, 6);
+    g_assert_cmpuint(file.machine->worker_count, ==, 3);
+    g_assert_cmpuint(file.event_count, ==, 12);
     g_assert_true(file.events[11].failed);
     testing_near(file.events[0].start_s, 1);
     testing_near(file.events[0].end_s, 6);
     for (size_t i = 0; i < 12; i++)
         g_assert_cmpint(file.events[i].failed, ==,
                         file.events[i].kind == DUET_EVENT_COPY || file.events[i].worker == 0);
-    duet_trace_file_fini(&file);
+    duet_recording_fini(&file);
     free(text);
     testing_fini(&testing);
 }
@@ -167,27 +167,32 @@ static void test_refused(void)
         {HEAD "\"traceEvents\":[" THREAD "," KERNEL "}]}", "pid: missing"},
         {HEAD "\"traceEvents\":[" THREAD "," KERNEL PLACE "}]}", "name: missing"},
         {HEAD "\"traceEvents\":[" THREAD "," KERNEL PLACE NAME "}]}", "ts: missing"},
-        {HEAD "\"traceEvents\":[" THREAD "," KERNEL PLACE NAME DATES "}]}", "task: missing"},
+        {HEAD "\"traceEvents\":[" THREAD "," KERNEL PLACE NAME DATES "}]}", "args: missing"},
+        {HEAD "\"traceEvents\":[" THREAD "," KERNEL PLACE NAME DATES ",\"args\":{}}]}",
+         "args.task: missing"},
         {HEAD "\"traceEvents\":[" THREAD "," KERNEL PLACE NAME DATES ",\"args\":{\"task\":1}}]}",
          "args.bytes: missing"},
         {HEAD "\"traceEvents\":[" COPY "}]}", "ts: missing"},
         {HEAD "\"traceEvents\":[" COPY ",\"ts\":0,\"dur\":-1}]}", "dur: -1 is out of range"},
         {HEAD "\"traceEvents\":[" COPY ",\"ts\":\"1\"}]}", "ts: expected a number"},
         {HEAD "\"traceEvents\":[" KERNEL ",\"pid\":-1}]}", "pid: -1 is out of range"},
-        {HEAD "\"traceEvents\":[" COPY DATES ARGS "\"source\":\"gpu9\"}}]}", "'gpu9' is no memory"},
+        {HEAD "\"traceEvents\":[" COPY DATES ARGS
+              "\"source\":\"gpu9\",\"destination\":\"host\"}}]}",
+         "'gpu9' is no memory"},
         {HEAD "\"traceEvents\":[" COPY DATES ARGS
               "\"source\":\"host\",\"destination\":\"host\"}}]}",
          "from a memory to itself"},
-        {HEAD "\"traceEvents\":[{\"ph\":\"M\",\"name\":\"thread_name\",\"args\":{\"worker\":"
+        {HEAD "\"traceEvents\":[{\"ph\":\"M\",\"name\":\"thread_name\"" PLACE
+              ",\"args\":{\"worker\":"
               "\"gpu9\"}}]}",
          "'gpu9' is no worker"},
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-        struct duet_trace_file file;
+        struct duet_recording file;
         struct duet_message message = {""};
         int error =
-            duet_trace_file_parse(cases[i].text, strlen(cases[i].text), "t.json", &file, &message);
+            duet_read_trace(cases[i].text, strlen(cases[i].text), "t.json", &file, &message);
 
         g_assert_cmpint(error, ==, DUET_EPARSE);
         g_assert_nonnull(strstr(message.text, "t.json"));
@@ -204,16 +209,16 @@ static void test_tolerated(void)
         HEAD "\"more\":[[],{},{\"a\":[1.5e-3,true,false,null,\"\\ud83d\\ude00\\n\"]}],"
              "\"traceEvents\":[" THREAD ",{\"ph\":\"i\",\"s\":\"g\"},"
              "{\"ph\":\"X\",\"cat\":\"else\"}," TASK "]}";
-    struct duet_trace_file file;
+    struct duet_recording file;
     struct duet_message message = {""};
     GString *deep = g_string_new("{\"a\":");
 
-    g_assert_cmpint(duet_trace_file_parse(text, strlen(text), "t.json", &file, &message), ==, 0);
-    testing_near(file.recording.makespan_s, 3e-6);
-    duet_trace_file_fini(&file);
+    g_assert_cmpint(duet_read_trace(text, strlen(text), "t.json", &file, &message), ==, 0);
+    testing_near(file.makespan_s, 3e-6);
+    duet_recording_fini(&file);
     for (unsigned i = 0; i < 100000; i++)
         g_string_append_c(deep, '[');
-    g_assert_cmpint(duet_trace_file_parse(deep->str, deep->len, "t.json", &file, &message), ==,
+    g_assert_cmpint(duet_read_trace(deep->str, deep->len, "t.json", &file, &message), ==,
                     DUET_EPARSE);
     g_assert_nonnull(strstr(message.text, "depth"));
     g_string_free(deep, TRUE);
@@ -252,21 +257,21 @@ static void test_fuzz(void)
     seed = written(&sample.recordings[0], &length);
     for (; rounds < MOST_ROUNDS && g_get_monotonic_time() < end; rounds++) {
         GString *text = g_string_new_len(seed, (gssize)length);
-        struct duet_trace_file file;
+        struct duet_recording file;
         struct duet_message message = {""};
         char *exact;
 
         testing_mutate(text, random);
         exact = g_malloc(text->len + 1); /* exactly this long, so that sanitizers see an overrun */
         memcpy(exact, text->str, text->len + 1);
-        if (duet_trace_file_parse(exact, text->len, "fuzz", &file, &message)) {
+        if (duet_read_trace(exact, text->len, "fuzz", &file, &message)) {
             g_assert_cmpstr(message.text, !=, "");
             g_assert_null(strchr(message.text, '\n'));
         } else {
-            try_account(&file.recording);
+            try_account(&file);
             good++;
         }
-        duet_trace_file_fini(&file);
+        duet_recording_fini(&file);
         g_free(exact);
         g_string_free(text, TRUE);
     }
@@ -280,10 +285,10 @@ static void test_fuzz(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/trace_file/round_trip", test_round_trip);
-    g_test_add_func("/trace_file/odd", test_odd);
-    g_test_add_func("/trace_file/refused", test_refused);
-    g_test_add_func("/trace_file/tolerated", test_tolerated);
-    g_test_add_func("/trace_file/fuzz", test_fuzz);
+    g_test_add_func("/read_trace/round_trip", test_round_trip);
+    g_test_add_func("/read_trace/odd", test_odd);
+    g_test_add_func("/read_trace/refused", test_refused);
+    g_test_add_func("/read_trace/tolerated", test_tolerated);
+    g_test_add_func("/read_trace/fuzz", test_fuzz);
     return g_test_run();
 }

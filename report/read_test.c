@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports and validations are read as they were written, and what is none is refused. */
-#include "report/runs_file.h"
+#include "report/read.h"
 
 #include <string.h>
 
 #include "report/report.h"
 #include "report/testing_report.h"
 #include "report/testing_mutate.h"
+
+static const struct duet_read_run *run_at(const struct duet_read_file *file, guint index)
+{
+    return &g_array_index(file->runs, struct duet_read_run, index);
+}
 
 static char *written(const struct duet_report *report, size_t *length)
 {
@@ -22,7 +27,7 @@ static char *written(const struct duet_report *report, size_t *length)
 static void test_report(void)
 {
     struct sample sample;
-    struct duet_runs_file file;
+    struct duet_read_file file;
     struct duet_message message = {""};
     size_t length = 0;
     char *text;
@@ -31,12 +36,11 @@ static void test_report(void)
     sample.request.problem.settings = &(struct duet_setting){"variant", "left"};
     sample.request.problem.setting_count = 1;
     text = written(&sample.report, &length);
-    g_assert_cmpint(duet_file_kind(text, length), ==, DUET_FILE_REPORT);
-    g_assert_cmpint(duet_runs_file_parse(text, length, "r.json", &file, &message), ==, 0);
+    g_assert_cmpint(duet_read_text(text, length, "r.json", &file, &message), ==, 0);
     g_assert_cmpint(file.kind, ==, DUET_FILE_REPORT);
-    g_assert_cmpuint(file.count, ==, SAMPLE_POLICIES);
+    g_assert_cmpuint(file.runs->len, ==, SAMPLE_POLICIES);
     for (unsigned p = 0; p < SAMPLE_POLICIES; p++) {
-        const struct duet_file_run *run = &file.runs[p];
+        const struct duet_read_run *run = run_at(&file, p);
 
         g_assert_cmpstr(run->problem.workload, ==, "cholesky");
         g_assert_cmpstr(run->problem.settings, ==, "variant=left");
@@ -53,8 +57,8 @@ static void test_report(void)
         for (unsigned r = 0; r < SAMPLE_RUNS; r++)
             g_assert_cmpfloat(run->side.makespans_s[r], ==, sample.runs[p][r].stats.makespan_s);
     }
-    duet_runs_file_fini(&file);
-    duet_runs_file_fini(&file);
+    duet_read_fini(&file);
+    duet_read_fini(&file);
     free(text);
     sample_fini(&sample);
 }
@@ -69,72 +73,77 @@ static void test_validation(void)
         "\"predicted\":{\"makespans_s\":[1,2],\"median_s\":1.5},\"error\":null,"
         "\"measured\":{\"rounds\":[1,2],\"makespans_s\":[3,5,4]}},{" CASE ",\"failure\":\"no\","
         "\"predicted\":{\"makespans_s\":[]},\"measured\":{\"makespans_s\":[4]}}]}";
-    struct duet_runs_file file;
+    struct duet_read_file file;
     struct duet_message message = {""};
 
-    g_assert_cmpint(duet_file_kind(text, strlen(text)), ==, DUET_FILE_VALIDATION);
-    g_assert_cmpint(duet_runs_file_parse(text, strlen(text), "v", &file, &message), ==, 0);
-    g_assert_cmpuint(file.count, ==, 3);
-    g_assert_cmpstr(file.runs[0].world, ==, "predicted");
-    g_assert_cmpuint(file.runs[0].side.count, ==, 2);
-    g_assert_cmpstr(file.runs[0].problem.settings, ==, "variant=left");
-    g_assert_cmpstr(file.runs[1].world, ==, "measured");
-    g_assert_cmpstr(file.runs[1].problem.settings, ==, "variant=left");
-    g_assert_cmpfloat(file.runs[1].side.makespans_s[0], ==, 3);
-    g_assert_cmpuint(file.runs[1].side.round_count, ==, 2);
-    g_assert_cmpuint(file.runs[1].side.rounds[1], ==, 2);
-    g_assert_null(file.runs[0].side.rounds);
-    g_assert_cmpstr(file.runs[2].world, ==, "measured");
-    g_assert_cmpstr(file.runs[2].problem.settings, ==, "");
-    g_assert_cmpfloat(file.runs[2].side.makespans_s[0], ==, 4);
-    duet_runs_file_fini(&file);
+    g_assert_cmpint(duet_read_text(text, strlen(text), "v", &file, &message), ==, 0);
+    g_assert_cmpuint(file.runs->len, ==, 3);
+    g_assert_cmpstr(run_at(&file, 0)->world, ==, "predicted");
+    g_assert_cmpuint(run_at(&file, 0)->side.count, ==, 2);
+    g_assert_cmpstr(run_at(&file, 0)->problem.settings, ==, "variant=left");
+    g_assert_cmpstr(run_at(&file, 1)->world, ==, "measured");
+    g_assert_cmpstr(run_at(&file, 1)->problem.settings, ==, "variant=left");
+    g_assert_cmpfloat(run_at(&file, 1)->side.makespans_s[0], ==, 3);
+    g_assert_cmpuint(run_at(&file, 1)->side.round_count, ==, 2);
+    g_assert_cmpuint(run_at(&file, 1)->side.rounds[1], ==, 2);
+    g_assert_null(run_at(&file, 0)->side.rounds);
+    g_assert_cmpstr(run_at(&file, 2)->world, ==, "measured");
+    g_assert_cmpstr(run_at(&file, 2)->problem.settings, ==, "");
+    g_assert_cmpfloat(run_at(&file, 2)->side.makespans_s[0], ==, 4);
+    duet_read_fini(&file);
 }
 
 static void test_refused(void)
 {
     static const struct {
         const char *text, *says;
+        enum duet_file_kind kind;
     } cases[] = {
-        {"", "r.json:1: "},
-        {"{}", "no \"schema\""},
-        {"{\"schema\":2,\"runs\":[]}", "schema 2"},
-        {"{\"schema\":\"1\"}", "schema: expected a number"},
-        {"{\"schema\":1}", "there is no run"},
+        {"[]", "expected an object", DUET_FILE_UNKNOWN},
+        {"{\"traceEvents\":", "r.json:1: no trace of duet's", DUET_FILE_TRACE},
+        {"", "r.json:1: ", DUET_FILE_UNKNOWN},
+        {"{}", "no \"schema\"", DUET_FILE_UNKNOWN},
+        {"{\"schema\":2,\"runs\":[]}", "schema: 2 is out of range", DUET_FILE_REPORT},
+        {"{\"schema\":\"1\"}", "schema: expected a number", DUET_FILE_UNKNOWN},
+        {"{\"schema\":1}", "there is no run", DUET_FILE_UNKNOWN},
         {"{\"schema\":1,\"fail_over\":0,\"cases\":[{" CASE
          ",\"measured\":{\"rounds\":[1,2],\"makespans_s\":[3]}}]}",
-         "more than the 1 runs"},
+         "rounds[1]: 2 is out of range", DUET_FILE_VALIDATION},
         {"{\"schema\":1,\"fail_over\":0,\"cases\":[{" CASE
          ",\"measured\":{\"rounds\":[1],\"makespans_s\":[3,4]}}]}",
-         "1 of the 2 runs"},
+         "rounds: the rounds have 1 runs of 2", DUET_FILE_VALIDATION},
         {"{\"schema\":1,\"fail_over\":0,\"cases\":[{" CASE
          ",\"measured\":{\"rounds\":[0],\"makespans_s\":[3]}}]}",
-         "a round of no run"},
-        {"{\"schema\":1,\"runs\":[]}", "there is no run"},
-        {"{\"schema\":1,\"runs\":{}}", "expected an array"},
-        {"{\"schema\":1,\"runs\":[{}]}", "a run needs workload"},
-        {"{\"schema\":1,\"runs\":[{" CASE "}]}", "a run needs its world"},
-        {"{\"schema\":1,\"runs\":[{" CASE ",\"world\":\"real\"}]}", "there is no run"},
-        {"{\"schema\":1,\"runs\":[{\"n\":1.5}]}", "not a whole number"},
-        {"{\"schema\":1,\"runs\":[{\"cpus\":5000000000}]}", "cpus: 5e+09 is out of range"},
-        {"{\"schema\":1,\"runs\":[{\"makespan_s\":{\"values\":[1,0]}}]}", "makes no sense"},
-        {"{\"schema\":1,\"runs\":[{\"makespan_s\":{\"values\":[null]}}]}", "expected a number"},
-        {"{\"schema\":1,\"cases\":[{\"predicted\":[]}]}", "expected an object"},
+         "rounds[0]: 0 is out of range", DUET_FILE_VALIDATION},
+        {"{\"schema\":1,\"runs\":[]}", "there is no run", DUET_FILE_REPORT},
+        {"{\"schema\":1,\"runs\":{}}", "expected an array", DUET_FILE_REPORT},
+        {"{\"schema\":1,\"runs\":[{}]}", "runs[0].n: missing", DUET_FILE_REPORT},
+        {"{\"schema\":1,\"runs\":[{" CASE "}]}", "a run needs its world", DUET_FILE_REPORT},
+        {"{\"schema\":1,\"runs\":[{" CASE ",\"world\":\"real\"}]}", "there is no run",
+         DUET_FILE_REPORT},
+        {"{\"schema\":1,\"runs\":[{\"n\":1.5}]}", "not a whole number", DUET_FILE_REPORT},
+        {"{\"schema\":1,\"runs\":[{\"cpus\":5000000000}]}", "cpus: 5e+09 is out of range",
+         DUET_FILE_REPORT},
+        {"{\"schema\":1,\"runs\":[{" CASE ",\"makespan_s\":{\"values\":[1,0]}}]}",
+         "values[1]: 0 is out of range", DUET_FILE_REPORT},
+        {"{\"schema\":1,\"runs\":[{" CASE ",\"makespan_s\":{\"values\":[null]}}]}",
+         "expected a number", DUET_FILE_REPORT},
+        {"{\"schema\":1,\"cases\":[{" CASE ",\"predicted\":[]}]}", "expected an object",
+         DUET_FILE_VALIDATION},
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-        struct duet_runs_file file;
+        struct duet_read_file file;
         struct duet_message message = {""};
 
-        g_assert_cmpint(duet_runs_file_parse(cases[i].text, strlen(cases[i].text), "r.json", &file,
-                                             &message),
+        g_assert_cmpint(duet_read_text(cases[i].text, strlen(cases[i].text), "r.json", &file,
+                                       &message),
                         ==, DUET_EPARSE);
         if (!strstr(message.text, cases[i].says) || !strstr(message.text, "r.json"))
             g_error("'%s', not '%s'", message.text, cases[i].says);
-        g_assert_null(file.runs);
+        g_assert_cmpint(file.kind, ==, cases[i].kind);
+        duet_read_fini(&file);
     }
-    g_assert_cmpint(duet_file_kind("[]", 2), ==, DUET_FILE_UNKNOWN);
-    g_assert_cmpint(duet_file_kind("{\"a\":1}", 7), ==, DUET_FILE_UNKNOWN);
-    g_assert_cmpint(duet_file_kind("{\"traceEvents\":", 15), ==, DUET_FILE_TRACE);
 }
 
 enum { SECONDS = 1, MOST_ROUNDS = 5000 };
@@ -151,19 +160,18 @@ static void test_fuzz(void)
     seed = written(&sample.report, &length);
     for (unsigned i = 0; i < MOST_ROUNDS && g_get_monotonic_time() < end; i++) {
         GString *text = g_string_new_len(seed, (gssize)length);
-        struct duet_runs_file file;
+        struct duet_read_file file;
         struct duet_message message = {""};
         char *exact;
 
         testing_mutate(text, random);
         exact = g_malloc(text->len + 1); /* exactly this long, so that sanitizers see an overrun */
         memcpy(exact, text->str, text->len + 1);
-        (void)duet_file_kind(exact, text->len);
-        if (duet_runs_file_parse(exact, text->len, "fuzz", &file, &message))
+        if (duet_read_text(exact, text->len, "fuzz", &file, &message))
             g_assert_cmpstr(message.text, !=, "");
         else
-            g_assert_cmpuint(file.count, >, 0);
-        duet_runs_file_fini(&file);
+            g_assert_cmpuint(file.runs->len, >, 0);
+        duet_read_fini(&file);
         g_free(exact);
         g_string_free(text, TRUE);
     }
@@ -175,9 +183,9 @@ static void test_fuzz(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/runs_file/report", test_report);
-    g_test_add_func("/runs_file/validation", test_validation);
-    g_test_add_func("/runs_file/refused", test_refused);
-    g_test_add_func("/runs_file/fuzz", test_fuzz);
+    g_test_add_func("/read/report", test_report);
+    g_test_add_func("/read/validation", test_validation);
+    g_test_add_func("/read/refused", test_refused);
+    g_test_add_func("/read/fuzz", test_fuzz);
     return g_test_run();
 }

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading back the JSON of reports and validations, and telling what a file is. */
+#include "report/read.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "platforms/fields.h"
+#include "report/report.h"
+
+enum {
+    SCHEMA = 1,
+    MOST_TEXT = 4096, /* bytes of a name */
+    MOST_MIB = 512,   /* of a file that is read */
+};
+
+static const double least_s = 1e-12, most_s = 1e15; /* of a makespan that makes sense */
+
+#define AT(member) .offset = offsetof(struct duet_read_run, member)
+#define WHOLE .most = (double)INT64_MAX
+
+/* What says which problem a run is of. */
+static const struct duet__field run_fields[] = {
+    {"cpus", DUET__UNSIGNED, DUET__OPTIONAL, AT(problem.cpus), .most = UINT32_MAX},
+    {"gpus", DUET__UNSIGNED, DUET__OPTIONAL, AT(problem.gpus), .most = UINT32_MAX},
+    {"n", DUET__INTEGER, AT(problem.n), WHOLE},
+    {"tile", DUET__INTEGER, AT(problem.tile), WHOLE},
+    {"workload", DUET__TEXT, AT(problem.workload), .room = MOST_TEXT},
+    {"policy", DUET__TEXT, AT(problem.policy), .room = MOST_TEXT},
+    {"settings", DUET__TEXT, DUET__OPTIONAL, AT(problem.settings)},
+    {"platform", DUET__TEXT, DUET__OPTIONAL, AT(problem.platform)},
+    {"set_arch", DUET__BOOLEAN, DUET__OPTIONAL, AT(problem.set_arch)},
+    {"world", DUET__TEXT, DUET__OPTIONAL, AT(world)},
+    DUET__OTHERS,
+};
+
+/* ------------------------------------------------------------------------------------------- */
+/* Runs                                                                                         */
+
+/* Memory for `count` elements that lives as long as the file. */
+static void *keep(struct duet_read_file *file, size_t count, size_t size)
+{
+    g_ptr_array_add(file->arrays, g_malloc0_n(count + 1, size));
+    return file->arrays->pdata[file->arrays->len - 1];
+}
+
+/* How many makespans each round has, or null: together all of those that are there. */
+static int read_rounds(struct duet_read_file *file, const struct duet__json *at,
+                       struct duet_side *side)
+{
+    unsigned count = 0;
+    uint64_t *rounds, sum = 0;
+    int error;
+
+    if (!duet__json_present(at) || duet__json_is_null(at))
+        return 0;
+    error = duet__json_array(at, 0, G_MAXINT, &count);
+    side->rounds = rounds = keep(file, count, sizeof(*rounds));
+    side->round_count = count;
+    for (unsigned i = 0; i < count && !error; i++) {
+        struct duet__json element = duet__json_element(at, i);
+
+        error = duet__json_integer(&element, 1, side->count, &rounds[i]);
+        sum += rounds[i];
+    }
+    if (!error && count && sum != side->count)
+        error =
+            duet__json_fail(at, DUET_EPARSE, "the rounds have %" G_GUINT64_FORMAT " runs of %zu",
+                            sum, side->count);
+    return error;
+}
+
+/* An object, if it is there, that has the makespans under `key`. */
+static int read_makespans(struct duet_read_file *file, const struct duet__json *at, const char *key,
+                          struct duet_side *side)
+{
+    struct duet__json values = duet__json_member(at, key), rounds = duet__json_member(at, "rounds");
+    unsigned count = 0;
+    double *makespans_s;
+    int error;
+
+    if (!duet__json_present(at))
+        return 0;
+    error = duet__json_keys(at, NULL);
+    if (!error && duet__json_present(&values))
+        error = duet__json_array(&values, 0, G_MAXINT, &count);
+    side->makespans_s = makespans_s = keep(file, count, sizeof(*makespans_s));
+    side->count = count;
+    for (unsigned i = 0; i < count && !error; i++) {
+        struct duet__json element = duet__json_element(&values, i);
+
+        error = duet__json_number(&element, least_s, most_s, &makespans_s[i]);
+    }
+    return error ? error : read_rounds(file, &rounds, side);
+}
+
+/*
+ * A run of a report, or one side of a case, whose makespans are in the member `side` of it under
+ * `values`; one without makespans is left out. `world`: of a side; NULL: it says that itself.
+ */
+static int read_run(struct duet_read_file *file, const struct duet__json *at, const char *side,
+                    const char *values, const char *world)
+{
+    struct duet__json makespans = duet__json_member(at, side),
+                      precision = duet__json_member(at, "precision");
+    struct duet_read_run run = {.world = world, .problem = {.settings = "", .platform = ""}};
+    const char *letter = "";
+    int error = duet__fields_read(at, run_fields, &run);
+
+    if (!error)
+        error = duet__json_string(&precision, &letter);
+    if (!error)
+        error = read_makespans(file, &makespans, values, &run.side);
+    if (!error && !run.world)
+        error = duet__json_fail(at, DUET_EPARSE, "a run needs its world");
+    run.problem.precision = *letter;
+    if (!error && run.side.count)
+        g_array_append_val(file->runs, run);
+    return error;
+}
+
+static int read_runs(struct duet_read_file *file)
+{
+    const struct duet__json *root = &file->document;
+    struct duet__json schema = duet__json_member(root, "schema"),
+                      runs = duet__json_member(root, "runs"),
+                      cases = duet__json_member(root, "cases");
+    bool report = duet__json_present(&runs);
+    const struct duet__json *all = report ? &runs : &cases;
+    unsigned count = 0;
+    int error = duet__json_keys(root, NULL);
+
+    if (!error && !duet__json_present(&schema))
+        error = duet__json_fail(root, DUET_EPARSE, "no \"schema\": not a report of duet's");
+    if (!error)
+        error = duet__json_unsigned(&schema, SCHEMA, SCHEMA, &count);
+    count = 0;
+    if (!error && duet__json_present(all))
+        error = duet__json_array(all, 0, G_MAXINT, &count);
+    for (unsigned i = 0; i < count && !error; i++) {
+        struct duet__json at = duet__json_element(all, i);
+
+        if (report) {
+            error = read_run(file, &at, "makespan_s", "values", NULL);
+        } else {
+            error = read_run(file, &at, "predicted", "makespans_s", "predicted");
+            if (!error)
+                error = read_run(file, &at, "measured", "makespans_s", "measured");
+        }
+    }
+    if (!error && !file->runs->len)
+        error = duet_fail(root->message, DUET_EPARSE,
+                          "%.300s: there is no run in this file, which should be a trace or the "
+                          "JSON of duet simulate, run, validate or compare",
+                          root->path);
+    return error;
+}
+
+/* A trace is one run, of a problem that nobody knows. */
+static int read_traced(struct duet_read_file *file, const char *text, size_t length,
+                       const char *path, struct duet_message *message)
+{
+    struct duet_recording *recording = &file->recording;
+    struct duet_message why = {""};
+    int error = duet_read_trace(text, length, path, recording, message);
+    struct duet_read_run run = {
+        .world = "traced",
+        .problem = {.workload = "trace", .settings = "", .policy = "-", .precision = '-'},
+        .side = {.makespans_s = &recording->makespan_s,
+                 .count = 1,
+                 .account = &file->account,
+                 .recording = recording},
+    };
+
+    if (error)
+        return error;
+    error = duet_account_make(recording, &file->account, &why);
+    if (error)
+        return duet_fail(message, error, "%.300s: %s", path, why.text);
+    if (!(recording->makespan_s > 0))
+        return duet_fail(message, DUET_EPARSE, "%.300s: its kernels take no time", path);
+    run.problem.platform = recording->machine->name;
+    run.problem.cpus = duet_report_cpus(recording->machine);
+    run.problem.gpus = duet_report_gpus(recording->machine);
+    g_array_append_val(file->runs, run);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Files                                                                                        */
+
+/* What the first key of a JSON object that is one of theirs says; bad JSON is unknown. */
+static enum duet_file_kind kind_of(const char *text, size_t length)
+{
+    static const char *const keys[] = {[DUET_FILE_TRACE] = "traceEvents",
+                                       [DUET_FILE_REPORT] = "runs",
+                                       [DUET_FILE_VALIDATION] = "cases"};
+    enum duet_file_kind kind = DUET_FILE_UNKNOWN;
+    struct duet__json_stream stream;
+    const char *key = NULL;
+    int error = duet__json_stream_open(&stream, text, length, "", NULL);
+
+    while (!error && !kind && !(error = duet__json_stream_key(&stream, &key)) && key)
+        for (unsigned i = DUET_FILE_TRACE; i < G_N_ELEMENTS(keys); i++)
+            if (strcmp(key, keys[i]) == 0)
+                kind = i; /* whether the rest is good, its reader says */
+    duet__json_stream_close(&stream);
+    return kind;
+}
+
+int duet_read_text(const char *text, size_t length, const char *path, struct duet_read_file *out,
+                   struct duet_message *message)
+{
+    int error;
+
+    *out = (struct duet_read_file){
+        .kind = kind_of(text, length),
+        .runs = g_array_new(FALSE, FALSE, sizeof(struct duet_read_run)),
+        .arrays = g_ptr_array_new_with_free_func(g_free),
+    };
+    if (out->kind == DUET_FILE_TRACE)
+        return read_traced(out, text, length, path, message);
+    error = duet__json_parse(text, length, path, message, &out->document);
+    return error ? error : read_runs(out);
+}
+
+int duet_read_file(const char *path, struct duet_read_file *out, struct duet_message *message)
+{
+    FILE *file = fopen(path, "rb");
+    GString *text;
+    int error = 0;
+    size_t got;
+
+    *out = (struct duet_read_file){0};
+    if (!file)
+        return duet_fail(message, DUET_EIO, "%s: cannot open: %s", path, g_strerror(errno));
+    text = g_string_new(NULL);
+    do {
+        gsize before = text->len;
+
+        g_string_set_size(text, before + (1 << 16));
+        got = fread(text->str + before, 1, 1 << 16, file);
+        g_string_truncate(text, before + got);
+    } while (got > 0 && text->len <= (gsize)MOST_MIB << 20);
+    if (ferror(file))
+        error = duet_fail(message, DUET_EIO, "%s: cannot read: %s", path, g_strerror(errno));
+    else if (got > 0)
+        error = duet_fail(message, DUET_EIO, "%s: larger than %d MiB, the most that is read", path,
+                          MOST_MIB);
+    else
+        error = duet_read_text(text->str, text->len, path, out, message);
+    fclose(file);
+    g_string_free(text, TRUE);
+    return error;
+}
+
+void duet_read_fini(struct duet_read_file *file)
+{
+    g_clear_pointer(&file->arrays, g_ptr_array_unref);
+    g_clear_pointer(&file->runs, g_array_unref);
+    duet__json_close(&file->document);
+    duet_account_fini(&file->account);
+    duet_recording_fini(&file->recording);
+    *file = (struct duet_read_file){0};
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading back what duet has written: traces (perfetto.h), and the JSON of reports and validations.
+ */
+#ifndef DUET_REPORT_READ_H
+#define DUET_REPORT_READ_H
+
+#include <stddef.h>
+
+#include <glib.h>
+
+#include <duet/error.h>
+
+#include "platforms/json.h"
+#include "validate/validation.h"
+
+enum duet_file_kind {
+    DUET_FILE_UNKNOWN,
+    DUET_FILE_TRACE,
+    DUET_FILE_REPORT,     /* of duet simulate and duet run: runs */
+    DUET_FILE_VALIDATION, /* of duet validate and duet compare: cases */
+};
+
+/* Runs of one problem under one policy. */
+struct duet_read_run {
+    const char *world; /* "simulated", "real", "emulated"; of a validation the side: "predicted" */
+    struct duet_case problem; /* without sides */
+    struct duet_side side;    /* at least one run */
+};
+
+/* All of a file. */
+struct duet_read_file {
+    enum duet_file_kind kind;
+    GArray *runs; /* struct duet_read_run; of a trace one, with its account and recording */
+    /* what they point to: */
+    struct duet__json document;
+    GPtrArray *arrays;
+    struct duet_recording recording;
+    struct duet_account account;
+};
+
+/*
+ * Reads a file, or what a pipe gives. Cases of a validation are two runs; a side without values is
+ * left out. The caller owns *out (duet_read_fini), also after an error, and does not move it.
+ * Errors, with one line that names file and place: DUET_EIO, DUET_EPARSE (no JSON, another schema,
+ * something missing, no run in it).
+ */
+DUET_MUST_CHECK int duet_read_file(const char *path, struct duet_read_file *out,
+                                   struct duet_message *message);
+
+/* The same from a text of length bytes and a final zero; `path` is for messages. */
+DUET_MUST_CHECK int duet_read_text(const char *text, size_t length, const char *path,
+                                   struct duet_read_file *out, struct duet_message *message);
+
+/*
+ * Reads the text of a trace. Dates count from the first submission that it shows, the makespan is
+ * from there to the end of the last kernel that did not fail; both to the nanosecond, as they are
+ * written. A copy's worker is the one of its device. Of the machine, names, workers and memories
+ * are known; routes and costs are all zero. The caller owns *out (duet_recording_fini), which is
+ * empty after an error. DUET_EPARSE as above, DUET_ENOMEM.
+ */
+DUET_MUST_CHECK int duet_read_trace(const char *text, size_t length, const char *path,
+                                    struct duet_recording *out, struct duet_message *message);
+
+/* Frees it. Safe on a zeroed one, and twice. */
+void duet_read_fini(struct duet_read_file *file);
+
+#endif

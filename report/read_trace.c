@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading back a trace: value after value, from its machine and its events to a recording. */
+#include "report/read.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "platforms/fields.h"
+
+/* Generous, and small enough that no input can exhaust the memory (routes are pairs of nodes). */
+enum { MOST_NODES = 1024, MOST_WORKERS = 16384 };
+
+/* What has been read so far. */
+struct loader {
+    struct duet__json_stream stream;
+    struct duet_machine *machine;
+    bool ours;           /* written by duet */
+    GHashTable *threads; /* thread of the trace (process << 32 | thread) -> worker and 1 */
+    GHashTable *kernels; /* name -> index and 1 */
+    GPtrArray *names;    /* of the kernels */
+    GArray *events;      /* struct duet_event */
+};
+
+/* What is read of an element of traceEvents, of a worker, or of the head. */
+struct record {
+    const char *name, *producer, *worker, *arch, *node, *source, *destination;
+    unsigned process, thread;
+    double start_us, length_us, ready_us, submitted_us;
+    uint64_t id, bytes;
+    bool failed, write_back;
+};
+
+#define AT(member) .offset = offsetof(struct record, member)
+#define NAME .room = DUET_NAME_MAX
+#define WHOLE .most = (double)INT64_MAX
+#define MOST_US 1e15 /* of years, so that nothing that is computed of them overflows */
+#define DATE .least = -MOST_US, .most = MOST_US
+
+static const struct duet__field head_fields[] = {
+    {"producer", DUET__TEXT, DUET__OPTIONAL, AT(producer)},
+    {"platform", DUET__TEXT, DUET__OPTIONAL, AT(name), NAME},
+    DUET__OTHERS,
+};
+
+static const struct duet__field worker_fields[] = {
+    {"name", DUET__TEXT, AT(name), NAME},
+    {"architecture", DUET__TEXT, AT(arch), NAME},
+    {"node", DUET__TEXT, AT(node)},
+    DUET__OTHERS,
+};
+
+static const struct duet__field thread_args[] = {
+    {"worker", DUET__TEXT, DUET__OPTIONAL, AT(worker)},
+    DUET__OTHERS,
+};
+
+static const struct duet__field thread_fields[] = {
+    {"args", DUET__OBJECT, DUET__OPTIONAL, .fields = thread_args},
+    {"pid", DUET__UNSIGNED, AT(process), .most = UINT32_MAX},
+    {"tid", DUET__UNSIGNED, AT(thread), .most = UINT32_MAX},
+    DUET__OTHERS,
+};
+
+static const struct duet__field kernel_args[] = {
+    {"task", DUET__INTEGER, AT(id), WHOLE},
+    {"bytes", DUET__INTEGER, AT(bytes), WHOLE},
+    {"submitted_us", DUET__NUMBER, AT(submitted_us), DATE},
+    {"ready_us", DUET__NUMBER, AT(ready_us), DATE},
+    {"failed", DUET__BOOLEAN, DUET__OPTIONAL, AT(failed)},
+    DUET__OTHERS,
+};
+
+static const struct duet__field kernel_fields[] = {
+    {"pid", DUET__UNSIGNED, AT(process), .most = UINT32_MAX},
+    {"tid", DUET__UNSIGNED, AT(thread), .most = UINT32_MAX},
+    {"name", DUET__TEXT, AT(name), NAME},
+    {"ts", DUET__NUMBER, AT(start_us), DATE},
+    {"dur", DUET__NUMBER, AT(length_us), .most = MOST_US},
+    {"args", DUET__OBJECT, .fields = kernel_args},
+    DUET__OTHERS,
+};
+
+static const struct duet__field copy_args[] = {
+    {"handle", DUET__INTEGER, AT(id), WHOLE},
+    {"bytes", DUET__INTEGER, AT(bytes), WHOLE},
+    {"ready_us", DUET__NUMBER, AT(ready_us), DATE},
+    {"source", DUET__TEXT, AT(source)},
+    {"destination", DUET__TEXT, AT(destination)},
+    {"write_back", DUET__BOOLEAN, DUET__OPTIONAL, AT(write_back)},
+    {"failed", DUET__BOOLEAN, DUET__OPTIONAL, AT(failed)},
+    DUET__OTHERS,
+};
+
+static const struct duet__field copy_fields[] = {
+    {"ts", DUET__NUMBER, AT(start_us), DATE},
+    {"dur", DUET__NUMBER, AT(length_us), .most = MOST_US},
+    {"args", DUET__OBJECT, .fields = copy_args},
+    DUET__OTHERS,
+};
+
+/* ------------------------------------------------------------------------------------------- */
+/* The machine                                                                                  */
+
+/* The number of the memory of that name. */
+static int find_node(const struct duet_machine *machine, const struct duet__json *at,
+                     const char *name, unsigned *node)
+{
+    for (*node = 0; *node < machine->node_count; ++*node)
+        if (strcmp(machine->nodes[*node].name, name) == 0)
+            return 0;
+    return duet__json_fail(at, DUET_EPARSE, "'%.60s' is no memory of otherData.nodes", name);
+}
+
+static int read_node(struct duet_machine *machine, const struct duet__json *at)
+{
+    char *name = machine->nodes[machine->node_count].name;
+    int error = duet__json_name(at, name, DUET_NAME_MAX);
+    unsigned same;
+
+    if (!error && find_node(machine, &(struct duet__json){0}, name, &same) == 0)
+        error = duet__json_fail(at, DUET_EPARSE, "two memories are called '%s'", name);
+    machine->node_count++;
+    return error;
+}
+
+static int read_worker(struct duet_machine *machine, const struct duet__json *at)
+{
+    struct duet_worker *worker = &machine->workers[machine->worker_count];
+    struct record record = {0};
+    int error = duet__fields_read(at, worker_fields, &record);
+
+    if (!error)
+        error = find_node(machine, at, record.node, &worker->node);
+    if (error)
+        return error;
+    g_strlcpy(worker->name, record.name, DUET_NAME_MAX);
+    while (worker->arch < machine->arch_count &&
+           strcmp(machine->archs[worker->arch].name, record.arch) != 0)
+        worker->arch++;
+    if (worker->arch == machine->arch_count)
+        g_strlcpy(machine->archs[machine->arch_count++].name, record.arch, DUET_NAME_MAX);
+    worker->window = 1;
+    machine->worker_count++;
+    return 0;
+}
+
+/* The value of otherData. */
+static int read_head(struct loader *loader, const struct duet__json *at)
+{
+    struct duet__json nodes = duet__json_member(at, "nodes"),
+                      workers = duet__json_member(at, "workers");
+    struct duet_machine *machine = loader->machine;
+    unsigned node_count = 0, worker_count = 0;
+    struct record record = {.name = ""};
+    int error = duet__fields_read(at, head_fields, &record);
+
+    if (!error && duet__json_present(&nodes))
+        error = duet__json_array(&nodes, 1, MOST_NODES, &node_count);
+    if (!error && duet__json_present(&workers))
+        error = duet__json_array(&workers, 1, MOST_WORKERS, &worker_count);
+    if (!error && duet_machine_init(machine, MAX(worker_count, 1), MAX(node_count, 1),
+                                    MAX(worker_count, 1), 0))
+        error = duet__json_fail(at, DUET_ENOMEM, "out of memory");
+    if (error)
+        return error;
+    g_strlcpy(machine->name, record.name, DUET_NAME_MAX);
+    machine->arch_count = machine->node_count = machine->worker_count = 0; /* read so far */
+    for (unsigned i = 0; i < node_count && !error; i++) {
+        struct duet__json element = duet__json_element(&nodes, i);
+
+        error = read_node(machine, &element);
+    }
+    for (unsigned i = 0; i < worker_count && !error; i++) {
+        struct duet__json element = duet__json_element(&workers, i);
+
+        error = read_worker(machine, &element);
+    }
+    loader->ours = g_strcmp0(record.producer, "duet") == 0 && node_count && worker_count;
+    return error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Threads, kernels and copies                                                                  */
+
+static gpointer thread_of(const struct record *record)
+{
+    return GSIZE_TO_POINTER((gsize)record->process << 32 | record->thread);
+}
+
+/* A thread that shows a worker's kernels, if it says so. */
+static int add_thread(struct loader *loader, const struct duet__json *at)
+{
+    const struct duet_machine *machine = loader->machine;
+    struct record record = {0};
+    int error = duet__fields_read(at, thread_fields, &record);
+
+    if (error || !record.worker)
+        return error;
+    for (unsigned i = 0; i < machine->worker_count; i++)
+        if (strcmp(machine->workers[i].name, record.worker) == 0) {
+            g_hash_table_insert(loader->threads, thread_of(&record), GUINT_TO_POINTER(i + 1));
+            return 0;
+        }
+    return duet__json_fail(at, DUET_EPARSE, "'%.60s' is no worker of otherData.workers",
+                           record.worker);
+}
+
+/* What kernels and copies have in common. */
+static struct duet_event event_of(const struct record *record)
+{
+    return (struct duet_event){.submit_s = record->submitted_us * 1e-6,
+                               .ready_s = record->ready_us * 1e-6,
+                               .start_s = record->start_us * 1e-6,
+                               .end_s = (record->start_us + record->length_us) * 1e-6,
+                               .id = record->id,
+                               .bytes = record->bytes,
+                               .failed = record->failed};
+}
+
+/* Index of the kernel of that name, which is added where it is new. */
+static unsigned find_kernel(struct loader *loader, const char *name)
+{
+    unsigned found = GPOINTER_TO_UINT(g_hash_table_lookup(loader->kernels, name));
+
+    if (!found) {
+        g_ptr_array_add(loader->names, g_strdup(name));
+        found = loader->names->len;
+        g_hash_table_insert(loader->kernels, loader->names->pdata[found - 1],
+                            GUINT_TO_POINTER(found));
+    }
+    return found - 1;
+}
+
+static int add_kernel(struct loader *loader, const struct duet__json *at)
+{
+    struct record record = {0};
+    int error = duet__fields_read(at, kernel_fields, &record);
+    unsigned worker = GPOINTER_TO_UINT(g_hash_table_lookup(loader->threads, thread_of(&record)));
+    struct duet_event event = event_of(&record);
+
+    if (!error && !worker)
+        error = duet__json_fail(at, DUET_EPARSE, "a kernel in a thread of no worker");
+    if (error)
+        return error;
+    event.kind = DUET_EVENT_TASK;
+    event.worker = (int)worker - 1;
+    event.source = event.destination = (uint16_t)loader->machine->workers[worker - 1].node;
+    event.kernel = find_kernel(loader, record.name);
+    g_array_append_val(loader->events, event);
+    return 0;
+}
+
+static int worker_of(const struct duet_machine *machine, unsigned node)
+{
+    for (unsigned i = 0; i < machine->worker_count; i++)
+        if (machine->workers[i].node == node)
+            return (int)i;
+    return DUET_NO_WORKER;
+}
+
+static int add_copy(struct loader *loader, const struct duet__json *at)
+{
+    const struct duet_machine *machine = loader->machine;
+    struct record record = {0};
+    unsigned source = 0, destination = 0;
+    int error = duet__fields_read(at, copy_fields, &record);
+    struct duet_event event = event_of(&record);
+
+    if (!error)
+        error = find_node(machine, at, record.source, &source);
+    if (!error)
+        error = find_node(machine, at, record.destination, &destination);
+    if (!error && source == destination)
+        error = duet__json_fail(at, DUET_EPARSE, "a copy from a memory to itself");
+    if (error)
+        return error;
+    event.kind = DUET_EVENT_COPY;
+    event.submit_s = event.ready_s;
+    event.source = (uint16_t)source;
+    event.destination = (uint16_t)destination;
+    event.worker = worker_of(machine, destination != DUET_HOST ? destination : source);
+    event.write_back = record.write_back;
+    g_array_append_val(loader->events, event);
+    return 0;
+}
+
+/* Whether a member is this word. */
+static bool says(const struct duet__json *at, const char *key, const char *word)
+{
+    struct duet__json member = duet__json_member(at, key);
+    const char *text = "";
+
+    return duet__json_is_string(&member) && !duet__json_string(&member, &text) &&
+           strcmp(text, word) == 0;
+}
+
+/* An element of traceEvents; what is of others is passed over. */
+static int add(struct loader *loader, const struct duet__json *at)
+{
+    if (says(at, "ph", "X") && says(at, "cat", "kernel"))
+        return add_kernel(loader, at);
+    if (says(at, "ph", "X") && says(at, "cat", "copy"))
+        return add_copy(loader, at);
+    if (says(at, "ph", "M") && says(at, "name", "thread_name"))
+        return add_thread(loader, at);
+    return duet__json_keys(at, NULL);
+}
+
+static int read_all(struct loader *loader)
+{
+    struct duet__json_stream *stream = &loader->stream;
+    struct duet__json at;
+    const char *key = NULL;
+    int error = 0;
+
+    while (!error && !(error = duet__json_stream_key(stream, &key)) && key) {
+        if (strcmp(key, "otherData") == 0) {
+            error = duet__json_stream_value(stream, &at);
+            if (!error)
+                error = read_head(loader, &at);
+        } else if (strcmp(key, "traceEvents") == 0) {
+            if (!loader->ours)
+                return duet__json_stream_fail(stream,
+                                              "no trace of duet's: before traceEvents, otherData "
+                                              "has to name duet as producer, nodes and workers");
+            while (!error && !(error = duet__json_stream_element(stream, &at)) &&
+                   duet__json_present(&at))
+                error = add(loader, &at);
+        }
+    }
+    return error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The recording                                                                                */
+
+static int by_start(const void *left, const void *right)
+{
+    const struct duet_event *a = left, *b = right;
+
+    if (a->start_s != b->start_s)
+        return a->start_s < b->start_s ? -1 : 1;
+    if (a->worker != b->worker)
+        return a->worker < b->worker ? -1 : 1;
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+/* What was read becomes a recording: in order, dated from the first submission to the end of the
+   last kernel, of those that did not fail if there is one. */
+static void finish(struct loader *loader, struct duet_recording *out)
+{
+    double first_s = INFINITY, last_s = -INFINITY, failed_s = -INFINITY;
+
+    for (guint i = 0; i < loader->events->len; i++) {
+        const struct duet_event *event = &g_array_index(loader->events, struct duet_event, i);
+        double *end_s = event->failed ? &failed_s : &last_s;
+
+        if (event->kind != DUET_EVENT_TASK)
+            continue;
+        first_s = fmin(first_s, fmin(event->submit_s, event->start_s));
+        *end_s = fmax(*end_s, event->end_s);
+    }
+    *out = (struct duet_recording){
+        .machine = g_steal_pointer(&loader->machine),
+        .kernels =
+            duet_recording_names((const char *const *)loader->names->pdata, loader->names->len),
+        .kernel_count = loader->names->len,
+        .makespan_s = (isfinite(last_s) ? last_s : failed_s) - first_s,
+    };
+    g_array_sort(loader->events, by_start);
+    out->events = (struct duet_event *)(void *)g_array_steal(loader->events, &out->event_count);
+    duet_recording_shift(out, -first_s);
+}
+
+int duet_read_trace(const char *text, size_t length, const char *path, struct duet_recording *out,
+                    struct duet_message *message)
+{
+    struct loader loader = {
+        .machine = g_new0(struct duet_machine, 1),
+        .threads = g_hash_table_new(NULL, NULL),
+        .kernels = g_hash_table_new(g_str_hash, g_str_equal),
+        .names = g_ptr_array_new_with_free_func(g_free),
+        .events = g_array_new(FALSE, FALSE, sizeof(struct duet_event)),
+    };
+    int error = duet__json_stream_open(&loader.stream, text, length, path, message);
+
+    *out = (struct duet_recording){0};
+    if (!error)
+        error = read_all(&loader);
+    if (!error && !loader.names->len)
+        error = duet_fail(message, DUET_EPARSE, "%.300s: there is no kernel in this trace", path);
+    if (!error)
+        finish(&loader, out);
+    duet__json_stream_close(&loader.stream);
+    if (loader.machine)
+        duet_machine_fini(loader.machine);
+    g_free(loader.machine);
+    g_hash_table_destroy(loader.threads);
+    g_hash_table_destroy(loader.kernels);
+    g_ptr_array_free(loader.names, TRUE);
+    g_array_free(loader.events, TRUE);
+    return error;
+}
