@@ -70,8 +70,8 @@ RULES = [
     ("validate/*", "c posix glib duet/* platforms/platform.h platforms/json.h workloads/*.h"
                    " runs/*.h calibrate/*.h world/*.h ."),
     ("report/page/*", "c glib duet/* platforms/json.h validate/*.h report/*.h runs/*.h ."),
-    ("report/*", "c posix glib duet/* platforms/platform.h platforms/json.h platforms/signals.h"
-                 " validate/*.h runs/*.h workloads/*.h ."),
+    ("report/*", "c posix glib duet/* platforms/platform.h platforms/json.h platforms/fields.h"
+                 " platforms/signals.h validate/*.h runs/*.h workloads/*.h ."),
     ("calibrate/*", "c posix glib duet/* platforms/model/*.h platforms/platform.h validate/stats.h"
                     " runs/*.h workloads/*.h world/*.h ."),
     ("cli/*", "c posix glib duet/* platforms/platform.h platforms/json.h workloads/*.h"
