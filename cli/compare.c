@@ -4,7 +4,7 @@
 
 #include "cli/command.h"
 #include "cli/job.h"
-#include "cli/validation_page.h"
+#include "cli/validation.h"
 #include "report/compare.h"
 
 /* What was asked for. */
@@ -56,45 +56,14 @@ static int read_all(struct compare *compare, int argc, char *const *argv,
 /* ------------------------------------------------------------------------------------------- */
 /* The report                                                                                   */
 
-static int print(const struct compare *compare, const struct duet_validation *validation,
-                 const struct duet_validation_figures *figures)
-{
-    int status, page = DUET__DONE;
-
-    if (compare->job.values.json)
-        duet_validation_write_json(stdout, validation, figures);
-    else if (compare->job.values.csv)
-        duet_validation_write_csv(stdout, validation, figures);
-    else
-        duet_validation_write_text(stdout, validation, figures, compare->job.values.verbose);
-    status = duet__finish_output();
-    for (unsigned i = 0; i < compare->comparison.notes->len; i++)
-        duet__complain(DUET__DONE, "%s",
-                       (const char *)g_ptr_array_index(compare->comparison.notes, i));
-    if (compare->job.values.html)
-        page = duet__validation_page(compare->job.values.html, validation, figures);
-    return status == DUET__DONE ? page : status;
-}
-
-static int check(const struct duet_validation *validation,
-                 const struct duet_validation_figures *figures)
-{
-    if (!(validation->fail_over > 0) || !figures->failed)
-        return DUET__DONE;
-    return duet__complain(DUET__FAILED,
-                          "%zu of %zu cases differ by more than %g %%, the most by %.3g %%",
-                          figures->failed, validation->case_count, validation->fail_over * 100,
-                          figures->worst * 100);
-}
-
 static int report(const struct compare *compare)
 {
-    GDateTime *now = g_date_time_new_now_utc();
-    char *date = g_date_time_format(now, "%Y-%m-%d %H:%M UTC");
+    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
+    g_autofree char *date = g_date_time_format(now, "%Y-%m-%d %H:%M UTC");
     const struct duet_comparison *comparison = &compare->comparison;
     const char *first = comparison->names[0], *second = comparison->names[1];
-    char *title = g_strdup_printf("%s against %s", first, second);
-    const struct duet_validation validation = {
+    g_autofree char *title = g_strdup_printf("%s against %s", first, second);
+    struct duet_validation validation = {
         .command = compare->job.command,
         .title = title,
         .first_name = first,
@@ -102,25 +71,16 @@ static int report(const struct compare *compare)
         .machine = comparison->place,
         .calibration = "",
         .date = date,
-        .cases = (const struct duet_case *)(const void *)comparison->cases->data,
+        .cases = (struct duet_case *)(void *)comparison->cases->data,
         .case_count = comparison->cases->len,
         .fail_over = compare->job.values.fail_over,
     };
-    struct duet_validation_figures figures = {0};
-    struct duet_message message = {""};
     int status;
 
-    if (duet_validation_judge(&validation, &figures, &message)) {
-        status = duet__complain(DUET__FAILED, "%s", message.text);
-    } else {
-        status = print(compare, &validation, &figures);
-        if (status == DUET__DONE)
-            status = check(&validation, &figures);
-        duet_validation_figures_fini(&figures, validation.case_count);
-    }
-    g_free(title);
-    g_free(date);
-    g_date_time_unref(now);
+    status = duet__validation_show(&compare->job, &validation);
+    for (unsigned i = 0; i < comparison->notes->len; i++)
+        duet__complain(DUET__DONE, "%s", (const char *)g_ptr_array_index(comparison->notes, i));
+    duet_validation_fini(&validation);
     return status;
 }
 

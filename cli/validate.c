@@ -2,11 +2,9 @@
 /* `duet validate`: predicts and measures the cases, and reports how far the two are apart. */
 #include "cli/validate.h"
 
-#include <math.h>
-
 #include "cli/calibrate.h"
 #include "cli/command.h"
-#include "cli/validation_page.h"
+#include "cli/validation.h"
 #include "world/clock.h"
 
 /* ------------------------------------------------------------------------------------------- */
@@ -110,18 +108,6 @@ static int make_sides(struct duet__validate *validate)
 /* ------------------------------------------------------------------------------------------- */
 /* What is said of it                                                                           */
 
-static int print(const struct duet__validate *validate, const struct duet_validation *validation,
-                 const struct duet_validation_figures *figures)
-{
-    if (validate->job.values.json)
-        duet_validation_write_json(stdout, validation, figures);
-    else if (validate->job.values.csv)
-        duet_validation_write_csv(stdout, validation, figures);
-    else
-        duet_validation_write_text(stdout, validation, figures, validate->job.values.verbose);
-    return duet__finish_output();
-}
-
 /* One line for cases that could not be made, though nothing was wrong with them. Exit status. */
 static int check_failures(const struct duet_experiment *experiment)
 {
@@ -142,49 +128,19 @@ static int check_failures(const struct duet_experiment *experiment)
                           experiment->pair_count, first);
 }
 
-/* One line if errors are larger than is allowed. Exit status. */
-static int check_errors(const struct duet_validation *validation,
-                        const struct duet_validation_figures *figures)
-{
-    size_t over = 0;
-
-    for (size_t i = 0; i < validation->case_count; i++)
-        over += fabs(figures->cases[i].error) > validation->fail_over;
-    if (!over || !(validation->fail_over > 0))
-        return DUET__DONE;
-    return duet__complain(DUET__FAILED,
-                          "the prediction of %zu of %zu cases is off by more than %g %%, the worst "
-                          "by %.3g %%",
-                          over, validation->case_count, validation->fail_over * 100,
-                          figures->worst * 100);
-}
-
 static int report(struct duet__validate *validate)
 {
     struct duet_validation validation;
-    struct duet_validation_figures figures = {0};
-    struct duet_message message = {""};
-    int status, page = DUET__DONE;
+    int status;
 
     duet_experiment_conclude(&validate->experiment, &validation);
     validation.command = validate->job.command;
     validation.fail_over = validate->job.values.fail_over;
     if (!validation.case_count)
         return DUET__DONE;
-    if (duet_validation_judge(&validation, &figures, &message))
-        return duet__complain(DUET__FAILED, "%s", message.text);
-    /* the table first: a long run is not lost because a disk is full */
-    status = print(validate, &validation, &figures);
-    if (validate->job.values.html)
-        page = duet__validation_page(validate->job.values.html, &validation, &figures);
-    if (status == DUET__DONE)
-        status = page;
-    if (status == DUET__DONE)
-        status = check_failures(&validate->experiment);
-    if (status == DUET__DONE)
-        status = check_errors(&validation, &figures);
-    duet_validation_figures_fini(&figures, validation.case_count);
-    return status;
+    status = duet__validation_show(&validate->job, &validation);
+    duet_validation_fini(&validation);
+    return status == DUET__DONE ? check_failures(&validate->experiment) : status;
 }
 
 /* One line that says how much there is, when a signal came. Exit status. */

@@ -79,12 +79,12 @@ static void put_parts(FILE *stream, const struct duet_validation *validation,
     duet__table_put(&table, stream, 2);
 }
 
-static void put_case(FILE *stream, const struct duet_validation *validation, size_t index,
-                     const struct duet_case_figures *figures)
+static void put_case(FILE *stream, const struct duet_validation *validation,
+                     const struct duet_case *the)
 {
-    const struct duet_explanation *explanation = &figures->explanation;
-    g_autofree char *name = duet__case_name(&validation->cases[index]);
-    g_autofree char *error = duet__percent_text(figures->error);
+    const struct duet_explanation *explanation = &the->explanation;
+    g_autofree char *name = duet__case_name(the);
+    g_autofree char *error = duet__percent_text(the->error);
     g_autofree char *line = g_strdup_printf("%s: %s", name, error);
     g_autofree char *culprit = duet__culprit_text(validation, explanation);
     g_autofree char *cause = g_strdup_printf("  largest cause: %s", culprit);
@@ -132,30 +132,29 @@ static void put_all(FILE *stream, const struct duet_validation *validation,
 /* Those with the largest absolute error first, unknown ones last. */
 static int compare_errors(const void *left, const void *right)
 {
-    const struct duet_case_figures *a = *(const struct duet_case_figures *const *)left,
-                                   *b = *(const struct duet_case_figures *const *)right;
+    const struct duet_case *a = *(const struct duet_case *const *)left;
+    const struct duet_case *b = *(const struct duet_case *const *)right;
     double x = isnan(a->error) ? -1 : fabs(a->error), y = isnan(b->error) ? -1 : fabs(b->error);
 
     return x > y || x < y ? (x > y ? -1 : 1) : (a > b) - (a < b);
 }
 
-void duet__put_explanation(FILE *stream, const struct duet_validation *validation,
-                           const struct duet_validation_figures *figures, bool verbose)
+void duet__put_explanation(FILE *stream, const struct duet_validation *validation, bool verbose)
 {
-    struct duet__causes causes = duet__causes_of(validation, figures);
+    struct duet__causes causes = duet__causes_of(validation);
     size_t count = validation->case_count, written = 0;
-    const struct duet_case_figures **order = g_new(const struct duet_case_figures *, count + 1);
+    const struct duet_case **order = g_new(const struct duet_case *, count + 1);
 
     if (causes.cases > 1) /* of one case its own explanation says it */
         put_all(stream, validation, &causes);
     for (size_t i = 0; i < count; i++)
-        order[i] = &figures->cases[i];
+        order[i] = &validation->cases[i];
     if (!verbose)
         qsort(order, count, sizeof(*order), compare_errors);
     for (size_t i = 0; i < count && (verbose || written < WORST); i++) {
         if (!order[i]->explanation.count)
             continue;
-        put_case(stream, validation, (size_t)(order[i] - figures->cases), order[i]);
+        put_case(stream, validation, order[i]);
         written++;
     }
     g_free(order);

@@ -34,9 +34,10 @@ static bool enough(const struct duet_summary *summary)
     return summary->count >= DUET_INTERVAL_RUNS;
 }
 
-static void put_side(struct duet__json_writer *json, const char *name, const struct duet_side *side,
-                     const struct duet_summary *summary)
+static void put_side(struct duet__json_writer *json, const char *name, const struct duet_side *side)
 {
+    const struct duet_summary *summary = &side->summary;
+
     duet__json_break(json, CASE);
     duet__json_begin(json, name, '{');
     duet__json_begin(json, "makespans_s", '[');
@@ -108,10 +109,10 @@ static void put_explanation(struct duet__json_writer *json,
 }
 
 static void put_case(struct duet__json_writer *json, const struct duet_validation *validation,
-                     const struct duet_case *the, const struct duet_case_figures *figures)
+                     const struct duet_case *the)
 {
     const char precision[] = {the->precision, 0};
-    bool interval = enough(&figures->measured);
+    bool interval = enough(&the->measured.summary);
     char *name = duet__case_name(the);
 
     duet__json_break(json, CASE - 1);
@@ -130,45 +131,43 @@ static void put_case(struct duet__json_writer *json, const struct duet_validatio
     duet__json_put_boolean(json, "set_arch", the->set_arch);
     duet__json_put_number(json, "speed", known(the->speed > 0, the->speed));
     duet__json_put_string(json, "failure", the->failure);
-    put_side(json, "predicted", &the->predicted, &figures->predicted);
-    put_side(json, "measured", &the->measured, &figures->measured);
+    put_side(json, "predicted", &the->predicted);
+    put_side(json, "measured", &the->measured);
     duet__json_break(json, CASE);
-    duet__json_put_number(json, "error", figures->error);
-    duet__json_put_number(json, "error_low", known(interval, figures->error_low));
-    duet__json_put_number(json, "error_high", known(interval, figures->error_high));
-    duet__json_put_number(json, "noise", figures->noise);
-    put_explanation(json, validation, &figures->explanation);
+    duet__json_put_number(json, "error", the->error);
+    duet__json_put_number(json, "error_low", known(interval, the->error_low));
+    duet__json_put_number(json, "error_high", known(interval, the->error_high));
+    duet__json_put_number(json, "noise", the->noise);
+    put_explanation(json, validation, &the->explanation);
     duet__json_end(json, '}');
     g_free(name);
 }
 
-static void put_summary(struct duet__json_writer *json, const struct duet_validation *validation,
-                        const struct duet_validation_figures *figures)
+static void put_summary(struct duet__json_writer *json, const struct duet_validation *validation)
 {
     duet__json_break(json, 1);
     duet__json_begin(json, "summary", '{');
     duet__json_put_integer(json, "cases", validation->case_count);
-    duet__json_put_integer(json, "known", figures->known);
-    duet__json_put_number(json, "median", figures->median);
-    duet__json_put_number(json, "p95", figures->p95);
-    duet__json_put_number(json, "worst", figures->worst);
-    duet__json_put_number(json, "bias", figures->bias);
+    duet__json_put_integer(json, "known", validation->known);
+    duet__json_put_number(json, "median", validation->median);
+    duet__json_put_number(json, "p95", validation->p95);
+    duet__json_put_number(json, "worst", validation->worst);
+    duet__json_put_number(json, "bias", validation->bias);
     duet__json_break(json, 2);
-    duet__json_put_integer(json, "within_noise", figures->within_noise);
-    duet__json_put_integer(json, "groups", figures->groups);
-    duet__json_put_integer(json, "best_right", figures->best_right);
-    duet__json_put_integer(json, "pairs", figures->pairs);
-    duet__json_put_integer(json, "pairs_right", figures->pairs_right);
-    duet__json_put_integer(json, "failed", figures->failed);
-    duet__json_put_integer(json, "refused", figures->refused);
+    duet__json_put_integer(json, "within_noise", validation->within_noise);
+    duet__json_put_integer(json, "groups", validation->groups);
+    duet__json_put_integer(json, "best_right", validation->best_right);
+    duet__json_put_integer(json, "pairs", validation->pairs);
+    duet__json_put_integer(json, "pairs_right", validation->pairs_right);
+    duet__json_put_integer(json, "failed", validation->failed);
+    duet__json_put_integer(json, "refused", validation->refused);
     duet__json_end(json, '}');
 }
 
 /* The explanation of all cases together; null where none is explained. */
-static void put_causes(struct duet__json_writer *json, const struct duet_validation *validation,
-                       const struct duet_validation_figures *figures)
+static void put_causes(struct duet__json_writer *json, const struct duet_validation *validation)
 {
-    struct duet__causes causes = duet__causes_of(validation, figures);
+    struct duet__causes causes = duet__causes_of(validation);
 
     duet__json_break(json, 1);
     if (causes.cases) {
@@ -192,8 +191,7 @@ static void put_causes(struct duet__json_writer *json, const struct duet_validat
     g_free(causes.parts);
 }
 
-void duet_validation_write_json(FILE *stream, const struct duet_validation *validation,
-                                const struct duet_validation_figures *figures)
+void duet_validation_write_json(FILE *stream, const struct duet_validation *validation)
 {
     const struct {
         const char *name, *text;
@@ -222,12 +220,12 @@ void duet_validation_write_json(FILE *stream, const struct duet_validation *vali
         duet__json_put_integer(&json, NULL, validation->disturbed_rounds[i]);
     duet__json_end(&json, ']');
     duet__json_put_integer(&json, "left_out_runs", validation->left_out);
-    put_summary(&json, validation, figures);
-    put_causes(&json, validation, figures);
+    put_summary(&json, validation);
+    put_causes(&json, validation);
     duet__json_break(&json, 1);
     duet__json_begin(&json, "cases", '[');
     for (size_t i = 0; i < validation->case_count; i++)
-        put_case(&json, validation, &validation->cases[i], &figures->cases[i]);
+        put_case(&json, validation, &validation->cases[i]);
     duet__json_break(&json, 1);
     duet__json_end(&json, ']');
     duet__json_end(&json, '}');
@@ -274,11 +272,10 @@ static void put_explanation_cells(struct duet__csv *csv, const struct duet_expla
     duet__csv_number(csv, "moved_share", known(has, explanation->moved_share));
 }
 
-static void put_line(struct duet__csv *csv, const struct duet_case *the,
-                     const struct duet_case_figures *figures)
+static void put_line(struct duet__csv *csv, const struct duet_case *the)
 {
     const char precision[] = {the->precision, 0};
-    bool interval = enough(&figures->measured);
+    bool interval = enough(&the->measured.summary);
 
     duet__csv_text(csv, "workload", the->workload);
     duet__csv_text(csv, "settings", the->settings);
@@ -290,26 +287,24 @@ static void put_line(struct duet__csv *csv, const struct duet_case *the,
     duet__csv_count(csv, "gpus", the->gpus);
     duet__csv_text(csv, "policy", the->policy);
     duet__csv_flag(csv, "set_arch", the->set_arch);
-    put_side_cells(csv, "predicted", &figures->predicted);
-    put_side_cells(csv, "measured", &figures->measured);
-    duet__csv_number(csv, "error", figures->error);
-    duet__csv_number(csv, "error_low", known(interval, figures->error_low));
-    duet__csv_number(csv, "error_high", known(interval, figures->error_high));
-    duet__csv_number(csv, "noise", figures->noise);
+    put_side_cells(csv, "predicted", &the->predicted.summary);
+    put_side_cells(csv, "measured", &the->measured.summary);
+    duet__csv_number(csv, "error", the->error);
+    duet__csv_number(csv, "error_low", known(interval, the->error_low));
+    duet__csv_number(csv, "error_high", known(interval, the->error_high));
+    duet__csv_number(csv, "noise", the->noise);
     duet__csv_number(csv, "speed", known(the->speed > 0, the->speed));
     duet__csv_text(csv, "failure", the->failure);
-    put_explanation_cells(csv, &figures->explanation);
+    put_explanation_cells(csv, &the->explanation);
     duet__csv_end(csv);
 }
 
-void duet_validation_write_csv(FILE *stream, const struct duet_validation *validation,
-                               const struct duet_validation_figures *figures)
+void duet_validation_write_csv(FILE *stream, const struct duet_validation *validation)
 {
     static const struct duet_case nothing = {0};
-    static const struct duet_case_figures none = {0};
     struct duet__csv csv = {.stream = stream, .heading = true};
 
-    put_line(&csv, &nothing, &none);
+    put_line(&csv, &nothing);
     for (size_t i = 0; i < validation->case_count; i++)
-        put_line(&csv, &validation->cases[i], &figures->cases[i]);
+        put_line(&csv, &validation->cases[i]);
 }

@@ -124,14 +124,13 @@ static struct duet__cause *find_cause(GArray *parts, const struct duet_differenc
     return &g_array_index(parts, struct duet__cause, parts->len - 1);
 }
 
-struct duet__causes duet__causes_of(const struct duet_validation *validation,
-                                    const struct duet_validation_figures *figures)
+struct duet__causes duet__causes_of(const struct duet_validation *validation)
 {
     GArray *parts = g_array_new(FALSE, FALSE, sizeof(struct duet__cause));
     struct duet__causes causes = {0};
 
     for (size_t i = 0; i < validation->case_count; i++) {
-        const struct duet_explanation *explanation = &figures->cases[i].explanation;
+        const struct duet_explanation *explanation = &validation->cases[i].explanation;
 
         if (!explanation->count || !(explanation->second_s > 0))
             continue;

@@ -65,8 +65,7 @@ static void add_count(struct duet__table *table, uint64_t count)
 }
 
 /* One row; `scale`: units of time a second. */
-static void add_row(struct duet__table *table, const struct duet_case *the,
-                    const struct duet_case_figures *figures, double scale)
+static void add_row(struct duet__table *table, const struct duet_case *the, double scale)
 {
     duet__table_say(table, the->workload);
     duet__table_say(table, the->settings);
@@ -82,10 +81,10 @@ static void add_row(struct duet__table *table, const struct duet_case *the,
         duet__table_remark(table, the->failure);
         return;
     }
-    add_side(table, &figures->predicted, scale);
-    add_side(table, &figures->measured, scale);
-    duet__table_add(table, percent(figures->error, true));
-    duet__table_add(table, percent(figures->noise, false));
+    add_side(table, &the->predicted.summary, scale);
+    add_side(table, &the->measured.summary, scale);
+    duet__table_add(table, percent(the->error, true));
+    duet__table_add(table, percent(the->noise, false));
     duet__table_add(table, percent(the->speed > 0 ? the->speed : NAN, false));
 }
 
@@ -116,14 +115,13 @@ static bool is_mixed(const struct duet__table *table, size_t rows, int column)
     return false;
 }
 
-static void choose_columns(struct duet__table *table, const struct duet_validation *validation,
-                           const struct duet_validation_figures *figures)
+static void choose_columns(struct duet__table *table, const struct duet_validation *validation)
 {
     bool repeated[2] = {false, false}, speed = false;
 
     for (size_t i = 0; i < validation->case_count; i++) {
-        repeated[0] |= figures->cases[i].predicted.count > 1;
-        repeated[1] |= figures->cases[i].measured.count > 1;
+        repeated[0] |= validation->cases[i].predicted.count > 1;
+        repeated[1] |= validation->cases[i].measured.count > 1;
         speed |= validation->cases[i].speed > 0;
     }
     table->columns[PLATFORM].spare = 2;
@@ -139,18 +137,17 @@ static void choose_columns(struct duet__table *table, const struct duet_validati
 }
 
 /* The unit of all times: that of the shortest median, but milliseconds at least. */
-static const char *unit_of(const struct duet_validation *validation,
-                           const struct duet_validation_figures *figures, double *scale)
+static const char *unit_of(const struct duet_validation *validation, double *scale)
 {
     double least = INFINITY;
 
     for (size_t i = 0; i < validation->case_count; i++) {
-        const struct duet_case_figures *f = &figures->cases[i];
+        const struct duet_case *the = &validation->cases[i];
 
-        if (f->predicted.count)
-            least = fmin(least, f->predicted.median);
-        if (f->measured.count)
-            least = fmin(least, f->measured.median);
+        if (the->predicted.count)
+            least = fmin(least, the->predicted.summary.median);
+        if (the->measured.count)
+            least = fmin(least, the->measured.summary.median);
     }
     *scale = least < 0.1 ? 1e3 : 1;
     return least < 0.1 ? "ms" : "s";
@@ -167,20 +164,19 @@ static void put_common(FILE *stream, const struct duet_case *the, const struct d
         fputs("all with set-arch\n", stream);
 }
 
-static void put_cases(FILE *stream, const struct duet_validation *validation,
-                      const struct duet_validation_figures *figures, char *const labels[2])
+static void put_cases(FILE *stream, const struct duet_validation *validation, char *const labels[2])
 {
     const char *const names[] = {validation->first_name, validation->second_name};
     struct duet__table table;
     double scale;
-    const char *unit = unit_of(validation, figures, &scale);
+    const char *unit = unit_of(validation, &scale);
 
     duet__table_init(&table, "ttttrrtrrrrrrrrrr");
     table.page = DUET__WIDE_PAGE;
     add_heads(&table, validation, unit, labels);
     for (size_t i = 0; i < validation->case_count; i++)
-        add_row(&table, &validation->cases[i], &figures->cases[i], scale);
-    choose_columns(&table, validation, figures);
+        add_row(&table, &validation->cases[i], scale);
+    choose_columns(&table, validation);
     for (int side = 0; side < 2; side++)
         if (strcmp(names[side], labels[side]) != 0) /* the headings have only a part of it */
             duet__put_wrapped(stream, names[side], 4);
@@ -202,8 +198,7 @@ static void put_disturbed(FILE *stream, const struct duet_validation *validation
         duet__put_wrapped(stream, text->str, 4);
 }
 
-static void put_head(FILE *stream, const struct duet_validation *validation,
-                     const struct duet_validation_figures *figures, char *const labels[2])
+static void put_head(FILE *stream, const struct duet_validation *validation, char *const labels[2])
 {
     size_t runs[2] = {0, 0};
     g_autofree char *where = g_strdup_printf("on %s, %s", validation->machine, validation->date);
@@ -211,8 +206,8 @@ static void put_head(FILE *stream, const struct duet_validation *validation,
     g_autofree char *counts = NULL;
 
     for (size_t i = 0; i < validation->case_count; i++) {
-        runs[0] += figures->cases[i].predicted.count;
-        runs[1] += figures->cases[i].measured.count;
+        runs[0] += validation->cases[i].predicted.count;
+        runs[1] += validation->cases[i].measured.count;
     }
     counts = g_strdup_printf("%zu case%s, runs: %zu %s, %zu %s", validation->case_count,
                              validation->case_count == 1 ? "" : "s", runs[0], labels[0], runs[1],
@@ -225,70 +220,68 @@ static void put_head(FILE *stream, const struct duet_validation *validation,
     put_disturbed(stream, validation);
 }
 
-static void put_order(FILE *stream, const struct duet_validation *validation,
-                      const struct duet_validation_figures *figures)
+static void put_order(FILE *stream, const struct duet_validation *validation)
 {
     bool predicted = strcmp(validation->first_name, "predicted") == 0;
 
-    if (!figures->groups)
+    if (!validation->groups)
         return;
     fprintf(stream, "policies: the fastest is %s in %zu of %zu group%s",
-            predicted ? "predicted right" : "the same", figures->best_right, figures->groups,
-            figures->groups == 1 ? "" : "s");
-    if (figures->pairs)
-        fprintf(stream, "; %zu of %zu pair%s in %s order", figures->pairs_right, figures->pairs,
-                figures->pairs == 1 ? "" : "s", predicted ? "the predicted" : "the same");
+            predicted ? "predicted right" : "the same", validation->best_right, validation->groups,
+            validation->groups == 1 ? "" : "s");
+    if (validation->pairs)
+        fprintf(stream, "; %zu of %zu pair%s in %s order", validation->pairs_right,
+                validation->pairs, validation->pairs == 1 ? "" : "s",
+                predicted ? "the predicted" : "the same");
     putc('\n', stream);
 }
 
-static void put_failed(FILE *stream, const struct duet_validation *validation,
-                       const struct duet_validation_figures *figures)
+static void put_failed(FILE *stream, const struct duet_validation *validation)
 {
     double limit = validation->fail_over * 100;
 
-    if (figures->refused)
-        fprintf(stream, "%zu of %zu cases without a result\n", figures->refused,
+    if (validation->refused)
+        fprintf(stream, "%zu of %zu cases without a result\n", validation->refused,
                 validation->case_count);
-    if (figures->failed)
-        fprintf(stream, "FAILED: %zu of %zu cases over %g %%\n", figures->failed,
+    if (validation->failed)
+        fprintf(stream, "FAILED: %zu of %zu cases over %g %%\n", validation->failed,
                 validation->case_count, limit);
-    else if (validation->fail_over > 0 && figures->known)
+    else if (validation->fail_over > 0 && validation->known)
         fprintf(stream, "passed: no %s over %g %%\n", duet__error_word(validation), limit);
 }
 
-static void put_summary(FILE *stream, const struct duet_validation *validation,
-                        const struct duet_validation_figures *figures)
+static void put_summary(FILE *stream, const struct duet_validation *validation)
 {
     bool noise = false; /* known of any case */
 
     for (size_t i = 0; i < validation->case_count; i++)
-        noise |= !isnan(figures->cases[i].noise);
-    if (figures->known) {
+        noise |= !isnan(validation->cases[i].noise);
+    if (validation->known) {
         fprintf(stream, "\nabsolute %s: median %.1f %%, 95 %% of the cases below %.1f %%",
-                duet__error_word(validation), figures->median * 100, figures->p95 * 100);
-        fprintf(stream, ", worst %.1f %%; bias %+.1f %%\n", figures->worst * 100,
-                figures->bias * 100);
+                duet__error_word(validation), validation->median * 100, validation->p95 * 100);
+        fprintf(stream, ", worst %.1f %%; bias %+.1f %%\n", validation->worst * 100,
+                validation->bias * 100);
         if (noise)
-            fprintf(stream, "%zu of %zu within the noise of measuring\n", figures->within_noise,
-                    figures->known);
+            fprintf(stream, "%zu of %zu within the noise of measuring\n", validation->within_noise,
+                    validation->known);
     } else {
         fprintf(stream, "\nno case has a result\n");
     }
-    put_order(stream, validation, figures);
-    put_failed(stream, validation, figures);
+    put_order(stream, validation);
+    put_failed(stream, validation);
 }
 
 void duet_validation_write_text(FILE *stream, const struct duet_validation *validation,
-                                const struct duet_validation_figures *figures, bool verbose)
+                                bool verbose)
 {
     g_autofree char *first = duet__side_label(validation->first_name);
     g_autofree char *second = duet__side_label(validation->second_name);
     char *const labels[] = {first, second};
 
-    put_head(stream, validation, figures, labels);
+    put_head(stream, validation, labels);
     if (!validation->case_count)
         return;
-    put_cases(stream, validation, figures, labels);
-    put_summary(stream, validation, figures);
-    duet__put_explanation(stream, validation, figures, verbose);
+    put_cases(stream, validation, labels);
+    put_summary(stream, validation);
+    duet__put_explanation(stream, validation, verbose);
 }

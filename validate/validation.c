@@ -4,19 +4,11 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <glib.h>
 
 #include "validate/stats.h"
-
-static int compare_values(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-
-    return (a > b) - (a < b);
-}
 
 /* ------------------------------------------------------------------------------------------- */
 /* Cases                                                                                        */
@@ -48,67 +40,52 @@ char *duet__case_name(const struct duet_case *the)
     return g_string_free(text, FALSE);
 }
 
-bool duet__case_fails(const struct duet_validation *validation, size_t index,
-                      const struct duet_validation_figures *figures)
-{
-    return validation->fail_over > 0 && fabs(figures->cases[index].error) > validation->fail_over;
-}
-
-/* Why a case's figures could not be made, with the case's name before the reason. */
-static int fail_case(const struct duet_case *the, int code, const struct duet_message *reason,
-                     struct duet_message *message)
-{
-    char *name = duet__case_name(the);
-
-    duet_fail(message, code, "%s: %s", name, reason->text);
-    g_free(name);
-    return code;
-}
-
-static int judge_error(const struct duet_case *the, struct duet_case_figures *figures,
-                       struct duet_message *message)
+static int judge_error(struct duet_case *the, struct duet_message *message)
 {
     const struct duet_side *predicted = &the->predicted, *measured = &the->measured;
-    double low, high;
+    const struct duet_summary *first = &predicted->summary, *second = &measured->summary;
 
-    if (the->failure || !predicted->count || !measured->count || !(figures->measured.minimum > 0))
+    if (the->failure || !first->count || !second->count || !(second->minimum > 0))
         return 0;
-    duet_ratio_interval(&figures->predicted, &figures->measured, &low, &high);
-    figures->error = figures->predicted.median / figures->measured.median - 1;
-    figures->error_low = low - 1;
-    figures->error_high = high - 1;
-    if (measured->count > 1)
-        figures->noise = (figures->measured.median_high - figures->measured.median_low) / 2 /
-                         figures->measured.median;
+    duet_ratio_interval(first, second, &the->error_low, &the->error_high);
+    the->error_low -= 1;
+    the->error_high -= 1;
+    the->error = first->median / second->median - 1;
+    if (second->count > 1)
+        the->noise = (second->median_high - second->median_low) / 2 / second->median;
     /* runs of two machines with other workers have no common account */
     if (predicted->account && measured->account &&
         predicted->account->workers == measured->account->workers)
-        return duet_explain(predicted->account, measured->account, figures->predicted.median,
-                            figures->measured.median, &figures->explanation, message);
+        return duet_explain(predicted->account, measured->account, first->median, second->median,
+                            &the->explanation, message);
     return 0;
 }
 
-static int summarise_side(const struct duet_side *side, struct duet_summary *out,
-                          struct duet_message *message)
+static int summarise(struct duet_side *side, struct duet_message *message)
 {
-    if (!side->count)
-        return 0;
-    return duet_summarise_clusters(side->makespans_s, side->count, side->rounds, side->round_count,
-                                   out, message);
+    side->summary = (struct duet_summary){0};
+    return side->count ? duet_summarise_clusters(side->makespans_s, side->count, side->rounds,
+                                                 side->round_count, &side->summary, message)
+                       : 0;
 }
 
-static int judge_case(const struct duet_case *the, struct duet_case_figures *figures,
-                      struct duet_message *message)
+static int judge_case(struct duet_case *the, struct duet_message *message)
 {
-    struct duet_message reason = {0};
-    int result = summarise_side(&the->predicted, &figures->predicted, &reason);
+    struct duet_message reason = {""};
+    int error = summarise(&the->predicted, &reason);
 
-    figures->error = figures->error_low = figures->error_high = figures->noise = NAN;
-    if (!result)
-        result = summarise_side(&the->measured, &figures->measured, &reason);
-    if (!result)
-        result = judge_error(the, figures, &reason);
-    return result ? fail_case(the, result, &reason, message) : 0;
+    the->error = the->error_low = the->error_high = the->noise = NAN;
+    the->explanation = (struct duet_explanation){0};
+    if (!error)
+        error = summarise(&the->measured, &reason);
+    if (!error)
+        error = judge_error(the, &reason);
+    if (error) {
+        g_autofree char *name = duet__case_name(the);
+
+        duet_fail(message, error, "%s: %s", name, reason.text);
+    }
+    return error;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -122,141 +99,126 @@ static bool same_but_policy(const struct duet_case *a, const struct duet_case *b
            a->set_arch == b->set_arch;
 }
 
-/* A group: medians of its policies, and how far each may be off. */
-struct group {
-    double *predicted, *measured, *widths;
-    size_t count;
-};
-
-/* Whether one that is predicted to be the fastest cannot be told from the fastest measured. */
-static bool best_is_right(const struct group *group)
+/* How far the measured median may be off, seconds. */
+static double width(const struct duet_case *the)
 {
-    size_t fastest = 0, chosen = 0;
-
-    for (size_t i = 1; i < group->count; i++) {
-        if (group->measured[i] < group->measured[fastest])
-            fastest = i;
-        if (group->predicted[i] < group->predicted[chosen])
-            chosen = i;
-    }
-    return group->predicted[fastest] <= group->predicted[chosen] ||
-           group->measured[chosen] - group->measured[fastest] <=
-               group->widths[chosen] + group->widths[fastest];
+    return isnan(the->noise) ? 0 : the->noise * the->measured.summary.median;
 }
 
-/* The first case of each policy among those that differ from case `first` in the policy alone. */
-static void collect(const struct duet_validation *validation,
-                    const struct duet_validation_figures *figures, size_t first, bool *taken,
-                    struct group *group)
+/* By how much `a` was slower than `b`; 0 where noise hides which was. */
+static double measured_apart(const struct duet_case *a, const struct duet_case *b)
 {
-    const struct duet_case *cases = validation->cases;
-    const char **names = g_new0(const char *, validation->case_count - first);
+    double apart = a->measured.summary.median - b->measured.summary.median;
 
-    group->count = 0;
-    for (size_t i = first; i < validation->case_count; i++) {
-        const struct duet_case_figures *f = &figures->cases[i];
-        size_t known = 0;
-
-        if (taken[i] || isnan(f->error) || !same_but_policy(&cases[i], &cases[first]))
-            continue;
-        taken[i] = true;
-        while (known < group->count && strcmp(names[known], cases[i].policy) != 0)
-            known++;
-        if (known < group->count)
-            continue;
-        names[group->count] = cases[i].policy;
-        group->predicted[group->count] = f->predicted.median;
-        group->measured[group->count] = f->measured.median;
-        group->widths[group->count++] = isnan(f->noise) ? 0 : f->noise * f->measured.median;
-    }
-    g_free(names);
+    return fabs(apart) <= width(a) + width(b) ? 0 : apart;
 }
 
-static void judge_policies(const struct duet_validation *validation,
-                           struct duet_validation_figures *figures)
+static double predicted_apart(const struct duet_case *a, const struct duet_case *b)
 {
-    size_t count = validation->case_count;
-    double *room = g_new0(double, 3 * count + 1);
-    bool *taken = g_new0(bool, count + 1);
-    struct group group = {room, room + count, room + 2 * count, 0};
+    return a->predicted.summary.median - b->predicted.summary.median;
+}
 
-    for (size_t i = 0; i < count; i++) {
-        size_t pairs, right;
+/* Counts the pairs of a group of two policies or more, and whether the fastest is right. */
+static void judge_group(struct duet_validation *validation, const struct duet_case *const *group,
+                        size_t count)
+{
+    const struct duet_case *fastest = group[0], *chosen = group[0];
 
-        if (taken[i] || isnan(figures->cases[i].error))
-            continue;
-        collect(validation, figures, i, taken, &group);
-        if (group.count < 2)
-            continue;
-        duet_rank_pairs(group.predicted, group.measured, group.widths, group.count, &pairs, &right);
-        figures->groups++;
-        figures->best_right += best_is_right(&group);
-        figures->pairs += pairs;
-        figures->pairs_right += right;
+    for (size_t i = 1; i < count; i++) {
+        if (group[i]->measured.summary.median < fastest->measured.summary.median)
+            fastest = group[i];
+        if (predicted_apart(group[i], chosen) < 0)
+            chosen = group[i];
+        for (size_t k = 0; k < i; k++) {
+            double apart = measured_apart(group[i], group[k]);
+
+            validation->pairs += apart != 0;
+            validation->pairs_right += apart * predicted_apart(group[i], group[k]) > 0;
+        }
     }
-    g_free(room);
-    g_free(taken);
+    validation->groups++;
+    /* also one that cannot be told from the fastest measured */
+    validation->best_right +=
+        predicted_apart(fastest, chosen) <= 0 || !(measured_apart(chosen, fastest) > 0);
+}
+
+/* Groups the cases that differ in the policy alone, the first one of each policy. */
+static void judge_policies(struct duet_validation *validation)
+{
+    g_autoptr(GPtrArray) left = g_ptr_array_new(), group = g_ptr_array_new();
+
+    for (size_t i = 0; i < validation->case_count; i++)
+        if (!isnan(validation->cases[i].error))
+            g_ptr_array_add(left, &validation->cases[i]);
+    while (left->len) {
+        g_autoptr(GHashTable) policies = g_hash_table_new(g_str_hash, g_str_equal);
+        const struct duet_case *first = left->pdata[0];
+        guint others = 0;
+
+        g_ptr_array_set_size(group, 0);
+        for (guint i = 0; i < left->len; i++) {
+            struct duet_case *the = left->pdata[i];
+
+            if (!same_but_policy(the, first))
+                left->pdata[others++] = the;
+            else if (g_hash_table_add(policies, (char *)(uintptr_t)the->policy))
+                g_ptr_array_add(group, the);
+        }
+        g_ptr_array_set_size(left, (int)others);
+        if (group->len > 1)
+            judge_group(validation, (const struct duet_case *const *)group->pdata, group->len);
+    }
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* All                                                                                          */
 
-static void summarise(const struct duet_validation *validation,
-                      struct duet_validation_figures *figures)
+static void judge_errors(struct duet_validation *validation)
 {
-    double *errors = g_new0(double, 2 * validation->case_count + 1);
-    double *absolute = errors + validation->case_count;
+    g_autofree double *errors = g_new(double, validation->case_count + 1);
+    g_autofree double *absolute = g_new(double, validation->case_count + 1);
     size_t known = 0;
 
     for (size_t i = 0; i < validation->case_count; i++) {
-        const struct duet_case_figures *f = &figures->cases[i];
+        const struct duet_case *the = &validation->cases[i];
 
-        figures->failed += duet__case_fails(validation, i, figures);
-        figures->refused += validation->cases[i].failure != NULL;
-        if (isnan(f->error))
+        validation->refused += the->failure != NULL;
+        if (isnan(the->error))
             continue;
-        errors[known] = f->error;
-        absolute[known++] = fabs(f->error);
-        figures->within_noise += fabs(f->error) <= f->noise; /* not if it is not known */
+        errors[known] = the->error;
+        absolute[known++] = fabs(the->error);
+        validation->failed += validation->fail_over > 0 && fabs(the->error) > validation->fail_over;
+        validation->within_noise += fabs(the->error) <= the->noise; /* not if it is not known */
     }
-    figures->known = known;
-    figures->median = figures->p95 = figures->worst = figures->bias = NAN;
+    validation->known = known;
+    validation->median = validation->p95 = validation->worst = validation->bias = NAN;
     if (known) {
-        qsort(errors, known, sizeof(*errors), compare_values);
-        qsort(absolute, known, sizeof(*absolute), compare_values);
-        figures->bias = duet_quantile(errors, known, 0.5);
-        figures->median = duet_quantile(absolute, known, 0.5);
-        figures->p95 = duet_quantile(absolute, known, 0.95);
-        figures->worst = absolute[known - 1];
+        validation->bias = duet_median(errors, known);
+        validation->median = duet_median(absolute, known);
+        validation->p95 = duet_quantile(absolute, known, 0.95);
+        validation->worst = absolute[known - 1];
     }
-    g_free(errors);
 }
 
-int duet_validation_judge(const struct duet_validation *validation,
-                          struct duet_validation_figures *out, struct duet_message *message)
+int duet_validation_judge(struct duet_validation *validation, struct duet_message *message)
 {
-    int result = 0;
+    int error = 0;
 
-    *out = (struct duet_validation_figures){0};
-    out->cases = calloc(validation->case_count + 1, sizeof(*out->cases));
-    if (!out->cases)
-        return duet_fail(message, DUET_ENOMEM, "out of memory for the figures of %zu cases",
-                         validation->case_count);
-    for (size_t i = 0; i < validation->case_count && !result; i++)
-        result = judge_case(&validation->cases[i], &out->cases[i], message);
-    if (result) {
-        duet_validation_figures_fini(out, validation->case_count);
-        return result;
+    validation->within_noise = validation->failed = validation->refused = 0;
+    validation->groups = validation->best_right = validation->pairs = validation->pairs_right = 0;
+    for (size_t i = 0; i < validation->case_count && !error; i++)
+        error = judge_case(&validation->cases[i], message);
+    if (error) {
+        duet_validation_fini(validation);
+        return error;
     }
-    summarise(validation, out);
-    judge_policies(validation, out);
+    judge_errors(validation);
+    judge_policies(validation);
     return 0;
 }
 
-void duet_validation_figures_fini(struct duet_validation_figures *figures, size_t case_count)
+void duet_validation_fini(struct duet_validation *validation)
 {
-    for (size_t i = 0; figures->cases && i < case_count; i++)
-        duet_explanation_fini(&figures->cases[i].explanation);
-    free(figures->cases);
-    *figures = (struct duet_validation_figures){0};
+    for (size_t i = 0; i < validation->case_count; i++)
+        duet_explanation_fini(&validation->cases[i].explanation);
 }

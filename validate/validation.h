@@ -20,8 +20,8 @@
 
 /* One side of a case. Everything is borrowed. */
 struct duet_side {
-    const double *makespans_s; /* of its runs; at least 1 */
-    size_t count;
+    const double *makespans_s; /* of its runs */
+    size_t count;              /* 0 only where the case has failed */
     /* runs of each round in which they were made, those of a round one after another: they have the
        state of the machine in common (duet_summarise_clusters); round_count 0: not known, or
        nothing in common */
@@ -29,6 +29,7 @@ struct duet_side {
     size_t round_count;
     const struct duet_account *account;     /* the mean of its runs; NULL: not known */
     const struct duet_recording *recording; /* of the run nearest to the median; NULL: none */
+    struct duet_summary summary;            /* by duet_validation_judge */
 };
 
 /* One problem under one policy on certain resources. */
@@ -45,9 +46,15 @@ struct duet_case {
      */
     double speed;
     const char *failure; /* it could not be predicted or measured: why; NULL: it could */
+    /* what duet_validation_judge finds; NaN: not known */
+    double error;                        /* predicted median / measured median - 1 */
+    double error_low, error_high;        /* 95 % interval of it: duet_ratio_interval */
+    double noise;                        /* half-width of the measured median's interval by the
+                                            median; NaN of one run */
+    struct duet_explanation explanation; /* count 0: not known */
 };
 
-/* What is known of all of them. */
+/* Cases, and what is known of them all. */
 struct duet_validation {
     const char *command;     /* the command line */
     const char *title;       /* "cholesky and lu on vm" */
@@ -56,64 +63,47 @@ struct duet_validation {
     const char *machine;     /* where it was measured, one line */
     const char *calibration; /* what was predicted from, one line; "" if nothing is known */
     const char *date;        /* "2026-11-21 20:00 UTC" */
-    const struct duet_case *cases;
+    struct duet_case *cases; /* borrowed */
     size_t case_count;
     double fail_over; /* relative error from which the check fails; 0: no check */
     /* rounds, from 1, in which other processes used the cores, and the measured runs that were
        left out for that; where all rounds of a case were disturbed, its runs are all there */
     const size_t *disturbed_rounds;
     size_t disturbed_count, left_out;
-};
-
-/* What the comparison says of one case. NaN: not known. */
-struct duet_case_figures {
-    struct duet_summary predicted, measured; /* count 0: no run */
-    double error;                            /* predicted median / measured median - 1 */
-    double error_low, error_high;            /* 95 % interval of it: duet_ratio_interval */
-    double noise; /* half-width of the measured median's interval by the median; NaN of one run */
-    struct duet_explanation explanation; /* count 0: not known */
-};
-
-struct duet_validation_figures {
-    struct duet_case_figures *cases; /* one a case */
-    size_t known;                    /* cases with an error */
-    double median, p95, worst;       /* of the absolute errors */
-    double bias;                     /* median of the signed ones */
+    /* what duet_validation_judge finds */
+    size_t known;              /* cases with an error */
+    double median, p95, worst; /* of the absolute errors; NaN without any */
+    double bias;               /* median of the signed ones */
     size_t within_noise; /* errors that are not larger than what measuring again would give: than
                             the case's noise */
     /* groups of cases that differ in the policy alone, and of these, those whose fastest policy is
        predicted to be the fastest; pairs of policies in them, and pairs in the predicted order; a
-       pair whose measured medians differ by less than both noises together is no pair, and where
+       pair whose measured medians differ by no more than both noises together is no pair, and where
        noise hides which policy is fastest, each of those that may be is right */
     size_t groups, best_right, pairs, pairs_right;
     size_t failed;  /* cases over fail_over, if that is not 0 */
     size_t refused; /* cases that could not be predicted or measured: with a failure */
 };
 
-/* Owned by the caller (duet_validation_figures_fini). DUET_ENOMEM, DUET_EINVAL (values not finite).
- */
-DUET_MUST_CHECK int duet_validation_judge(const struct duet_validation *validation,
-                                          struct duet_validation_figures *out,
+/* Judges the cases. DUET_EINVAL (values not finite), with nothing to free then. */
+DUET_MUST_CHECK int duet_validation_judge(struct duet_validation *validation,
                                           struct duet_message *message);
-void duet_validation_figures_fini(struct duet_validation_figures *figures, size_t case_count);
+
+/* Frees the explanations; safe before the judging, and twice. */
+void duet_validation_fini(struct duet_validation *validation);
 
 /* "lu variant=left, n 4096, tile 256, heft, 4 CPUs, 1 GPU". Never NULL; free with g_free. */
 char *duet__case_name(const struct duet_case *the);
 
-/* Whether the case is further off than fail_over. */
-bool duet__case_fails(const struct duet_validation *validation, size_t index,
-                      const struct duet_validation_figures *figures);
-
-/* The writers leave write errors to the one who closes the stream. */
+/* The writers, of what has been judged, leave write errors to the one who closes the stream. */
 
 /* Tables and the explanation for a terminal. `verbose`: the explanation of every case, else of the
  * worst ones. */
 void duet_validation_write_text(FILE *stream, const struct duet_validation *validation,
-                                const struct duet_validation_figures *figures, bool verbose);
+                                bool verbose);
 /* One JSON object: docs/formats.md. */
-void duet_validation_write_json(FILE *stream, const struct duet_validation *validation,
-                                const struct duet_validation_figures *figures);
+void duet_validation_write_json(FILE *stream, const struct duet_validation *validation);
 /* A header and one line a case. */
-void duet_validation_write_csv(FILE *stream, const struct duet_validation *validation,
-                               const struct duet_validation_figures *figures);
+void duet_validation_write_csv(FILE *stream, const struct duet_validation *validation);
+
 #endif

@@ -30,7 +30,7 @@ static struct duet_case plain(const char *policy, uint64_t n, const double *pred
                               .measured = {.makespans_s = measured, .count = measured_count}};
 }
 
-static struct duet_validation of(const struct duet_case *cases, size_t count)
+static struct duet_validation of(struct duet_case *cases, size_t count)
 {
     return (struct duet_validation){.command = "duet validate",
                                     .title = "cholesky on vm",
@@ -44,10 +44,10 @@ static struct duet_validation of(const struct duet_case *cases, size_t count)
                                     .fail_over = 0.15};
 }
 
-static void judge(const struct duet_validation *validation, struct duet_validation_figures *figures)
+static void judge(struct duet_validation *validation)
 {
     struct duet_message message = {0};
-    int result = duet_validation_judge(validation, figures, &message);
+    int result = duet_validation_judge(validation, &message);
 
     g_assert_cmpstr(message.text, ==, "");
     g_assert_cmpint(result, ==, 0);
@@ -65,39 +65,38 @@ static void test_errors(void)
         plain("ws", 5, e, 1, NULL, 0),
     };
     struct duet_validation validation = of(cases, G_N_ELEMENTS(cases));
-    struct duet_validation_figures figures;
 
     cases[4].failure = "no time";
-    judge(&validation, &figures);
-    g_assert_cmpfloat_with_epsilon(figures.cases[0].error, 0.1, tiny);
-    g_assert_cmpfloat_with_epsilon(figures.cases[0].noise, 0.15, tiny);
+    judge(&validation);
+    g_assert_cmpfloat_with_epsilon(validation.cases[0].error, 0.1, tiny);
+    g_assert_cmpfloat_with_epsilon(validation.cases[0].noise, 0.15, tiny);
     /* one run is taken for exact, and the interval of three is from the least to the largest */
-    g_assert_cmpfloat_with_epsilon(figures.cases[0].error_low, 1.1 / 1.2 - 1, tiny);
-    g_assert_cmpfloat_with_epsilon(figures.cases[0].error_high, 1.1 / 0.9 - 1, tiny);
-    g_assert_cmpfloat_with_epsilon(figures.cases[1].error, 1.0 / 9, tiny);
-    g_assert_true(isnan(figures.cases[2].noise));
-    g_assert_cmpfloat_with_epsilon(figures.cases[2].error_low, 2 / 1.1 - 1, tiny);
-    g_assert_cmpfloat_with_epsilon(figures.cases[2].error_high, 2 / 1.1 - 1, tiny);
-    g_assert_true(isnan(figures.cases[4].error));
-    g_assert_cmpuint(figures.cases[4].explanation.count, ==, 0);
-    g_assert_cmpuint(figures.known, ==, 4);
+    g_assert_cmpfloat_with_epsilon(validation.cases[0].error_low, 1.1 / 1.2 - 1, tiny);
+    g_assert_cmpfloat_with_epsilon(validation.cases[0].error_high, 1.1 / 0.9 - 1, tiny);
+    g_assert_cmpfloat_with_epsilon(validation.cases[1].error, 1.0 / 9, tiny);
+    g_assert_true(isnan(validation.cases[2].noise));
+    g_assert_cmpfloat_with_epsilon(validation.cases[2].error_low, 2 / 1.1 - 1, tiny);
+    g_assert_cmpfloat_with_epsilon(validation.cases[2].error_high, 2 / 1.1 - 1, tiny);
+    g_assert_true(isnan(validation.cases[4].error));
+    g_assert_cmpuint(validation.cases[4].explanation.count, ==, 0);
+    g_assert_cmpuint(validation.known, ==, 4);
     /* absolute: 1, 10, 11.1, 81.8 %; signed: -1, 10, 11.1, 81.8 % */
-    g_assert_cmpfloat_with_epsilon(figures.median, (0.1 + 1.0 / 9) / 2, tiny);
-    g_assert_cmpfloat_with_epsilon(figures.bias, (0.1 + 1.0 / 9) / 2, tiny);
-    g_assert_cmpfloat_with_epsilon(figures.worst, 2 / 1.1 - 1, tiny);
+    g_assert_cmpfloat_with_epsilon(validation.median, (0.1 + 1.0 / 9) / 2, tiny);
+    g_assert_cmpfloat_with_epsilon(validation.bias, (0.1 + 1.0 / 9) / 2, tiny);
+    g_assert_cmpfloat_with_epsilon(validation.worst, 2 / 1.1 - 1, tiny);
     /* type 7: 0.85 of the way from the third to the fourth */
-    g_assert_cmpfloat_with_epsilon(figures.p95, 1.0 / 9 + 0.85 * (2 / 1.1 - 1 - 1.0 / 9), tiny);
-    g_assert_cmpuint(figures.within_noise, ==, 3);
-    g_assert_cmpuint(figures.failed, ==, 1);
-    g_assert_cmpuint(figures.refused, ==, 1);
-    g_assert_cmpuint(figures.groups, ==, 0);
-    duet_validation_figures_fini(&figures, validation.case_count);
-    duet_validation_figures_fini(&figures, validation.case_count);
+    g_assert_cmpfloat_with_epsilon(validation.p95, 1.0 / 9 + 0.85 * (2 / 1.1 - 1 - 1.0 / 9), tiny);
+    g_assert_cmpuint(validation.within_noise, ==, 3);
+    g_assert_cmpuint(validation.failed, ==, 1);
+    g_assert_cmpuint(validation.refused, ==, 1);
+    g_assert_cmpuint(validation.groups, ==, 0);
+    duet_validation_fini(&validation);
+    duet_validation_fini(&validation);
     validation.fail_over = 0; /* nothing is checked, but one case is still without a result */
-    judge(&validation, &figures);
-    g_assert_cmpuint(figures.failed, ==, 0);
-    g_assert_cmpuint(figures.refused, ==, 1);
-    duet_validation_figures_fini(&figures, validation.case_count);
+    judge(&validation);
+    g_assert_cmpuint(validation.failed, ==, 0);
+    g_assert_cmpuint(validation.refused, ==, 1);
+    duet_validation_fini(&validation);
 }
 
 /* Rounds that differ are noise, and hide which policy is faster; the error's interval knows it. */
@@ -109,36 +108,35 @@ static void test_rounds(void)
     double a[24] = {0}, b[24] = {0};
     struct duet_case cases[] = {plain("a", 1, more, 1, a, 24), plain("b", 1, less, 1, b, 24)};
     struct duet_validation validation = of(cases, G_N_ELEMENTS(cases));
-    struct duet_validation_figures figures;
     struct duet_message message = {0};
 
     for (size_t i = 0; i < 24; i++) {
         a[i] = steady[i % 3];
         b[i] = moving[i / 6];
     }
-    judge(&validation, &figures); /* the 7th and the 18th of independent runs */
-    g_assert_cmpfloat_with_epsilon(figures.cases[0].noise, 0.01 / 1.01, tiny);
-    g_assert_cmpfloat_with_epsilon(figures.cases[1].noise, 0, tiny);
-    g_assert_cmpfloat_with_epsilon(figures.cases[1].error_low, 1 / 1.08 - 1, tiny);
-    g_assert_cmpuint(figures.pairs, ==, 1);
-    g_assert_cmpuint(figures.best_right, ==, 0);
-    g_assert_cmpuint(figures.within_noise, ==, 0);
-    duet_validation_figures_fini(&figures, validation.case_count);
+    judge(&validation); /* the 7th and the 18th of independent runs */
+    g_assert_cmpfloat_with_epsilon(validation.cases[0].noise, 0.01 / 1.01, tiny);
+    g_assert_cmpfloat_with_epsilon(validation.cases[1].noise, 0, tiny);
+    g_assert_cmpfloat_with_epsilon(validation.cases[1].error_low, 1 / 1.08 - 1, tiny);
+    g_assert_cmpuint(validation.pairs, ==, 1);
+    g_assert_cmpuint(validation.best_right, ==, 0);
+    g_assert_cmpuint(validation.within_noise, ==, 0);
+    duet_validation_fini(&validation);
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         cases[i].measured.rounds = rounds;
         cases[i].measured.round_count = G_N_ELEMENTS(rounds);
     }
-    judge(&validation, &figures); /* of b, all of the values */
-    g_assert_cmpfloat_with_epsilon(figures.cases[0].noise, 0.01 / 1.01, tiny);
-    g_assert_cmpfloat_with_epsilon(figures.cases[1].noise, 0.15 / 2 / 1.08, tiny);
-    g_assert_cmpfloat_with_epsilon(figures.cases[1].error_low, 1 / 1.12 - 1, tiny);
-    g_assert_cmpfloat_with_epsilon(figures.cases[1].error_high, 1 / 0.97 - 1, tiny);
-    g_assert_cmpuint(figures.pairs, ==, 0);
-    g_assert_cmpuint(figures.best_right, ==, 1);
-    g_assert_cmpuint(figures.within_noise, ==, 0); /* 7.4 %, above 6.9 % */
-    duet_validation_figures_fini(&figures, validation.case_count);
+    judge(&validation); /* of b, all of the values */
+    g_assert_cmpfloat_with_epsilon(validation.cases[0].noise, 0.01 / 1.01, tiny);
+    g_assert_cmpfloat_with_epsilon(validation.cases[1].noise, 0.15 / 2 / 1.08, tiny);
+    g_assert_cmpfloat_with_epsilon(validation.cases[1].error_low, 1 / 1.12 - 1, tiny);
+    g_assert_cmpfloat_with_epsilon(validation.cases[1].error_high, 1 / 0.97 - 1, tiny);
+    g_assert_cmpuint(validation.pairs, ==, 0);
+    g_assert_cmpuint(validation.best_right, ==, 1);
+    g_assert_cmpuint(validation.within_noise, ==, 0); /* 7.4 %, above 6.9 % */
+    duet_validation_fini(&validation);
     cases[1].measured.round_count--;
-    g_assert_cmpint(duet_validation_judge(&validation, &figures, &message), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_validation_judge(&validation, &message), ==, DUET_EINVAL);
     g_assert_nonnull(strstr(message.text, "6 of 24 values are in no cluster"));
 }
 
@@ -164,15 +162,14 @@ static void test_policies(void)
         plain("b", 4, one, 1, one, 1),
     };
     struct duet_validation validation = of(cases, G_N_ELEMENTS(cases));
-    struct duet_validation_figures figures;
 
     cases[G_N_ELEMENTS(cases) - 1].set_arch = true; /* differs in more than the policy */
-    judge(&validation, &figures);
-    g_assert_cmpuint(figures.groups, ==, 3);
-    g_assert_cmpuint(figures.best_right, ==, 2);
-    g_assert_cmpuint(figures.pairs, ==, 3 + 2 + 1);
-    g_assert_cmpuint(figures.pairs_right, ==, 2 + 2 + 0);
-    duet_validation_figures_fini(&figures, validation.case_count);
+    judge(&validation);
+    g_assert_cmpuint(validation.groups, ==, 3);
+    g_assert_cmpuint(validation.best_right, ==, 2);
+    g_assert_cmpuint(validation.pairs, ==, 3 + 2 + 1);
+    g_assert_cmpuint(validation.pairs_right, ==, 2 + 2 + 0);
+    duet_validation_fini(&validation);
 }
 
 static void test_bad_values(void)
@@ -180,11 +177,9 @@ static void test_bad_values(void)
     static const double good[] = {1}, bad[] = {1, NAN};
     struct duet_case cases[] = {plain("ws", 512, bad, 2, good, 1)};
     struct duet_validation validation = of(cases, 1);
-    struct duet_validation_figures figures;
     struct duet_message message = {0};
 
-    g_assert_cmpint(duet_validation_judge(&validation, &figures, &message), ==, DUET_EINVAL);
-    g_assert_null(figures.cases);
+    g_assert_cmpint(duet_validation_judge(&validation, &message), ==, DUET_EINVAL);
     g_assert_nonnull(strstr(message.text, "cholesky, n 512, ws"));
     g_assert_nonnull(strstr(message.text, "value 2 of 2"));
 }
@@ -193,16 +188,15 @@ static void test_bad_values(void)
 static void test_explanation(void)
 {
     struct testing_validation the;
-    struct duet_validation_figures figures;
     struct duet__causes causes;
     double whole = 0, shares = 0;
 
     testing_init(&the, 24, 20);
     the.rooms[3].accounts[0].workers++; /* of another machine: no explanation, but no error */
-    judge(&the.validation, &figures);
-    g_assert_cmpuint(figures.cases[3].explanation.count, ==, 0);
+    judge(&the.validation);
+    g_assert_cmpuint(the.cases[3].explanation.count, ==, 0);
     for (size_t i = 0; i < the.validation.case_count; i++) {
-        const struct duet_explanation *explanation = &figures.cases[i].explanation;
+        const struct duet_explanation *explanation = &the.cases[i].explanation;
         double sum = 0;
 
         if (i == 3 || i == 7)
@@ -210,17 +204,17 @@ static void test_explanation(void)
         g_assert_cmpuint(explanation->count, >, 0);
         for (size_t k = 0; k < explanation->count; k++)
             sum += explanation->differences[k].seconds;
-        whole += figures.cases[i].error / 22;
-        g_assert_cmpfloat_with_epsilon(sum / explanation->second_s, figures.cases[i].error, 1e-9);
+        whole += the.cases[i].error / 22;
+        g_assert_cmpfloat_with_epsilon(sum / explanation->second_s, the.cases[i].error, 1e-9);
     }
-    causes = duet__causes_of(&the.validation, &figures);
+    causes = duet__causes_of(&the.validation);
     g_assert_cmpuint(causes.cases, ==, 22);
     for (size_t i = 0; i < causes.count; i++)
         shares += causes.parts[i].share;
     g_assert_cmpfloat_with_epsilon(causes.whole, whole, 1e-9);
     g_assert_cmpfloat_with_epsilon(shares, whole, 1e-9);
     g_free(causes.parts);
-    duet_validation_figures_fini(&figures, the.validation.case_count);
+    duet_validation_fini(&the.validation);
     testing_fini(&the);
 }
 
@@ -257,19 +251,18 @@ static void test_culprit(void)
 
 enum writer { TEXT, VERBOSE, JSON, CSV };
 
-static char *written(enum writer writer, const struct duet_validation *validation,
-                     const struct duet_validation_figures *figures)
+static char *written(enum writer writer, const struct duet_validation *validation)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
 
     if (writer == TEXT || writer == VERBOSE)
-        duet_validation_write_text(stream, validation, figures, writer == VERBOSE);
+        duet_validation_write_text(stream, validation, writer == VERBOSE);
     else if (writer == JSON)
-        duet_validation_write_json(stream, validation, figures);
+        duet_validation_write_json(stream, validation);
     else
-        duet_validation_write_csv(stream, validation, figures);
+        duet_validation_write_csv(stream, validation);
     fclose(stream);
     return text;
 }
@@ -283,15 +276,14 @@ static size_t count_of(const char *text, const char *what)
     return count;
 }
 
-static void check_text(const struct duet_validation *validation,
-                       const struct duet_validation_figures *figures)
+static void check_text(const struct duet_validation *validation)
 {
     size_t explained = 0;
 
     for (size_t i = 0; i < validation->case_count; i++)
-        explained += figures->cases[i].explanation.count > 0;
+        explained += validation->cases[i].explanation.count > 0;
     for (int verbose = 0; verbose < 2; verbose++) {
-        char *text = written(verbose ? VERBOSE : TEXT, validation, figures);
+        char *text = written(verbose ? VERBOSE : TEXT, validation);
         char **lines = g_strsplit(text, "\n", -1);
 
         g_assert_true(g_utf8_validate(text, -1, NULL));
@@ -301,9 +293,9 @@ static void check_text(const struct duet_validation *validation,
                          verbose ? explained : MIN(explained, 3));
         g_assert_null(strstr(text, "nan"));
         /* nothing fails without a limit */
-        g_assert_cmpuint(count_of(text, "FAILED: "), ==, figures->failed > 0);
-        g_assert_true(!figures->failed || validation->fail_over > 0);
-        g_assert_cmpuint(count_of(text, " without a result\n"), ==, figures->refused > 0);
+        g_assert_cmpuint(count_of(text, "FAILED: "), ==, validation->failed > 0);
+        g_assert_true(!validation->failed || validation->fail_over > 0);
+        g_assert_cmpuint(count_of(text, " without a result\n"), ==, validation->refused > 0);
         g_assert_cmpuint(count_of(text, "disturbed by other processes: "), ==,
                          validation->disturbed_count > 0);
         g_strfreev(lines);
@@ -311,10 +303,9 @@ static void check_text(const struct duet_validation *validation,
     }
 }
 
-static void check_json(const struct duet_validation *validation,
-                       const struct duet_validation_figures *figures)
+static void check_json(const struct duet_validation *validation)
 {
-    char *text = written(JSON, validation, figures);
+    char *text = written(JSON, validation);
     json_error_t problem = {.text = ""};
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &problem);
     json_t *cases;
@@ -343,11 +334,11 @@ static void check_json(const struct duet_validation *validation,
                                   json_array_get(json_object_get(measured, "rounds"), k)),
                               ==, (double)the->measured.rounds[k]);
         g_assert_true(json_is_null(json_object_get(one, "error")) ==
-                      (bool)isnan(figures->cases[i].error));
-        if (figures->cases[i].explanation.count)
+                      (bool)isnan(validation->cases[i].error));
+        if (validation->cases[i].explanation.count)
             g_assert_cmpuint(json_array_size(
                                  json_object_get(json_object_get(one, "explanation"), "parts")),
-                             ==, figures->cases[i].explanation.count);
+                             ==, validation->cases[i].explanation.count);
         else
             g_assert_true(json_is_null(json_object_get(one, "explanation")));
     }
@@ -369,10 +360,9 @@ static size_t cells_of(const char *line, const char **next)
     return cells;
 }
 
-static void check_csv(const struct duet_validation *validation,
-                      const struct duet_validation_figures *figures)
+static void check_csv(const struct duet_validation *validation)
 {
-    char *text = written(CSV, validation, figures);
+    char *text = written(CSV, validation);
     const char *line = text;
     size_t lines = 0;
 
@@ -384,15 +374,13 @@ static void check_csv(const struct duet_validation *validation,
     free(text);
 }
 
-static void check_writers(const struct duet_validation *validation)
+static void check_writers(struct duet_validation *validation)
 {
-    struct duet_validation_figures figures;
-
-    judge(validation, &figures);
-    check_text(validation, &figures);
-    check_json(validation, &figures);
-    check_csv(validation, &figures);
-    duet_validation_figures_fini(&figures, validation->case_count);
+    judge(validation);
+    check_text(validation);
+    check_json(validation);
+    check_csv(validation);
+    duet_validation_fini(validation);
 }
 
 static void test_writers(void)
@@ -413,7 +401,6 @@ static void test_compare(void)
 {
     static const char *other_kernels[] = {"dgemm", "dpotrf", "<dtrsm>"};
     struct testing_validation the;
-    struct duet_validation_figures figures;
     char *text;
 
     testing_init(&the, 6, 60);
@@ -431,22 +418,22 @@ static void test_compare(void)
         the.cases[i].speed = 0;
     }
     check_writers(&the.validation);
-    judge(&the.validation, &figures);
+    judge(&the.validation);
     the.validation.disturbed_rounds = (const size_t[]){2, 5};
     the.validation.disturbed_count = 2;
     the.validation.left_out = 7;
-    text = written(TEXT, &the.validation, &figures);
+    text = written(TEXT, &the.validation);
     g_assert_nonnull(strstr(text, "\ndisturbed by other processes: rounds 2, 5; 7 of their runs "
                                   "left out\n"));
     free(text);
-    text = written(TEXT, &the.validation, &figures);
+    text = written(TEXT, &the.validation);
     g_assert_nonnull(strstr(text, "A: before <of>.json"));
     g_assert_nonnull(strstr(text, "absolute difference: "));
     g_assert_null(strstr(text, "noise"));
     g_assert_null(strstr(text, "speed"));
     g_assert_null(strstr(text, "predicted"));
     free(text);
-    duet_validation_figures_fini(&figures, the.validation.case_count);
+    duet_validation_fini(&the.validation);
     testing_fini(&the);
 }
 

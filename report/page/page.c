@@ -257,14 +257,13 @@ int duet_page_write_report(FILE *stream, const struct duet_report *report,
     return 0;
 }
 
-void duet_page_write_validation(FILE *stream, const struct duet_validation *validation,
-                                const struct duet_validation_figures *figures)
+void duet_page_write_validation(FILE *stream, const struct duet_validation *validation)
 {
     struct duet__json_writer writer = {.stream = stream};
     const char *names[] = {validation->first_name, validation->second_name};
     const char *rest = put_template(stream, duet__page_template, "@REPORT@");
 
-    duet_validation_write_json(stream, validation, figures);
+    duet_validation_write_json(stream, validation);
     rest = put_template(stream, rest, "@EXTRA@");
     begin_extra(&writer);
     for (size_t i = 0; i < validation->case_count; i++) {

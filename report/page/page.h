@@ -26,7 +26,6 @@ DUET_MUST_CHECK int duet_page_write_report(FILE *stream, const struct duet_repor
  * filter, for each case the explanation as bars, and the timelines of what was recorded. Write
  * errors as above.
  */
-void duet_page_write_validation(FILE *stream, const struct duet_validation *validation,
-                                const struct duet_validation_figures *figures);
+void duet_page_write_validation(FILE *stream, const struct duet_validation *validation);
 
 #endif

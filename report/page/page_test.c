@@ -57,17 +57,16 @@ static char *report_page(const struct duet_report *report)
     return text;
 }
 
-static char *validation_page(const struct testing_validation *the)
+static char *validation_page(struct testing_validation *the)
 {
-    struct duet_validation_figures figures;
     char *text = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
 
-    g_assert_cmpint(duet_validation_judge(&the->validation, &figures, NULL), ==, 0);
-    duet_page_write_validation(stream, &the->validation, &figures);
+    g_assert_cmpint(duet_validation_judge(&the->validation, NULL), ==, 0);
+    duet_page_write_validation(stream, &the->validation);
     fclose(stream);
-    duet_validation_figures_fini(&figures, the->validation.case_count);
+    duet_validation_fini(&the->validation);
     check_alone(text);
     return text;
 }
