@@ -11,6 +11,9 @@ import subprocess
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
 BUILD = pathlib.Path("build")
+# what is simulated to see how fast that is
+SIMULATED = ["simulate", "cholesky", "--platform", "idgraf", "--tile", "960", "--cpus", "4",
+             "--gpus", "8", "--set-arch", "--quiet", "--csv"]
 
 
 def parser_of(text):
@@ -48,6 +51,16 @@ def execute(command, **variables):
 def objects(text):
     """What a program printed, a JSON object a line."""
     return [json.loads(line) for line in text.splitlines()]
+
+
+def series(text):
+    """The same with the lines that differ in nothing but a "value" as one, with "values"."""
+    found = {}
+    for line in objects(text):
+        values = line.get("values") or [line["value"]]
+        facts = {key: value for key, value in line.items() if key not in {"value", "values"}}
+        found.setdefault(json.dumps(facts), {**facts, "values": []})["values"] += values
+    return list(found.values())
 
 
 def figures(values):

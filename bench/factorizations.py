@@ -54,8 +54,9 @@ class Problem:
 
     def lapack(self, operation, n, workers):
         program = self.options.build / "bench" / "lapack"
-        return common.objects(common.execute([program, operation, self.precision, n, workers,
-                                              2]))[-1]["gflops"]
+        output = common.execute([program, operation, "--n", n, "--precision", self.precision,
+                                 "--threads", workers, "--repeats", 1])
+        return common.objects(output)[0]["values"][0]
 
     def openblas(self, tile):
         return self.lapack(self.operation, self.n, self.workers)

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What duet does with an NVIDIA GPU of this machine, beside cuBLAS, cuBLASXt and cuSOLVER, in one
-run and one result file: markdown for people and, beside it, JSON with every value.
+run and one result file: markdown for people and, beside it, JSON with every value, and the machine
+as `duet calibrate` describes it, to be simulated.
 
-Parts that check: tests, memcheck, verify; parts that measure: info, copies, costs, overhead, gemm,
-cholesky, lu, overlap, memory. Each gets its share of the time that is left; what it then has no
+Parts that check: tests, memcheck, verify; parts that measure: calibrate, overhead, gemm, cholesky,
+lu, overlap, memory. Each gets its share of the time that is left; what it then has no
 time for is listed, not measured. What fails is listed, the rest goes on, and the status is 1. Every
 result is verified by the program that made it. With --append the parts are added to those of the
 file that is there, so that long series can be made in several runs. Without a GPU: status 77.
@@ -31,8 +32,8 @@ PLAN = {
                    "its tiles, of which the best is chosen"),
     "gemm-windows": (common.numbers, [8, 2, 32], [8, 2], "its --gpu-window out of core, likewise"),
     "gemm-blocks": (common.numbers, [8, 4, 16], [8, 4], "its --param block out of core, likewise"),
-    "slab": (str, "8GiB", "2MiB",
-             "of the GPU's memory what it may use out of core, in double precision"),
+    "slab-elements": (int, 1 << 30, 1 << 18,
+                      "so much of the GPU's memory it may use out of core"),
     "blocks": (common.numbers, [2048, 4096], [64], "block sizes of cuBLASXt"),
     "matrix-n": (int, 8192, 256, "order of the factorisations"),
     "tiles": (common.numbers, [512, 1024, 2048], [64, 128],
@@ -43,9 +44,9 @@ PLAN = {
     "windows": (common.numbers, [2, 8], [2, 8],
                 "the --gpu-window of these, of which the best is chosen"),
     "tasks": (int, 20000, 50, "tasks of an overhead"),
+    "tiles-a-side": (int, 40, 4, "of the Cholesky of an overhead, whose tasks compute nothing"),
     "saxpy-n": (int, 1 << 28, 1 << 16, "elements of SAXPY"),
     "jacobi-n": (int, 16384, 256, "order of Jacobi's iteration"),
-    "copy-bytes": (int, 256 << 20, 1 << 20, "the largest copy"),
 }
 
 
@@ -54,7 +55,7 @@ def add_plan(parser):
     for name, (kind, full, quick, text) in PLAN.items():
         full, quick = (",".join(map(str, value)) if isinstance(value, list) else value
                        for value in (full, quick))
-        metavar = {int: "N", str: "SIZE"}.get(kind, "LIST")
+        metavar = "N" if kind is int else "LIST"
         group.add_argument(f"--{name}", type=kind, metavar=metavar,
                            help=f"{text} (default {full}; --quick: {quick})")
     group.add_argument("--policies", type=lambda text: text.split(","), metavar="NAME,...",
@@ -83,7 +84,7 @@ def parse():
     group.add_argument("--run-options", type=shlex.split, default=[], metavar="TEXT",
                        help="more options of every duet run, in one word: \"--emulate free\"")
     group.add_argument("--programs", type=pathlib.Path, default=HERE.parent / "build" / "bench",
-                       metavar="FOLDER", help="where cuda_peers and cuda_overhead are")
+                       metavar="FOLDER", help="where cuda_peers and overhead_cuda are")
     group.add_argument("--tests", type=pathlib.Path, metavar="FOLDER",
                        help="tests to be run, each a program")
     options = parser.parse_args()
@@ -110,8 +111,9 @@ def main():
     options = parse()
     raw = options.output.with_suffix(".json")
     session = gpu_session.Session(options, load(raw) if options.append and raw.exists() else None)
-    if not session.probe():
-        print(f"gpu: skipped: {session.why}", file=sys.stderr)
+    why = session.probe()
+    if why:
+        print(f"gpu: skipped: {why}", file=sys.stderr)
         return 77
     options.output.parent.mkdir(parents=True, exist_ok=True)
 

@@ -14,8 +14,8 @@ import gpu_parts
 BUILD = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve()
 SOURCE = pathlib.Path(os.environ.get("DUET_SOURCE_DIR") or pathlib.Path(__file__).parents[1])
 FAKE = pathlib.Path(os.environ.get("DUET_FAKE_CUDA") or BUILD / "tests" / "duet_fake_cuda")
-PEERS = ["cuda_peers", "cuda_overhead"]
-PARTS = ["copies", "costs", "overhead", "gemm", "cholesky", "lu", "overlap", "memory"]
+PEERS = ["cuda_peers", "overhead_cuda"]
+PARTS = ["calibrate", "overhead", "gemm", "cholesky", "lu", "overlap", "memory"]
 SKIPPED = 77
 
 
@@ -40,9 +40,12 @@ def load(path):
 
 def check_rows(record):
     for row in record["rows"]:
-        assert 0 < row["least"] <= row["median"] <= row["most"], row
+        assert row["least"] <= row["median"] <= row["most"], row
         assert row["values"] and row["unit"] and row["peer"], row
-        if not row.get("choice") and "call" not in row and row.get("benchmark") != "nothing":
+        if row["part"] == "calibrate":
+            continue
+        assert row["least"] > 0, row
+        if not row.get("choice"):
             assert row["verified"] is True, row
 
 
@@ -77,23 +80,21 @@ class Clock:
     def omit(self, what, why):
         self.omitted.append((what, why))
 
-    def duet(self, workload, number, choice):
+    def duet(self, workload, number, choice, more=0):
         self.now -= self.seconds.pop(0)
-        return [{"workload": workload, "median": number, "choice": choice}]
+        return [{"workload": workload, "median": number + more, "choice": choice}]
 
 
 def check_choice_within_time():
-    """A choice takes a sixth of the time, but for its first run; an earlier one may stay the best.
-    """
-    numbers = [{"number": number} for number in (3, 9, 5)]
-    for seconds, tried, best, omitted in (((1, 1, 1), (0, {}), 9, 0), ((4, 4, 4), (0, {}), 9, 1),
-                                          ((40, 1, 1), (0, {}), 3, 1), ((1, 1, 1), (10, {}), 10, 0),
-                                          ((40, 1, 1), (4, {}), 4, 1)):
+    """A choice takes a sixth of the time, but for its first run; options are tried one by one."""
+    for seconds, best, omitted in ((1, 1, 1), 9, 0), ((4, 4, 4), 9, 1), ((40, 1, 1), 3, 1):
         clock = Clock(*seconds)
-        assert gpu_parts.choose(clock, "gemm", numbers, tried)[0] == best, (seconds, tried)
+        assert gpu_parts.choose(clock, "gemm", {"number": [3, 9, 5]}) == {"number": best}, seconds
         assert len(clock.omitted) == omitted, (seconds, clock.omitted)
-    assert gpu_parts.others((1, {"a": 1, "b": 2}), "b", [1, 2, 3]) == [{"a": 1, "b": 1},
-                                                                       {"a": 1, "b": 3}]
+    clock = Clock(1, 1, 1, 1)
+    assert gpu_parts.choose(clock, "gemm", {"number": [3, 9], "more": [0, 2, -1]}) == {
+        "number": 9, "more": 2}
+    assert not clock.seconds
 
 
 def check_help():
@@ -116,7 +117,7 @@ def check_everything(folder, programs):
     parts = [row["part"] for row in record["rows"]]
     assert set(parts) == set(PARTS), set(PARTS) - set(parts)
     for part, peers in {"gemm": {"cublas", "cublasxt", "duet"}, "cholesky": {"cusolver", "duet"},
-                        "lu": {"cusolver", "duet"}, "memory": {"cublas", "kernel", "duet"}}.items():
+                        "lu": {"cusolver", "duet"}, "memory": {"cublas", "duet"}}.items():
         assert {row["peer"] for row in record["rows"] if row["part"] == part} == peers, part
     policies = {row["policy"] for row in record["rows"] if row["part"] == "cholesky"
                 and row["peer"] == "duet"}
@@ -128,7 +129,7 @@ def check_everything(folder, programs):
     assert len(goals) == 6 and all(goal["reached"] is (goal["figure"] >= goal["bound"])
                                    for goal in record["goals"]), goals
     text = path.read_text(encoding="utf-8")
-    for title in ("Goals", "Copies between", "What CUDA's calls", "What a task", "Matrix product",
+    for title in ("Goals", "Copies, and what", "What a task", "Matrix product",
                   "Cholesky", "LU", "Overlap", "SAXPY", "Commands", "duet info"):
         assert f"\n## {title}" in text, title
     for row in record["rows"]:
@@ -152,20 +153,21 @@ def check_append(path, programs):
 def check_failures(folder, programs):
     """A program that fails is in the report, and the others' figures too; so are checks."""
     path = folder / "failed.md"
-    broken = programs_in(folder / "broken", cuda_overhead="/bin/false")
+    broken = programs_in(folder / "broken", overhead_cuda="/bin/false")
     tests = folder / "tests"
     tests.mkdir()
     for name, status in ("one", 0), ("two", 3), ("three", SKIPPED):
         (tests / name).write_text(f"#!/bin/sh\necho {name} is over\nexit {status}\n",
                                   encoding="utf-8")
         (tests / name).chmod(0o755)
-    result = gpu("--output", path, "--only", "tests,costs,overhead", "--tests", tests, "--budget",
-                 60, "--programs", broken)
+    result = gpu("--output", path, "--only", "tests,calibrate,overhead", "--tests", tests,
+                 "--budget", 60, "--programs", broken)
     assert result.returncode == 1, result
     assert "two: failed (status 3): two is over" in result.stdout, result.stdout
     record = load(path)
     assert len(record["failures"]) == 12 and "status 1" in record["failures"][0]["why"], record
-    assert {row["part"] for row in record["rows"]} == {"costs"}, record["rows"]
+    assert {row["part"] for row in record["rows"]} == {"calibrate"}, record["rows"]
+    assert (folder / "machine.json").exists()
     text = path.read_text(encoding="utf-8")
     assert "\n## What failed" in text and "1 passed, 1 failed, 1 skipped" in text, text
     assert "two is over" in text and (folder / "logs" / "one.log").exists(), text
@@ -185,8 +187,8 @@ def check_time(folder, programs):
 
 
 def check_absence(folder, programs):
-    result = gpu("--output", folder / "none.md", "--programs", programs, PEERS_TEST_BREAK="count")
-    assert result.returncode == SKIPPED and "no GPU" in result.stderr, result
+    result = gpu("--output", folder / "none.md", "--programs", programs, FAKE_CUDA_DEVICES="0")
+    assert result.returncode == SKIPPED and "1 GPU is wanted" in result.stderr, result
     assert not (folder / "none.md").exists()
     assert gpu("--only", "nothing").returncode == 2
     assert gpu(duet="/nowhere/duet").returncode == 2

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of bench/gpu.py: what is checked and measured, in which order."""
 
+import json
 import os
 import pathlib
 import shutil
 import statistics
 
 ELEMENT = {"d": 8, "s": 4}
-SOLVERS = {"cholesky": "potrf", "lu": "getrf"}
+PANELS = {"cholesky": "potrf", "lu": "getrf"}  # kernels that stay on CPUs, unless told otherwise
 LAZY = {"cpus": 1, "set_arch": True, "policy": "locality-aware"}  # all kernels on the GPU
 
 
@@ -25,16 +26,9 @@ def fitting_workers(session):
     return [count for count in session.options.workers if count < max(session.cores, 2)] or [1]
 
 
-def mebibytes(bytes_):
-    return f"{int(bytes_) // (1 << 20)}MiB"
-
-
-def size(text):
-    """Bytes of "8GiB"."""
-    for unit, bytes_ in ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10):
-        if text.endswith(unit):
-            return int(float(text[:-3]) * bytes_)
-    return int(text)
+def slab_of(elements, precision):
+    """As an option of duet, and a little more than these elements."""
+    return f"{1 + ELEMENT[precision] * elements // (1 << 20)}MiB"
 
 
 def matrices_fit(session, n, precision, count):
@@ -57,12 +51,9 @@ def tests(session):
 
 def memcheck(session):
     """The backends' tests under NVIDIA's tool. Calls that CUDA refuses are part of them."""
-    roots = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"),
-             *(str(pathlib.Path(folder).parent) for folder in
-               os.environ.get("LD_LIBRARY_PATH", "").split(":"))]
-    tool = shutil.which("compute-sanitizer") or next(
-        (path for root in roots if root
-         if (path := shutil.which(f"{root}/bin/compute-sanitizer"))), None)
+    libraries = os.environ.get("LD_LIBRARY_PATH", "").split(":")
+    places = [os.environ["PATH"], *(str(pathlib.Path(path).parent / "bin") for path in libraries)]
+    tool = shutil.which("compute-sanitizer", path=":".join(places))
     if not tool:
         session.check("memcheck", ["sh", "-c", "echo compute-sanitizer is not here; exit 77"])
         return
@@ -90,30 +81,50 @@ def verify(session):
 
 
 # ------------------------------------------------------------------------------------------------
-# CUDA itself, and what a task costs
+# Copies, the runtime's own operations, and what a task costs
 
-def info(session):
-    session.record["info"] = session.attempt(
-        "duet info", lambda: session.execute([*session.options.duet, "info"])) or ""
+def calibrate(session):
+    """What `duet calibrate` measures beside kernels. The machine that it writes stays, to be
+    simulated."""
+    options = session.options
+    path = options.output.parent / "machine.json"
+    words = ["calibrate", *(["gemm", "--tile", 64] if options.quick else []), "--gpus", 1, "--json",
+             "--quiet", "--out", path, "--replace", "--budget",
+             f"{max(1, int((1 if options.quick else 60) * min(1, session.left() / 90)))}s"]
+    facts = {"peer": "duet", "command": f"duet {' '.join(map(str, words))}", "verified": None}
 
+    def bandwidths(name, *figures):
+        return {"what": name, "unit": "GB/s", "values": [1e-9 * value for value in figures],
+                **facts}
 
-def copies(session):
-    session.peers("copies", n=session.options.copy_bytes)
-
-
-def costs(session):
-    session.peers("costs")
+    def measure():
+        report = json.loads(session.execute([*options.duet, *words]))
+        copies = report["copies"]
+        name = [f"copy from {copy['source']} to {copy['destination']}" for copy in copies]
+        rows = [bandwidths(name[i], copy["bandwidth_Bps"]) for i, copy in enumerate(copies)]
+        rows += [{"what": f"{name[i]}, latency", "unit": "us", "values": [1e6 * copy["latency_s"]],
+                  **facts} for i, copy in enumerate(copies)]
+        rows += [bandwidths(f"{name[pair['first']]} and {name[pair['second']]}, together",
+                            pair["first_Bps"] + pair["second_Bps"])
+                 for pair in report["together"]]
+        rows += [{"what": f"{cost['name']}: {cost['description']}", "unit": "us", **facts,
+                  "values": [1e6 * cost[key] for key in ("quartile1_s", "median_s", "quartile3_s")]}
+                 for cost in report["costs"] if cost["median_s"]]
+        return rows
+    session.attempt(facts["command"], measure)
 
 
 def overhead(session):
-    for benchmark in "nothing", "memset", "chain":
+    options = session.options
+    size = {"independent": options.tasks, "chain": options.tasks, "cholesky": options.tiles_a_side}
+    for benchmark in size:
         for window in 2, 8:
             for streams in 1, 4:
                 variables = {"DUET_GPU_WINDOW": str(window), "DUET_GPU_WINDOW_SHORT": str(window),
-                             "DUET_GPU_STREAMS": str(streams), "DUET_GPUS": "1", "DUET_CPUS": "1"}
-                session.program("cuda_overhead",
-                                [benchmark, session.options.tasks, session.options.reps],
-                                variables, window=window, streams=streams)
+                             "DUET_GPU_STREAMS": str(streams)}
+                session.program("overhead_cuda", [benchmark, 1, options.reps, size[benchmark]],
+                                variables, peer="duet", window=window, streams=streams,
+                                verified=True)
 
 
 # ------------------------------------------------------------------------------------------------
@@ -123,61 +134,52 @@ def overhead(session):
 CHOICE_SHARE = 1 / 6
 
 
-def choose(session, workload, variants, tried=(0, {}), **options):
-    """Runs `workload` once with each of the variants (options in a dict, beside those of all) while
-    there is time for it, and returns the rate of the best and that variant: `tried`, which is an
-    earlier choice, if none is better. (0, {}) if nothing ran. All are rows of the choice."""
-    begin, longest = session.left(), 0
-    for place, variant in enumerate(variants):
-        before = session.left()
-        if place and begin - before + longest > CHOICE_SHARE * begin:
-            session.omit(f"choice of {workload} {options}: {variants[place:]}",
-                         "no time left for it beside the measurements")
-            break
-        found = session.duet(workload, choice=True, **{**options, **variant})
-        longest = max(longest, before - session.left())
-        if found:
-            tried = max(tried, (rate(best(found)), variant), key=lambda pair: pair[0])
-    return tried
-
-
-def others(chosen, key, values):
-    """The chosen variant with each of the other values of an option: what is left to be tried."""
-    return [{**chosen[1], key: value} for value in values if value != chosen[1][key]]
+def choose(session, workload, stages, **fixed):
+    """The best of some options (name: values): one after the other is tried, with the best of those
+    before it and the first of those behind it, by one run each while there is time. All are rows of
+    the choice. {} if nothing ran."""
+    begin, longest, rates, omitted = session.left(), 0, {}, []
+    chosen = {key: values[0] for key, values in stages.items()}
+    for key, values in stages.items():
+        for value in values:
+            variant, before = {**chosen, key: value}, session.left()
+            if str(variant) in rates:
+                continue
+            if rates and begin - before + longest > CHOICE_SHARE * begin:
+                omitted.append(variant)
+                continue
+            found = session.duet(workload, choice=True, **fixed, **variant)
+            longest = max(longest, before - session.left())
+            rates[str(variant)] = (rate(best(found)) if found else 0, variant)
+        chosen = max(rates.values(), key=lambda pair: pair[0])[1] if rates else chosen
+    if omitted:
+        session.omit(f"choice of {workload} {fixed}: {omitted}",
+                     "no time left for it beside the measurements")
+    return chosen if any(pair[0] for pair in rates.values()) else {}
 
 
 # ------------------------------------------------------------------------------------------------
 # GEMM
-
-def choose_gemm(session, fixed):
-    """Options of the product out of core: the tile, then how far ahead data is fetched, then in
-    blocks of how many tiles it is computed; the simulator says that both matter where the bus
-    does. {} if nothing ran."""
-    options = session.options
-    windows, blocks = options.gemm_windows, [[f"block={block}"] for block in options.gemm_blocks]
-    chosen = choose(session, "gemm",
-                    [{"tile": tile, "gpu_window": windows[0], "params": blocks[0]}
-                     for tile in options.gemm_tiles if tile < fixed["n"]], **fixed)
-    for key, values in ("gpu_window", windows), ("params", blocks):
-        if chosen[1]:
-            chosen = choose(session, "gemm", others(chosen, key, values), chosen, **fixed)
-    return chosen[1]
-
 
 def gemm(session):
     options = session.options
     middle = options.gemm_n[min(1, len(options.gemm_n) - 1)]
     for precision in options.precisions:
         common = {"precision": precision, **LAZY}
-        # of single precision as many tiles as of double
-        slab = mebibytes(size(options.slab) * ELEMENT[precision] // 8)
-        chosen = choose_gemm(session, {"n": middle, "gpu_memory": slab, **common})
+        slab = slab_of(options.slab_elements, precision)
+        # the simulator says that both, how far ahead data is fetched and blocks, matter where the
+        # bus does
+        chosen = choose(session, "gemm",
+                        {"tile": [tile for tile in options.gemm_tiles if tile < middle],
+                         "gpu_window": options.gemm_windows,
+                         "params": [[f"block={block}"] for block in options.gemm_blocks]},
+                        n=middle, gpu_memory=slab, **common)
         for n in options.gemm_n:
-            if not matrices_fit(session, n, precision, 3):
+            if not matrices_fit(session, n, precision, 4):
                 continue
-            session.peers("gemm", n=n, precision=precision)
+            session.peer("gemm", n=n, precision=precision)
             for block in options.blocks:
-                session.peers("gemm-xt", n=n, precision=precision, block=block)
+                session.peer("gemm-xt", n=n, precision=precision, block=block)
             if chosen:
                 session.duet("gemm", n=n, gpu_memory=slab, **chosen, **common)
                 session.duet("gemm", n=n, tile=chosen["tile"], **common)
@@ -191,32 +193,30 @@ def gemm(session):
 
 def larger(session, workload, n, tile, common):
     """A larger matrix with what was best, in the whole of the GPU's memory and out of core."""
-    element, windows = ELEMENT[common["precision"]], session.options.windows
+    windows = session.options.windows
     common = {"n": n, **common}
-    # tile, then window
-    variants = [{"tile": edge, "gpu_window": windows[0]} for edge in (tile, 2 * tile)
-                if edge in (tile, n) or edge < n]
-    inside = choose(session, workload, variants, (0, variants[0]), **common)
-    inside = choose(session, workload, others(inside, "gpu_window", windows), inside, **common)[1]
+    tiles = [edge for edge in (tile, 2 * tile) if edge in (tile, n) or edge < n]
+    inside = choose(session, workload, {"tile": tiles, "gpu_window": windows}, **common)
+    inside = inside or {"tile": tile, "gpu_window": windows[0]}
     session.duet(workload, **inside, **common)
     session.duet(workload, set_arch=True, **inside, **common)
     # a quarter of the matrix
-    slab = max(element * n * n // 4, 24 * element * inside["tile"] ** 2) + (1 << 20)
-    common["gpu_memory"] = mebibytes(slab)
-    outside = choose(session, workload, [{**inside, "gpu_window": window} for window in windows],
-                     (0, inside), **common)[1]
-    session.duet(workload, **outside, **common)
+    tile = inside["tile"]
+    common["gpu_memory"] = slab_of(max(n * n // 4, 24 * tile ** 2), common["precision"])
+    outside = choose(session, workload, {"gpu_window": [inside["gpu_window"], *windows]}, tile=tile,
+                     **common)
+    session.duet(workload, **{**inside, **outside}, **common)
 
 
 def factorisation(session, workload, precision):
     options, most = session.options, max(fitting_workers(session))
     same = {"n": options.matrix_n, "precision": precision}
     if not session.rows(part="gemm", peer="cublas", precision=precision, copies=False):
-        session.peers("gemm", n=options.large_n[-1], precision=precision)
-    session.peers(SOLVERS[workload], **same)
-    tile = choose(session, workload, [{"tile": tile} for tile in options.tiles
-                                      if tile < options.matrix_n],
-                  cpus=most, policy="locality-aware", **same)[1].get("tile")
+        session.peer("gemm", n=options.large_n[-1], precision=precision)
+    session.peer(workload, **same)
+    tile = choose(session, workload, {"tile": [tile for tile in options.tiles
+                                               if tile < options.matrix_n]},
+                  cpus=most, policy="locality-aware", **same).get("tile")
     if not tile:
         return
     for cpus in sorted(fitting_workers(session), reverse=True):
@@ -226,9 +226,9 @@ def factorisation(session, workload, precision):
         common = {"precision": precision, "cpus": chosen["cpus"], "policy": chosen["policy"]}
         for n in options.large_n:
             if matrices_fit(session, n, precision, 2):
-                session.peers(SOLVERS[workload], n=n, precision=precision)
+                session.peer(workload, n=n, precision=precision)
                 larger(session, workload, n, tile, common)
-        session.duet(workload, n=options.matrix_n, tile=tile, params=[f"{SOLVERS[workload]}=any"],
+        session.duet(workload, n=options.matrix_n, tile=tile, params=[f"{PANELS[workload]}=any"],
                      **common)
     if workload == "lu":
         session.duet("lu-pivot", tile=tile, cpus=most, policy="locality-aware", **same)
@@ -253,7 +253,7 @@ def overlap(session):
     for workload, n, edge, matrices in (("gemm", options.gemm_n[0], options.gemm_tiles[0], 3),
                                         ("cholesky", options.matrix_n, tile, 1)):
         # a quarter of the data, so that copies go on all the time
-        slab = mebibytes(max(matrices * 8 * n * n // 4, 24 * 8 * edge * edge) + (1 << 20))
+        slab = slab_of(max(matrices * n * n // 4, 24 * edge * edge), "d")
         for variant in ({}, {"gpu_window": 1}, {"gpu_window": 4}, {"gpu_window": 16},
                         {"gpu_streams": 4}, {"pin": "none"}):
             session.duet(workload, n=n, tile=edge, precision="d",
@@ -266,13 +266,13 @@ def memory(session):
     for precision in options.precisions:
         element, n, edge = ELEMENT[precision], options.saxpy_n, options.jacobi_n
         if session.fits(3 * element * n, f"saxpy of {n}"):
-            session.peers("axpy", n=n, precision=precision)
+            session.peer("saxpy", n=n, precision=precision)
             for rounds in 1, 10:
                 session.duet("saxpy", 3.0 * element * n * rounds, n=n, tile=n // 32,
                              precision=precision, params=[f"iterations={rounds}"], **LAZY)
         if session.fits(2 * element * edge * edge, f"jacobi2d of {edge}"):
-            session.peers("jacobi2d", n=edge, precision=precision)
-            for pieces in 4, 8:
+            # one tile: all of it in the GPU's memory, copied before and after
+            for pieces in 1, 4, 8:
                 session.duet("jacobi2d", 20.0 * element * edge * edge, n=edge, tile=edge // pieces,
                              precision=precision, params=["iterations=10"], **LAZY)
 
@@ -281,7 +281,7 @@ def memory(session):
 
 # weights in time
 CHECKS = {tests: 20, memcheck: 10, verify: 20}
-FIGURES = {info: 1, copies: 6, costs: 2, overhead: 8, gemm: 34, cholesky: 22, lu: 22, overlap: 10,
+FIGURES = {calibrate: 10, overhead: 8, gemm: 34, cholesky: 22, lu: 22, overlap: 10,
            memory: 8}
 PARTS = {part.__name__: (part, weight) for part, weight in {**CHECKS, **FIGURES}.items()}
 CHECKS = {part.__name__ for part in CHECKS}
@@ -312,7 +312,7 @@ def goals(session):
                 [row for row in core if row["n"] in same], 0.95)
         compare(session, f"{title} out of core, n {{n}}: over cuBLASXt", duet,
                 [row for row in rows("gemm", "cublasxt") if row["n"] in same], 1.0)
-        for workload in SOLVERS:
+        for workload in PANELS:
             ours = rows(workload, "duet", workload=workload)
             ours = [row for row in ours if row["n"] == max(each["n"] for each in ours)]
             limit = best(core + rows(workload, "cublas", copies=False))

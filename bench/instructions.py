@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Instructions a task on one worker, counted by valgrind's callgrind: the difference of two sizes
 of a benchmark in bench/overhead/, so that starting and ending cancel. Registering the data is
-in it: 40 x 40 tiles are 0.12 handles a task.
+in it: 40 x 40 tiles are 0.12 handles a task. "simulate" is the same of a task that duet simulates,
+by its policy ws on 4 CPUs and 8 GPUs.
 
 With --functions N also the N functions with the most instructions of their own. Where ctags is
 installed, code counts for the function that it is written in, wherever it was put inline.
@@ -23,6 +24,7 @@ SIZES = {
     "chain": (2000, 12000, lambda n: n),
     "cholesky": (20, 40, lambda n: n * (n + 1) * (n + 2) // 6),
     "fibonacci": (10, 16, lambda n: calls(n)),
+    "simulate": (20, 40, lambda n: n * (n + 1) * (n + 2) // 6),
 }
 SERIAL = "kernel_fibonacci"  # what the result is compared with
 REPEATS = 2  # one that warms up, one more
@@ -84,13 +86,16 @@ def by_function(own):
     return functions
 
 
-def count(program, benchmark, size):
+def count(build, peer, benchmark, size):
+    command = [build / "bench" / f"overhead_{peer}", benchmark, 1, 1, size]
+    if benchmark == "simulate":
+        command = [build / "duet", *common.SIMULATED, "--n", 960 * size, "--policy", "ws"]
     with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "callgrind.out"
-        common.execute(["valgrind", "--tool=callgrind", f"--callgrind-out-file={path}",
-                        "--separate-threads=no", program, benchmark, 1, 1, size],
-                       OMP_NUM_THREADS="1")
-        return own_costs(path.read_text(encoding="utf-8"))
+        common.execute(["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/%p",
+                        "--separate-threads=no", *command], OMP_NUM_THREADS="1")
+        # a simulation is a process of its own
+        return sum((own_costs(path.read_text(encoding="utf-8"))
+                    for path in pathlib.Path(folder).iterdir()), collections.Counter())
 
 
 def main():
@@ -103,12 +108,12 @@ def main():
     options = parser.parse_args()
     if not shutil.which("valgrind"):
         raise SystemExit("instructions: there is no valgrind")
-    program = options.build / "bench" / f"overhead_{options.peer}"
     for benchmark in options.benchmarks:
         small, large, tasks_of = SIZES[benchmark]
-        tasks = REPEATS * (tasks_of(large) - tasks_of(small))
-        more = count(program, benchmark, large)
-        more.subtract(count(program, benchmark, small))
+        tasks = tasks_of(large) - tasks_of(small)
+        tasks *= 1 if benchmark == "simulate" else REPEATS
+        more = count(options.build, options.peer, benchmark, large)
+        more.subtract(count(options.build, options.peer, benchmark, small))
         print(f"{benchmark:<12} {options.peer:<8} {sum(more.values()) / tasks:8.1f} "
               "instructions a task", flush=True)
         for name, own in by_function(more).most_common(options.functions):

@@ -15,7 +15,7 @@ import tempfile
 
 import common
 
-BENCHMARKS = ["independent", "cholesky", "chain", "fork_join", "fibonacci", "stencil", "saxpy"]
+BENCHMARKS = ["independent", "cholesky", "chain", "fork_join", "fibonacci", "stencil"]
 
 # name: program, environment
 PEERS = {
@@ -38,13 +38,13 @@ def measure(peer, benchmark, workers, options, home):
     output = common.execute(command + ([size] if size else []), STARPU_HOME=home, **STARPU,
                             **variables)
     values = {}
-    for row in common.objects(output):
-        if row["value"] is None:
+    for row in common.series(output):
+        if None in row["values"]:
             print(f"overhead: no {benchmark} of {peer}: efficiency never reached 50 %",
                   file=sys.stderr)
         else:
-            values.setdefault((row["case"], row["unit"]), []).append(row["value"])
-    return {key: statistics.median(repeats) for key, repeats in values.items()}
+            values[row["case"], row["unit"]] = statistics.median(row["values"])
+    return values
 
 
 def measure_all(peers, options):

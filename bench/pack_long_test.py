@@ -14,7 +14,7 @@ import tempfile
 BUILD = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve()
 SOURCE = pathlib.Path(os.environ.get("DUET_SOURCE_DIR") or pathlib.Path(__file__).parents[1])
 FAKES = {"bin/duet": "duet_fake_cuda", "bench/cuda_peers": "cuda_peers_fake",
-         "bench/cuda_overhead": "cuda_overhead_fake"}
+         "bench/overhead_cuda": "overhead_cuda_fake"}
 SYSTEM = re.compile(r"(ld-linux.*|linux-vdso|lib(c|m|dl|pthread|rt|resolv|util))\.so")
 CUDA = re.compile(r"lib(cu|nv)")
 SKIPPED = 77
@@ -72,7 +72,7 @@ def check_builds(place):
     refused(pack(output, "--build", build), "has no command duet")
     for cuda, blas, text in ((None, {}, "this build is without CUDA"),
                              ({"toolkit": "13"}, None, "this build is without OpenBLAS"),
-                             ({"toolkit": "13"}, {"version": "1"}, "bench/cuda_overhead"),
+                             ({"toolkit": "13"}, {"version": "1"}, "bench/overhead_cuda"),
                              ("\"", {}, "says nothing of its build")):
         what = json.dumps({"build": {"cuda": cuda, "blas": blas}}).replace("\\", "")
         (build / "duet").write_text(f"#!/bin/sh\necho '{what}'\n", encoding="utf-8")
@@ -95,11 +95,11 @@ def check_refusals(folder):
 
 
 def check_without_gpu(folder):
-    result = execute(folder / "run", "--quick", "--budget", 60, "--only", "verify,copies",
+    result = execute(folder / "run", "--quick", "--budget", 60, "--only", "verify,memory",
                      cwd=folder.parent)
     if result.returncode != 0:  # there is no GPU
         assert result.returncode == SKIPPED, result
-        assert "gpu: skipped: no GPU: " in result.stderr, result
+        assert "gpu: skipped: " in result.stderr, result
 
 
 def check_with_fake(folder):
@@ -113,7 +113,7 @@ def check_with_fake(folder):
         script.chmod(0o755)
     result = execute("sh", folder / "run", "--quick", "--budget", 200, "--output",
                      "fake/results.md", "--only",
-                     "tests,memcheck,verify,info,costs,memory", "--precisions", "d",
+                     "tests,memcheck,verify,overhead,memory", "--precisions", "d",
                      cwd=folder.parent, FAKE_CUDA_DEVICES=1)
     assert result.returncode == 1, result.stdout
     counts = re.fullmatch(r"(\d+) passed, (\d+) failed, (\d+) skipped",
@@ -124,21 +124,20 @@ def check_with_fake(folder):
     text = (folder.parent / "fake" / "results.md").read_text(encoding="utf-8")
     assert "\n## Checks" in text and "bad is over" in text and "\n## SAXPY" in text, text
     record = json.loads((folder.parent / "fake" / "results.json").read_text(encoding="utf-8"))
-    assert {row["part"] for row in record["rows"]} == {"costs", "memory"}
+    assert {row["part"] for row in record["rows"]} == {"overhead", "memory"}
 
 
 def check_without_library(folder):
-    """Peers that cannot begin, as the loader says it, are no reason to leave everything out."""
+    """Peers that cannot begin, as the loader says it, are listed, and the rest is measured."""
     peers = folder / "bench" / "cuda_peers"
     peers.unlink()
     peers.write_text("#!/bin/sh\necho libcublas.so.13: not found >&2\nexit 127\n", encoding="utf-8")
     peers.chmod(0o755)
     result = execute("sh", folder / "run", "--quick", "--output", "less/results.md", "--only",
-                     "tests,costs,info", "--precisions", "d", cwd=folder.parent,
+                     "tests,memory", "--precisions", "d", cwd=folder.parent,
                      FAKE_CUDA_DEVICES=1)
     assert result.returncode == 1, result
-    for line in "device: failed: status 127: libcublas.so.13: not found", "good: passed":
-        assert line in result.stdout, result.stdout
+    assert "good: passed" in result.stdout, result.stdout
     text = (folder.parent / "less" / "results.md").read_text(encoding="utf-8")
     assert "libcublas.so.13: not found" in text and "\n## duet info" in text, text
 

@@ -18,9 +18,7 @@ COLUMNS = ["tiles", "tasks", "policy", "median", "least", "most", "tasks/s", "us
 
 def run(duet, tiles, policy, window):
     """Wall seconds and peak memory (bytes) of one whole process."""
-    command = [duet, "simulate", "cholesky", "--platform", "idgraf", "--n", str(960 * tiles),
-               "--tile", "960", "--cpus", "4", "--gpus", "8", "--policy", policy, "--set-arch",
-               "--quiet", "--csv"]
+    command = [duet, *common.SIMULATED, "--n", str(960 * tiles), "--policy", policy]
     if window:
         command += ["--window", str(window)]
     start = time.monotonic()

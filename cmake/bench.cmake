@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Benchmarks: a program for each file of bench/, and bench/overhead/ as a program for each runtime
-# that is there. Peers are never required.
+# Benchmarks: bench/overhead/ as a program for each runtime that is there, bench/peers/ for each
+# library. Peers are never required.
 
 # duet_benchmark(NAME SOURCE...): build/bench/NAME, which may include bench/ and core/include.
 function(duet_benchmark name)
@@ -12,20 +12,11 @@ function(duet_benchmark name)
     OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
 endfunction()
 
-set(elsewhere lapack matrix)
-if(NOT DUET_HAVE_SIMGRID)
-  list(APPEND elsewhere network)
-endif()
-duet_programs(bench EXCLUDE ${elsewhere})
 find_package(OpenMP COMPONENTS C)
 set(bench ${PROJECT_SOURCE_DIR}/bench)
 set(openmp "")
 if(OpenMP_C_FOUND)
   set(openmp OpenMP::OpenMP_C)
-endif()
-if(DUET_HAVE_BLAS)
-  duet_benchmark(lapack ${bench}/lapack.c ${bench}/matrix.c)
-  target_link_libraries(bench-lapack PRIVATE duet_blas ${openmp})
 endif()
 
 # bench/overhead_NAME out of bench/overhead/SOURCE.c and what all of them share
@@ -75,37 +66,46 @@ if(DUET_CLANG AND NOT TARGET bench-overhead_libomp AND NOT DUET_SANITIZE)
   endif()
 endif()
 
-# What duet's runs on GPUs are measured beside (cuBLAS, cuBLASXt, cuSOLVER, plain CUDA), and what a
-# task on a GPU costs. The same peers once more with CUDA's functions computed on the host, and the
-# overhead with the fake CUDA of tests/, in build/tests/: for tests only.
-set(cuda ${bench}/cuda)
+# With CUDA: what a task on a GPU costs, and once more with the fake CUDA of tests/, in
+# build/tests/, for tests only.
 set(testing ON)
 if(DEFINED BUILD_TESTING)
   set(testing ${BUILD_TESTING}) # which CTest defines, after this file
 endif()
 function(duet_fake_benchmark name)
-  duet_benchmark(${name}_fake ${ARGN})
-  target_include_directories(bench-${name}_fake SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
-  set_target_properties(bench-${name}_fake PROPERTIES
+  target_include_directories(bench-${name} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  set_target_properties(bench-${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 endfunction()
-if(DUET_HAVE_CUDA AND DUET_HAVE_BLAS AND TARGET CUDA::cublas AND TARGET CUDA::cusolver)
-  set(peers ${cuda}/peers.c ${cuda}/in_core.c ${cuda}/copies.c ${cuda}/costs.c ${bench}/matrix.c)
-  duet_benchmark(cuda_peers ${peers} ${cuda}/kernels.cu)
-  target_link_libraries(bench-cuda_peers PRIVATE duet_blas ${openmp}
-    CUDA::cublas CUDA::cusolver CUDA::cudart_static Threads::Threads)
-  if(testing)
-    duet_fake_benchmark(cuda_peers ${peers} ${cuda}/testing_cuda.c ${cuda}/testing_cublas.c)
-    target_link_libraries(bench-cuda_peers_fake PRIVATE duet_blas ${openmp})
+if(DUET_HAVE_CUDA)
+  duet_overhead(cuda duet Threads::Threads CUDA::cudart_static)
+  target_sources(bench-overhead_cuda PRIVATE ${overhead}/cuda.cu)
+  duet_link_folders(bench-overhead_cuda)
+  if(DUET_HAVE_BLAS AND testing)
+    duet_overhead(cuda_fake duet Threads::Threads)
+    target_sources(bench-overhead_cuda_fake PRIVATE
+      ${overhead}/testing_cuda.c $<TARGET_OBJECTS:duet_fake_cuda>)
+    duet_link_folders(bench-overhead_cuda_fake)
+    duet_fake_benchmark(overhead_cuda_fake)
   endif()
 endif()
-if(DUET_HAVE_CUDA)
-  duet_benchmark(cuda_overhead ${cuda}/overhead.c)
-  duet_link_folders(bench-cuda_overhead)
-  target_link_libraries(bench-cuda_overhead PRIVATE CUDA::cudart_static Threads::Threads m)
-  if(DUET_HAVE_BLAS AND testing)
-    duet_fake_benchmark(cuda_overhead ${cuda}/overhead.c $<TARGET_OBJECTS:duet_fake_cuda>)
-    duet_link_folders(bench-cuda_overhead_fake)
-    target_link_libraries(bench-cuda_overhead_fake PRIVATE Threads::Threads m)
+
+# The libraries beside which duet's runs are measured: OpenBLAS; cuBLAS, cuBLASXt and cuSOLVER, and
+# these once more with their functions computed on the host, for tests.
+function(duet_peers name)
+  duet_benchmark(${name} ${bench}/peers/main.c ${bench}/peers/matrix.c ${ARGN})
+  target_link_libraries(bench-${name} PRIVATE duet_blas ${openmp} PkgConfig::GLIB)
+endfunction()
+if(DUET_HAVE_BLAS)
+  duet_peers(lapack ${bench}/peers/lapack.c)
+endif()
+if(DUET_HAVE_CUDA AND DUET_HAVE_BLAS AND TARGET CUDA::cublas AND TARGET CUDA::cusolver)
+  duet_peers(cuda_peers ${bench}/peers/cuda.c)
+  target_link_libraries(bench-cuda_peers PRIVATE
+    CUDA::cublas CUDA::cusolver CUDA::cudart_static Threads::Threads)
+  if(testing)
+    duet_peers(cuda_peers_fake ${bench}/peers/cuda.c ${bench}/peers/testing_cuda.c
+      ${bench}/peers/testing_cublas.c)
+    duet_fake_benchmark(cuda_peers_fake)
   endif()
 endif()

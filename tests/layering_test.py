@@ -79,11 +79,9 @@ RULES = [
               " platforms/model/*.h ."),
     ("examples/cuda_*", "c posix duet/* cuda"),  # what an application with own kernels includes
     ("examples/*", "c posix duet/*"),
+    ("bench/overhead/testing*", "c-pure duet/* bench/* tests/fake_cuda/fake.h"),
     ("bench/overhead/*", "c-pure duet/* starpu bench/*"),
-    ("bench/cuda/*", "c posix threads glib cuda cublas blas duet/* core/* world/* workloads/*"
-                     " bench/*"),
-    ("bench/*", "c posix threads malloc.h glib duet/* core/* sim/* world/* platforms/* workloads/*"
-                " blas bench/*"),
+    ("bench/*", "c posix glib cuda cublas blas bench/*"),
     ("tests/fake_cuda/*", "c posix threads cuda cublas blas duet/* workloads/kernels*.h ."),
     ("tests/*", "c posix threads glib duet/* ."),
 ]

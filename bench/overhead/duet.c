@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The overhead benchmarks in duet, with its public header only. Policy, window and the like come
- * from the environment (DUET_POLICY, DUET_WINDOW, ...).
+ * from the environment (DUET_POLICY, DUET_WINDOW, ...). In the program overhead_cuda tasks that
+ * compute nothing run on a GPU.
  */
 #include <duet/duet.h>
 
 #include "bench/overhead/overhead.h"
 #include "bench/timing.h"
 
-const char peer_name[] = "duet";
+const char peer_name[] = OVERHEAD_NAME;
 
 enum { FIBONACCI = KERNELS };
 
@@ -66,13 +67,6 @@ static int run_stencil(const struct duet_call *call)
     return DUET_OK;
 }
 
-static int run_saxpy(const struct duet_call *call)
-{
-    const struct duet_buffer *y = &call->buffers[1];
-    kernel_saxpy(y->rows * y->element_bytes / sizeof(float), call->buffers[0].data, y->data);
-    return DUET_OK;
-}
-
 static int run_fibonacci(const struct duet_call *call)
 {
     struct frame *frame = argument_of(call), *children[2];
@@ -86,6 +80,9 @@ static int run_fibonacci(const struct duet_call *call)
     return DUET_OK;
 }
 
+/* Enqueues run_bump's kernel. In the program overhead_cuda only; NULL elsewhere. */
+__attribute__((weak)) int run_bump_on_gpu(const struct duet_call *call);
+
 static const struct {
     const char *name;
     duet_kernel_fn run;
@@ -97,7 +94,6 @@ static const struct {
     [BUMP_2] = {"bump_2", run_bump, 0, 2, {DUET_R, DUET_RW}},
     [BUMP_3] = {"bump_3", run_bump, 0, 3, {DUET_R, DUET_R, DUET_RW}},
     [STENCIL] = {"stencil", run_stencil, sizeof(void *), 4, {DUET_R, DUET_R, DUET_R, DUET_W}},
-    [SAXPY] = {"saxpy", run_saxpy, 0, 2, {DUET_R, DUET_RW}},
     [FIBONACCI] = {"fibonacci", run_fibonacci, sizeof(void *), 0, {DUET_R}},
 };
 
@@ -110,14 +106,15 @@ void peer_open(unsigned workers)
     duet_config_init(&config);
     check(duet_config_environment(&config, &message), message.text);
     config.cpus = (int)workers;
-    config.gpus = 0;
+    config.gpus = run_bump_on_gpu ? 1 : 0;
     check(duet_open(&runtime, &config, &message), message.text);
     for (unsigned k = 0; k <= KERNELS; k++) {
-        struct duet_codelet_desc desc = {
-            .name = kernels[k].name,
-            .implementations = &(struct duet_implementation){.arch = "cpu", .run = kernels[k].run},
-            .implementation_count = 1,
-        };
+        struct duet_implementation where = {.arch = "cpu", .run = kernels[k].run};
+        if (run_bump_on_gpu && k <= BUMP_3) /* a mark needs no kernel there */
+            where = (struct duet_implementation){"cuda", k == MARK ? run_mark : run_bump_on_gpu};
+        struct duet_codelet_desc desc = {.name = kernels[k].name,
+                                         .implementations = &where,
+                                         .implementation_count = 1};
         check(duet_codelet(runtime, &desc, &codelets[k]), duet_last_message(runtime));
     }
 }
@@ -127,13 +124,12 @@ void peer_close(void)
     check(duet_close(runtime), "closing");
 }
 
-void peer_blocks(char *base, size_t count, size_t bytes)
+void peer_blocks(char *base, size_t count)
 {
     handles = zeroed(count * sizeof(struct duet_handle *));
     handle_count = count;
     for (size_t i = 0; i < count; i++)
-        check(duet_vector(runtime, base + i * bytes, bytes / sizeof(float), sizeof(float),
-                          &handles[i]),
+        check(duet_vector(runtime, base + i * CELL_BYTES, CELL_BYTES, 1, &handles[i]),
               duet_last_message(runtime));
 }
 

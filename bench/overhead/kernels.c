@@ -22,12 +22,6 @@ void kernel_stencil(uint64_t *out, const uint64_t *left, const uint64_t *centre,
     *out = x;
 }
 
-void kernel_saxpy(size_t count, const float *x, float *y)
-{
-    for (size_t i = 0; i < count; i++)
-        y[i] += 2 * x[i];
-}
-
 uint64_t kernel_fibonacci(unsigned n)
 {
     return n < 2 ? n : kernel_fibonacci(n - 1) + kernel_fibonacci(n - 2);

@@ -3,7 +3,7 @@
  * What a task costs in one runtime: times small task programs and verifies that each ran as it
  * should. One program per runtime; bench/overhead.py runs and compares them.
  *
- * Usage: PROGRAM BENCHMARK [WORKERS [REPEATS [SIZE [CASE...]]]]
+ * Usage: PROGRAM BENCHMARK [WORKERS [REPEATS [SIZE]]]
  * Prints a JSON object a line for each repeat (after one more that warms up) and case.
  */
 #include <inttypes.h>
@@ -16,23 +16,19 @@
 enum {
     STENCIL_WIDTH = 8,
     STENCIL_BYTES = 2 * STENCIL_WIDTH * CELL_BYTES,
-    SAXPY_PASSES = 4,
-    CASES_MAX = 16,
 };
 
 struct run {
     const char *benchmark;
     unsigned workers;
     size_t size;
-    size_t cases[CASES_MAX];
-    size_t case_count;
     /* seconds of the same in C, before the runtime and its threads are there */
     double serial_s;
     double iteration_s; /* stencil: serial_s is then of one point with no iterations */
     bool quiet;         /* this repeat warms up */
     /* of the program that is timed */
     uint32_t *marks;
-    size_t tasks, joins, blocks;
+    size_t tasks, joins;
     uint64_t iterations;
 };
 
@@ -68,10 +64,10 @@ static double timed(void (*program)(const void *run), const struct run *run)
 }
 
 /* The same with blocks of memory, of which each is one that tasks name. */
-static double timed_on(char *base, size_t count, size_t bytes, void (*program)(const void *run),
+static double timed_on(char *base, size_t count, void (*program)(const void *run),
                        const struct run *run)
 {
-    peer_blocks(base, count, bytes);
+    peer_blocks(base, count);
     double elapsed = timed(program, run);
     peer_drop();
     return elapsed;
@@ -110,8 +106,7 @@ static void measure_independent(const struct run *run)
 /* Cases: tasks a join; `size` tasks in all. */
 static void measure_fork_join(const struct run *run)
 {
-    for (size_t i = 0; i < run->case_count; i++) {
-        size_t tasks = run->cases[i];
+    for (size_t tasks = 1; tasks <= 1000; tasks *= 10) {
         size_t joins = run->size > tasks ? run->size / tasks : 1;
         print(run, "ns/join", tasks, 1e9 * time_fork_join(run, tasks, joins) / (double)joins);
     }
@@ -128,7 +123,7 @@ static void chain(const void *context)
 static void measure_chain(const struct run *run)
 {
     char *base = zeroed(CELL_BYTES);
-    double elapsed = timed_on(base, 1, CELL_BYTES, chain, run);
+    double elapsed = timed_on(base, 1, chain, run);
     expect(run, *(uint64_t *)(void *)base == run->size, "tasks were lost, or ran at once");
     free(base);
     print(run, "ns/task", 0, 1e9 * elapsed / (double)run->size);
@@ -155,7 +150,7 @@ static void measure_cholesky(const struct run *run)
 {
     size_t n = run->size, tasks = n * (n + 1) * (n + 2) / 6;
     char *base = zeroed(n * n * CELL_BYTES);
-    double elapsed = timed_on(base, n * n, CELL_BYTES, cholesky, run);
+    double elapsed = timed_on(base, n * n, cholesky, run);
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j <= i; j++) /* j updates, then potrf or trsm */
             expect(run, *(uint64_t *)(void *)(base + (i * n + j) * CELL_BYTES) == j + 1,
@@ -266,7 +261,7 @@ static double efficiency(const struct run *run, uint64_t iterations, double *gra
     compute_stencil(right, run->size, iterations);
     for (int i = 0; i < attempts; i++) {
         char *base = zeroed(STENCIL_BYTES);
-        elapsed = fmin(elapsed, timed_on(base, 2 * STENCIL_WIDTH, CELL_BYTES, stencil, &one));
+        elapsed = fmin(elapsed, timed_on(base, 2 * STENCIL_WIDTH, stencil, &one));
         expect(run, memcmp(right, base, STENCIL_BYTES) == 0, "another result than C");
         free(base);
     }
@@ -304,101 +299,26 @@ static void measure_stencil(const struct run *run)
 
 /* ------------------------------------------------------------------------------------------- */
 
-static void fill_saxpy(float *x, float *y, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        x[i] = (float)(i % 16);
-        y[i] = 1;
-    }
-}
-
-static void check_saxpy(const struct run *run, const float *x, const float *y, size_t n)
-{
-    for (size_t i = 0; i < n; i++) /* small integers: exact */
-        expect(run, y[i] == 1 + 2 * SAXPY_PASSES * x[i], "a wrong result");
-}
-
-/* One C loop: the least of a few, for all cases are divided by it. */
-static void serial_saxpy(struct run *run)
-{
-    const int attempts = 5;
-    size_t n = run->size;
-    float *x = zeroed(2 * n * sizeof *x), *y = x + n;
-    run->serial_s = INFINITY;
-    for (int i = 0; i < attempts; i++) {
-        fill_saxpy(x, y, n);
-        double start = seconds();
-        for (size_t pass = 0; pass < SAXPY_PASSES; pass++)
-            kernel_saxpy(n, x, y);
-        run->serial_s = fmin(run->serial_s, seconds() - start);
-        check_saxpy(run, x, y, n);
-    }
-    free(x);
-}
-
-/* Waits after each pass, so that no block is used again while it is in cache. */
-static void saxpy(const void *context)
-{
-    const struct run *run = context;
-    for (size_t pass = 0; pass < SAXPY_PASSES; pass++) {
-        for (size_t i = 0; i < run->blocks; i++)
-            peer_submit(SAXPY, (size_t[]){i, run->blocks + i}, NULL);
-        peer_wait();
-    }
-}
-
-/*
- * As figure 7 of Gautier et al., IPDPS 2013: SAXPY by blocks against the same in one C loop. Cases:
- * elements a block, dividing SIZE.
- */
-static void measure_saxpy(const struct run *run)
-{
-    size_t n = run->size;
-    float *x = zeroed(2 * n * sizeof *x), *y = x + n;
-    for (size_t i = 0; i < run->case_count; i++) {
-        size_t block = run->cases[i];
-        expect(run, block && n % block == 0, "the block must divide SIZE");
-        fill_saxpy(x, y, n);
-        struct run one = *run;
-        one.blocks = n / block;
-        double elapsed = timed_on((char *)x, 2 * one.blocks, block * sizeof *x, saxpy, &one);
-        check_saxpy(run, x, y, n);
-        print(run, "Tp/Tserial", block, elapsed / run->serial_s);
-    }
-    free(x);
-}
-
-/* ------------------------------------------------------------------------------------------- */
-
 static const struct {
     const char *name;
     void (*measure)(const struct run *run);
     void (*serial)(struct run *run); /* called first; NULL: no comparison with C */
     size_t size;                     /* default; in the words of the usage: */
     const char *meaning;
-    size_t cases[CASES_MAX];
-    size_t case_count;
 } benchmarks[] = {
-    {"independent", measure_independent, NULL, 50000, "tasks without data", {0}, 0},
-    {"fork_join", measure_fork_join, NULL, 20000, "tasks; CASE: a join", {1, 10, 100, 1000}, 4},
-    {"chain", measure_chain, NULL, 50000, "tasks that change one block", {0}, 0},
-    {"cholesky", measure_cholesky, NULL, 40, "tiles a side", {0}, 0},
-    {"fibonacci", measure_fibonacci, serial_fibonacci, 20, "number", {0}, 0},
-    {"stencil", measure_stencil, serial_stencil, 200, "steps of 8 points", {0}, 0},
-    {"saxpy",
-     measure_saxpy,
-     serial_saxpy,
-     1 << 20,
-     "elements; CASE: a block",
-     {1 << 8, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18},
-     6},
+    {"independent", measure_independent, NULL, 50000, "tasks without data"},
+    {"fork_join", measure_fork_join, NULL, 20000, "tasks"},
+    {"chain", measure_chain, NULL, 50000, "tasks that change one block"},
+    {"cholesky", measure_cholesky, NULL, 40, "tiles a side"},
+    {"fibonacci", measure_fibonacci, serial_fibonacci, 20, "number"},
+    {"stencil", measure_stencil, serial_stencil, 200, "steps of 8 points"},
 };
 
 enum { BENCHMARKS = sizeof benchmarks / sizeof benchmarks[0] };
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: PROGRAM BENCHMARK [WORKERS [REPEATS [SIZE [CASE...]]]]\n");
+    fprintf(stderr, "usage: PROGRAM BENCHMARK [WORKERS [REPEATS [SIZE]]]\n");
     for (size_t i = 0; i < BENCHMARKS; i++)
         fprintf(stderr, "  %-12s SIZE: %s (%zu)\n", benchmarks[i].name, benchmarks[i].meaning,
                 benchmarks[i].size);
@@ -421,16 +341,10 @@ int main(int argc, char **argv)
         .benchmark = benchmarks[b].name,
         .workers = (unsigned)number(argc, argv, 2, 1),
         .size = number(argc, argv, 4, benchmarks[b].size),
-        .case_count = argc > 5 ? (size_t)argc - 5 : benchmarks[b].case_count,
     };
     size_t repeats = number(argc, argv, 3, 1);
-    if (!run.workers || !repeats || !run.size || run.case_count > CASES_MAX)
+    if (!run.workers || !repeats || !run.size || argc > 5)
         return usage();
-    for (size_t i = 0; i < run.case_count; i++) {
-        run.cases[i] = argc > 5 ? number(argc, argv, 5 + (int)i, 0) : benchmarks[b].cases[i];
-        if (!run.cases[i])
-            return usage();
-    }
     if (benchmarks[b].serial)
         benchmarks[b].serial(&run);
     peer_open(run.workers);

@@ -9,8 +9,7 @@
 const char peer_name[] = OVERHEAD_NAME;
 
 static unsigned threads;
-static char *memory; /* block i is memory[i * block_bytes] */
-static size_t block_bytes;
+static char *memory; /* block i is memory[i * CELL_BYTES] */
 
 void peer_open(unsigned workers)
 {
@@ -21,10 +20,9 @@ void peer_close(void)
 {
 }
 
-void peer_blocks(char *base, size_t count, size_t bytes)
+void peer_blocks(char *base, size_t count)
 {
     memory = base;
-    block_bytes = bytes;
 }
 
 void peer_drop(void)
@@ -75,15 +73,9 @@ static void point(char *a, char *b, char *c, char *d, const uint64_t *iterations
     kernel_stencil(cell(d), cell(a), cell(b), cell(c), *iterations);
 }
 
-static void saxpy(char *x, char *y)
-{
-#pragma omp task depend(in : *x) depend(inout : *y)
-    kernel_saxpy(block_bytes / sizeof(float), (float *)(void *)x, (float *)(void *)y);
-}
-
 static char *block(const size_t *blocks, unsigned i)
 {
-    return memory + blocks[i] * block_bytes;
+    return memory + blocks[i] * CELL_BYTES;
 }
 
 void peer_submit(enum kernel kernel, const size_t *blocks, void *argument)
@@ -98,8 +90,6 @@ void peer_submit(enum kernel kernel, const size_t *blocks, void *argument)
         bump_3(block(blocks, 0), block(blocks, 1), block(blocks, 2));
     else if (kernel == STENCIL)
         point(block(blocks, 0), block(blocks, 1), block(blocks, 2), block(blocks, 3), argument);
-    else if (kernel == SAXPY)
-        saxpy(block(blocks, 0), block(blocks, 1));
 }
 
 void peer_wait(void)

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 enum {
-    CELL_BYTES = 64, /* one block of data in most benchmarks: a cache line with one counter */
+    CELL_BYTES = 64, /* one block of data: a cache line with one counter */
     BLOCKS_MAX = 4,  /* of a task */
 };
 
@@ -26,7 +26,6 @@ enum kernel {
     BUMP_2,
     BUMP_3,
     STENCIL, /* 4 blocks, the last is not read; the argument points to the iterations */
-    SAXPY,   /* 2 blocks */
     KERNELS,
 };
 
@@ -40,8 +39,6 @@ void kernel_bump(uint64_t *cell);
  */
 void kernel_stencil(uint64_t *out, const uint64_t *left, const uint64_t *centre,
                     const uint64_t *right, uint64_t iterations);
-/* y := y + 2 x */
-void kernel_saxpy(size_t count, const float *x, float *y);
 /* The n-th Fibonacci number, by two recursive calls. */
 uint64_t kernel_fibonacci(unsigned n);
 
@@ -70,8 +67,9 @@ extern const char peer_name[];
 
 void peer_open(unsigned workers);
 void peer_close(void);
-/* Makes `count` blocks of `bytes` known, one behind the other from `base` on, until peer_drop. */
-void peer_blocks(char *base, size_t count, size_t bytes);
+/* Makes `count` blocks of CELL_BYTES known, one behind the other from `base` on, until peer_drop.
+ */
+void peer_blocks(char *base, size_t count);
 void peer_drop(void);
 
 /* Calls program(context), which submits tasks and waits for them, where tasks can be submitted. */

@@ -58,12 +58,6 @@ static void run_stencil(void **buffers, void *iterations)
                    *(const uint64_t *)iterations);
 }
 
-static void run_saxpy(void **buffers, void *argument)
-{
-    kernel_saxpy(STARPU_VECTOR_GET_NX(buffers[1]), (const float *)STARPU_VECTOR_GET_PTR(buffers[0]),
-                 (float *)STARPU_VECTOR_GET_PTR(buffers[1]));
-}
-
 static void submit(unsigned kernel, const size_t *blocks, void *argument);
 
 /* Tasks that submit tasks, which StarPU allows as long as they do not wait. */
@@ -91,7 +85,6 @@ static struct starpu_codelet codelets[KERNELS + 1] = {
     [BUMP_2] = CODELET(bump_2, 2, STARPU_R, STARPU_RW),
     [BUMP_3] = CODELET(bump_3, 3, STARPU_R, STARPU_R, STARPU_RW),
     [STENCIL] = CODELET(stencil, 4, STARPU_R, STARPU_R, STARPU_R, STARPU_W),
-    [SAXPY] = CODELET(saxpy, 2, STARPU_R, STARPU_RW),
     [FIBONACCI] = CODELET(fibonacci, 0, STARPU_NONE),
 };
 
@@ -127,13 +120,13 @@ void peer_close(void)
     starpu_shutdown();
 }
 
-void peer_blocks(char *base, size_t count, size_t bytes)
+void peer_blocks(char *base, size_t count)
 {
     handles = zeroed(count * sizeof(starpu_data_handle_t));
     handle_count = count;
     for (size_t i = 0; i < count; i++)
-        starpu_vector_data_register(&handles[i], STARPU_MAIN_RAM, (uintptr_t)(base + i * bytes),
-                                    (uint32_t)(bytes / sizeof(float)), sizeof(float));
+        starpu_vector_data_register(&handles[i], STARPU_MAIN_RAM,
+                                    (uintptr_t)(base + i * CELL_BYTES), CELL_BYTES, 1);
 }
 
 void peer_drop(void)

@@ -8,8 +8,6 @@
 #include <cusolverDn.h>
 #include <lapacke.h>
 
-#include "bench/cuda/peers.h"
-
 static void spoil(const char *what, double *value)
 {
     const char *chosen = getenv("PEERS_TEST_BREAK");
@@ -28,33 +26,15 @@ cublasStatus_t cublasCreate(cublasHandle_t *handle)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasDestroy(cublasHandle_t handle)
-{
-    (void)handle;
-    return CUBLAS_STATUS_SUCCESS;
-}
-
 cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream)
 {
     (void)handle, (void)stream;
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasGetVersion(cublasHandle_t handle, int *version)
-{
-    (void)handle;
-    *version = CUBLAS_VERSION;
-    return CUBLAS_STATUS_SUCCESS;
-}
-
 const char *cublasGetStatusName(cublasStatus_t status)
 {
     return status == CUBLAS_STATUS_SUCCESS ? "CUBLAS_STATUS_SUCCESS" : "another status";
-}
-
-const char *cublasGetStatusString(cublasStatus_t status)
-{
-    return cublasGetStatusName(status);
 }
 
 cublasStatus_t cublasSgemm(cublasHandle_t handle, cublasOperation_t transa,
@@ -103,12 +83,6 @@ cublasStatus_t cublasXtCreate(cublasXtHandle_t *handle)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasXtDestroy(cublasXtHandle_t handle)
-{
-    (void)handle;
-    return CUBLAS_STATUS_SUCCESS;
-}
-
 cublasStatus_t cublasXtDeviceSelect(cublasXtHandle_t handle, int count, int devices[])
 {
     (void)handle, (void)count, (void)devices;
@@ -150,12 +124,6 @@ cusolverStatus_t cusolverDnCreate(cusolverDnHandle_t *handle)
     return CUSOLVER_STATUS_SUCCESS;
 }
 
-cusolverStatus_t cusolverDnDestroy(cusolverDnHandle_t handle)
-{
-    (void)handle;
-    return CUSOLVER_STATUS_SUCCESS;
-}
-
 cusolverStatus_t cusolverDnSetStream(cusolverDnHandle_t handle, cudaStream_t stream)
 {
     (void)handle, (void)stream;
@@ -165,12 +133,6 @@ cusolverStatus_t cusolverDnSetStream(cusolverDnHandle_t handle, cudaStream_t str
 cusolverStatus_t cusolverDnCreateParams(cusolverDnParams_t *parameters)
 {
     *parameters = NULL;
-    return CUSOLVER_STATUS_SUCCESS;
-}
-
-cusolverStatus_t cusolverDnDestroyParams(cusolverDnParams_t parameters)
-{
-    (void)parameters;
     return CUSOLVER_STATUS_SUCCESS;
 }
 

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Measures one operation of a library beside which duet is looked at: --help lists those of this
+ * program. Prints a JSON object a line, with the value of every repeat after one that warms up: for
+ * a GPU one line for the computation alone, and one with the copies from the host's memory and
+ * back. The result is checked; a wrong one is status 1. Without a GPU, or with too small a one: one
+ * line and status 77.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <glib.h>
+
+#include "bench/peers/peers.h"
+#include "bench/timing.h"
+
+/* What the command line asks for beside the problem. */
+struct request {
+    unsigned repeats;
+    double limit_s; /* no further repeat begins after this long; one is always made */
+};
+
+void peer_end(int status, const char *format, ...)
+{
+    va_list arguments;
+    fflush(stdout);
+    fprintf(stderr, "%s: %s", g_get_prgname(), status == PEER_SKIPPED ? "skipped: " : "");
+    va_start(arguments, format);
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it was started a line above */
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+    exit(status);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+
+/* How the kinds of operations differ; flops are the leading terms, as LAPACK's working note 41
+ * counts them. */
+static const struct {
+    unsigned arrays;
+    bool vectors;
+    double amount; /* flops / n^3, or elements read and written / n */
+} kinds[] = {[PRODUCT] = {3, false, 2},
+             [CHOLESKY] = {1, false, 1.0 / 3},
+             [LU] = {1, false, 2.0 / 3},
+             [AXPY] = {2, true, 3}};
+
+/* Fills the arrays, and returns what is to come out: the result itself if that is a vector, else
+ * its product with x. */
+static void *prepare(struct problem *p, const void *x)
+{
+    size_t n = p->n;
+    bool vectors = kinds[p->operation->kind].vectors;
+    void *right = zeroed(n * element_bytes(p->precision));
+    void *last = p->given[p->arrays - 1];
+    for (unsigned i = 0; i < p->arrays; i++)
+        fill_values(p->given[i], p->precision, vectors ? n : n * n, i);
+    if (p->operation->kind == CHOLESKY)
+        fill_positive(last, p->precision, n, 0);
+    if (vectors) {
+        memcpy(right, last, p->array_bytes);
+        add(p->precision, n, ALPHA, p->given[0], right);
+    } else {
+        multiply(last, p->precision, n, x, 0, right);
+    }
+    if (p->operation->kind == PRODUCT) {
+        void *between = zeroed(n * element_bytes(p->precision));
+        multiply(p->given[1], p->precision, n, x, 0, between);
+        multiply(p->given[0], p->precision, n, between, 1, right);
+        free(between);
+    }
+    return right;
+}
+
+static bool is_right(const struct problem *p, const void *x, const void *right)
+{
+    size_t n = p->n;
+    enum kind kind = p->operation->kind;
+    if (kinds[kind].vectors)
+        return almost_equal(p->precision, n, 1, p->result, right);
+    void *found = zeroed(n * element_bytes(p->precision));
+    if (kind == PRODUCT) {
+        multiply(p->result, p->precision, n, x, 0, found);
+    } else {
+        memcpy(found, x, n * element_bytes(p->precision));
+        multiply_factors(p->result, p->precision, n, kind == LU ? p->pivots : NULL, found);
+    }
+    bool same = almost_equal(p->precision, n, n, found, right);
+    free(found);
+    return same;
+}
+
+/* Appends ", X" for a repeat of so many seconds, X being what a second comes to, in 10^9. */
+static void append(GString *values, const struct problem *p, double elapsed_s)
+{
+    double n = (double)p->n, amount = kinds[p->operation->kind].amount;
+    amount *= kinds[p->operation->kind].vectors ? (double)p->array_bytes : n * n * n;
+    g_string_append_printf(values, ", %.9g", 1e-9 * amount / elapsed_s);
+}
+
+static void print(const struct problem *p, bool copies, bool right, const GString *values)
+{
+    printf("{\"peer\": \"%s\", \"workload\": \"%s\", \"precision\": \"%c\", \"n\": %zu, "
+           "\"copies\": %s, \"verified\": %s, \"unit\": \"%s\", \"values\": [%s]}\n",
+           p->operation->peer, p->operation->name, p->precision, p->n, copies ? "true" : "false",
+           right ? "true" : "false", kinds[p->operation->kind].vectors ? "GB/s" : "Gflop/s",
+           values->str + strlen(", "));
+}
+
+static void measure(struct problem *p, const struct request *request)
+{
+    const struct operation *operation = p->operation;
+    void *x = zeroed(p->n * element_bytes(p->precision));
+    fill_values(x, p->precision, p->n, ARRAYS_MAX);
+    void *right = prepare(p, x);
+    g_autoptr(GString) alone = g_string_new(NULL), with_copies = g_string_new(NULL);
+    double begin = seconds();
+    for (unsigned made = 0;
+         made < 2 || (made <= request->repeats && seconds() - begin < request->limit_s); made++) {
+        if (!operation->in)
+            memcpy(p->result, p->given[p->arrays - 1], p->array_bytes);
+        double start = seconds();
+        if (operation->in)
+            operation->in(p);
+        double there = seconds();
+        operation->compute(p);
+        double computed = seconds();
+        if (operation->out)
+            operation->out(p);
+        if (made > 0) {
+            append(alone, p, computed - there);
+            append(with_copies, p, seconds() - start);
+        }
+    }
+    bool same = is_right(p, x, right);
+    if (operation->in)
+        print(p, false, same, alone);
+    print(p, true, same, with_copies);
+    free(x);
+    free(right);
+    if (!same)
+        peer_end(1, "a wrong result");
+}
+
+/* ------------------------------------------------------------------------------------------- */
+
+/* Ends the program with status 2 if something is wrong. */
+static void parse(struct problem *p, struct request *request, int argc, char **argv)
+{
+    int n = 0, repeats = 3, threads = 1, block = 0;
+    g_autofree char *precision = NULL;
+    request->limit_s = G_MAXDOUBLE;
+    const GOptionEntry entries[] =
+        {{"n", 'n', 0, G_OPTION_ARG_INT, &n, "Order of the matrices; elements of vectors", "N"},
+         {"precision", 0, 0, G_OPTION_ARG_STRING, &precision, "s or d (default)", "P"},
+         {"repeats", 0, 0, G_OPTION_ARG_INT, &repeats, "After one that warms up; default: 3", "R"},
+         {"limit", 0, 0, G_OPTION_ARG_DOUBLE, &request->limit_s, "No further repeat then",
+          "SECONDS"},
+         {"threads", 0, 0, G_OPTION_ARG_INT, &threads, "Of the CPUs' library; default: 1", "T"},
+         {"block", 0, 0, G_OPTION_ARG_INT, &block, "Of cuBLASXt; default: its own", "B"},
+         {0}};
+    g_autoptr(GOptionContext) context = g_option_context_new("OPERATION");
+    g_autoptr(GString) names = g_string_new("Operations:");
+    for (const struct operation *each = peer_operations; each->name; each++) {
+        g_string_append_printf(names, " %s (%s)", each->name, each->peer);
+        if (argc > 1 && !strcmp(each->name, argv[1]))
+            p->operation = each;
+    }
+    g_option_context_set_summary(context, names->str);
+    g_option_context_add_main_entries(context, entries, NULL);
+    g_autoptr(GError) error = NULL;
+    bool parsed = g_option_context_parse(context, &argc, &argv, &error);
+    p->precision = precision ? *precision : 'd';
+    if (!parsed || argc != 2 || !p->operation || n < 1 || repeats < 1 || threads < 1 || block < 0 ||
+        (precision && strcmp(precision, "s") != 0 && strcmp(precision, "d") != 0)) {
+        g_autofree char *help = g_option_context_get_help(context, true, NULL);
+        fprintf(stderr, "%s%s%s", error ? error->message : "", error ? "\n" : "", help);
+        exit(2);
+    }
+    p->n = (size_t)n;
+    p->threads = (unsigned)threads;
+    p->block = (unsigned)block;
+    request->repeats = (unsigned)repeats;
+}
+
+int main(int argc, char **argv)
+{
+    struct problem problem = {0};
+    struct request request;
+    parse(&problem, &request, argc, argv);
+    size_t count = kinds[problem.operation->kind].vectors ? problem.n : problem.n * problem.n;
+    problem.array_bytes = count * element_bytes(problem.precision);
+    problem.arrays = kinds[problem.operation->kind].arrays;
+    for (unsigned i = 0; i < problem.arrays; i++)
+        problem.given[i] = peer_allocate(problem.array_bytes);
+    problem.result = peer_allocate(problem.array_bytes);
+    problem.pivots = zeroed(problem.n * sizeof *problem.pivots);
+    peer_open(&problem);
+    measure(&problem, &request);
+    return 0; /* the process's memory goes with it */
+}
