@@ -5,8 +5,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "platforms/description.h"
-#include "platforms/tables.h"
+#include "platforms/internal.h"
+#include "platforms/keys.h"
 
 /* A copy or an operation of the runtime that waits longer was probably given in another unit. */
 static const double LONG_S = 0.01;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "platforms/description.h"
+#include "platforms/internal.h"
 
 static const unsigned NONE = UINT_MAX;
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "platforms/description.h"
+#include "platforms/internal.h"
 #include "platforms/directories.h"
 
 #ifndef DUET_PLATFORM_DIRS

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Members of a struct as keys of a JSON object: one table serves reader and writer. To add a field
- * to a machine, add a member to its struct and a line to its table (tables.c), then use it.
+ * Members of a struct as keys of an object: one table serves reader and writer. To add a field to a
+ * machine, add a member to its struct and a line to its table (keys.c), then use it.
  */
 #ifndef DUET_PLATFORMS_FIELDS_H
 #define DUET_PLATFORMS_FIELDS_H
@@ -15,10 +15,15 @@ enum duet__kind {
     DUET__BOOLEAN,  /* bool */
     DUET__NAME,     /* char[room] */
     DUET__TEXT,    /* const char *, of the document: 1 to room - 1 bytes, or any text with room 0 */
+    DUET__COPY,    /* char *, of g_malloc */
+    DUET__CHOICE,  /* unsigned: which of the words of `choices` */
+    DUET__INDEX,   /* unsigned: which element of `list`, by its name; the root has the list */
     DUET__NUMBERS, /* double[room], of which the file has those up to the last that is not 0 */
     DUET__ALL,     /* double[room], of which the file has all */
     DUET__OBJECT,  /* a struct, by a table of its own */
-    DUET__ELSEWHERE, /* a known key, read and written by other code */
+    DUET__LIST,    /* an array of structs, see struct duet__list */
+    DUET__ORIGIN,  /* a text for readers: needed, unless the root has one for all at `offset` */
+    DUET__ELSEWHERE, /* a known key, read and written by `read` and `write` where they are set */
 };
 
 struct duet__field {
@@ -33,7 +38,23 @@ struct duet__field {
     bool or_zero;       /* 0 is allowed, too */
     double unsaid;      /* of an optional number that is not in the file */
     unsigned room;
+    const char *const *choices;       /* NULL-ended */
     const struct duet__field *fields; /* of an object */
+    bool partial;                     /* members of an object that are needed may be missing */
+    const struct duet__list *list;
+    int (*read)(const struct duet__json *at, void *into, void *root);
+    void (*write)(struct duet__json_writer *writer, const void *from, const void *root);
+};
+
+/* An array of structs, each of which begins with its name if `list` of an index points here. */
+struct duet__list {
+    const char *what;    /* one of them, for messages */
+    size_t count, array; /* offsets of an unsigned and of a pointer (of g_malloc) */
+    size_t size;         /* of an element */
+    unsigned least, most;
+    const struct duet__field *fields;
+    /* NULL, or called when an element has been read */
+    int (*check)(const struct duet__json *at, void *root, unsigned index);
 };
 
 /* Ends a table of an object that may have keys which nobody reads. */
@@ -42,13 +63,25 @@ struct duet__field {
         .when = DUET__OPTIONAL                                                                     \
     }
 
-/* The text `known` of duet__json_keys and these values: DUET_EPARSE where one is wrong. */
+/*
+ * Reads an object that has the keys of `fields` and no others: DUET_EPARSE where one is wrong. A
+ * part of a document names the struct of the whole one, `root`.
+ */
 DUET_MUST_CHECK int duet__fields_read(const struct duet__json *at, const struct duet__field *fields,
                                       void *into);
+DUET_MUST_CHECK int duet__part_read(const struct duet__json *at, const struct duet__field *fields,
+                                    void *into, void *root);
 
 /* Writes the members of an object that has been begun. */
 void duet__fields_write(struct duet__json_writer *writer, const struct duet__field *fields,
-                        const void *from);
+                        const void *from, const void *root);
+
+/*
+ * xml_document.c: in a document that was made from XML, the text at `at`, a member of an object,
+ * becomes the number or truth value that `field` has, with SimGrid's units (1MBps); DUET_EPARSE if
+ * it is none. Nothing happens in others.
+ */
+DUET_MUST_CHECK int duet__xml_value(struct duet__json *at, const struct duet__field *field);
 
 /* Where the member of a table is in its struct. */
 static inline void *duet__field_at(const struct duet__field *field, const void *from)

@@ -6,7 +6,7 @@
 
 #include <glib/gstdio.h>
 
-#include "platforms/description.h"
+#include "platforms/internal.h"
 #include "platforms/signals.h"
 
 /* Writes what GLib says went wrong, without its beginning, which names a file again. */

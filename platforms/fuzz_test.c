@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "platforms/description.h"
+#include "platforms/internal.h"
 #include "platforms/testing_draft.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

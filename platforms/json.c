@@ -9,7 +9,7 @@
 #include <glib.h>
 #include <jansson.h>
 
-#include "platforms/description.h"
+#include "platforms/internal.h"
 
 /* Reals hold whole numbers up to here. */
 static const double MOST_WHOLE = 0x1p53;
@@ -53,42 +53,50 @@ char *duet__json_clean(char *text)
     return text;
 }
 
+/* The line of the innermost object that has one, as ":17"; "" where none has. */
+static char *line_of(const struct duet__json *at)
+{
+    gpointer line = NULL;
+
+    for (; at != NULL && at->lines != NULL && line == NULL; at = at->up)
+        line = g_hash_table_lookup(at->lines, at->node);
+    return line != NULL ? g_strdup_printf(":%" G_GSIZE_FORMAT, GPOINTER_TO_SIZE(line))
+                        : g_strdup("");
+}
+
 int duet__json_fail(const struct duet__json *at, int error, const char *format, ...)
 {
-    GString *place;
-    char *what;
+    g_autoptr(GString) place = g_string_new(NULL);
+    g_autofree char *line = line_of(at), *what = NULL;
     va_list args;
 
-    if (at->message == NULL)
-        return error;
-    place = g_string_new(NULL);
     append_place(place, at);
     va_start(args, format);
     what = g_strdup_vprintf(format, args);
     va_end(args);
-    duet_fail(at->message, error, "%.200s: %.100s%s%s", at->path, place->str,
-              place->len > 0 ? ": " : "", duet__json_clean(what));
-    g_free(what);
-    g_string_free(place, TRUE);
-    return error;
+    return duet_fail(at->message, error, "%.200s%s: %.100s%s%s", at->path, line, place->str,
+                     place->len > 0 ? ": " : "", duet__json_clean(what));
 }
 
 struct duet__json duet__json_member(const struct duet__json *at, const char *key)
 {
-    return (struct duet__json){.up = at,
-                               .key = key,
-                               .node = json_object_get(at->node, key),
-                               .path = at->path,
-                               .message = at->message};
+    struct duet__json member = *at;
+
+    member.up = at;
+    member.key = key;
+    member.node = json_object_get(at->node, key);
+    return member;
 }
 
 struct duet__json duet__json_element(const struct duet__json *at, unsigned index)
 {
-    return (struct duet__json){.up = at,
-                               .index = index,
-                               .node = json_array_get(at->node, index),
-                               .path = at->path,
-                               .message = at->message};
+    struct duet__json element = *at;
+
+    element.up = at;
+    element.key = NULL;
+    element.index = index;
+    element.node = json_array_get(at->node, index);
+    return element;
 }
 
 bool duet__json_present(const struct duet__json *at)
@@ -120,13 +128,13 @@ static int expected(const struct duet__json *at, const char *what)
 
 static int unknown_key(const struct duet__json *at, const char *key, const char *const *known)
 {
-    GString *list = g_string_new(NULL);
+    g_autofree char *list = g_strjoinv(", ", (char **)(uintptr_t)known);
+    const struct duet__json member = duet__json_member(at, key);
+    const struct duet__json element = duet__json_element(&member, 0);
 
-    for (size_t i = 0; known[i] != NULL; i++)
-        g_string_append_printf(list, "%s%s", i > 0 ? ", " : "", known[i]);
-    duet__json_fail(at, DUET_EPARSE, "unknown key \"%.60s\" (known: %s)", key, list->str);
-    g_string_free(list, TRUE);
-    return DUET_EPARSE;
+    if (at->lines != NULL && element.node != NULL) /* of XML: that has a line of its own */
+        return duet__json_fail(&element, DUET_EPARSE, "not read by duet (known: %s)", list);
+    return duet__json_fail(at, DUET_EPARSE, "unknown key \"%.60s\" (known: %s)", key, list);
 }
 
 int duet__json_keys(const struct duet__json *at, const char *const *known)

@@ -28,6 +28,9 @@ struct duet__json {
     unsigned index;              /* position in `up`, for an element */
     struct json_t *node;         /* NULL: there is nothing at this place */
     const char *path;            /* of the file */
+    /* NULL, or the lines of objects of a document that was made from XML: all its values are texts
+     */
+    struct _GHashTable *lines;
     struct duet_message *message;
 };
 

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "platforms/description.h"
-#include "platforms/tables.h"
+#include "platforms/internal.h"
+#include "platforms/keys.h"
 
 /* The name of a cost in options: "kernel-launch" for the key kernel_launch_s. Free with g_free. */
 static char *cost_name(const struct duet__field *field)

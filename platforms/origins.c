@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the points of curves come from: a text for each curve, and for points that say other. */
-#include "platforms/description.h"
+#include "platforms/internal.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "platforms/description.h"
+#include "platforms/internal.h"
 
 static bool is_path(const char *name)
 {

@@ -1,297 +1,494 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a SimGrid platform file to a machine: files written by duet, and plain ones of others. */
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
-#include "platforms/tables.h"
+#include "platforms/internal.h"
+#include "platforms/keys.h"
 #include "platforms/xml.h"
 
-static const struct duet__xml_host *host_at(const struct duet__xml *r, unsigned index)
+struct host {
+    struct duet_node node;
+    unsigned is_host, cores;
+};
+
+struct link {
+    double bandwidth_Bps, latency_s;
+    unsigned policy, is_latency;
+};
+
+/* What the name of a link stands for in routes. */
+struct crossing {
+    unsigned link;     /* in the machine; of two, NAME_UP and then NAME_DOWN, where it is duplex */
+    bool duplex;       /* SPLITDUPLEX */
+    bool latency_only; /* written by duet to carry a route's latency: no link of the machine */
+    double latency_s;
+};
+
+struct route {
+    char source[DUET_NAME_MAX], destination[DUET_NAME_MAX];
+    unsigned one_way;
+    unsigned from, to; /* hosts */
+    struct duet_route there, back;
+};
+
+/* The file while it is read. */
+struct zone {
+    struct duet_platform platform; /* first: name, architectures, costs and the like */
+    unsigned routing, schema, host_count, link_count, route_count, worker_count;
+    struct host *hosts;
+    struct link *links;
+    struct route *routes;
+    struct duet_worker *workers;
+    char calibration[NAME_MAX + 1];
+    GHashTable *host_index; /* name -> index + 1 */
+    GHashTable *crossings;  /* name -> struct crossing * */
+    GArray *machine_links;  /* struct duet_link */
+    unsigned host;          /* whose memory is node 0 */
+};
+
+#define AT(type, member) .offset = offsetof(struct type, member)
+#define SIZE(type, member) .room = sizeof(((struct type *)NULL)->member)
+#define LIST(name, count, array, type, least, most, fields, check)                                 \
+    name, offsetof(struct zone, count), offsetof(struct zone, array), sizeof(struct type), least,  \
+        most, fields, check
+#define ELSEWHERE(name) .key = (name), .kind = DUET__ELSEWHERE, .when = DUET__OPTIONAL
+
+static const char *const devices[] = {"device", "host", NULL};
+
+static const struct duet__field host_properties[] = {
+    {"kind", DUET__CHOICE, DUET__OPTIONAL, AT(host, is_host), .choices = devices},
+    {"capacity_bytes", DUET__INTEGER, DUET__OPTIONAL, AT(host, node.capacity_bytes), .least = 1,
+     .most = 0x1p62},
+    {NULL},
+};
+
+static const struct duet__field host_fields[] = {
+    {"id", DUET__NAME, AT(host, node.name), SIZE(host, node.name)},
+    {ELSEWHERE("speed")},
+    {"core", DUET__UNSIGNED, DUET__OPTIONAL, AT(host, cores), .least = 1,
+     .most = DUET__MAX_SOCKET_CORES},
+    {ELSEWHERE("coordinates")},
+    {"duet", DUET__OBJECT, DUET__OPTIONAL, .fields = host_properties},
+    {NULL},
+};
+
+/* The host whose memory is node 0: the one marked, else the one named "host", else the first. */
+static int check_host(const struct duet__json *at, void *root, unsigned index)
 {
-    return &g_array_index(r->hosts, struct duet__xml_host, index);
+    struct zone *zone = root;
+    struct host *host = &zone->hosts[index];
+    const struct host *chosen = &zone->hosts[zone->host];
+
+    if (!g_hash_table_insert(zone->host_index, host->node.name, GUINT_TO_POINTER(index + 1)))
+        return duet__json_fail(at, DUET_EPARSE, "host %s is there twice", host->node.name);
+    if (host->is_host && chosen->is_host && host != chosen)
+        return duet__json_fail(at, DUET_EPARSE, "a second host with duet.kind=host");
+    if (host->is_host || (!chosen->is_host && strcmp(host->node.name, "host") == 0))
+        zone->host = index;
+    return DUET_OK;
+}
+
+static const struct duet__list hosts = {
+    LIST("host", host_count, hosts, host, 1, DUET__MAX_GPUS + 1, host_fields, check_host)};
+
+enum { SHARED, FATPIPE, SPLITDUPLEX };
+
+static const char *const policies[] = {"SHARED", "FATPIPE", "SPLITDUPLEX", NULL};
+static const char *const link_kinds[] = {"link", "latency", NULL};
+
+static const struct duet__field link_properties[] = {
+    {"kind", DUET__CHOICE, DUET__OPTIONAL, AT(link, is_latency), .choices = link_kinds},
+    {NULL},
+};
+
+static const struct duet__field link_fields[] = {
+    {ELSEWHERE("id")},
+    {"bandwidth", DUET__NUMBER, AT(link, bandwidth_Bps), .least = 1e-3, .most = 1e30},
+    {"latency", DUET__NUMBER, DUET__OPTIONAL, AT(link, latency_s), .least = 0, .most = 1e9},
+    {"sharing_policy", DUET__CHOICE, DUET__OPTIONAL, AT(link, policy), .choices = policies},
+    {"duet", DUET__OBJECT, DUET__OPTIONAL, .fields = link_properties},
+    {NULL},
+};
+
+/* Gives a name its meaning in routes. */
+static int add_crossing(const struct duet__json *at, struct zone *zone, const char *name,
+                        struct crossing crossing)
+{
+    if (g_hash_table_contains(zone->crossings, name))
+        return duet__json_fail(at, DUET_EPARSE, "link %s is there twice", name);
+    g_hash_table_insert(zone->crossings, g_strdup(name), g_memdup2(&crossing, sizeof(crossing)));
+    return DUET_OK;
+}
+
+static int add_link(const struct duet__json *at, struct zone *zone, const struct link *link,
+                    const char *name, const char *suffix)
+{
+    const struct crossing crossing = {.link = zone->machine_links->len,
+                                      .latency_s = link->latency_s};
+    struct duet_link own = {.bandwidth_Bps = link->bandwidth_Bps,
+                            .per_copy = link->policy == FATPIPE};
+
+    (void)g_snprintf(own.name, sizeof(own.name), "%s%s", name, suffix);
+    g_array_append_val(zone->machine_links, own);
+    if (zone->machine_links->len > UINT16_MAX)
+        return duet__json_fail(at, DUET_EPARSE, "too many links, the most is %d", UINT16_MAX);
+    return add_crossing(at, zone, own.name, crossing);
+}
+
+static int check_link(const struct duet__json *at, void *root, unsigned index)
+{
+    struct zone *zone = root;
+    const struct link *link = &zone->links[index];
+    bool duplex = link->policy == SPLITDUPLEX;
+    const struct crossing crossing = {.link = zone->machine_links->len,
+                                      .duplex = duplex,
+                                      .latency_only = link->is_latency,
+                                      .latency_s = link->latency_s};
+    struct duet__json id = duet__json_member(at, "id");
+    char name[DUET_NAME_MAX];
+    const char *text = NULL;
+    int error;
+
+    if (link->is_latency) { /* by a name that no link of a machine can have */
+        error = duet__json_string(&id, &text);
+        return error == DUET_OK ? add_crossing(at, zone, text, crossing) : error;
+    }
+    error = duet__json_name(&id, name, sizeof(name) - (duplex ? strlen("_DOWN") : 0));
+    if (error == DUET_OK && duplex)
+        error = add_crossing(at, zone, name, crossing);
+    if (error == DUET_OK)
+        error = add_link(at, zone, link, name, duplex ? "_UP" : "");
+    if (error == DUET_OK && duplex)
+        error = add_link(at, zone, link, name, "_DOWN");
+    return error;
+}
+
+static const struct duet__list links = {
+    LIST("link", link_count, links, link, 0, UINT_MAX, link_fields, check_link)};
+
+enum { NONE, UP, DOWN };
+
+static const char *const directions[] = {"NONE", "UP", "DOWN", NULL};
+
+static const struct duet__field crossing_fields[] = {
+    {ELSEWHERE("id")},
+    {"direction", DUET__CHOICE, DUET__OPTIONAL, .choices = directions},
+    {NULL},
+};
+
+static const char *const symmetries[] = {"YES", "NO", NULL};
+
+static const struct duet__field route_fields[] = {
+    {"src", DUET__NAME, AT(route, source), SIZE(route, source)},
+    {"dst", DUET__NAME, AT(route, destination), SIZE(route, destination)},
+    {"symmetrical", DUET__CHOICE, DUET__OPTIONAL, AT(route, one_way), .choices = symmetries},
+    {ELSEWHERE("link_ctn")},
+    {NULL},
+};
+
+static void cross(const struct zone *zone, struct duet_route *route,
+                  const struct crossing *crossing, bool down)
+{
+    unsigned link = crossing->link + (crossing->duplex && down);
+
+    route->direct = true;
+    route->latency_s += crossing->latency_s;
+    if (crossing->latency_only)
+        return;
+    route->links[route->count++] = (uint16_t)link;
+    route->bandwidth_Bps =
+        fmin(route->bandwidth_Bps,
+             g_array_index(zone->machine_links, struct duet_link, link).bandwidth_Bps);
+}
+
+/* A <link_ctn> of a route; on the way back it crosses the other half of what is duplex. */
+static int read_crossing(const struct duet__json *at, struct zone *zone, struct route *route)
+{
+    struct duet__json id = duet__json_member(at, "id");
+    const struct crossing *crossing;
+    const char *name = NULL;
+    unsigned direction = NONE;
+    int error = duet__part_read(at, crossing_fields, &direction, zone);
+
+    if (error == DUET_OK)
+        error = duet__json_string(&id, &name);
+    if (error != DUET_OK)
+        return error;
+    crossing = g_hash_table_lookup(zone->crossings, name);
+    if (crossing == NULL)
+        return duet__json_fail(at, DUET_EPARSE, "no link is named \"%.60s\"", name);
+    if (crossing->duplex && direction == NONE)
+        return duet__json_fail(at, DUET_EPARSE, "%.60s is SPLITDUPLEX: direction is UP or DOWN",
+                               name);
+    if (!crossing->duplex && direction != NONE)
+        return duet__json_fail(at, DUET_EPARSE, "%.60s is not SPLITDUPLEX: it has no direction",
+                               name);
+    if (!crossing->latency_only && route->there.count == DUET_ROUTE_LINKS)
+        return duet__json_fail(at, DUET_EPARSE, "a route crosses at most %d links",
+                               DUET_ROUTE_LINKS);
+    cross(zone, &route->there, crossing, direction == DOWN);
+    cross(zone, &route->back, crossing, direction != DOWN);
+    return DUET_OK;
+}
+
+static int find_host(const struct duet__json *at, const struct zone *zone, const char *name,
+                     unsigned *index)
+{
+    gpointer found = g_hash_table_lookup(zone->host_index, name);
+
+    *index = GPOINTER_TO_UINT(found) - 1;
+    return found != NULL ? DUET_OK : duet__json_fail(at, DUET_EPARSE, "no host is named %s", name);
+}
+
+static int check_route(const struct duet__json *at, void *root, unsigned index)
+{
+    struct zone *zone = root;
+    struct route *route = &zone->routes[index];
+    struct duet__json crossings = duet__json_member(at, "link_ctn");
+    unsigned count = 0;
+    int error = duet__json_array(&crossings, 1, UINT_MAX, &count);
+
+    route->there.bandwidth_Bps = route->back.bandwidth_Bps = INFINITY;
+    for (unsigned i = 0; i < count && error == DUET_OK; i++) {
+        const struct duet__json element = duet__json_element(&crossings, i);
+
+        error = read_crossing(&element, zone, route);
+    }
+    if (error != DUET_OK)
+        return error;
+    if (route->there.count == 0)
+        return duet__json_fail(at, DUET_EPARSE, "a route crosses 1 to %d links, not 0",
+                               DUET_ROUTE_LINKS);
+    error = find_host(at, zone, route->source, &route->from);
+    if (error == DUET_OK)
+        error = find_host(at, zone, route->destination, &route->to);
+    if (error == DUET_OK && route->from == route->to)
+        error = duet__json_fail(at, DUET_EPARSE, "a route from a host to itself is not read");
+    return error;
+}
+
+static const struct duet__list routes = {
+    LIST("route", route_count, routes, route, 0, UINT_MAX, route_fields, check_route)};
+
+/* "gpu0 c2050 gpu0 0 2 8" */
+static const struct duet__field worker_fields[] = {
+    {"worker", DUET__NAME, AT(duet_worker, name), SIZE(duet_worker, name)},
+    {"architecture", DUET__INDEX, AT(duet_worker, arch), .list = &duet__archs},
+    {"host", DUET__INDEX, AT(duet_worker, node), .list = &hosts}, /* the node follows later */
+    {"socket", DUET__UNSIGNED, AT(duet_worker, socket), .most = UINT_MAX},
+    {"window", DUET__UNSIGNED, AT(duet_worker, window), .most = UINT_MAX},
+    {"window_short", DUET__UNSIGNED, DUET__OPTIONAL, AT(duet_worker, window_short),
+     .most = UINT_MAX},
+    {NULL},
+};
+
+static const struct duet__list workers = {LIST("worker", worker_count, workers, duet_worker, 0,
+                                               DUET__MAX_CORES + DUET__MAX_GPUS, worker_fields,
+                                               NULL)};
+
+static const struct duet__field properties[] = {
+    {"schema", DUET__UNSIGNED, DUET__OPTIONAL, AT(zone, schema), .least = 1, .most = 1},
+    {"calibration", DUET__NAME, DUET__OPTIONAL, AT(zone, calibration), SIZE(zone, calibration)},
+    {"cost", DUET__OBJECT, DUET__OPTIONAL, AT(zone, platform.costs), .fields = duet__cost_fields,
+     .partial = true},
+    {"sharing", DUET__OBJECT, DUET__OPTIONAL, AT(zone, platform.sharing),
+     .fields = duet__sharing_fields, .partial = true},
+    {"cores", DUET__UNSIGNED, DUET__OPTIONAL, AT(zone, platform.cores), .most = DUET__MAX_CORES},
+    {"first_waits", DUET__BOOLEAN, DUET__OPTIONAL, AT(zone, platform.first_waits)},
+    {"arch", DUET__LIST, DUET__OPTIONAL, .list = &duet__archs},
+    {"worker", DUET__LIST, DUET__OPTIONAL, .list = &workers},
+    {NULL},
+};
+
+static const char *const routings[] = {"Full", NULL};
+
+static const struct duet__field zone_fields[] = {
+    {"id", DUET__NAME, AT(zone, platform.name), SIZE(zone, platform.name)},
+    {"routing", DUET__CHOICE, AT(zone, routing), .choices = routings},
+    {"host", DUET__LIST, .list = &hosts},
+    {"link", DUET__LIST, DUET__OPTIONAL, .list = &links},
+    {"route", DUET__LIST, DUET__OPTIONAL, .list = &routes},
+    {"duet", DUET__OBJECT, DUET__OPTIONAL, .fields = properties},
+    {NULL},
+};
+
+static int read_version(const struct duet__json *at, void *into, void *root)
+{
+    const char *version = NULL;
+    int error = duet__json_string(at, &version);
+
+    if (error == DUET_OK && strcmp(version, "4") != 0 && !g_str_has_prefix(version, "4."))
+        error = duet__json_fail(at, DUET_EPARSE, "\"%.60s\" is not read, only 4.x", version);
+    return error;
 }
 
 /* The node of a host: that of the machine's host first, the others in the order of the file. */
-static unsigned node_of(const struct duet__xml *r, unsigned host)
+static unsigned node_of(const struct zone *zone, unsigned host)
 {
-    return host == r->host ? DUET_HOST : host + (host < r->host);
-}
-
-/* The host whose memory is node 0: the one marked, else the one named "host", else the first. */
-static bool find_host(struct duet__xml *r)
-{
-    bool marked = false;
-    gpointer named = NULL;
-
-    (void)g_hash_table_lookup_extended(r->host_index, "host", NULL, &named);
-    r->host = GPOINTER_TO_UINT(named);
-    for (unsigned i = 0; i < r->hosts->len; i++) {
-        const struct duet__xml_host *h = host_at(r, i);
-
-        if (h->is_host && marked)
-            return duet__xml_fail(r, DUET_EPARSE, "%ld: a second host with duet.kind=host",
-                                  h->line);
-        if (h->is_host)
-            r->host = i;
-        marked = marked || h->is_host;
-    }
-    return true;
-}
-
-static bool check_hosts(struct duet__xml *r)
-{
-    if (r->hosts->len == 0)
-        return duet__xml_fail(r, DUET_EPARSE, " no host");
-    if (!find_host(r))
-        return false;
-    for (unsigned i = 0; i < r->hosts->len; i++) {
-        const struct duet__xml_host *h = host_at(r, i);
-
-        if (i != r->host && h->node.capacity_bytes == 0)
-            return duet__xml_fail(r, DUET_EPARSE,
-                                  "%ld: host %s is a device: say its memory, e.g. <prop "
-                                  "id=\"duet.capacity_bytes\" value=\"2817982464\"/>",
-                                  h->line, h->node.name);
-    }
-    return r->routes->len >= 2 * (r->hosts->len - 1) || /* before room for all pairs is made */
-           duet__xml_fail(r, DUET_EPARSE,
-                          " %u routes cannot join the host with %u devices in both directions",
-                          r->routes->len, r->hosts->len - 1);
-}
-
-/* Takes a property of the zone, so that those nobody knows are left; NULL where there is none. */
-static const char *take_prop(struct duet__xml *r, const char *id)
-{
-    gpointer value = NULL;
-
-    (void)g_hash_table_steal_extended(r->props, id, NULL, &value);
-    return value;
-}
-
-static bool bad_prop(struct duet__xml *r, const char *id, const char *expected)
-{
-    return duet__xml_fail(r, DUET_EPARSE, " property %.60s: expected %s", id, expected);
-}
-
-/* "x5650 cpu" */
-static bool read_arch(struct duet__xml *r, char *const *words, unsigned count)
-{
-    struct duet_arch arch;
-
-    if (count != 2 || !duet__good_name(words[0], sizeof(arch.name)) ||
-        !duet__good_name(words[1], sizeof(arch.backend)))
-        return false;
-    g_strlcpy(arch.name, words[0], sizeof(arch.name));
-    g_strlcpy(arch.backend, words[1], sizeof(arch.backend));
-    g_array_append_val(r->archs, arch);
-    return true;
-}
-
-static bool find_arch(const struct duet__xml *r, const char *name, unsigned *index)
-{
-    for (*index = 0; *index < r->archs->len; ++*index)
-        if (strcmp(g_array_index(r->archs, struct duet_arch, *index).name, name) == 0)
-            return true;
-    return false;
-}
-
-/* "gpu0 c2050 gpu0 0 2 8": worker, architecture, host, socket, window; that of short tasks */
-static bool read_worker(struct duet__xml *r, char *const *words, unsigned count)
-{
-    struct duet_worker worker = {.arch = 0};
-    gpointer host = NULL;
-
-    if ((count != 5 && count != 6) || !duet__good_name(words[0], sizeof(worker.name)) ||
-        !find_arch(r, words[1], &worker.arch) ||
-        !g_hash_table_lookup_extended(r->host_index, words[2], NULL, &host) ||
-        !duet__xml_unsigned(words[3], 0, UINT_MAX, &worker.socket) ||
-        !duet__xml_unsigned(words[4], 0, UINT_MAX, &worker.window) ||
-        (count == 6 && !duet__xml_unsigned(words[5], 0, UINT_MAX, &worker.window_short)))
-        return false;
-    worker.node = node_of(r, GPOINTER_TO_UINT(host));
-    g_strlcpy(worker.name, words[0], sizeof(worker.name));
-    g_array_append_val(r->workers, worker);
-    return true;
-}
-
-/* Reads PREFIX0, PREFIX1, ... while they are there. */
-static bool read_numbered(struct duet__xml *r, const char *prefix, const char *expected,
-                          bool (*read)(struct duet__xml *r, char *const *words, unsigned count))
-{
-    for (unsigned i = 0; i < DUET__MAX_CORES + DUET__MAX_GPUS && r->error == DUET_OK; i++) {
-        char *id = g_strdup_printf("%s%u", prefix, i);
-        const char *value = take_prop(r, id);
-        char **words = value != NULL ? g_strsplit(value, " ", 7) : NULL;
-
-        if (words != NULL && !read(r, words, g_strv_length(words)))
-            bad_prop(r, id, expected);
-        g_strfreev(words);
-        g_free(id);
-        if (value == NULL)
-            break;
-    }
-    return r->error == DUET_OK;
-}
-
-static bool read_members(struct duet__xml *r, const char *prefix, const struct duet__field *fields,
-                         void *into)
-{
-    char *wrong = duet__props_read(r->props, prefix, fields, into);
-
-    if (wrong != NULL)
-        duet__xml_fail(r, DUET_EPARSE, " %s", wrong);
-    g_free(wrong);
-    return r->error == DUET_OK;
-}
-
-/* Is the unread property `a` more telling than `b`? Those that only lack another one are less. */
-static bool tells_more(const char *a, const char *b)
-{
-    bool numbered_a = g_str_has_prefix(a, "duet.arch.") || g_str_has_prefix(a, "duet.worker.");
-    bool numbered_b = g_str_has_prefix(b, "duet.arch.") || g_str_has_prefix(b, "duet.worker.");
-
-    return numbered_a != numbered_b ? numbered_b : strcmp(a, b) < 0;
-}
-
-/* Names one of the properties that nothing has read, always the same. */
-static bool check_unknown(struct duet__xml *r)
-{
-    const char *id = NULL;
-    GHashTableIter iter;
-    gpointer key;
-
-    g_hash_table_iter_init(&iter, r->props);
-    while (g_hash_table_iter_next(&iter, &key, NULL))
-        if (id == NULL || tells_more(key, id))
-            id = key;
-    return id == NULL ||
-           duet__xml_fail(
-               r, DUET_EPARSE,
-               " the zone's duet properties do not fit together, see %.60s (numbers start at 0 "
-               "without a gap; files without duet.schema have no architectures and workers)",
-               (const char *)id);
+    return host == zone->host ? DUET_HOST : host + (host < zone->host);
 }
 
 /* Architectures and workers of a file that duet did not write: cores of the host, one per device.
  */
-static void invent(struct duet__xml *r)
+static void invent(struct zone *zone)
 {
     static const struct duet_arch archs[] = {{"cpu", "cpu"}, {"gpu", "cuda"}};
+    unsigned cores = MAX(zone->hosts[zone->host].cores, 1);
+    struct duet_worker *worker = g_new0(struct duet_worker, cores + zone->host_count);
 
-    g_array_append_vals(r->archs, archs, G_N_ELEMENTS(archs));
-    for (unsigned i = 0; i < host_at(r, r->host)->cores; i++) {
-        struct duet_worker w = {.window = 1};
-
-        (void)g_snprintf(w.name, sizeof(w.name), "cpu%u", i);
-        g_array_append_val(r->workers, w);
+    zone->platform.archs = g_memdup2(archs, sizeof(archs));
+    zone->platform.arch_count = G_N_ELEMENTS(archs);
+    zone->workers = worker;
+    zone->worker_count = cores + zone->host_count - 1;
+    for (unsigned i = 0; i < cores; i++, worker++) {
+        *worker = (struct duet_worker){.node = zone->host, .window = 1};
+        (void)g_snprintf(worker->name, sizeof(worker->name), "cpu%u", i);
     }
-    for (unsigned i = 0; i < r->hosts->len; i++) {
-        struct duet_worker w = {.arch = 1, .node = node_of(r, i), .window = 2, .window_short = 8};
-
-        memcpy(w.name, host_at(r, i)->node.name, sizeof(w.name));
-        if (i != r->host)
-            g_array_append_val(r->workers, w);
+    for (unsigned i = 0; i < zone->host_count; i++) {
+        if (i == zone->host)
+            continue;
+        *worker = (struct duet_worker){.arch = 1, .node = i, .window = 2, .window_short = 8};
+        memcpy((worker++)->name, zone->hosts[i].node.name, sizeof(worker->name));
     }
 }
 
-static bool read_props(struct duet__xml *r, const char **calibration)
+/* What can only be checked when all is read. */
+static int check_zone(const struct duet__json *at, struct zone *zone)
 {
-    const char *schema = take_prop(r, "duet.schema");
+    struct duet__json list = duet__json_member(at, "host");
+    unsigned ways = 0;
 
-    *calibration = take_prop(r, "duet.calibration");
-    if (*calibration != NULL && !duet__good_name(*calibration, NAME_MAX))
-        return bad_prop(r, "duet.calibration", "the name of a file beside this one");
-    if (!read_members(r, "duet.cost", duet__cost_fields, &r->rest.costs) ||
-        !read_members(r, "duet.sharing", duet__sharing_fields, &r->rest.sharing) ||
-        !read_members(r, "duet", duet__root_fields, &r->rest))
-        return false;
-    if (schema == NULL)
-        invent(r);
-    else if (strcmp(schema, "1") != 0)
-        return bad_prop(r, "duet.schema", "1");
-    else if (!read_numbered(r, "duet.arch.", "\"name backend\"", read_arch) ||
-             !read_numbered(r, "duet.worker.",
-                            "\"worker architecture host socket window [window of short tasks]\"",
-                            read_worker))
-        return false;
-    return check_unknown(r);
-}
+    for (unsigned i = 0; i < zone->host_count; i++) {
+        struct duet__json host = duet__json_element(&list, i);
 
-static bool fill_routes(struct duet__xml *r, struct duet_machine *machine)
-{
-    for (unsigned i = 0; i < r->routes->len; i++) {
-        const struct duet__xml_route *way = &g_array_index(r->routes, struct duet__xml_route, i);
-        struct duet_route *route =
-            &machine->routes[(size_t)node_of(r, way->source) * machine->node_count +
-                             node_of(r, way->destination)];
-
-        if (route->direct)
-            return duet__xml_fail(r, DUET_EPARSE, " two routes from %s to %s",
-                                  host_at(r, way->source)->node.name,
-                                  host_at(r, way->destination)->node.name);
-        *route = way->route;
+        if (i != zone->host && zone->hosts[i].node.capacity_bytes == 0)
+            return duet__json_fail(&host, DUET_EPARSE,
+                                   "host %s is a device: say its memory, e.g. <prop "
+                                   "id=\"duet.capacity_bytes\" value=\"2817982464\"/>",
+                                   zone->hosts[i].node.name);
     }
-    return true;
+    for (unsigned i = 0; i < zone->route_count; i++)
+        ways += zone->routes[i].one_way ? 1 : 2;
+    if (ways < 2 * (zone->host_count - 1)) /* before room for all pairs is made */
+        return duet__json_fail(at, DUET_EPARSE,
+                               "%u routes cannot join the host with %u devices in both directions",
+                               ways, zone->host_count - 1);
+    if (zone->schema == 0 && zone->platform.arch_count + zone->worker_count > 0)
+        return duet__json_fail(at, DUET_EPARSE,
+                               "files without duet.schema have no architectures and workers");
+    return DUET_OK;
 }
 
-static bool make_machine(struct duet__xml *r, struct duet_machine *machine)
+static int fill_route(const struct duet__json *at, const struct zone *zone, unsigned from,
+                      unsigned to, const struct duet_route *way, struct duet_machine *machine)
 {
+    struct duet_route *route =
+        &machine->routes[(size_t)node_of(zone, from) * machine->node_count + node_of(zone, to)];
+
+    if (route->direct)
+        return duet__json_fail(at, DUET_EPARSE, "two routes from %s to %s",
+                               zone->hosts[from].node.name, zone->hosts[to].node.name);
+    *route = *way;
+    return DUET_OK;
+}
+
+static int make_machine(const struct duet__json *at, const struct zone *zone,
+                        struct duet_machine *machine)
+{
+    const struct duet_platform *p = &zone->platform;
     struct duet_message why = {""};
-    int error =
-        duet_machine_init(machine, r->archs->len, r->hosts->len, r->workers->len, r->links->len);
+    int error = duet_machine_init(machine, p->arch_count, zone->host_count, zone->worker_count,
+                                  zone->machine_links->len);
 
     if (error != DUET_OK)
-        return duet__xml_fail(r, error == DUET_EINVAL ? DUET_EPARSE : error,
-                              " no architecture, or no worker");
-    g_strlcpy(machine->name, r->name, sizeof(machine->name));
-    memcpy(machine->archs, r->archs->data, r->archs->len * sizeof(*machine->archs));
-    memcpy(machine->workers, r->workers->data, r->workers->len * sizeof(*machine->workers));
-    if (r->links->len > 0)
-        memcpy(machine->links, r->links->data, r->links->len * sizeof(*machine->links));
-    for (unsigned i = 0; i < r->hosts->len; i++)
-        machine->nodes[node_of(r, i)] = host_at(r, i)->node;
+        return duet__json_fail(at, error == DUET_EINVAL ? DUET_EPARSE : error,
+                               "no architecture, or no worker");
+    memcpy(machine->name, p->name, sizeof(machine->name));
+    memcpy(machine->archs, p->archs, p->arch_count * sizeof(*p->archs));
+    memcpy(machine->workers, zone->workers, zone->worker_count * sizeof(*zone->workers));
+    if (machine->link_count > 0)
+        memcpy(machine->links, zone->machine_links->data,
+               machine->link_count * sizeof(*machine->links));
+    for (unsigned i = 0; i < machine->worker_count; i++)
+        machine->workers[i].node = node_of(zone, zone->workers[i].node);
+    for (unsigned i = 0; i < zone->host_count; i++)
+        machine->nodes[node_of(zone, i)] = zone->hosts[i].node;
     machine->nodes[DUET_HOST].capacity_bytes = 0;
-    machine->costs = r->rest.costs;
-    machine->sharing = r->rest.sharing;
-    machine->cores = r->rest.cores;
-    machine->first_waits = r->rest.first_waits;
-    if (!fill_routes(r, machine))
-        return false;
+    machine->costs = p->costs;
+    machine->sharing = p->sharing;
+    machine->cores = p->cores;
+    machine->first_waits = p->first_waits;
+    for (unsigned i = 0; i < zone->route_count && error == DUET_OK; i++) {
+        const struct route *r = &zone->routes[i];
+
+        error = fill_route(at, zone, r->from, r->to, &r->there, machine);
+        if (error == DUET_OK && !r->one_way)
+            error = fill_route(at, zone, r->to, r->from, &r->back, machine);
+    }
+    if (error != DUET_OK)
+        return error;
     error = duet_machine_check(machine, &why);
-    return error == DUET_OK ||
-           duet__xml_fail(r, error == DUET_EINVAL ? DUET_EPARSE : error, " %s", why.text);
+    if (error != DUET_OK)
+        error = duet__json_fail(at, error == DUET_EINVAL ? DUET_EPARSE : error, "%s", why.text);
+    return error;
 }
+
+static int read_zone(const struct duet__json *at, void *into, void *root)
+{
+    struct zone *zone = root;
+    const struct duet__json element = duet__json_element(at, 0);
+    unsigned count = 0;
+    int error = duet__json_array(at, 1, 1, &count);
+
+    if (error == DUET_OK)
+        error = duet__fields_read(&element, zone_fields, zone);
+    if (error == DUET_OK)
+        error = check_zone(&element, zone);
+    if (error == DUET_OK && zone->schema == 0)
+        invent(zone);
+    if (error == DUET_OK)
+        error = make_machine(&element, zone, &zone->platform.fixed);
+    return error;
+}
+
+static const struct duet__field document_fields[] = {
+    {"version", DUET__ELSEWHERE, .read = read_version},
+    {ELSEWHERE("config")}, /* options of the simulator, not of the machine */
+    {"zone", DUET__ELSEWHERE, .read = read_zone},
+    {NULL},
+};
 
 int duet__read_xml(struct duet_platform *platform, const char *text, size_t length,
                    const char *path, char **calibration, struct duet_message *message)
 {
-    struct duet__xml r = {
-        .path = path,
-        .message = message,
-        .strings = g_string_chunk_new(4096),
-        .props = g_hash_table_new(g_str_hash, g_str_equal),
-        .host_index = g_hash_table_new(g_str_hash, g_str_equal),
-        .crossings = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free),
-        .hosts = g_array_new(FALSE, FALSE, sizeof(struct duet__xml_host)),
-        .links = g_array_new(FALSE, FALSE, sizeof(struct duet_link)),
-        .routes = g_array_new(FALSE, FALSE, sizeof(struct duet__xml_route)),
-        .archs = g_array_new(FALSE, FALSE, sizeof(struct duet_arch)),
-        .workers = g_array_new(FALSE, FALSE, sizeof(struct duet_worker)),
-    };
-    GArray *const arrays[] = {r.hosts, r.links, r.routes, r.archs, r.workers};
-    const char *kernel_times = NULL;
+    const struct duet__xml_record records[] = {{"duet.arch.", duet__archs.fields},
+                                               {"duet.worker.", worker_fields},
+                                               {NULL, NULL}};
+    struct zone zone = {.host_index = g_hash_table_new(g_str_hash, g_str_equal),
+                        .crossings = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free),
+                        .machine_links = g_array_new(FALSE, FALSE, sizeof(struct duet_link))};
+    struct duet__json root;
+    int error = duet__xml_parse(text, length, path, "platform", records, message, &root);
 
-    if (duet__xml_parse(&r, text, length) && check_hosts(&r) && read_props(&r, &kernel_times) &&
-        make_machine(&r, &platform->fixed)) {
-        g_strlcpy(platform->name, r.name, sizeof(platform->name));
+    if (error == DUET_OK)
+        error = duet__fields_read(&root, document_fields, &zone);
+    if (error == DUET_OK) {
+        memcpy(platform->name, zone.platform.name, sizeof(platform->name));
         platform->description = g_strdup_printf("read from the SimGrid platform %s", path);
-        *calibration = g_strdup(kernel_times);
+        platform->fixed = zone.platform.fixed;
+        zone.platform.fixed = (struct duet_machine){.node_count = 0};
+        *calibration = zone.calibration[0] != '\0' ? g_strdup(zone.calibration) : NULL;
     }
-    for (unsigned i = 0; i < G_N_ELEMENTS(arrays); i++)
-        g_array_unref(arrays[i]);
-    g_hash_table_unref(r.props);
-    g_hash_table_unref(r.host_index);
-    g_hash_table_unref(r.crossings);
-    g_string_chunk_free(r.strings);
-    return r.error;
+    duet__xml_close(&root);
+    duet_platform_fini(&zone.platform);
+    g_hash_table_unref(zone.host_index);
+    g_free(zone.hosts);
+    g_free(zone.links);
+    g_free(zone.routes);
+    g_free(zone.workers);
+    g_hash_table_unref(zone.crossings);
+    g_array_unref(zone.machine_links);
+    return error;
 }

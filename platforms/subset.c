@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "platforms/description.h"
+#include "platforms/internal.h"
 
 char *duet__kind_of(const char *link)
 {

@@ -9,7 +9,7 @@
 
 #include <glib/gstdio.h>
 
-#include "platforms/description.h"
+#include "platforms/internal.h"
 
 /* Works this close are the same: a count of flops that was rounded in another place. */
 static const double SAME_WORK = 1e-9;

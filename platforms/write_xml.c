@@ -4,13 +4,13 @@
  * alone take latency + bytes/bandwidth; properties hold what SimGrid has no notion of.
  */
 #include <limits.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "platforms/description.h"
+#include "platforms/internal.h"
 #include "platforms/json.h"
-#include "platforms/tables.h"
-#include "platforms/xml.h"
+#include "platforms/keys.h"
 
 /* Wider than any link, so that a link which only adds latency never limits a copy. */
 static const char *const WIDE = "1e18";
@@ -21,62 +21,73 @@ struct writer {
     GHashTable *latencies; /* double -> index of the link that has it */
 };
 
-/* The first name that is not plain, of structs of this size that begin with it; `bad` where set. */
-static const char *find_bad(const char *bad, const void *structs, unsigned count, size_t size)
-{
-    const char *name = structs;
+static void add(struct writer *w, const char *format, ...) DUET_PRINTF(2, 3);
 
-    for (unsigned i = 0; i < count && bad == NULL; i++, name += size)
-        if (!duet__good_name(name, DUET_NAME_MAX))
-            bad = name;
-    return bad;
+/* Adds to the text; what is put into it is escaped. */
+static void add(struct writer *w, const char *format, ...)
+{
+    g_autofree char *part = NULL;
+    va_list args;
+
+    va_start(args, format);
+    part = g_markup_vprintf_escaped(format, args);
+    va_end(args);
+    g_string_append(w->text, part);
 }
 
-/* Every name goes into an attribute as it is, so each must be of the plain kind. */
-static int check_names(const struct duet_machine *m, struct duet_message *message)
+/* The value of a property; empty where there is nothing to say. */
+static void print_value(const struct duet__field *field, const void *value, bool needed,
+                        char text[DUET__DIGITS_MAX])
 {
-    const char *bad = find_bad(NULL, m->name, 1, 0);
+    text[0] = '\0';
+    if (field->kind == DUET__NUMBER &&
+        (*(const double *)value > 0 || (needed && field->when == DUET__NEEDED)))
+        duet__digits(*(const double *)value, text);
+    else if (field->kind == DUET__INTEGER && *(const uint64_t *)value > 0)
+        g_snprintf(text, DUET__DIGITS_MAX, "%" G_GUINT64_FORMAT, *(const uint64_t *)value);
+    else if (field->kind == DUET__UNSIGNED && *(const unsigned *)value > 0)
+        g_snprintf(text, DUET__DIGITS_MAX, "%u", *(const unsigned *)value);
+    else if (field->kind == DUET__BOOLEAN && *(const bool *)value)
+        g_strlcpy(text, "true", DUET__DIGITS_MAX);
+}
 
-    bad = find_bad(bad, m->archs, m->arch_count, sizeof(*m->archs));
-    bad = find_bad(bad, m->archs->backend, m->arch_count, sizeof(*m->archs));
-    bad = find_bad(bad, m->nodes, m->node_count, sizeof(*m->nodes));
-    bad = find_bad(bad, m->workers, m->worker_count, sizeof(*m->workers));
-    bad = find_bad(bad, m->links, m->link_count, sizeof(*m->links));
-    if (bad != NULL)
-        return duet_fail(message, DUET_EINVAL,
-                         "\"%s\" cannot be written: names have letters, digits or _-.:+", bad);
-    return DUET_OK;
+/* Properties PREFIX.KEY of the members that are not 0, and of those a file must have if `needed`.
+ */
+static void write_members(struct writer *w, const char *prefix, const struct duet__field *fields,
+                          const void *from, bool needed)
+{
+    char value[DUET__DIGITS_MAX];
+
+    for (; fields->key != NULL; fields++) {
+        print_value(fields, duet__field_at(fields, from), needed, value);
+        if (value[0] != '\0')
+            add(w, "    <prop id=\"%s.%s\" value=\"%s\"/>\n", prefix, fields->key, value);
+    }
 }
 
 static void write_props(struct writer *w, const char *calibration)
 {
     const struct duet_machine *m = w->machine;
-    char name[DUET_NAME_MAX];
-    char value[3 * DUET_NAME_MAX + 32];
     const struct duet_platform rest = {.cores = m->cores, .first_waits = m->first_waits};
 
-    duet__prop_write(w->text, "    ", "duet.schema", "1");
+    add(w, "    <prop id=\"duet.schema\" value=\"1\"/>\n");
     if (calibration != NULL)
-        duet__prop_write(w->text, "    ", "duet.calibration", calibration);
-    duet__props_write(w->text, "duet.cost", duet__cost_fields, &m->costs, true);
-    duet__props_write(w->text, "duet.sharing", duet__sharing_fields, &m->sharing, false);
-    duet__props_write(w->text, "duet", duet__root_fields, &rest, false);
-    for (unsigned i = 0; i < m->arch_count; i++) {
-        g_snprintf(name, sizeof(name), "duet.arch.%u", i);
-        g_snprintf(value, sizeof(value), "%s %s", m->archs[i].name, m->archs[i].backend);
-        duet__prop_write(w->text, "    ", name, value);
-    }
+        add(w, "    <prop id=\"duet.calibration\" value=\"%s\"/>\n", calibration);
+    write_members(w, "duet.cost", duet__cost_fields, &m->costs, true);
+    write_members(w, "duet.sharing", duet__sharing_fields, &m->sharing, false);
+    write_members(w, "duet", duet__platform_fields, &rest, false);
+    for (unsigned i = 0; i < m->arch_count; i++)
+        add(w, "    <prop id=\"duet.arch.%u\" value=\"%s %s\"/>\n", i, m->archs[i].name,
+            m->archs[i].backend);
     for (unsigned i = 0; i < m->worker_count; i++) {
         const struct duet_worker *worker = &m->workers[i];
 
-        g_snprintf(name, sizeof(name), "duet.worker.%u", i);
-        g_snprintf(value, sizeof(value), "%s %s %s %u %u", worker->name,
-                   m->archs[worker->arch].name, m->nodes[worker->node].name, worker->socket,
-                   worker->window);
+        add(w, "    <prop id=\"duet.worker.%u\" value=\"%s %s %s %u %u", i, worker->name,
+            m->archs[worker->arch].name, m->nodes[worker->node].name, worker->socket,
+            worker->window);
         if (worker->window_short > 0)
-            g_snprintf(value + strlen(value), sizeof(value) - strlen(value), " %u",
-                       worker->window_short);
-        duet__prop_write(w->text, "    ", name, value);
+            add(w, " %u", worker->window_short);
+        add(w, "\"/>\n");
     }
 }
 
@@ -115,17 +126,16 @@ static void write_hosts(struct writer *w, const struct duet_calibration *calibra
                 arch = arch != NULL ? arch : m->archs[m->workers[j].arch].name;
             }
         }
-        g_string_append_printf(w->text, "    <host id=\"%s\" speed=\"%sf\" core=\"%u\">\n",
-                               m->nodes[i].name,
-                               duet__digits(arch != NULL ? speed_of(calibration, arch) : 1e9,
-                                            digits),
-                               MAX(cores, 1));
-        duet__prop_write(w->text, "      ", "duet.kind", i == DUET_HOST ? "host" : "device");
-        if (i != DUET_HOST) {
-            g_snprintf(digits, sizeof(digits), "%" G_GUINT64_FORMAT, m->nodes[i].capacity_bytes);
-            duet__prop_write(w->text, "      ", "duet.capacity_bytes", digits);
-        }
-        g_string_append(w->text, "    </host>\n");
+        add(w,
+            "    <host id=\"%s\" speed=\"%sf\" core=\"%u\">\n"
+            "      <prop id=\"duet.kind\" value=\"%s\"/>\n",
+            m->nodes[i].name,
+            duet__digits(arch != NULL ? speed_of(calibration, arch) : 1e9, digits), MAX(cores, 1),
+            i == DUET_HOST ? "host" : "device");
+        if (i != DUET_HOST)
+            add(w, "      <prop id=\"duet.capacity_bytes\" value=\"%" G_GUINT64_FORMAT "\"/>\n",
+                m->nodes[i].capacity_bytes);
+        add(w, "    </host>\n");
     }
 }
 
@@ -136,9 +146,7 @@ static void write_links(struct writer *w)
     for (unsigned i = 0; i < w->machine->link_count; i++) {
         const struct duet_link *link = &w->machine->links[i];
 
-        g_string_append_printf(
-            w->text,
-            "    <link id=\"%s\" bandwidth=\"%sBps\" latency=\"0s\" sharing_policy=\"%s\"/>\n",
+        add(w, "    <link id=\"%s\" bandwidth=\"%sBps\" latency=\"0s\" sharing_policy=\"%s\"/>\n",
             link->name, duet__digits(link->bandwidth_Bps, digits),
             link->per_copy ? "FATPIPE" : "SHARED");
     }
@@ -155,20 +163,20 @@ static unsigned latency_link(struct writer *w, double latency_s)
         return GPOINTER_TO_UINT(found);
     g_hash_table_insert(w->latencies, g_memdup2(&latency_s, sizeof(latency_s)),
                         GUINT_TO_POINTER(index));
-    g_string_append_printf(w->text,
-                           "    <link id=\"latency~%u\" bandwidth=\"%sBps\" latency=\"%ss\" "
-                           "sharing_policy=\"FATPIPE\">\n",
-                           index, WIDE, duet__digits(latency_s, digits));
-    duet__prop_write(w->text, "      ", "duet.kind", "latency");
-    g_string_append(w->text, "    </link>\n");
+    add(w,
+        "    <link id=\"latency~%u\" bandwidth=\"%sBps\" latency=\"%ss\" "
+        "sharing_policy=\"FATPIPE\">\n"
+        "      <prop id=\"duet.kind\" value=\"latency\"/>\n"
+        "    </link>\n",
+        index, WIDE, duet__digits(latency_s, digits));
     return index;
 }
 
-/* Routes follow the links that carry their latencies. */
+/* The links that carry latencies, then the routes. */
 static void write_routes(struct writer *w)
 {
     const struct duet_machine *m = w->machine;
-    GString *routes = g_string_new(NULL);
+    struct writer routes = {.text = g_string_new(NULL)};
 
     for (unsigned i = 0; i < m->node_count; i++) {
         for (unsigned j = 0; j < m->node_count; j++) {
@@ -176,31 +184,28 @@ static void write_routes(struct writer *w)
 
             if (i == j || !route->direct)
                 continue;
-            g_string_append_printf(routes,
-                                   "    <route src=\"%s\" dst=\"%s\" symmetrical=\"NO\">"
-                                   "<link_ctn id=\"latency~%u\"/>",
-                                   m->nodes[i].name, m->nodes[j].name,
-                                   latency_link(w, route->latency_s));
+            add(&routes,
+                "    <route src=\"%s\" dst=\"%s\" symmetrical=\"NO\">"
+                "<link_ctn id=\"latency~%u\"/>",
+                m->nodes[i].name, m->nodes[j].name, latency_link(w, route->latency_s));
             for (unsigned k = 0; k < route->count; k++)
-                g_string_append_printf(routes, "<link_ctn id=\"%s\"/>",
-                                       m->links[route->links[k]].name);
-            g_string_append(routes, "</route>\n");
+                add(&routes, "<link_ctn id=\"%s\"/>", m->links[route->links[k]].name);
+            add(&routes, "</route>\n");
         }
     }
-    g_string_append(w->text, routes->str);
-    g_string_free(routes, TRUE);
+    g_string_append(w->text, routes.text->str);
+    g_string_free(routes.text, TRUE);
 }
 
-static GString *format_xml(const struct duet_machine *machine,
-                           const struct duet_calibration *calibration, const char *times)
+static char *format_xml(const struct duet_machine *machine,
+                        const struct duet_calibration *calibration, const char *times)
 {
     struct writer w = {.machine = machine,
                        .text = g_string_new(NULL),
                        .latencies =
                            g_hash_table_new_full(g_double_hash, g_double_equal, g_free, NULL)};
 
-    g_string_append_printf(
-        w.text,
+    add(&w,
         "<?xml version='1.0'?>\n"
         "<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
         "<!-- A machine written by duet. Hosts are memories; load with\n"
@@ -212,9 +217,23 @@ static GString *format_xml(const struct duet_machine *machine,
     write_hosts(&w, calibration);
     write_links(&w);
     write_routes(&w);
-    g_string_append(w.text, "  </zone>\n</platform>\n");
+    add(&w, "  </zone>\n</platform>\n");
     g_hash_table_unref(w.latencies);
-    return w.text;
+    return g_string_free(w.text, FALSE);
+}
+
+/* What cannot be read back is never written. */
+static int check_text(const char *text, const char *path, struct duet_message *message)
+{
+    struct duet_platform again = {.name = ""};
+    struct duet_message why = {""};
+    g_autofree char *times = NULL;
+    int error = duet__read_xml(&again, text, strlen(text), path, &times, &why);
+
+    duet_platform_fini(&again);
+    return error == DUET_OK
+               ? DUET_OK
+               : duet_fail(message, DUET_EINVAL, "the machine cannot be written: %s", why.text);
 }
 
 int duet_platform_write_xml(const struct duet_machine *machine,
@@ -222,38 +241,26 @@ int duet_platform_write_xml(const struct duet_machine *machine,
                             struct duet_message *message)
 {
     bool timed = calibration != NULL && calibration->count > 0;
-    char *times_path = NULL, *times_name = NULL, *times = NULL;
-    GString *text = NULL;
+    /* machine.xml.kernels.json: machine.kernels.json may be the times of machine.json */
+    g_autofree char *times_path = g_strconcat(path, ".kernels.json", NULL);
+    g_autofree char *times_name = g_path_get_basename(times_path), *text = NULL;
     int error = duet_machine_check(machine, message);
 
-    if (error == DUET_OK)
-        error = check_names(machine, message);
     if (error != DUET_OK)
         return error;
     if (!g_str_has_suffix(path, ".xml"))
         return duet_fail(message, DUET_EINVAL,
                          "%s: the name must end in .xml, so that it can be read again", path);
-    if (timed) {
-        /* machine.xml.kernels.json: machine.kernels.json may be the times of machine.json */
-        times_path = g_strconcat(path, ".kernels.json", NULL);
-        times_name = g_path_get_basename(times_path);
-        if (!duet__good_name(times_name, NAME_MAX)) {
-            error = duet_fail(message, DUET_EINVAL,
-                              "%s: the file's name must have letters, digits or _-.:+ only", path);
-            goto named;
-        }
-        /* Times first: a platform that is there always finds its times. */
-        times = duet__format_times(calibration);
+    if (timed && !duet__good_name(times_name, NAME_MAX))
+        return duet_fail(message, DUET_EINVAL,
+                         "%s: the file's name must have letters, digits or _-.:+ only", path);
+    text = format_xml(machine, calibration, timed ? times_name : NULL);
+    error = check_text(text, path, message);
+    if (error == DUET_OK && timed) { /* first: a platform that is there always finds its times */
+        char *times = duet__format_times(calibration);
+
         error = duet__write_file(times_path, times, strlen(times), message);
+        free(times);
     }
-    if (error == DUET_OK) {
-        text = format_xml(machine, calibration, times_name);
-        error = duet__write_file(path, text->str, text->len, message);
-        g_string_free(text, TRUE);
-    }
-named:
-    free(times);
-    g_free(times_name);
-    g_free(times_path);
-    return error;
+    return error == DUET_OK ? duet__write_file(path, text, strlen(text), message) : error;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What platforms/ shares inside itself. */
-#ifndef DUET_PLATFORMS_DESCRIPTION_H
-#define DUET_PLATFORMS_DESCRIPTION_H
+#ifndef DUET_PLATFORMS_INTERNAL_H
+#define DUET_PLATFORMS_INTERNAL_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,9 +11,6 @@
 #include <glib.h>
 
 #include "platforms/platform.h"
-
-struct duet__json;
-struct duet__field;
 
 /* Limits of what is read: generous, and small enough that no input can exhaust the memory. */
 enum {
@@ -27,6 +25,9 @@ enum {
     DUET__MAX_CURVES = 4096,
     DUET__MAX_POINTS = 65536, /* points of one curve */
 };
+
+/* The switch of a GPU that is behind none yet. */
+#define DUET__NOWHERE UINT_MAX
 
 /* The name that stands for every kind of link in options. */
 #define DUET__ALL_LINKS "all"
@@ -45,24 +46,15 @@ static inline bool duet__is_fixed(const struct duet_platform *platform)
 DUET_MUST_CHECK int duet__read_description(struct duet_platform *platform, const char *text,
                                            size_t length, const char *path, char **calibration,
                                            struct duet_message *message);
-/*
- * read_json.c: the schema, the members of a table, and the origin, of all that follows in the file.
- */
-DUET_MUST_CHECK int duet__read_head(const struct duet__json *root, const struct duet__field *fields,
-                                    struct duet_platform *platform);
-/* read_json.c: "switch", "socket" or "remote". */
-const char *duet__reach_name(enum duet_reach reach);
-
 /* read_xml.c: the same from a SimGrid platform. */
 DUET_MUST_CHECK int duet__read_xml(struct duet_platform *platform, const char *text, size_t length,
                                    const char *path, char **calibration,
                                    struct duet_message *message);
 
 /*
- * read_curves.c: adds an array of curves, or those of a calibration file's text. Each must be of an
+ * read_json.c: adds the curves of a file that has kernel times alone. Each must be of an
  * architecture that `platform`, whose machine is read already, has.
  */
-DUET_MUST_CHECK int duet__read_curves(const struct duet__json *at, struct duet_platform *platform);
 DUET_MUST_CHECK int duet__read_calibration(struct duet_platform *platform, const char *text,
                                            size_t length, const char *path,
                                            struct duet_message *message);

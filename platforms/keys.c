@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The keys of platform files: which member of which struct each is, and in what range. README.md
+ * says what they mean. Ranges are wide enough for any machine and narrow enough to catch a wrong
+ * unit.
+ */
+#include "platforms/keys.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "platforms/internal.h"
+
+#define LEAST_BPS 1e3
+#define MOST_BPS 1e15
+#define MOST_SECONDS 1e3 /* of a cost or a latency */
+#define MOST_BYTES 0x1p50
+
+#define MOST_WORK 1e24
+#define MOST_TIME 1e9     /* seconds of a kernel */
+#define MOST_RATIO 1e9    /* of two times, both measured */
+#define MOST_DEVIATION 10 /* relative */
+#define MOST_SAMPLES 0x1p53
+
+#define AT(type, member) .offset = offsetof(struct type, member)
+#define SIZE(type, member) .room = sizeof(((struct type *)NULL)->member)
+#define COUNT(type, member)                                                                        \
+    .room = sizeof(((struct type *)NULL)->member) / sizeof(((struct type *)NULL)->member[0])
+#define RANGE(from, to) .least = (from), .most = (to)
+
+/* Lines of a table whose keys are called as the members are. */
+#define NAME(type, member) #member, DUET__NAME, AT(type, member), SIZE(type, member)
+#define NUMBER(type, member, from, to) #member, DUET__NUMBER, AT(type, member), RANGE(from, to)
+#define INTEGER(type, member, from, to) #member, DUET__INTEGER, AT(type, member), RANGE(from, to)
+#define OBJECT(type, member, table) #member, DUET__OBJECT, AT(type, member), .fields = (table)
+#define ORIGIN "origin", DUET__ORIGIN, AT(duet_platform, origin)
+#define ELSEWHERE(name) .key = (name), .kind = DUET__ELSEWHERE, .when = DUET__OPTIONAL
+
+/* An array of a platform; `count` and `array` are members. */
+#define LIST(name, count, array, type, least, most, fields, check)                                 \
+    name, offsetof(struct duet_platform, count), offsetof(struct duet_platform, array),            \
+        sizeof(struct type), least, most, fields, check
+
+static int twice(const struct duet__json *at, const char *what, const char *name)
+{
+    const struct duet__json member = duet__json_member(at, "name");
+
+    return duet__json_fail(&member, DUET_EPARSE, "%s %s is there twice", what, name);
+}
+
+static const struct duet__field arch_fields[] = {
+    {NAME(duet_arch, name)},
+    {NAME(duet_arch, backend)},
+    {NULL},
+};
+
+static int check_arch(const struct duet__json *at, void *root, unsigned index)
+{
+    const struct duet_arch *archs = ((struct duet_platform *)root)->archs;
+
+    for (unsigned i = 0; i < index; i++)
+        if (strcmp(archs[i].name, archs[index].name) == 0)
+            return twice(at, "architecture", archs[index].name);
+    return DUET_OK;
+}
+
+const struct duet__list duet__archs = {LIST("architecture", arch_count, archs, duet_arch, 1,
+                                            DUET__MAX_ARCHS, arch_fields, check_arch)};
+
+/* An architecture that must be a CPU's (`cpu`) or must not. */
+static int check_backend(const struct duet__json *parent, const struct duet_arch *arch, bool cpu)
+{
+    struct duet__json at = duet__json_member(parent, "architecture");
+
+    if ((strcmp(arch->backend, "cpu") == 0) != cpu)
+        return duet__json_fail(&at, DUET_EPARSE, "%s has backend %s, expected %s", arch->name,
+                               arch->backend, cpu ? "cpu" : "another than cpu");
+    return DUET_OK;
+}
+
+static const struct duet__field socket_fields[] = {
+    {"architecture", DUET__INDEX, AT(duet_platform_socket, arch), .list = &duet__archs},
+    {"cores", DUET__UNSIGNED, AT(duet_platform_socket, cores), RANGE(1, DUET__MAX_SOCKET_CORES)},
+    {ORIGIN},
+    {NULL},
+};
+
+static int check_socket(const struct duet__json *at, void *root, unsigned index)
+{
+    const struct duet_platform *p = root;
+    unsigned cores = duet_platform_cores(p);
+
+    if (cores > DUET__MAX_CORES)
+        return duet__json_fail(at, DUET_EPARSE, "%u cores up to here, the most is %u", cores,
+                               DUET__MAX_CORES);
+    return check_backend(at, &p->archs[p->sockets[index].arch], true);
+}
+
+static const struct duet__list sockets = {LIST("socket", socket_count, sockets,
+                                               duet_platform_socket, 1, DUET__MAX_SOCKETS,
+                                               socket_fields, check_socket)};
+
+static const struct duet__field figure[] = {
+    {NUMBER(duet_platform_figure, bandwidth_Bps, LEAST_BPS, MOST_BPS)},
+    {NUMBER(duet_platform_figure, latency_s, 0, MOST_SECONDS)},
+    {NULL},
+};
+
+static const struct duet__field link_fields[] = {
+    {NAME(duet_platform_link, name)},
+    {OBJECT(duet_platform_link, to_device, figure)},
+    {OBJECT(duet_platform_link, to_host, figure)},
+    {ORIGIN},
+    {NULL},
+};
+
+/* The name of a kind of link: unlike those of the first `count` kinds and of peers. */
+static int check_kind_name(const struct duet__json *at, const struct duet_platform *p,
+                           unsigned count, const char *name)
+{
+    struct duet__json member = duet__json_member(at, "name");
+    bool known = false;
+
+    if (strcmp(name, DUET__ALL_LINKS) == 0)
+        return duet__json_fail(&member, DUET_EPARSE, "%s means all kinds of links: choose another",
+                               name);
+    for (unsigned i = 0; i < count; i++)
+        known = known || strcmp(p->kinds[i].name, name) == 0;
+    for (unsigned i = 0; i < DUET_REACHES; i++)
+        known = known || strcmp(p->peers[i].name, name) == 0;
+    return known ? twice(at, "link kind", name) : DUET_OK;
+}
+
+static int check_kind(const struct duet__json *at, void *root, unsigned index)
+{
+    return check_kind_name(at, root, index, ((struct duet_platform *)root)->kinds[index].name);
+}
+
+static const struct duet__list kinds = {LIST("link kind", kind_count, kinds, duet_platform_link, 0,
+                                             DUET__MAX_LINK_KINDS, link_fields, check_kind)};
+
+/* A kind of direct copies as the file has it: the platform has them by reach. */
+struct peer {
+    struct duet_platform_peer figures;
+    unsigned reach;
+};
+
+static const char *const reaches[] = {"switch", "socket", "remote", NULL};
+
+static const struct duet__field peer_fields[] = {
+    {"reach", DUET__CHOICE, AT(peer, reach), .choices = reaches},
+    {"name", DUET__NAME, AT(peer, figures.name), SIZE(peer, figures.name)},
+    {"up", DUET__OBJECT, AT(peer, figures.up), .fields = figure},
+    {"down", DUET__OBJECT, AT(peer, figures.down), .fields = figure},
+    {"own_link", DUET__BOOLEAN, DUET__OPTIONAL, AT(peer, figures.own_link)},
+    {ORIGIN},
+    {NULL},
+};
+
+static int read_peers(const struct duet__json *at, void *into, void *root)
+{
+    struct duet_platform *p = root;
+    unsigned count = 0;
+    int error = duet__json_array(at, 0, DUET_REACHES, &count);
+
+    for (unsigned i = 0; i < count && error == DUET_OK; i++) {
+        const struct duet__json element = duet__json_element(at, i);
+        struct peer peer = {.reach = 0};
+
+        error = duet__part_read(&element, peer_fields, &peer, root);
+        if (error == DUET_OK && p->peers[peer.reach].name[0] != '\0')
+            error = duet__json_fail(&element, DUET_EPARSE, "a second kind of this reach");
+        if (error == DUET_OK)
+            error = check_kind_name(&element, p, p->kind_count, peer.figures.name);
+        if (error == DUET_OK)
+            p->peers[peer.reach] = peer.figures;
+    }
+    return error;
+}
+
+static void write_peers(struct duet__json_writer *writer, const void *from, const void *root)
+{
+    const struct duet_platform *p = root;
+
+    if (p->gpu_count == 0)
+        return;
+    duet__json_begin(writer, "peers", '[');
+    for (unsigned reach = 0; reach < DUET_REACHES; reach++) {
+        const struct peer peer = {.figures = p->peers[reach], .reach = reach};
+
+        if (peer.figures.name[0] == '\0')
+            continue;
+        duet__json_begin(writer, NULL, '{');
+        duet__fields_write(writer, peer_fields, &peer, root);
+        duet__json_end(writer, '}');
+    }
+    duet__json_end(writer, ']');
+}
+
+/* Latencies that are no numbers are those of the switch's kind of link. */
+static const struct duet__field gpu_fields[] = {
+    {"architecture", DUET__INDEX, AT(duet_platform_gpu, arch), .list = &duet__archs},
+    {INTEGER(duet_platform_gpu, memory_bytes, 1, MOST_BYTES)},
+    {"to_device_limit_Bps", DUET__NUMBER, DUET__OPTIONAL,
+     AT(duet_platform_gpu, to_device.bandwidth_Bps), RANGE(LEAST_BPS, MOST_BPS)},
+    {"to_host_limit_Bps", DUET__NUMBER, DUET__OPTIONAL,
+     AT(duet_platform_gpu, to_host.bandwidth_Bps), RANGE(LEAST_BPS, MOST_BPS)},
+    {"to_device_latency_s", DUET__NUMBER, DUET__OPTIONAL,
+     AT(duet_platform_gpu, to_device.latency_s), RANGE(0, MOST_SECONDS), .unsaid = NAN},
+    {"to_host_latency_s", DUET__NUMBER, DUET__OPTIONAL, AT(duet_platform_gpu, to_host.latency_s),
+     RANGE(0, MOST_SECONDS), .unsaid = NAN},
+    {ORIGIN},
+    {NULL},
+};
+
+static int check_gpu(const struct duet__json *at, void *root, unsigned index)
+{
+    struct duet_platform *p = root;
+
+    p->gpus[index].position = DUET__NOWHERE;
+    return check_backend(at, &p->archs[p->gpus[index].arch], false);
+}
+
+static const struct duet__list gpus = {
+    LIST("GPU", gpu_count, gpus, duet_platform_gpu, 0, DUET__MAX_GPUS, gpu_fields, check_gpu)};
+
+/* The GPUs of a switch, each of which must exist and be on no other. */
+static int read_switch_gpus(const struct duet__json *at, void *into, void *root)
+{
+    struct duet_platform *p = root;
+    unsigned count = 0, device = 0;
+    int error = duet__json_array(at, 1, DUET__MAX_GPUS, &count);
+
+    for (unsigned i = 0; i < count && error == DUET_OK; i++) {
+        struct duet__json element = duet__json_element(at, i);
+
+        error = duet__json_unsigned(&element, 0, DUET__MAX_GPUS, &device);
+        if (error == DUET_OK && device >= p->gpu_count)
+            error = duet__json_fail(&element, DUET_EPARSE, "no GPU %u (there are %u, from 0)",
+                                    device, p->gpu_count);
+        else if (error == DUET_OK && p->gpus[device].position != DUET__NOWHERE)
+            error = duet__json_fail(&element, DUET_EPARSE, "GPU %u is behind switch %u already",
+                                    device, p->gpus[device].position);
+        else if (error == DUET_OK)
+            p->gpus[device].position =
+                (unsigned)((struct duet_platform_switch *)into - p->switches);
+    }
+    return error;
+}
+
+static void write_switch_gpus(struct duet__json_writer *writer, const void *from, const void *root)
+{
+    const struct duet_platform *p = root;
+
+    duet__json_begin(writer, "gpus", '[');
+    for (unsigned i = 0; i < p->gpu_count; i++)
+        if (&p->switches[p->gpus[i].position] == from)
+            duet__json_put_integer(writer, NULL, i);
+    duet__json_end(writer, ']');
+}
+
+/* Bandwidths of 0 are those of the switch's kind of link. */
+static const struct duet__field switch_fields[] = {
+    {"link", DUET__INDEX, AT(duet_platform_switch, kind), .list = &kinds},
+    {"socket", DUET__UNSIGNED, AT(duet_platform_switch, socket), RANGE(0, DUET__MAX_SOCKETS)},
+    {NUMBER(duet_platform_switch, to_device_Bps, LEAST_BPS, MOST_BPS), .when = DUET__OPTIONAL},
+    {NUMBER(duet_platform_switch, to_host_Bps, LEAST_BPS, MOST_BPS), .when = DUET__OPTIONAL},
+    {"gpus", DUET__ELSEWHERE, .read = read_switch_gpus, .write = write_switch_gpus},
+    {ORIGIN},
+    {NULL},
+};
+
+static int check_switch(const struct duet__json *at, void *root, unsigned index)
+{
+    const struct duet_platform *p = root;
+    const struct duet__json member = duet__json_member(at, "socket");
+
+    if (p->switches[index].socket >= p->socket_count)
+        return duet__json_fail(&member, DUET_EPARSE, "no socket %u (there are %u, from 0)",
+                               p->switches[index].socket, p->socket_count);
+    return DUET_OK;
+}
+
+static const struct duet__list switches = {LIST("switch", switch_count, switches,
+                                                duet_platform_switch, 0, DUET__MAX_GPUS,
+                                                switch_fields, check_switch)};
+
+/* The order of use: each GPU once. */
+static int read_order(const struct duet__json *at, void *into, void *root)
+{
+    struct duet_platform *p = root;
+    g_autofree bool *seen = g_new0(bool, p->gpu_count + 1);
+    unsigned count = 0;
+    int error = duet__json_array(at, p->gpu_count, p->gpu_count, &count);
+
+    p->order = g_new0(unsigned, p->gpu_count + 1);
+    for (unsigned i = 0; i < count && error == DUET_OK; i++) {
+        struct duet__json element = duet__json_element(at, i);
+
+        error = duet__json_unsigned(&element, 0, count - 1, &p->order[i]);
+        if (error == DUET_OK && seen[p->order[i]])
+            error = duet__json_fail(&element, DUET_EPARSE, "GPU %u is there twice", p->order[i]);
+        if (error == DUET_OK)
+            seen[p->order[i]] = true;
+    }
+    return error;
+}
+
+static void write_order(struct duet__json_writer *writer, const void *from, const void *root)
+{
+    const struct duet_platform *p = root;
+
+    if (p->order == NULL)
+        return;
+    duet__json_begin(writer, "order", '[');
+    for (unsigned i = 0; i < p->gpu_count; i++)
+        duet__json_put_integer(writer, NULL, p->order[i]);
+    duet__json_end(writer, ']');
+}
+
+#define COST(name) NUMBER(duet_costs, name, 0, MOST_SECONDS)
+
+const struct duet__field duet__cost_fields[] = {
+    {COST(submit_s)},
+    {COST(push_s)},
+    {COST(pop_s)},
+    {COST(steal_s)},
+    {COST(kernel_launch_s)},
+    {COST(copy_launch_s)},
+    {COST(event_s), .when = DUET__OPTIONAL},
+    {COST(wake_s), .when = DUET__OPTIONAL},
+    {COST(spin_s), .when = DUET__OPTIONAL},
+    {ORIGIN},
+    {NULL},
+};
+
+const struct duet__field duet__sharing_fields[] = {
+    {INTEGER(duet_sharing, private_bytes, 0, MOST_BYTES)},
+    {INTEGER(duet_sharing, shared_bytes, 0, MOST_BYTES)},
+    {NUMBER(duet_sharing, bandwidth_Bps, LEAST_BPS, MOST_BPS), .or_zero = true},
+    {ORIGIN},
+    {NULL},
+};
+
+static const struct duet__field host_fields[] = {
+    {"memory_bytes", DUET__INTEGER, AT(duet_platform, host_memory_bytes), RANGE(1, MOST_BYTES)},
+    {ORIGIN},
+    {NULL},
+};
+
+static const struct duet__field probe_fields[] = {
+    {"seconds", DUET__NUMBER, AT(duet_platform, probe_s), RANGE(1e-9, MOST_SECONDS)},
+    {ORIGIN},
+    {NULL},
+};
+
+/* In the order in which they are read and written: what is named comes before who names it. */
+const struct duet__field duet__platform_fields[] = {
+    {ELSEWHERE("schema")},
+    {NAME(duet_platform, name)},
+    {"cores", DUET__UNSIGNED, DUET__OPTIONAL, AT(duet_platform, cores), RANGE(0, DUET__MAX_CORES)},
+    {"first_waits", DUET__BOOLEAN, DUET__OPTIONAL, AT(duet_platform, first_waits)},
+    {"description", DUET__COPY, AT(duet_platform, description)},
+    {"origin", DUET__COPY, DUET__OPTIONAL, AT(duet_platform, origin)},
+    {ELSEWHERE("calibration")},
+    {"architectures", DUET__LIST, .list = &duet__archs},
+    {"host", DUET__OBJECT, DUET__OPTIONAL, .fields = host_fields},
+    {"sockets", DUET__LIST, .list = &sockets},
+    {"links", DUET__LIST, DUET__OPTIONAL, .list = &kinds},
+    {ELSEWHERE("peers"), .read = read_peers, .write = write_peers},
+    {"gpus", DUET__LIST, DUET__OPTIONAL, .list = &gpus},
+    {"switches", DUET__LIST, DUET__OPTIONAL, .list = &switches},
+    {ELSEWHERE("order"), .read = read_order, .write = write_order},
+    {OBJECT(duet_platform, costs, duet__cost_fields)},
+    {OBJECT(duet_platform, sharing, duet__sharing_fields), .when = DUET__OPTIONAL},
+    {"probe", DUET__OBJECT, DUET__OPTIONAL, .fields = probe_fields},
+    {ELSEWHERE("curves")},
+    {NULL},
+};
+
+/* Of a file of kernel times alone. */
+const struct duet__field duet__times_fields[] = {
+    {ELSEWHERE("schema")},
+    {"origin", DUET__COPY, DUET__OPTIONAL, AT(duet_platform, origin)},
+    {ELSEWHERE("curves")},
+    {NULL},
+};
+
+const struct duet__field duet__curve_fields[] = {
+    {NAME(duet_curve, kernel)},
+    {NAME(duet_curve, arch)},
+    {NAME(duet_curve, context), .when = DUET__OPTIONAL},
+    {ORIGIN},
+    {ELSEWHERE("points")},
+    {NULL},
+};
+
+#define POINT(member, most) NUMBER(duet_point, member, 0, most)
+
+/* One of the three units has the point's work. What is 0 and optional was not measured. */
+const struct duet__field duet__point_fields[] = {
+    {ELSEWHERE("flops")},
+    {ELSEWHERE("bytes")},
+    {ELSEWHERE("work")},
+    {POINT(size, MOST_WORK)},
+    {NUMBER(duet_point, mean_s, 1e-12, MOST_TIME)},
+    {POINT(deviation_s, MOST_TIME)},
+    {INTEGER(duet_point, samples, 1, MOST_SAMPLES)},
+    {INTEGER(duet_point, rejected, 0, MOST_SAMPLES), .when = DUET__OPTIONAL},
+    {POINT(median_s, MOST_TIME), .when = DUET__OPTIONAL},
+    {POINT(base_s, MOST_TIME), .when = DUET__OPTIONAL},
+    {"near_s", DUET__NUMBERS, DUET__OPTIONAL, AT(duet_point, near_s), COUNT(duet_point, near_s),
+     RANGE(0, MOST_TIME)},
+    {"far_s", DUET__NUMBERS, DUET__OPTIONAL, AT(duet_point, far_s), COUNT(duet_point, far_s),
+     RANGE(0, MOST_TIME)},
+    {POINT(busy_ratio, MOST_RATIO), .when = DUET__OPTIONAL},
+    {"quantiles", DUET__ALL, DUET__OPTIONAL, AT(duet_point, quantiles),
+     COUNT(duet_point, quantiles), RANGE(0, MOST_RATIO)},
+    {POINT(run_deviation, MOST_DEVIATION), .when = DUET__OPTIONAL},
+    {ELSEWHERE("conditions")},
+    {ELSEWHERE("origin")},
+    {NULL},
+};
+
+const struct duet__field duet__work_field = {NUMBER(duet_point, work, 1e-9, MOST_WORK)};

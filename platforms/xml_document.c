@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the elements, attributes and properties of XML to a document that tables of fields read. */
+#include "platforms/xml.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include <glib.h>
+#include <jansson.h>
+#include <libxml/parser.h>
+#include <libxml/tree.h>
+
+#include "platforms/internal.h"
+
+struct conversion {
+    const char *path;
+    struct duet_message *message;
+    const struct duet__xml_record *records;
+    GHashTable *lines; /* json_t -> line */
+    int error;
+};
+
+static void fail(struct conversion *c, const xmlNode *node, const char *format, ...)
+    DUET_PRINTF(3, 4);
+
+/* Notes the first thing that is wrong. */
+static void fail(struct conversion *c, const xmlNode *node, const char *format, ...)
+{
+    g_autofree char *what = NULL;
+    va_list args;
+
+    if (c->error != DUET_OK)
+        return;
+    va_start(args, format);
+    what = g_strdup_vprintf(format, args);
+    va_end(args);
+    c->error = duet_fail(c->message, DUET_EPARSE, "%.200s:%ld: <%.40s>: %s", c->path,
+                         xmlGetLineNo(node), (const char *)node->name, duet__json_clean(what));
+}
+
+/* Notes the line of a value that was made from this element. */
+static json_t *placed(struct conversion *c, const xmlNode *node, json_t *value)
+{
+    g_hash_table_insert(c->lines, value, GSIZE_TO_POINTER((gsize)xmlGetLineNo(node)));
+    return value;
+}
+
+/* The value of an attribute, without entities: one text, or none where it is empty. */
+static const char *value_of(const xmlAttr *attribute)
+{
+    return attribute->children != NULL ? (const char *)attribute->children->content : "";
+}
+
+static const char *attribute(const xmlNode *node, const char *name)
+{
+    const xmlAttr *found = xmlHasProp(node, (const xmlChar *)name);
+
+    return found != NULL ? value_of(found) : NULL;
+}
+
+/* The words of a text as members that are called as the keys of a table. */
+static json_t *make_record(struct conversion *c, const xmlNode *node, const char *text,
+                           const struct duet__field *field)
+{
+    g_auto(GStrv) words = g_strsplit(text, " ", -1);
+    json_t *record = placed(c, node, json_object());
+
+    for (char **word = words; *word != NULL; word++) {
+        if (field->key == NULL) {
+            fail(c, node, "\"%.60s\" has more words than are known", text);
+            break;
+        }
+        json_object_set_new(record, (field++)->key, json_string(*word));
+    }
+    return record;
+}
+
+/* The table of a property that is numbered, and its number; NULL: it is not. */
+static const struct duet__field *find_record(struct conversion *c, const char *id, guint64 *number)
+{
+    const struct duet__xml_record *record = c->records;
+
+    while (record->prefix != NULL && !g_str_has_prefix(id, record->prefix))
+        record++;
+    return record->prefix != NULL && g_ascii_string_to_unsigned(id + strlen(record->prefix), 10, 0,
+                                                                UINT_MAX, number, NULL)
+               ? record->fields
+               : NULL;
+}
+
+/* Adds a property to the object of an element; those of others are passed over. */
+static void add_property(struct conversion *c, const xmlNode *node, json_t *object)
+{
+    const char *id = attribute(node, "id"), *value = attribute(node, "value");
+    const struct duet__field *record;
+    g_auto(GStrv) keys = g_strsplit(id != NULL ? id : "", ".", -1);
+    guint64 number = 0;
+    char **key = keys;
+
+    if (id == NULL || value == NULL)
+        fail(c, node, "needs id and value");
+    if (c->error != DUET_OK || !g_str_has_prefix(id, "duet."))
+        return;
+    record = find_record(c, id, &number);
+    for (; key[1] != NULL; key++) {
+        json_t *inner = json_object_get(object, *key);
+        bool numbered = record != NULL && key[2] == NULL;
+
+        if (inner == NULL) {
+            inner = numbered ? json_array() : placed(c, node, json_object());
+            json_object_set_new(object, *key, inner);
+        }
+        object = inner;
+    }
+    if (record != NULL && json_array_size(object) != number)
+        fail(c, node, "%.60s: numbers start at 0 without a gap", id);
+    else if (record != NULL)
+        json_array_append_new(object, make_record(c, node, value, record));
+    else if (json_object_get(object, *key) != NULL)
+        fail(c, node, "%.60s is there twice", id);
+    else if (json_object_set_new(object, *key, placed(c, node, json_string(value))) != 0)
+        fail(c, node, "%.60s is no name of a property", id);
+}
+
+/* An element as an object. Their depth is bounded by the parser. */
+static json_t *convert(struct conversion *c, const xmlNode *node)
+{
+    json_t *object = placed(c, node, json_object());
+
+    for (const xmlAttr *a = node->properties; a != NULL; a = a->next)
+        json_object_set_new(object, (const char *)a->name, json_string(value_of(a)));
+    for (xmlNode *child = node->children; child != NULL && c->error == DUET_OK;
+         child = child->next) {
+        const char *name = (const char *)child->name;
+
+        if (child->type == XML_COMMENT_NODE || child->type == XML_PI_NODE || xmlIsBlankNode(child))
+            continue;
+        if (child->type != XML_ELEMENT_NODE) {
+            fail(c, node, "text or entities inside an element are not read");
+        } else if (strcmp(name, "prop") == 0) {
+            add_property(c, child, object);
+        } else {
+            if (json_object_get(object, name) == NULL)
+                json_object_set_new(object, name, json_array());
+            if (json_array_append_new(json_object_get(object, name), convert(c, child)) != 0)
+                fail(c, child, "is an attribute and an element");
+        }
+    }
+    return object;
+}
+
+int duet__xml_parse(const char *text, size_t length, const char *path, const char *name,
+                    const struct duet__xml_record *records, struct duet_message *message,
+                    struct duet__json *root)
+{
+    struct conversion c = {.path = path, .message = message, .records = records};
+    xmlParserCtxt *context = xmlNewParserCtxt();
+    xmlDoc *document = xmlCtxtReadMemory(context, text, (int)length, NULL, NULL,
+                                         XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
+    const xmlError *last = xmlCtxtGetLastError(context);
+
+    *root = (struct duet__json){.path = path, .message = message};
+    if (document == NULL) {
+        g_autofree char *reason =
+            g_strdup(last != NULL && last->message != NULL ? last->message : "not XML");
+
+        c.error = duet_fail(message, DUET_EPARSE, "%.200s:%d: %.200s", path,
+                            last != NULL ? last->line : 1, g_strstrip(reason));
+    } else if (document->intSubset != NULL && document->intSubset->children != NULL) {
+        c.error = duet_fail(message, DUET_EPARSE,
+                            "%.200s: declarations inside <!DOCTYPE> are not read", path);
+    } else if (strcmp((const char *)xmlDocGetRootElement(document)->name, name) != 0) {
+        fail(&c, xmlDocGetRootElement(document), "expected <%s>", name);
+    } else {
+        root->lines = c.lines = g_hash_table_new(NULL, NULL);
+        root->node = convert(&c, xmlDocGetRootElement(document));
+    }
+    if (c.error != DUET_OK)
+        duet__xml_close(root);
+    xmlFreeDoc(document);
+    xmlFreeParserCtxt(context);
+    return c.error;
+}
+
+void duet__xml_close(struct duet__json *root)
+{
+    duet__json_close(root);
+    g_clear_pointer(&root->lines, g_hash_table_unref);
+}
+
+struct unit {
+    const char *name;
+    double factor;
+};
+
+static const struct unit bandwidths[] = {
+    {"", 1},          {"Bps", 1},        {"kBps", 1e3},     {"MBps", 1e6},     {"GBps", 1e9},
+    {"TBps", 1e12},   {"KiBps", 0x1p10}, {"MiBps", 0x1p20}, {"GiBps", 0x1p30}, {"TiBps", 0x1p40},
+    {"bps", 0.125},   {"kbps", 125},     {"Mbps", 125e3},   {"Gbps", 125e6},   {"Tbps", 125e9},
+    {"Kibps", 0x1p7}, {"Mibps", 0x1p17}, {"Gibps", 0x1p27}, {"Tibps", 0x1p37}, {NULL},
+};
+
+static const struct unit times[] = {
+    {"", 1},   {"s", 1},    {"ms", 1e-3}, {"us", 1e-6},  {"ns", 1e-9}, {"ps", 1e-12},
+    {"m", 60}, {"h", 3600}, {"d", 86400}, {"w", 604800}, {NULL},
+};
+
+/* A number followed by a unit of SimGrid's ("125MBps", "10us"), in the base unit; NULL: it is not.
+ */
+static json_t *with_unit(const char *text, const struct unit *unit)
+{
+    char *end = NULL;
+    double number = g_ascii_strtod(text, &end);
+
+    while (unit->name != NULL && strcmp(end, unit->name) != 0)
+        unit++;
+    return g_ascii_isdigit(text[0]) && unit->name != NULL ? json_real(number * unit->factor) : NULL;
+}
+
+int duet__xml_value(struct duet__json *at, const struct duet__field *field)
+{
+    bool bandwidth = g_str_has_suffix(field->key, "_Bps") || strcmp(field->key, "bandwidth") == 0;
+    const char *text = json_string_value(at->node), *expected = NULL;
+    json_t *value = NULL;
+    guint64 number = 0;
+
+    if (at->lines == NULL || text == NULL)
+        return DUET_OK;
+    switch (field->kind) {
+    case DUET__NUMBER:
+        expected = bandwidth ? "bandwidth, e.g. 6.0GBps" : "duration, e.g. 10us";
+        value = with_unit(text, bandwidth ? bandwidths : times);
+        break;
+    case DUET__INTEGER:
+    case DUET__UNSIGNED:
+        expected = "whole number";
+        if (g_ascii_string_to_unsigned(text, 10, 0, INT64_MAX, &number, NULL))
+            value = json_integer((json_int_t)number);
+        break;
+    case DUET__BOOLEAN:
+        expected = "truth value: true or false";
+        if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)
+            value = json_boolean(text[0] == 't');
+        break;
+    default: /* is a text */
+        return DUET_OK;
+    }
+    if (value == NULL)
+        return duet__json_fail(at, DUET_EPARSE, "\"%.60s\" is no %s", text, expected);
+    g_hash_table_insert(at->lines, value, g_hash_table_lookup(at->lines, at->node));
+    json_object_set_new(at->up->node, at->key, value);
+    at->node = value;
+    return DUET_OK;
+}
