@@ -23,7 +23,8 @@ static void test_measured(void)
     struct duet_message message = {""};
     config.emulate = "idgraf"; /* whose memory is this machine's */
     config.scale = 10;
-    if (duet__bandwidth_measure(&config, 0, NULL, NULL, &bandwidth, &message))
+    if (duet__bandwidth_measure(&(struct duet__measurement){.config = &config, .message = &message},
+                                &bandwidth))
         g_error("%s", message.text);
     g_test_message("%g and %g B/s", bandwidth.one_Bps, bandwidth.all_Bps);
     g_assert_cmpuint(bandwidth.samples, >=, 6);
@@ -44,7 +45,11 @@ static void test_stop(void)
         struct duet__bandwidth bandwidth = {.one_Bps = 1};
         struct duet_message message = {""};
         unsigned left = after;
-        int error = duet__bandwidth_measure(&config, 0, stop_after, &left, &bandwidth, &message);
+        int error = duet__bandwidth_measure(&(struct duet__measurement){.config = &config,
+                                                                        .stop = stop_after,
+                                                                        .context = &left,
+                                                                        .message = &message},
+                                            &bandwidth);
         g_assert_cmpint(error, ==, DUET_ECANCELED);
         g_assert_cmpstr(message.text, ==, "the measurement was interrupted");
         g_assert_cmpfloat(bandwidth.one_Bps, ==, 0);

@@ -18,6 +18,7 @@
 #include "runs/monitor.h"
 #include "runs/request.h"
 #include "world/info.h"
+#include "world/settings.h"
 
 enum { DUET__ROUNDS = 3 }; /* less of them say little of how times spread */
 
@@ -26,6 +27,7 @@ struct duet__subject {
     const struct duet_workload *workload;
     uint64_t tile;
     char precision;
+    bool devices; /* on devices alone */
 };
 
 /* What is to be measured. Zero-initialise; duet__calibrate_request_fini, half-built or not. */
@@ -33,11 +35,11 @@ struct duet__calibrate_request {
     /* configuration and seed of all runs, without workload and problem; borrowed. Its policy may be
        NULL: then there are two, in turn */
     const struct duet_request *runs;
-    GArray *workloads;      /* const struct duet_workload * */
-    bool chosen;            /* they were named; else those that are usual, where they can run */
-    GArray *sizes, *tiles;  /* uint64_t; empty: by default */
-    const char *precisions; /* "d", "s", "sd": a constant */
-    GArray *subjects;       /* struct duet__subject: these alone; NULL: what the above stand for */
+    GArray *subjects; /* struct duet__subject: these alone; NULL: what the following stand for */
+    GPtrArray *workloads;              /* const struct duet_workload * */
+    bool chosen;                       /* they were named; else those that can run are measured */
+    struct duet__numbers sizes, tiles; /* borrowed; empty: by default */
+    const char *precisions;            /* "d", "s", "sd": a constant */
     double budget_s;
     uint64_t rounds; /* whatever time they take; 0: as many as there is time for */
     bool paced;      /* at the pace of a platform: nothing is computed */
@@ -45,16 +47,7 @@ struct duet__calibrate_request {
     char *name; /* of the machine that is described */
 };
 
-/* Makes the lists, all empty. */
-void duet__calibrate_request_init(struct duet__calibrate_request *request,
-                                  const struct duet_request *runs);
 void duet__calibrate_request_fini(struct duet__calibrate_request *request);
-
-static inline const struct duet_workload *duet__calibrate_workload(
-    const struct duet__calibrate_request *request, guint place)
-{
-    return g_array_index(request->workloads, const struct duet_workload *, place);
-}
 
 /* Why a problem has its size. */
 enum duet__size {
@@ -71,12 +64,20 @@ struct duet__setup {
     enum duet__size size;
     bool devices;  /* kernels that devices have run on these only */
     bool optional; /* nobody has asked for it: left out where the budget has no time for it */
+    bool failed;   /* it is not tried again */
     int cpus, gpus;
     unsigned group; /* setups that differ only in size and resources have the same number */
     /* what has been measured; runs 0: it was left out */
     uint64_t runs, tasks;
     double run_s;  /* mean of one run, from its first submission on */
     double turn_s; /* what all of its last turn took, data included */
+};
+
+/* What could not be measured. */
+struct duet__failure {
+    char what[96]; /* for people */
+    int error;
+    struct duet_message message;
 };
 
 /* Data that is kept for further runs. */
@@ -86,42 +87,50 @@ struct duet__kept_data {
     void *data; /* NULL: none */
 };
 
-/* What comes of it. Zero-initialise; duet__calibrate_result_fini frees it, half-built or not. */
-struct duet__calibrate_result {
-    struct duet__info info;    /* the machine, with all its workers */
-    struct duet_sharing known; /* sizes of caches as the system tells them */
-    unsigned cpus, gpus;       /* workers */
-    double pace;               /* of emulated times: their scale, else 1 */
-    GArray *setups;            /* struct duet__setup */
-    unsigned groups;
+/*
+ * A calibration under way, and what comes of it. Zero-initialise but for the first three, then
+ * duet__calibrating_look; duet__calibrating_fini frees it, half-built or not.
+ */
+struct duet__calibrating {
+    const struct duet__calibrate_request *request; /* borrowed */
+    struct duet_monitor *monitor;   /* borrowed, started when something is measured */
+    struct duet_progress bar;       /* zeroed: none */
+    double start_s;                 /* later by the pauses */
+    double paused_s;                /* when the last one began, since start_s */
+    struct duet__failure now;       /* what is being measured, and why it failed */
     struct duet__kept_data kept[2]; /* of the last warm-up, and of the last problem beyond that */
-    GArray *runs;                   /* struct duet__observation, whose recordings are owned here */
-    GArray *disturbed;              /* gboolean, by run: others computed meanwhile */
-    GArray *disturbed_rounds;       /* uint64_t, counted from 1 */
-    uint64_t left_out;              /* disturbed runs that the model is not made from */
-    struct duet__disturbance load;  /* by others, over all of it */
-    uint64_t rounds;                /* finished */
-    double wall_s, runs_s;          /* all of it, and the rounds */
+    struct duet__info info;         /* the machine, with all its workers */
+    struct duet_sharing known;      /* sizes of caches as the system tells them */
+    unsigned cpus, gpus;            /* workers */
+    double pace;                    /* of emulated times: their scale, else 1 */
+    GArray *setups;                 /* struct duet__setup */
+    unsigned groups;
+    guint next;                    /* setup */
+    GArray *runs;                  /* struct duet__observation, whose recordings are owned here */
+    GArray *disturbed_rounds;      /* uint64_t, counted from 1 */
+    GArray *failures;              /* struct duet__failure */
+    uint64_t left_out;             /* disturbed runs that the model is not made from */
+    struct duet__disturbance load; /* by others, over all of it */
+    uint64_t rounds;               /* finished */
+    double wall_s, runs_s;         /* all of it, and the rounds */
     double probe_s;
     struct duet__measured costs[DUET__COSTS];
     bool has_costs, has_copies;
-    struct duet__bandwidth bandwidth; /* samples 0: not measured */
+    struct duet__bandwidth bandwidth;
     struct duet__copies copies;
     struct duet__model model;
 };
 
-void duet__calibrate_result_fini(struct duet__calibrate_result *result);
+void duet__calibrating_fini(struct duet__calibrating *c);
 
 /* ------------------------------------------------------------------------------------------- */
 /* plan.c                                                                                        */
 
 /*
- * Makes the list of setups: result->info, known, cpus and gpus are there. DUET_EINVAL with a
- * message where a workload that was named cannot run with any of the sizes.
+ * Makes the list of setups for the machine that was looked at. DUET_EINVAL with a message where a
+ * workload that was named cannot run with any of the sizes.
  */
-DUET_MUST_CHECK int duet__plan_make(const struct duet__calibrate_request *request,
-                                    struct duet__calibrate_result *result,
-                                    struct duet_message *message);
+DUET_MUST_CHECK int duet__plan_make(struct duet__calibrating *c, struct duet_message *message);
 
 /*
  * Chooses the size of a setup's problem where it is not known yet: data of four times the shared
@@ -129,73 +138,63 @@ DUET_MUST_CHECK int duet__plan_make(const struct duet__calibrate_request *reques
  * to do; but more than one and a half times the cache while a run takes less than thrice that.
  * In any case it is half as large again, each way, as what is to fit into caches.
  */
-void duet__setup_size(struct duet__calibrate_result *result, struct duet__setup *setup,
-                      double fair_s);
+void duet__setup_size(const struct duet__calibrating *c, struct duet__setup *setup, double fair_s);
 
 /* What a turn of it with one run may take, by the nearest one of its workload; 0: not known. */
-double duet__setup_seconds(const struct duet__calibrate_result *result,
-                           const struct duet__setup *setup);
+double duet__setup_seconds(const struct duet__calibrating *c, const struct duet__setup *setup);
 
 /* "alone", "busy", "gpus": which workers the setup's runs have; and in what size. Constants. */
 const char *duet__setup_workers(const struct duet__setup *setup);
 const char *duet__setup_size_name(const struct duet__setup *setup);
 
+static inline struct duet__setup *duet__setup_at(const struct duet__calibrating *c, guint place)
+{
+    return &g_array_index(c->setups, struct duet__setup, place);
+}
+
 /* ------------------------------------------------------------------------------------------- */
-/* measure.c, setup.c: look, then the plan, then all of it at once or in parts                   */
+/* measure.c, turn.c: look, then the plan, then all of it at once or in parts                    */
 
-/* Measuring under way. Zeroed but for the first three. */
-struct duet__measuring {
-    const struct duet__calibrate_request *request;
-    struct duet__calibrate_result *result;
-    struct duet_monitor *monitor; /* started */
-    struct duet_progress bar;     /* zeroed: none */
-    double start_s;               /* later by the pauses */
-    double paused_s;              /* when the last one began, since start_s */
-    guint next;                   /* setup */
-    char what[96];                /* what is being measured, for people */
-    struct duet_message message;  /* of what failed */
-};
-
-/* What there is to be measured on, into a zeroed result. Errors of duet_open. */
-DUET_MUST_CHECK int duet__measure_look(const struct duet__calibrate_request *request,
-                                       struct duet__calibrate_result *result,
-                                       struct duet_message *message);
+/* What there is to be measured on. Errors of duet_open. */
+DUET_MUST_CHECK int duet__calibrating_look(struct duet__calibrating *c,
+                                           struct duet_message *message);
 
 /*
- * Measures everything that was asked for, and fits. This and those below: 0 also where a signal
- * came, errors with measuring->message and ->what.
+ * Measures everything that was asked for, and fits. What fails is noted, and the rest goes on. A
+ * model there is if anything was measured and no signal came.
  */
-DUET_MUST_CHECK int duet__measure_all(struct duet__measuring *measuring);
+void duet__calibrating_all(struct duet__calibrating *c);
+
+/* Those below return 0 also where a signal came, and errors with c->now saying what failed. */
 
 /* Begins to count time, or ceases to; the data that was kept for further runs goes. */
-void duet__measuring_go_on(struct duet__measuring *measuring);
-void duet__measuring_pause(struct duet__measuring *measuring);
+void duet__calibrating_go_on(struct duet__calibrating *c);
+void duet__calibrating_pause(struct duet__calibrating *c);
 
 /* The speed of the cores, the runtime's operations, bandwidth, copies. */
-DUET_MUST_CHECK int duet__measure_once(struct duet__measuring *measuring);
+DUET_MUST_CHECK int duet__calibrating_once(struct duet__calibrating *c);
 
 /*
  * Gives setup after setup its turn, from the one at which the last slice ended on, until so many
  * seconds have passed; the first time until each had its turn. A round over all of them is to take
  * `round_s`.
  */
-DUET_MUST_CHECK int duet__measure_slice(struct duet__measuring *measuring, double seconds,
-                                        double round_s);
+DUET_MUST_CHECK int duet__calibrating_slice(struct duet__calibrating *c, double seconds,
+                                            double round_s);
 
 /* The model of all runs so far, but for those that others disturbed. */
-DUET_MUST_CHECK int duet__measure_fit(struct duet__measuring *measuring);
+DUET_MUST_CHECK int duet__calibrating_fit(struct duet__calibrating *c);
 
 /*
- * A turn: makes some recorded runs of the setup into result->runs, after one that is not measured,
- * until `slice_s` have passed, three at most. Their data is kept for the next turns, which often
- * need the same (duet__kept_data_free). 0 also where a signal came meanwhile. Errors of duet_open
- * and of runs, with a message.
+ * A turn: makes some recorded runs of the setup into c->runs, after one that is not measured, until
+ * `slice_s` have passed, three at most. Their data is kept for the next turns, which often need the
+ * same (duet__kept_data_free). Errors of duet_open and of runs.
  */
-DUET_MUST_CHECK int duet__setup_measure(struct duet__measuring *measuring,
-                                        struct duet__setup *setup, double slice_s);
+DUET_MUST_CHECK int duet__setup_measure(struct duet__calibrating *c, struct duet__setup *setup,
+                                        double slice_s);
 
 /* Frees the data that turns have kept for others. */
-void duet__kept_data_free(struct duet__calibrate_result *result);
+void duet__kept_data_free(struct duet__calibrating *c);
 
 /* ------------------------------------------------------------------------------------------- */
 /* machine.c                                                                                     */
@@ -203,10 +202,8 @@ void duet__kept_data_free(struct duet__calibrate_result *result);
 /* Sizes of the caches that the first core has for itself and that it shares; 0: not known. */
 void duet__caches_find(struct duet_sharing *sharing);
 
-/* Describes the machine by what was result, kernel times included. duet_platform_fini frees it. */
-void duet__describe_machine(const struct duet__calibrate_request *request,
-                            const struct duet__calibrate_result *result,
-                            struct duet_platform *platform);
+/* Describes the machine by what was found, kernel times included. duet_platform_fini frees it. */
+void duet__describe_machine(const struct duet__calibrating *c, struct duet_platform *platform);
 
 /* ------------------------------------------------------------------------------------------- */
 /* confidence.c                                                                                  */
@@ -217,11 +214,12 @@ struct duet__confidence {
     double half;                       /* half of them are predicted within this, in sum */
     double most;                       /* and nine of ten within this */
     const struct duet__quality *worst; /* NULL: there is none */
+    double worst_error;                /* of it, signed; NaN: there is none */
     uint64_t samples, rejected;        /* executions */
     uint64_t fewest_runs;              /* of a setup */
     uint64_t fewest_samples;           /* of a point */
 };
 
-void duet__confidence(const struct duet__calibrate_result *result, struct duet__confidence *out);
+void duet__confidence(const struct duet__calibrating *c, struct duet__confidence *out);
 
 #endif

@@ -6,33 +6,34 @@
 
 #include "validate/stats.h"
 
-void duet__confidence(const struct duet__calibrate_result *result, struct duet__confidence *out)
+void duet__confidence(const struct duet__calibrating *c, struct duet__confidence *out)
 {
-    const struct duet__model *model = &result->model;
-    double *errors = g_new0(double, model->quality_count + 1), worst = -1;
+    const struct duet__model *model = &c->model;
+    g_autofree double *errors = g_new0(double, model->quality_count + 1);
 
     *out = (struct duet__confidence){.half = NAN,
                                      .most = NAN,
+                                     .worst_error = NAN,
                                      .fewest_runs = UINT64_MAX,
                                      .fewest_samples = UINT64_MAX};
     for (size_t i = 0; i < model->quality_count; i++) {
         const struct duet__quality *quality = &model->quality[i];
 
-        out->samples += quality->samples;
-        out->rejected += quality->rejected;
-        out->fewest_samples = MIN(out->fewest_samples, quality->samples);
-        double error = fabs(quality->errors[DUET__LEFT_OUT_RUNS][DUET__EFFECTS_MODEL].sum);
+        out->samples += quality->point.samples;
+        out->rejected += quality->point.rejected;
+        out->fewest_samples = MIN(out->fewest_samples, quality->point.samples);
+        double error = quality->errors[DUET__LEFT_OUT_RUNS][DUET__EFFECTS_MODEL].sum;
 
         if (!isfinite(error))
             continue;
-        errors[out->points++] = error;
-        if (error > worst) {
-            worst = error;
+        errors[out->points++] = fabs(error);
+        if (!out->worst || fabs(error) > fabs(out->worst_error)) {
+            out->worst_error = error;
             out->worst = quality;
         }
     }
-    for (guint i = 0; i < result->setups->len; i++) {
-        uint64_t runs = g_array_index(result->setups, struct duet__setup, i).runs;
+    for (guint i = 0; i < c->setups->len; i++) {
+        uint64_t runs = duet__setup_at(c, i)->runs;
 
         if (runs)
             out->fewest_runs = MIN(out->fewest_runs, runs);
@@ -41,5 +42,4 @@ void duet__confidence(const struct duet__calibrate_result *result, struct duet__
         out->half = duet_median(errors, out->points);
         out->most = duet_quantile(errors, out->points, 0.9);
     }
-    g_free(errors);
 }

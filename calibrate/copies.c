@@ -1,62 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measuring copies between all memories of a machine. */
+/*
+ * Measuring copies between all memories of a machine: of one pair with nothing beside them, and of
+ * two pairs at the same time.
+ */
 #include "calibrate/copies.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <glib.h>
-
-#include "calibrate/copying.h"
+#include "calibrate/lab.h"
 
 enum {
     MEMORY_MIB = 256, /* of the host that copies come from and go to, at most */
     LEAST_MIB = 64,
-    A_SECOND_MIB = 128, /* of the budget, at most: for touching it first */
+    A_SECOND_MIB = 128, /* at most: for touching it first */
     MIB = 1 << 20,
     MEMORY_SHARE = 8, /* at most this part of what is free */
     DEVICE_SHARE = 4,
 };
 
-/* Sizes of copies that are alone. */
-enum {
-    SMALLEST = 4096, /* bytes */
-    LARGEST = 1 << 26,
-    GROWTH = 4,
-    REPETITIONS = 5,
-    LEAST_SIZES = 4, /* whatever the budget says */
-    SAMPLES = 64,    /* more than sizes and repetitions give */
+static const double SHARE = 0.7; /* of the time: the rest is for copies at the same time */
+
+struct copying {
+    struct duet__lab lab;
+    struct duet__copies *out;
+    size_t memory_bytes; /* of the host */
+    size_t used_bytes;   /* of it, from its beginning on, for the last copies */
 };
 
-static const double LONGEST_S = 5e-3; /* larger copies say nothing more */
-static const double SHARE = 0.7;      /* of the budget: the rest is for copies at the same time */
-
-size_t duet__copies_find(const struct duet__copies *copies, unsigned source, unsigned destination)
+/* The place of the pair from node `source` to node `destination`, which must be there. */
+static size_t find_pair(const struct duet__copies *copies, unsigned source, unsigned destination)
 {
     size_t i = 0;
+
     while (copies->pairs[i].source != source || copies->pairs[i].destination != destination)
         i++;
     return i;
 }
 
-unsigned duet__copies_worker(const struct duet__copying *copying, unsigned node)
+/* The worker that works on a node. The host's: the first one. */
+static unsigned worker_of(const struct copying *copying, unsigned node)
 {
-    const struct duet_machine *machine = copying->lab.machine;
     unsigned worker = 0;
-    while (machine->workers[worker].node != node)
+
+    while (copying->lab.machine->workers[worker].node != node)
         worker++;
     return worker;
 }
 
-size_t duet__copies_most(const struct duet__copying *copying, unsigned count)
+/* The most bytes of one handle of which `count` are on a device at once. */
+static size_t most_bytes(const struct copying *copying, unsigned count)
 {
     const struct duet_machine *machine = copying->lab.machine;
     uint64_t most = copying->memory_bytes;
+
     for (unsigned n = 1; n < machine->node_count; n++)
-        if (machine->nodes[n].capacity_bytes / DEVICE_SHARE / count < most)
-            most = machine->nodes[n].capacity_bytes / DEVICE_SHARE / count;
+        most = MIN(most, machine->nodes[n].capacity_bytes / DEVICE_SHARE / count);
     return most;
 }
 
@@ -64,8 +66,10 @@ size_t duet__copies_most(const struct duet__copying *copying, unsigned count)
 static void make_pairs(struct duet__copies *out, const struct duet_machine *machine)
 {
     unsigned nodes = machine->node_count;
+
     out->node_count = nodes;
     out->pairs = g_new0(struct duet__pair, (gsize)nodes * nodes);
+    out->together = g_new0(struct duet__together, (gsize)nodes * nodes);
     for (unsigned with_host = 0; with_host < 2; with_host++)
         for (unsigned s = 0; s < nodes; s++)
             for (unsigned d = 0; d < nodes; d++)
@@ -77,154 +81,288 @@ static void make_pairs(struct duet__copies *out, const struct duet_machine *mach
                     };
 }
 
-/* How much of the host's memory, in whole MiB. */
-static size_t count_memory(double budget_s)
+/* Memory of the host; it is page-locked if that is possible. */
+static void make_memory(struct copying *copying, bool touch)
 {
+    struct duet__lab *lab = &copying->lab;
     long page = sysconf(_SC_PAGESIZE), pages = sysconf(_SC_AVPHYS_PAGES);
-    double mib = fmin(MEMORY_MIB, budget_s * A_SECOND_MIB);
+    double mib = fmin(MEMORY_MIB, (lab->given->end_s - duet__clock_s()) * A_SECOND_MIB);
+    int error = DUET_ENOMEM;
+
     if (pages > 0)
         mib = fmin(mib, (double)pages * (double)page / MEMORY_SHARE / MIB);
-    return (size_t)fmax(mib, LEAST_MIB) * MIB;
-}
-
-/* It is page-locked if that is possible. */
-static void make_memory(struct duet__copying *copying, bool touch)
-{
-    size_t bytes = count_memory(copying->lab.budget->end_s - duet__clock_s());
-    int error;
-    copying->memory_bytes = bytes;
-    copying->memory = aligned_alloc((size_t)sysconf(_SC_PAGESIZE), bytes);
-    if (!copying->memory) {
-        duet__lab_note(&copying->lab, DUET_ENOMEM);
+    copying->memory_bytes = (size_t)fmax(mib, LEAST_MIB) * MIB;
+    lab->memory = aligned_alloc((size_t)page, copying->memory_bytes);
+    if (!lab->memory) {
+        duet__lab_note(lab, error);
         return;
     }
     if (touch) /* memory that was never written is read faster than other */
-        memset(copying->memory, 1, bytes);
-    error = duet_pin(copying->lab.runtime, copying->memory, bytes);
+        memset(lab->memory, 1, copying->memory_bytes);
+    error = duet_pin(lab->runtime, lab->memory, copying->memory_bytes);
     /* without, it is slower, as it is for applications then */
-    duet__lab_note(&copying->lab, error == DUET_ENOMEM ? DUET_OK : error);
+    duet__lab_note(lab, error == DUET_ENOMEM ? DUET_OK : error);
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Copies of one pair of memories with nothing beside them: a task on the source writes the data,
-   one on the destination reads it, in turn; each copy is in the records. */
+/* Alone: a task on the source writes the data, one on the destination reads it, in turn; each copy
+   is in the records                                                                             */
 
-struct series {
-    struct duet__copy_sample samples[SAMPLES];
-    size_t count;
-    double last_s; /* of the largest size so far */
+enum {
+    SMALLEST = 4096, /* bytes */
+    LARGEST = 1 << 26,
+    GROWTH = 4,
+    REPETITIONS = 5,
+    LEAST_SIZES = 4, /* whatever the time */
 };
 
-/* A copy from `source` to `destination` began and ended; through the host there are two. */
-static void add_copies(struct series *series, const struct duet__pair *pair,
-                       const struct duet_event *events, size_t count)
+static const double LONGEST_S = 5e-3; /* larger copies say nothing more */
+
+/* A copy from `source` to `destination` began and ended; through the host there are two. Returns
+   the seconds of the longest. */
+static double add_copies(GArray *samples, const struct duet__pair *pair,
+                         const struct duet_event *events, size_t count)
 {
-    double begin_s = -1;
-    series->last_s = 0;
+    double begin_s = -1, longest_s = 0;
+
     for (size_t i = 0; i < count; i++) {
         const struct duet_event *copy = &events[i];
+
         if (copy->kind != DUET_EVENT_COPY || copy->failed)
             continue;
         if (copy->source == pair->source)
             begin_s = copy->start_s;
-        if (copy->destination != pair->destination || begin_s < 0 || series->count == SAMPLES)
+        if (copy->destination != pair->destination || begin_s < 0)
             continue;
-        double seconds = copy->end_s - begin_s;
-        series->samples[series->count++] = (struct duet__copy_sample){(double)copy->bytes, seconds};
-        series->last_s = fmax(series->last_s, seconds);
+        const struct duet__copy_sample sample = {(double)copy->bytes, copy->end_s - begin_s};
+
+        g_array_append_val(samples, sample);
+        longest_s = fmax(longest_s, sample.seconds);
         begin_s = -1;
     }
+    return longest_s;
 }
 
-/* A part of the host's memory that has not been used for the longest time: no cache has it. */
-static char *next_part(struct duet__copying *copying, size_t bytes)
-{
-    if (copying->used_bytes + bytes > copying->memory_bytes)
-        copying->used_bytes = 0;
-    char *part = copying->memory + copying->used_bytes;
-    copying->used_bytes += bytes;
-    return part;
-}
-
-/* Data that is not on the devices yet. */
-static void copy_once(struct duet__copying *copying, const struct duet__pair *pair, size_t bytes)
+/* Copies data that is not on the devices yet, in a part of the host's memory that has not been used
+   for the longest time: no cache has it. */
+static void copy_once(struct copying *copying, const struct duet__pair *pair, size_t bytes)
 {
     struct duet__lab *lab = &copying->lab;
-    struct duet_handle *data = duet__lab_vector(lab, next_part(copying, bytes), bytes);
+    struct duet_handle *data;
+
+    if (copying->used_bytes + bytes > copying->memory_bytes)
+        copying->used_bytes = 0;
+    data = duet__lab_vector(lab, (char *)lab->memory + copying->used_bytes, bytes);
+    copying->used_bytes += bytes;
     const struct duet_access write = {data, DUET_W}, read = {data, DUET_R};
-    duet__lab_submit(lab, lab->fill, duet__copies_worker(copying, pair->source), &write, 1);
-    duet__lab_submit(lab, lab->empty, duet__copies_worker(copying, pair->destination), &read, 1);
+
+    duet__lab_submit(lab, lab->fill, worker_of(copying, pair->source), &write, 1, NULL);
+    duet__lab_submit(lab, lab->empty, worker_of(copying, pair->destination), &read, 1, NULL);
     duet__lab_forget(lab, data);
 }
 
-static void measure_size(struct duet__copying *copying, const struct duet__pair *pair, size_t bytes,
-                         struct series *series)
+static void measure_pair(struct copying *copying, struct duet__pair *pair, double end_s)
+{
+    GArray *samples = g_array_new(FALSE, FALSE, sizeof(struct duet__copy_sample));
+    size_t most = MIN(most_bytes(copying, 1), LARGEST), bytes = SMALLEST;
+    double last_s = 0;
+
+    for (unsigned sizes = 0; bytes <= most && duet__lab_goes_on(&copying->lab); sizes++) {
+        struct duet_event *events;
+        size_t count;
+
+        if (sizes >= LEAST_SIZES && (last_s * GROWTH > LONGEST_S || duet__clock_s() > end_s))
+            break;
+        duet_stats_reset(copying->lab.runtime);
+        for (unsigned i = 0; i < REPETITIONS; i++)
+            copy_once(copying, pair, bytes);
+        count = duet__lab_events(&copying->lab, &events);
+        last_s = add_copies(samples, pair, events, count);
+        free(events);
+        bytes *= GROWTH;
+    }
+    duet__copies_fit((const struct duet__copy_sample *)(void *)samples->data, samples->len, pair);
+    g_array_unref(samples);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Together: a task at each destination that reads several handles, which are all fetched at once.
+   What counts is copies that the other pair's copies have surrounded                            */
+
+enum {
+    COPIES = 5, /* of a pair */
+    MEETINGS = 2,
+    ATTEMPTS = 6, /* where the two have missed each other */
+    LARGEST_BESIDE = 1 << 24,
+};
+
+static const double GOAL_S = 1.5e-3; /* of one copy alone: long beside its latency */
+
+/* What one pair copies. */
+struct side {
+    const struct duet__pair *pair;
+    struct duet_access accesses[COPIES];
+    double begin_s, end_s; /* of all its copies */
+    double bytes, seconds; /* of those that count */
+};
+
+static void make_side(struct copying *copying, struct side *side, size_t pair, unsigned which)
+{
+    size_t half = copying->memory_bytes / 2, bytes;
+    char *memory = (char *)copying->lab.memory + which * half;
+
+    side->pair = &copying->out->pairs[pair];
+    bytes = (size_t)fmin(GOAL_S * side->pair->bandwidth_Bps, LARGEST_BESIDE);
+    bytes = MIN(bytes, MIN(most_bytes(copying, COPIES), half / COPIES));
+    bytes = MAX(bytes / SMALLEST, 1) * SMALLEST;
+    for (unsigned i = 0; i < COPIES; i++)
+        side->accesses[i].handle = duet__lab_vector(&copying->lab, memory + i * bytes, bytes);
+}
+
+static void submit(struct copying *copying, struct side *side, enum duet_mode mode)
+{
+    struct duet__lab *lab = &copying->lab;
+    unsigned node = mode == DUET_W ? side->pair->source : side->pair->destination;
+
+    for (unsigned i = 0; i < COPIES; i++)
+        side->accesses[i].mode = mode;
+    duet__lab_submit(lab, mode == DUET_W ? lab->fill : lab->empty, worker_of(copying, node),
+                     side->accesses, COPIES, NULL);
+}
+
+/* The host's worker is the application's thread: what it fetches begins with the wait, and both
+   pairs to the host go into one task, since it takes one after the other. */
+static void submit_reads(struct copying *copying, struct side sides[2])
+{
+    struct duet_access both[2 * COPIES];
+
+    if (sides[0].pair->destination != DUET_HOST || sides[1].pair->destination != DUET_HOST) {
+        submit(copying, &sides[0], DUET_R);
+        submit(copying, &sides[1], DUET_R);
+        return;
+    }
+    for (unsigned i = 0; i < 2 * COPIES; i++)
+        both[i] = (struct duet_access){sides[i % 2].accesses[i / 2].handle, DUET_R};
+    duet__lab_submit(&copying->lab, copying->lab.empty, 0, both, 2 * COPIES, NULL);
+}
+
+static bool is_of(const struct side *side, const struct duet_event *event)
+{
+    return event->kind == DUET_EVENT_COPY && event->source == side->pair->source &&
+           event->destination == side->pair->destination;
+}
+
+/* When this side copied. */
+static void find_span(struct side *side, const struct duet_event *events, size_t count)
+{
+    side->begin_s = INFINITY;
+    side->end_s = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_of(side, &events[i]))
+            continue;
+        side->begin_s = fmin(side->begin_s, events[i].start_s);
+        side->end_s = fmax(side->end_s, events[i].end_s);
+    }
+}
+
+/* Adds the copies that the other side has surrounded. */
+static void add_surrounded(struct side *side, const struct side *other,
+                           const struct duet_event *events, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct duet_event *copy = &events[i];
+
+        if (!is_of(side, copy) || copy->start_s < other->begin_s || copy->end_s > other->end_s)
+            continue;
+        side->bytes += (double)copy->bytes;
+        side->seconds += copy->end_s - copy->start_s - side->pair->latency_s;
+    }
+}
+
+static void copy_together(struct copying *copying, struct side sides[2])
 {
     struct duet_event *events;
     size_t count;
+
+    submit(copying, &sides[0], DUET_W);
+    submit(copying, &sides[1], DUET_W);
+    duet__lab_wait(&copying->lab);
     duet_stats_reset(copying->lab.runtime);
-    for (unsigned i = 0; i < REPETITIONS; i++)
-        copy_once(copying, pair, bytes);
+    submit_reads(copying, sides);
     count = duet__lab_events(&copying->lab, &events);
-    add_copies(series, pair, events, count);
+    find_span(&sides[0], events, count);
+    find_span(&sides[1], events, count);
+    add_surrounded(&sides[0], &sides[1], events, count);
+    add_surrounded(&sides[1], &sides[0], events, count);
     free(events);
 }
 
-static void measure_pair(struct duet__copying *copying, struct duet__pair *pair, double end_s)
+/* Bytes a second; where no copy was surrounded, one side had ended before the other began. */
+static double rate(const struct side *side)
 {
-    struct series series = {.count = 0};
-    size_t most = duet__copies_most(copying, 1);
-    unsigned sizes = 0;
-    for (size_t bytes = SMALLEST; bytes <= LARGEST && bytes <= most; bytes *= GROWTH) {
-        if (series.last_s * GROWTH > LONGEST_S && sizes >= LEAST_SIZES)
-            break;
-        if (duet__clock_s() > end_s && sizes >= LEAST_SIZES)
-            break;
-        if (!duet__lab_goes_on(&copying->lab))
-            return;
-        measure_size(copying, pair, bytes, &series);
-        sizes++;
-    }
-    duet__copies_fit(series.samples, series.count, pair);
+    return side->bytes > 0 && side->seconds > 0 ? side->bytes / side->seconds
+                                                : side->pair->bandwidth_Bps;
 }
 
-static void measure_alone(struct duet__copying *copying)
+static void measure_two(struct copying *copying, size_t first, size_t second)
 {
     struct duet__copies *out = copying->out;
-    double begin_s = duet__clock_s();
-    double a_pair_s =
-        (duet__budget_share(copying->lab.budget, SHARE) - begin_s) / (double)out->pair_count;
-    for (size_t i = 0; i < out->pair_count; i++)
-        measure_pair(copying, &out->pairs[i], begin_s + a_pair_s * (double)(i + 1));
+    struct side sides[2] = {{NULL}};
+
+    make_side(copying, &sides[0], first, 0);
+    make_side(copying, &sides[1], second, 1);
+    for (unsigned i = 0; i < ATTEMPTS && duet__lab_goes_on(&copying->lab); i++) {
+        if (i >= MEETINGS && sides[0].bytes > 0 && sides[1].bytes > 0)
+            break;
+        copy_together(copying, sides);
+    }
+    for (unsigned i = 0; i < 2 * COPIES; i++)
+        duet__lab_forget(&copying->lab, sides[i % 2].accesses[i / 2].handle);
+    out->together[out->together_count++] =
+        (struct duet__together){first, second, rate(&sides[0]), rate(&sides[1])};
 }
 
 /* ------------------------------------------------------------------------------------------- */
 
-static void measure(struct duet__copying *copying, bool touch)
+static void measure(struct copying *copying, bool touch)
 {
-    make_pairs(copying->out, copying->lab.machine);
+    struct duet__copies *out = copying->out;
+    unsigned nodes = copying->lab.machine->node_count;
+    double begin_s, a_pair_s;
+
+    make_pairs(out, copying->lab.machine);
     make_memory(copying, touch);
     if (copying->lab.error)
         return;
-    measure_alone(copying);
-    duet__copies_beside(copying);
+    begin_s = duet__clock_s();
+    a_pair_s = (duet__lab_share(&copying->lab, SHARE) - begin_s) / (double)out->pair_count;
+    for (size_t i = 0; i < out->pair_count; i++)
+        measure_pair(copying, &out->pairs[i], begin_s + a_pair_s * (double)(i + 1));
+    for (unsigned a = 1; a < nodes; a++) {
+        size_t in = find_pair(out, DUET_HOST, a), back = find_pair(out, a, DUET_HOST);
+
+        measure_two(copying, in, back);
+        for (unsigned b = a + 1; b < nodes; b++) {
+            measure_two(copying, in, find_pair(out, DUET_HOST, b));
+            measure_two(copying, back, find_pair(out, b, DUET_HOST));
+        }
+    }
 }
 
-int duet__copies_measure(const struct duet_config *config, double budget_s,
-                         bool (*stop)(void *context), void *context, struct duet__copies *out,
-                         struct duet_message *message)
+int duet__copies_measure(const struct duet__measurement *given, struct duet__copies *out)
 {
-    const struct duet_config own = duet__lab_devices(config, 1);
-    const struct duet__budget budget = duet__lab_budget(budget_s, stop, context);
-    struct duet__copying copying = {.out = out};
+    const char *emulate = given->config->emulate;
+    struct copying copying = {.out = out};
     int error;
+
     *out = (struct duet__copies){0};
-    if (own.gpus == 0)
+    if (given->config->gpus == 0)
         return DUET_OK;
-    if (duet__lab_open(&copying.lab, &own, &budget, message) && copying.lab.machine->node_count > 1)
-        measure(&copying, !duet__lab_paced(config));
+    /* at the pace of a platform nothing is read or written */
+    if (duet__lab_open(&copying.lab, given, "pinned", 1, INT_MAX) &&
+        copying.lab.machine->node_count > 1)
+        measure(&copying, !emulate || strcmp(emulate, "free") == 0);
     error = duet__lab_close(&copying.lab);
-    free(copying.memory);
     if (error)
         duet__copies_fini(out);
     else

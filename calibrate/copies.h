@@ -10,8 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <duet/duet.h>
-#include <duet/machine.h>
+#include "calibrate/costs.h"
 
 /* Copies of one pair of memory nodes, alone. */
 struct duet__pair {
@@ -42,14 +41,13 @@ struct duet__copies {
 };
 
 /*
- * Measures on the machine that `config` opens, through tasks that need data elsewhere. Sizes from
- * 4 KiB up to what takes some milliseconds; in the host's memory each copy has a place of its own,
- * which no cache has, as long as the budget is a second or so. With no device *out is empty. As
- * duet__costs_measure otherwise. The caller owns *out (duet__copies_fini).
+ * Measures through tasks that need data elsewhere. Sizes from 4 KiB up to what takes some
+ * milliseconds; in the host's memory each copy has a place of its own, which no cache has, as long
+ * as there is a second or so. With no device, and after an error, *out is empty. The caller owns
+ * *out (duet__copies_fini).
  */
-DUET_MUST_CHECK int duet__copies_measure(const struct duet_config *config, double budget_s,
-                                         bool (*stop)(void *context), void *context,
-                                         struct duet__copies *out, struct duet_message *message);
+DUET_MUST_CHECK int duet__copies_measure(const struct duet__measurement *given,
+                                         struct duet__copies *out);
 
 /*
  * The inference alone, from pairs and together: devices whose copies from the host slow each other

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* All of Idgraf, at its own pace: its four switches with two GPUs each are found. */
 #include "calibrate/testing_copies.h"
+#include "world/clock.h"
 
 static void test_idgraf(void)
 {
@@ -12,7 +13,10 @@ static void test_idgraf(void)
     config.no_bind = true;
     config.emulate = "idgraf";
     config.cpus = 1;
-    if (duet__copies_measure(&config, 10, NULL, NULL, &copies, &message))
+    if (duet__copies_measure(&(struct duet__measurement){.config = &config,
+                                                         .end_s = duet__clock_s() + 10,
+                                                         .message = &message},
+                             &copies))
         g_error("%s", message.text);
     testing_machine(&config, &machine);
     testing_pairs(&copies, &machine);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "calibrate/testing_copies.h"
+#include "world/clock.h"
 
 static struct duet_config defaults(const char *emulate, int gpus)
 {
@@ -18,7 +19,10 @@ static struct duet__copies measure(const struct duet_config *config, double budg
 {
     struct duet__copies copies;
     struct duet_message message = {""};
-    if (duet__copies_measure(config, budget_s, NULL, NULL, &copies, &message))
+    if (duet__copies_measure(&(struct duet__measurement){.config = config,
+                                                         .end_s = duet__clock_s() + budget_s,
+                                                         .message = &message},
+                             &copies))
         g_error("%s", message.text);
     return copies;
 }
@@ -127,7 +131,11 @@ static void test_stop(void)
         struct duet__copies copies;
         struct duet_message message = {""};
         unsigned left = 3 * canceled;
-        error = duet__copies_measure(&config, 0, stop_after, &left, &copies, &message);
+        error = duet__copies_measure(&(struct duet__measurement){.config = &config,
+                                                                 .stop = stop_after,
+                                                                 .context = &left,
+                                                                 .message = &message},
+                                     &copies);
         if (error) {
             g_assert_cmpint(error, ==, DUET_ECANCELED);
             g_assert_cmpstr(message.text, ==, "the measurement was interrupted");
@@ -144,7 +152,9 @@ static void test_refused(void)
     struct duet_config config = defaults("no-such-platform", 1);
     struct duet__copies copies;
     struct duet_message message = {""};
-    int error = duet__copies_measure(&config, 0, NULL, NULL, &copies, &message);
+    int error =
+        duet__copies_measure(&(struct duet__measurement){.config = &config, .message = &message},
+                             &copies);
     g_assert_cmpint(error, ==, DUET_ENOTFOUND);
     g_assert_nonnull(strstr(message.text, "no-such-platform"));
     duet__copies_fini(&copies);

@@ -4,69 +4,81 @@
 
 #include <math.h>
 
-#include <glib.h>
-
 #include "calibrate/lab.h"
 
-static const struct {
-    const char *name, *description;
-} table[DUET__COSTS] = {
+static const char one_worker[] = "there is one CPU worker, the application's own thread";
+static const char no_device[] = "there is no device";
+
+/* As they are before anything was measured. */
+static const struct duet__measured none[DUET__COSTS] = {
     [DUET__COST_SUBMIT] = {"submit", "submitting a task of three accesses that waits for another"},
     [DUET__COST_PUSH] = {"push", "making a task ready when the one before it ends: the time of a "
                                  "task in a chain less that of an independent one"},
     [DUET__COST_POP] = {"pop", "an empty independent task, from its worker's own list until it is "
                                "reported done"},
-    [DUET__COST_STEAL] = {"steal", "an empty independent task, from another worker's list until it "
-                                   "is reported done; each attempt is charged what that takes "
-                                   "longer than pop"},
-    [DUET__COST_ATTEMPT] = {"attempt", "an attempt to steal from a worker that has nothing"},
+    [DUET__COST_STEAL] = {"steal",
+                          "an empty independent task, from another worker's list until it "
+                          "is reported done; each attempt is charged what that takes "
+                          "longer than pop",
+                          .why = "there is one CPU worker, and nobody to steal from"},
     [DUET__COST_TASK] = {"task", "all of an empty task in a chain on one worker: submit, push, "
                                  "pop"},
-    [DUET__COST_WAKE] = {"wake", "from a task's submission until its kernel begins on a CPU worker "
-                                 "that sleeps, less submit"},
-    [DUET__COST_SPIN] = {"spin", "how long a CPU worker has had nothing to do when it sleeps"},
-    [DUET__COST_KERNEL_LAUNCH] = {"kernel_launch", "from when a task without copies is ready until "
-                                                   "its kernel starts on an idle device"},
-    [DUET__COST_COPY_LAUNCH] = {"copy_launch", "from the decision to copy to an idle device until "
-                                               "the copy starts"},
-    [DUET__COST_EVENT] = {"event", "from the end of a device's kernel until the runtime knows"},
-    [DUET__COST_ALLOCATE] = {"allocate", "a block of device memory: what a launch takes longer "
-                                         "with one"},
-    [DUET__COST_PIN] = {"pin", "page-locking 1 MiB of memory"},
+    [DUET__COST_WAKE] = {"wake",
+                         "from a task's submission until its kernel begins on a CPU worker "
+                         "that sleeps, less submit",
+                         .why = one_worker},
+    [DUET__COST_SPIN] = {"spin", "how long a CPU worker has had nothing to do when it sleeps",
+                         .why = one_worker},
+    [DUET__COST_KERNEL_LAUNCH] = {"kernel_launch",
+                                  "from when a task without copies is ready until "
+                                  "its kernel starts on an idle device",
+                                  .why = no_device},
+    [DUET__COST_COPY_LAUNCH] = {"copy_launch",
+                                "from the decision to copy to an idle device until "
+                                "the copy starts",
+                                .why = no_device},
+    [DUET__COST_EVENT] = {"event", "from the end of a device's kernel until the runtime knows",
+                          .why = no_device},
 };
 
-void duet__costing_why(struct duet__costing *costing, enum duet__cost cost, const char *why)
-{
-    struct duet__measured *measured = &costing->costs[cost];
-    measured->samples = 0;
-    (void)g_strlcpy(measured->why, why, sizeof measured->why);
-}
+/* The labs, and what is measured in each. */
+static const struct {
+    const char *policy;
+    int cpus, gpus;
+    void (*measure)(struct duet__lab *lab, struct duet__measured *costs);
+} parts[] = {
+    {"ws", 1, 0, duet__costs_tasks},
+    {"ws", 2, 0, duet__costs_steals},
+    {"pinned", 2, 0, duet__costs_wakes},
+    {"pinned", 1, 1, duet__costs_devices},
+};
 
-int duet__costs_measure(const struct duet_config *config, double budget_s,
-                        bool (*stop)(void *context), void *context,
-                        struct duet__measured costs[DUET__COSTS], struct duet_message *message)
+int duet__costs_measure(const struct duet__measurement *given,
+                        struct duet__measured costs[DUET__COSTS])
 {
-    static int (*const parts[])(struct duet__costing *) = {duet__costs_tasks, duet__costs_steals,
-                                                           duet__costs_wakes, duet__costs_devices};
-    struct duet__costing costing = {.config = config,
-                                    .budget = duet__lab_budget(budget_s, stop, context),
-                                    .costs = costs,
-                                    .message = message};
     int error = DUET_OK;
+
     for (unsigned i = 0; i < DUET__COSTS; i++)
-        costs[i] =
-            (struct duet__measured){.name = table[i].name, .description = table[i].description};
-    for (size_t i = 0; i < G_N_ELEMENTS(parts) && !error; i++)
-        error = parts[i](&costing);
+        costs[i] = none[i];
+    for (size_t i = 0; i < G_N_ELEMENTS(parts) && !error; i++) {
+        struct duet__lab lab;
+
+        if (parts[i].gpus && given->config->gpus == 0)
+            continue;
+        if (duet__lab_open(&lab, given, parts[i].policy, parts[i].cpus, parts[i].gpus))
+            parts[i].measure(&lab, costs);
+        error = duet__lab_close(&lab);
+    }
     return error;
 }
 
 void duet__costs_fill(const struct duet__measured costs[DUET__COSTS], struct duet_costs *out)
 {
     double median_s[DUET__COSTS];
+
     /* push is a difference, which noise can turn negative where it is small */
     for (unsigned i = 0; i < DUET__COSTS; i++)
-        median_s[i] = costs[i].samples > 0 && costs[i].median_s > 0 ? costs[i].median_s : 0;
+        median_s[i] = costs[i].times.count ? fmax(costs[i].times.median, 0) : 0;
     *out = (struct duet_costs){
         .submit_s = median_s[DUET__COST_SUBMIT],
         .push_s = median_s[DUET__COST_PUSH],

@@ -16,13 +16,7 @@ enum {
     HANDLES = 3,
 };
 
-static const double SHARE = 0.25; /* of the budget that is left */
-
-/* Goes on measuring? At least some, at most so many, and not beyond the date. */
-static bool more(size_t count, double end_s)
-{
-    return count < BATCHES_LEAST || (count < BATCHES && duet__clock_s() < end_s);
-}
+static const double SHARE = 0.25; /* of the time that is left */
 
 /* ------------------------------------------------------------------------------------------- */
 /* One worker                                                                                   */
@@ -42,54 +36,42 @@ static struct batch run_batch(struct duet__lab *lab, struct duet_handle *const *
                                                   {handles[1], DUET_R},
                                                   {handles[2], chain ? DUET_RW : DUET_R}};
     double begin_s = duet__clock_s(), submitted_s;
+
     for (unsigned i = 0; i < BATCH; i++)
-        duet__lab_submit(lab, lab->empty, 0, accesses, HANDLES);
+        duet__lab_submit(lab, lab->empty, 0, accesses, HANDLES, NULL);
     submitted_s = duet__clock_s();
     duet__lab_wait(lab);
     return (struct batch){(submitted_s - begin_s) / BATCH, (duet__clock_s() - submitted_s) / BATCH};
 }
 
-enum { OF_SUBMIT, OF_PUSH, OF_POP, OF_TASK, OF_ALL };
-
-static void run_batches(struct duet__lab *lab, struct duet_handle *const *handles,
-                        struct duet__values *samples)
+void duet__costs_tasks(struct duet__lab *lab, struct duet__measured *costs)
 {
-    double end_s = duet__budget_share(lab->budget, SHARE);
+    static const enum duet__cost measured[] = {DUET__COST_SUBMIT, DUET__COST_PUSH, DUET__COST_POP,
+                                               DUET__COST_TASK};
+    double end_s = duet__lab_share(lab, SHARE), *cells = g_new0(double, HANDLES);
+    struct duet_handle *handles[HANDLES];
+    GArray *values[DUET__COSTS];
+
+    lab->memory = cells;
+    for (size_t i = 0; i < G_N_ELEMENTS(measured); i++)
+        values[measured[i]] = g_array_new(FALSE, FALSE, sizeof(double));
+    for (unsigned i = 0; i < HANDLES; i++)
+        handles[i] = duet__lab_vector(lab, &cells[i], sizeof cells[i]);
     /* the first ones find no memory prepared and cold caches */
     (void)run_batch(lab, handles, true);
     (void)run_batch(lab, handles, false);
-    for (size_t i = 0; more(i, end_s) && duet__lab_goes_on(lab); i++) {
+    for (size_t i = 0; duet__lab_more(lab, i, BATCHES_LEAST, BATCHES, end_s); i++) {
         struct batch chain = run_batch(lab, handles, true);
         struct batch independent = run_batch(lab, handles, false);
-        duet__values_add(&samples[OF_SUBMIT], chain.submit_s);
-        duet__values_add(&samples[OF_PUSH], chain.run_s - independent.run_s);
-        duet__values_add(&samples[OF_POP], independent.run_s);
-        duet__values_add(&samples[OF_TASK], chain.submit_s + chain.run_s);
-    }
-}
+        double push_s = chain.run_s - independent.run_s, task_s = chain.submit_s + chain.run_s;
 
-int duet__costs_tasks(struct duet__costing *costing)
-{
-    static const enum duet__cost costs[OF_ALL] = {DUET__COST_SUBMIT, DUET__COST_PUSH,
-                                                  DUET__COST_POP, DUET__COST_TASK};
-    const struct duet_config config = duet__lab_host(costing->config, "ws", 1);
-    struct duet__values samples[OF_ALL] = {{0}};
-    struct duet_handle *handles[HANDLES];
-    double cells[HANDLES] = {0};
-    struct duet__lab lab;
-    int error;
-    if (duet__lab_open(&lab, &config, &costing->budget, costing->message)) {
-        for (unsigned i = 0; i < HANDLES; i++)
-            handles[i] = duet__lab_vector(&lab, &cells[i], sizeof cells[i]);
-        run_batches(&lab, handles, samples);
+        g_array_append_val(values[DUET__COST_SUBMIT], chain.submit_s);
+        g_array_append_val(values[DUET__COST_PUSH], push_s);
+        g_array_append_val(values[DUET__COST_POP], independent.run_s);
+        g_array_append_val(values[DUET__COST_TASK], task_s);
     }
-    error = duet__lab_close(&lab);
-    for (unsigned i = 0; i < OF_ALL; i++) {
-        if (!error)
-            duet__values_report(&samples[i], &costing->costs[costs[i]]);
-        duet__values_fini(&samples[i]);
-    }
-    return error;
+    for (size_t i = 0; i < G_N_ELEMENTS(measured); i++)
+        duet__measured_set(&costs[measured[i]], values[measured[i]]);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -106,15 +88,16 @@ enum { STOLEN = 500, ATTEMPTS = 100 };
 static const double PATIENCE_S = 0.02; /* until the application helps */
 
 struct theft {
-    _Atomic(bool) begun, open;
-    _Atomic(unsigned) started, ended;
+    _Atomic(bool) open;
+    _Atomic(unsigned) held, stolen; /* begun tasks that hold the worker, and others */
     double first_s, last_s;
 };
 
-static int run_block(const struct duet_call *call)
+static int run_hold(const struct duet_call *call)
 {
     struct theft *theft = *(struct theft *const *)call->args;
-    atomic_store(&theft->begun, true);
+
+    atomic_fetch_add(&theft->held, 1);
     while (!atomic_load(&theft->open))
         (void)sched_yield();
     return DUET_OK;
@@ -123,81 +106,58 @@ static int run_block(const struct duet_call *call)
 static int run_stolen(const struct duet_call *call)
 {
     struct theft *theft = *(struct theft *const *)call->args;
-    unsigned number = atomic_fetch_add(&theft->started, 1);
+    unsigned number = atomic_fetch_add(&theft->stolen, 1);
+
     if (number == 0)
         theft->first_s = duet__clock_s();
     if (number == STOLEN - 1)
         theft->last_s = duet__clock_s();
-    atomic_fetch_add(&theft->ended, 1);
     return DUET_OK;
 }
 
-static void wait_for_begin(struct theft *theft)
+static void wait_for(const _Atomic(unsigned) *count, unsigned wanted)
 {
     double end_s = duet__clock_s() + PATIENCE_S;
-    while (!atomic_load(&theft->begun) && duet__clock_s() < end_s)
-        (void)sched_yield();
-}
 
-static void wait_for_count(struct theft *theft)
-{
-    double end_s = duet__clock_s() + PATIENCE_S;
-    while (atomic_load(&theft->ended) < STOLEN && duet__clock_s() < end_s)
+    while (atomic_load(count) < wanted && duet__clock_s() < end_s)
         (void)sched_yield();
 }
 
 /* Seconds of a task, 0 if the first worker has run any. */
-static double steal_batch(struct duet__lab *lab, const struct duet_codelet *block,
+static double steal_batch(struct duet__lab *lab, const struct duet_codelet *hold,
                           const struct duet_codelet *stolen)
 {
     struct theft theft = {0};
     uint64_t before = duet_worker_tasks(lab->runtime, 0);
-    duet__lab_submit_with(lab, block, 0, NULL, 0, &theft);
+
+    duet__lab_submit(lab, hold, 0, NULL, 0, &theft);
     for (unsigned i = 0; i < STOLEN; i++)
-        duet__lab_submit_with(lab, stolen, 0, NULL, 0, &theft);
-    wait_for_begin(&theft);
+        duet__lab_submit(lab, stolen, 0, NULL, 0, &theft);
+    wait_for(&theft.held, 1);
     atomic_store(&theft.open, true);
-    wait_for_count(&theft);
+    wait_for(&theft.stolen, STOLEN);
     duet__lab_wait(lab); /* before `theft` goes */
     if (lab->error || duet_worker_tasks(lab->runtime, 0) != before)
         return 0;
     return (theft.last_s - theft.first_s) / (STOLEN - 1);
 }
 
-static void steal_batches(struct duet__lab *lab, struct duet__values *samples)
+void duet__costs_steals(struct duet__lab *lab, struct duet__measured *costs)
 {
-    double end_s = duet__budget_share(lab->budget, SHARE);
-    const struct duet_codelet *block = duet__lab_kernel(lab, "calibrate_block", run_block);
+    const struct duet_codelet *hold = duet__lab_kernel(lab, "calibrate_hold", run_hold);
     const struct duet_codelet *stolen = duet__lab_kernel(lab, "calibrate_stolen", run_stolen);
-    for (unsigned i = 0; i < ATTEMPTS && more(samples->count, end_s) && duet__lab_goes_on(lab);
-         i++) {
-        double stolen_s = steal_batch(lab, block, stolen);
-        if (stolen_s > 0)
-            duet__values_add(samples, stolen_s);
-    }
-}
+    GArray *values = g_array_new(FALSE, FALSE, sizeof(double));
+    double end_s = duet__lab_share(lab, SHARE);
 
-int duet__costs_steals(struct duet__costing *costing)
-{
-    const struct duet_config config = duet__lab_host(costing->config, "ws", 2);
-    struct duet__values samples = {0};
-    struct duet__lab lab;
-    bool possible = false;
-    int error;
-    duet__costing_why(costing, DUET__COST_ATTEMPT,
-                      "it is contained in steal, and too short to be told apart from it");
-    if (duet__lab_open(&lab, &config, &costing->budget, costing->message)) {
-        possible = lab.cpus > 1;
-        if (possible)
-            steal_batches(&lab, &samples);
+    if (lab->cpus > 1)
+        costs[DUET__COST_STEAL].why = "the second worker was never left alone: other programs run?";
+    for (unsigned i = 0; lab->cpus > 1 && i < ATTEMPTS &&
+                         duet__lab_more(lab, values->len, BATCHES_LEAST, BATCHES, end_s);
+         i++) {
+        double stolen_s = steal_batch(lab, hold, stolen);
+
+        if (stolen_s > 0)
+            g_array_append_val(values, stolen_s);
     }
-    error = duet__lab_close(&lab);
-    if (!error && !samples.count)
-        duet__costing_why(costing, DUET__COST_STEAL,
-                          possible ? "the second worker was never left alone: other programs run?"
-                                   : "there is one CPU worker, and nobody to steal from");
-    else if (!error)
-        duet__values_report(&samples, &costing->costs[DUET__COST_STEAL]);
-    duet__values_fini(&samples);
-    return error;
+    duet__measured_set(&costs[DUET__COST_STEAL], values);
 }

@@ -4,13 +4,14 @@
  * are only held to what they are by definition; the machine may be busy.
  */
 #include <math.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <glib.h>
 
 #include "calibrate/costs.h"
-#include "calibrate/lab.h"
+#include "world/clock.h"
 
 static struct duet_config defaults(int cpus, int gpus)
 {
@@ -25,21 +26,30 @@ static struct duet_config defaults(int cpus, int gpus)
 static void measure(const struct duet_config *config, struct duet__measured *costs)
 {
     struct duet_message message = {""};
-    if (duet__costs_measure(config, 0.1, NULL, NULL, costs, &message))
+    const struct duet__measurement given = {.config = config,
+                                            .end_s = duet__clock_s() + 0.1,
+                                            .message = &message};
+    cpu_set_t before, after;
+    g_assert_cmpint(sched_getaffinity(0, sizeof before, &before), ==, 0);
+    if (duet__costs_measure(&given, costs))
         g_error("%s", message.text);
+    /* where the measuring thread had to leave a core, it may use that again */
+    g_assert_cmpint(sched_getaffinity(0, sizeof after, &after), ==, 0);
+    g_assert_true(CPU_EQUAL(&before, &after));
     for (unsigned i = 0; i < DUET__COSTS; i++) {
         const struct duet__measured *cost = &costs[i];
         g_assert_nonnull(cost->name);
         g_assert_nonnull(cost->description);
         g_assert_null(strchr(cost->description, '\n'));
-        g_assert_true((cost->samples == 0) == (*cost->why != '\0'));
-        g_assert_true(isfinite(cost->median_s) && isfinite(cost->mean_s));
-        g_assert_cmpfloat(cost->deviation_s, >=, 0);
-        g_assert_cmpfloat(cost->low_s, <=, cost->median_s);
-        g_assert_cmpfloat(cost->median_s, <=, cost->high_s);
-        if (cost->samples)
-            g_test_message("%s: %g s (%g to %g)", cost->name, cost->median_s, cost->low_s,
-                           cost->high_s);
+        const struct duet_summary *times = &cost->times;
+        g_assert_true((times->count == 0) == (cost->why != NULL));
+        g_assert_true(isfinite(times->median) && isfinite(times->mean));
+        g_assert_cmpfloat(times->deviation, >=, 0);
+        g_assert_cmpfloat(times->quartile1, <=, times->median);
+        g_assert_cmpfloat(times->median, <=, times->quartile3);
+        if (times->count)
+            g_test_message("%s: %g s (%g to %g)", cost->name, times->median, times->quartile1,
+                           times->quartile3);
         else
             g_test_message("%s: %s", cost->name, cost->why);
     }
@@ -48,9 +58,9 @@ static void measure(const struct duet_config *config, struct duet__measured *cos
 static void assert_measured(const struct duet__measured *costs, unsigned first, unsigned last)
 {
     for (unsigned i = first; i <= last; i++) {
-        g_assert_cmpuint(costs[i].samples, >, 0);
+        g_assert_cmpuint(costs[i].times.count, >, 0);
         if (i != DUET__COST_PUSH) /* a difference */
-            g_assert_cmpfloat(costs[i].median_s, >, 0);
+            g_assert_cmpfloat(costs[i].times.median, >, 0);
     }
 }
 
@@ -63,15 +73,15 @@ static void test_alone(void)
     assert_measured(costs, DUET__COST_SUBMIT, DUET__COST_POP);
     assert_measured(costs, DUET__COST_TASK, DUET__COST_TASK);
     for (unsigned i = DUET__COST_WAKE; i < DUET__COSTS; i++)
-        g_assert_cmpuint(costs[i].samples, ==, 0);
-    g_assert_cmpuint(costs[DUET__COST_STEAL].samples, ==, 0);
+        g_assert_cmpuint(costs[i].times.count, ==, 0);
+    g_assert_cmpuint(costs[DUET__COST_STEAL].times.count, ==, 0);
     g_assert_nonnull(strstr(costs[DUET__COST_STEAL].why, "one CPU worker"));
     g_assert_nonnull(strstr(costs[DUET__COST_WAKE].why, "one CPU worker"));
     g_assert_nonnull(strstr(costs[DUET__COST_EVENT].why, "no device"));
     /* a task in a chain is submitted, run and made ready: the mean is a sum */
-    double sum_s = costs[DUET__COST_SUBMIT].mean_s + costs[DUET__COST_PUSH].mean_s +
-                   costs[DUET__COST_POP].mean_s;
-    g_assert_cmpfloat(fabs(sum_s - costs[DUET__COST_TASK].mean_s), <, 1e-6 * sum_s);
+    double sum_s = costs[DUET__COST_SUBMIT].times.mean + costs[DUET__COST_PUSH].times.mean +
+                   costs[DUET__COST_POP].times.mean;
+    g_assert_cmpfloat(fabs(sum_s - costs[DUET__COST_TASK].times.mean), <, 1e-6 * sum_s);
 }
 
 static void test_device(const char *emulate)
@@ -83,7 +93,6 @@ static void test_device(const char *emulate)
     assert_measured(costs, DUET__COST_SUBMIT, DUET__COST_POP);
     assert_measured(costs, DUET__COST_WAKE, DUET__COST_WAKE);
     assert_measured(costs, DUET__COST_KERNEL_LAUNCH, DUET__COST_EVENT);
-    g_assert_cmpuint(costs[DUET__COST_PIN].samples, ==, 0); /* emulated: nothing to page-lock */
 }
 
 static void test_free(void)
@@ -101,18 +110,18 @@ static void test_fill(void)
     struct duet__measured costs[DUET__COSTS];
     struct duet_costs filled;
     for (unsigned i = 0; i < DUET__COSTS; i++)
-        costs[i] = (struct duet__measured){.samples = 1, .median_s = 1 + i};
-    costs[DUET__COST_PUSH].median_s = -1; /* noise: is nothing */
-    costs[DUET__COST_STEAL].samples = 0;  /* not measured */
+        costs[i] = (struct duet__measured){.times = {.count = 1, .median = 1 + i}};
+    costs[DUET__COST_PUSH].times.median = -1; /* noise: is nothing */
+    costs[DUET__COST_STEAL].times.count = 0;  /* not measured */
     duet__costs_fill(costs, &filled);
     g_assert_cmpfloat(filled.submit_s, ==, 1 + DUET__COST_SUBMIT);
     g_assert_cmpfloat(filled.push_s, ==, 0);
     g_assert_cmpfloat(filled.pop_s, ==, 1 + DUET__COST_POP);
     g_assert_cmpfloat(filled.steal_s, ==, 0);
-    costs[DUET__COST_STEAL].samples = 1; /* beyond a pop, which is the one before it */
+    costs[DUET__COST_STEAL].times.count = 1; /* beyond a pop, which is the one before it */
     duet__costs_fill(costs, &filled);
     g_assert_cmpfloat(filled.steal_s, ==, DUET__COST_STEAL - DUET__COST_POP);
-    costs[DUET__COST_STEAL].median_s = costs[DUET__COST_POP].median_s / 2; /* noise again */
+    costs[DUET__COST_STEAL].times.median = costs[DUET__COST_POP].times.median / 2; /* noise again */
     duet__costs_fill(costs, &filled);
     g_assert_cmpfloat(filled.steal_s, ==, 0);
     g_assert_cmpfloat(filled.kernel_launch_s, ==, 1 + DUET__COST_KERNEL_LAUNCH);
@@ -120,20 +129,6 @@ static void test_fill(void)
     g_assert_cmpfloat(filled.event_s, ==, 1 + DUET__COST_EVENT);
     g_assert_cmpfloat(filled.wake_s, ==, 1 + DUET__COST_WAKE);
     g_assert_cmpfloat(filled.spin_s, ==, 1 + DUET__COST_SPIN);
-}
-
-/* The measuring thread leaves the hardware thread that it is on, if it may. */
-static void test_aside(void)
-{
-    int processor = duet__lab_processor();
-    void *before = duet__lab_aside(processor);
-    if (before)
-        g_assert_cmpint(duet__lab_processor(), !=, processor);
-    duet__lab_back(before);
-    before = duet__lab_aside(processor); /* it may be there again */
-    duet__lab_back(before);
-    g_assert_null(duet__lab_aside(-1));
-    duet__lab_back(NULL);
 }
 
 static bool stop_after(void *context)
@@ -153,7 +148,11 @@ static void test_stop(void)
         struct duet__measured costs[DUET__COSTS];
         struct duet_message message = {""};
         unsigned left = 5 * canceled;
-        error = duet__costs_measure(&config, 0, stop_after, &left, costs, &message);
+        error = duet__costs_measure(&(struct duet__measurement){.config = &config,
+                                                                .stop = stop_after,
+                                                                .context = &left,
+                                                                .message = &message},
+                                    costs);
         if (error) {
             g_assert_cmpint(error, ==, DUET_ECANCELED);
             g_assert_cmpstr(message.text, ==, "the measurement was interrupted");
@@ -169,7 +168,9 @@ static void test_refused(void)
     struct duet__measured costs[DUET__COSTS];
     struct duet_message message = {""};
     config.emulate = "no-such-platform";
-    int error = duet__costs_measure(&config, 0, NULL, NULL, costs, &message);
+    int error =
+        duet__costs_measure(&(struct duet__measurement){.config = &config, .message = &message},
+                            costs);
     g_assert_cmpint(error, ==, DUET_ENOTFOUND);
     g_assert_nonnull(strstr(message.text, "no-such-platform"));
 }
@@ -181,7 +182,6 @@ int main(int argc, char **argv)
     g_test_add_func("/costs/free", test_free);
     g_test_add_func("/costs/paced", test_paced);
     g_test_add_func("/costs/fill", test_fill);
-    g_test_add_func("/costs/aside", test_aside);
     g_test_add_func("/costs/stop", test_stop);
     g_test_add_func("/costs/refused", test_refused);
     return g_test_run();

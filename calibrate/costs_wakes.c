@@ -4,11 +4,10 @@
  * nothing to do: at first it watches, then it sleeps.
  */
 #include <math.h>
+#include <sched.h>
 #include <stdatomic.h>
-#include <time.h>
 
 #include "calibrate/lab.h"
-#include "validate/stats.h"
 
 enum {
     WAKES = 60,
@@ -22,12 +21,12 @@ static const double LAST_S = 1e-3, STEP = 1.25;
 static const double NAP_S = 2e-4; /* shorter times are passed without sleeping */
 static const double WATCH_S = 1e-3;
 static const double CLEAR = 4;    /* times longer is clearly longer: a change of threads is not */
-static const double SHARE = 0.25; /* of the budget that is left */
+static const double SHARE = 0.25; /* of the time that is left */
 
 struct waking {
-    struct duet__costing *costing;
-    struct duet__lab lab;
+    struct duet__lab *lab;
     struct duet_codelet *stamp;
+    double submit_s;
     _Atomic(double) began_s; /* of the last kernel; 0: not yet */
     _Atomic(int) processor;  /* that it ran on */
     double idle_since_s;
@@ -36,7 +35,8 @@ struct waking {
 static int run_stamp(const struct duet_call *call)
 {
     struct waking *waking = *(struct waking *const *)call->args;
-    atomic_store(&waking->processor, duet__lab_processor());
+
+    atomic_store(&waking->processor, sched_getcpu());
     atomic_store(&waking->began_s, duet__clock_s());
     return DUET_OK;
 }
@@ -44,70 +44,53 @@ static int run_stamp(const struct duet_call *call)
 static void pass_until(double date_s)
 {
     double left_s;
-    while ((left_s = date_s - duet__clock_s()) > 0) {
-        if (left_s < NAP_S)
-            continue;
-        const struct timespec nap = {.tv_nsec = (long)((left_s - NAP_S / 2) * 1e9)};
-        (void)nanosleep(&nap, NULL);
-    }
-}
 
-/*
- * A wait would put this thread to sleep, too, and when it woke the other one would sleep again. One
- * that does not come to begin because this thread has its core is waited for in the end.
- */
-static void watch(const struct waking *waking)
-{
-    double end_s = duet__clock_s() + WATCH_S;
-    while (atomic_load(&waking->began_s) == 0 && duet__clock_s() < end_s)
-        ;
+    while ((left_s = date_s - duet__clock_s()) > 0)
+        if (left_s >= NAP_S)
+            g_usleep((gulong)((left_s - NAP_S / 2) * G_USEC_PER_SEC));
 }
 
 /* Seconds until a task for the second worker begins, which has had nothing to do for `idle_s`. */
 static double wake_once(struct waking *waking, double idle_s)
 {
-    double submit_s = waking->costing->costs[DUET__COST_SUBMIT].median_s, begin_s;
+    double begin_s;
+
     pass_until(waking->idle_since_s + idle_s);
     atomic_store(&waking->began_s, 0);
     begin_s = duet__clock_s();
-    duet__lab_submit_with(&waking->lab, waking->stamp, 1, NULL, 0, waking);
-    watch(waking);
-    duet__lab_wait(&waking->lab);
+    duet__lab_submit(waking->lab, waking->stamp, 1, NULL, 0, waking);
+    /* a wait would put this thread to sleep, too, and when it woke the other one would sleep again;
+       one that does not come to begin because this thread has its core is waited for in the end */
+    while (atomic_load(&waking->began_s) == 0 && duet__clock_s() < begin_s + WATCH_S)
+        ;
+    duet__lab_wait(waking->lab);
     waking->idle_since_s = atomic_load(&waking->began_s);
-    return fmax(0, waking->idle_since_s - begin_s - submit_s);
+    return fmax(0, waking->idle_since_s - begin_s - waking->submit_s);
 }
 
-static void measure_wakes(struct waking *waking)
+static void measure_wakes(struct waking *waking, struct duet__measured *wake)
 {
-    double end_s = duet__budget_share(waking->lab.budget, SHARE);
-    struct duet__values samples = {0};
+    double end_s = duet__lab_share(waking->lab, SHARE);
+    GArray *values = g_array_new(FALSE, FALSE, sizeof(double));
+
     (void)wake_once(waking, 0); /* the first one finds everything cold */
-    while (samples.count < WAKES && (samples.count < WAKES_LEAST || duet__clock_s() < end_s) &&
-           duet__lab_goes_on(&waking->lab))
-        duet__values_add(&samples, wake_once(waking, ASLEEP_S));
-    if (!waking->lab.error)
-        duet__values_report(&samples, &waking->costing->costs[DUET__COST_WAKE]);
-    duet__values_fini(&samples);
+    while (duet__lab_more(waking->lab, values->len, WAKES_LEAST, WAKES, end_s)) {
+        double wake_s = wake_once(waking, ASLEEP_S);
+
+        g_array_append_val(values, wake_s);
+    }
+    duet__measured_set(wake, values);
 }
 
 /* Of the latencies of some trials, the `rank`-th shortest. */
 static double try_idle(struct waking *waking, double idle_s, unsigned rank)
 {
     double latencies_s[TRIALS] = {0};
-    for (unsigned i = 0; i < TRIALS && duet__lab_goes_on(&waking->lab); i++)
+
+    for (unsigned i = 0; i < TRIALS && duet__lab_goes_on(waking->lab); i++)
         latencies_s[i] = wake_once(waking, idle_s);
     duet_sort(latencies_s, TRIALS);
     return latencies_s[rank];
-}
-
-static void found_spin(struct waking *waking, double low_s, double high_s, unsigned tries)
-{
-    struct duet__measured *spin = &waking->costing->costs[DUET__COST_SPIN];
-    spin->samples = (uint64_t)tries * TRIALS;
-    spin->low_s = low_s;
-    spin->high_s = high_s;
-    spin->median_s = spin->mean_s = sqrt(low_s * high_s);
-    spin->why[0] = '\0';
 }
 
 /*
@@ -115,50 +98,56 @@ static void found_spin(struct waking *waking, double low_s, double high_s, unsig
  * sleeps: the first that is nearer, by its logarithm, to the latter. Other programs make some later
  * and none earlier, so short ones count.
  */
-static void search_spin(struct waking *waking)
+static void search_spin(struct waking *waking, double long_s, struct duet__measured *spin)
 {
-    double idle_s = FIRST_S, short_s = try_idle(waking, FIRST_S, 0);
-    double long_s = waking->costing->costs[DUET__COST_WAKE].low_s;
-    duet__costing_why(waking->costing, DUET__COST_SPIN,
-                      "workers do not watch before they sleep here, or waking one is as quick");
+    double short_s = try_idle(waking, FIRST_S, 0), idle_s = FIRST_S;
+
+    spin->why = "workers do not watch before they sleep here, or waking one is as quick";
     if (!(long_s > CLEAR * short_s))
         return;
-    for (unsigned tries = 1; idle_s < LAST_S && duet__lab_goes_on(&waking->lab); tries++) {
+    spin->why = "no such time below 1 ms was found";
+    for (size_t tries = 1; idle_s < LAST_S && duet__lab_goes_on(waking->lab); tries++) {
         double latency_s = try_idle(waking, idle_s * STEP, TRIALS / 4);
+
         if (latency_s * latency_s > short_s * long_s) {
-            found_spin(waking, idle_s, idle_s * STEP, tries);
+            double middle_s = idle_s * sqrt(STEP);
+
+            spin->times = (struct duet_summary){.count = tries * TRIALS,
+                                                .quartile1 = idle_s,
+                                                .median = middle_s,
+                                                .mean = middle_s,
+                                                .quartile3 = idle_s * STEP};
+            spin->why = NULL;
             return;
         }
         idle_s *= STEP;
     }
-    duet__costing_why(waking->costing, DUET__COST_SPIN, "no such time below 1 ms was found");
 }
 
 /*
  * The worker is bound to its core, and the scheduler likes to run this thread there while that
- * sleeps: each would then take the core from the other.
+ * sleeps: each would then take the core from the other, so this thread keeps off it, if it may.
  */
-static void measure_aside(struct waking *waking)
+void duet__costs_wakes(struct duet__lab *lab, struct duet__measured *costs)
 {
-    void *before;
-    (void)wake_once(waking, 0);
-    before = duet__lab_aside(atomic_load(&waking->processor));
-    measure_wakes(waking);
-    search_spin(waking);
-    duet__lab_back(before);
-}
+    struct waking waking = {.lab = lab, .submit_s = costs[DUET__COST_SUBMIT].times.median};
+    cpu_set_t before, others;
+    bool known = sched_getaffinity(0, sizeof before, &before) == 0;
+    int processor;
 
-int duet__costs_wakes(struct duet__costing *costing)
-{
-    const struct duet_config config = duet__lab_host(costing->config, "pinned", 2);
-    struct waking waking = {.costing = costing};
-    if (duet__lab_open(&waking.lab, &config, &costing->budget, costing->message)) {
-        const char *why = "there is one CPU worker, the application's own thread";
-        duet__costing_why(costing, DUET__COST_WAKE, why);
-        duet__costing_why(costing, DUET__COST_SPIN, why);
-        waking.stamp = duet__lab_kernel(&waking.lab, "calibrate_stamp", run_stamp);
-        if (waking.lab.cpus > 1)
-            measure_aside(&waking);
+    if (lab->cpus < 2)
+        return;
+    waking.stamp = duet__lab_kernel(lab, "calibrate_stamp", run_stamp);
+    (void)wake_once(&waking, 0);
+    processor = atomic_load(&waking.processor);
+    others = before;
+    if (known && processor >= 0 && processor < CPU_SETSIZE) {
+        CPU_CLR((size_t)processor, &others);
+        if (CPU_COUNT(&others))
+            (void)sched_setaffinity(0, sizeof others, &others);
     }
-    return duet__lab_close(&waking.lab);
+    measure_wakes(&waking, &costs[DUET__COST_WAKE]);
+    search_spin(&waking, costs[DUET__COST_WAKE].times.quartile1, &costs[DUET__COST_SPIN]);
+    if (known)
+        (void)sched_setaffinity(0, sizeof before, &before);
 }

@@ -24,10 +24,11 @@ void duet__point_fill(const struct duet__fitted *fitted, struct duet_point *out)
 /*
  * How well models predict what they have not seen: by runs, if the group has executions of at least
  * `folds` of them, else by `folds` blocks of successive executions (fewer if there are not so
- * many); and with `compare` by problems. The errors of a single execution are 0.
+ * many); and with `compare` by problems. The errors of a single execution are 0. Fills in all of
+ * *out, which is zeroed, but its point.
  */
-void duet__quality_fill(const struct duet__fitted *fitted, const struct duet_point *point,
-                        unsigned folds, bool compare, struct duet__quality *out);
+void duet__quality_fill(const struct duet__fitted *fitted, unsigned folds, bool compare,
+                        struct duet__quality *out);
 
 /* Sizes of caches that explain the times best, of some around those given. Sizes of 0 stay. */
 struct duet_sharing duet__cache_sizes(const struct duet__samples *samples,

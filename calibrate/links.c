@@ -5,20 +5,25 @@
 #include <glib.h>
 
 #include "calibrate/copies.h"
-#include "validate/stats.h"
 
 static const double SLOWER = 0.9; /* of what a pair gets alone: below it has been slowed down */
 
-static bool both_leave(const struct duet__copies *copies, const struct duet__together *t)
+/* The device of a pair with the host, counted from 0. */
+static unsigned device_of(const struct duet__pair *pair)
 {
-    const struct duet__pair *a = &copies->pairs[t->first], *b = &copies->pairs[t->second];
-    return a->source == DUET_HOST && b->source == DUET_HOST && a->destination != b->destination;
+    return (pair->source == DUET_HOST ? pair->destination : pair->source) - 1;
 }
 
-static bool both_come(const struct duet__copies *copies, const struct duet__together *t)
+/* Do both come from the host, or both go there, from or to two devices? */
+static bool is_like(const struct duet__copies *copies, const struct duet__together *t,
+                    bool to_device)
 {
     const struct duet__pair *a = &copies->pairs[t->first], *b = &copies->pairs[t->second];
-    return a->destination == DUET_HOST && b->destination == DUET_HOST && a->source != b->source;
+
+    if (to_device ? a->source != DUET_HOST || b->source != DUET_HOST
+                  : a->destination != DUET_HOST || b->destination != DUET_HOST)
+        return false;
+    return device_of(a) != device_of(b);
 }
 
 /* Shared fairly, a link slows down only that one of two that could use more than half of it. */
@@ -41,9 +46,11 @@ static double sum(const struct duet__together *t)
 static bool memory_bound(const struct duet__copies *copies)
 {
     double least = INFINITY, most = 0, alone = 0;
+
     for (size_t i = 0; i < copies->together_count; i++) {
         const struct duet__together *t = &copies->together[i];
-        if (!both_leave(copies, t))
+
+        if (!is_like(copies, t, true))
             continue;
         if (!slowed(copies, t))
             return false;
@@ -55,101 +62,82 @@ static bool memory_bound(const struct duet__copies *copies)
     return copies->node_count > 3 && least > SLOWER * most && SLOWER * least > alone;
 }
 
-/* Devices a and b are behind one switch, and so are all that either is with. */
-static void join(unsigned *switches, unsigned devices, unsigned a, unsigned b)
+/* All that is behind switch `old` is behind `new_`. */
+static void join(struct duet__copies *copies, unsigned old, unsigned new_)
 {
-    unsigned low = switches[a] < switches[b] ? switches[a] : switches[b];
-    unsigned high = switches[a] < switches[b] ? switches[b] : switches[a];
-    for (unsigned d = 0; d < devices; d++)
-        if (switches[d] == high)
-            switches[d] = low;
+    for (unsigned d = 0; d + 1 < copies->node_count; d++)
+        if (copies->switches[d] == old)
+            copies->switches[d] = new_;
 }
 
-/* Numbers without gaps, in order of their first devices. Returns how many. */
-static unsigned renumber(unsigned *switches, unsigned devices)
-{
-    unsigned count = 0;
-    for (unsigned d = 0; d < devices; d++) {
-        unsigned old = switches[d];
-        if (old < count)
-            continue;
-        for (unsigned e = d; e < devices; e++)
-            if (switches[e] == old)
-                switches[e] = count;
-        count++;
-    }
-    return count;
-}
-
+/* Finds the switches, numbered without gaps in order of their first devices. */
 static void group(struct duet__copies *copies)
 {
-    unsigned devices = copies->node_count - 1;
-    for (unsigned d = 0; d < devices; d++)
-        copies->switches[d] = d;
+    unsigned devices = copies->node_count - 1, *switches = copies->switches;
     bool memory = memory_bound(copies);
+
+    for (unsigned d = 0; d < devices; d++)
+        switches[d] = d;
     for (size_t i = 0; i < copies->together_count && !memory; i++) {
         const struct duet__together *t = &copies->together[i];
-        if (both_leave(copies, t) && slowed(copies, t))
-            join(copies->switches, devices, copies->pairs[t->first].destination - 1,
-                 copies->pairs[t->second].destination - 1);
-    }
-    copies->switch_count = renumber(copies->switches, devices);
-}
+        unsigned a = switches[device_of(&copies->pairs[t->first])];
+        unsigned b = switches[device_of(&copies->pairs[t->second])];
 
-/* The device of a pair with the host. */
-static unsigned device_of(const struct duet__pair *pair)
-{
-    return (pair->source == DUET_HOST ? pair->destination : pair->source) - 1;
+        if (is_like(copies, t, true) && slowed(copies, t))
+            join(copies, MAX(a, b), MIN(a, b));
+    }
+    for (unsigned d = 0; d < devices; d++)
+        if (switches[d] >= copies->switch_count)
+            join(copies, switches[d], copies->switch_count++);
 }
 
 /* The median of what two devices of this switch get together; 0 if it has one. */
-static double get_together(const struct duet__copies *copies, unsigned number,
-                           bool (*direction)(const struct duet__copies *,
-                                             const struct duet__together *),
-                           double *sums)
+static double get_together(const struct duet__copies *copies, unsigned number, bool to_device,
+                           double *room)
 {
     size_t count = 0;
+
     for (size_t i = 0; i < copies->together_count; i++) {
         const struct duet__together *t = &copies->together[i];
-        if (direction(copies, t) &&
+
+        if (is_like(copies, t, to_device) &&
             copies->switches[device_of(&copies->pairs[t->first])] == number &&
             copies->switches[device_of(&copies->pairs[t->second])] == number)
-            sums[count++] = sum(t);
+            room[count++] = sum(t);
     }
-    return duet_median(sums, count);
+    return duet_median(room, count);
 }
 
 /* A link is at least as wide as what one device gets through it alone. */
-static void measure_links(struct duet__copies *copies, double *sums)
+static void find_links(struct duet__copies *copies)
 {
+    double *room = g_new0(double, copies->together_count + 1);
+
     for (unsigned s = 0; s < copies->switch_count; s++) {
-        copies->to_device_Bps[s] = get_together(copies, s, both_leave, sums);
-        copies->to_host_Bps[s] = get_together(copies, s, both_come, sums);
+        copies->to_device_Bps[s] = get_together(copies, s, true, room);
+        copies->to_host_Bps[s] = get_together(copies, s, false, room);
     }
     for (size_t i = 0; i < copies->pair_count; i++) {
         const struct duet__pair *pair = &copies->pairs[i];
+
         if (pair->source != DUET_HOST && pair->destination != DUET_HOST)
             continue;
         double *links = pair->source == DUET_HOST ? copies->to_device_Bps : copies->to_host_Bps;
         double *link = &links[copies->switches[device_of(pair)]];
+
         *link = fmax(*link, pair->bandwidth_Bps);
     }
+    g_free(room);
 }
 
 void duet__copies_infer(struct duet__copies *copies)
 {
-    unsigned devices = copies->node_count > 0 ? copies->node_count - 1 : 0;
-    double *sums = g_new0(double, copies->together_count + 1);
-    g_free(copies->switches);
-    g_free(copies->to_device_Bps);
-    g_free(copies->to_host_Bps);
-    copies->switches = g_new0(unsigned, devices);
-    copies->to_device_Bps = g_new0(double, devices);
-    copies->to_host_Bps = g_new0(double, devices);
+    if (copies->node_count < 2)
+        return;
+    copies->switches = g_renew(unsigned, copies->switches, copies->node_count);
+    copies->to_device_Bps = g_renew(double, copies->to_device_Bps, copies->node_count);
+    copies->to_host_Bps = g_renew(double, copies->to_host_Bps, copies->node_count);
     copies->switch_count = 0;
-    if (devices) {
-        group(copies);
-        measure_links(copies, sums);
-    }
-    g_free(sums);
+    group(copies);
+    find_links(copies);
 }

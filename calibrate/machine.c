@@ -15,22 +15,11 @@
 /* A line about a cache of the first core, as sysfs has it; NULL: none. Caller frees. */
 static char *cache_text(unsigned index, const char *what)
 {
-    char *path = g_strdup_printf("/sys/devices/system/cpu/cpu0/cache/index%u/%s", index, what);
+    g_autofree char *path =
+        g_strdup_printf("/sys/devices/system/cpu/cpu0/cache/index%u/%s", index, what);
     char *text = NULL;
 
-    if (g_file_get_contents(path, &text, NULL, NULL))
-        g_strstrip(text);
-    g_free(path);
-    return text;
-}
-
-/* "1024K" in bytes; 0: no size. */
-static uint64_t cache_bytes(const char *text)
-{
-    char *end;
-    uint64_t size = g_ascii_strtoull(text, &end, 10);
-
-    return *end == 'K' ? size << 10 : *end == 'M' ? size << 20 : *end == 'G' ? size << 30 : size;
+    return g_file_get_contents(path, &text, NULL, NULL) ? g_strchomp(text) : NULL;
 }
 
 /* Levels 1 and 2 count as a core's own, whatever threads and neighbours they serve. */
@@ -40,23 +29,21 @@ void duet__caches_find(struct duet_sharing *sharing)
     uint64_t private_level = 0, shared_level = OWN_LEVEL;
 
     for (unsigned i = 0; i < INDICES; i++) {
-        char *level = cache_text(i, "level"), *size = cache_text(i, "size");
-        char *type = cache_text(i, "type");
+        g_autofree char *level = cache_text(i, "level"), *size = cache_text(i, "size");
+        g_autofree char *type = cache_text(i, "type");
+        uint64_t number, bytes;
 
-        if (level && size && type && strcmp(type, "Instruction") != 0) {
-            uint64_t number = g_ascii_strtoull(level, NULL, 10);
-
-            if (number <= OWN_LEVEL && number > private_level) {
-                private_level = number;
-                sharing->private_bytes = cache_bytes(size);
-            } else if (number > shared_level) {
-                shared_level = number;
-                sharing->shared_bytes = cache_bytes(size);
-            }
+        if (!level || !size || !type || strcmp(type, "Instruction") == 0)
+            continue;
+        number = g_ascii_strtoull(level, NULL, 10);
+        bytes = g_ascii_strtoull(size, NULL, 10) << 10; /* "1024K" */
+        if (number <= OWN_LEVEL && number > private_level) {
+            private_level = number;
+            sharing->private_bytes = bytes;
+        } else if (number > shared_level) {
+            shared_level = number;
+            sharing->shared_bytes = bytes;
         }
-        g_free(level);
-        g_free(size);
-        g_free(type);
     }
 }
 
@@ -115,11 +102,11 @@ static const struct duet_worker *worker_of(const struct duet_machine *machine, u
 }
 
 /* What was measured of a pair; NULL: nothing. */
-static const struct duet__pair *measured_pair(const struct duet__calibrate_result *result,
-                                              unsigned source, unsigned destination)
+static const struct duet__pair *measured_pair(const struct duet__calibrating *c, unsigned source,
+                                              unsigned destination)
 {
-    for (size_t i = 0; result->has_copies && i < result->copies.pair_count; i++) {
-        const struct duet__pair *pair = &result->copies.pairs[i];
+    for (size_t i = 0; c->has_copies && i < c->copies.pair_count; i++) {
+        const struct duet__pair *pair = &c->copies.pairs[i];
 
         if (pair->source == source && pair->destination == destination && pair->samples &&
             pair->bandwidth_Bps > 0)
@@ -129,16 +116,16 @@ static const struct duet__pair *measured_pair(const struct duet__calibrate_resul
 }
 
 /* Copies from one node to another: as measured, else as the machine is thought to be. */
-static struct duet_platform_figure figures(const struct duet__calibrate_result *result,
-                                           unsigned source, unsigned destination)
+static struct duet_platform_figure figures(const struct duet__calibrating *c, unsigned source,
+                                           unsigned destination)
 {
-    const struct duet_route *route = duet_machine_route(&result->info.machine, source, destination);
-    const struct duet__pair *pair = measured_pair(result, source, destination);
+    const struct duet_route *route = duet_machine_route(&c->info.machine, source, destination);
+    const struct duet__pair *pair = measured_pair(c, source, destination);
 
     if (pair)
         return (struct duet_platform_figure){pair->bandwidth_Bps, fmax(pair->latency_s, 0)};
-    return (struct duet_platform_figure){route->bandwidth_Bps / result->pace,
-                                         route->latency_s * result->pace};
+    return (struct duet_platform_figure){route->bandwidth_Bps / c->pace,
+                                         route->latency_s * c->pace};
 }
 
 /* Devices whose routes from the host begin with one link are behind one switch. */
@@ -158,51 +145,40 @@ static unsigned assumed_switch(const struct duet_machine *machine, unsigned node
     return next;
 }
 
-static void describe_gpus(const struct duet__calibrate_result *result,
-                          struct duet_platform *platform)
+/*
+ * GPUs, and the switches they are behind, numbered in the order of their first GPUs: each as fast
+ * as its GPUs are together, and at least as the fastest of them alone.
+ */
+static void describe_gpus(const struct duet__calibrating *c, struct duet_platform *p)
 {
-    const struct duet_machine *machine = &result->info.machine;
-    bool measured = result->has_copies && result->copies.switches;
+    const struct duet_machine *machine = &c->info.machine;
+    bool measured = c->has_copies && c->copies.switches;
 
-    platform->gpus = g_new0(struct duet_platform_gpu, machine->node_count);
-    platform->gpu_count = machine->node_count - 1;
+    p->gpus = g_new0(struct duet_platform_gpu, machine->node_count);
+    p->switches = g_new0(struct duet_platform_switch, machine->node_count);
     for (unsigned node = 1; node < machine->node_count; node++) {
-        platform->gpus[node - 1] = (struct duet_platform_gpu){
-            .arch = worker_of(machine, node)->arch,
-            .position = measured ? result->copies.switches[node - 1]
-                                 : assumed_switch(machine, node, platform),
+        const struct duet_worker *worker = worker_of(machine, node);
+        struct duet_platform_gpu *gpu = &p->gpus[p->gpu_count++];
+        struct duet_platform_switch *place;
+        unsigned number =
+            measured ? c->copies.switches[node - 1] : assumed_switch(machine, node, p);
+
+        *gpu = (struct duet_platform_gpu){
+            .arch = worker->arch,
+            .position = number,
             .memory_bytes = machine->nodes[node].capacity_bytes,
-            .to_device = figures(result, DUET_HOST, node),
-            .to_host = figures(result, node, DUET_HOST),
+            .to_device = figures(c, DUET_HOST, node),
+            .to_host = figures(c, node, DUET_HOST),
         };
-    }
-}
-
-/* A switch is as fast as its devices are together, and at least as each of them alone. */
-static void describe_switches(const struct duet__calibrate_result *result,
-                              struct duet_platform *platform)
-{
-    const struct duet_machine *machine = &result->info.machine;
-    const struct duet__copies *copies = &result->copies;
-
-    platform->switches = g_new0(struct duet_platform_switch, platform->gpu_count + 1);
-    for (unsigned i = 0; i < platform->gpu_count; i++) {
-        const struct duet_platform_gpu *gpu = &platform->gpus[i];
-        struct duet_platform_switch *place = &platform->switches[gpu->position];
-
-        if (gpu->position >= platform->switch_count) {
-            platform->switch_count = gpu->position + 1;
-            place->socket = place_of(machine, worker_of(machine, i + 1)->socket);
+        place = &p->switches[number];
+        if (number >= p->switch_count) {
+            p->switch_count = number + 1;
+            place->socket = place_of(machine, worker->socket);
+            place->to_device_Bps = measured ? c->copies.to_device_Bps[number] : 0;
+            place->to_host_Bps = measured ? c->copies.to_host_Bps[number] : 0;
         }
         place->to_device_Bps = fmax(place->to_device_Bps, gpu->to_device.bandwidth_Bps);
         place->to_host_Bps = fmax(place->to_host_Bps, gpu->to_host.bandwidth_Bps);
-    }
-    for (unsigned i = 0;
-         result->has_copies && i < MIN(copies->switch_count, platform->switch_count); i++) {
-        struct duet_platform_switch *place = &platform->switches[i];
-
-        place->to_device_Bps = fmax(place->to_device_Bps, copies->to_device_Bps[i]);
-        place->to_host_Bps = fmax(place->to_host_Bps, copies->to_host_Bps[i]);
     }
 }
 
@@ -245,7 +221,7 @@ static enum duet_reach reach_of(const struct duet_platform *p, unsigned a, unsig
 }
 
 /* The mean of those pairs of a reach and direction that copy directly. */
-static struct duet_platform_figure mean_peer(const struct duet__calibrate_result *result,
+static struct duet_platform_figure mean_peer(const struct duet__calibrating *c,
                                              const struct duet_platform *platform,
                                              enum duet_reach wanted, bool up)
 {
@@ -258,9 +234,9 @@ static struct duet_platform_figure mean_peer(const struct duet__calibrate_result
 
         if (source == destination || (destination > source) != up ||
             reach_of(platform, source, destination) != wanted ||
-            !duet_machine_route(&result->info.machine, source + 1, destination + 1)->direct)
+            !duet_machine_route(&c->info.machine, source + 1, destination + 1)->direct)
             continue;
-        link = figures(result, source + 1, destination + 1);
+        link = figures(c, source + 1, destination + 1);
         sum.bandwidth_Bps += link.bandwidth_Bps;
         sum.latency_s += link.latency_s;
         count++;
@@ -294,16 +270,15 @@ static bool is_own(const struct duet_platform *p, enum duet_reach reach)
     return false;
 }
 
-static void describe_peers(const struct duet__calibrate_result *result,
-                           struct duet_platform *platform)
+static void describe_peers(const struct duet__calibrating *c, struct duet_platform *platform)
 {
     static const char *const names[DUET_REACHES] = {"peer_switch", "peer_socket", "peer_remote"};
 
     for (unsigned i = 0; i < DUET_REACHES; i++) {
         struct duet_platform_peer *peer = &platform->peers[i];
 
-        peer->up = mean_peer(result, platform, i, true);
-        peer->down = mean_peer(result, platform, i, false);
+        peer->up = mean_peer(c, platform, i, true);
+        peer->down = mean_peer(c, platform, i, false);
         if (!(peer->up.bandwidth_Bps > 0 && peer->down.bandwidth_Bps > 0))
             continue; /* no direct copies in both directions */
         g_strlcpy(peer->name, names[i], sizeof(peer->name));
@@ -314,9 +289,9 @@ static void describe_peers(const struct duet__calibrate_result *result,
 /* ------------------------------------------------------------------------------------------- */
 
 /* What the system says of its cores; NULL: nothing. */
-static const char *cores_of(const struct duet__calibrate_result *result)
+static const char *cores_of(const struct duet__calibrating *c)
 {
-    const struct duet__survey *survey = &result->info.survey;
+    const struct duet__survey *survey = &c->info.survey;
 
     for (unsigned d = 0; d < survey->device_count; d++)
         if (survey->backends[survey->devices[d].backend].kind == SURVEY_CORES &&
@@ -326,84 +301,71 @@ static const char *cores_of(const struct duet__calibrate_result *result)
 }
 
 /* "2 CPUs (AMD EPYC) and 1 GPU (h200), calibrated"; caller frees. */
-static char *describe(const struct duet__calibrate_request *request,
-                      const struct duet__calibrate_result *result)
+static char *describe(const struct duet__calibrating *c)
 {
+    const struct duet_machine *machine = &c->info.machine;
+    const char *cpu = c->request->paced ? c->request->runs->config.emulate : cores_of(c);
     GString *text = g_string_new(NULL);
-    const char *cpu = request->paced ? request->runs->config.emulate : cores_of(result);
 
-    g_string_append_printf(text, "%u CPU%s", result->cpus, result->cpus == 1 ? "" : "s");
+    g_string_append_printf(text, "%u CPU%s", c->cpus, c->cpus == 1 ? "" : "s");
     if (cpu)
         g_string_append_printf(text, " (%s)", cpu);
-    if (result->gpus)
-        g_string_append_printf(text, " and %u GPU%s (%s)", result->gpus,
-                               result->gpus == 1 ? "" : "s",
-                               result->info.machine.archs[worker_of(&result->info.machine, 1)->arch]
-                                   .name);
-    g_string_append(text, request->paced ? ", emulated" : ", calibrated");
+    if (c->gpus)
+        g_string_append_printf(text, " and %u GPU%s (%s)", c->gpus, c->gpus == 1 ? "" : "s",
+                               machine->archs[worker_of(machine, 1)->arch].name);
+    g_string_append(text, c->request->paced ? ", emulated" : ", calibrated");
     return g_string_free(text, FALSE);
 }
 
 /* Where the figures come from, and which do not come from there; caller frees. */
-static char *origin(const struct duet__calibrate_request *request,
-                    const struct duet__calibrate_result *result)
+static char *origin(const struct duet__calibrating *c)
 {
-    GDateTime *now = g_date_time_new_now_utc();
-    char *date = g_date_time_format(now, "%Y-%m-%d");
-    GString *text = g_string_new("measured by duet calibrate on ");
+    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
+    g_autofree char *date = g_date_time_format(now, "%Y-%m-%d");
+    GString *text = g_string_new(NULL);
 
-    g_string_append(text, date);
-    if (request->paced)
-        g_string_append_printf(text, " at the pace of %s, times %g", request->runs->config.emulate,
-                               result->pace);
-    if (!result->has_costs)
+    g_string_append_printf(text, "measured by duet calibrate on %s", date);
+    if (c->request->paced)
+        g_string_append_printf(text, " at the pace of %s, times %g",
+                               c->request->runs->config.emulate, c->pace);
+    if (!c->has_costs)
         g_string_append(text, "; costs are not measured");
-    if (result->gpus && !result->has_copies)
+    if (c->gpus && !c->has_copies)
         g_string_append(text, "; copies are not measured");
-    g_free(date);
-    g_date_time_unref(now);
     return g_string_free(text, FALSE);
 }
 
-/* The platform's own copy of the kernel times; without those that cannot be (there are none). */
-static void copy_times(const struct duet_calibration *from, struct duet_calibration *to)
+void duet__describe_machine(const struct duet__calibrating *c, struct duet_platform *platform)
 {
-    for (size_t i = 0; i < from->count; i++) {
-        const struct duet_curve *curve = &from->curves[i];
-
-        if (duet_calibration_add_context(to, curve->kernel, curve->arch, curve->context,
-                                         curve->points, curve->count, NULL))
-            g_error("kernel times that were added once cannot be added again");
-    }
-}
-
-void duet__describe_machine(const struct duet__calibrate_request *request,
-                            const struct duet__calibrate_result *result,
-                            struct duet_platform *platform)
-{
-    const struct duet_machine *machine = &result->info.machine;
+    const struct duet_machine *machine = &c->info.machine;
+    const struct duet_calibration *times = &c->model.calibration;
 
     *platform = (struct duet_platform){
-        .description = describe(request, result),
-        .origin = origin(request, result),
+        .description = describe(c),
+        .origin = origin(c),
         .archs = g_memdup2(machine->archs, machine->arch_count * sizeof(*machine->archs)),
         .arch_count = machine->arch_count,
-        .host_memory_bytes = request->paced ? 0 : result->info.survey.memory_bytes,
+        .host_memory_bytes = c->request->paced ? 0 : c->info.survey.memory_bytes,
         .costs = machine->costs,
-        .sharing = result->model.sharing,
-        .cores = request->paced ? machine->cores : duet__here_cores(),
-        .first_waits = result->cpus > 0,
-        .probe_s = result->probe_s,
+        .sharing = c->model.sharing,
+        .cores = c->request->paced ? machine->cores : duet__here_cores(),
+        .first_waits = c->cpus > 0,
+        .probe_s = c->probe_s,
     };
-    g_strlcpy(platform->name, request->name, sizeof(platform->name));
-    if (result->has_costs)
-        duet__costs_fill(result->costs, &platform->costs);
+    g_strlcpy(platform->name, c->request->name, sizeof(platform->name));
+    if (c->has_costs)
+        duet__costs_fill(c->costs, &platform->costs);
     describe_sockets(machine, platform);
-    describe_gpus(result, platform);
-    describe_switches(result, platform);
+    describe_gpus(c, platform);
     if (platform->gpu_count) {
         describe_kind(platform);
-        describe_peers(result, platform);
+        describe_peers(c, platform);
     }
-    copy_times(&result->model.calibration, &platform->calibration);
+    for (size_t i = 0; i < times->count; i++) {
+        const struct duet_curve *curve = &times->curves[i];
+
+        if (duet_calibration_add_context(&platform->calibration, curve->kernel, curve->arch,
+                                         curve->context, curve->points, curve->count, NULL))
+            g_error("kernel times that were added once cannot be added again");
+    }
 }

@@ -15,41 +15,41 @@ static const double costs_share = 0.15, bandwidth_share = 0.05, copies_share = 0
    which is filled in, and beside which the others are short. */
 static const double longest_share = 0.4;
 
-static double elapsed(const struct duet__measuring *m)
+static double elapsed(const struct duet__calibrating *c)
 {
-    return duet__clock_s() - m->start_s;
+    return duet__clock_s() - c->start_s;
 }
 
-void duet__measuring_go_on(struct duet__measuring *m)
+void duet__calibrating_go_on(struct duet__calibrating *c)
 {
-    m->start_s = duet__clock_s() - m->paused_s;
+    c->start_s = duet__clock_s() - c->paused_s;
 }
 
-void duet__measuring_pause(struct duet__measuring *m)
+void duet__calibrating_pause(struct duet__calibrating *c)
 {
-    m->paused_s = elapsed(m);
-    duet__kept_data_free(m->result);
+    c->paused_s = elapsed(c);
+    duet__kept_data_free(c);
 }
 
-static bool given_up(const struct duet__measuring *m)
+static bool given_up(const struct duet__calibrating *c)
 {
-    return duet_monitor_signal(m->monitor) != 0;
+    return duet_monitor_signal(c->monitor) != 0;
 }
 
 /* Draws a bar of the time that has passed. */
-static void draw(struct duet__measuring *m)
+static void draw(struct duet__calibrating *c)
 {
-    duet_progress_say(&m->bar, elapsed(m) / m->request->budget_s, m->what);
+    duet_progress_say(&c->bar, elapsed(c) / c->request->budget_s, c->now.what);
 }
 
-static void G_GNUC_PRINTF(2, 3) begin(struct duet__measuring *m, const char *format, ...)
+static void G_GNUC_PRINTF(2, 3) begin(struct duet__calibrating *c, const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
-    (void)g_vsnprintf(m->what, sizeof m->what, format, args);
+    (void)g_vsnprintf(c->now.what, sizeof c->now.what, format, args);
     va_end(args);
-    draw(m);
+    draw(c);
 }
 
 /* Asked between measurements: whether to give up. */
@@ -62,303 +62,260 @@ static bool stop(void *context)
 /* ------------------------------------------------------------------------------------------- */
 /* What is measured once                                                                        */
 
-static int measure_costs(struct duet__measuring *m)
+/* What a measurement is given that has this part of the time. */
+static struct duet__measurement give(struct duet__calibrating *c, const char *what, double part)
 {
-    const struct duet__calibrate_request *request = m->request;
-    int error;
-
-    /* at a platform's pace its costs are in its description */
-    if (request->no_costs || request->paced)
-        return 0;
-    begin(m, "the runtime's own operations");
-    error = duet__costs_measure(&request->runs->config, costs_share * request->budget_s, stop, m,
-                                m->result->costs, &m->message);
-    m->result->has_costs = !error;
-    return error;
+    begin(c, "%s", what);
+    return (struct duet__measurement){.config = &c->request->runs->config,
+                                      .end_s = duet__clock_s() + part * c->request->budget_s,
+                                      .stop = stop,
+                                      .context = c,
+                                      .message = &c->now.message};
 }
 
-static int measure_bandwidth(struct duet__measuring *m)
+int duet__calibrating_once(struct duet__calibrating *c)
 {
-    const struct duet__calibrate_request *request = m->request;
+    const struct duet__calibrate_request *request = c->request;
+    struct duet__measurement given;
+    int error = 0;
 
-    if (request->paced)
-        return 0;
-    begin(m, "memory's bandwidth");
-    return duet__bandwidth_measure(&request->runs->config, bandwidth_share * request->budget_s,
-                                   stop, m, &m->result->bandwidth, &m->message);
-}
-
-static int measure_copies(struct duet__measuring *m)
-{
-    const struct duet__calibrate_request *request = m->request;
-    int error;
-
-    if (request->no_copies || !m->result->gpus)
-        return 0;
-    begin(m, "copies");
-    error = duet__copies_measure(&request->runs->config, copies_share * request->budget_s, stop, m,
-                                 &m->result->copies, &m->message);
-    m->result->has_copies = !error;
-    return error;
+    /* at a platform's pace its costs and its memory are in its description */
+    if (!request->paced) {
+        begin(c, "the speed of the cores");
+        c->probe_s = duet__probe_seconds(c->cpus);
+    }
+    if (!request->paced && !request->no_costs) {
+        given = give(c, "the runtime's own operations", costs_share);
+        error = duet__costs_measure(&given, c->costs);
+        c->has_costs = !error;
+    }
+    if (!request->paced && !error) {
+        given = give(c, "memory's bandwidth", bandwidth_share);
+        error = duet__bandwidth_measure(&given, &c->bandwidth);
+    }
+    if (c->gpus && !request->no_copies && !error) {
+        given = give(c, "copies", copies_share);
+        error = duet__copies_measure(&given, &c->copies);
+        c->has_copies = !error;
+    }
+    /* what a cancelled measurement says of itself is no news */
+    return given_up(c) ? 0 : error;
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* Rounds                                                                                       */
 
-static struct duet__setup *setup_at(const struct duet__calibrate_result *result, guint place)
-{
-    return &g_array_index(result->setups, struct duet__setup, place);
-}
-
-static const struct duet__observation *run_at(const struct duet__calibrate_result *result,
-                                              guint place)
-{
-    return &g_array_index(result->runs, struct duet__observation, place);
-}
-
 /* Marks the runs from `first` on, and their round, if others computed meanwhile. */
-static void note_load(struct duet__calibrate_result *result, const struct duet__load *before,
-                      guint first)
+static void note_load(struct duet__calibrating *c, const struct duet__load *before, guint first)
 {
     const struct duet__load now = duet__load_now();
-    gboolean disturbed = duet__load_between(before, &now).disturbed;
-    uint64_t round = result->rounds + 1;
-    GArray *rounds = result->disturbed_rounds;
+    uint64_t round = c->rounds + 1;
+    GArray *rounds = c->disturbed_rounds;
 
-    for (guint i = first; i < result->runs->len; i++)
-        g_array_append_val(result->disturbed, disturbed);
-    if (disturbed && (!rounds->len || g_array_index(rounds, uint64_t, rounds->len - 1) != round))
+    if (!duet__load_between(before, &now).disturbed)
+        return;
+    for (guint i = first; i < c->runs->len; i++)
+        g_array_index(c->runs, struct duet__observation, i).disturbed = true;
+    if (!rounds->len || g_array_index(rounds, uint64_t, rounds->len - 1) != round)
         g_array_append_val(rounds, round);
 }
 
-static int measure_setup(struct duet__measuring *m, struct duet__setup *setup, double fair_s,
-                         double slice_s)
-{
-    const struct duet_problem *problem = &setup->problem;
-    guint first = m->result->runs->len;
-    struct duet__load before;
-    int error;
-
-    duet__setup_size(m->result, setup, fair_s);
-    begin(m, "%s, n %llu, tile %llu, %c, %s", setup->workload->name, (unsigned long long)problem->n,
-          (unsigned long long)problem->tile, problem->precision, duet__setup_workers(setup));
-    before = duet__load_now();
-    error = duet__setup_measure(m, setup, slice_s);
-    note_load(m->result, &before, first);
-    return error;
-}
-
-/* Executions that are in the records. */
-static uint64_t tasks(const struct duet__calibrate_result *result)
-{
-    uint64_t sum = 0;
-
-    for (guint i = 0; i < result->setups->len; i++)
-        sum += setup_at(result, i)->tasks;
-    return sum;
-}
-
 /* Whether there is time for a setup, if it has not been asked for. */
-static bool affordable(const struct duet__measuring *m, const struct duet__setup *setup)
+static bool affordable(const struct duet__calibrating *c, const struct duet__setup *setup)
 {
-    return !setup->optional || m->request->rounds ||
-           elapsed(m) + duet__setup_seconds(m->result, setup) <= m->request->budget_s;
+    return !setup->optional || c->request->rounds ||
+           elapsed(c) + duet__setup_seconds(c, setup) <= c->request->budget_s;
 }
 
 /* The next setup's turn, in a round that is to take so long. */
-static int turn(struct duet__measuring *m, double round_s)
+static int take_turn(struct duet__calibrating *c, double round_s)
 {
-    struct duet__calibrate_result *result = m->result;
-    struct duet__setup *setup = setup_at(result, m->next);
+    struct duet__setup *setup = duet__setup_at(c, c->next);
+    const struct duet_problem *problem = &setup->problem;
+    const struct duet__load before = duet__load_now();
+    guint first = c->runs->len;
     int error = 0;
 
-    if (affordable(m, setup))
-        error = measure_setup(m, setup, longest_share * round_s / result->groups,
-                              round_s / result->setups->len / 2);
-    m->next = (m->next + 1) % result->setups->len;
-    result->rounds += m->next == 0;
+    if (!setup->failed && affordable(c, setup)) {
+        duet__setup_size(c, setup, longest_share * round_s / c->groups);
+        begin(c, "%s, n %llu, tile %llu, %c, %s", setup->workload->name,
+              (unsigned long long)problem->n, (unsigned long long)problem->tile, problem->precision,
+              duet__setup_workers(setup));
+        error = duet__setup_measure(c, setup, round_s / c->setups->len / 2);
+        setup->failed = error != 0;
+        note_load(c, &before, first);
+    }
+    c->next = (c->next + 1) % c->setups->len;
+    c->rounds += c->next == 0;
     return error;
 }
 
-int duet__measure_slice(struct duet__measuring *m, double seconds, double round_s)
+/* Whether more executions than these could be kept. */
+static bool has_enough(const struct duet__calibrating *c)
 {
-    double begun = elapsed(m);
+    uint64_t tasks = 0;
+
+    for (guint i = 0; i < c->setups->len; i++)
+        tasks += duet__setup_at(c, i)->tasks;
+    return tasks >= TASKS_ENOUGH;
+}
+
+int duet__calibrating_slice(struct duet__calibrating *c, double seconds, double round_s)
+{
+    double begun = elapsed(c);
     int error = 0;
 
-    while (
-        !error && !given_up(m) &&
-        (!m->result->rounds || (elapsed(m) - begun < seconds && tasks(m->result) < TASKS_ENOUGH)))
-        error = turn(m, round_s);
-    m->result->runs_s += elapsed(m) - begun;
-    return given_up(m) ? 0 : error;
+    while (!error && !given_up(c) &&
+           (!c->rounds || (elapsed(c) - begun < seconds && !has_enough(c))))
+        error = take_turn(c, round_s);
+    c->runs_s += elapsed(c) - begun;
+    return given_up(c) ? 0 : error;
 }
 
 /* Whether there is to be one more round, if it takes as long as the last one. */
-static bool another(const struct duet__measuring *m, double last_s)
+static bool another(const struct duet__calibrating *c, double last_s)
 {
-    const struct duet__calibrate_result *result = m->result;
+    if (c->rounds == 0)
+        return true;
+    if (c->request->rounds || !c->runs->len)
+        return c->runs->len && c->rounds < c->request->rounds;
+    return elapsed(c) + last_s <= c->request->budget_s && !has_enough(c);
+}
 
-    if (m->request->rounds)
-        return result->rounds < m->request->rounds;
-    return result->rounds == 0 ||
-           (elapsed(m) + last_s <= m->request->budget_s && tasks(m->result) < TASKS_ENOUGH);
+/* What is being measured now has failed, unless it was given up; the rest goes on. Of all that fail
+   with the same words, one is enough. */
+static void note(struct duet__calibrating *c, int error)
+{
+    if (!error || given_up(c))
+        return;
+    for (guint i = 0; i < c->failures->len; i++)
+        if (!strcmp(g_array_index(c->failures, struct duet__failure, i).message.text,
+                    c->now.message.text))
+            return;
+    c->now.error = error;
+    g_array_append_val(c->failures, c->now);
 }
 
 /* Round after round over all setups, so that a machine that changes changes for all of them. */
-static int make_rounds(struct duet__measuring *m)
+static void make_rounds(struct duet__calibrating *c)
 {
-    struct duet__calibrate_result *result = m->result;
-    double begun = elapsed(m), last_s = 0;
-    double round_s = fmax(m->request->budget_s - begun, 0.1) / DUET__ROUNDS;
-    int error = 0;
+    double begun = elapsed(c), last_s = 0;
+    double round_s = fmax(c->request->budget_s - begun, 0.1) / DUET__ROUNDS;
 
-    while (!error && !given_up(m) && another(m, last_s)) {
-        double start = elapsed(m);
+    while (!given_up(c) && another(c, last_s)) {
+        double start = elapsed(c);
 
         do
-            error = turn(m, round_s);
-        while (!error && !given_up(m) && m->next);
-        last_s = elapsed(m) - start;
+            note(c, take_turn(c, round_s));
+        while (!given_up(c) && c->next);
+        last_s = elapsed(c) - start;
     }
-    result->runs_s = elapsed(m) - begun;
-    return error;
+    c->runs_s = elapsed(c) - begun;
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* All of it                                                                                    */
 
 /* Whether a run is to be left out: it was disturbed, and others of its problem were not. */
-static bool leave_out(const struct duet__calibrate_result *result, guint place)
+static bool leave_out(const struct duet__calibrating *c, const struct duet__observation *run)
 {
-    if (!g_array_index(result->disturbed, gboolean, place))
-        return false;
-    for (guint i = 0; i < result->runs->len; i++)
-        if (run_at(result, i)->problem == run_at(result, place)->problem &&
-            !g_array_index(result->disturbed, gboolean, i))
+    for (guint i = 0; run->disturbed && i < c->runs->len; i++) {
+        const struct duet__observation *other =
+            &g_array_index(c->runs, struct duet__observation, i);
+
+        if (other->problem == run->problem && !other->disturbed)
             return true;
+    }
     return false;
 }
 
-int duet__measure_fit(struct duet__measuring *m)
+int duet__calibrating_fit(struct duet__calibrating *c)
 {
-    struct duet__calibrate_result *result = m->result;
-    const struct duet__measured *task = &result->costs[DUET__COST_POP];
     struct duet__model_options options = {
-        .sharing = result->known,
-        .compare = m->request->compare_models,
-        .task_overhead_s = result->has_costs && task->samples ? task->median_s : 0,
+        .sharing = c->known,
+        .compare = c->request->compare_models,
+        .task_overhead_s = c->has_costs ? c->costs[DUET__COST_POP].times.median : 0,
     };
-    struct duet__observation *runs = g_new0(struct duet__observation, result->runs->len);
+    g_autofree struct duet__observation *runs = g_new(struct duet__observation, c->runs->len + 1);
     size_t count = 0;
-    int error;
 
     /* what sharing memory takes is no neighbour's doing: as the simulation has it */
-    options.sharing.bandwidth_Bps = result->bandwidth.all_Bps;
-    duet__kept_data_free(result);
-    if (result->probe_s > 0) /* the speed at which the machine was measured, not that of a moment */
-        result->probe_s = fmin(result->probe_s, duet__probe_seconds(result->cpus));
-    begin(m, "fitting");
-    for (guint i = 0; i < result->runs->len; i++)
-        if (!leave_out(result, i))
-            runs[count++] = *run_at(result, i);
-    result->left_out = result->runs->len - count;
-    error = duet__model_fit(runs, count, &options, &result->model, &m->message);
-    g_free(runs);
-    return error;
+    options.sharing.bandwidth_Bps = c->bandwidth.all_Bps;
+    duet__kept_data_free(c);
+    if (c->probe_s > 0) /* the speed at which the machine was measured, not that of a moment */
+        c->probe_s = fmin(c->probe_s, duet__probe_seconds(c->cpus));
+    begin(c, "fitting");
+    for (guint i = 0; i < c->runs->len; i++) {
+        const struct duet__observation *run = &g_array_index(c->runs, struct duet__observation, i);
+
+        if (!leave_out(c, run))
+            runs[count++] = *run;
+    }
+    c->left_out = c->runs->len - count;
+    return duet__model_fit(runs, count, &options, &c->model, &c->now.message);
 }
 
-int duet__measure_once(struct duet__measuring *m)
+int duet__calibrating_look(struct duet__calibrating *c, struct duet_message *message)
 {
-    int error;
+    const struct duet_config *config = &c->request->runs->config;
+    int error = duet__info_open(&c->info, config, message);
 
-    begin(m, "the speed of the cores");
-    if (!m->request->paced)
-        m->result->probe_s = duet__probe_seconds(m->result->cpus);
-    error = measure_costs(m);
-    if (!error && !given_up(m))
-        error = measure_bandwidth(m);
-    if (!error && !given_up(m))
-        error = measure_copies(m);
-    /* what a cancelled measurement says of itself is no news */
-    return given_up(m) ? 0 : error;
-}
-
-int duet__measure_look(const struct duet__calibrate_request *request,
-                       struct duet__calibrate_result *result, struct duet_message *message)
-{
-    int error = duet__info_open(&result->info, &request->runs->config, message);
-
-    if (!error && result->info.error)
-        error = duet_fail(message, result->info.error, "%s", result->info.why.text);
+    if (!error && c->info.error)
+        error = duet_fail(message, c->info.error, "%s", c->info.why.text);
     if (error)
         return error;
-    result->runs = g_array_new(FALSE, FALSE, sizeof(struct duet__observation));
-    result->disturbed = g_array_new(FALSE, FALSE, sizeof(gboolean));
-    result->disturbed_rounds = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    result->pace =
-        request->paced && request->runs->config.scale > 0 ? request->runs->config.scale : 1;
-    for (unsigned w = 0; w < result->info.machine.worker_count; w++) {
-        result->cpus += result->info.machine.workers[w].node == DUET_HOST;
-        result->gpus += result->info.machine.workers[w].node != DUET_HOST;
+    c->runs = g_array_new(FALSE, FALSE, sizeof(struct duet__observation));
+    c->disturbed_rounds = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    c->failures = g_array_new(FALSE, FALSE, sizeof(struct duet__failure));
+    c->pace = c->request->paced && config->scale > 0 ? config->scale : 1;
+    for (unsigned w = 0; w < c->info.machine.worker_count; w++) {
+        c->cpus += c->info.machine.workers[w].node == DUET_HOST;
+        c->gpus += c->info.machine.workers[w].node != DUET_HOST;
     }
-    if (!result->cpus)
+    if (!c->cpus)
         return duet_fail(message, DUET_EINVAL,
                          "no CPU computes on this machine, all of them feed GPUs: use fewer "
                          "(--gpus)");
-    if (!request->paced)
-        duet__caches_find(&result->known);
+    if (!c->request->paced)
+        duet__caches_find(&c->known);
     return 0;
 }
 
-int duet__measure_all(struct duet__measuring *m)
+void duet__calibrating_all(struct duet__calibrating *c)
 {
     const struct duet__load before = duet__load_now();
     struct duet__load after;
-    int error = duet__measure_once(m);
 
-    if (!error && !given_up(m))
-        error = make_rounds(m);
-    if (!error && !given_up(m))
-        error = duet__measure_fit(m);
+    duet__calibrating_go_on(c);
+    note(c, duet__calibrating_once(c));
+    make_rounds(c);
+    if (c->runs->len && !given_up(c))
+        note(c, duet__calibrating_fit(c));
     after = duet__load_now();
-    m->result->load = duet__load_between(&before, &after);
-    m->result->wall_s = elapsed(m);
-    return given_up(m) ? 0 : error;
+    c->load = duet__load_between(&before, &after);
+    c->wall_s = elapsed(c);
+    duet__kept_data_free(c);
 }
 
 /* ------------------------------------------------------------------------------------------- */
 
-void duet__calibrate_request_init(struct duet__calibrate_request *request,
-                                  const struct duet_request *runs)
-{
-    *request = (struct duet__calibrate_request){
-        .runs = runs,
-        .workloads = g_array_new(FALSE, FALSE, sizeof(const struct duet_workload *)),
-        .sizes = g_array_new(FALSE, FALSE, sizeof(uint64_t)),
-        .tiles = g_array_new(FALSE, FALSE, sizeof(uint64_t)),
-    };
-}
-
 void duet__calibrate_request_fini(struct duet__calibrate_request *request)
 {
-    g_clear_pointer(&request->workloads, g_array_unref);
-    g_clear_pointer(&request->sizes, g_array_unref);
-    g_clear_pointer(&request->tiles, g_array_unref);
+    g_clear_pointer(&request->workloads, g_ptr_array_unref);
     g_clear_pointer(&request->subjects, g_array_unref);
     g_clear_pointer(&request->name, g_free);
 }
 
-void duet__calibrate_result_fini(struct duet__calibrate_result *result)
+void duet__calibrating_fini(struct duet__calibrating *c)
 {
-    duet__kept_data_free(result);
-    for (guint i = 0; result->runs && i < result->runs->len; i++)
-        duet_recording_fini(&g_array_index(result->runs, struct duet__observation, i).recording);
-    g_clear_pointer(&result->runs, g_array_unref);
-    g_clear_pointer(&result->disturbed, g_array_unref);
-    g_clear_pointer(&result->disturbed_rounds, g_array_unref);
-    g_clear_pointer(&result->setups, g_array_unref);
-    duet__copies_fini(&result->copies);
-    duet__model_fini(&result->model);
-    duet__info_fini(&result->info);
-    *result = (struct duet__calibrate_result){0};
+    duet__kept_data_free(c);
+    for (guint i = 0; c->runs && i < c->runs->len; i++)
+        duet_recording_fini(&g_array_index(c->runs, struct duet__observation, i).recording);
+    g_clear_pointer(&c->runs, g_array_unref);
+    g_clear_pointer(&c->disturbed_rounds, g_array_unref);
+    g_clear_pointer(&c->failures, g_array_unref);
+    g_clear_pointer(&c->setups, g_array_unref);
+    duet__copies_fini(&c->copies);
+    duet__model_fini(&c->model);
+    duet__info_fini(&c->info);
 }

@@ -111,8 +111,8 @@ static void fit_group(struct fitting *fitting, size_t index)
     duet__rows_make(&fitting->samples, group, fitting->misses, 0, &rows);
     duet__kernel_fit(&rows, NULL, host ? fitting->bandwidth_Bps : 0, &kernel, rejected);
     duet__point_fill(&fitted, &fitting->points[index]);
-    duet__quality_fill(&fitted, &fitting->points[index], fitting->folds, fitting->compare,
-                       &fitting->quality[index]);
+    duet__quality_fill(&fitted, fitting->folds, fitting->compare, &fitting->quality[index]);
+    fitting->quality[index].point = fitting->points[index];
     g_free(rejected);
     duet__rows_fini(&rows);
 }

@@ -16,6 +16,7 @@
 
 #include "calibrate/kernel_models.h"
 #include "calibrate/samples.h"
+#include "validate/stats.h"
 
 struct duet__model_options {
     /* what the machine is known to have: sizes of caches (0: not known). The shared cache is a
@@ -28,12 +29,7 @@ struct duet__model_options {
     bool compare;   /* also leave out problems, which takes as long again for each of them */
 };
 
-/* Executions in one condition. */
-struct duet__condition {
-    uint64_t samples; /* 0: none was measured */
-    double mean_s, median_s, deviation_s;
-};
-
+/* Conditions of executions. */
 enum {
     DUET__CONDITION_COLD = 1, /* most of its data came from memory (else: from caches) */
     DUET__CONDITION_BUSY = 2, /* most other workers were busy */
@@ -55,13 +51,12 @@ struct duet__model_error {
                          counting by its time */
 };
 
-/* How good the model of one point is. */
+/* One point, and how good it is. */
 struct duet__quality {
     char kernel[DUET_NAME_MAX], arch[DUET_NAME_MAX], context[DUET_NAME_MAX];
-    double work, size;
-    uint64_t samples, rejected;
-    double mean_s, median_s, deviation_s;
-    struct duet__condition conditions[DUET__CONDITIONS]; /* by their bits; of kernels of the host */
+    struct duet_point point;
+    /* times by conditions (their bits), count 0: none was measured; of kernels of the host */
+    struct duet_summary conditions[DUET__CONDITIONS];
     /* cross-validated. Without problems to leave out, or where they are not asked for: NaN */
     struct duet__model_error errors[DUET__LEFT_OUT][DUET__KERNEL_MODELS];
 };

@@ -54,7 +54,7 @@ static void test_stream(void)
     for (int i = 0; i < 2; i++)
         sum += point->near_s[i] + point->far_s[i];
     g_assert_cmpfloat(fabs(sum / 1e-3 - 1), <, 1e-9);
-    g_assert_cmpuint(model.quality[0].conditions[DUET__CONDITION_COLD].samples, ==, 100);
+    g_assert_cmpuint(model.quality[0].conditions[DUET__CONDITION_COLD].count, ==, 100);
     g_assert_cmpuint(model.sharing.shared_bytes, ==, 8 * MIB);
     g_assert_cmpfloat(model.sharing.bandwidth_Bps, ==, 10e9);
     made_free(&made);

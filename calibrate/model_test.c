@@ -128,12 +128,11 @@ static void test_busy(void)
         const struct duet__quality *gemm = &model.quality[0]; /* "dgemm" */
         uint64_t samples = 0;
         for (int i = 0; i < DUET__CONDITIONS; i++)
-            samples += gemm->conditions[i].samples;
-        g_assert_cmpuint(samples, ==, gemm->samples);
-        g_assert_cmpuint(gemm->conditions[0].samples, >, 0);
-        g_assert_cmpuint(gemm->conditions[DUET__CONDITION_BUSY].samples, >, 0);
-        g_assert_cmpfloat(gemm->conditions[DUET__CONDITION_BUSY].mean_s, >,
-                          gemm->conditions[0].mean_s);
+            samples += gemm->conditions[i].count;
+        g_assert_cmpuint(samples, ==, gemm->point.samples);
+        g_assert_cmpuint(gemm->conditions[0].count, >, 0);
+        g_assert_cmpuint(gemm->conditions[DUET__CONDITION_BUSY].count, >, 0);
+        g_assert_cmpfloat(gemm->conditions[DUET__CONDITION_BUSY].mean, >, gemm->conditions[0].mean);
         free_all(made, 3, &model);
     }
 }
@@ -294,7 +293,7 @@ static void test_contexts(void)
         g_assert_cmpfloat(curve->points[1].size, ==, 256);
     }
     for (size_t i = 0; i < model.quality_count; i++)
-        g_assert_cmpfloat(model.quality[i].mean_s, >, 0);
+        g_assert_cmpfloat(model.quality[i].point.mean_s, >, 0);
     free_all(made, 4, &model);
 }
 

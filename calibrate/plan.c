@@ -13,13 +13,8 @@ enum {
     CACHE_USUAL = 1 << 25, /* bytes, where it is not known how much there is */
 };
 
-/* Tiles that are usual for a workload; ended by 0. Others have half, once and twice their own. */
-static const struct {
-    const char *workload;
-    uint64_t tiles[4];
-} usual_tiles[] = {
-    {"saxpy", {1 << 16, 1 << 18, 1 << 20}},
-};
+/* Of vectors. Other workloads are tried with half, once and twice their own tile. */
+static const uint64_t vector_tiles[TILES_DEFAULT] = {1 << 16, 1 << 18, 1 << 20};
 
 /* Tiles for devices, which want larger ones than cores do. */
 static const uint64_t device_tiles[] = {1024, 2048};
@@ -27,21 +22,21 @@ static const uint64_t device_tiles[] = {1024, 2048};
 /* In caches, one pass over the vectors is over before there is anything to see. */
 static const struct duet_setting passes[] = {{"iterations", "8"}};
 
-struct plan {
-    const struct duet__calibrate_request *request;
-    struct duet__calibrate_result *result;
-};
-
-static double shared_bytes(const struct duet__calibrate_result *result)
+static bool on_vectors(const struct duet_workload *workload)
 {
-    return result->known.shared_bytes ? (double)result->known.shared_bytes : CACHE_USUAL;
+    return strcmp(workload->name, "saxpy") == 0;
+}
+
+static double shared_bytes(const struct duet__calibrating *c)
+{
+    return c->known.shared_bytes ? (double)c->known.shared_bytes : CACHE_USUAL;
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* Sizes                                                                                        */
 
 /* The most tiles a side with which the data fits in a quarter of the shared cache. */
-static uint64_t warm_size(const struct plan *plan, const struct duet_workload *workload,
+static uint64_t warm_size(const struct duet__calibrating *c, const struct duet_workload *workload,
                           struct duet_problem problem)
 {
     uint64_t chosen = TILES_MIN * problem.tile;
@@ -49,40 +44,14 @@ static uint64_t warm_size(const struct plan *plan, const struct duet_workload *w
     for (uint64_t tiles = TILES_MIN; tiles <= TILES_WARM; tiles++) {
         problem.n = tiles * problem.tile;
         if (workload->check(&problem, NULL) ||
-            (double)workload->bytes(&problem) > shared_bytes(plan->result) / 4)
+            (double)workload->bytes(&problem) > shared_bytes(c) / 4)
             break;
         chosen = problem.n;
     }
     return chosen;
 }
 
-/* Flops a second of the first runs of the setup's group; 0: there are none yet. */
-static double group_rate(const struct duet__calibrate_result *result,
-                         const struct duet__setup *setup)
-{
-    for (guint i = 0; i < result->setups->len; i++) {
-        const struct duet__setup *other = &g_array_index(result->setups, struct duet__setup, i);
-
-        if (other->group == setup->group && other->runs && other->run_s > 0)
-            return other->workload->flops(&other->problem) / other->run_s;
-    }
-    return 0;
-}
-
-/* The size that was chosen for others of its group; 0: none. */
-static uint64_t group_size(const struct duet__calibrate_result *result,
-                           const struct duet__setup *setup)
-{
-    for (guint i = 0; i < result->setups->len; i++) {
-        const struct duet__setup *other = &g_array_index(result->setups, struct duet__setup, i);
-
-        if (other->group == setup->group && other->size == DUET__SIZE_COLD && other->problem.n)
-            return other->problem.n;
-    }
-    return 0;
-}
-
-/* The least size of a problem that is to be larger than those before it. */
+/* The least tiles a side of a problem that is to be larger than those before it. */
 static uint64_t least_tiles(const struct duet__setup *setup)
 {
     return (3 * setup->warmup_n / setup->problem.tile + 1) / 2;
@@ -99,13 +68,12 @@ static double effort(const struct duet__setup *setup)
     return setup->workload->flops(&warmup) + setup->workload->flops(&problem);
 }
 
-double duet__setup_seconds(const struct duet__calibrate_result *result,
-                           const struct duet__setup *setup)
+double duet__setup_seconds(const struct duet__calibrating *c, const struct duet__setup *setup)
 {
     const struct duet__setup *nearest = NULL;
 
-    for (guint i = 0; i < result->setups->len; i++) {
-        const struct duet__setup *other = &g_array_index(result->setups, struct duet__setup, i);
+    for (guint i = 0; i < c->setups->len; i++) {
+        const struct duet__setup *other = duet__setup_at(c, i);
 
         if (other->runs && other->workload == setup->workload &&
             other->problem.precision == setup->problem.precision && other->cpus == setup->cpus &&
@@ -115,18 +83,26 @@ double duet__setup_seconds(const struct duet__calibrate_result *result,
     return nearest ? nearest->turn_s * effort(setup) / effort(nearest) : 0;
 }
 
-void duet__setup_size(struct duet__calibrate_result *result, struct duet__setup *setup,
-                      double fair_s)
+void duet__setup_size(const struct duet__calibrating *c, struct duet__setup *setup, double fair_s)
 {
     const struct duet_workload *workload = setup->workload;
-    double cache = shared_bytes(result), rate = group_rate(result, setup);
-    double memory = (double)result->info.survey.memory_bytes / 4;
+    double cache = shared_bytes(c), memory = (double)c->info.survey.memory_bytes / 4;
+    double rate = 0; /* flops a second of the first runs of its group; 0: there are none yet */
     struct duet_problem problem = setup->problem;
     uint64_t least = least_tiles(setup);
 
     if (setup->problem.n)
         return;
-    setup->problem.n = group_size(result, setup);
+    for (guint i = 0; i < c->setups->len; i++) {
+        const struct duet__setup *other = duet__setup_at(c, i);
+
+        if (other->group != setup->group)
+            continue;
+        if (!(rate > 0) && other->runs && other->run_s > 0)
+            rate = workload->flops(&other->problem) / other->run_s;
+        if (!setup->problem.n && other->size == DUET__SIZE_COLD)
+            setup->problem.n = other->problem.n;
+    }
     for (uint64_t tiles = least; !setup->problem.n; tiles++) {
         double seconds, bytes;
 
@@ -147,192 +123,131 @@ void duet__setup_size(struct duet__calibrate_result *result, struct duet__setup 
 /* ------------------------------------------------------------------------------------------- */
 /* Setups                                                                                       */
 
-/* Adds runs of one problem, on all kinds of workers that there are. */
-static void add_setups(const struct plan *plan, struct duet__setup setup, bool devices_only)
+/* Adds runs of one problem, on all kinds of workers that there are, or on devices alone. */
+static void add_setups(struct duet__calibrating *c, struct duet__setup setup, bool devices)
 {
-    const struct duet__calibrate_result *result = plan->result;
-
-    setup.group = result->groups;
+    setup.group = c->groups;
     setup.cpus = 1;
-    if (!devices_only)
-        g_array_append_val(result->setups, setup);
-    setup.cpus = (int)result->cpus;
-    if (!devices_only && result->cpus > 1)
-        g_array_append_val(result->setups, setup);
-    setup.gpus = (int)result->gpus;
+    if (!devices)
+        g_array_append_val(c->setups, setup);
+    setup.cpus = (int)c->cpus;
+    if (!devices && c->cpus > 1)
+        g_array_append_val(c->setups, setup);
+    setup.gpus = (int)c->gpus;
     setup.devices = true;
-    if (result->gpus)
-        g_array_append_val(result->setups, setup);
+    if (c->gpus)
+        g_array_append_val(c->setups, setup);
 }
 
 /* Sizes by default: one in caches, or as near to that as tiles allow, and one beyond. */
-static void add_usual(const struct plan *plan, struct duet__setup setup, bool devices_only)
+static void add_usual(struct duet__calibrating *c, struct duet__setup setup, bool devices)
 {
-    setup.problem.n = warm_size(plan, setup.workload, setup.problem);
-    setup.warmup_n = setup.problem.n;
+    struct duet__setup cold = setup;
+
+    setup.problem.n = setup.warmup_n = warm_size(c, setup.workload, setup.problem);
     setup.size = DUET__SIZE_WARM;
-    if (strcmp(setup.workload->name, "saxpy") == 0) {
+    if (on_vectors(setup.workload)) {
         setup.problem.settings = passes;
         setup.problem.setting_count = G_N_ELEMENTS(passes);
     }
-    add_setups(plan, setup, devices_only);
-    setup.problem.settings = NULL;
-    setup.problem.setting_count = 0;
-    setup.problem.n = plan->request->paced ? TILES_PACED * setup.problem.tile : 0;
-    setup.size = DUET__SIZE_COLD;
-    add_setups(plan, setup, devices_only);
+    add_setups(c, setup, devices);
+    cold.problem.n = c->request->paced ? TILES_PACED * setup.problem.tile : 0;
+    cold.warmup_n = setup.warmup_n;
+    cold.size = DUET__SIZE_COLD;
+    add_setups(c, cold, devices);
 }
 
-/* The setup with this tile in all sizes. DUET_EINVAL: it cannot have them. */
-static int add_sizes(const struct plan *plan, struct duet__setup setup, bool devices_only,
-                     struct duet_message *message)
+/* Adds what is to be measured of one workload with one tile. DUET_EINVAL: it cannot have a size. */
+static int add_subject(struct duet__calibrating *c, const struct duet__subject *subject,
+                       bool optional, struct duet_message *message)
 {
-    const GArray *sizes = plan->request->sizes;
-    int error = 0;
-
-    setup.problem.n = TILES_MIN * setup.problem.tile;
-    if (!sizes->len) {
-        error = setup.workload->check(&setup.problem, message);
-        if (!error) {
-            add_usual(plan, setup, devices_only);
-            plan->result->groups++;
-        }
-        return error;
-    }
-    for (guint i = 0; i < sizes->len && !error; i++) {
-        struct duet__setup sized = setup;
-
-        sized.problem.n = g_array_index(sizes, uint64_t, i);
-        sized.warmup_n = MIN(sized.problem.n, TILES_MIN * setup.problem.tile);
-        error = setup.workload->check(&sized.problem, message);
-        if (!error)
-            add_setups(plan, sized, devices_only);
-    }
-    plan->result->groups++;
-    return error;
-}
-
-/* Tiles of a workload, to be freed as an array of uint64_t ended by 0. */
-static uint64_t *default_tiles(const struct plan *plan, const struct duet_workload *workload)
-{
-    uint64_t own = workload->real_tile ? workload->real_tile : workload->default_tile;
-    uint64_t *tiles = g_new0(uint64_t, 4);
-
-    if (plan->request->paced) {
-        tiles[0] = workload->default_tile;
-        return tiles;
-    }
-    tiles[0] = own / 2;
-    tiles[1] = own;
-    tiles[2] = own * 2;
-    for (size_t i = 0; i < G_N_ELEMENTS(usual_tiles); i++)
-        if (strcmp(usual_tiles[i].workload, workload->name) == 0)
-            memcpy(tiles, usual_tiles[i].tiles, sizeof usual_tiles[i].tiles);
-    return tiles;
-}
-
-/* Whether devices of the machine are to be tried with tiles of their own, for squares only. */
-static bool has_device_tiles(const struct plan *plan, const struct duet_workload *workload)
-{
-    return plan->result->gpus && !plan->request->runs->config.emulate &&
-           !plan->request->tiles->len && !plan->request->sizes->len &&
-           strcmp(workload->name, "saxpy") != 0;
-}
-
-/* Adds what is to be measured of one workload with one tile. Says of which workload an error is. */
-static int add_subject(const struct plan *plan, const struct duet__subject *subject,
-                       bool devices_only, bool optional, struct duet_message *message)
-{
+    const struct duet__numbers *sizes = &c->request->sizes;
     struct duet__setup setup = {.workload = subject->workload,
                                 .optional = optional,
                                 .problem = {.tile = subject->tile,
                                             .precision = subject->precision,
-                                            .seed = plan->request->runs->seed}};
+                                            .seed = c->request->runs->seed}};
     struct duet_message why = {""};
-    int error = add_sizes(plan, setup, devices_only, &why);
+    uint64_t least = TILES_MIN * subject->tile;
+    guint before = c->setups->len;
+    int error = 0;
 
+    for (size_t i = 0; i < MAX(sizes->count, 1) && !error; i++) {
+        setup.problem.n = sizes->count ? sizes->items[i] : least;
+        error = setup.workload->check(&setup.problem, &why);
+        setup.warmup_n = MIN(setup.problem.n, least);
+        if (!error && sizes->count)
+            add_setups(c, setup, subject->devices);
+        else if (!error)
+            add_usual(c, setup, subject->devices);
+    }
+    c->groups += c->setups->len > before;
     return error ? duet_fail(message, error, "%s: %s", subject->workload->name, why.text) : 0;
 }
 
 /* The tile of a workload at this place of its list; 0: the list is shorter. */
-static uint64_t tile_at(const struct plan *plan, const struct duet_workload *workload, guint place)
+static uint64_t tile_at(const struct duet__calibrate_request *request,
+                        const struct duet_workload *workload, size_t place)
 {
-    const GArray *given = plan->request->tiles;
-    uint64_t *tiles, chosen;
+    uint64_t own = workload->real_tile ? workload->real_tile : workload->default_tile;
 
-    if (given->len)
-        return place < given->len ? g_array_index(given, uint64_t, place) : 0;
-    if (place >= TILES_DEFAULT)
-        return 0;
-    tiles = default_tiles(plan, workload);
-    chosen = tiles[place];
-    g_free(tiles);
-    return chosen;
+    if (request->tiles.count)
+        return request->tiles.items[place];
+    if (request->paced)
+        return place ? 0 : workload->default_tile;
+    return on_vectors(workload) ? vector_tiles[place] : (own << place) / 2;
 }
 
-/* Lists the tiles of all workloads: the first of each, which are the lightest, then the second. */
-static void list_subjects(const struct plan *plan, GArray *subjects)
+/* Adds all workloads in all precisions, those that have one, with their tile at this place; or all
+   squares with a tile for devices alone. */
+static void list_tiles(const struct duet__calibrate_request *request, size_t place,
+                       uint64_t device_tile, GArray *subjects)
 {
-    const struct duet__calibrate_request *request = plan->request;
-    guint places = request->tiles->len ? request->tiles->len : TILES_DEFAULT;
-
-    for (guint place = 0; place < places; place++) {
-        for (const char *precision = request->precisions; *precision; precision++) {
-            for (guint i = 0; i < request->workloads->len; i++) {
-                const struct duet_workload *workload = duet__calibrate_workload(request, i);
-                const struct duet__subject subject = {workload, tile_at(plan, workload, place),
-                                                      *precision};
-
-                if (subject.tile)
-                    g_array_append_val(subjects, subject);
-            }
-        }
-    }
-}
-
-/* Larger tiles for devices alone. */
-static int add_device_tiles(const struct plan *plan, struct duet_message *message)
-{
-    const struct duet__calibrate_request *request = plan->request;
-    int error = 0;
-
     for (const char *precision = request->precisions; *precision; precision++) {
         for (guint i = 0; i < request->workloads->len; i++) {
-            const struct duet_workload *workload = duet__calibrate_workload(request, i);
+            const struct duet_workload *workload = request->workloads->pdata[i];
+            struct duet__subject subject = {workload, device_tile, *precision, device_tile > 0};
 
-            for (size_t k = 0;
-                 !error && has_device_tiles(plan, workload) && k < G_N_ELEMENTS(device_tiles);
-                 k++) {
-                const struct duet__subject subject = {workload, device_tiles[k], *precision};
-
-                error = add_subject(plan, &subject, true, true, message);
-            }
+            if (!device_tile)
+                subject.tile = tile_at(request, workload, place);
+            if (subject.tile && !(device_tile && on_vectors(workload)))
+                g_array_append_val(subjects, subject);
         }
     }
-    return error;
 }
 
-int duet__plan_make(const struct duet__calibrate_request *request,
-                    struct duet__calibrate_result *result, struct duet_message *message)
+/* All that the request stands for: the first tile of each, which are the lightest, then the second;
+   at last larger tiles for devices. */
+static GArray *list_subjects(const struct duet__calibrating *c)
 {
-    const struct plan plan = {request, result};
+    const struct duet__calibrate_request *request = c->request;
     GArray *subjects = g_array_new(FALSE, FALSE, sizeof(struct duet__subject));
+    size_t places = request->tiles.count ? request->tiles.count : TILES_DEFAULT;
+
+    for (size_t place = 0; place < places; place++)
+        list_tiles(request, place, 0, subjects);
+    if (!c->gpus || request->runs->config.emulate || request->tiles.count || request->sizes.count)
+        return subjects;
+    for (size_t i = 0; i < G_N_ELEMENTS(device_tiles); i++)
+        list_tiles(request, 0, device_tiles[i], subjects);
+    return subjects;
+}
+
+int duet__plan_make(struct duet__calibrating *c, struct duet_message *message)
+{
+    const struct duet__calibrate_request *request = c->request;
     bool listed = request->subjects != NULL;
+    bool optional = !listed && !request->tiles.count && !request->sizes.count;
+    /* sizes that are given need not suit the workloads that nobody has named */
+    bool all = request->chosen && !listed;
+    g_autoptr(GArray) subjects = listed ? g_array_ref(request->subjects) : list_subjects(c);
     int error = 0;
 
-    result->setups = g_array_new(FALSE, TRUE, sizeof(struct duet__setup));
-    if (listed)
-        g_array_append_vals(subjects, request->subjects->data, request->subjects->len);
-    else
-        list_subjects(&plan, subjects);
-    /* sizes that are given need not suit the workloads that nobody has named */
-    for (guint i = 0; i < subjects->len && (!error || listed || !request->chosen); i++)
-        error = add_subject(&plan, &g_array_index(subjects, struct duet__subject, i), false,
-                            !listed && !request->tiles->len && !request->sizes->len, message);
-    if (!error && !listed)
-        error = add_device_tiles(&plan, message);
-    g_array_free(subjects, TRUE);
-    return result->setups->len && (!error || listed || !request->chosen) ? 0 : error;
+    c->setups = g_array_new(FALSE, TRUE, sizeof(struct duet__setup));
+    for (guint i = 0; i < subjects->len && !(error && all); i++)
+        error =
+            add_subject(c, &g_array_index(subjects, struct duet__subject, i), optional, message);
+    return c->setups->len && !all ? 0 : error;
 }
 
 const char *duet__setup_workers(const struct duet__setup *setup)

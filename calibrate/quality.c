@@ -104,40 +104,31 @@ static struct duet__model_error cross_validate(const struct duet__fitted *fitted
 static void fill_conditions(const struct duet__fitted *fitted, struct duet__quality *out)
 {
     const struct duet__rows *rows = fitted->rows;
-    double *times = g_new0(double, rows->count + 1);
+    g_autofree double *times = g_new0(double, rows->count + 1);
+
     for (int i = 0; i < DUET__CONDITIONS; i++) {
-        struct duet__condition *condition = &out->conditions[i];
-        struct duet_summary summary;
+        size_t count = 0;
+
         for (size_t r = 0; r < rows->count; r++) {
             const struct duet__row *row = &rows->list[r];
             int own = (duet__row_cold(row) ? DUET__CONDITION_COLD : 0) |
                       (duet__row_busy(row) ? DUET__CONDITION_BUSY : 0);
+
             if (!fitted->rejected[r] && own == i)
-                times[condition->samples++] = rows->seconds[r];
+                times[count++] = rows->seconds[r];
         }
-        if (!condition->samples || duet_summarise(times, condition->samples, &summary, NULL))
-            continue;
-        condition->mean_s = summary.mean;
-        condition->median_s = summary.median;
-        condition->deviation_s = summary.deviation;
+        if (count && duet_summarise(times, count, &out->conditions[i], NULL))
+            out->conditions[i].count = 0;
     }
-    g_free(times);
 }
 
-void duet__quality_fill(const struct duet__fitted *fitted, const struct duet_point *point,
-                        unsigned folds_wanted, bool compare, struct duet__quality *out)
+void duet__quality_fill(const struct duet__fitted *fitted, unsigned folds_wanted, bool compare,
+                        struct duet__quality *out)
 {
     const struct duet__label *label = &fitted->samples->labels[fitted->group->label];
-    struct folds folds = {.of = g_new0(unsigned, fitted->rows->count + 1)};
-    *out = (struct duet__quality){
-        .work = point->work,
-        .size = point->size,
-        .samples = point->samples,
-        .rejected = point->rejected,
-        .mean_s = point->mean_s,
-        .median_s = point->median_s,
-        .deviation_s = point->deviation_s,
-    };
+    g_autofree unsigned *of = g_new0(unsigned, fitted->rows->count + 1);
+    struct folds folds = {.of = of};
+
     (void)g_strlcpy(out->kernel, label->kernel, DUET_NAME_MAX);
     (void)g_strlcpy(out->arch, label->arch, DUET_NAME_MAX);
     (void)g_strlcpy(out->context, label->context, DUET_NAME_MAX);
@@ -152,7 +143,6 @@ void duet__quality_fill(const struct duet__fitted *fitted, const struct duet_poi
         out->errors[DUET__LEFT_OUT_PROBLEMS][m] =
             compare && folds.count ? cross_validate(fitted, &folds, duet__kernel_models[m])
                                    : (struct duet__model_error){NAN, NAN, NAN};
-    g_free(folds.of);
 }
 
 struct duet__model_error duet__model_error_all(const struct duet__model *model,
@@ -163,7 +153,7 @@ struct duet__model_error duet__model_error_all(const struct duet__model *model,
     for (size_t i = 0; i < model->quality_count; i++) {
         const struct duet__quality *quality = &model->quality[i];
         const struct duet__model_error *error = &quality->errors[left_out][kernel_model];
-        double own_s = quality->mean_s * (double)quality->samples;
+        double own_s = quality->point.mean_s * (double)quality->point.samples;
         if (!isfinite(error->sum))
             continue;
         mean.sum += own_s * error->sum;

@@ -24,6 +24,7 @@ struct duet__observation {
     uint64_t repeats;
     /* the same for runs of one problem on as many workers, whatever the policy; 0: not known */
     uint64_t problem;
+    bool disturbed; /* others computed meanwhile; whoever gives runs chooses among them */
 };
 
 enum {

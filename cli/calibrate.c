@@ -7,60 +7,28 @@
 void duet__warn_of_load(void)
 {
     struct duet__disturbance load = duet__load_look();
-    char *text = duet__load_text(&load);
+    g_autofree char *text = duet__load_text(&load);
 
     if (load.disturbed)
         (void)duet__complain(DUET__DONE, "%s: what is measured now is slower than the machine is",
                              text);
-    g_free(text);
 }
 
-/* Measures into a zeroed result. Exit status; *number: of the signal that came, 0: none. */
-static int measure(const struct duet__calibrate_options *options,
-                   struct duet__calibrate_result *result, int *number)
-{
-    struct duet_monitor monitor = {0};
-    struct duet__measuring measuring = {.request = &options->request,
-                                        .result = result,
-                                        .monitor = &monitor};
-    int error = duet__measure_look(&options->request, result, &measuring.message);
-
-    if (!error)
-        error = duet__plan_make(&options->request, result, &measuring.message);
-    if (error)
-        return duet__job_refuse(error, &measuring.message);
-    duet_monitor_start(&monitor, false, 0, 0);
-    duet__warn_of_load();
-    duet_progress_init(&measuring.bar, !options->job.values.quiet, 0, 0);
-    duet__measuring_go_on(&measuring);
-    error = duet__measure_all(&measuring);
-    duet_progress_clear(&measuring.bar);
-    duet_monitor_stop(&monitor);
-    *number = duet_monitor_signal(&monitor);
-    return error ? duet__job_complain(measuring.what, error, measuring.message.text) : DUET__DONE;
-}
-
-/* Writes the file. Exit status. */
-static int write_file(const struct duet__calibrate_options *options, struct duet_platform *platform)
-{
-    struct duet_message message = {""};
-    int error = duet_platform_write(platform, options->out, options->how, &message);
-    return error ? duet__complain(DUET__FAILED, "%s", message.text) : DUET__DONE;
-}
-
-static int finish(const struct duet__calibrate_options *options,
-                  const struct duet__calibrate_result *result)
+/* Writes the file, then the report. Exit status. */
+static int finish(const struct duet__calibrate_options *options, const struct duet__calibrating *c)
 {
     struct duet_platform platform;
-    int status;
+    struct duet_message message = {""};
+    int status = DUET__DONE;
 
-    duet__describe_machine(&options->request, result, &platform);
-    status = write_file(options, &platform);
-    if (status == DUET__DONE) {
+    duet__describe_machine(c, &platform);
+    if (duet_platform_write(&platform, options->out, options->how, &message)) {
+        status = duet__complain(DUET__FAILED, "%s", message.text);
+    } else {
         if (options->job.values.json)
-            duet__calibrate_put_json(options, result, &platform, stdout);
+            duet__calibrate_put_json(options, c, &platform, stdout);
         else
-            duet__calibrate_put_text(options, result, &platform, stdout);
+            duet__calibrate_put_text(options, c, &platform, stdout);
         status = duet__finish_output();
     }
     duet_platform_fini(&platform);
@@ -76,20 +44,45 @@ static int say_interrupted(const struct duet__calibrate_options *options, int nu
                           there ? "stays as it was" : "was not written");
 }
 
+/* Measures, then writes what could be measured and says what could not. Exit status. */
+static int measure(const struct duet__calibrate_options *options, struct duet__calibrating *c)
+{
+    struct duet_monitor monitor = {0};
+    int number, status = DUET__DONE;
+
+    c->monitor = &monitor;
+    duet_monitor_start(&monitor, false, 0, 0);
+    duet__warn_of_load();
+    duet_progress_init(&c->bar, !options->job.values.quiet, 0, 0);
+    duet__calibrating_all(c);
+    duet_progress_clear(&c->bar);
+    duet_monitor_stop(&monitor);
+    number = duet_monitor_signal(&monitor);
+    if (number)
+        return say_interrupted(options, number);
+    for (guint i = 0; i < c->failures->len; i++) {
+        const struct duet__failure *failure = &g_array_index(c->failures, struct duet__failure, i);
+
+        status = duet__job_complain(failure->what, failure->error, failure->message.text);
+    }
+    if (!c->model.quality_count)
+        return status;
+    return finish(options, c) || status ? DUET__FAILED : DUET__DONE;
+}
+
 static int calibrate(const struct duet__calibrate_options *options)
 {
-    struct duet__calibrate_result result = {0};
+    struct duet__calibrating c = {.request = &options->request};
     struct duet_message message = {""};
-    int status, number = 0;
+    int status, error;
 
     if (duet_platform_may_write(options->out, options->how, &message))
         return duet__complain(DUET__MISUSED, "%s", message.text);
-    status = measure(options, &result, &number);
-    if (status == DUET__DONE && number)
-        status = say_interrupted(options, number);
-    else if (status == DUET__DONE)
-        status = finish(options, &result);
-    duet__calibrate_result_fini(&result);
+    error = duet__calibrating_look(&c, &message);
+    if (!error)
+        error = duet__plan_make(&c, &message);
+    status = error ? duet__job_refuse(error, &message) : measure(options, &c);
+    duet__calibrating_fini(&c);
     return status;
 }
 

@@ -20,20 +20,23 @@ struct duet__calibrate_options {
 int duet__calibrate_options_parse(struct duet__calibrate_options *options, int argc, char **argv);
 void duet__calibrate_options_fini(struct duet__calibrate_options *options);
 
-/* What machine and file are called: `name`, or after options->out, or after the host (each NULL:
- * not given); completes options->out. DUET_EINVAL, as for a file that does not end in .json. */
-DUET_MUST_CHECK int duet__calibrate_options_name(struct duet__calibrate_options *options,
-                                                 const char *name, struct duet_message *message);
+/*
+ * What machine and file are called: `name`, or after *out, or after the host (each NULL: not
+ * given); fills in what is missing of *out and *machine, which are the caller's to free, half-done
+ * or not. DUET_EINVAL, as for a file that does not end in .json.
+ */
+DUET_MUST_CHECK int duet__calibrate_names(const char *name, char **out, char **machine,
+                                          struct duet_message *message);
 
 /* Before minutes of measuring: complains where the machine has something else to do. */
 void duet__warn_of_load(void);
 
-/* Prints the report for people, and for programs (docs/formats.md). */
+/* Prints the report for people, and for programs (docs/calibrate.md). */
 void duet__calibrate_put_text(const struct duet__calibrate_options *options,
-                              const struct duet__calibrate_result *result,
+                              const struct duet__calibrating *c,
                               const struct duet_platform *platform, FILE *stream);
 void duet__calibrate_put_json(const struct duet__calibrate_options *options,
-                              const struct duet__calibrate_result *result,
+                              const struct duet__calibrating *c,
                               const struct duet_platform *platform, FILE *stream);
 
 #endif

@@ -29,23 +29,25 @@ static const char *const usual[] = {"cholesky", "lu", "gemm", "jacobi2d", "saxpy
 /* ------------------------------------------------------------------------------------------- */
 /* What is measured                                                                             */
 
-static int read_precisions(struct duet__calibrate_options *options, const char *text,
+static int read_precisions(struct duet__calibrate_request *request, const char *text,
                            struct duet_message *message)
 {
     static const char *const known[][2] = {{"d", "d"},   {"s", "s"},    {"sd", "sd"},
                                            {"ds", "sd"}, {"s,d", "sd"}, {"d,s", "sd"}};
 
-    options->request.precisions = "d";
-    if (!text)
+    request->precisions = text ? NULL : "d";
+    for (size_t i = 0; i < G_N_ELEMENTS(known) && text; i++)
+        if (strcmp(text, known[i][0]) == 0)
+            request->precisions = known[i][1];
+    if (request->precisions)
         return 0;
-    for (size_t i = 0; i < G_N_ELEMENTS(known); i++) {
-        if (strcmp(text, known[i][0]) == 0) {
-            options->request.precisions = known[i][1];
-            return 0;
-        }
-    }
     return duet_fail(message, DUET_EINVAL,
                      "--precision is s (single), d (double), or sd for both, not '%s'", text);
+}
+
+static bool can_compute(const struct duet_workload *workload)
+{
+    return workload->generate && workload->retrieve;
 }
 
 /* Adds one that was named. */
@@ -57,84 +59,66 @@ static int add_workload(struct duet__calibrate_options *options, const char *nam
 
     if (error)
         return error;
-    for (guint i = 0; i < options->request.workloads->len; i++)
-        if (g_array_index(options->request.workloads, const struct duet_workload *, i) == workload)
-            return duet_fail(message, DUET_EINVAL, "'%s' is named twice", name);
-    if (!workload->generate || !workload->retrieve)
+    if (g_ptr_array_find(options->request.workloads, workload, NULL))
+        return duet_fail(message, DUET_EINVAL, "'%s' is named twice", name);
+    if (!can_compute(workload))
         return duet_fail(message, DUET_EINVAL,
                          "%s has no kernels that compute%s: it has nothing to be measured", name,
                          workload->kernels[0] ? " in this duet" : "");
-    g_array_append_val(options->request.workloads, workload);
+    g_ptr_array_add(options->request.workloads, (void *)(uintptr_t)workload);
     return 0;
 }
 
 static int read_workloads(struct duet__calibrate_options *options, int argc, char *const *argv,
                           struct duet_message *message)
 {
-    int result = 0;
+    struct duet__calibrate_request *request = &options->request;
+    int error = 0;
 
-    options->request.chosen = argc > 1;
-    for (int i = 1; i < argc && !result; i++)
-        result = add_workload(options, argv[i], message);
-    for (size_t i = 0; i < G_N_ELEMENTS(usual) && !options->request.chosen; i++) {
+    request->chosen = argc > 1;
+    for (int i = 1; i < argc && !error; i++)
+        error = add_workload(options, argv[i], message);
+    for (size_t i = 0; i < G_N_ELEMENTS(usual) && !request->chosen; i++) {
         const struct duet_workload *workload = duet_workload_find(usual[i]);
 
-        if (workload && workload->generate && workload->retrieve)
-            g_array_append_val(options->request.workloads, workload);
+        if (workload && can_compute(workload))
+            g_ptr_array_add(request->workloads, (void *)(uintptr_t)workload);
     }
-    if (!result && !options->request.workloads->len)
-        result = duet_fail(message, DUET_EINVAL,
-                           "no workload has kernels that compute in this duet, which is without "
-                           "BLAS: nothing can be measured");
-    return result;
+    if (!error && !request->workloads->len)
+        error = duet_fail(message, DUET_EINVAL,
+                          "no workload has kernels that compute in this duet, which is without "
+                          "BLAS: nothing can be measured");
+    return error;
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* The file                                                                                     */
 
-int duet__calibrate_options_name(struct duet__calibrate_options *options, const char *name,
-                                 struct duet_message *message)
+int duet__calibrate_names(const char *name, char **out, char **machine,
+                          struct duet_message *message)
 {
-    char *base;
+    g_autofree char *base = *out ? g_path_get_basename(*out) : NULL;
+    const char *host = g_get_host_name();
 
-    if (options->out && !g_str_has_suffix(options->out, ".json"))
+    if (*out && !g_str_has_suffix(*out, ".json"))
         return duet_fail(message, DUET_EINVAL,
                          "--out %s: the name must end in .json, so that the file can be read again",
-                         options->out);
-    if (name) {
-        options->request.name = g_strdup(name);
-    } else if (options->out) {
-        base = g_path_get_basename(options->out);
-        options->request.name = g_strndup(base, strlen(base) - strlen(".json"));
-        g_free(base);
-    } else {
-        /* a fully qualified host is known to its user by the first part */
-        options->request.name = g_strndup(g_get_host_name(), strcspn(g_get_host_name(), "."));
-    }
-    if (!*options->request.name || strlen(options->request.name) >= DUET_NAME_MAX ||
-        options->request.name[strspn(options->request.name,
-                                     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                     "0123456789_-.:+")])
+                         *out);
+    if (name)
+        *machine = g_strdup(name);
+    else if (*out)
+        *machine = g_strndup(base, strlen(base) - strlen(".json"));
+    else /* a fully qualified host is known to its user by the first part */
+        *machine = g_strndup(host, strcspn(host, "."));
+    if (!**machine || strlen(*machine) >= DUET_NAME_MAX ||
+        (*machine)[strspn(*machine, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_-.:+")])
         return duet_fail(message, DUET_EINVAL,
                          "'%s' cannot be the name of a machine, which has 1 to %d letters, digits "
                          "and _-.:+ (%s)",
-                         options->request.name, DUET_NAME_MAX - 1,
-                         options->out ? "--out" : "--name");
-    if (!options->out)
-        options->out = g_strconcat(options->request.name, ".json", NULL);
+                         *machine, DUET_NAME_MAX - 1, *out ? "--out" : "--name");
+    if (!*out)
+        *out = g_strconcat(*machine, ".json", NULL);
     return 0;
-}
-
-static int read_out(struct duet__calibrate_options *options, struct duet_message *message)
-{
-    const struct duet__values *values = &options->job.values;
-    int error = duet__exclude(&options->job, "replace", "merge", message);
-
-    options->how = values->replace ? DUET_WRITE_REPLACE
-                   : values->merge ? DUET_WRITE_MERGE
-                                   : DUET_WRITE_NEW;
-    options->out = g_strdup(values->out);
-    return error ? error : duet__calibrate_options_name(options, values->name, message);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -150,23 +134,30 @@ static int read_own(struct duet__calibrate_options *options, struct duet_message
     request->no_costs = values->no_costs;
     request->no_copies = values->no_copies;
     request->compare_models = values->compare_models;
-    g_array_append_vals(request->sizes, values->sizes.items, (guint)values->sizes.count);
-    g_array_append_vals(request->tiles, values->tiles.items, (guint)values->tiles.count);
+    request->sizes = values->sizes;
+    request->tiles = values->tiles;
+    options->how = values->replace ? DUET_WRITE_REPLACE
+                   : values->merge ? DUET_WRITE_MERGE
+                                   : DUET_WRITE_NEW;
+    options->out = g_strdup(values->out);
     if (!(values->budget_s >= 0.1))
         return duet_fail(message, DUET_EINVAL,
                          "--budget takes 0.1s or more, such as 120s, not '%gs'", values->budget_s);
-    error = read_precisions(options, values->precision, message);
-    return error ? error : read_out(options, message);
+    error = read_precisions(request, values->precision, message);
+    if (!error)
+        error = duet__exclude(&options->job, "replace", "merge", message);
+    return error ? error
+                 : duet__calibrate_names(values->name, &options->out, &request->name, message);
 }
 
-static int read_policy(struct duet__calibrate_options *options, struct duet_message *message)
+static int read_policy(struct duet__job *job, struct duet_message *message)
 {
-    struct duet_request *runs = &options->job.request;
+    struct duet_request *runs = &job->request;
     int error;
 
-    if (!options->job.values.config.policy)
+    if (!job->values.config.policy)
         return 0; /* several in turn */
-    error = duet__job_find_policies(&options->job, message);
+    error = duet__job_find_policies(job, message);
     if (!error && runs->policy_count != 1)
         error = duet_fail(message, DUET_EINVAL, "--policy: calibration takes one policy");
     if (!error)
@@ -189,7 +180,7 @@ static int read_all(struct duet__calibrate_options *options, int argc, char *con
     if (!error)
         error = read_workloads(options, argc, argv, message);
     if (!error)
-        error = read_policy(options, message);
+        error = read_policy(job, message);
     if (!error)
         error = duet__job_check_machine(job, message);
     if (!error && job->request.config.cpus == 0)
@@ -205,7 +196,8 @@ int duet__calibrate_options_parse(struct duet__calibrate_options *options, int a
     int status, error;
 
     duet__job_init(job, "calibrate", DUET__IN_CALIBRATE, argc, argv);
-    duet__calibrate_request_init(&options->request, &job->request);
+    options->request.runs = &job->request;
+    options->request.workloads = g_ptr_array_new();
     job->values.budget_s = 60;
     status = duet__job_parse(job, "[WORKLOAD...]", summary, notes, &argc, &argv);
     error = status < 0 ? read_all(options, argc, argv, &message) : 0;

@@ -159,6 +159,24 @@ def check_interrupt():
     assert output == "" and "duet: interrupted: mine.json stays as it was\n" in errors, errors
 
 
+def check_failure():
+    """What fails is said, and costs nothing of what was measured before and after it."""
+    result = duet("calibrate", "cholesky", "--n", "256,1000064,512", "--tile", "128", "--reps", "2",
+                  "--budget", "0.3s", "--no-costs", "--out", "partial.json", "--json")
+    assert result.returncode == 1, result
+    assert re.search(r"^duet: cholesky, n 1000064, tile 128, d, alone failed: no memory for a "
+                     r"matrix", result.stderr, re.MULTILINE), result.stderr
+    assert result.stderr.count("no memory") == 1, result.stderr
+    report = json.loads(result.stdout)
+    assert {run["n"] for run in report["runs"]} == {256, 512} and report["rounds"] == 2, report
+    assert simulate("./partial.json", 128).returncode == 0
+
+    result = duet("calibrate", "cholesky", "--n", "1000064", *TINY[3:], "--no-costs", "--out",
+                  "nothing.json")
+    assert result.returncode == 1 and result.stdout == "", result
+    assert "no memory" in result.stderr and not pathlib.Path("nothing.json").exists(), result
+
+
 def check_name():
     """The name makes the file."""
     report = calibrate("--name", "box", "--no-costs", "--precision", "s")
@@ -223,6 +241,7 @@ with tempfile.TemporaryDirectory() as folder:
     assert "duet calibrate [OPTION" in good("calibrate", "--help")
     check_bad()
     check_files()
+    check_failure()
     check_name()
     check_emulation()
     check_models()

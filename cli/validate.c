@@ -15,14 +15,14 @@ static int calibrate(struct duet__validate *validate, size_t round, double runs_
                      struct duet_monitor *monitor, struct duet_progress *progress)
 {
     struct duet_recalibration *recalibration = &validate->recalibration;
-    const struct duet__measuring *measuring = &recalibration->measuring;
+    const struct duet__failure *failure = &recalibration->calibrating.now;
     int error;
 
     if (!validate->job.values.calibrate || duet_monitor_signal(monitor))
         return DUET__DONE;
     duet_progress_say(progress, (double)round / (double)validate->experiment.rounds, "calibrating");
     error = duet_recalibration_slice(recalibration, &validate->experiment, round, runs_s, monitor);
-    return error ? duet__job_complain(measuring->what, error, measuring->message.text) : DUET__DONE;
+    return error ? duet__job_complain(failure->what, error, failure->message.text) : DUET__DONE;
 }
 
 /* Writes what was found where that was asked for: the measured runs are worth a report anyway. */
@@ -39,11 +39,11 @@ static void write_platform(struct duet__validate *validate)
 static int finish_calibration(struct duet__validate *validate)
 {
     struct duet_recalibration *recalibration = &validate->recalibration;
-    const struct duet__measuring *measuring = &recalibration->measuring;
+    const struct duet__failure *failure = &recalibration->calibrating.now;
     int error = duet_recalibration_finish(recalibration, &validate->experiment);
 
     if (error)
-        return duet__job_complain(measuring->what, error, measuring->message.text);
+        return duet__job_complain(failure->what, error, failure->message.text);
     write_platform(validate);
     return DUET__DONE;
 }

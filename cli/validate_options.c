@@ -187,12 +187,10 @@ static int begin_calibration(struct duet__validate *validate, struct duet_messag
 {
     struct duet_recalibration *recalibration = &validate->recalibration;
     const struct duet__values *values = &validate->job.values;
-    struct duet__calibrate_options names = {.out = g_strdup(values->out)};
-    int error = duet__calibrate_options_name(&names, NULL, message);
+    g_autofree char *out = g_strdup(values->out);
+    int error = duet__calibrate_names(NULL, &out, &recalibration->name, message);
 
-    recalibration->name = g_steal_pointer(&names.request.name);
     recalibration->time_s = values->calibrate_time_s;
-    g_free(names.out);
     if (!error && duet__given(&validate->job, "calibrate-time") &&
         !(values->calibrate_time_s >= 0.1))
         error = duet_fail(message, DUET_EINVAL, "--calibrate-time takes 0.1s or more, not '%gs'",

@@ -10,7 +10,7 @@ static const double least_s = 20;
 void duet_recalibration_fini(struct duet_recalibration *recalibration)
 {
     if (recalibration->timer) {
-        duet__calibrate_result_fini(&recalibration->result);
+        duet__calibrating_fini(&recalibration->calibrating);
         duet__calibrate_request_fini(&recalibration->request);
         duet_request_fini(&recalibration->runs);
         g_timer_destroy(recalibration->timer);
@@ -25,7 +25,7 @@ static void use_platform(const struct duet_recalibration *recalibration,
 {
     duet_platform_free(experiment->platform);
     experiment->platform = g_new0(struct duet_platform, 1);
-    duet__describe_machine(&recalibration->request, &recalibration->result, experiment->platform);
+    duet__describe_machine(&recalibration->calibrating, experiment->platform);
     g_free(experiment->platform_name);
     experiment->platform_name = g_strdup(experiment->platform->name);
 }
@@ -61,10 +61,11 @@ int duet_recalibration_begin(struct duet_recalibration *recalibration,
     /* all GPUs that there are, or as many emulated ones as any case has */
     if (runs->config.emulate)
         runs->config.gpus = most_gpus(experiment);
-    duet__calibrate_request_init(&recalibration->request, runs);
+    recalibration->request.runs = runs;
     recalibration->request.name = g_strdup(recalibration->name);
     recalibration->request.subjects = g_array_new(FALSE, FALSE, sizeof(struct duet__subject));
-    error = duet__measure_look(&recalibration->request, &recalibration->result, message);
+    recalibration->calibrating.request = &recalibration->request;
+    error = duet__calibrating_look(&recalibration->calibrating, message);
     if (!error)
         use_platform(recalibration, experiment);
     experiment->probe = true;
@@ -74,7 +75,7 @@ int duet_recalibration_begin(struct duet_recalibration *recalibration,
 static void add_subject(GArray *subjects, const struct duet_request *real)
 {
     const struct duet__subject subject = {real->workload, real->problem.tile,
-                                          real->problem.precision};
+                                          real->problem.precision, false};
 
     for (guint i = 0; i < subjects->len; i++) {
         const struct duet__subject *other = &g_array_index(subjects, struct duet__subject, i);
@@ -95,9 +96,7 @@ int duet_recalibration_plan(struct duet_recalibration *recalibration,
         if (!experiment->pairs[i].failure)
             add_subject(request->subjects, &experiment->pairs[i].real);
     request->budget_s = recalibration->time_s > 0 ? recalibration->time_s : least_s;
-    recalibration->measuring =
-        (struct duet__measuring){.request = request, .result = &recalibration->result};
-    return duet__plan_make(request, &recalibration->result, message);
+    return duet__plan_make(&recalibration->calibrating, message);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -132,18 +131,18 @@ int duet_recalibration_slice(struct duet_recalibration *recalibration,
                              const struct duet_experiment *experiment, size_t round, double runs_s,
                              struct duet_monitor *monitor)
 {
-    struct duet__measuring *measuring = &recalibration->measuring;
+    struct duet__calibrating *c = &recalibration->calibrating;
     double all_s = due(recalibration, experiment, round, runs_s);
     int error = 0;
 
-    measuring->monitor = monitor;
-    duet__measuring_go_on(measuring);
+    c->monitor = monitor;
+    duet__calibrating_go_on(c);
     if (!round)
-        error = duet__measure_once(measuring);
+        error = duet__calibrating_once(c);
     if (!error && !duet_monitor_signal(monitor))
-        error = duet__measure_slice(measuring, all_s - measuring->paused_s,
-                                    round_time(recalibration, experiment));
-    duet__measuring_pause(measuring);
+        error =
+            duet__calibrating_slice(c, all_s - c->paused_s, round_time(recalibration, experiment));
+    duet__calibrating_pause(c);
     return error;
 }
 
@@ -160,12 +159,10 @@ int duet_recalibration_finish(struct duet_recalibration *recalibration,
     g_free(experiment->calibrated);
     experiment->calibrated =
         g_strdup_printf("calibrated in the same %.0f %s: %u runs", wall_s / (minutes ? 60 : 1),
-                        minutes ? "minutes" : "seconds", recalibration->result.runs->len);
+                        minutes ? "minutes" : "seconds", recalibration->calibrating.runs->len);
     /* nobody attends to signals any more */
-    recalibration->measuring.monitor = NULL;
-    (void)g_strlcpy(recalibration->measuring.what, "fitting",
-                    sizeof(recalibration->measuring.what));
-    error = duet__measure_fit(&recalibration->measuring);
+    recalibration->calibrating.monitor = NULL;
+    error = duet__calibrating_fit(&recalibration->calibrating);
     if (error)
         return error;
     use_platform(recalibration, experiment);

@@ -17,9 +17,8 @@ struct duet_recalibration {
     double time_s;            /* the caller's; 0: as much as the measured runs of the cases take */
     struct duet_request runs; /* what all runs of the calibration have in common */
     struct duet__calibrate_request request;
-    struct duet__calibrate_result result;
-    struct duet__measuring measuring; /* its `what` and `message` say what failed */
-    GTimer *timer;                    /* from the beginning on */
+    struct duet__calibrating calibrating; /* its `now` says what failed */
+    GTimer *timer;                        /* from the beginning on */
 };
 
 void duet_recalibration_fini(struct duet_recalibration *recalibration);

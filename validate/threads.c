@@ -6,6 +6,7 @@
  */
 #include "calibrate/costs.h"
 #include "validate/experiment.h"
+#include "world/clock.h"
 
 static const double BUDGET_S = 1;
 
@@ -42,7 +43,7 @@ static void add_cost(GString *text, const char *name, double seconds, double sca
 
 static double median_of(const struct duet__measured *cost)
 {
-    return cost->samples ? cost->median_s : 0;
+    return cost->times.count ? cost->times.median : 0;
 }
 
 static void use_costs(struct duet_experiment *experiment, const struct duet__measured *costs)
@@ -78,7 +79,12 @@ int duet_experiment_measure_threads(struct duet_experiment *experiment,
     own = *config;
     own.cpus = -1; /* one thread wakes another, however many CPUs the cases have */
     duet_monitor_start(&monitor, false, 0, 0);
-    error = duet__costs_measure(&own, BUDGET_S, stop, &monitor, costs, message);
+    error = duet__costs_measure(&(struct duet__measurement){.config = &own,
+                                                            .end_s = duet__clock_s() + BUDGET_S,
+                                                            .stop = stop,
+                                                            .context = &monitor,
+                                                            .message = message},
+                                costs);
     duet_monitor_stop(&monitor);
     experiment->number = duet_monitor_signal(&monitor);
     if (experiment->number)

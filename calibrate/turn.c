@@ -9,27 +9,26 @@
 enum { RUNS_MAX = 3 /* of a turn: rounds make more of them, at other times */ };
 
 /* The order in which tasks run: two, so that the same operands come from different places. */
-static const char *policy_of(const struct duet__measuring *m)
+static const char *policy_of(const struct duet__calibrating *c)
 {
-    const char *given = m->request->runs->config.policy;
+    const char *given = c->request->runs->config.policy;
 
-    return given ? given : m->result->rounds % 2 ? "eager" : "ws";
+    return given ? given : c->rounds % 2 ? "eager" : "ws";
 }
 
 /* Counts a run, and keeps its records. */
-static void keep(const struct duet__measuring *m, struct duet__setup *setup, struct duet_run *run)
+static void keep(struct duet__calibrating *c, struct duet__setup *setup, struct duet_run *run)
 {
-    const struct duet__setup *setups = (const struct duet__setup *)(void *)m->result->setups->data;
-    uint64_t place = (uint64_t)(setup - setups);
+    uint64_t place = (uint64_t)(setup - duet__setup_at(c, 0));
     const struct duet__observation observation = {
         .recording = run->recording,
         .context = setup->workload->name,
-        .repeats = 2 * place + 1 + (strcmp(policy_of(m), "eager") == 0),
+        .repeats = 2 * place + 1 + (strcmp(policy_of(c), "eager") == 0),
         .problem = place + 1,
     };
 
     run->recording = (struct duet_recording){0};
-    g_array_append_val(m->result->runs, observation);
+    g_array_append_val(c->runs, observation);
     setup->run_s =
         (setup->run_s * (double)setup->runs + run->stats.makespan_s) / (double)(setup->runs + 1);
     setup->runs++;
@@ -37,27 +36,26 @@ static void keep(const struct duet__measuring *m, struct duet__setup *setup, str
 }
 
 /* The warm-up, then the others, on data of their own. */
-static int run_all(struct duet__measuring *m, struct duet__setup *setup,
+static int run_all(struct duet__calibrating *c, struct duet__setup *setup,
                    struct duet_session *session, double slice_s)
 {
-    const struct duet__kept_data *kept = m->result->kept;
-    struct duet_problem warmup = setup->problem;
+    struct duet_problem *problem = &session->problem;
     double start_s;
     int error;
 
-    warmup.n = setup->warmup_n;
-    warmup.data = kept[0].data;
-    session->problem = warmup;
-    error = duet_session_run(session, NULL, DUET_RECORDS_NONE, &m->message);
-    session->problem = setup->problem;
-    session->problem.data = kept[setup->problem.n != setup->warmup_n].data;
+    *problem = setup->problem;
+    problem->n = setup->warmup_n;
+    problem->data = c->kept[0].data;
+    error = duet_session_run(session, NULL, DUET_RECORDS_NONE, &c->now.message);
+    problem->n = setup->problem.n;
+    problem->data = c->kept[problem->n != setup->warmup_n].data;
     start_s = duet__clock_s();
     for (int i = 0; i < RUNS_MAX && !error; i++) {
         struct duet_run run = {0};
 
-        error = duet_session_run(session, &run, DUET_RECORDS_ACCESSES, &m->message);
+        error = duet_session_run(session, &run, DUET_RECORDS_ACCESSES, &c->now.message);
         if (!error)
-            keep(m, setup, &run);
+            keep(c, setup, &run);
         duet_run_fini(&run);
         if (duet__clock_s() - start_s >= slice_s)
             break;
@@ -66,12 +64,10 @@ static int run_all(struct duet__measuring *m, struct duet__setup *setup,
 }
 
 /* Whether a runtime with as many workers has been opened, and has said what is to be said of it. */
-static bool was_opened(const struct duet__measuring *m, const struct duet__setup *setup)
+static bool was_opened(const struct duet__calibrating *c, const struct duet__setup *setup)
 {
-    const GArray *setups = m->result->setups;
-
-    for (guint i = 0; i < setups->len; i++) {
-        const struct duet__setup *other = &g_array_index(setups, struct duet__setup, i);
+    for (guint i = 0; i < c->setups->len; i++) {
+        const struct duet__setup *other = duet__setup_at(c, i);
 
         if (other->turn_s > 0 && other->cpus == setup->cpus && other->gpus == setup->gpus)
             return true;
@@ -80,10 +76,10 @@ static bool was_opened(const struct duet__measuring *m, const struct duet__setup
 }
 
 /* What a setup's runs are of, on which resources. */
-static void make_request(const struct duet__measuring *m, const struct duet__setup *setup,
+static void make_request(const struct duet__calibrating *c, const struct duet__setup *setup,
                          struct duet_request *request)
 {
-    duet_request_copy(request, m->request->runs);
+    duet_request_copy(request, c->request->runs);
     request->workload = setup->workload;
     request->records = DUET_RECORDS_ACCESSES;
     request->bounds = false;
@@ -91,7 +87,7 @@ static void make_request(const struct duet__measuring *m, const struct duet__set
     request->config.gpus = setup->gpus;
     request->config.set_arch = setup->devices;
     request->config.context = setup->workload->name;
-    if (!m->request->paced && !setup->gpus) /* cores are no other ones where nothing is emulated */
+    if (!c->request->paced && !setup->gpus) /* cores are no other ones where nothing is emulated */
         request->config.emulate = NULL;
 }
 
@@ -99,15 +95,13 @@ static void make_request(const struct duet__measuring *m, const struct duet__set
 static int keep_data(struct duet__kept_data *kept, const struct duet__setup *setup, uint64_t n,
                      struct duet_message *message)
 {
-    const struct duet_problem *old = &kept->problem;
     struct duet_problem problem = setup->problem;
     int error;
 
     problem.n = n;
-    if (kept->data && kept->workload == setup->workload && old->n == n &&
-        old->tile == problem.tile && old->precision == problem.precision &&
-        old->seed == problem.seed && old->settings == problem.settings &&
-        old->setting_count == problem.setting_count)
+    if (kept->data && kept->workload == setup->workload && kept->problem.n == n &&
+        kept->problem.tile == problem.tile && kept->problem.precision == problem.precision &&
+        kept->problem.settings == problem.settings)
         return 0;
     if (kept->data)
         kept->workload->discard(kept->data);
@@ -118,36 +112,35 @@ static int keep_data(struct duet__kept_data *kept, const struct duet__setup *set
     return error;
 }
 
-int duet__setup_measure(struct duet__measuring *m, struct duet__setup *setup, double slice_s)
+int duet__setup_measure(struct duet__calibrating *c, struct duet__setup *setup, double slice_s)
 {
-    struct duet__kept_data *kept = m->result->kept;
     struct duet_request request;
     struct duet_session session = {.request = &request,
-                                   .policy = policy_of(m),
-                                   .monitor = m->monitor,
-                                   .quiet = was_opened(m, setup)};
+                                   .policy = policy_of(c),
+                                   .monitor = c->monitor,
+                                   .quiet = was_opened(c, setup)};
     size_t at = setup->problem.n != setup->warmup_n; /* else one serves for both */
     double start_s = duet__clock_s();
     int error = 0;
 
-    make_request(m, setup, &request);
-    if (!m->request->paced)
-        error = keep_data(&kept[0], setup, setup->warmup_n, &m->message);
-    if (!error && !m->request->paced)
-        error = keep_data(&kept[at], setup, setup->problem.n, &m->message);
+    make_request(c, setup, &request);
+    if (!c->request->paced)
+        error = keep_data(&c->kept[0], setup, setup->warmup_n, &c->now.message);
+    if (!error && !c->request->paced)
+        error = keep_data(&c->kept[at], setup, setup->problem.n, &c->now.message);
     if (!error)
-        error = run_all(m, setup, &session, slice_s);
+        error = run_all(c, setup, &session, slice_s);
     duet_session_close(&session);
     duet_request_fini(&request);
     setup->turn_s = duet__clock_s() - start_s;
-    return duet_monitor_signal(m->monitor) ? 0 : error;
+    return duet_monitor_signal(c->monitor) ? 0 : error;
 }
 
-void duet__kept_data_free(struct duet__calibrate_result *result)
+void duet__kept_data_free(struct duet__calibrating *c)
 {
-    for (size_t i = 0; i < G_N_ELEMENTS(result->kept); i++) {
-        if (result->kept[i].data)
-            result->kept[i].workload->discard(result->kept[i].data);
-        result->kept[i] = (struct duet__kept_data){0};
+    for (size_t i = 0; i < G_N_ELEMENTS(c->kept); i++) {
+        if (c->kept[i].data)
+            c->kept[i].workload->discard(c->kept[i].data);
+        c->kept[i] = (struct duet__kept_data){0};
     }
 }
