@@ -46,14 +46,14 @@ int duet__files_check(const struct duet__job *job)
     return status;
 }
 
-static int write_trace(FILE *stream, const void *data, struct duet_message *message)
+static void write_trace(FILE *stream, const void *data)
 {
     const struct source *source = data;
 
-    return duet_perfetto_write(stream, duet_run_recording(source->series->runs), message);
+    duet_perfetto_write(stream, duet_run_recording(source->series->runs));
 }
 
-static int write_gantt(FILE *stream, const void *data, struct duet_message *message)
+static void write_gantt(FILE *stream, const void *data)
 {
     const struct source *source = data;
     const struct duet_report *report = source->report;
@@ -66,14 +66,12 @@ static int write_gantt(FILE *stream, const void *data, struct duet_message *mess
                         source->series->policy, recording->makespan_s);
     g_autofree char *subtitle = g_strdup_printf("%s; %s", problem, resources);
 
-    (void)message;
     duet_gantt_write_svg(stream, recording, title, subtitle);
-    return 0;
 }
 
-static int write_html(FILE *stream, const void *data, struct duet_message *message)
+static void write_html(FILE *stream, const void *data)
 {
-    return duet_page_write_report(stream, ((const struct source *)data)->report, message);
+    duet_page_write_report(stream, ((const struct source *)data)->report);
 }
 
 /* The runs of a policy; NULL: it failed, or a signal came before its recorded run was finished. */

@@ -6,11 +6,9 @@
 #include "report/output.h"
 #include "report/page/page.h"
 
-static int write_page(FILE *stream, const void *validation, struct duet_message *message)
+static void write_page(FILE *stream, const void *validation)
 {
-    (void)message;
     duet_page_write_validation(stream, validation);
-    return 0;
 }
 
 int duet__validation_show(const struct duet__job *job, struct duet_validation *validation)

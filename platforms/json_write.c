@@ -160,7 +160,7 @@ void duet__json_print(struct duet__json_writer *writer, const char *format, ...)
 {
     enum { WORD_MAX = 64 };
     const char *key = NULL;
-    char word[WORD_MAX];
+    char word[WORD_MAX], name[WORD_MAX];
     va_list args;
 
     va_start(args, format);
@@ -180,7 +180,7 @@ void duet__json_print(struct duet__json_writer *writer, const char *format, ...)
                 print_value(writer, key, word, &args);
                 key = NULL;
             } else {
-                key = strcmp(word, "%s") == 0 ? va_arg(args, const char *) : g_intern_string(word);
+                key = strcmp(word, "%s") == 0 ? va_arg(args, const char *) : strcpy(name, word);
                 length++;
             }
         }

@@ -68,7 +68,7 @@ static void add_event(struct duet_gantt *gantt, const struct duet_event *event)
         .end_s = event->end_s,
         .id = event->id,
         .bytes = event->bytes,
-        .colour = task ? event->kernel : (uint32_t)copy_kind(event),
+        .colour = task ? event->kernel : copy_kind(event),
         .count = 1,
         .source = event->source,
         .destination = event->destination,

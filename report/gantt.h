@@ -29,9 +29,9 @@ enum duet_gantt_copy {
 struct duet_gantt_bar {
     double start_s, end_s;
     uint64_t id, bytes;           /* of the first event; bytes: of all */
-    uint32_t colour;              /* kernel index, or enum duet_gantt_copy: the larger part's */
-    uint32_t count;               /* events */
-    uint16_t source, destination; /* memory nodes of the first event */
+    uint64_t colour;              /* kernel index, or enum duet_gantt_copy: the larger part's */
+    uint64_t count;               /* events */
+    uint64_t source, destination; /* memory nodes of the first event */
 };
 
 struct duet_gantt_row {

@@ -43,13 +43,13 @@ static void put(GString *svg, const char *format, ...)
     g_free(text);
 }
 
-static const char *colour_of(bool kernel, uint32_t colour)
+static const char *colour_of(bool kernel, uint64_t colour)
 {
     return kernel ? duet_gantt_colours[colour % DUET_GANTT_COLOURS]
                   : duet_gantt_copy_colours[colour % DUET_GANTT_COPIES];
 }
 
-static bool is_used(const struct duet_gantt *gantt, bool kernel, uint32_t colour)
+static bool is_used(const struct duet_gantt *gantt, bool kernel, uint64_t colour)
 {
     for (size_t i = 0; i < gantt->row_count; i++)
         for (guint k = 0; k < gantt->rows[i].bars->len; k++)
@@ -68,7 +68,7 @@ static int put_legend(GString *svg, const struct duet_gantt *gantt, int y)
 
     for (size_t i = 0; i < kernels + DUET_GANTT_COPIES; i++) {
         bool kernel = i < kernels;
-        uint32_t colour = (uint32_t)(kernel ? i : i - kernels);
+        uint64_t colour = (uint64_t)(kernel ? i : i - kernels);
         const char *name =
             kernel ? gantt->recording->kernels[colour] : duet_gantt_copy_names[colour];
         int width = 48 + (int)strlen(name) * CHARACTER;
@@ -123,12 +123,12 @@ static void put_tooltip(GString *svg, const struct duet_gantt *gantt,
     if (kernel && bar->count == 1)
         put(svg, "<title>%s task %" PRIu64, name, bar->id);
     else if (kernel)
-        put(svg, "<title>%s and others: %" PRIu32 " tasks", name, bar->count);
+        put(svg, "<title>%s and others: %" PRIu64 " tasks", name, bar->count);
     else if (bar->count == 1)
         put(svg, "<title>%s to %s, handle %" PRIu64 ", %" PRIu64 " bytes", nodes[bar->source].name,
             nodes[bar->destination].name, bar->id, bar->bytes);
     else
-        put(svg, "<title>%" PRIu32 " copies, %" PRIu64 " bytes", bar->count, bar->bytes);
+        put(svg, "<title>%" PRIu64 " copies, %" PRIu64 " bytes", bar->count, bar->bytes);
     put(svg, ", from %.6f %s for %.3f ms</title>", bar->start_s * scale, unit,
         (bar->end_s - bar->start_s) * 1e3);
 }

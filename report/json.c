@@ -2,205 +2,153 @@
 /* The report for programs: JSON (schema 1) and CSV. */
 #include "report/report.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 #include <glib.h>
 
 #include "platforms/json.h"
 #include "report/csv.h"
-#include "report/figures.h"
-
-enum { RUN = 5, PART = 6 }; /* columns from which on lines of a run, and of what is in it, begin */
-
-static void put_problem(struct duet__json_writer *json, const struct duet_report *report,
-                        const struct duet_series *series)
-{
-    const struct duet_request *request = report->request;
-    const char precision[] = {request->problem.precision, 0};
-    g_autofree char *settings = duet_report_settings(report);
-
-    duet__json_put_string(json, "world", duet_report_world(report));
-    duet__json_put_string(json, "workload", request->workload->name);
-    duet__json_put_integer(json, "n", request->problem.n);
-    duet__json_put_integer(json, "tile", request->problem.tile);
-    duet__json_put_string(json, "precision", precision);
-    duet__json_put_string(json, "settings", settings);
-    duet__json_break(json, RUN);
-    duet__json_put_string(json, "platform", request->platform_name);
-    duet__json_put_integer(json, "cpus", duet_report_cpus(&request->machine));
-    duet__json_put_integer(json, "gpus", duet_report_gpus(&request->machine));
-    duet__json_put_string(json, "policy", series->policy);
-    duet__json_put_boolean(json, "set_arch", request->config.set_arch);
-}
+#include "report/metrics.h"
 
 static void put_makespan(struct duet__json_writer *json, const struct duet_series *series,
                          const struct duet_policy_summary *summary)
 {
-    duet__json_break(json, RUN);
-    duet__json_begin(json, "makespan_s", '{');
-    duet__json_put_number(json, "median", summary->makespan_s);
-    duet__json_put_number(json, "mean", summary->mean_s);
-    duet__json_put_number(json, "ci95_low", summary->ci95_low_s);
-    duet__json_put_number(json, "ci95_high", summary->ci95_high_s);
-    duet__json_break(json, PART);
-    duet__json_begin(json, "values", '[');
+    duet__json_print(json,
+                     "\n     makespan_s: {median: %g, mean: %g, ci95_low: %g, ci95_high: %g"
+                     "\n      values: [",
+                     summary->makespan_s, summary->mean_s, summary->ci95_low_s,
+                     summary->ci95_high_s);
     for (size_t i = 0; i < series->count; i++)
         duet__json_put_number(json, NULL, series->runs[i].stats.makespan_s);
-    duet__json_end(json, ']');
-    duet__json_end(json, '}');
+    duet__json_print(json, "]}");
 }
 
-static void put_median(struct duet__json_writer *json, const struct duet__figure *figure,
+static void put_median(struct duet__json_writer *json, const struct duet__metric *metric,
                        const struct duet_report *report, const struct duet_series *series)
 {
-    double median;
+    if (metric->by_arch)
+        duet__json_begin(json, metric->key, '{');
+    for (int i = 0; (i = duet__metric_next(metric, report, i)) >= 0; i++) {
+        double median = duet__metric_median(metric, report, series, i);
 
-    if (figure->of_arch) {
-        duet__json_begin(json, figure->key, '{');
-        for (int arch = 0; (arch = duet__figure_column(figure, report, arch)) >= 0; arch++)
-            duet__json_put_number(json, report->request->machine.archs[arch].name,
-                                  duet__figure_median(figure, report, series, (unsigned)arch));
-        duet__json_end(json, '}');
-        return;
+        if (metric->counts)
+            duet__json_put_integer(json, metric->key, (uint64_t)llround(median));
+        else
+            duet__json_put_number(json,
+                                  metric->by_arch ? report->request->machine.archs[i].name
+                                                  : metric->key,
+                                  !metric->known || metric->known(report) ? median : NAN);
     }
-    median = duet__figure_median(figure, report, series, 0);
-    if (figure->counts)
-        duet__json_put_integer(json, figure->key, (uint64_t)llround(median));
-    else
-        duet__json_put_number(json, figure->key,
-                              !figure->known || figure->known(report) ? median : NAN);
+    if (metric->by_arch)
+        duet__json_end(json, '}');
 }
 
-static void put_figures(struct duet__json_writer *json, const struct duet_report *report,
+static void put_metrics(struct duet__json_writer *json, const struct duet_report *report,
                         const struct duet_series *series, const struct duet_policy_summary *summary)
 {
-    for (size_t i = 0; i < DUET__FIGURES; i++) {
-        const struct duet__figure *figure = &duet__figures[i];
+    for (size_t i = 0; i < DUET__METRICS; i++) {
+        const struct duet__metric *metric = &duet__metrics[i];
 
         if (i == DUET__MAKESPAN)
             put_makespan(json, series, summary);
-        if (!figure->key)
+        if (!metric->key)
             continue;
-        if (figure->line)
-            duet__json_break(json, RUN);
-        if (figure->group && g_strcmp0(figure->group, duet__figures[i - 1].group) != 0)
-            duet__json_begin(json, figure->group, '{');
-        put_median(json, figure, report, series);
-        if (figure->group && g_strcmp0(figure->group, duet__figures[i + 1].group) != 0)
+        if (metric->line)
+            duet__json_print(json, "\n     ");
+        if (metric->group && g_strcmp0(metric->group, metric[-1].group) != 0)
+            duet__json_begin(json, metric->group, '{');
+        put_median(json, metric, report, series);
+        if (metric->group && g_strcmp0(metric->group, metric[1].group) != 0)
             duet__json_end(json, '}');
     }
 }
 
 /* What only runs on this machine have. */
-static void put_real(struct duet__json_writer *json, const struct duet_report *report)
+static void put_real(struct duet__json_writer *json, const struct duet_report *report,
+                     const struct duet_series *series, const struct duet_policy_summary *summary)
 {
     const struct duet_request *request = report->request;
+    const struct duet_verdict *verdict = &series->runs[0].verdict;
     bool paced = duet_request_paced(request);
 
-    duet__json_break(json, RUN);
-    if (!request->config.emulate) {
-        duet__json_put_string(json, "emulation", NULL);
-    } else {
-        duet__json_begin(json, "emulation", '{');
-        duet__json_put_string(json, "kind", paced ? "paced" : "free");
-        if (paced)
-            duet__json_put_number(json, "scale", duet_report_scale(report));
-        duet__json_end(json, '}');
-    }
-    duet__json_put_string(json, "lose", request->config.lose);
-    duet__json_break(json, RUN);
-    duet__json_put_integer(json, "cores", report->cores);
-    duet__json_put_integer(json, "warmups", request->warmups);
-    duet__json_put_integer(json, "reps_wanted", request->reps);
-    duet__json_put_string(json, "bounds_from", paced ? "platform" : "measured");
-}
-
-static void put_verification(struct duet__json_writer *json, const struct duet_series *series,
-                             const struct duet_policy_summary *summary)
-{
-    const struct duet_verdict *verdict = &series->runs[0].verdict;
-
-    duet__json_break(json, RUN);
+    if (paced)
+        duet__json_print(json, "\n     emulation: {kind: %s, scale: %g}", "paced",
+                         duet_report_scale(report));
+    else if (request->config.emulate)
+        duet__json_print(json, "\n     emulation: {kind: %s}", "free");
+    else
+        duet__json_print(json, "\n     emulation: null");
+    duet__json_print(json,
+                     "lose: %s\n     cores: %u, warmups: %zu, reps_wanted: %zu, bounds_from: %s"
+                     "\n     ",
+                     request->config.lose, report->cores, request->warmups, request->reps,
+                     paced ? "platform" : "measured");
     if (!verdict->formula) {
-        duet__json_put_string(json, "verification", NULL);
+        duet__json_print(json, "verification: null");
         return;
     }
-    duet__json_begin(json, "verification", '{');
-    duet__json_put_string(json, "formula", verdict->formula);
-    duet__json_put_number(json, "threshold", verdict->threshold);
-    duet__json_put_boolean(json, "passed", !summary->failed);
-    duet__json_break(json, PART);
-    duet__json_begin(json, "residuals", '[');
+    duet__json_print(json,
+                     "verification: {formula: %s, threshold: %g, passed: %d\n      residuals: [",
+                     verdict->formula, verdict->threshold, !summary->failed);
     for (size_t i = 0; i < series->count; i++)
         duet__json_put_number(json, NULL, series->runs[i].verdict.residual);
-    duet__json_end(json, ']');
-    duet__json_end(json, '}');
+    duet__json_print(json, "]}");
 }
 
-static int put_policy(struct duet__json_writer *json, const struct duet_report *report,
-                      const struct duet_series *series, struct duet_message *message)
+static void put_series(struct duet__json_writer *json, const struct duet_report *report,
+                       const struct duet_series *series)
 {
-    struct duet_policy_summary summary;
-    int result = duet_report_summarise(series, &summary, message);
+    const struct duet_request *request = report->request;
+    const struct duet_policy_summary summary = duet_report_summarise(series);
+    const char precision[] = {request->problem.precision, 0};
+    g_autofree char *settings = duet_report_settings(report);
 
-    if (result)
-        return result;
-    duet__json_break(json, RUN - 1);
-    duet__json_begin(json, NULL, '{');
-    put_problem(json, report, series);
-    put_figures(json, report, series, &summary);
-    if (duet_report_simulated(report)) {
-        duet__json_put_string(json, "without", report->request->config.without);
-    } else {
-        put_real(json, report);
-        put_verification(json, series, &summary);
-    }
+    duet__json_print(json,
+                     "\n    {world: %s, workload: %s, n: %" PRIu64 ", tile: %" PRIu64
+                     ", precision: %s, settings: %s"
+                     "\n     platform: %s, cpus: %u, gpus: %u, policy: %s, set_arch: %d",
+                     duet_report_world(report), request->workload->name, request->problem.n,
+                     request->problem.tile, precision, settings, request->platform_name,
+                     duet_report_cpus(&request->machine), duet_report_gpus(&request->machine),
+                     series->policy, request->config.set_arch);
+    put_metrics(json, report, series, &summary);
+    if (duet_report_simulated(report))
+        duet__json_print(json, "without: %s", request->config.without);
+    else
+        put_real(json, report, series, &summary);
     duet__json_end(json, '}');
-    return 0;
 }
 
-int duet_report_write_json(FILE *stream, const struct duet_report *report,
-                           struct duet_message *message)
+void duet_report_write_json(FILE *stream, const struct duet_report *report)
 {
     struct duet__json_writer json = {.stream = stream};
-    int result = 0;
 
-    duet__json_begin(&json, NULL, '{');
-    duet__json_put_integer(&json, "schema", 1);
-    duet__json_break(&json, 1);
-    duet__json_put_string(&json, "command", report->command);
-    duet__json_break(&json, 1);
-    if (report->interrupted || !duet_report_simulated(report)) {
-        duet__json_put_boolean(&json, "interrupted", report->interrupted);
-        duet__json_break(&json, 1);
-    }
-    duet__json_begin(&json, "runs", '[');
-    for (size_t i = 0; i < report->series_count && !result; i++)
-        result = put_policy(&json, report, &report->series[i], message);
-    duet__json_break(&json, 1);
-    duet__json_end(&json, ']');
-    duet__json_end(&json, '}');
+    duet__json_print(&json, "{schema: 1\n command: %s\n ", report->command);
+    if (report->interrupted || !duet_report_simulated(report))
+        duet__json_print(&json, "interrupted: %d\n ", report->interrupted);
+    duet__json_print(&json, "runs: [");
+    for (size_t i = 0; i < report->series_count; i++)
+        put_series(&json, report, &report->series[i]);
+    duet__json_print(&json, "\n ]}");
     putc('\n', stream);
-    return result;
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* CSV                                                                                          */
 
-static void put_cells(struct duet__csv *csv, const struct duet__figure *figure,
+static void put_cells(struct duet__csv *csv, const struct duet__metric *metric,
                       const struct duet_report *report, const struct duet_run *run)
 {
-    for (int i = 0; (i = duet__figure_column(figure, report, i)) >= 0; i++) {
-        char *name =
-            g_strconcat(figure->csv, figure->of_arch ? report->request->machine.archs[i].name : "",
-                        NULL);
-        double value = csv->heading ? 0 : duet__figure(figure, report, run, (unsigned)i);
+    for (int i = 0; (i = duet__metric_next(metric, report, i)) >= 0; i++) {
+        const char *arch = metric->by_arch ? report->request->machine.archs[i].name : "";
+        g_autofree char *name = g_strconcat(metric->csv, arch, NULL);
+        double value = duet__metric(metric, report, run, i);
 
-        if (figure->counts)
+        if (metric->counts)
             duet__csv_count(csv, name, (uint64_t)value);
         else
             duet__csv_number(csv, name, value);
-        g_free(name);
     }
 }
 
@@ -209,7 +157,7 @@ static void put_real_cells(struct duet__csv *csv, const struct duet_report *repo
 {
     const struct duet_request *request = report->request;
     const char *emulate = request->config.emulate;
-    const struct duet_verdict verdict = run ? run->verdict : (struct duet_verdict){0};
+    const struct duet_verdict verdict = run->verdict;
     bool paced = duet_request_paced(request);
 
     duet__csv_text(csv, "emulation", paced ? "paced" : emulate ? "free" : "");
@@ -225,12 +173,10 @@ static void put_real_cells(struct duet__csv *csv, const struct duet_report *repo
     duet__csv_number(csv, "threshold", verdict.formula ? verdict.threshold : NAN);
 }
 
-/* A line; of the heading without a series and a run. */
-static void put_line(struct duet__csv *csv, const struct duet_report *report,
-                     const struct duet_series *series, size_t rep)
+static void put_line(struct duet__csv *csv, const struct duet_report *report, const char *policy,
+                     const struct duet_run *run, size_t rep)
 {
     const struct duet_request *request = report->request;
-    const struct duet_run *run = series ? &series->runs[rep] : NULL;
     const char precision[] = {request->problem.precision, 0};
 
     duet__csv_text(csv, "world", duet_report_world(report));
@@ -241,33 +187,30 @@ static void put_line(struct duet__csv *csv, const struct duet_report *report,
     duet__csv_text(csv, "platform", request->platform_name);
     duet__csv_count(csv, "cpus", duet_report_cpus(&request->machine));
     duet__csv_count(csv, "gpus", duet_report_gpus(&request->machine));
-    duet__csv_text(csv, "policy", series ? series->policy : NULL);
+    duet__csv_text(csv, "policy", policy);
     duet__csv_flag(csv, "set_arch", request->config.set_arch);
     duet__csv_count(csv, "rep", rep);
-    duet__csv_count(csv, "seed", run ? run->seed : 0);
-    for (size_t i = 0; i < DUET__FIGURES; i++) {
-        const struct duet__figure *figure = &duet__figures[i];
+    duet__csv_count(csv, "seed", run->seed);
+    for (size_t i = 0; i < DUET__METRICS; i++) {
+        const struct duet__metric *metric = &duet__metrics[i];
 
-        if (figure->csv && figure->of && (!figure->known || figure->known(report)))
-            put_cells(csv, figure, report, run);
+        if (metric->csv && !metric->by_arch && (!metric->known || metric->known(report)))
+            put_cells(csv, metric, report, run);
     }
     if (!duet_report_simulated(report))
         put_real_cells(csv, report, run);
-    for (size_t i = 0; i < DUET__FIGURES; i++) /* as many as architectures: behind all others */
-        if (duet__figures[i].of_arch)
-            put_cells(csv, &duet__figures[i], report, run);
+    /* as many as architectures: behind all others */
+    put_cells(csv, &duet__metrics[DUET__ARCH_IDLE], report, run);
     duet__csv_end(csv);
 }
 
-int duet_report_write_csv(FILE *stream, const struct duet_report *report,
-                          struct duet_message *message)
+void duet_report_write_csv(FILE *stream, const struct duet_report *report)
 {
+    static const struct duet_run nothing = {0};
     struct duet__csv csv = {.stream = stream, .heading = true};
 
-    (void)message;
-    put_line(&csv, report, NULL, 0);
+    put_line(&csv, report, NULL, &nothing, 0);
     for (size_t i = 0; i < report->series_count; i++)
         for (size_t rep = 0; rep < report->series[i].count; rep++)
-            put_line(&csv, report, &report->series[i], rep);
-    return 0;
+            put_line(&csv, report, report->series[i].policy, &report->series[i].runs[rep], rep);
 }

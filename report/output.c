@@ -23,17 +23,16 @@ static int write_stream(const char *name, const char *path, duet_output_fn *cont
                         const void *data, struct duet_message *message)
 {
     FILE *stream = fopen(name, "we");
-    int error = 0;
     bool bad;
 
     if (!stream)
         return refuse(path, message);
     if (contents)
-        error = contents(stream, data, message);
+        contents(stream, data);
     errno = 0;
     bad = ferror(stream);
     bad |= fclose(stream) != 0;
-    return !error && bad ? refuse(path, message) : error;
+    return bad ? refuse(path, message) : 0;
 }
 
 static int write_file(const char *path, duet_output_fn *contents, const void *data,

@@ -7,20 +7,20 @@
 
 #include <duet/error.h>
 
-/* Writes what a file is to hold. An error, with a message, leaves the file as it was. */
-typedef int duet_output_fn(FILE *stream, const void *data, struct duet_message *message);
+/* Writes what a file is to hold, and leaves write errors to the stream. */
+typedef void duet_output_fn(FILE *stream, const void *data);
 
 /*
  * Has `contents` write, with `data`, a temporary file beside `path` (beside its target, where it is
  * a symbolic link), which then gets that name, replacing an older file at once; what is no ordinary
  * file (/dev/stdout) is written itself. SIGINT, SIGTERM and SIGHUP wait meanwhile, so that no
- * temporary file stays. Errors, upon which an older file stays: those of `contents`; DUET_EIO with
- * a message that names the file.
+ * temporary file stays. DUET_EIO, upon which an older file stays, with a message that names the
+ * file.
  */
 DUET_MUST_CHECK int duet_output_write(const char *path, duet_output_fn *contents, const void *data,
                                       struct duet_message *message);
 
-/* Whether it can be written, without a change of it. The same errors. */
+/* Whether it can be written, without a change of it. DUET_EIO likewise. */
 DUET_MUST_CHECK int duet_output_check(const char *path, struct duet_message *message);
 
 #endif

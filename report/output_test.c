@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,21 +32,27 @@ static unsigned files_in(const char *folder)
 }
 
 /* Writes a text, while the file is not there yet and signals wait. */
-static int put(FILE *stream, const void *text, struct duet_message *message)
+static void put(FILE *stream, const void *text)
 {
     sigset_t held;
 
-    (void)message;
     g_assert_cmpint(pthread_sigmask(SIG_BLOCK, NULL, &held), ==, 0);
     g_assert_true(sigismember(&held, SIGINT));
     fputs(text, stream);
-    return 0;
 }
 
-static int put_and_fail(FILE *stream, const void *text, struct duet_message *message)
+/* The disk fills up meanwhile. */
+static void put_and_fail(FILE *stream, const void *text)
 {
+    struct rlimit before, none;
+
+    g_assert_cmpint(getrlimit(RLIMIT_FSIZE, &before), ==, 0);
+    none = (struct rlimit){0, before.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    g_assert_cmpint(setrlimit(RLIMIT_FSIZE, &none), ==, 0);
     fputs(text, stream);
-    return duet_fail(message, DUET_EINVAL, "nothing to say");
+    fflush(stream);
+    g_assert_cmpint(setrlimit(RLIMIT_FSIZE, &before), ==, 0);
 }
 
 static void test_whole_or_not(void)
@@ -59,8 +66,8 @@ static void test_whole_or_not(void)
     g_assert_cmpuint(files_in(folder), ==, 0);
     g_assert_cmpint(duet_output_write(path, put, "first", NULL), ==, 0);
     assert_contents(path, "first");
-    g_assert_cmpint(duet_output_write(path, put_and_fail, "second", &message), ==, DUET_EINVAL);
-    g_assert_cmpstr(message.text, ==, "nothing to say");
+    g_assert_cmpint(duet_output_write(path, put_and_fail, "second", &message), ==, DUET_EIO);
+    g_assert_nonnull(strstr(message.text, path));
     g_assert_cmpint(duet_output_check(path, NULL), ==, 0);
     assert_contents(path, "first");
     g_assert_cmpuint(files_in(folder), ==, 1);

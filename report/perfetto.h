@@ -10,16 +10,13 @@
 
 #include <stdio.h>
 
-#include <duet/error.h>
-
 #include "runs/recording.h"
 
 /*
  * Writes the trace to `stream` in one pass: memory does not grow with the number of events. Write
  * errors are left for the one who closes the stream. A copy from device to device stands with the
- * one that receives it. Errors: DUET_ENOMEM.
+ * one that receives it.
  */
-DUET_MUST_CHECK int duet_perfetto_write(FILE *stream, const struct duet_recording *recording,
-                                        struct duet_message *message);
+void duet_perfetto_write(FILE *stream, const struct duet_recording *recording);
 
 #endif

@@ -14,7 +14,7 @@ static char *written(const struct duet_recording *recording, size_t *length)
     char *text = NULL;
     FILE *stream = open_memstream(&text, length);
 
-    g_assert_cmpint(duet_perfetto_write(stream, recording, NULL), ==, 0);
+    duet_perfetto_write(stream, recording);
     fclose(stream);
     return text;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Figures of a report: from single runs to one summary a policy. */
+/* What a report says of all runs of a policy, and of where they were made. */
 #include "report/report.h"
 
 #include <inttypes.h>
@@ -23,77 +23,50 @@ unsigned duet_report_gpus(const struct duet_machine *machine)
     return machine->worker_count - duet_report_cpus(machine);
 }
 
-/* Makespan and the interval of its mean. */
-static int summarise_makespan(const struct duet_series *series, double *values,
-                              struct duet_policy_summary *summary, struct duet_message *message)
+struct duet_policy_summary duet_report_summarise(const struct duet_series *series)
 {
+    struct duet_policy_summary summary = {.ci95_low_s = NAN, .ci95_high_s = NAN};
+    g_autofree double *values = g_new(double, series->count);
+    struct duet_message message;
     struct duet_summary makespans;
-    int result;
 
-    for (size_t i = 0; i < series->count; i++)
-        values[i] = series->runs[i].stats.makespan_s;
-    result = duet_summarise(values, series->count, &makespans, message);
-    if (result)
-        return result;
-    summary->makespan_s = makespans.median;
-    summary->mean_s = makespans.mean;
-    summary->ci95_low_s = summary->ci95_high_s = NAN;
-    if (series->count >= DUET_INTERVAL_RUNS) {
-        summary->ci95_low_s = fmax(makespans.mean_low, 0); /* it may say less than that */
-        summary->ci95_high_s = makespans.mean_high;
-    }
-    return 0;
-}
-
-/* The worst of the residuals, and how many do not pass. */
-static void judge(const struct duet_series *series, struct duet_policy_summary *summary)
-{
     for (size_t i = 0; i < series->count; i++) {
-        double residual = series->runs[i].verdict.residual;
+        const struct duet_run *run = &series->runs[i];
+        double residual = run->verdict.residual;
 
-        summary->failed += !duet_run_passes(&series->runs[i]);
-        summary->residual = fmax(summary->residual, isnan(residual) ? INFINITY : residual);
+        values[i] = run->stats.makespan_s;
+        summary.failed += !duet_run_passes(run);
+        summary.residual = fmax(summary.residual, isnan(residual) ? INFINITY : residual);
     }
-}
-
-int duet_report_summarise(const struct duet_series *series, struct duet_policy_summary *summary,
-                          struct duet_message *message)
-{
-    double *values;
-    int result;
-
-    if (series->count == 0)
-        return duet_fail(message, DUET_EINVAL, "policy %s has no run to report", series->policy);
-    *summary = (struct duet_policy_summary){0};
-    values = g_new(double, series->count);
-    result = summarise_makespan(series, values, summary, message);
-    g_free(values);
-    judge(series, summary);
-    return result;
+    if (duet_summarise(values, series->count, &makespans, &message))
+        g_error("runs of %s: %s", series->policy, message.text);
+    summary.makespan_s = makespans.median;
+    summary.mean_s = makespans.mean;
+    if (series->count >= DUET_INTERVAL_RUNS) {
+        summary.ci95_low_s = fmax(makespans.mean_low, 0); /* it may say less than that */
+        summary.ci95_high_s = makespans.mean_high;
+    }
+    return summary;
 }
 
 /* "4 CPUs (x5650)": the workers that are (or are not) on the host, and their architectures. */
 static void append_workers(GString *text, const struct duet_machine *machine, bool host,
                            const char *name)
 {
-    GString *archs = g_string_new(NULL);
-    unsigned count = 0;
+    g_autoptr(GString) archs = g_string_new(NULL);
+    unsigned count = host ? duet_report_cpus(machine) : duet_report_gpus(machine);
 
-    for (unsigned arch = 0; arch < machine->arch_count; arch++) {
-        unsigned here = 0;
-
+    for (unsigned arch = 0; arch < machine->arch_count; arch++)
         for (unsigned i = 0; i < machine->worker_count; i++)
-            here +=
-                machine->workers[i].arch == arch && (machine->workers[i].node == DUET_HOST) == host;
-        if (here)
-            g_string_append_printf(archs, "%s%s", archs->len ? ", " : "",
-                                   machine->archs[arch].name);
-        count += here;
-    }
+            if (machine->workers[i].arch == arch &&
+                (machine->workers[i].node == DUET_HOST) == host) {
+                g_string_append_printf(archs, "%s%s", archs->len ? ", " : "",
+                                       machine->archs[arch].name);
+                break;
+            }
     if (count)
         g_string_append_printf(text, "%s%u %s%s (%s)", text->len ? " + " : "", count, name,
                                count == 1 ? "" : "s", archs->str);
-    g_string_free(archs, TRUE);
 }
 
 char *duet_report_resources(const struct duet_machine *machine)

@@ -30,7 +30,7 @@ struct duet_report {
 };
 
 /* What all runs of a policy say of its makespan, and whether they were right. For the medians of
- * other figures see figures.h. */
+ * other metrics see metrics.h. */
 struct duet_policy_summary {
     double makespan_s, mean_s;
     double ci95_low_s, ci95_high_s; /* interval of the mean; NaN of fewer than DUET_INTERVAL_RUNS */
@@ -38,29 +38,20 @@ struct duet_policy_summary {
     size_t failed;                  /* residuals that do not pass */
 };
 
+struct duet_policy_summary duet_report_summarise(const struct duet_series *series);
+
 /* Computing CPU cores and accelerators of a machine: workers by memory node. */
 unsigned duet_report_cpus(const struct duet_machine *machine);
 unsigned duet_report_gpus(const struct duet_machine *machine);
 
-/* Errors: DUET_ENOMEM, DUET_EINVAL (no run). */
-DUET_MUST_CHECK int duet_report_summarise(const struct duet_series *series,
-                                          struct duet_policy_summary *summary,
-                                          struct duet_message *message);
-
-/*
- * The writers below leave write errors to the one who closes the stream. Errors: DUET_ENOMEM,
- * DUET_EINVAL (a policy without runs).
- */
+/* The writers leave write errors to the one who closes the stream. */
 
 /* A table for a terminal: one row a policy. */
-DUET_MUST_CHECK int duet_report_write_table(FILE *stream, const struct duet_report *report,
-                                            struct duet_message *message);
+void duet_report_write_table(FILE *stream, const struct duet_report *report);
 /* One JSON object, schema 1. */
-DUET_MUST_CHECK int duet_report_write_json(FILE *stream, const struct duet_report *report,
-                                           struct duet_message *message);
+void duet_report_write_json(FILE *stream, const struct duet_report *report);
 /* A header line and one line a run. */
-DUET_MUST_CHECK int duet_report_write_csv(FILE *stream, const struct duet_report *report,
-                                          struct duet_message *message);
+void duet_report_write_csv(FILE *stream, const struct duet_report *report);
 
 /* "simulated", "real", or "emulated": on this machine, but not its GPUs. */
 const char *duet_report_world(const struct duet_report *report);

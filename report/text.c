@@ -6,150 +6,87 @@
 
 #include <glib.h>
 
-#include "report/figures.h"
+#include "report/metrics.h"
 #include "report/table.h"
 
-/* Digits after the point, the same in all rows of a column. */
-struct digits {
-    int makespan, rate, bytes;
-};
-
-static void add_share(struct duet__table *table, double share)
-{
-    if (isfinite(share))
-        duet__table_print(table, "%.1f", share * 100);
-    else
-        duet__table_say(table, "-");
-}
-
-static void add_interval(struct duet__table *table, const struct duet_policy_summary *summary,
-                         int digits)
-{
-    if (isnan(summary->ci95_low_s))
-        duet__table_say(table, "-");
-    else
-        duet__table_print(table, "%.*f-%.*f", digits, summary->ci95_low_s, digits,
-                          summary->ci95_high_s);
-}
-
-/* Adds the cell of a figure that is `value`, its median over the runs. */
-static void add_cell(struct duet__table *table, enum duet__unit unit, double value,
-                     const struct duet_policy_summary *summary, const struct digits *digits)
-{
-    switch (unit) {
-    case DUET__SECONDS:
-        duet__table_print(table, "%.*f", digits->makespan, value);
-        break;
-    case DUET__OWN_SECONDS:
-        duet__table_print(table, "%.*f", duet__decimals(value, 5), value);
-        break;
-    case DUET__WALL:
-        duet__table_print(table, "%.3f", value);
-        break;
-    case DUET__INTERVAL:
-        add_interval(table, summary, digits->makespan);
-        break;
-    case DUET__RATE:
-        if (isnan(value))
-            duet__table_say(table, "-");
-        else
-            duet__table_print(table, "%.*f", digits->rate, value);
-        break;
-    case DUET__BYTES:
-        duet__table_print(table, "%.*f", digits->bytes, round(value) / 1e9);
-        break;
-    case DUET__SHARE:
-        add_share(table, value);
-        break;
-    case DUET__BOUND:
-        add_share(table, value > 0 && summary->makespan_s > 0 ? value / summary->makespan_s : NAN);
-        break;
-    case DUET__RESIDUAL:
-        duet__table_print(table, "%.3g", summary->residual);
-        break;
-    case DUET__NOTHING:
-        break;
-    }
-}
-
-/* The first column of a figure from number `column` on that the table has, -1: none. */
-static int next_column(const struct duet__figure *figure, const struct duet_report *report,
-                       int column)
-{
-    if (figure->unit == DUET__NOTHING || (figure->tabled && !figure->tabled(report)))
-        return -1;
-    return duet__figure_column(figure, report, column);
-}
-
-/* The first or second line of the headings. */
-static void add_heads(struct duet__table *table, const struct duet_report *report, int line)
-{
-    duet__table_say(table, line ? "" : "policy");
-    for (size_t i = 0; i < DUET__FIGURES; i++) {
-        const struct duet__figure *figure = &duet__figures[i];
-
-        for (int k = 0; (k = next_column(figure, report, k)) >= 0; k++)
-            duet__table_say(table, line && figure->of_arch ? report->request->machine.archs[k].name
-                                                           : figure->heads[line]);
-    }
-}
-
-static void add_row(struct duet__table *table, const struct duet_report *report,
-                    const struct duet_series *series, const struct duet_policy_summary *summary,
-                    const struct digits *digits)
-{
-    duet__table_say(table, series->policy);
-    for (size_t i = 0; i < DUET__FIGURES; i++) {
-        const struct duet__figure *figure = &duet__figures[i];
-        bool has = figure->of || figure->of_arch;
-
-        for (int k = 0; (k = next_column(figure, report, k)) >= 0; k++)
-            add_cell(table, figure->unit,
-                     has ? duet__figure_median(figure, report, series, (unsigned)k) : NAN, summary,
-                     digits);
-    }
-}
-
-/* The largest of the policies' medians of a figure. */
-static double largest(const struct duet_report *report, unsigned figure)
+/* Digits after the point of a metric's column. */
+static int digits_of(const struct duet_report *report, const struct duet__metric *metric)
 {
     double most = 0;
 
+    if (metric->digits >= 0)
+        return metric->digits;
     for (size_t i = 0; i < report->series_count; i++)
-        most =
-            fmax(most, duet__figure_median(&duet__figures[figure], report, &report->series[i], 0));
-    return most;
+        for (const struct duet__metric *other = duet__metrics;
+             other < duet__metrics + DUET__METRICS; other++)
+            if (other == metric || (metric->group && metric->group == other->group))
+                most = fmax(most, duet__metric_median(other, report, &report->series[i], 0));
+    return MIN(duet__decimals(metric->unit > 0 ? most / metric->unit : most, 5), -metric->digits);
 }
 
-static struct digits find_digits(const struct duet_report *report)
+static char *cell_of(const struct duet_report *report, const struct duet__metric *metric,
+                     const struct duet_series *series, int arch)
 {
-    double bytes = fmax(fmax(largest(report, DUET__TO_DEVICE), largest(report, DUET__TO_HOST)),
-                        largest(report, DUET__BETWEEN));
+    const struct duet_policy_summary summary = duet_report_summarise(series);
+    int digits = digits_of(report, metric);
+    double value;
 
-    return (struct digits){.makespan = duet__decimals(largest(report, DUET__MAKESPAN), 5),
-                           .rate = MIN(duet__decimals(largest(report, DUET__GFLOPS), 5), 3),
-                           .bytes = MIN(duet__decimals(round(bytes) / 1e9, 5), 6)};
+    if (metric == &duet__metrics[DUET__RESIDUAL])
+        return g_strdup_printf("%.3g", summary.residual);
+    if (metric == &duet__metrics[DUET__INTERVAL]) {
+        if (isnan(summary.ci95_low_s))
+            return g_strdup("-");
+        digits = digits_of(report, &duet__metrics[DUET__MAKESPAN]);
+        return g_strdup_printf("%.*f-%.*f", digits, summary.ci95_low_s, digits,
+                               summary.ci95_high_s);
+    }
+    value = duet__metric_median(metric, report, series, arch);
+    if (metric->bound)
+        value = value > 0 && summary.makespan_s > 0 ? value / summary.makespan_s : NAN;
+    if (metric->unit > 0)
+        value /= metric->unit;
+    return isnan(value) ? g_strdup("-") : g_strdup_printf("%.*f", digits, value);
 }
 
-/* Rows of all policies, from their summaries. */
-static void put_table(FILE *stream, const struct duet_report *report,
-                      const struct duet_policy_summary *summaries)
+/* The first column of a metric from number `column` on that the table has, -1: none. */
+static int next_column(const struct duet_report *report, const struct duet__metric *metric,
+                       int column)
 {
-    struct digits digits = find_digits(report);
-    GString *sides = g_string_new("l");
+    if (!metric->heads[0] || (metric->tabled && !metric->tabled(report)))
+        return -1;
+    return duet__metric_next(metric, report, column);
+}
+
+/* A row of the table; -2 and -1 are its headings. */
+static void add_row(struct duet__table *table, const struct duet_report *report, int row)
+{
+    const struct duet_series *series = row < 0 ? NULL : &report->series[row];
+
+    duet__table_say(table, series ? series->policy : row == -2 ? "policy" : "");
+    for (const struct duet__metric *metric = duet__metrics; metric < duet__metrics + DUET__METRICS;
+         metric++)
+        for (int i = 0; (i = next_column(report, metric, i)) >= 0; i++)
+            if (series)
+                duet__table_add(table, cell_of(report, metric, series, i));
+            else if (row == -1 && metric->by_arch)
+                duet__table_say(table, report->request->machine.archs[i].name);
+            else
+                duet__table_say(table, metric->heads[row + 2]);
+}
+
+static void put_table(FILE *stream, const struct duet_report *report)
+{
+    g_autoptr(GString) sides = g_string_new("l");
     struct duet__table table;
 
-    for (size_t i = 0; i < DUET__FIGURES; i++)
-        for (int k = 0; (k = next_column(&duet__figures[i], report, k)) >= 0; k++)
+    for (size_t m = 0; m < DUET__METRICS; m++)
+        for (int i = 0; (i = next_column(report, &duet__metrics[m], i)) >= 0; i++)
             g_string_append_c(sides, 'r');
     duet__table_init(&table, sides->str);
     table.page = DUET__PAGE;
-    add_heads(&table, report, 0);
-    add_heads(&table, report, 1);
-    for (size_t i = 0; i < report->series_count; i++)
-        add_row(&table, report, &report->series[i], &summaries[i], &digits);
+    for (int row = -2; row < (int)report->series_count; row++)
+        add_row(&table, report, row);
     duet__table_put(&table, stream, 0);
-    g_string_free(sides, TRUE);
 }
 
 /* How many measured runs there are of each policy, when not all were made. */
@@ -195,41 +132,45 @@ static void put_head(FILE *stream, const struct duet_report *report)
     fputs("\n\n", stream);
 }
 
-static void put_bound(FILE *stream, const char *name, double bound_s, const char *after)
+/* "critical path 1.5 s", of a metric. */
+static void put_bound(FILE *stream, const struct duet_report *report, const char *name,
+                      unsigned metric)
 {
+    double bound_s = duet__metric_median(&duet__metrics[metric], report, &report->series[0], 0);
+
     if (bound_s > 0)
-        fprintf(stream, "%s %.*f s%s", name, duet__decimals(bound_s, 5), bound_s, after);
+        fprintf(stream, "%s %.*f s", name, duet__decimals(bound_s, 5), bound_s);
     else
-        fprintf(stream, "%s not known%s", name, after);
+        fprintf(stream, "%s not known", name);
 }
 
-static void put_foot(FILE *stream, const struct duet_report *report)
+static void put_bounds(FILE *stream, const struct duet_report *report)
 {
-    const struct duet_series *first = &report->series[0];
+    bool simulated = duet_report_simulated(report);
 
-    /* measured times are each policy's own */
-    if (!duet_report_simulated(report) && report->series_count > 1)
-        fprintf(stream, "\nlower bounds of %s: ", first->policy);
-    else
-        fputs("\nlower bounds: ", stream);
-    put_bound(stream, "critical path",
-              duet__figure_median(&duet__figures[DUET__PATH], report, first, 0), ", ");
-    put_bound(stream, "area", duet__figure_median(&duet__figures[DUET__AREA], report, first, 0),
-              " (path, area: their share of the makespan)\n");
-    if (!duet_report_simulated(report))
+    fputs("\nlower bounds", stream);
+    if (!simulated && report->series_count > 1) /* measured times are each policy's own */
+        fprintf(stream, " of %s", report->series[0].policy);
+    fputs(": ", stream);
+    put_bound(stream, report, "critical path", DUET__PATH);
+    fputs(", ", stream);
+    put_bound(stream, report, "area", DUET__AREA);
+    fputs(" (path, area: their share of the makespan)\n", stream);
+    if (!simulated)
         fprintf(stream, "by the mean times %s\n",
                 duet_request_paced(report->request) ? "of the platform" : "measured in these runs");
 }
 
-static void put_verification(FILE *stream, const struct duet_report *report,
-                             const struct duet_policy_summary *summaries)
+static void put_verification(FILE *stream, const struct duet_report *report)
 {
     const struct duet_verdict verdict = duet_report_verdict(report);
     size_t runs = 0, failed = 0;
 
+    if (!verdict.formula)
+        return;
     for (size_t i = 0; i < report->series_count; i++) {
         runs += report->series[i].count;
-        failed += summaries[i].failed;
+        failed += duet_report_summarise(&report->series[i]).failed;
     }
     fprintf(stream, "verification: residual %s, to be below %g: ", verdict.formula,
             verdict.threshold);
@@ -240,24 +181,14 @@ static void put_verification(FILE *stream, const struct duet_report *report,
                 runs > 1 ? "s" : "");
 }
 
-int duet_report_write_table(FILE *stream, const struct duet_report *report,
-                            struct duet_message *message)
+void duet_report_write_table(FILE *stream, const struct duet_report *report)
 {
-    size_t count = report->series_count;
-    struct duet_policy_summary *summaries = g_new0(struct duet_policy_summary, count + 1);
-    int result = 0;
-
-    for (size_t i = 0; i < count && !result; i++)
-        result = duet_report_summarise(&report->series[i], &summaries[i], message);
-    if (!result && report->interrupted)
+    if (report->interrupted)
         put_interrupted(stream, report);
-    if (!result && count > 0) {
-        put_head(stream, report);
-        put_table(stream, report, summaries);
-        put_foot(stream, report);
-        if (duet_report_verdict(report).formula)
-            put_verification(stream, report, summaries);
-    }
-    g_free(summaries);
-    return result;
+    if (report->series_count == 0)
+        return;
+    put_head(stream, report);
+    put_table(stream, report);
+    put_bounds(stream, report);
+    put_verification(stream, report);
 }

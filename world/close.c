@@ -53,9 +53,9 @@ void duet__remember(struct duet_runtime *runtime, const struct duet_config *conf
     duet__core_keep(runtime, kept, kept_free);
 }
 
-static int write_recording(FILE *stream, const void *recording, struct duet_message *message)
+static void write_recording(FILE *stream, const void *recording)
 {
-    return duet_perfetto_write(stream, recording, message);
+    duet_perfetto_write(stream, recording);
 }
 
 static int write_trace(const struct duet_runtime *runtime, const char *path,

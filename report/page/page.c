@@ -21,104 +21,84 @@ enum {
 /* ------------------------------------------------------------------------------------------- */
 /* Timelines                                                                                    */
 
-/* What is told of each bar, in an array of its own for each row. */
-enum column { START, LENGTH, COLOUR, ID, COUNT, BYTES, PEER };
-
-static uint64_t figure_of(const struct duet_gantt_row *row, const struct duet_gantt_bar *bar,
-                          enum column column, double tick_s)
-{
-    switch (column) {
-    case START:
-        return (uint64_t)llround(fmax(bar->start_s, 0) / tick_s);
-    case LENGTH:
-        return (uint64_t)llround(fmax(bar->end_s - bar->start_s, 0) / tick_s);
-    case COLOUR:
-        return bar->colour;
-    case ID:
-        return bar->id;
-    case COUNT:
-        return bar->count;
-    case BYTES:
-        return bar->bytes;
-    default: /* the memory node at a copy's other end */
-        return row->lane == DUET_GANTT_IN ? bar->source : bar->destination;
-    }
-}
-
-/* Starts are written as the difference to the one before, which is shorter. */
-static void put_column(struct duet__json_writer *writer, const char *name,
-                       const struct duet_gantt_row *row, enum column column, double tick_s)
+/* The dates of a row's bars in ticks: starts as the difference to the one before, which is shorter,
+   and lengths. */
+static void put_dates(struct duet__json_writer *writer, const struct duet_gantt_row *row,
+                      double tick_s)
 {
     uint64_t last = 0;
 
-    duet__json_begin(writer, name, '[');
+    duet__json_begin(writer, "starts", '[');
     for (guint i = 0; i < row->bars->len; i++) {
-        uint64_t value = figure_of(row, duet_gantt_bar(row, i), column, tick_s);
+        uint64_t start = (uint64_t)llround(fmax(duet_gantt_bar(row, i)->start_s, 0) / tick_s);
 
-        fprintf(writer->stream, "%s%" PRIu64, i ? "," : "", value - last);
-        last = column == START ? value : 0;
+        duet__json_put_integer(writer, NULL, start - last);
+        last = start;
+    }
+    duet__json_print(writer, "], lengths: [");
+    for (guint i = 0; i < row->bars->len; i++) {
+        const struct duet_gantt_bar *bar = duet_gantt_bar(row, i);
+
+        duet__json_put_integer(writer, NULL,
+                               (uint64_t)llround(fmax(bar->end_s - bar->start_s, 0) / tick_s));
     }
     duet__json_end(writer, ']');
 }
 
+/* A member of each bar, which is where `offset` says. */
+static void put_member(struct duet__json_writer *writer, const char *name,
+                       const struct duet_gantt_row *row, size_t offset)
+{
+    duet__json_begin(writer, name, '[');
+    for (guint i = 0; i < row->bars->len; i++)
+        duet__json_put_integer(writer, NULL,
+                               *(const uint64_t *)(const void *)((const char *)duet_gantt_bar(row,
+                                                                                              i) +
+                                                                 offset));
+    duet__json_end(writer, ']');
+}
+
+/* What is told of each bar, in an array of its own for each row. */
 static void put_row(struct duet__json_writer *writer, const struct duet_gantt *gantt,
                     const struct duet_gantt_row *row, double tick_s)
 {
-    duet__json_break(writer, 0);
-    duet__json_begin(writer, NULL, '{');
-    duet__json_put_string(writer, "name", row->name);
-    duet__json_put_integer(writer, "lane", row->lane);
-    duet__json_put_integer(writer, "node", row->node);
-    put_column(writer, "starts", row, START, tick_s);
-    put_column(writer, "lengths", row, LENGTH, tick_s);
-    put_column(writer, "colours", row, COLOUR, tick_s);
-    put_column(writer, "ids", row, ID, tick_s);
+    duet__json_print(writer, "\n{name: %s, lane: %u, node: %u", row->name, row->lane, row->node);
+    put_dates(writer, row, tick_s);
+    put_member(writer, "colours", row, offsetof(struct duet_gantt_bar, colour));
+    put_member(writer, "ids", row, offsetof(struct duet_gantt_bar, id));
     if (gantt->merged_s > 0)
-        put_column(writer, "counts", row, COUNT, tick_s);
+        put_member(writer, "counts", row, offsetof(struct duet_gantt_bar, count));
     if (row->lane != DUET_GANTT_KERNELS) {
-        put_column(writer, "bytes", row, BYTES, tick_s);
-        put_column(writer, "peers", row, PEER, tick_s);
+        put_member(writer, "bytes", row, offsetof(struct duet_gantt_bar, bytes));
+        put_member(writer, "peers", row, /* the memory at the copy's other end */
+                   row->lane == DUET_GANTT_IN ? offsetof(struct duet_gantt_bar, source)
+                                              : offsetof(struct duet_gantt_bar, destination));
     }
     duet__json_end(writer, '}');
 }
 
-/* What each worker did: tasks and seconds of each kernel. */
-static void put_workers(struct duet__json_writer *writer, const struct duet_recording *recording)
+/* What a worker did: tasks and seconds of each kernel. */
+static void put_worker(struct duet__json_writer *writer, const struct duet_recording *recording,
+                       unsigned index)
 {
-    const struct duet_machine *machine = recording->machine;
+    const struct duet_worker *worker = &recording->machine->workers[index];
     size_t kernels = recording->kernel_count;
-    uint64_t *tasks = g_new0(uint64_t, machine->worker_count * kernels + 1);
-    double *seconds = g_new0(double, machine->worker_count *kernels + 1);
+    g_autofree double *tasks = g_new0(double, kernels + 1), *seconds = g_new0(double, kernels + 1);
 
     for (size_t i = 0; i < recording->event_count; i++) {
         const struct duet_event *event = &recording->events[i];
-        size_t worker = (size_t)event->worker;
 
-        if (event->kind != DUET_EVENT_TASK || event->kernel >= kernels || event->worker < 0 ||
-            worker >= machine->worker_count)
+        if (event->kind != DUET_EVENT_TASK || event->kernel >= kernels ||
+            event->worker != (int)index)
             continue;
-        tasks[worker * kernels + event->kernel]++;
-        seconds[worker * kernels + event->kernel] += event->end_s - event->start_s;
+        tasks[event->kernel]++;
+        seconds[event->kernel] += event->end_s - event->start_s;
     }
-    duet__json_begin(writer, "workers", '[');
-    for (unsigned i = 0; i < machine->worker_count; i++) {
-        duet__json_begin(writer, NULL, '{');
-        duet__json_put_string(writer, "name", machine->workers[i].name);
-        duet__json_put_string(writer, "architecture",
-                              machine->archs[machine->workers[i].arch].name);
-        duet__json_begin(writer, "tasks", '[');
-        for (size_t k = 0; k < kernels; k++)
-            duet__json_put_integer(writer, NULL, tasks[i * kernels + k]);
-        duet__json_end(writer, ']');
-        duet__json_begin(writer, "seconds", '[');
-        for (size_t k = 0; k < kernels; k++)
-            duet__json_put_number(writer, NULL, seconds[i * kernels + k]);
-        duet__json_end(writer, ']');
-        duet__json_end(writer, '}');
-    }
-    duet__json_end(writer, ']');
-    g_free(seconds);
-    g_free(tasks);
+    duet__json_print(writer, "{name: %s, architecture: %s", worker->name,
+                     recording->machine->archs[worker->arch].name);
+    duet__json_put_numbers(writer, "tasks", tasks, kernels);
+    duet__json_put_numbers(writer, "seconds", seconds, kernels);
+    duet__json_end(writer, '}');
 }
 
 static void put_texts(struct duet__json_writer *writer, const char *name, const char *const *texts,
@@ -140,25 +120,20 @@ static void put_recording(struct duet__json_writer *writer, size_t of, const cha
 
     duet_gantt_init(&gantt, recording, max_bars);
     tick_s = pow(10, floor(log10(gantt.end_s)) - DIGITS);
-    duet__json_break(writer, 0);
-    duet__json_begin(writer, NULL, '{');
-    duet__json_put_integer(writer, "of", of);
-    duet__json_put_string(writer, "name", name);
-    duet__json_put_number(writer, "makespan_s", recording->makespan_s);
-    duet__json_put_number(writer, "end_s", gantt.end_s);
-    duet__json_put_number(writer, "merged_s", gantt.merged_s);
-    duet__json_put_number(writer, "tick_s", tick_s);
+    duet__json_print(writer,
+                     "\n{of: %zu, name: %s, makespan_s: %g, end_s: %g, merged_s: %g, tick_s: %g",
+                     of, name, recording->makespan_s, gantt.end_s, gantt.merged_s, tick_s);
     put_texts(writer, "kernels", recording->kernels, recording->kernel_count);
     duet__json_begin(writer, "nodes", '[');
     for (unsigned i = 0; i < machine->node_count; i++)
         duet__json_put_string(writer, NULL, machine->nodes[i].name);
-    duet__json_end(writer, ']');
-    put_workers(writer, recording);
-    duet__json_begin(writer, "rows", '[');
+    duet__json_print(writer, "], workers: [");
+    for (unsigned i = 0; i < machine->worker_count; i++)
+        put_worker(writer, recording, i);
+    duet__json_print(writer, "], rows: [");
     for (size_t i = 0; i < gantt.row_count; i++)
         put_row(writer, &gantt, &gantt.rows[i], tick_s);
-    duet__json_end(writer, ']');
-    duet__json_end(writer, '}');
+    duet__json_print(writer, "]}");
     duet_gantt_fini(&gantt);
 }
 
@@ -185,39 +160,31 @@ static const char *put_template(FILE *stream, const char *template, const char *
     return end + strlen(mark);
 }
 
-/* A figure of a report's first run, which the tables in its details show. */
+/* Counters of a report's first run, which the tables in its details show. */
 static void put_first_run(struct duet__json_writer *writer, const struct duet_run *run)
 {
     const struct duet_stats *stats = &run->stats;
-    const struct {
-        const char *name;
-        uint64_t value;
-    } figures[] = {
-        {"seed", run->seed},
-        {"bytes_to_device", stats->bytes_to_device},
-        {"bytes_to_host", stats->bytes_to_host},
-        {"bytes_between", stats->bytes_between},
-        {"copies_to_device", stats->copies_to_device},
-        {"copies_to_host", stats->copies_to_host},
-        {"copies_between", stats->copies_between},
-        {"evictions", stats->evictions},
-        {"write_backs", stats->write_backs},
-        {"steals", stats->steals},
-        {"steal_attempts", stats->steal_attempts},
-    };
 
-    duet__json_begin(writer, NULL, '{');
-    for (size_t i = 0; i < G_N_ELEMENTS(figures); i++)
-        duet__json_put_integer(writer, figures[i].name, figures[i].value);
-    duet__json_end(writer, '}');
+    duet__json_print(writer,
+                     "{seed: %" PRIu64 ", bytes_to_device: %" PRIu64 ", bytes_to_host: %" PRIu64
+                     ", bytes_between: %" PRIu64 ", copies_to_device: %" PRIu64
+                     ", copies_to_host: %" PRIu64 ", copies_between: %" PRIu64
+                     ", evictions: %" PRIu64 ", write_backs: %" PRIu64 ", steals: %" PRIu64
+                     ", steal_attempts: %" PRIu64 "}",
+                     run->seed, stats->bytes_to_device, stats->bytes_to_host, stats->bytes_between,
+                     stats->copies_to_device, stats->copies_to_host, stats->copies_between,
+                     stats->evictions, stats->write_backs, stats->steals, stats->steal_attempts);
 }
 
-static void put_report_extra(FILE *stream, const struct duet_report *report)
+void duet_page_write_report(FILE *stream, const struct duet_report *report)
 {
-    struct duet__json_writer writer = {.stream = stream};
-    char *place = duet_report_place(report),
-         *resources = duet_report_resources(&report->request->machine);
+    struct duet__json_writer writer = {.stream = stream, .dense = true};
+    g_autofree char *place = duet_report_place(report);
+    g_autofree char *resources = duet_report_resources(&report->request->machine);
+    const char *rest = put_template(stream, duet__page_template, "@REPORT@");
 
+    duet_report_write_json(stream, report);
+    rest = put_template(stream, rest, "@EXTRA@");
     begin_extra(&writer);
     for (size_t i = 0; i < report->series_count; i++) {
         const struct duet_recording *recording = duet_run_recording(report->series[i].runs);
@@ -226,40 +193,17 @@ static void put_report_extra(FILE *stream, const struct duet_report *report)
             put_recording(&writer, i, report->series[i].policy, recording,
                           BARS / report->series_count);
     }
-    duet__json_end(&writer, ']');
-    duet__json_begin(&writer, "first_runs", '[');
+    duet__json_print(&writer, "], first_runs: [");
     for (size_t i = 0; i < report->series_count; i++)
         put_first_run(&writer, &report->series[i].runs[0]);
-    duet__json_end(&writer, ']');
-    duet__json_put_string(&writer, "place", place);
-    duet__json_put_string(&writer, "resources", resources);
-    duet__json_put_boolean(&writer, "noise", report->request->config.noise);
-    duet__json_end(&writer, '}');
-    g_free(resources);
-    g_free(place);
-}
-
-int duet_page_write_report(FILE *stream, const struct duet_report *report,
-                           struct duet_message *message)
-{
-    const char *rest;
-    int result;
-
-    if (report->series_count == 0)
-        return duet_fail(message, DUET_EINVAL, "no policy to report");
-    rest = put_template(stream, duet__page_template, "@REPORT@");
-    result = duet_report_write_json(stream, report, message);
-    if (result)
-        return result;
-    rest = put_template(stream, rest, "@EXTRA@");
-    put_report_extra(stream, report);
+    duet__json_print(&writer, "], place: %s, resources: %s, noise: %d}", place, resources,
+                     report->request->config.noise);
     fputs(rest, stream);
-    return 0;
 }
 
 void duet_page_write_validation(FILE *stream, const struct duet_validation *validation)
 {
-    struct duet__json_writer writer = {.stream = stream};
+    struct duet__json_writer writer = {.stream = stream, .dense = true};
     const char *names[] = {validation->first_name, validation->second_name};
     const char *rest = put_template(stream, duet__page_template, "@REPORT@");
 
@@ -275,7 +219,6 @@ void duet_page_write_validation(FILE *stream, const struct duet_validation *vali
                 put_recording(&writer, i, names[side], sides[side]->recording,
                               BARS / (2 * validation->case_count));
     }
-    duet__json_end(&writer, ']');
-    duet__json_end(&writer, '}');
+    duet__json_print(&writer, "]}");
     fputs(rest, stream);
 }

@@ -2,29 +2,25 @@
 /*
  * A report or a comparison as one HTML page that needs nothing else: no network, no other file. Its
  * data is what --json writes; everything that is seen is made from it by the page's own script.
+ * Write errors are left to the one who closes the stream.
  */
 #ifndef DUET_PAGE_H
 #define DUET_PAGE_H
 
 #include <stdio.h>
 
-#include <duet/error.h>
-
 #include "report/report.h"
 #include "validate/validation.h"
 
 /*
- * Writes the page of a report. Policies with a recording get a timeline, the table of their kernels
- * and the load of their workers, all of the first run. Write errors are left to the one who closes
- * the stream. Errors: DUET_ENOMEM, DUET_EINVAL (no policy, or one without runs).
+ * Writes the page of a report of at least one policy. Those with a recording get a timeline, the
+ * table of their kernels and the load of their workers, all of the first run.
  */
-DUET_MUST_CHECK int duet_page_write_report(FILE *stream, const struct duet_report *report,
-                                           struct duet_message *message);
+void duet_page_write_report(FILE *stream, const struct duet_report *report);
 
 /*
  * Writes the page of a comparison: the summary, first against second as a plot, a table to sort and
- * filter, for each case the explanation as bars, and the timelines of what was recorded. Write
- * errors as above.
+ * filter, for each case the explanation as bars, and the timelines of what was recorded.
  */
 void duet_page_write_validation(FILE *stream, const struct duet_validation *validation);
 

@@ -51,7 +51,7 @@ static char *report_page(const struct duet_report *report)
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
 
-    g_assert_cmpint(duet_page_write_report(stream, report, NULL), ==, 0);
+    duet_page_write_report(stream, report);
     fclose(stream);
     check_alone(text);
     return text;
@@ -134,8 +134,6 @@ static void test_without_recording(void)
     g_assert_cmpuint(json_array_size(json_object_get(extra, "recordings")), ==, 0);
     json_decref(extra);
     free(text);
-    sample.report.series_count = 0;
-    g_assert_cmpint(duet_page_write_report(stdout, &sample.report, NULL), ==, DUET_EINVAL);
     sample_fini(&sample);
 }
 

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The metrics of a report. To add one: a line of the table, in the order in which it is to stand,
+   and a function where its value is not just a member of the run. */
+#include "report/metrics.h"
+
+#include <math.h>
+
+#include <glib.h>
+
+#include "validate/stats.h"
+
+/* ------------------------------------------------------------------------------------------- */
+/* When a column is shown                                                                       */
+
+static bool if_repeated(const struct duet_report *report)
+{
+    for (size_t i = 0; i < report->series_count; i++)
+        if (report->series[i].count > 1)
+            return true;
+    return false;
+}
+
+static bool if_scaled(const struct duet_report *report)
+{
+    return duet_report_scale(report) < 1 || duet_report_scale(report) > 1;
+}
+
+static bool if_wall(const struct duet_report *report)
+{
+    return report->show_wall;
+}
+
+static bool if_verified(const struct duet_report *report)
+{
+    return duet_report_verdict(report).formula != NULL;
+}
+
+/* Workers of an architecture, or, below 0, all of them. */
+static unsigned workers_of(const struct duet_report *report, int arch)
+{
+    const struct duet_machine *machine = &report->request->machine;
+    unsigned workers = 0;
+
+    for (unsigned i = 0; i < machine->worker_count; i++)
+        workers += arch < 0 || machine->workers[i].arch == (unsigned)arch;
+    return workers;
+}
+
+static bool if_several(const struct duet_report *report)
+{
+    unsigned first = report->request->machine.workers[0].arch;
+
+    return workers_of(report, (int)first) < workers_of(report, -1);
+}
+
+static bool if_alike(const struct duet_report *report)
+{
+    return !if_several(report);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The metrics                                                                                  */
+
+static double unscaled(const struct duet_report *report, const struct duet_run *run, int arch)
+{
+    (void)arch;
+    return run->stats.makespan_s / duet_report_scale(report);
+}
+
+static double flops(const struct duet_report *report, const struct duet_run *run, int arch)
+{
+    double whole = report->request->workload->flops(&report->request->problem);
+
+    (void)arch;
+    return whole > 0 ? whole : run->stats.flops;
+}
+
+static double rate(const struct duet_report *report, const struct duet_run *run, int arch)
+{
+    double makespan_s = run->stats.makespan_s;
+
+    if (duet_request_paced(report->request))
+        return NAN;
+    return makespan_s > 0 ? flops(report, run, arch) / makespan_s / 1e9 : 0;
+}
+
+static double hit_ratio(const struct duet_report *report, const struct duet_run *run, int arch)
+{
+    (void)report;
+    (void)arch;
+    if (run->stats.reads_on_device == 0)
+        return NAN;
+    return (double)run->stats.read_hits / (double)run->stats.reads_on_device;
+}
+
+static double idle(const struct duet_report *report, const struct duet_run *run, int arch)
+{
+    double room_s = run->stats.makespan_s * workers_of(report, arch);
+
+    if (arch >= DUET_STATS_ARCHS)
+        return NAN;
+    return room_s > 0
+               ? 1 - (arch < 0 ? run->stats.busy_s : run->stats.busy_by_arch_s[arch]) / room_s
+               : 0;
+}
+
+#define MEMBER(member) .at = offsetof(struct duet_run, member)
+#define PERCENT .unit = 0.01, .digits = 1
+#define BYTES(name, head, member, ...)                                                             \
+    {                                                                                              \
+        .key = name, .group = "bytes", .csv = name "_bytes", .heads = {head, "GB"}, .unit = 1e9,   \
+        .digits = -6, MEMBER(stats.member), .counts = true, __VA_ARGS__                            \
+    }
+#define BOUND(name, head, member, ...)                                                             \
+    {                                                                                              \
+        .key = name, .group = "bounds_s", .csv = name "_s", .heads = {head, "%"}, PERCENT,         \
+        .bound = true, MEMBER(member), __VA_ARGS__                                                 \
+    }
+
+const struct duet__metric duet__metrics[DUET__METRICS] = {
+    [DUET__TASKS] = {.key = "tasks", .csv = "tasks", MEMBER(stats.tasks), .counts = true},
+    [DUET__MAKESPAN] = {.csv = "makespan_s",
+                        .heads = {"makespan", "s"},
+                        .digits = -9,
+                        MEMBER(stats.makespan_s)},
+    [DUET__INTERVAL] = {.heads = {"95% of mean", "s"}, .tabled = if_repeated},
+    [DUET__UNSCALED] = {.heads = {"at scale 1", "s"},
+                        .digits = -9,
+                        .tabled = if_scaled,
+                        .of = unscaled},
+    [DUET__GFLOPS] = {.key = "gflops",
+                      .line = true,
+                      .csv = "gflops",
+                      .heads = {"rate", "GFlop/s"},
+                      .digits = -3,
+                      .of = rate},
+    [DUET__TO_DEVICE] = BYTES("host_to_device", "to GPU", bytes_to_device, .line = true),
+    [DUET__TO_HOST] = BYTES("device_to_host", "to host", bytes_to_host, .line = false),
+    [DUET__BETWEEN] = BYTES("device_to_device", "GPU-GPU", bytes_between, .line = false),
+    [DUET__HITS] = {.key = "cache_hit_ratio",
+                    .line = true,
+                    .csv = "cache_hit_ratio",
+                    .heads = {"hits", "%"},
+                    PERCENT,
+                    .of = hit_ratio},
+    [DUET__IDLE] = {.key = "idle_share",
+                    .csv = "idle_share",
+                    .heads = {"idle", "%"},
+                    PERCENT,
+                    .tabled = if_alike,
+                    .of = idle},
+    [DUET__ARCH_IDLE] = {.key = "idle_share_by_arch",
+                         .csv = "idle_share_",
+                         .heads = {"idle%"},
+                         PERCENT,
+                         .tabled = if_several,
+                         .of = idle,
+                         .by_arch = true},
+    [DUET__PATH] = BOUND("critical_path", "path", critical_path_s, .line = true),
+    [DUET__AREA] = BOUND("area", "area", area_s, .line = false),
+    [DUET__WALL_TIME] = {.key = "wall_s",
+                         .csv = "wall_s",
+                         .heads = {"wall", "s"},
+                         .digits = 3,
+                         .known = if_wall,
+                         .tabled = if_wall,
+                         MEMBER(wall_s)},
+    [DUET__RESIDUAL] = {.heads = {"residual", "scaled"}, .tabled = if_verified},
+};
+
+double duet__metric(const struct duet__metric *metric, const struct duet_report *report,
+                    const struct duet_run *run, int arch)
+{
+    const void *member = (const char *)run + metric->at;
+
+    if (metric->of)
+        return metric->of(report, run, metric->by_arch ? arch : -1);
+    return metric->counts ? (double)*(const uint64_t *)member : *(const double *)member;
+}
+
+int duet__metric_next(const struct duet__metric *metric, const struct duet_report *report, int arch)
+{
+    if (!metric->by_arch)
+        return arch > 0 ? -1 : 0;
+    for (; arch < (int)report->request->machine.arch_count; arch++)
+        if (workers_of(report, arch))
+            return arch;
+    return -1;
+}
+
+double duet__metric_median(const struct duet__metric *metric, const struct duet_report *report,
+                           const struct duet_series *series, int arch)
+{
+    static const struct duet__metric work = {.of = flops};
+    g_autofree double *values = g_new(double, series->count);
+    double makespan_s;
+
+    if (metric->of == rate && !duet_request_paced(report->request)) {
+        makespan_s = duet__metric_median(&duet__metrics[DUET__MAKESPAN], report, series, arch);
+        return makespan_s > 0 ? duet__metric_median(&work, report, series, arch) / makespan_s / 1e9
+                              : 0;
+    }
+    for (size_t i = 0; i < series->count; i++) {
+        values[i] = duet__metric(metric, report, &series->runs[i], arch);
+        if (isnan(values[i]))
+            return NAN;
+    }
+    return duet_median(values, series->count);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The metrics of a report: each is stated once, in metrics.c, and its column in the table, its key
+ * in JSON and its column in CSV follow from that.
+ */
+#ifndef DUET_REPORT_METRICS_H
+#define DUET_REPORT_METRICS_H
+
+#include <stdbool.h>
+
+#include "report/report.h"
+
+/* One metric of a run. What is NULL is left out there. */
+struct duet__metric {
+    const char *key, *group; /* in JSON; `group`: of the object that it stands in */
+    bool line;               /* begins a line of the JSON */
+    const char *csv;
+    const char *heads[2]; /* two heading lines of the table: what, and in which unit */
+    double unit;          /* one of the table's in those of the value; 0: the same */
+    /* after the point, in the table; below 0: those that make five significant digits of the
+       largest, of all in its group if it has one, but no more than minus this */
+    int digits;
+    bool bound;                                       /* in the table, a part of the makespan */
+    bool (*tabled)(const struct duet_report *report); /* NULL: always */
+    bool (*known)(const struct duet_report *report);  /* NULL: always; else null, and no column */
+    /* the value, of an architecture or, below 0, of all; NaN: not known, or makes no sense. NULL:
+       it is the member of the run at `at` */
+    double (*of)(const struct duet_report *report, const struct duet_run *run, int arch);
+    size_t at;
+    bool counts;  /* a whole number, as a member a uint64_t; else a double */
+    bool by_arch; /* one of each architecture, whose name is the unit, and the end of `csv` */
+};
+
+enum {
+    DUET__TASKS,
+    DUET__MAKESPAN,
+    DUET__INTERVAL, /* of the mean makespan; in the table only */
+    DUET__UNSCALED,
+    DUET__GFLOPS,
+    DUET__TO_DEVICE,
+    DUET__TO_HOST,
+    DUET__BETWEEN,
+    DUET__HITS,
+    DUET__IDLE,
+    DUET__ARCH_IDLE,
+    DUET__PATH,
+    DUET__AREA,
+    DUET__WALL_TIME,
+    DUET__RESIDUAL, /* the worst; in the table only */
+    DUET__METRICS,
+};
+
+extern const struct duet__metric duet__metrics[DUET__METRICS];
+
+/* The metric of one run; `arch` matters where it is by_arch. */
+double duet__metric(const struct duet__metric *metric, const struct duet_report *report,
+                    const struct duet_run *run, int arch);
+
+/* The median over the runs of a policy (the rate's is that at the median makespan); NaN if one is.
+ */
+double duet__metric_median(const struct duet__metric *metric, const struct duet_report *report,
+                           const struct duet_series *series, int arch);
+
+/*
+ * For loops over its values: the first, from number `arch` on, of 0 or, where it is by_arch, the
+ * architectures that have workers; -1 at the end.
+ */
+int duet__metric_next(const struct duet__metric *metric, const struct duet_report *report,
+                      int arch);
+
+#endif
