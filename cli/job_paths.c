@@ -171,9 +171,12 @@ static GArray *collect(const struct duet__job *job)
         if (!duet_policy_find(job->request.policies[i]))
             add(claims, g_strdup_printf("--policy %s", job->request.policies[i]),
                 job->request.policies[i], false);
+    if (job->values.cases)
+        add(claims, g_strdup("--cases"), job->values.cases, false);
     add_outputs(claims, job, "--trace", job->values.trace, true);
     add_outputs(claims, job, "--gantt", job->values.gantt, true);
     add_outputs(claims, job, "--html", job->values.html, false);
+    add_outputs(claims, job, "--out", job->values.out, false);
     add_outputs(claims, job, "--machine-xml", job->values.machine_xml, false);
     if (job->values.machine_xml) {
         char *times = g_strconcat(job->values.machine_xml, ".kernels.json", NULL);

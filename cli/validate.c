@@ -151,8 +151,8 @@ static int say_interrupted(const struct duet_experiment *experiment)
     for (size_t i = 0; i < experiment->pair_count; i++) {
         if (experiment->pairs[i].failure)
             continue;
-        runs += experiment->pairs[i].measured.count;
-        predicted += experiment->pairs[i].predicted.count > 0;
+        runs += duet_sample_count(&experiment->pairs[i].measured);
+        predicted += duet_sample_count(&experiment->pairs[i].predicted) > 0;
     }
     return duet__complain(DUET__SIGNALLED + experiment->number,
                           "interrupted: %zu measured run%s finished%s", runs,

@@ -99,31 +99,23 @@ static int read_settings(struct duet__validate *validate, struct duet_message *m
 static int make_spec(struct duet_spec *spec, const struct duet__values *values,
                      struct duet_message *message)
 {
-    const struct {
-        GArray *to;
-        const struct duet__numbers *from;
-    } lists[] = {{spec->n, &values->sizes},
-                 {spec->tile, &values->tiles},
-                 {spec->cpus, &values->cpu_counts},
-                 {spec->gpus, &values->gpu_counts}};
-    const char *policies = values->config.policy;
+    const struct duet__numbers *const lists[DUET_LISTS] = {
+        [DUET_LIST_N] = &values->sizes,
+        [DUET_LIST_TILE] = &values->tiles,
+        [DUET_LIST_CPUS] = &values->cpu_counts,
+        [DUET_LIST_GPUS] = &values->gpu_counts,
+    };
 
     spec->set_arch = values->config.set_arch;
     if (values->params) {
         g_strfreev(spec->params);
         spec->params = g_strdupv(values->params);
     }
-    if (policies) {
-        g_strfreev(spec->policies);
-        spec->policies = g_strsplit(policies, ",", -1);
-    }
-    for (size_t i = 0; i < G_N_ELEMENTS(lists); i++)
-        g_array_append_vals(lists[i].to, lists[i].from->items, (guint)lists[i].from->count);
-    if (policies && !*policies)
-        return duet_fail(message, DUET_EINVAL, "--policy takes a list, not ''");
+    for (int i = 0; i < DUET_LISTS; i++)
+        g_array_append_vals(spec->lists[i], lists[i]->items, (guint)lists[i]->count);
     if (values->precision && duet_precision_read(values->precision, &spec->precision, message))
         return DUET_EINVAL;
-    return duet_spec_check(spec, message);
+    return duet_spec_check(spec, values->config.policy, message);
 }
 
 /* The specs that the options describe, one for each workload in argv[1] and after. */
@@ -235,23 +227,6 @@ static int read_platform(struct duet__validate *validate, struct duet_message *m
     return error;
 }
 
-/* Whether what is written would replace the file of cases, or one another. */
-static int check_files(const struct duet__validate *validate, struct duet_message *message)
-{
-    const struct duet__values *values = &validate->job.values;
-    const struct {
-        const char *option, *path;
-    } files[] = {{"--cases", values->cases}, {"--html", values->html}, {"--out", values->out}};
-    int error = duet__files_distinct(&validate->job, message);
-
-    for (size_t i = 0; i < G_N_ELEMENTS(files) && !error; i++)
-        for (size_t k = 0; k < i && !error; k++)
-            if (files[i].path && files[k].path && duet__files_same(files[i].path, files[k].path))
-                error = duet_fail(message, DUET_EINVAL, "%s and %s are one file, %s",
-                                  files[k].option, files[i].option, files[k].path);
-    return error;
-}
-
 static int read_all(struct duet__validate *validate, int argc, char *const *argv,
                     struct duet_message *message)
 {
@@ -264,7 +239,7 @@ static int read_all(struct duet__validate *validate, int argc, char *const *argv
     if (!error)
         error = read_platform(validate, message);
     if (!error)
-        error = check_files(validate, message);
+        error = duet__files_distinct(&validate->job, message);
     if (!error)
         error = duet_pairs_make(&validate->experiment, message);
     if (!error && validate->job.values.calibrate)

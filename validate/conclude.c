@@ -146,7 +146,8 @@ void duet_experiment_conclude(struct duet_experiment *experiment, struct duet_va
         struct duet_pair *pair = &experiment->pairs[i];
 
         /* Without a failure and without runs it was interrupted before. */
-        if (pair->failure || (pair->measured.count && pair->predicted.count))
+        if (pair->failure ||
+            (duet_sample_count(&pair->measured) && duet_sample_count(&pair->predicted)))
             experiment->cases[count++] = case_of(experiment, pair);
     }
     *out = (struct duet_validation){

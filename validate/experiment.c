@@ -89,19 +89,23 @@ const struct duet_pair *duet_pairs_all_failed(const struct duet_experiment *expe
 
 /* Where a case stands in the lists of its spec. */
 struct place {
-    size_t n, tile, policy, cpus, gpus;
+    const struct duet_spec *spec;
+    size_t lists[DUET_LISTS], policy;
 };
 
-/* The element of a list; `none` where the list has no elements. */
-static uint64_t element(const GArray *list, size_t index, uint64_t none)
+/* What a case has of a list; `none` where the list has no elements. */
+static int64_t element(const struct place *at, enum duet_list which, int64_t none)
 {
-    return list->len ? g_array_index(list, uint64_t, index) : none;
+    const GArray *list = at->spec->lists[which];
+
+    return list->len ? (int64_t)g_array_index(list, uint64_t, at->lists[which]) : none;
 }
 
 /* Sets what the measured side is to run. An error if its sizes are to blame. */
 static int make_real(const struct duet_experiment *experiment, struct duet_request *real,
-                     const struct duet_spec *spec, struct place at, struct duet_message *message)
+                     const struct place *at, struct duet_message *message)
 {
+    const struct duet_spec *spec = at->spec;
     const struct duet_workload *workload = spec->workload;
     bool paced = duet_experiment_paced(experiment), computes = !paced && workload->real_n;
     struct duet_problem *problem = &real->problem;
@@ -111,16 +115,18 @@ static int make_real(const struct duet_experiment *experiment, struct duet_reque
     real->workload = workload;
     g_strfreev(real->policies);
     real->policies = g_new0(char *, 2);
-    real->policies[0] = g_strdup(spec->policies[at.policy]);
+    real->policies[0] = g_strdup(spec->policies[at->policy]);
     real->policy_count = 1;
     real->config.context = workload->name; /* of the kernel times of a platform */
     real->config.set_arch = spec->set_arch;
-    real->config.cpus = spec->cpus->len ? (int)element(spec->cpus, at.cpus, 0) : -1;
-    real->config.gpus = spec->gpus->len ? (int)element(spec->gpus, at.gpus, 0) : -1;
+    real->config.cpus = (int)element(at, DUET_LIST_CPUS, -1);
+    real->config.gpus = (int)element(at, DUET_LIST_GPUS, -1);
     real->config.extrapolate = paced && experiment->base.config.extrapolate;
-    problem->n = element(spec->n, at.n, computes ? workload->real_n : workload->default_n);
+    problem->n = (uint64_t)element(at, DUET_LIST_N,
+                                   (int64_t)(computes ? workload->real_n : workload->default_n));
     problem->tile =
-        element(spec->tile, at.tile, computes ? workload->real_tile : workload->default_tile);
+        (uint64_t)element(at, DUET_LIST_TILE,
+                          (int64_t)(computes ? workload->real_tile : workload->default_tile));
     problem->precision = spec->precision;
     problem->seed = real->seed;
     if (!paced && !workload->generate)
@@ -188,14 +194,15 @@ static void make_simulated(const struct duet_experiment *experiment, struct duet
 }
 
 static void make_pair(const struct duet_experiment *experiment, struct duet_pair *pair,
-                      const struct duet_spec *spec, struct place at)
+                      const struct place *at)
 {
     struct duet_message message = {""};
-    int error = make_real(experiment, &pair->real, spec, at, &message);
+    int error = make_real(experiment, &pair->real, at, &message);
 
-    pair->settings = g_strjoinv(", ", spec->params);
+    pair->settings = g_strjoinv(", ", at->spec->params);
     pair->probes = g_array_new(FALSE, FALSE, sizeof(double));
-    pair->measured.keep = pair->predicted.keep = experiment->keep;
+    duet_sample_init(&pair->measured, experiment->keep);
+    duet_sample_init(&pair->predicted, experiment->keep);
     if (!error) {
         make_simulated(experiment, pair);
         error = build_machine(experiment, pair, &message);
@@ -211,32 +218,37 @@ static void make_pair(const struct duet_experiment *experiment, struct duet_pair
 /* All of them                                                                                  */
 
 /* How many elements a list stands for: one if it has none. */
-static size_t length(const GArray *list)
+static size_t length(const struct duet_spec *spec, enum duet_list which)
 {
-    return MAX(list->len, 1);
+    return MAX(spec->lists[which]->len, 1);
 }
 
 static size_t size_of(const struct duet_spec *spec)
 {
-    return length(spec->n) * length(spec->tile) * g_strv_length(spec->policies) *
-           length(spec->cpus) * length(spec->gpus);
+    size_t size = g_strv_length(spec->policies);
+
+    for (int i = 0; i < DUET_LISTS; i++)
+        size *= length(spec, i);
+    return size;
 }
 
 /* Those of a spec, from experiment->pairs[experiment->pair_count] on. */
 static void make_spec(struct duet_experiment *experiment, const struct duet_spec *spec,
                       unsigned *group)
 {
-    struct place at;
+    struct place at = {.spec = spec};
+    size_t *n = &at.lists[DUET_LIST_N], *tile = &at.lists[DUET_LIST_TILE];
+    size_t *cpus = &at.lists[DUET_LIST_CPUS], *gpus = &at.lists[DUET_LIST_GPUS];
 
-    for (at.n = 0; at.n < length(spec->n); at.n++)
-        for (at.tile = 0; at.tile < length(spec->tile); at.tile++, ++*group)
+    for (*n = 0; *n < length(spec, DUET_LIST_N); ++*n)
+        for (*tile = 0; *tile < length(spec, DUET_LIST_TILE); ++*tile, ++*group)
             for (at.policy = 0; spec->policies[at.policy]; at.policy++)
-                for (at.cpus = 0; at.cpus < length(spec->cpus); at.cpus++)
-                    for (at.gpus = 0; at.gpus < length(spec->gpus); at.gpus++) {
+                for (*cpus = 0; *cpus < length(spec, DUET_LIST_CPUS); ++*cpus)
+                    for (*gpus = 0; *gpus < length(spec, DUET_LIST_GPUS); ++*gpus) {
                         struct duet_pair *pair = &experiment->pairs[experiment->pair_count++];
 
                         pair->group = *group;
-                        make_pair(experiment, pair, spec, at);
+                        make_pair(experiment, pair, &at);
                     }
 }
 

@@ -44,7 +44,7 @@ static size_t share(const struct round *round)
 static double wanted(const struct turn *turn)
 {
     const struct duet_experiment *experiment = turn->round->experiment;
-    double count = (double)turn->pair->measured.count;
+    double count = (double)duet_sample_count(&turn->pair->measured);
     double ratio = duet_sample_width_within(&turn->pair->measured) / experiment->until;
     double left = (double)(experiment->rounds - turn->round->number);
 
@@ -57,12 +57,12 @@ static bool enough(struct turn *turn)
     const struct duet_experiment *experiment = turn->round->experiment;
     const struct duet_pair *pair = turn->pair;
     double part = (double)(turn->round->number + 1) / (double)experiment->rounds;
-    size_t made = pair->measured.count - turn->before;
+    size_t made = duet_sample_count(&pair->measured) - turn->before;
 
     if (made < turn->least)
         return false;
     if (!(experiment->until > 0) || pair->spent_s >= part * experiment->case_time_s ||
-        (double)pair->measured.count >= part * RUNS_MOST)
+        (double)duet_sample_count(&pair->measured) >= part * RUNS_MOST)
         return true;
     if (made < turn->check)
         return false;
@@ -84,7 +84,7 @@ static int run_turn(struct turn *turn, struct duet_session *session, struct duet
 
         if (!error)
             error = duet_session_run(session, &run, DUET_RECORDS_ALL, message);
-        if (!error && pair->measured.count == turn->before)
+        if (!error && duet_sample_count(&pair->measured) == turn->before)
             turn->start_s = duet__clock_s() - run.wall_s;
         if (!error)
             error = duet_sample_put(&pair->measured, &run, message);
@@ -153,7 +153,7 @@ static void measure_pair(const struct round *round, struct duet_pair *pair, void
     struct duet_experiment *experiment = round->experiment;
     struct turn turn = {.round = round,
                         .pair = pair,
-                        .before = pair->measured.count,
+                        .before = duet_sample_count(&pair->measured),
                         .least = share(round),
                         .spent_s = pair->spent_s,
                         .start_s = duet__clock_s()};

@@ -12,7 +12,7 @@ static int simulate(struct duet_experiment *experiment, struct duet_pair *pair, 
     int error;
 
     request->reps = count;
-    request->seed = experiment->base.seed + pair->predicted.count;
+    request->seed = experiment->base.seed + duet_sample_count(&pair->predicted);
     request->records = DUET_RECORDS_ALL;
     error = duet_simulate(request, progress, runs, &experiment->number, message);
     for (size_t i = 0; i < count && !error && !experiment->number; i++) {
@@ -51,8 +51,10 @@ static int predict(struct duet_experiment *experiment, struct duet_pair *pair,
     progress->before_runs += left;
     progress->before_tasks += duet_request_tasks(&pair->simulated) * left;
     /* What was interrupted is not as good as the others. */
-    if (experiment->number)
-        pair->predicted.count = 0;
+    if (experiment->number) {
+        duet_sample_fini(&pair->predicted);
+        duet_sample_init(&pair->predicted, experiment->keep);
+    }
     return error;
 }
 

@@ -41,8 +41,10 @@ static int most_gpus(const struct duet_experiment *experiment)
     for (guint i = 0; i < experiment->specs->len; i++) {
         const struct duet_spec *spec = experiment->specs->pdata[i];
 
-        for (guint k = 0; k < spec->gpus->len; k++)
-            most = MAX(most, (int)g_array_index(spec->gpus, uint64_t, k));
+        const GArray *gpus = spec->lists[DUET_LIST_GPUS];
+
+        for (guint k = 0; k < gpus->len; k++)
+            most = MAX(most, (int)g_array_index(gpus, uint64_t, k));
     }
     return most;
 }

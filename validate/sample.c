@@ -3,7 +3,6 @@
 #include "validate/sample.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "validate/stats.h"
 
@@ -13,93 +12,81 @@
  */
 enum { KEPT = 200000 };
 
-/* Makes room for a run in this slot. */
-static void grow(struct duet_sample *sample, size_t slot)
+void duet_sample_init(struct duet_sample *sample, bool keep)
 {
-    size_t room = MAX(slot + 1, 2 * sample->room);
-
-    if (slot < sample->room)
-        return;
-    sample->makespans_s = g_renew(double, sample->makespans_s, room);
-    sample->accounts = g_renew(struct duet_account, sample->accounts, room);
-    sample->records = g_renew(struct duet_recording, sample->records, room);
-    for (size_t i = sample->room; i < room; i++) {
-        sample->makespans_s[i] = 0;
-        sample->accounts[i] = (struct duet_account){0};
-        sample->records[i] = (struct duet_recording){0};
-    }
-    sample->room = room;
+    *sample = (struct duet_sample){
+        .keep = keep,
+        .accounts = g_array_new(FALSE, FALSE, sizeof(struct duet_account)),
+        .records = g_array_new(FALSE, FALSE, sizeof(struct duet_recording)),
+        .rounds = g_array_new(FALSE, FALSE, sizeof(size_t)),
+        .disturbed = g_array_new(FALSE, FALSE, sizeof(gboolean)),
+    };
+    g_array_set_clear_func(sample->accounts, (GDestroyNotify)duet_account_fini);
+    g_array_set_clear_func(sample->records, (GDestroyNotify)duet_recording_fini);
 }
 
 void duet_sample_fini(struct duet_sample *sample)
 {
-    for (size_t i = 0; i < sample->room; i++) {
-        duet_account_fini(&sample->accounts[i]);
-        duet_recording_fini(&sample->records[i]);
-    }
-    duet_account_fini(&sample->mean);
+    g_clear_pointer(&sample->accounts, g_array_unref);
+    g_clear_pointer(&sample->records, g_array_unref);
     g_clear_pointer(&sample->rounds, g_array_unref);
     g_clear_pointer(&sample->disturbed, g_array_unref);
     g_free(sample->makespans_s);
-    g_free(sample->accounts);
-    g_free(sample->records);
+    duet_account_fini(&sample->mean);
     *sample = (struct duet_sample){0};
 }
 
-static size_t round_count(const struct duet_sample *sample)
+/* ------------------------------------------------------------------------------------------- */
+/* Runs in rounds                                                                               */
+
+static size_t *rounds_of(const struct duet_sample *sample)
 {
-    return sample->rounds ? sample->rounds->len : 0;
+    return (size_t *)(void *)sample->rounds->data;
+}
+
+static struct duet_recording *record_at(const struct duet_sample *sample, size_t index)
+{
+    return &g_array_index(sample->records, struct duet_recording, index);
+}
+
+/* Whether there is a round that nobody disturbed, as far as is known. */
+static bool has_quiet(const struct duet_sample *sample)
+{
+    for (guint i = 0; i < sample->disturbed->len; i++)
+        if (!g_array_index(sample->disturbed, gboolean, i))
+            return true;
+    return false;
 }
 
 void duet_sample_begin(struct duet_sample *sample)
 {
-    if (!sample->rounds) {
-        sample->rounds = g_array_new(FALSE, FALSE, sizeof(size_t));
-        sample->disturbed = g_array_new(FALSE, FALSE, sizeof(gboolean));
-    }
-    if (round_count(sample))
-        sample->kept |= !g_array_index(sample->disturbed, gboolean, sample->rounds->len - 1);
     sample->fresh = true;
-}
-
-static size_t *rounds_of(const struct duet_sample *sample)
-{
-    return sample->rounds ? (size_t *)(void *)sample->rounds->data : NULL;
-}
-
-/* Counts a run as one of its round; rounds without runs are not there. */
-static void count_run(struct duet_sample *sample)
-{
-    const gboolean undisturbed = FALSE;
-    const size_t none = 0;
-
-    sample->count++;
-    if (!sample->rounds)
-        return;
-    if (sample->fresh) {
-        g_array_append_val(sample->rounds, none);
-        g_array_append_val(sample->disturbed, undisturbed);
-    }
-    sample->fresh = false;
-    rounds_of(sample)[sample->rounds->len - 1]++;
 }
 
 int duet_sample_put(struct duet_sample *sample, struct duet_run *run, struct duet_message *message)
 {
-    size_t slot = sample->count;
+    const gboolean undisturbed = FALSE;
+    const size_t none = 0, before = duet_sample_count(sample);
     /* so that one is left whichever rounds are left out */
-    bool wanted = slot == 0 || (sample->fresh && !sample->kept);
-    int error;
+    bool wanted = before == 0 || (sample->fresh && !has_quiet(sample));
+    struct duet_recording record = {0};
+    struct duet_account account;
+    int error = duet_account_make(&run->recording, &account, message);
 
-    grow(sample, slot);
-    error = duet_account_make(&run->recording, &sample->accounts[slot], message);
-    sample->makespans_s[slot] = run->stats.makespan_s;
     if (!error) {
-        count_run(sample);
-        if (sample->keep && (wanted || run->recording.event_count <= KEPT / (slot + 1))) {
-            sample->records[slot] = run->recording;
+        if (sample->keep && (wanted || run->recording.event_count <= KEPT / (before + 1))) {
+            record = run->recording;
             run->recording = (struct duet_recording){0};
         }
+        if (sample->fresh) { /* rounds without runs are not there */
+            g_array_append_val(sample->rounds, none);
+            g_array_append_val(sample->disturbed, undisturbed);
+        }
+        sample->fresh = false;
+        if (sample->rounds->len)
+            rounds_of(sample)[sample->rounds->len - 1]++;
+        g_array_append_val(sample->accounts, account);
+        g_array_append_val(sample->records, record);
     }
     duet_run_fini(run);
     return error;
@@ -107,52 +94,86 @@ int duet_sample_put(struct duet_sample *sample, struct duet_run *run, struct due
 
 void duet_sample_disturb(struct duet_sample *sample)
 {
-    if (!sample->fresh && round_count(sample))
+    if (!sample->fresh && sample->rounds->len)
         g_array_index(sample->disturbed, gboolean, sample->rounds->len - 1) = TRUE;
-}
-
-/* Moves the runs of a round to an earlier place, or frees what they left. */
-static void move_round(struct duet_sample *sample, size_t from, size_t count, size_t to, bool stays)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (!stays) {
-            duet_account_fini(&sample->accounts[from + i]);
-            duet_recording_fini(&sample->records[from + i]);
-        } else if (to != from) {
-            sample->makespans_s[to + i] = sample->makespans_s[from + i];
-            sample->accounts[to + i] = sample->accounts[from + i];
-            sample->records[to + i] = sample->records[from + i];
-            sample->accounts[from + i] = (struct duet_account){0};
-            sample->records[from + i] = (struct duet_recording){0};
-        }
-    }
 }
 
 size_t duet_sample_leave_out(struct duet_sample *sample)
 {
-    size_t before = sample->count, at = 0, quiet = 0;
+    guint before = sample->accounts->len, end = before;
 
-    for (guint i = 0; i < round_count(sample); i++)
-        quiet += !g_array_index(sample->disturbed, gboolean, i);
-    if (!quiet)
-        return 0;
-    sample->count = 0;
-    for (guint i = 0; i < round_count(sample);) {
-        size_t runs = rounds_of(sample)[i];
-        bool stays = !g_array_index(sample->disturbed, gboolean, i);
+    for (guint i = has_quiet(sample) ? sample->rounds->len : 0; i-- > 0;) {
+        guint runs = (guint)rounds_of(sample)[i];
 
-        move_round(sample, at, runs, sample->count, stays);
-        at += runs;
-        sample->count += stays ? runs : 0;
-        if (stays) {
-            i++;
-        } else {
-            g_array_remove_index(sample->rounds, i);
-            g_array_remove_index(sample->disturbed, i);
-        }
+        end -= runs;
+        if (!g_array_index(sample->disturbed, gboolean, i))
+            continue;
+        g_array_remove_range(sample->accounts, end, runs);
+        g_array_remove_range(sample->records, end, runs);
+        g_array_remove_index(sample->rounds, i);
+        g_array_remove_index(sample->disturbed, i);
     }
-    return before - sample->count;
+    return before - sample->accounts->len;
 }
+
+/* ------------------------------------------------------------------------------------------- */
+/* How well the median is known                                                                 */
+
+static double *makespans_of(const struct duet_sample *sample)
+{
+    double *makespans_s = g_new(double, duet_sample_count(sample) + 1);
+
+    for (size_t i = 0; i < duet_sample_count(sample); i++)
+        makespans_s[i] = g_array_index(sample->accounts, struct duet_account, i).makespan_s;
+    return makespans_s;
+}
+
+double duet_sample_width(const struct duet_sample *sample)
+{
+    g_autofree double *makespans_s = makespans_of(sample);
+    struct duet_summary summary;
+
+    if (duet_sample_count(sample) < 2 ||
+        duet_summarise_clusters(makespans_s, duet_sample_count(sample), rounds_of(sample),
+                                sample->rounds->len, &summary, NULL) ||
+        !(summary.median > 0))
+        return INFINITY;
+    return (summary.median_high - summary.median_low) / 2 / summary.median;
+}
+
+/* Sum of the distances of `count` values from their median; sorts them. */
+static double distances(double *values, size_t count)
+{
+    double median = duet_median(values, count), sum = 0;
+
+    for (size_t i = 0; i < count; i++)
+        sum += fabs(values[i] - median);
+    return sum;
+}
+
+double duet_sample_width_within(const struct duet_sample *sample)
+{
+    g_autofree double *makespans_s = makespans_of(sample);
+    size_t all = duet_sample_count(sample), rounds = MAX(sample->rounds->len, 1), at = 0;
+    double freedom = (double)all - (double)rounds, sum = 0, median, error;
+
+    if (all < 2 * rounds)
+        return INFINITY;
+    for (size_t i = 0; i < rounds; i++) {
+        size_t runs = sample->rounds->len ? rounds_of(sample)[i] : all;
+
+        sum += distances(makespans_s + at, runs);
+        at += runs;
+    }
+    /* the deviation is sqrt(pi / 2) of the mean distance, and the median's error so much of that of
+       the mean; no order statistics, as of two or three runs those of their distances say little */
+    error = G_PI / 2 * sum / freedom / sqrt((double)all);
+    median = duet_median(makespans_s, all);
+    return median > 0 ? duet_student_quantile(0.975, freedom) * error / median : INFINITY;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* What is left of them                                                                         */
 
 static void scale_account(struct duet_account *account, double factor)
 {
@@ -163,90 +184,46 @@ static void scale_account(struct duet_account *account, double factor)
         account->kernels[i].seconds *= factor;
 }
 
-static double median_of(const double *values, size_t count)
+/* Keeps one record, scaled, and returns it; NULL: there is none. */
+static const struct duet_recording *choose(struct duet_sample *sample, double factor)
 {
-    double *sorted = g_memdup2(values, count * sizeof(*values)), median;
+    g_autofree double *sorted = makespans_of(sample);
+    double median = duet_median(sorted, duet_sample_count(sample)), nearest = INFINITY;
+    struct duet_recording *chosen = NULL;
 
-    median = duet_median(sorted, count);
-    g_free(sorted);
-    return median;
-}
+    for (size_t i = 0; i < duet_sample_count(sample); i++) {
+        struct duet_recording *record = record_at(sample, i);
+        double distance = fabs(record->makespan_s - median);
 
-/* Keeps one record, and returns it; NULL: there is none. */
-static const struct duet_recording *choose(struct duet_sample *sample)
-{
-    double median = median_of(sample->makespans_s, sample->count), nearest = INFINITY;
-    size_t chosen = sample->count;
-
-    for (size_t i = 0; i < sample->count; i++) {
-        double distance = fabs(sample->makespans_s[i] - median);
-
-        if (sample->records[i].machine && distance < nearest) {
-            chosen = i;
+        if (record->machine && distance < nearest) {
+            chosen = record;
             nearest = distance;
         }
     }
-    for (size_t i = 0; i < sample->count; i++)
-        if (i != chosen)
-            duet_recording_fini(&sample->records[i]);
-    return chosen < sample->count ? &sample->records[chosen] : NULL;
-}
-
-double duet_sample_width(const struct duet_sample *sample)
-{
-    struct duet_summary summary;
-
-    if (sample->count < 2 ||
-        duet_summarise_clusters(sample->makespans_s, sample->count, rounds_of(sample),
-                                round_count(sample), &summary, NULL) ||
-        !(summary.median > 0))
-        return INFINITY;
-    return (summary.median_high - summary.median_low) / 2 / summary.median;
-}
-
-/* Sum of the distances of `count` values from their median. */
-static double distances(const double *values, size_t count)
-{
-    double median = median_of(values, count), sum = 0;
-
-    for (size_t i = 0; i < count; i++)
-        sum += fabs(values[i] - median);
-    return sum;
-}
-
-double duet_sample_width_within(const struct duet_sample *sample)
-{
-    const size_t whole[] = {sample->count}, *rounds = sample->rounds ? rounds_of(sample) : whole;
-    size_t count = MAX(round_count(sample), 1), at = 0;
-    double freedom = (double)sample->count - (double)count, sum = 0, median, error;
-
-    if (sample->count < 2 * count)
-        return INFINITY;
-    for (size_t i = 0; i < count; at += rounds[i++])
-        sum += distances(sample->makespans_s + at, rounds[i]);
-    /* the deviation is sqrt(pi / 2) of the mean distance, and the median's error so much of that of
-       the mean; no order statistics, as of two or three runs those of their distances say little */
-    error = G_PI / 2 * sum / freedom / sqrt((double)sample->count);
-    median = median_of(sample->makespans_s, sample->count);
-    return median > 0 ? duet_student_quantile(0.975, freedom) * error / median : INFINITY;
+    for (size_t i = 0; i < duet_sample_count(sample); i++)
+        if (record_at(sample, i) != chosen)
+            duet_recording_fini(record_at(sample, i));
+    if (chosen)
+        duet_recording_scale(chosen, factor);
+    return chosen;
 }
 
 int duet_sample_conclude(struct duet_sample *sample, double factor, struct duet_side *out,
                          struct duet_message *message)
 {
-    const struct duet_recording *recording = choose(sample);
+    struct duet_account *accounts = (struct duet_account *)(void *)sample->accounts->data;
+    size_t count = duet_sample_count(sample);
+    const struct duet_recording *recording = choose(sample, factor);
     int error;
 
-    for (size_t i = 0; i < sample->count; i++) {
-        sample->makespans_s[i] *= factor;
-        scale_account(&sample->accounts[i], factor);
-        duet_recording_scale(&sample->records[i], factor);
-    }
-    error = duet_account_mean(sample->accounts, sample->count, &sample->mean, message);
+    for (size_t i = 0; i < count; i++)
+        scale_account(&accounts[i], factor);
+    sample->makespans_s = makespans_of(sample);
+    error = duet_account_mean(accounts, count, &sample->mean, message);
     *out = (struct duet_side){.makespans_s = sample->makespans_s,
-                              .count = sample->count,
+                              .count = count,
                               .rounds = rounds_of(sample),
-                              .round_count = round_count(sample),
+                              .round_count = sample->rounds->len,
                               .account = error ? NULL : &sample->mean,
                               .recording = recording};
     return error;

@@ -11,21 +11,25 @@
 #include "runs/run.h"
 #include "validate/validation.h"
 
-/* Zero-initialise; duet_sample_fini. */
+/* duet_sample_init, duet_sample_fini. */
 struct duet_sample {
-    size_t room, count;  /* runs that there is room for, that there are */
     bool keep;           /* recordings are wanted */
-    double *makespans_s; /* by run, as what follows */
-    struct duet_account *accounts;
-    struct duet_recording *records; /* zeroed where not kept */
-    GArray *rounds;                 /* size_t: runs of each round; NULL: not made in rounds */
-    GArray *disturbed;              /* gboolean, by round: others computed meanwhile */
-    bool fresh;                     /* the next run is the first of a round */
-    bool kept;                      /* the records of an undisturbed round's run are */
-    struct duet_account mean;       /* made by duet_sample_conclude */
+    bool fresh;          /* the next run is the first of a round */
+    GArray *accounts;    /* struct duet_account, by run */
+    GArray *records;     /* struct duet_recording, by run; zeroed where not kept */
+    GArray *rounds;      /* size_t: runs of each round; empty: not made in rounds */
+    GArray *disturbed;   /* gboolean, by round: others computed meanwhile */
+    double *makespans_s; /* this and the next are made by duet_sample_conclude */
+    struct duet_account mean;
 };
 
-void duet_sample_fini(struct duet_sample *sample);
+void duet_sample_init(struct duet_sample *sample, bool keep);
+void duet_sample_fini(struct duet_sample *sample); /* safe on a zeroed one */
+
+static inline size_t duet_sample_count(const struct duet_sample *sample)
+{
+    return sample->accounts->len;
+}
 
 /*
  * Takes the next run, recorded with dates that count from the first submission: accounts it, and

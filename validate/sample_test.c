@@ -24,9 +24,10 @@ static void put(struct duet_sample *sample, double makespan_s)
 
 static void disturbed(void)
 {
-    struct duet_sample sample = {.keep = true};
+    struct duet_sample sample;
     struct duet_side side;
 
+    duet_sample_init(&sample, true);
     duet_sample_begin(&sample);
     put(&sample, 9);
     duet_sample_disturb(&sample);
@@ -58,15 +59,16 @@ static void disturbed(void)
 /* Where no round was quiet there is nothing to go by but the disturbed ones. */
 static void all_disturbed(void)
 {
-    struct duet_sample sample = {0};
+    struct duet_sample sample;
 
+    duet_sample_init(&sample, false);
     for (unsigned round = 0; round < 2; round++) {
         duet_sample_begin(&sample);
         put(&sample, 1);
         duet_sample_disturb(&sample);
     }
     g_assert_cmpuint(duet_sample_leave_out(&sample), ==, 0);
-    g_assert_cmpuint(sample.count, ==, 2);
+    g_assert_cmpuint(duet_sample_count(&sample), ==, 2);
     duet_sample_fini(&sample);
 }
 

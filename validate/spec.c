@@ -3,27 +3,30 @@
 #include "validate/spec.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "platforms/json.h"
 #include "runs/request.h"
 
 enum { CASES_MOST = 10000, LIST_MOST = 1000 };
 
-static GArray *list_new(void)
-{
-    return g_array_new(FALSE, FALSE, sizeof(uint64_t));
-}
+/* Each list: its key, which is its option's name, and the range of its elements. */
+static const struct {
+    const char *key;
+    uint64_t least, most;
+} lists[DUET_LISTS] = {
+    [DUET_LIST_N] = {"n", 1, UINT32_MAX},
+    [DUET_LIST_TILE] = {"tile", 1, UINT32_MAX},
+    [DUET_LIST_CPUS] = {"cpus", 0, 1000000},
+    [DUET_LIST_GPUS] = {"gpus", 0, 1000000},
+};
 
 struct duet_spec *duet_spec_new(void)
 {
     struct duet_spec *spec = g_new0(struct duet_spec, 1);
 
     spec->precision = 'd';
-    spec->n = list_new();
-    spec->tile = list_new();
-    spec->cpus = list_new();
-    spec->gpus = list_new();
+    for (int i = 0; i < DUET_LISTS; i++)
+        spec->lists[i] = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     spec->policies = g_new0(char *, 1);
     spec->params = g_new0(char *, 1);
     return spec;
@@ -33,10 +36,8 @@ void duet_spec_free(void *data)
 {
     struct duet_spec *spec = data;
 
-    g_array_unref(spec->n);
-    g_array_unref(spec->tile);
-    g_array_unref(spec->cpus);
-    g_array_unref(spec->gpus);
+    for (int i = 0; i < DUET_LISTS; i++)
+        g_array_unref(spec->lists[i]);
     g_strfreev(spec->policies);
     g_strfreev(spec->params);
     g_free(spec);
@@ -45,40 +46,28 @@ void duet_spec_free(void *data)
 /* ------------------------------------------------------------------------------------------- */
 /* Checks                                                                                       */
 
-static int check_list(const char *option, const GArray *list, uint64_t low, uint64_t high,
+static int check_list(const struct duet_spec *spec, enum duet_list which,
                       struct duet_message *message)
 {
+    const GArray *list = spec->lists[which];
+    const char *key = lists[which].key;
+
     for (guint i = 0; i < list->len; i++) {
         uint64_t value = g_array_index(list, uint64_t, i);
 
-        if (value < low || value > high)
+        if (value < lists[which].least || value > lists[which].most)
             return duet_fail(message, DUET_EINVAL,
-                             "%s takes a whole number from %" PRIu64 " to %" PRIu64
+                             "--%s takes a whole number from %" PRIu64 " to %" PRIu64
                              ", not '%" PRIu64 "'",
-                             option, low, high, value);
+                             key, lists[which].least, lists[which].most, value);
         for (guint k = 0; k < i; k++)
             if (value == g_array_index(list, uint64_t, k))
-                return duet_fail(message, DUET_EINVAL, "%s names %" PRIu64 " twice", option, value);
+                return duet_fail(message, DUET_EINVAL, "--%s names %" PRIu64 " twice", key, value);
     }
     return 0;
 }
 
-/* Checks the policies, and replaces "all". */
-static int check_policies(struct duet_spec *spec, struct duet_message *message)
-{
-    char *text = *spec->policies ? g_strjoinv(",", spec->policies) : NULL;
-    char **names = NULL;
-    int error = duet_policies_read(text, &names, message);
-
-    if (!error) {
-        g_strfreev(spec->policies);
-        spec->policies = names;
-    }
-    g_free(text);
-    return error;
-}
-
-int duet_spec_check(struct duet_spec *spec, struct duet_message *message)
+int duet_spec_check(struct duet_spec *spec, const char *policies, struct duet_message *message)
 {
     struct duet_request params;
     int error;
@@ -86,15 +75,10 @@ int duet_spec_check(struct duet_spec *spec, struct duet_message *message)
     duet_request_init(&params);
     error = duet_request_set_params(&params, spec->params, message);
     duet_request_fini(&params);
-    if (!error)
-        error = check_list("--n", spec->n, 1, UINT32_MAX, message);
-    if (!error)
-        error = check_list("--tile", spec->tile, 1, UINT32_MAX, message);
-    if (!error)
-        error = check_list("--cpus", spec->cpus, 0, 1000000, message);
-    if (!error)
-        error = check_list("--gpus", spec->gpus, 0, 1000000, message);
-    return error ? error : check_policies(spec, message);
+    for (int i = 0; i < DUET_LISTS && !error; i++)
+        error = check_list(spec, i, message);
+    g_clear_pointer(&spec->policies, g_strfreev);
+    return error ? error : duet_policies_read(policies, &spec->policies, message);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -104,56 +88,59 @@ static const char *const root_keys[] = {"schema", "cases", NULL};
 static const char *const case_keys[] = {"workload", "n",         "tile",   "policy",   "cpus",
                                         "gpus",     "precision", "params", "set_arch", NULL};
 
-static int read_number(const struct duet__json *at, void *list)
+/* How many values there are: one, those of an array, or none where the key is absent. */
+static int count_values(const struct duet__json *at, unsigned *count)
 {
-    uint64_t value;
-    int error = duet__json_integer(at, 0, UINT32_MAX, &value);
-
-    if (!error)
-        g_array_append_val((GArray *)list, value);
-    return error;
+    *count = duet__json_present(at);
+    return duet__json_is_array(at) ? duet__json_array(at, 1, LIST_MOST, count) : 0;
 }
 
-static int read_text(const struct duet__json *at, void *list)
+static struct duet__json value_at(const struct duet__json *at, unsigned index)
 {
-    const char *value;
-    int error = duet__json_string(at, &value);
-
-    if (!error)
-        g_ptr_array_add(list, g_strdup(value));
-    return error;
+    return duet__json_is_array(at) ? duet__json_element(at, index) : *at;
 }
 
-/* Adds one value, or those of an array, to a list; none where the key is absent. */
-static int read_list(const struct duet__json *entry, const char *key,
-                     int (*read)(const struct duet__json *at, void *list), void *list)
+static int read_numbers(const struct duet__json *entry, struct duet_spec *spec)
 {
-    const struct duet__json at = duet__json_member(entry, key);
-    unsigned count = 0;
-    int error;
+    int error = 0;
 
-    if (!duet__json_present(&at))
-        return 0;
-    if (!duet__json_is_array(&at))
-        return read(&at, list);
-    error = duet__json_array(&at, 1, LIST_MOST, &count);
-    for (unsigned i = 0; i < count && !error; i++) {
-        const struct duet__json element = duet__json_element(&at, i);
+    for (int i = 0; i < DUET_LISTS && !error; i++) {
+        const struct duet__json at = duet__json_member(entry, lists[i].key);
+        unsigned count;
 
-        error = read(&element, list);
+        error = count_values(&at, &count);
+        for (unsigned k = 0; k < count && !error; k++) {
+            const struct duet__json one = value_at(&at, k);
+            uint64_t value;
+
+            error = duet__json_integer(&one, 0, UINT32_MAX, &value);
+            if (!error)
+                g_array_append_val(spec->lists[i], value);
+        }
     }
     return error;
 }
 
-/* The same of texts: those that are there become *out, which is freed before. */
-static int read_texts(const struct duet__json *entry, const char *key, char ***out)
+/* The policies as the option takes them; *list stays NULL where the file says nothing of them. */
+static int read_policies(const struct duet__json *entry, GString **list)
 {
-    GPtrArray *list = g_ptr_array_new();
-    int error = read_list(entry, key, read_text, list);
+    const struct duet__json at = duet__json_member(entry, "policy");
+    unsigned count;
+    int error = count_values(&at, &count);
 
-    g_ptr_array_add(list, NULL);
-    g_strfreev(*out);
-    *out = (char **)g_ptr_array_free(list, FALSE);
+    for (unsigned i = 0; i < count && !error; i++) {
+        const struct duet__json one = value_at(&at, i);
+        const char *name;
+
+        error = duet__json_string(&one, &name);
+        if (error)
+            break;
+        if (*list)
+            g_string_append_c(*list, ',');
+        else
+            *list = g_string_new(NULL);
+        g_string_append(*list, name);
+    }
     return error;
 }
 
@@ -181,7 +168,8 @@ static int read_params(const struct duet__json *entry, struct duet_spec *spec)
 {
     const struct duet_parameter *parameter = spec->workload->parameters;
     const struct duet__json at = duet__json_member(entry, "params");
-    GPtrArray *known = g_ptr_array_new(), *list = g_ptr_array_new();
+    g_autoptr(GPtrArray) known = g_ptr_array_new();
+    GPtrArray *list = g_ptr_array_new();
     int error = 0;
 
     for (; parameter && parameter->name; parameter++)
@@ -195,7 +183,6 @@ static int read_params(const struct duet__json *entry, struct duet_spec *spec)
     g_ptr_array_add(list, NULL);
     g_strfreev(spec->params);
     spec->params = (char **)g_ptr_array_free(list, FALSE);
-    g_ptr_array_free(known, TRUE);
     return error;
 }
 
@@ -218,42 +205,43 @@ static int read_precision(const struct duet__json *entry, struct duet_spec *spec
 {
     const struct duet__json at = duet__json_member(entry, "precision");
     const char *text;
-    int error = duet__json_present(&at) ? duet__json_string(&at, &text) : -1;
+    int error = 0;
 
-    if (error)
-        return duet__json_present(&at) ? error : 0;
-    error = duet_precision_read(text, &spec->precision, NULL);
-    return error ? duet__json_fail(&at, error, "is s (single) or d (double), not '%s'", text) : 0;
+    if (!duet__json_present(&at))
+        return 0;
+    error = duet__json_string(&at, &text);
+    if (!error && duet_precision_read(text, &spec->precision, NULL))
+        error = duet__json_fail(&at, DUET_EINVAL, "is s (single) or d (double), not '%s'", text);
+    return error;
 }
 
 static int read_entry(const struct duet__json *entry, struct duet_spec *spec)
 {
     const struct duet__json set_arch = duet__json_member(entry, "set_arch");
     struct duet_message message = {""};
+    GString *policies = NULL;
     int error = duet__json_keys(entry, case_keys);
 
     if (!error)
         error = read_workload(entry, spec);
     if (!error)
-        error = read_list(entry, "n", read_number, spec->n);
+        error = read_numbers(entry, spec);
     if (!error)
-        error = read_list(entry, "tile", read_number, spec->tile);
-    if (!error)
-        error = read_list(entry, "cpus", read_number, spec->cpus);
-    if (!error)
-        error = read_list(entry, "gpus", read_number, spec->gpus);
-    if (!error)
-        error = read_texts(entry, "policy", &spec->policies);
+        error = read_policies(entry, &policies);
     if (!error)
         error = read_params(entry, spec);
     if (!error)
         error = read_precision(entry, spec);
     if (!error && duet__json_present(&set_arch))
         error = duet__json_boolean(&set_arch, &spec->set_arch);
-    if (error)
-        return error;
-    error = duet_spec_check(spec, &message);
-    return error ? duet__json_fail(entry, error, "%s", message.text) : 0;
+    if (!error) {
+        error = duet_spec_check(spec, policies ? policies->str : NULL, &message);
+        if (error)
+            duet__json_fail(entry, error, "%s", message.text);
+    }
+    if (policies)
+        g_string_free(policies, TRUE);
+    return error;
 }
 
 static int read_root(const struct duet__json *root, GPtrArray *specs)
@@ -281,21 +269,17 @@ static int read_root(const struct duet__json *root, GPtrArray *specs)
 
 int duet_specs_read(GPtrArray *specs, const char *path, struct duet_message *message)
 {
+    g_autoptr(GError) problem = NULL;
+    g_autofree char *text = NULL;
     struct duet__json root;
-    GError *problem = NULL;
-    char *text = NULL;
     gsize length = 0;
     int error;
 
-    if (!g_file_get_contents(path, &text, &length, &problem)) {
-        error = duet_fail(message, DUET_EIO, "--cases: %s", problem->message);
-        g_error_free(problem);
-        return error;
-    }
+    if (!g_file_get_contents(path, &text, &length, &problem))
+        return duet_fail(message, DUET_EIO, "--cases: %s", problem->message);
     error = duet__json_parse(text, length, path, message, &root);
     if (!error)
         error = read_root(&root, specs);
     duet__json_close(&root);
-    g_free(text);
     return error;
 }

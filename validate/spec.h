@@ -11,13 +11,16 @@
 
 #include "workloads/workload.h"
 
+/* Lists of numbers in a spec. */
+enum duet_list { DUET_LIST_N, DUET_LIST_TILE, DUET_LIST_CPUS, DUET_LIST_GPUS, DUET_LISTS };
+
 /* A cross product. A list without elements stands for what is taken if nothing is said. */
 struct duet_spec {
     const struct duet_workload *workload;
-    char precision;                 /* 's' or 'd' */
-    GArray *n, *tile, *cpus, *gpus; /* uint64_t */
-    char **policies;                /* names, NULL-ended */
-    char **params;                  /* "NAME=VALUE", NULL-ended */
+    char precision;            /* 's' or 'd' */
+    GArray *lists[DUET_LISTS]; /* uint64_t */
+    char **policies;           /* names, NULL-ended, by duet_spec_check */
+    char **params;             /* "NAME=VALUE", NULL-ended */
     bool set_arch;
 };
 
@@ -26,11 +29,12 @@ struct duet_spec *duet_spec_new(void);
 void duet_spec_free(void *data);
 
 /*
- * Checks its lists, as far as that can be said without a case: ranges, nothing twice, policies that
- * there are; "all" of these becomes their names. The messages are about the options of the same
+ * Checks its lists, as far as that can be said without a case: ranges, nothing twice; and makes its
+ * policies of their list (duet_policies_read). The messages are about the options of the same
  * names. DUET_EINVAL, DUET_ENOTFOUND.
  */
-DUET_MUST_CHECK int duet_spec_check(struct duet_spec *spec, struct duet_message *message);
+DUET_MUST_CHECK int duet_spec_check(struct duet_spec *spec, const char *policies,
+                                    struct duet_message *message);
 
 /*
  * Adds the checked specs of a file, docs/validate.md. DUET_EIO, DUET_EPARSE, DUET_EINVAL, with a
