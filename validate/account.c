@@ -1,27 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Accounts of runs: checks the records, adds their parts up, and means of several accounts. */
+/* Accounts of runs: kernels, and what lies between them; and means of several accounts. */
 #include "validate/account.h"
 
 #include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "validate/account_sweep.h"
+#include <glib.h>
 
-static const char *const part_names[DUET_PARTS] = {
-    [DUET_PART_KERNEL] = "kernels",
-    [DUET_PART_TO_DEVICE] = "copies to devices",
-    [DUET_PART_TO_HOST] = "copies to the host",
-    [DUET_PART_BETWEEN] = "copies between devices",
-    [DUET_PART_OVERHEAD] = "overhead",
-    [DUET_PART_IDLE] = "idle",
-};
+#include "validate/account_waits.h"
 
-const char *duet_part_name(enum duet_part part)
-{
-    return (unsigned)part < DUET_PARTS ? part_names[part] : "?";
-}
+/* ------------------------------------------------------------------------------------------- */
+/* Checks                                                                                       */
 
 /*
  * Dates of devices and of the host are brought together with less than this between them; kernels
@@ -80,101 +69,139 @@ static int check(const struct duet_recording *recording, struct duet_message *me
     return 0;
 }
 
+/* ------------------------------------------------------------------------------------------- */
+/* Kernels                                                                                      */
+
+/* A kernel starts or ends. */
+struct edge {
+    double date_s;
+    int worker;
+    bool end;
+    size_t event;
+};
+
 /*
- * Dates of a simulation count from its beginning, the makespan from the first submission, which
- * costs time of its own. Both end with the last kernel: so much later is the first submission.
+ * By worker, then date. What starts comes before what ends then: between kernels that follow each
+ * other closely there is no gap, and a kernel without any length starts before it ends.
  */
-static double origin_s(const struct duet_recording *recording)
+static int by_date(const void *left, const void *right)
 {
-    double last_s = 0;
+    const struct edge *a = left, *b = right;
+
+    if (a->worker != b->worker)
+        return a->worker < b->worker ? -1 : 1;
+    if (a->date_s != b->date_s)
+        return a->date_s < b->date_s ? -1 : 1;
+    if (a->end != b->end)
+        return a->end ? 1 : -1;
+    return (a->event > b->event) - (a->event < b->event);
+}
+
+static double within(double date_s, double low_s, double high_s)
+{
+    return fmin(fmax(date_s, low_s), high_s);
+}
+
+/* The edges of all kernels, sorted, within the run. */
+static GArray *collect(const struct duet_recording *recording)
+{
+    GArray *edges = g_array_new(FALSE, FALSE, sizeof(struct edge));
 
     for (size_t i = 0; i < recording->event_count; i++) {
         const struct duet_event *event = &recording->events[i];
+        double start_s = within(event->start_s, 0, recording->makespan_s);
+        struct edge ends[] = {
+            {.date_s = start_s, .worker = event->worker, .event = i},
+            {.date_s = within(event->end_s, start_s, recording->makespan_s),
+             .worker = event->worker,
+             .end = true,
+             .event = i},
+        };
 
-        if (event->kind == DUET_EVENT_TASK && !event->failed && isfinite(event->end_s))
-            last_s = fmax(last_s, event->end_s);
+        if (event->kind == DUET_EVENT_TASK)
+            g_array_append_vals(edges, ends, 2);
     }
-    return fmax(last_s - recording->makespan_s, 0);
+    g_array_sort(edges, by_date);
+    return edges;
 }
 
-/* The recording with dates from the first submission; *events is what it is made of. */
-static int dated(const struct duet_recording *recording, struct duet_recording *out,
-                 struct duet_event **events)
-{
-    double first_s = origin_s(recording);
+/* An account in the making. */
+struct sweep {
+    const struct duet_recording *recording;
+    struct duet_account *account; /* its kernels, by index, then architecture, each of all there
+                                     are; the last index stands for those without a name */
+    GArray *gaps;                 /* struct duet__gap */
+    double *began_s; /* by event: what a kernel that ran all the time would have had then */
+};
 
-    *out = *recording;
-    *events = NULL;
-    if (!(first_s > 0))
-        return 0;
-    *events = malloc(recording->event_count * sizeof(**events));
-    if (!*events)
-        return DUET_ENOMEM;
-    for (size_t i = 0; i < recording->event_count; i++) {
-        struct duet_event *event = &(*events)[i];
-
-        *event = recording->events[i];
-        event->submit_s -= first_s;
-        event->ready_s -= first_s;
-        event->start_s -= first_s;
-        event->end_s -= first_s;
-    }
-    out->events = *events;
-    return 0;
-}
-
-static int by_kernel(const void *left, const void *right)
-{
-    const struct duet__share *a = left, *b = right;
-
-    if (a->kernel != b->kernel)
-        return a->kernel < b->kernel ? -1 : 1;
-    if (a->arch != b->arch)
-        return a->arch < b->arch ? -1 : 1;
-    /* sums do not depend on the order in which the sorting leaves them */
-    return (a->seconds > b->seconds) - (a->seconds < b->seconds);
-}
-
-static void copy_name(char to[DUET_NAME_MAX], const char *from)
-{
-    size_t length = strlen(from);
-
-    if (length >= DUET_NAME_MAX)
-        length = DUET_NAME_MAX - 1;
-    memcpy(to, from, length);
-    to[length] = 0;
-}
-
-/* Executions, one by one, to kernels: sorts them. */
-static int add_kernels(const struct duet__sweep *sweep, struct duet_account *out)
+/* The worker ran nothing from `start_s` until `next` started. */
+static void add_gap(struct sweep *sweep, double start_s, const struct edge *next)
 {
     const struct duet_recording *recording = sweep->recording;
-    size_t kinds = 0;
+    double ready_s = within(recording->events[next->event].ready_s, start_s, next->date_s);
+    struct duet__gap gap = {.node = recording->machine->workers[next->worker].node,
+                            .start_s = ready_s,
+                            .end_s = next->date_s};
 
-    qsort(sweep->shares, sweep->share_count, sizeof(*sweep->shares), by_kernel);
-    for (size_t i = 0; i < sweep->share_count; i++)
-        kinds += !i || sweep->shares[i].kernel != sweep->shares[i - 1].kernel ||
-                 sweep->shares[i].arch != sweep->shares[i - 1].arch;
-    out->kernels = calloc(kinds + 1, sizeof(*out->kernels));
-    if (!out->kernels)
-        return DUET_ENOMEM;
-    for (size_t i = 0; i < sweep->share_count; i++) {
-        const struct duet__share *share = &sweep->shares[i];
-        struct duet_account_kernel *kernel = &out->kernels[out->kernel_count];
-
-        kernel->count++;
-        kernel->seconds += share->seconds;
-        if (i + 1 < sweep->share_count && share[1].kernel == share->kernel &&
-            share[1].arch == share->arch)
-            continue;
-        copy_name(kernel->name, share->kernel < recording->kernel_count
-                                    ? recording->kernels[share->kernel]
-                                    : "?");
-        copy_name(kernel->arch, recording->machine->archs[share->arch].name);
-        out->kernel_count++;
-    }
-    return 0;
+    sweep->account->parts_s[DUET_PART_IDLE] += ready_s - start_s;
+    if (ready_s < next->date_s)
+        g_array_append_val(sweep->gaps, gap);
 }
+
+static void add_execution(struct sweep *sweep, const struct edge *edge, double seconds)
+{
+    const struct duet_recording *recording = sweep->recording;
+    const struct duet_machine *machine = recording->machine;
+    const struct duet_event *event = &recording->events[edge->event];
+    size_t index = MIN(event->kernel, recording->kernel_count);
+    unsigned arch = machine->workers[edge->worker].arch;
+    struct duet_account_kernel *kernel =
+        &sweep->account->kernels[index * machine->arch_count + arch];
+
+    if (!(kernel->count > 0)) {
+        g_strlcpy(kernel->name, duet_recording_kernel(recording, event), sizeof(kernel->name));
+        g_strlcpy(kernel->arch, machine->archs[arch].name, sizeof(kernel->arch));
+    }
+    kernel->count++;
+    kernel->seconds += seconds;
+}
+
+/*
+ * One worker. Kernels that run at once share each moment, so `own_s` is what a kernel that ran all
+ * the time would have had. Returns the edge after its last.
+ */
+static guint add_worker(struct sweep *sweep, int worker, const GArray *edges, guint at)
+{
+    double own_s = 0, date_s = 0, *parts_s = sweep->account->parts_s;
+    size_t running = 0;
+
+    for (; at < edges->len; at++) {
+        const struct edge *edge = &g_array_index(edges, struct edge, at);
+        double length_s = edge->date_s - date_s;
+
+        if (edge->worker != worker)
+            break;
+        if (running) {
+            own_s += length_s / (double)running;
+            parts_s[DUET_PART_KERNEL] += length_s;
+        } else if (length_s > 0) {
+            add_gap(sweep, date_s, edge);
+        }
+        date_s = edge->date_s;
+        if (edge->end) {
+            running--;
+            add_execution(sweep, edge, own_s - sweep->began_s[edge->event]);
+        } else {
+            running++;
+            sweep->began_s[edge->event] = own_s;
+        }
+    }
+    parts_s[DUET_PART_IDLE] += sweep->recording->makespan_s - date_s;
+    return at;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* All of it                                                                                    */
 
 static void add_bytes(const struct duet_recording *recording, struct duet_account *out)
 {
@@ -204,52 +231,64 @@ static void complete(struct duet_account *account)
         account->parts_s[largest] += left_s;
 }
 
-/* Everything but the last bits of the sums; the recording is checked. */
-static int fill(const struct duet_recording *recording, struct duet_account *out)
+/*
+ * Dates of a simulation count from its beginning, the makespan from the first submission, which
+ * costs time of its own. Both end with the last kernel: so much later is the first submission.
+ */
+static double origin_s(const struct duet_recording *recording)
 {
-    size_t most = recording->event_count + 1;
-    struct duet__sweep sweep = {.recording = recording,
-                                .parts_s = out->parts_s,
-                                .shares = calloc(most, sizeof(*sweep.shares)),
-                                .gaps = calloc(most, sizeof(*sweep.gaps))};
-    int error = sweep.shares && sweep.gaps ? duet__account_kernels(&sweep) : DUET_ENOMEM;
+    double last_s = 0;
 
-    out->workers = recording->machine->worker_count;
+    for (size_t i = 0; i < recording->event_count; i++) {
+        const struct duet_event *event = &recording->events[i];
+
+        if (event->kind == DUET_EVENT_TASK && !event->failed && isfinite(event->end_s))
+            last_s = fmax(last_s, event->end_s);
+    }
+    return fmax(last_s - recording->makespan_s, 0);
+}
+
+/* Makes the account of a recording that has been checked. */
+static void fill(const struct duet_recording *recording, struct duet_account *out)
+{
+    const struct duet_machine *machine = recording->machine;
+    size_t kinds = (recording->kernel_count + 1) * machine->arch_count;
+    g_autoptr(GArray) edges = collect(recording);
+    g_autoptr(GArray) gaps = g_array_new(FALSE, FALSE, sizeof(struct duet__gap));
+    g_autofree double *began_s = g_new(double, recording->event_count + 1);
+    struct sweep sweep = {recording, out, gaps, began_s};
+    guint at = 0;
+
+    out->workers = machine->worker_count;
     out->makespan_s = recording->makespan_s;
-    if (!error)
-        error = duet__account_waits(&sweep);
-    if (!error)
-        error = add_kernels(&sweep, out);
-    if (!error)
-        add_bytes(recording, out);
-    free(sweep.shares);
-    free(sweep.gaps);
-    return error;
+    out->kernels = g_new0(struct duet_account_kernel, kinds);
+    for (unsigned worker = 0; worker < machine->worker_count; worker++)
+        at = add_worker(&sweep, (int)worker, edges, at);
+    for (size_t i = 0; i < kinds; i++)
+        if (out->kernels[i].count > 0)
+            out->kernels[out->kernel_count++] = out->kernels[i];
+    duet__account_waits(recording, gaps, out->parts_s);
+    add_bytes(recording, out);
+    complete(out);
 }
 
 int duet_account_make(const struct duet_recording *recording, struct duet_account *out,
                       struct duet_message *message)
 {
-    struct duet_recording shifted;
-    struct duet_event *events;
+    struct duet_recording dated = *recording; /* from the first submission */
+    double first_s = origin_s(recording);
+    g_autofree struct duet_event *events = NULL;
     int error;
 
     *out = (struct duet_account){0};
-    error = dated(recording, &shifted, &events);
-    if (!error)
-        error = check(&shifted, message);
-    if (error && error != DUET_ENOMEM)
-        goto dated;
-    if (!error)
-        error = fill(&shifted, out);
-    if (error) {
-        duet_account_fini(out);
-        error = duet_fail(message, error, "out of memory for the account of a run");
-        goto dated;
+    if (first_s > 0) {
+        dated.events = events =
+            g_memdup2(recording->events, recording->event_count * sizeof(*events));
+        duet_recording_shift(&dated, -first_s);
     }
-    complete(out);
-dated:
-    free(events);
+    error = check(&dated, message);
+    if (!error)
+        fill(&dated, out);
     return error;
 }
 
@@ -264,8 +303,8 @@ static struct duet_account_kernel *kernel_of(struct duet_account *account,
             !strcmp(account->kernels[i].arch, like->arch))
             return &account->kernels[i];
     added = &account->kernels[account->kernel_count++];
-    copy_name(added->name, like->name);
-    copy_name(added->arch, like->arch);
+    g_strlcpy(added->name, like->name, sizeof(added->name));
+    g_strlcpy(added->arch, like->arch, sizeof(added->arch));
     return added;
 }
 
@@ -299,9 +338,7 @@ int duet_account_mean(const struct duet_account *accounts, size_t count, struct 
                              accounts[0].workers, accounts[i].workers);
         most += accounts[i].kernel_count;
     }
-    out->kernels = calloc(most + 1, sizeof(*out->kernels));
-    if (!out->kernels)
-        return duet_fail(message, DUET_ENOMEM, "out of memory for the account of a run");
+    out->kernels = g_new0(struct duet_account_kernel, most + 1);
     out->workers = accounts[0].workers;
     for (size_t i = 0; i < count; i++)
         add_account(out, &accounts[i], 1 / (double)count);
@@ -311,6 +348,6 @@ int duet_account_mean(const struct duet_account *accounts, size_t count, struct 
 
 void duet_account_fini(struct duet_account *account)
 {
-    free(account->kernels);
+    g_free(account->kernels);
     *account = (struct duet_account){0};
 }

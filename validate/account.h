@@ -27,9 +27,6 @@ enum duet_part {
     DUET_PARTS,
 };
 
-/* "kernels", "copies to devices", ...: for people. */
-const char *duet_part_name(enum duet_part part);
-
 /* Executions of one kernel on one architecture. */
 struct duet_account_kernel {
     char name[DUET_NAME_MAX], arch[DUET_NAME_MAX];
@@ -52,7 +49,7 @@ struct duet_account {
  * in parts: each moment once, shared among those that run. Dates count from the first submission,
  * which is `makespan_s` before the end of the last kernel (or 0, if that is sooner). Of several
  * copies that are waited for at once the one that ends last counts. The caller owns *out
- * (duet_account_fini). DUET_ENOMEM, DUET_EINVAL (no worker, dates that make no sense).
+ * (duet_account_fini). DUET_EINVAL (no worker, dates that make no sense).
  */
 DUET_MUST_CHECK int duet_account_make(const struct duet_recording *recording,
                                       struct duet_account *out, struct duet_message *message);
@@ -98,7 +95,7 @@ struct duet_explanation {
  * Explains first against second (predicted against measured). `first_s`, `second_s`: the makespans
  * to be explained (medians), by which DUET_REASON_SPREAD completes the sum; 0: those of the
  * accounts. A kernel's own part is (mean first - mean second) x count second / workers; what is
- * left of its seconds is the schedule's. The caller owns *out (duet_explanation_fini). DUET_ENOMEM,
+ * left of its seconds is the schedule's. The caller owns *out (duet_explanation_fini).
  * DUET_EINVAL (another number of workers).
  */
 DUET_MUST_CHECK int duet_explain(const struct duet_account *first,

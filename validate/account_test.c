@@ -17,7 +17,7 @@ static struct duet_account expect(const struct testing_recording *testing,
     g_assert_cmpint(duet_account_make(&testing->recording, &account, &message), ==, 0);
     for (unsigned i = 0; i < DUET_PARTS; i++) {
         if (fabs(account.parts_s[i] - parts_s[i]) > 1e-9)
-            g_test_message("%s: %g s", duet_part_name((enum duet_part)i), account.parts_s[i]);
+            g_test_message("part %u: %g s", i, account.parts_s[i]);
         testing_near(account.parts_s[i], parts_s[i]);
         sum_s += account.parts_s[i];
     }

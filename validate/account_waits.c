@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The account's second half: which copies a worker waits for while its next task is ready. */
-#include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
+/* Which copies a worker waits for while its next task is ready. */
+#include "validate/account_waits.h"
 
-#include "validate/account_sweep.h"
+#include <math.h>
+#include <string.h>
 
 /*
  * A copy that ends later than a kernel starts is not waited for by it, but for the resolution of
@@ -29,13 +28,10 @@ struct wait {
 };
 
 /* Stretches that do not overlap, in order of time, and the seconds up to the end of each. */
-struct line {
-    struct stretch {
-        double start_s, end_s;
-        enum duet_part part;
-        double before_s[DIRECTIONS]; /* of all stretches before this one */
-    } * stretches;
-    size_t count;
+struct stretch {
+    double start_s, end_s;
+    enum duet_part part;
+    double before_s[DIRECTIONS]; /* of all stretches before this one */
 };
 
 static int by_end(const void *left, const void *right)
@@ -73,29 +69,28 @@ static int by_handle(const void *left, const void *right)
 }
 
 /* The copies to the host, by handle, then end. */
-static size_t collect_to_host(const struct duet_recording *recording,
-                              const struct duet_event **copies)
+static GPtrArray *collect_to_host(const struct duet_recording *recording)
 {
-    size_t count = 0;
+    GPtrArray *copies = g_ptr_array_new();
 
     for (size_t i = 0; i < recording->event_count; i++)
         if (recording->events[i].kind == DUET_EVENT_COPY &&
             recording->events[i].destination == DUET_HOST)
-            copies[count++] = &recording->events[i];
-    qsort(copies, count, sizeof(const struct duet_event *), by_handle);
-    return count;
+            g_ptr_array_add(copies, &recording->events[i]);
+    g_ptr_array_sort(copies, by_handle);
+    return copies;
 }
 
 /* The copy to the host from which `copy`, to a device, goes on; NULL: it was there before. */
-static const struct duet_event *first_half(const struct duet_event *copy,
-                                           const struct duet_event *const *to_host, size_t count)
+static const struct duet_event *first_half(const struct duet_event *copy, const GPtrArray *to_host)
 {
-    size_t low = 0, high = count;
+    const struct duet_event *before;
+    guint low = 0, high = to_host->len;
 
     /* the last one of this handle that has ended when the second half is decided */
     while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct duet_event *other = to_host[middle];
+        guint middle = low + (high - low) / 2;
+        const struct duet_event *other = to_host->pdata[middle];
 
         if (other->id < copy->id ||
             (other->id == copy->id && other->end_s <= copy->ready_s + resolution_s))
@@ -103,114 +98,100 @@ static const struct duet_event *first_half(const struct duet_event *copy,
         else
             high = middle;
     }
-    if (!low || to_host[low - 1]->id != copy->id ||
-        to_host[low - 1]->end_s < copy->ready_s - notice_s)
-        return NULL;
-    return to_host[low - 1];
+    before = low ? to_host->pdata[low - 1] : NULL;
+    return before && before->id == copy->id && before->end_s >= copy->ready_s - notice_s ? before
+                                                                                         : NULL;
 }
 
 /* What may be waited for because of one copy: by those who work where it arrives or comes from. */
-static size_t add_waits(const struct duet_event *copy, const struct duet_event *const *to_host,
-                        size_t to_host_count, struct wait *waits)
+static void add_waits(const struct duet_event *copy, const GPtrArray *to_host, GArray *waits)
 {
     struct wait wait = {.node = copy->destination,
                         .part = DUET_PART_TO_DEVICE,
                         .start_s = copy->ready_s,
                         .end_s = copy->end_s,
                         .last_s = copy->end_s};
-    const struct duet_event *before;
+    const struct duet_event *before = NULL;
 
     if (copy->destination == DUET_HOST) {
         /* a device waits for the room that it makes, the host for the data that it was asked for */
         wait.part = DUET_PART_TO_HOST;
         wait.node = copy->write_back ? copy->source : DUET_HOST;
-        waits[0] = wait;
-        return 1;
-    }
-    if (copy->source != DUET_HOST)
+    } else if (copy->source != DUET_HOST) {
         wait.part = DUET_PART_BETWEEN;
-    waits[0] = wait;
-    before = copy->source == DUET_HOST ? first_half(copy, to_host, to_host_count) : NULL;
+    } else {
+        before = first_half(copy, to_host);
+    }
+    g_array_append_val(waits, wait);
     if (!before || before->ready_s >= copy->ready_s)
-        return 1;
+        return;
     wait.part = DUET_PART_TO_HOST;
     wait.start_s = before->ready_s;
     wait.end_s = copy->ready_s;
-    waits[1] = wait;
-    return 2;
+    g_array_append_val(waits, wait);
 }
 
-static size_t collect_waits(const struct duet_recording *recording, struct wait *waits,
-                            const struct duet_event **to_host)
+static GArray *collect_waits(const struct duet_recording *recording)
 {
-    size_t to_host_count = collect_to_host(recording, to_host), count = 0;
+    g_autoptr(GPtrArray) to_host = collect_to_host(recording);
+    GArray *waits = g_array_new(FALSE, FALSE, sizeof(struct wait));
 
     for (size_t i = 0; i < recording->event_count; i++)
         if (recording->events[i].kind == DUET_EVENT_COPY)
-            count += add_waits(&recording->events[i], to_host, to_host_count, waits + count);
-    qsort(waits, count, sizeof(*waits), by_end);
-    return count;
+            add_waits(&recording->events[i], to_host, waits);
+    g_array_sort(waits, by_end);
+    return waits;
 }
 
-/* Adds a stretch behind the others; one without length is nothing. */
-static void push(struct line *line, enum duet_part part, double start_s, double end_s)
+static struct stretch *stretch_at(const GArray *line, guint index)
 {
-    struct stretch *stretch = &line->stretches[line->count];
-
-    if (!(end_s > start_s))
-        return;
-    *stretch = (struct stretch){.start_s = start_s, .end_s = end_s, .part = part};
-    if (line->count) {
-        const struct stretch *before = stretch - 1;
-
-        for (unsigned i = 0; i < DIRECTIONS; i++)
-            stretch->before_s[i] = before->before_s[i];
-        stretch->before_s[before->part - FIRST] += before->end_s - before->start_s;
-    }
-    line->count++;
+    return &g_array_index(line, struct stretch, index);
 }
 
 /*
  * Of several copies that are waited for at once, the one that ends last is what keeps the kernel
  * waiting. They come in this order, so that each takes what it covers from those before it.
  */
-static void paint(struct line *line, const struct wait *wait)
+static void paint(GArray *line, const struct wait *wait)
 {
-    while (line->count && line->stretches[line->count - 1].start_s >= wait->start_s)
-        line->count--;
-    if (line->count) {
-        struct stretch *last = &line->stretches[line->count - 1];
+    struct stretch stretch = {wait->start_s, wait->end_s, wait->part, {0}};
+
+    while (line->len && stretch_at(line, line->len - 1)->start_s >= wait->start_s)
+        g_array_set_size(line, line->len - 1);
+    if (line->len) {
+        struct stretch *last = stretch_at(line, line->len - 1);
 
         last->end_s = fmin(last->end_s, wait->start_s);
+        memcpy(stretch.before_s, last->before_s, sizeof(stretch.before_s));
+        stretch.before_s[last->part - FIRST] += last->end_s - last->start_s;
     }
-    push(line, wait->part, wait->start_s, wait->end_s);
+    if (stretch.end_s > stretch.start_s)
+        g_array_append_val(line, stretch);
 }
 
 /* Seconds of each direction from the beginning to `date_s`. */
-static void seconds_until(const struct line *line, double date_s, double seconds[DIRECTIONS])
+static void seconds_until(const GArray *line, double date_s, double seconds[DIRECTIONS])
 {
-    size_t low = 0, high = line->count;
+    guint low = 0, high = line->len;
     const struct stretch *last;
 
     while (low < high) {
-        size_t middle = low + (high - low) / 2;
+        guint middle = low + (high - low) / 2;
 
-        if (line->stretches[middle].start_s < date_s)
+        if (stretch_at(line, middle)->start_s < date_s)
             low = middle + 1;
         else
             high = middle;
     }
-    for (unsigned i = 0; i < DIRECTIONS; i++)
-        seconds[i] = 0;
+    memset(seconds, 0, DIRECTIONS * sizeof(*seconds));
     if (!low)
         return;
-    last = &line->stretches[low - 1];
-    for (unsigned i = 0; i < DIRECTIONS; i++)
-        seconds[i] = last->before_s[i];
+    last = stretch_at(line, low - 1);
+    memcpy(seconds, last->before_s, sizeof(last->before_s));
     seconds[last->part - FIRST] += fmin(date_s, last->end_s) - last->start_s;
 }
 
-static void divide(struct duet__sweep *sweep, const struct duet__gap *gap, const struct line *line)
+static void divide(const struct duet__gap *gap, const GArray *line, double *parts_s)
 {
     double before[DIRECTIONS], until[DIRECTIONS], left_s = gap->end_s - gap->start_s;
 
@@ -219,50 +200,34 @@ static void divide(struct duet__sweep *sweep, const struct duet__gap *gap, const
     for (unsigned i = 0; i < DIRECTIONS; i++) {
         double seconds = fmin(fmax(until[i] - before[i], 0), left_s);
 
-        sweep->parts_s[FIRST + i] += seconds;
+        parts_s[FIRST + i] += seconds;
         left_s -= seconds;
     }
-    sweep->parts_s[DUET_PART_OVERHEAD] += left_s;
+    parts_s[DUET_PART_OVERHEAD] += left_s;
 }
 
-/* All gaps, memory by memory in order of their ends, beside the copies that have ended by then. */
-static void divide_all(struct duet__sweep *sweep, const struct wait *waits, size_t wait_count,
-                       struct line *line)
+/* Memory by memory in order of their ends, each beside the copies that have ended by then. */
+void duet__account_waits(const struct duet_recording *recording, GArray *gaps, double *parts_s)
 {
-    size_t next = 0;
+    g_autoptr(GArray) waits = collect_waits(recording);
+    g_autoptr(GArray) line = g_array_new(FALSE, FALSE, sizeof(struct stretch));
+    guint next = 0;
 
-    for (size_t i = 0; i < sweep->gap_count; i++) {
-        const struct duet__gap *gap = &sweep->gaps[i];
+    g_array_sort(gaps, by_gap_end);
+    for (guint i = 0; i < gaps->len; i++) {
+        const struct duet__gap *gap = &g_array_index(gaps, struct duet__gap, i);
 
-        if (!i || gap->node != gap[-1].node)
-            line->count = 0;
-        while (next < wait_count && waits[next].node < gap->node)
-            next++;
-        while (next < wait_count && waits[next].node == gap->node &&
-               waits[next].last_s <= gap->end_s + resolution_s)
-            paint(line, &waits[next++]);
-        divide(sweep, gap, line);
+        if (i && gap->node != gap[-1].node)
+            g_array_set_size(line, 0);
+        for (; next < waits->len; next++) {
+            const struct wait *wait = &g_array_index(waits, struct wait, next);
+
+            if (wait->node > gap->node ||
+                (wait->node == gap->node && wait->last_s > gap->end_s + resolution_s))
+                break;
+            if (wait->node == gap->node)
+                paint(line, wait);
+        }
+        divide(gap, line, parts_s);
     }
-}
-
-int duet__account_waits(struct duet__sweep *sweep)
-{
-    const struct duet_recording *recording = sweep->recording;
-    size_t most = recording->event_count + 1;
-    const struct duet_event **to_host = calloc(most, sizeof(*to_host));
-    struct wait *waits = calloc(2 * most, sizeof(*waits));
-    struct line line = {.stretches = calloc(2 * most, sizeof(*line.stretches))};
-    int error = DUET_ENOMEM;
-
-    if (to_host && waits && line.stretches) {
-        size_t count = collect_waits(recording, waits, to_host);
-
-        qsort(sweep->gaps, sweep->gap_count, sizeof(*sweep->gaps), by_gap_end);
-        divide_all(sweep, waits, count, &line);
-        error = 0;
-    }
-    free((void *)to_host);
-    free(waits);
-    free(line.stretches);
-    return error;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Why two runs of one problem differ: the difference of their accounts, reason by reason. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <glib.h>
 
 #include "validate/account.h"
 
@@ -20,14 +21,13 @@ static const char *const reason_names[] = {
 
 const char *duet_reason_name(enum duet_reason reason)
 {
-    return (unsigned)reason < sizeof(reason_names) / sizeof(reason_names[0]) ? reason_names[reason]
-                                                                             : "?";
+    return reason_names[reason];
 }
 
-/* A kernel on an architecture in both accounts; what one does not have counts 0. */
+/* A kernel on an architecture in the first account and the second; what one lacks counts 0. */
 struct pair {
     const char *name, *arch;
-    double first_count, second_count, first_s, second_s;
+    double count[2], seconds[2];
 };
 
 /* Parts of the difference that are waiting. */
@@ -40,8 +40,6 @@ static const struct {
     {DUET_PART_IDLE, DUET_REASON_IDLE},
 };
 
-enum { WAITS = sizeof(waits) / sizeof(waits[0]) };
-
 static int by_name(const void *left, const void *right)
 {
     const struct pair *a = left, *b = right;
@@ -50,47 +48,37 @@ static int by_name(const void *left, const void *right)
     return names ? names : strcmp(a->arch, b->arch);
 }
 
-/* The kernels of both, sorted by name, then architecture, each once. *pairs is the caller's. */
-static int make_pairs(const struct duet_account *first, const struct duet_account *second,
-                      struct pair **pairs, size_t *count)
+/* The kernels of both, sorted by name, then architecture, each once. */
+static GArray *make_pairs(const struct duet_account *const accounts[2])
 {
-    size_t all = 0, merged = 0;
-    struct pair *list = calloc(first->kernel_count + second->kernel_count + 1, sizeof(*list));
+    GArray *pairs = g_array_new(FALSE, FALSE, sizeof(struct pair));
+    guint merged = 0;
 
-    if (!list)
-        return DUET_ENOMEM;
-    for (size_t i = 0; i < first->kernel_count; i++) {
-        const struct duet_account_kernel *kernel = &first->kernels[i];
+    for (int side = 0; side < 2; side++)
+        for (size_t i = 0; i < accounts[side]->kernel_count; i++) {
+            const struct duet_account_kernel *kernel = &accounts[side]->kernels[i];
+            struct pair pair = {.name = kernel->name, .arch = kernel->arch};
 
-        list[all++] = (struct pair){.name = kernel->name,
-                                    .arch = kernel->arch,
-                                    .first_count = kernel->count,
-                                    .first_s = kernel->seconds};
-    }
-    for (size_t i = 0; i < second->kernel_count; i++) {
-        const struct duet_account_kernel *kernel = &second->kernels[i];
+            pair.count[side] = kernel->count;
+            pair.seconds[side] = kernel->seconds;
+            g_array_append_val(pairs, pair);
+        }
+    g_array_sort(pairs, by_name);
+    for (guint i = 0; i < pairs->len; i++) {
+        struct pair *pair = &g_array_index(pairs, struct pair, i);
+        struct pair *last = &g_array_index(pairs, struct pair, merged - !!merged);
 
-        list[all++] = (struct pair){.name = kernel->name,
-                                    .arch = kernel->arch,
-                                    .second_count = kernel->count,
-                                    .second_s = kernel->seconds};
-    }
-    qsort(list, all, sizeof(*list), by_name);
-    for (size_t i = 0; i < all; i++) {
-        struct pair *last = &list[merged - !!merged];
-
-        if (merged && !by_name(last, &list[i])) {
-            last->first_count += list[i].first_count;
-            last->first_s += list[i].first_s;
-            last->second_count += list[i].second_count;
-            last->second_s += list[i].second_s;
-        } else {
-            list[merged++] = list[i];
+        if (!merged || by_name(last, pair)) {
+            g_array_index(pairs, struct pair, merged++) = *pair;
+            continue;
+        }
+        for (int side = 0; side < 2; side++) {
+            last->count[side] += pair->count[side];
+            last->seconds[side] += pair->seconds[side];
         }
     }
-    *pairs = list;
-    *count = merged;
-    return 0;
+    g_array_set_size(pairs, merged);
+    return pairs;
 }
 
 /* Means of one kernel against each other, for as many as the second has; the rest is returned to
@@ -98,25 +86,24 @@ static int make_pairs(const struct duet_account *first, const struct duet_accoun
 static void add_kernel(struct duet_explanation *out, const struct pair *pair, double workers,
                        double schedule_s[2])
 {
-    double first_s, second_s;
-    struct duet_difference *difference;
+    double first_s = pair->seconds[0] / pair->count[0];
+    double second_s = pair->seconds[1] / pair->count[1];
+    struct duet_difference *difference = &out->differences[out->count];
 
-    schedule_s[0] += pair->first_s;
-    if (!(pair->first_count > 0) || !(pair->second_count > 0)) {
-        schedule_s[1] += pair->second_s;
+    schedule_s[0] += pair->seconds[0];
+    if (!(pair->count[0] > 0) || !(pair->count[1] > 0)) {
+        schedule_s[1] += pair->seconds[1];
         return;
     }
-    first_s = pair->first_s / pair->first_count;
-    second_s = pair->second_s / pair->second_count;
-    schedule_s[1] += first_s * pair->second_count;
-    difference = &out->differences[out->count++];
+    schedule_s[1] += first_s * pair->count[1];
+    out->count++;
     *difference = (struct duet_difference){
         .reason = DUET_REASON_KERNEL,
-        .seconds = (first_s * pair->second_count - pair->second_s) / workers,
+        .seconds = (first_s * pair->count[1] - pair->seconds[1]) / workers,
         .first = first_s,
         .second = second_s,
     };
-    snprintf(difference->what, sizeof(difference->what), "%s on %s", pair->name, pair->arch);
+    g_snprintf(difference->what, sizeof(difference->what), "%s on %s", pair->name, pair->arch);
 }
 
 static void add(struct duet_explanation *out, enum duet_reason reason, double first, double second)
@@ -136,11 +123,11 @@ static double moved_seconds(const struct pair *pairs, size_t count)
     double left = 0, come = 0, left_s = 0;
 
     for (size_t i = 0; i < count; i++) {
-        double less = pairs[i].second_count - pairs[i].first_count;
+        double less = pairs[i].count[1] - pairs[i].count[0];
 
         if (less > 0) {
             left += less;
-            left_s += less * pairs[i].second_s / pairs[i].second_count;
+            left_s += less * pairs[i].seconds[1] / pairs[i].count[1];
         } else {
             come -= less;
         }
@@ -154,7 +141,7 @@ static double moved_share(const struct pair *pairs, size_t count)
 
     for (size_t i = 0, next; i < count; i = next) {
         for (next = i; next < count && !strcmp(pairs[i].name, pairs[next].name); next++)
-            all_s += pairs[next].second_s;
+            all_s += pairs[next].seconds[1];
         moved_s += moved_seconds(pairs + i, next - i);
     }
     return all_s > 0 ? moved_s / all_s : 0;
@@ -172,53 +159,39 @@ static int by_size(const void *left, const void *right)
     return strcmp(a->what, b->what);
 }
 
-static void add_all(struct duet_explanation *out, const struct pair *pairs, size_t count,
-                    const struct duet_account *first, const struct duet_account *second)
-{
-    double workers = first->workers, schedule_s[2] = {0};
-    double accounts_s = first->makespan_s - second->makespan_s;
-
-    for (size_t i = 0; i < count; i++)
-        add_kernel(out, &pairs[i], workers, schedule_s);
-    add(out, DUET_REASON_SCHEDULE, schedule_s[0] / workers, schedule_s[1] / workers);
-    for (size_t i = 0; i < WAITS; i++)
-        add(out, waits[i].reason, first->parts_s[waits[i].part] / workers,
-            second->parts_s[waits[i].part] / workers);
-    if (out->whole_s != accounts_s)
-        add(out, DUET_REASON_SPREAD, out->first_s - first->makespan_s,
-            out->second_s - second->makespan_s);
-    out->moved_share = moved_share(pairs, count);
-    qsort(out->differences, out->count, sizeof(*out->differences), by_size);
-}
-
 int duet_explain(const struct duet_account *first, const struct duet_account *second,
                  double first_s, double second_s, struct duet_explanation *out,
                  struct duet_message *message)
 {
-    struct pair *pairs = NULL;
-    size_t count = 0;
+    double workers = first->workers, schedule_s[2] = {0};
+    g_autoptr(GArray) pairs = NULL;
 
     *out = (struct duet_explanation){0};
     if (!first->workers || first->workers != second->workers)
         return duet_fail(message, DUET_EINVAL,
                          "runs on %u and on %u workers are not explained by each other",
                          first->workers, second->workers);
+    pairs = make_pairs((const struct duet_account *const[]){first, second});
     out->first_s = first_s > 0 ? first_s : first->makespan_s;
     out->second_s = second_s > 0 ? second_s : second->makespan_s;
     out->whole_s = out->first_s - out->second_s;
-    if (!make_pairs(first, second, &pairs, &count))
-        out->differences = calloc(count + WAITS + 2, sizeof(*out->differences));
-    if (!out->differences) {
-        free(pairs);
-        return duet_fail(message, DUET_ENOMEM, "out of memory explaining a difference");
-    }
-    add_all(out, pairs, count, first, second);
-    free(pairs);
+    out->moved_share = moved_share((const struct pair *)(void *)pairs->data, pairs->len);
+    out->differences = g_new0(struct duet_difference, pairs->len + G_N_ELEMENTS(waits) + 2);
+    for (guint i = 0; i < pairs->len; i++)
+        add_kernel(out, &g_array_index(pairs, struct pair, i), workers, schedule_s);
+    add(out, DUET_REASON_SCHEDULE, schedule_s[0] / workers, schedule_s[1] / workers);
+    for (size_t i = 0; i < G_N_ELEMENTS(waits); i++)
+        add(out, waits[i].reason, first->parts_s[waits[i].part] / workers,
+            second->parts_s[waits[i].part] / workers);
+    if (out->whole_s != first->makespan_s - second->makespan_s)
+        add(out, DUET_REASON_SPREAD, out->first_s - first->makespan_s,
+            out->second_s - second->makespan_s);
+    qsort(out->differences, out->count, sizeof(*out->differences), by_size);
     return 0;
 }
 
 void duet_explanation_fini(struct duet_explanation *explanation)
 {
-    free(explanation->differences);
+    g_free(explanation->differences);
     *explanation = (struct duet_explanation){0};
 }
