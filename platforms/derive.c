@@ -2,470 +2,417 @@
 /* The machine that a description gives under options: which GPUs, cores, links and routes. */
 #include <limits.h>
 #include <math.h>
-#include <stdio.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "platforms/internal.h"
 
 static const unsigned NONE = UINT_MAX;
 
-/* A switch: the description's, or one that options add. */
-struct place {
-    struct duet_platform_switch figures;
-    unsigned to_device_link, to_host_link; /* indices of links, NONE if no GPU here is in use */
+/* Links of one thing: towards devices (or lower GPUs), and towards the host (or higher ones). */
+struct pair {
+    unsigned in, out; /* indices of links, or NONE */
 };
 
-/* The machine in the making. Arrays are GArrays so that hypothetical parts can be appended. */
+static const struct pair no_links = {UINT_MAX, UINT_MAX};
+
 struct plan {
-    const struct duet_platform *platform;
+    struct duet_platform d; /* a copy, as options extend and change it; only its arrays are own */
     const struct duet_platform_options *options;
-    GArray *sockets;                 /* struct duet_platform_socket */
-    GArray *places;                  /* struct place */
-    GArray *gpus;                    /* struct duet_platform_gpu, by device number */
-    GArray *order;                   /* unsigned: device numbers in the order of use */
-    GArray *links;                   /* struct duet_link */
-    unsigned gpu_count, cpu_count;   /* in use */
-    unsigned *free_cores;            /* by socket: cores that feed no GPU */
-    unsigned *limits;                /* by device: 2 links (to device, to host), or NONE */
-    unsigned peers[DUET_REACHES][2]; /* links down and up, or NONE */
+    struct duet_machine *machine;
+    unsigned gpus, cpus;   /* in use */
+    struct pair *switches; /* by switch */
+    struct pair *limits;   /* by device */
+    struct pair peers[DUET_REACHES];
 };
 
-static struct place *place_at(const struct plan *plan, unsigned index)
+/* A copy of an array, with room for more. */
+static void *copy_of(const void *array, unsigned count, unsigned more, size_t size)
 {
-    return &g_array_index(plan->places, struct place, index);
+    void *copy = g_malloc0_n((size_t)count + more + 1, size);
+
+    if (count > 0)
+        memcpy(copy, array, count * size);
+    return copy;
 }
 
-static struct duet_platform_gpu *gpu_at(const struct plan *plan, unsigned device)
+static void plan_init(struct plan *plan, const struct duet_platform *platform,
+                      const struct duet_platform_options *options, struct duet_machine *machine)
 {
-    return &g_array_index(plan->gpus, struct duet_platform_gpu, device);
-}
+    struct duet_platform *d = &plan->d;
+    unsigned gpus = options->gpus < 0 ? platform->gpu_count : (unsigned)options->gpus;
+    unsigned more = gpus > platform->gpu_count ? gpus - platform->gpu_count : 0;
 
-static unsigned order_at(const struct plan *plan, unsigned position)
-{
-    return g_array_index(plan->order, unsigned, position);
-}
-
-static struct duet_platform_socket *socket_at(const struct plan *plan, unsigned index)
-{
-    return &g_array_index(plan->sockets, struct duet_platform_socket, index);
+    *plan = (struct plan){.d = *platform, .options = options, .machine = machine, .gpus = gpus};
+    d->sockets = copy_of(d->sockets, d->socket_count, more, sizeof(*d->sockets));
+    d->switches = copy_of(d->switches, d->switch_count, more, sizeof(*d->switches));
+    d->gpus = copy_of(d->gpus, d->gpu_count, more, sizeof(*d->gpus));
+    d->order = g_new(unsigned, (size_t)d->gpu_count + more + 1);
+    for (unsigned i = 0; i < d->gpu_count; i++)
+        d->order[i] = platform->order != NULL ? platform->order[i] : i;
 }
 
 static void plan_fini(struct plan *plan)
 {
-    g_array_unref(plan->sockets);
-    g_array_unref(plan->places);
-    g_array_unref(plan->gpus);
-    g_array_unref(plan->order);
-    g_array_unref(plan->links);
-    g_free(plan->free_cores);
+    g_free(plan->d.sockets);
+    g_free(plan->d.switches);
+    g_free(plan->d.gpus);
+    g_free(plan->d.order);
+    g_free(plan->switches);
     g_free(plan->limits);
 }
 
-/* Appends a switch with these figures, as options change them. */
-static void add_place(struct plan *plan, const struct duet_platform_switch *figures)
+/* One more switch like switch `model`, with GPUs like its first, as many but at most `most`. */
+static void add_switch(struct duet_platform *d, unsigned model, unsigned socket, unsigned described,
+                       unsigned most)
 {
-    const char *kind = plan->platform->kinds[figures->kind].name;
-    struct place place = {.figures = *figures, .to_device_link = NONE, .to_host_link = NONE};
-
-    place.figures.to_device_Bps =
-        duet__change_bandwidth(plan->options, kind, figures->to_device_Bps);
-    place.figures.to_host_Bps = duet__change_bandwidth(plan->options, kind, figures->to_host_Bps);
-    g_array_append_val(plan->places, place);
-}
-
-/* Appends a GPU. A bandwidth that options give its link is its own, too: then it has no limits. */
-static void add_gpu(struct plan *plan, const struct duet_platform_gpu *given)
-{
-    const struct duet_platform *d = plan->platform;
-    const char *kind = d->kinds[place_at(plan, given->position)->figures.kind].name;
-    bool replaced = duet__is_replaced(plan->options, kind);
-    struct duet_platform_gpu gpu = *given;
-
-    gpu.to_device.bandwidth_Bps =
-        replaced ? 0 : duet__change_bandwidth(plan->options, kind, gpu.to_device.bandwidth_Bps);
-    gpu.to_host.bandwidth_Bps =
-        replaced ? 0 : duet__change_bandwidth(plan->options, kind, gpu.to_host.bandwidth_Bps);
-    g_array_append_val(plan->gpus, gpu);
-}
-
-static void plan_init(struct plan *plan, const struct duet_platform *platform,
-                      const struct duet_platform_options *options)
-{
-    memset(plan, 0, sizeof(*plan));
-    plan->platform = platform;
-    plan->options = options;
-    plan->sockets = g_array_new(FALSE, FALSE, sizeof(struct duet_platform_socket));
-    plan->places = g_array_new(FALSE, FALSE, sizeof(struct place));
-    plan->gpus = g_array_new(FALSE, FALSE, sizeof(struct duet_platform_gpu));
-    plan->order = g_array_new(FALSE, FALSE, sizeof(unsigned));
-    plan->links = g_array_new(FALSE, TRUE, sizeof(struct duet_link));
-    g_array_append_vals(plan->sockets, platform->sockets, platform->socket_count);
-    for (unsigned i = 0; i < platform->switch_count; i++)
-        add_place(plan, &platform->switches[i]);
-    for (unsigned i = 0; i < platform->gpu_count; i++) {
-        unsigned device = platform->order != NULL ? platform->order[i] : i;
-
-        add_gpu(plan, &platform->gpus[i]);
-        g_array_append_val(plan->order, device);
-    }
-}
-
-/* One more switch like the description's switch `model`, with at most `most` GPUs like its first.
- */
-static void add_switch(struct plan *plan, unsigned model, unsigned socket, unsigned most)
-{
-    const struct duet_platform *d = plan->platform;
     const struct duet_platform_link *kind = &d->kinds[d->switches[model].kind];
-    const struct duet_platform_switch figures = {.socket = socket,
-                                                 .kind = d->switches[model].kind,
-                                                 .to_device_Bps = kind->to_device.bandwidth_Bps,
-                                                 .to_host_Bps = kind->to_host.bandwidth_Bps};
     struct duet_platform_gpu gpu = {.memory_bytes = 0};
     unsigned count = 0;
 
-    for (unsigned i = 0; i < d->gpu_count; i++)
+    for (unsigned i = 0; i < described; i++)
         if (d->gpus[i].position == model && count++ == 0)
             gpu = d->gpus[i];
-    gpu.position = plan->places->len;
+    gpu.position = d->switch_count;
     gpu.to_device = (struct duet_platform_figure){.latency_s = kind->to_device.latency_s};
     gpu.to_host = (struct duet_platform_figure){.latency_s = kind->to_host.latency_s};
-    add_place(plan, &figures);
     for (unsigned i = 0; i < MIN(count, most); i++)
-        add_gpu(plan, &gpu);
+        d->gpus[d->gpu_count++] = gpu;
+    d->switches[d->switch_count++] =
+        (struct duet_platform_switch){.socket = socket,
+                                      .kind = d->switches[model].kind,
+                                      .to_device_Bps = kind->to_device.bandwidth_Bps,
+                                      .to_host_Bps = kind->to_host.bandwidth_Bps};
 }
 
-/* Appends the added GPUs (numbers from `first`) to the order of use: one per switch first. */
-static void spread(struct plan *plan, unsigned first)
+static bool has_gpus(const struct duet_platform *d, unsigned sw)
 {
-    unsigned *depth = g_new0(unsigned, plan->places->len);
-    unsigned *rank = g_new(unsigned, plan->gpus->len);
-    unsigned left = plan->gpus->len - first;
-
-    for (unsigned i = first; i < plan->gpus->len; i++)
-        rank[i] = depth[gpu_at(plan, i)->position]++;
-    for (unsigned round = 0; left > 0; round++) {
-        for (unsigned i = first; i < plan->gpus->len; i++) {
-            if (rank[i] == round) {
-                g_array_append_val(plan->order, i);
-                left--;
-            }
-        }
-    }
-    g_free(rank);
-    g_free(depth);
+    for (unsigned i = 0; i < d->gpu_count; i++)
+        if (d->gpus[i].position == sw)
+            return true;
+    return false;
 }
 
 /*
- * Adds what it takes to have `wanted` GPUs: the description's switches over again, each time on
- * new sockets that stand in for its own.
+ * Adds what it takes to have `wanted` GPUs: the description's switches over again, each time on new
+ * sockets that stand in for its own. One of each switch is used first.
  */
-static void extend(struct plan *plan, unsigned wanted)
+static void extend(struct duet_platform *d, unsigned wanted)
 {
-    const struct duet_platform *d = plan->platform;
-    unsigned *stand_ins = g_new(unsigned, d->socket_count);
+    const unsigned gpus = d->gpu_count, switches = d->switch_count, sockets = d->socket_count;
+    g_autofree unsigned *stand_ins = g_new(unsigned, sockets);
+    unsigned listed = gpus;
 
-    for (unsigned model = 0; plan->gpus->len < wanted; model = (model + 1) % d->switch_count) {
-        const struct duet_platform_switch *sw = &d->switches[model];
+    for (unsigned model = 0; d->gpu_count < wanted; model = (model + 1) % switches) {
+        unsigned socket = d->switches[model].socket;
 
-        if (model == 0)
-            for (unsigned i = 0; i < d->socket_count; i++)
-                stand_ins[i] = NONE;
-        if (stand_ins[sw->socket] == NONE) {
-            stand_ins[sw->socket] = plan->sockets->len;
-            g_array_append_val(plan->sockets, d->sockets[sw->socket]);
+        for (unsigned i = 0; model == 0 && i < sockets; i++)
+            stand_ins[i] = NONE;
+        if (!has_gpus(d, model))
+            continue;
+        if (stand_ins[socket] == NONE) {
+            stand_ins[socket] = d->socket_count;
+            d->sockets[d->socket_count++] = d->sockets[socket];
         }
-        add_switch(plan, model, stand_ins[sw->socket], wanted - plan->gpus->len);
+        add_switch(d, model, stand_ins[socket], gpus, wanted - d->gpu_count);
     }
-    g_free(stand_ins);
-    spread(plan, d->gpu_count);
+    for (unsigned round = 0; listed < wanted; round++)
+        for (unsigned i = gpus, rank = 0; i < wanted; i++) {
+            rank = d->gpus[i].position == d->gpus[i - 1].position ? rank + 1 : 0;
+            if (rank == round)
+                d->order[listed++] = i;
+        }
 }
 
-/* Decides which GPUs are used, which cores feed them and how many cores compute. */
-static int choose_workers(struct plan *plan, struct duet_message *message)
+static unsigned count_cores(const struct duet_platform *d, unsigned sockets)
 {
-    const struct duet_platform_options *o = plan->options;
-    const char *name = plan->platform->name;
     unsigned cores = 0;
 
-    plan->gpu_count = o->gpus < 0 ? plan->platform->gpu_count : (unsigned)o->gpus;
-    if (plan->gpu_count > plan->platform->gpu_count && plan->platform->gpu_count == 0)
-        return duet_fail(message, DUET_EINVAL, "%s has no GPU to add more of", name);
-    if (plan->gpu_count > plan->platform->gpu_count)
-        extend(plan, plan->gpu_count);
-    for (unsigned i = 0; i < plan->sockets->len; i++)
-        cores += socket_at(plan, i)->cores;
-    if (plan->gpu_count > cores)
+    for (unsigned i = 0; i < sockets; i++)
+        cores += d->sockets[i].cores;
+    return cores;
+}
+
+/* Decides which GPUs are used and how many cores compute. */
+static int choose_workers(struct plan *plan, struct duet_message *message)
+{
+    struct duet_platform *d = &plan->d;
+    unsigned cores, described = count_cores(d, d->socket_count);
+
+    if (plan->gpus > d->gpu_count && d->gpu_count == 0)
+        return duet_fail(message, DUET_EINVAL, "%s has no GPU to add more of", d->name);
+    if (plan->gpus > d->gpu_count)
+        extend(d, plan->gpus);
+    cores = count_cores(d, d->socket_count);
+    if (plan->gpus > cores)
         return duet_fail(message, DUET_EINVAL,
-                         "%u GPUs need a core each, %s has %u: use fewer GPUs (--gpus)",
-                         plan->gpu_count, name, cores);
-    plan->cpu_count = o->cpus < 0 ? cores - plan->gpu_count : (unsigned)o->cpus;
-    if (plan->cpu_count > cores - plan->gpu_count)
+                         "%u GPUs need a core each, %s has %u: use fewer GPUs (--gpus)", plan->gpus,
+                         d->name, cores);
+    plan->cpus = plan->options->cpus < 0 ? cores - plan->gpus : (unsigned)plan->options->cpus;
+    if (plan->cpus > cores - plan->gpus)
         return duet_fail(message, DUET_EINVAL,
                          "%u CPUs and %u GPUs need %u cores (each GPU takes one), %s has %u",
-                         plan->cpu_count, plan->gpu_count, plan->cpu_count + plan->gpu_count, name,
-                         cores);
-    if (plan->cpu_count + plan->gpu_count == 0)
+                         plan->cpus, plan->gpus, plan->cpus + plan->gpus, d->name, cores);
+    if (plan->cpus + plan->gpus == 0)
         return duet_fail(message, DUET_EINVAL, "no CPU and no GPU: at least one worker is needed");
+    if (described > 0) /* sockets that options add have theirs in the same proportion */
+        d->cores =
+            (unsigned)MIN(((uint64_t)d->cores * cores + described - 1) / described, UINT_MAX);
     return DUET_OK;
 }
 
-/* Takes a core for each GPU in use, on its own socket while there is one. */
-static void feed(struct plan *plan)
+/* What options say of links. A bandwidth that they give is a GPU's own, too: it has no limits. */
+static void change_links(struct plan *plan)
 {
-    plan->free_cores = g_new(unsigned, plan->sockets->len);
-    for (unsigned i = 0; i < plan->sockets->len; i++)
-        plan->free_cores[i] = socket_at(plan, i)->cores;
-    for (unsigned i = 0; i < plan->gpu_count; i++) {
-        unsigned socket = place_at(plan, gpu_at(plan, order_at(plan, i))->position)->figures.socket;
+    struct duet_platform *d = &plan->d;
 
-        if (plan->free_cores[socket] == 0) /* another one has: there are cores for all GPUs */
-            for (socket = 0; socket + 1 < plan->sockets->len; socket++)
-                if (plan->free_cores[socket] > 0)
-                    break;
-        plan->free_cores[socket]--;
+    for (unsigned i = 0; i < d->gpu_count; i++) {
+        struct duet_platform_gpu *gpu = &d->gpus[i];
+        const char *kind = d->kinds[d->switches[gpu->position].kind].name;
+        bool replaced = duet__is_replaced(plan->options, kind);
+        double *limits[] = {&gpu->to_device.bandwidth_Bps, &gpu->to_host.bandwidth_Bps};
+
+        for (unsigned k = 0; k < G_N_ELEMENTS(limits); k++)
+            *limits[k] = replaced ? 0 : duet__change_bandwidth(plan->options, kind, *limits[k]);
+    }
+    for (unsigned i = 0; i < d->switch_count; i++) {
+        struct duet_platform_switch *sw = &d->switches[i];
+        const char *kind = d->kinds[sw->kind].name;
+
+        sw->to_device_Bps = duet__change_bandwidth(plan->options, kind, sw->to_device_Bps);
+        sw->to_host_Bps = duet__change_bandwidth(plan->options, kind, sw->to_host_Bps);
+    }
+    for (unsigned i = 0; i < DUET_REACHES; i++) {
+        struct duet_platform_peer *peer = &d->peers[i];
+
+        peer->up.bandwidth_Bps =
+            duet__change_bandwidth(plan->options, peer->name, peer->up.bandwidth_Bps);
+        peer->down.bandwidth_Bps =
+            duet__change_bandwidth(plan->options, peer->name, peer->down.bandwidth_Bps);
     }
 }
 
-static unsigned add_link(struct plan *plan, double bandwidth, bool per_copy, const char *name)
-{
-    struct duet_link link = {.bandwidth_Bps = bandwidth, .per_copy = per_copy};
+static unsigned add_link(struct plan *plan, double bandwidth, bool per_copy, const char *format,
+                         ...) DUET_PRINTF(4, 5);
 
-    g_strlcpy(link.name, name, sizeof(link.name));
-    g_array_append_val(plan->links, link);
-    return plan->links->len - 1;
+static unsigned add_link(struct plan *plan, double bandwidth, bool per_copy, const char *format,
+                         ...)
+{
+    struct duet_link *link = &plan->machine->links[plan->machine->link_count];
+    va_list args;
+
+    link->bandwidth_Bps = bandwidth;
+    link->per_copy = per_copy;
+    va_start(args, format);
+    (void)g_vsnprintf(link->name, sizeof(link->name), format, args);
+    va_end(args);
+    return plan->machine->link_count++;
 }
 
-/* The links of switch `index`, shared by its GPUs; made when the first of them is met. */
-static void make_switch_links(struct plan *plan, unsigned index)
-{
-    struct place *place = place_at(plan, index);
-    const char *kind = plan->platform->kinds[place->figures.kind].name;
-    char name[DUET_NAME_MAX];
-
-    if (place->to_device_link != NONE)
-        return;
-    (void)g_snprintf(name, sizeof(name), "%s%u-to-device", kind, index);
-    place->to_device_link = add_link(plan, place->figures.to_device_Bps, false, name);
-    (void)g_snprintf(name, sizeof(name), "%s%u-to-host", kind, index);
-    place->to_host_link = add_link(plan, place->figures.to_host_Bps, false, name);
-}
-
-/* The limits of a GPU that is slower than its switch. */
-static void make_limits(struct plan *plan, unsigned device)
-{
-    const struct duet_platform_gpu *gpu = gpu_at(plan, device);
-    const struct place *place = place_at(plan, gpu->position);
-    const char *kind = plan->platform->kinds[place->figures.kind].name;
-    unsigned *limit = &plan->limits[2 * (size_t)device];
-    char name[DUET_NAME_MAX];
-
-    if (gpu->to_device.bandwidth_Bps > 0 &&
-        gpu->to_device.bandwidth_Bps < place->figures.to_device_Bps) {
-        (void)g_snprintf(name, sizeof(name), "%s-gpu%u-to-device", kind, device);
-        limit[0] = add_link(plan, gpu->to_device.bandwidth_Bps, true, name);
-    }
-    if (gpu->to_host.bandwidth_Bps > 0 && gpu->to_host.bandwidth_Bps < place->figures.to_host_Bps) {
-        (void)g_snprintf(name, sizeof(name), "%s-gpu%u-to-host", kind, device);
-        limit[1] = add_link(plan, gpu->to_host.bandwidth_Bps, true, name);
-    }
-}
-
+/* The links of switches with GPUs in use, shared by these, and limits of GPUs slower than them. */
 static void make_host_links(struct plan *plan)
 {
-    plan->limits = g_new(unsigned, 2 * (size_t)plan->gpus->len);
-    for (unsigned i = 0; i < plan->gpu_count; i++) {
-        unsigned device = order_at(plan, i);
+    const struct duet_platform *d = &plan->d;
 
-        make_switch_links(plan, gpu_at(plan, device)->position);
-        plan->limits[2 * (size_t)device] = plan->limits[2 * (size_t)device + 1] = NONE;
-        make_limits(plan, device);
+    plan->switches = g_new(struct pair, d->switch_count + 1);
+    plan->limits = g_new(struct pair, d->gpu_count + 1);
+    for (unsigned i = 0; i < d->switch_count; i++)
+        plan->switches[i] = no_links;
+    for (unsigned i = 0; i < plan->gpus; i++) {
+        unsigned device = d->order[i], position = d->gpus[device].position;
+        const struct duet_platform_gpu *gpu = &d->gpus[device];
+        const struct duet_platform_switch *sw = &d->switches[position];
+        struct pair *links = &plan->switches[position], *limits = &plan->limits[device];
+        const char *kind = d->kinds[sw->kind].name;
+
+        if (links->in == NONE) {
+            links->in = add_link(plan, sw->to_device_Bps, false, "%s%u-to-device", kind, position);
+            links->out = add_link(plan, sw->to_host_Bps, false, "%s%u-to-host", kind, position);
+        }
+        *limits = no_links;
+        if (gpu->to_device.bandwidth_Bps > 0 && gpu->to_device.bandwidth_Bps < sw->to_device_Bps)
+            limits->in = add_link(plan, gpu->to_device.bandwidth_Bps, true, "%s-gpu%u-to-device",
+                                  kind, device);
+        if (gpu->to_host.bandwidth_Bps > 0 && gpu->to_host.bandwidth_Bps < sw->to_host_Bps)
+            limits->out =
+                add_link(plan, gpu->to_host.bandwidth_Bps, true, "%s-gpu%u-to-host", kind, device);
     }
 }
 
-static enum duet_reach reach_between(const struct plan *plan, unsigned a, unsigned b)
+static enum duet_reach reach_between(const struct duet_platform *d, unsigned a, unsigned b)
 {
-    unsigned place_a = gpu_at(plan, a)->position;
-    unsigned place_b = gpu_at(plan, b)->position;
+    unsigned switch_a = d->gpus[a].position, switch_b = d->gpus[b].position;
 
-    if (place_a == place_b)
+    if (switch_a == switch_b)
         return DUET_REACH_SWITCH;
-    if (place_at(plan, place_a)->figures.socket == place_at(plan, place_b)->figures.socket)
-        return DUET_REACH_SOCKET;
-    return DUET_REACH_REMOTE;
-}
-
-static unsigned add_peer_link(struct plan *plan, const struct duet_platform_peer *peer,
-                              const char *way, double bandwidth)
-{
-    char name[DUET_NAME_MAX];
-
-    (void)g_snprintf(name, sizeof(name), "%s-%s", peer->name, way);
-    return add_link(plan, duet__change_bandwidth(plan->options, peer->name, bandwidth), true, name);
+    return d->switches[switch_a].socket == d->switches[switch_b].socket ? DUET_REACH_SOCKET
+                                                                        : DUET_REACH_REMOTE;
 }
 
 /* The limits of direct copies, for the reaches that GPUs in use have between them. */
 static void make_peer_links(struct plan *plan)
 {
+    const struct duet_platform *d = &plan->d;
     bool used[DUET_REACHES] = {false};
 
-    for (unsigned i = 0; i < plan->gpu_count; i++)
+    for (unsigned i = 0; i < plan->gpus; i++)
         for (unsigned j = 0; j < i; j++)
-            used[reach_between(plan, order_at(plan, i), order_at(plan, j))] = true;
+            used[reach_between(d, d->order[i], d->order[j])] = true;
     for (unsigned reach = 0; reach < DUET_REACHES; reach++) {
-        const struct duet_platform_peer *peer = &plan->platform->peers[reach];
+        const struct duet_platform_peer *peer = &d->peers[reach];
+        struct pair *links = &plan->peers[reach];
 
-        plan->peers[reach][0] = plan->peers[reach][1] = NONE;
+        *links = no_links;
         if (!used[reach] || peer->name[0] == '\0' || plan->options->no_peer)
             continue;
-        plan->peers[reach][0] = add_peer_link(plan, peer, "down", peer->down.bandwidth_Bps);
-        plan->peers[reach][1] = add_peer_link(plan, peer, "up", peer->up.bandwidth_Bps);
+        links->in = add_link(plan, peer->down.bandwidth_Bps, true, "%s-down", peer->name);
+        links->out = add_link(plan, peer->up.bandwidth_Bps, true, "%s-up", peer->name);
     }
 }
 
 /* Appends a link (NONE: nothing) to a route and narrows its bandwidth. */
-static void cross(const struct plan *plan, struct duet_route *route, unsigned link)
+static void cross(const struct duet_machine *machine, struct duet_route *route, unsigned link)
 {
     double bandwidth;
 
     if (link == NONE)
         return;
-    bandwidth = g_array_index(plan->links, struct duet_link, link).bandwidth_Bps;
+    bandwidth = machine->links[link].bandwidth_Bps;
+    route->direct = true;
     route->bandwidth_Bps = route->count > 0 ? fmin(route->bandwidth_Bps, bandwidth) : bandwidth;
     route->links[route->count++] = (uint16_t)link;
 }
 
-static void make_host_routes(const struct plan *plan, struct duet_machine *machine, unsigned node)
+static void make_host_routes(const struct plan *plan, unsigned node)
 {
-    unsigned device = order_at(plan, node - 1);
-    const struct duet_platform_gpu *gpu = gpu_at(plan, device);
-    const struct place *place = place_at(plan, gpu->position);
-    struct duet_route *in = &machine->routes[node];
-    struct duet_route *out = &machine->routes[(size_t)node * machine->node_count];
+    struct duet_machine *m = plan->machine;
+    unsigned device = plan->d.order[node - 1];
+    const struct duet_platform_gpu *gpu = &plan->d.gpus[device];
+    struct duet_route *in = &m->routes[node], *out = &m->routes[(size_t)node * m->node_count];
 
-    in->direct = out->direct = true;
     in->latency_s = gpu->to_device.latency_s;
     out->latency_s = gpu->to_host.latency_s;
-    cross(plan, in, place->to_device_link);
-    cross(plan, in, plan->limits[2 * (size_t)device]);
-    cross(plan, out, place->to_host_link);
-    cross(plan, out, plan->limits[2 * (size_t)device + 1]);
+    cross(m, in, plan->switches[gpu->position].in);
+    cross(m, in, plan->limits[device].in);
+    cross(m, out, plan->switches[gpu->position].out);
+    cross(m, out, plan->limits[device].out);
 }
 
 /*
  * A direct copy crosses both switches' links to the host, unless it stays inside one switch or has
  * a link of its own.
  */
-static void make_peer_route(const struct plan *plan, struct duet_machine *machine, unsigned source,
-                            unsigned destination)
+static void make_peer_route(const struct plan *plan, unsigned source, unsigned destination)
 {
-    unsigned from = order_at(plan, source - 1);
-    unsigned to = order_at(plan, destination - 1);
-    enum duet_reach reach = reach_between(plan, from, to);
-    const struct duet_platform_peer *peer = &plan->platform->peers[reach];
-    unsigned link = plan->peers[reach][from < to];
-    struct duet_route *route = &machine->routes[(size_t)source * machine->node_count + destination];
+    const struct duet_platform *d = &plan->d;
+    struct duet_machine *m = plan->machine;
+    unsigned from = d->order[source - 1], to = d->order[destination - 1];
+    enum duet_reach reach = reach_between(d, from, to);
+    unsigned link = from < to ? plan->peers[reach].out : plan->peers[reach].in;
+    const struct duet_platform_peer *peer = &d->peers[reach];
+    struct duet_route *route = &m->routes[(size_t)source * m->node_count + destination];
 
     if (link == NONE)
         return;
-    route->direct = true;
     route->latency_s = from < to ? peer->up.latency_s : peer->down.latency_s;
     if (reach != DUET_REACH_SWITCH && !peer->own_link) {
-        cross(plan, route, place_at(plan, gpu_at(plan, from)->position)->to_host_link);
-        cross(plan, route, place_at(plan, gpu_at(plan, to)->position)->to_device_link);
+        cross(m, route, plan->switches[d->gpus[from].position].out);
+        cross(m, route, plan->switches[d->gpus[to].position].in);
     }
-    cross(plan, route, link);
+    cross(m, route, link);
+}
+
+/* Takes a core for each GPU in use, on its own socket while there is one. */
+static unsigned *free_cores(const struct plan *plan)
+{
+    const struct duet_platform *d = &plan->d;
+    unsigned *cores = g_new(unsigned, d->socket_count + 1);
+
+    for (unsigned i = 0; i < d->socket_count; i++)
+        cores[i] = d->sockets[i].cores;
+    for (unsigned i = 0; i < plan->gpus; i++) {
+        unsigned socket = d->switches[d->gpus[d->order[i]].position].socket;
+
+        if (cores[socket] == 0) /* another one has: there are cores for all GPUs */
+            for (socket = 0; cores[socket] == 0; socket++)
+                ;
+        cores[socket]--;
+    }
+    return cores;
 }
 
 /* CPU workers: dealt over the sockets in turn, then numbered socket by socket. */
-static void make_cpus(const struct plan *plan, struct duet_machine *machine)
+static void make_cpus(const struct plan *plan)
 {
-    unsigned *dealt = g_new0(unsigned, plan->sockets->len);
-    unsigned next = 0;
+    const struct duet_platform *d = &plan->d;
+    g_autofree unsigned *cores = free_cores(plan), *dealt = g_new0(unsigned, d->socket_count + 1);
+    struct duet_worker *worker = plan->machine->workers;
 
-    for (unsigned left = plan->cpu_count; left > 0;) {
-        for (unsigned i = 0; i < plan->sockets->len && left > 0; i++) {
-            if (dealt[i] < plan->free_cores[i]) {
+    for (unsigned left = plan->cpus; left > 0;)
+        for (unsigned i = 0; i < d->socket_count && left > 0; i++)
+            if (dealt[i] < cores[i]) {
                 dealt[i]++;
                 left--;
             }
+    for (unsigned i = 0; i < d->socket_count; i++)
+        for (; dealt[i] > 0; dealt[i]--, worker++) {
+            *worker = (struct duet_worker){.arch = d->sockets[i].arch,
+                                           .node = DUET_HOST,
+                                           .socket = i,
+                                           .window = 1};
+            (void)g_snprintf(worker->name, sizeof(worker->name), "cpu%u",
+                             (unsigned)(worker - plan->machine->workers));
         }
-    }
-    for (unsigned i = 0; i < plan->sockets->len; i++) {
-        for (unsigned j = 0; j < dealt[i]; j++, next++) {
-            struct duet_worker *w = &machine->workers[next];
-
-            (void)snprintf(w->name, sizeof(w->name), "cpu%u", next);
-            w->arch = socket_at(plan, i)->arch;
-            w->node = DUET_HOST;
-            w->socket = i;
-            w->window = 1;
-        }
-    }
-    g_free(dealt);
 }
 
-static void make_gpus(const struct plan *plan, struct duet_machine *machine)
+static void make_gpus(const struct plan *plan)
 {
-    const struct duet_platform_options *o = plan->options;
+    const struct duet_platform *d = &plan->d;
 
-    for (unsigned i = 0; i < plan->gpu_count; i++) {
-        unsigned device = order_at(plan, i);
-        const struct duet_platform_gpu *gpu = gpu_at(plan, device);
-        struct duet_node *node = &machine->nodes[i + 1];
-        struct duet_worker *w = &machine->workers[plan->cpu_count + i];
+    for (unsigned i = 0; i < plan->gpus; i++) {
+        unsigned device = d->order[i];
+        const struct duet_platform_gpu *gpu = &d->gpus[device];
+        struct duet_node *node = &plan->machine->nodes[i + 1];
+        struct duet_worker *worker = &plan->machine->workers[plan->cpus + i];
 
-        (void)snprintf(node->name, sizeof(node->name), "gpu%u", device);
-        (void)snprintf(w->name, sizeof(w->name), "gpu%u", device);
-        node->capacity_bytes = duet__gpu_memory(o, gpu->memory_bytes);
-        w->arch = gpu->arch;
-        w->node = i + 1;
-        w->socket = place_at(plan, gpu->position)->figures.socket;
-        duet__set_windows(o, w);
+        *worker = (struct duet_worker){.arch = gpu->arch,
+                                       .node = i + 1,
+                                       .socket = d->switches[gpu->position].socket};
+        (void)g_snprintf(node->name, sizeof(node->name), "gpu%u", device);
+        (void)g_snprintf(worker->name, sizeof(worker->name), "gpu%u", device);
+        node->capacity_bytes = duet__gpu_memory(plan->options, gpu->memory_bytes);
+        duet__set_windows(plan->options, worker);
     }
 }
 
-/* The cores there are; sockets that options add have theirs in the same proportion. */
-static unsigned count_cores(const struct plan *plan)
+static int make_machine(struct plan *plan, struct duet_message *message)
 {
-    const struct duet_platform *d = plan->platform;
-    uint64_t described = 0, all = 0;
-
-    for (unsigned i = 0; i < plan->sockets->len; i++) {
-        all += socket_at(plan, i)->cores;
-        if (i < d->socket_count)
-            described += socket_at(plan, i)->cores;
-    }
-    if (described == 0 || described == all)
-        return d->cores;
-    return (unsigned)MIN((d->cores * all + described - 1) / described, UINT_MAX);
-}
-
-static int make_machine(const struct plan *plan, struct duet_machine *machine,
-                        struct duet_message *message)
-{
-    const struct duet_platform *d = plan->platform;
-    int error = duet_machine_init(machine, d->arch_count, plan->gpu_count + 1,
-                                  plan->cpu_count + plan->gpu_count, plan->links->len);
+    enum { LINKS_EACH = 4 }; /* of a GPU, at most; and two of each reach */
+    const struct duet_platform *d = &plan->d;
+    struct duet_machine *machine = plan->machine;
+    int error = duet_machine_init(machine, d->arch_count, plan->gpus + 1, plan->cpus + plan->gpus,
+                                  LINKS_EACH * plan->gpus + 2 * DUET_REACHES);
 
     if (error != DUET_OK)
-        return duet_fail(message, error, "%s with %u GPUs: %s", plan->platform->name,
-                         plan->gpu_count, duet_strerror(error));
-    memcpy(machine->name, plan->platform->name, sizeof(machine->name));
+        return duet_fail(message, error, "%s with %u GPUs: %s", d->name, plan->gpus,
+                         duet_strerror(error));
+    machine->link_count = 0; /* so far */
+    memcpy(machine->name, d->name, sizeof(machine->name));
     memcpy(machine->archs, d->archs, d->arch_count * sizeof(*d->archs));
-    if (plan->links->len > 0)
-        memcpy(machine->links, plan->links->data, plan->links->len * sizeof(*machine->links));
     machine->costs = d->costs;
     machine->sharing = d->sharing;
-    machine->cores = count_cores(plan);
+    machine->cores = d->cores;
     machine->first_waits = d->first_waits;
-    (void)snprintf(machine->nodes[DUET_HOST].name, DUET_NAME_MAX, "host");
-    make_cpus(plan, machine);
-    make_gpus(plan, machine);
-    for (unsigned i = 1; i <= plan->gpu_count; i++) {
-        make_host_routes(plan, machine, i);
-        for (unsigned j = 1; j <= plan->gpu_count; j++)
+    g_strlcpy(machine->nodes[DUET_HOST].name, "host", DUET_NAME_MAX);
+    make_host_links(plan);
+    make_peer_links(plan);
+    make_cpus(plan);
+    make_gpus(plan);
+    for (unsigned i = 1; i <= plan->gpus; i++) {
+        make_host_routes(plan, i);
+        for (unsigned j = 1; j <= plan->gpus; j++)
             if (i != j)
-                make_peer_route(plan, machine, i, j);
+                make_peer_route(plan, i, j);
     }
     error = duet_machine_check(machine, message);
     if (error != DUET_OK)
@@ -479,13 +426,11 @@ int duet__derive(const struct duet_platform *platform, const struct duet_platfor
     struct plan plan;
     int error;
 
-    plan_init(&plan, platform, options);
+    plan_init(&plan, platform, options, machine);
     error = choose_workers(&plan, message);
     if (error == DUET_OK) {
-        feed(&plan);
-        make_host_links(&plan);
-        make_peer_links(&plan);
-        error = make_machine(&plan, machine, message);
+        change_links(&plan);
+        error = make_machine(&plan, message);
     }
     plan_fini(&plan);
     return error;
