@@ -81,16 +81,17 @@ static int read_choice(const struct duet__json *at, const struct duet__field *fi
     return DUET_EPARSE;
 }
 
-/* The name of an element of a list that the root has. */
-static const char *name_of(const struct duet__list *list, const void *root, unsigned index)
-{
-    return *(const char *const *)(const void *)((const char *)root + list->array) +
-           index * list->size;
-}
-
 static unsigned length_of(const struct duet__list *list, const void *from)
 {
     return *(const unsigned *)(const void *)((const char *)from + list->count);
+}
+
+/* The name of an element of a list that the root has; NULL: there is none. */
+static const char *name_of(const struct duet__list *list, const void *root, unsigned index)
+{
+    const char *array = *(const char *const *)(const void *)((const char *)root + list->array);
+
+    return index < length_of(list, root) ? array + index * list->size : NULL;
 }
 
 static int read_index(const struct duet__json *at, const struct duet__list *list, const void *root,

@@ -69,9 +69,9 @@ const char *duet__point_origin(const struct duet_platform *platform, const struc
 
 /*
  * write_json.c: the text of a platform's file, and that of kernel times alone; free with free.
- * *not_finite is the key of a number that cannot be written, else NULL.
+ * What cannot be written (a number that is not finite, an index of nothing) is null.
  */
-char *duet__format_platform(const struct duet_platform *platform, const char **not_finite);
+char *duet__format_platform(const struct duet_platform *platform);
 char *duet__format_times(const struct duet_calibration *calibration);
 
 /* options.c: `bandwidth` of a link of the kind `name` under options; as it is if they say nothing.

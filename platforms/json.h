@@ -133,7 +133,7 @@ void duet__json_stream_close(struct duet__json_stream *stream);
  * Writing, into a stream and without a tree. The writer knows where a comma belongs; the caller
  * says where lines end. `key` is NULL in arrays and at the root. Errors stay with the stream
  * (ferror). Numbers are written with the fewest digits that read back as the same number, with a
- * '.' in every locale; what is not finite is null, and noted. Zero-initialise but for `stream` and
+ * '.' in every locale; what is not finite is null. Zero-initialise but for `stream` and
  * `indented`.
  */
 struct duet__json_writer {
@@ -146,7 +146,6 @@ struct duet__json_writer {
     unsigned flat;  /* the depth of the one that stands on one line with all in it; 0: none does */
     bool more;      /* something stands before what is written next */
     unsigned line;  /* 1 + blanks that the next thing is indented by on a new line; 0: none */
-    const char *not_finite; /* the key of the first number that was not, "" where it has none */
 };
 
 /* Begins and ends an object ('{' and '}') or array ('[' and ']'). */

@@ -165,7 +165,6 @@ static void test_writing(void)
     duet__json_begin(&w, NULL, '{');
     duet__json_end(&w, '}');
     duet__json_end(&w, ']');
-    g_assert_null(w.not_finite);
     duet__json_put_number(&w, "nan", NAN);
     duet__json_put_number(&w, "inf", INFINITY);
     duet__json_break(&w, 0);
@@ -175,7 +174,6 @@ static void test_writing(void)
                     "{\"text\": \"a\\\"\\\\\\u000a\\u003c\xc3\xa9\", \"no text\": null,\n"
                     " \"tenth\": 0.1, \"third\": 0.3333333333333333, \"small\": -1e+300, "
                     "\"list\": [18446744073709551615, true, {}], \"nan\": null, \"inf\": null\n}");
-    g_assert_cmpstr(w.not_finite, ==, "nan");
     free(text);
 }
 

@@ -93,8 +93,6 @@ void duet__json_put_number(struct duet__json_writer *writer, const char *key, do
     char digits[DUET__DIGITS_MAX];
 
     put_key(writer, key);
-    if (!isfinite(value) && !writer->not_finite)
-        writer->not_finite = key ? key : "";
     fputs(isfinite(value) ? duet__digits(value, digits) : "null", writer->stream);
 }
 

@@ -254,7 +254,8 @@ static void write_switch_gpus(struct duet__json_writer *writer, const void *from
 
     duet__json_begin(writer, "gpus", '[');
     for (unsigned i = 0; i < p->gpu_count; i++)
-        if (&p->switches[p->gpus[i].position] == from)
+        if (p->gpus[i].position ==
+            (unsigned)((const struct duet_platform_switch *)from - p->switches))
             duet__json_put_integer(writer, NULL, i);
     duet__json_end(writer, ']');
 }

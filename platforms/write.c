@@ -16,33 +16,35 @@ static const double SAME_WORK = 1e-9;
 
 static int check_path(const char *path, struct duet_message *message)
 {
-    char *name = g_path_get_basename(path);
-    int error = DUET_OK;
+    g_autofree char *name = g_path_get_basename(path);
 
     if (!g_str_has_suffix(path, ".json"))
-        error = duet_fail(message, DUET_EINVAL,
-                          "%s: the name must end in .json, so that it can be read again", path);
-    else if (g_str_has_suffix(path, ".kernels.json"))
-        error = duet_fail(message, DUET_EINVAL,
-                          "%s: names that end in .kernels.json are those of kernel times; choose "
-                          "another",
-                          path);
-    else if (name[0] == '.' || !duet__good_name(name, NAME_MAX))
-        error = duet_fail(message, DUET_EINVAL,
-                          "%s: the file's name must have letters, digits or _-.:+ only", path);
-    g_free(name);
-    return error;
+        return duet_fail(message, DUET_EINVAL,
+                         "%s: the name must end in .json, so that it can be read again", path);
+    if (g_str_has_suffix(path, ".kernels.json"))
+        return duet_fail(message, DUET_EINVAL,
+                         "%s: names that end in .kernels.json are those of kernel times; choose "
+                         "another",
+                         path);
+    if (name[0] == '.' || !duet__good_name(name, NAME_MAX))
+        return duet_fail(message, DUET_EINVAL,
+                         "%s: the file's name must have letters, digits or _-.:+ only", path);
+    return DUET_OK;
 }
 
-/* What there is already, by what is to be done with it; *old is loaded where that is to merge. */
+/*
+ * Checks the path, and what there is already by what is to be done with it; *old is loaded where
+ * that is to merge.
+ */
 static int look(const char *path, enum duet_write how, struct duet_platform **old,
                 struct duet_message *message)
 {
+    int error = check_path(path, message);
     /* a link that leads nowhere would be replaced, too */
     bool there = g_file_test(path, G_FILE_TEST_EXISTS) || g_file_test(path, G_FILE_TEST_IS_SYMLINK);
 
-    if (how == DUET_WRITE_REPLACE || !there)
-        return DUET_OK;
+    if (error != DUET_OK || how == DUET_WRITE_REPLACE || !there)
+        return error;
     if (how == DUET_WRITE_NEW)
         return duet_fail(message, DUET_EINVAL,
                          "%s is there already: --replace writes over it, --merge keeps the kernel "
@@ -78,9 +80,8 @@ static const struct duet_curve *counterpart(const struct duet_calibration *calib
     for (size_t i = 0; i < calibration->count; i++) {
         const struct duet_curve *other = &calibration->curves[i];
 
-        if (g_strcmp0(other->kernel, curve->kernel) == 0 &&
-            g_strcmp0(other->arch, curve->arch) == 0 &&
-            g_strcmp0(other->context, curve->context) == 0)
+        if (strcmp(other->kernel, curve->kernel) == 0 && strcmp(other->arch, curve->arch) == 0 &&
+            strcmp(other->context, curve->context) == 0)
             return other;
     }
     return NULL;
@@ -94,19 +95,20 @@ static bool has_work(const struct duet_curve *curve, double work)
     return false;
 }
 
-/* Adds to `all` the curve of these names, with the points of `measured` and those that only `old`
- * has (either may be NULL). The platform `p` learns where the old ones come from. */
+/*
+ * Adds to `all` the curve of these names, with the points of `measured` and those that only `old`
+ * has (either may be NULL). The platform `p` learns where the old ones come from.
+ */
 static int join(struct duet_platform *p, const struct duet_curve *measured,
                 const struct duet_platform *before, const struct duet_curve *old,
                 struct duet_calibration *all, struct duet_message *message)
 {
     const struct duet_curve *names = measured != NULL ? measured : old;
-    GArray *points = g_array_new(FALSE, FALSE, sizeof(struct duet_point));
-    int error;
+    g_autoptr(GArray) points = g_array_new(FALSE, FALSE, sizeof(struct duet_point));
 
-    if (measured != NULL && measured->count > 0)
+    if (measured != NULL)
         g_array_append_vals(points, measured->points, (guint)measured->count);
-    else if (measured == NULL)
+    else
         duet__origin_set(p, names, 0, duet__curve_origin(before, old));
     for (size_t i = 0; old != NULL && i < old->count; i++) {
         const struct duet_point *point = &old->points[i];
@@ -116,11 +118,9 @@ static int join(struct duet_platform *p, const struct duet_curve *measured,
         g_array_append_vals(points, point, 1);
         duet__origin_set(p, names, point->work, duet__point_origin(before, old, point->work));
     }
-    error = duet_calibration_add_context(all, names->kernel, names->arch, names->context,
-                                         (const struct duet_point *)(void *)points->data,
-                                         points->len, message);
-    g_array_unref(points);
-    return error;
+    return duet_calibration_add_context(all, names->kernel, names->arch, names->context,
+                                        (const struct duet_point *)(void *)points->data,
+                                        points->len, message);
 }
 
 /* An architecture that only kept kernel times are of stays, too. */
@@ -164,34 +164,6 @@ static int merge(struct duet_platform *p, struct duet_platform *old, struct duet
     return DUET_OK;
 }
 
-/* Everything that is counted from: what the text is written with. Reading it back finds the rest.
- */
-static int check_indices(const struct duet_platform *p, struct duet_message *message)
-{
-    const char *const texts[] = {p->name, p->description, p->origin};
-
-    for (unsigned i = 0; i < G_N_ELEMENTS(texts); i++)
-        if (texts[i] == NULL || !g_utf8_validate(texts[i], -1, NULL))
-            return duet_fail(message, DUET_EINVAL,
-                             "the machine's name, description and origin must be texts in UTF-8");
-    for (unsigned i = 0; i < p->socket_count; i++)
-        if (p->sockets[i].arch >= p->arch_count)
-            return duet_fail(message, DUET_EINVAL, "socket %u: no architecture %u", i,
-                             p->sockets[i].arch);
-    for (unsigned i = 0; i < p->switch_count; i++)
-        if (p->switches[i].kind >= p->kind_count)
-            return duet_fail(message, DUET_EINVAL, "switch %u: no kind of link %u", i,
-                             p->switches[i].kind);
-    for (unsigned i = 0; i < p->gpu_count; i++) {
-        if (p->gpus[i].arch >= p->arch_count)
-            return duet_fail(message, DUET_EINVAL, "GPU %u: no architecture %u", i,
-                             p->gpus[i].arch);
-        if (p->gpus[i].position >= p->switch_count)
-            return duet_fail(message, DUET_EINVAL, "GPU %u: no switch %u", i, p->gpus[i].position);
-    }
-    return DUET_OK;
-}
-
 /* The text of the file, read back and built: what cannot be loaded is never written. */
 static int format(const struct duet_platform *p, const char *path, char **text,
                   struct duet_message *message)
@@ -200,15 +172,9 @@ static int format(const struct duet_platform *p, const char *path, char **text,
     struct duet_platform *again = NULL;
     struct duet_machine machine = {.node_count = 0};
     struct duet_message why = {""};
-    const char *not_finite = NULL;
-    int error = check_indices(p, message);
+    int error;
 
-    if (error != DUET_OK)
-        return error;
-    *text = duet__format_platform(p, &not_finite);
-    if (not_finite != NULL)
-        return duet_fail(message, DUET_EINVAL, "the machine's %s is not a finite number",
-                         not_finite);
+    *text = duet__format_platform(p);
     error = duet__platform_parse(*text, strlen(*text), path, false, &again, message);
     if (error == DUET_OK) {
         error = duet_platform_build(again, &whole, &machine, &why);
@@ -225,10 +191,8 @@ int duet_platform_write(struct duet_platform *platform, const char *path, enum d
 {
     struct duet_platform *old = NULL;
     char *text = NULL;
-    int error = check_path(path, message);
+    int error = look(path, how, &old, message);
 
-    if (error == DUET_OK)
-        error = look(path, how, &old, message);
     if (error == DUET_OK && old != NULL)
         error = merge(platform, old, message);
     if (error == DUET_OK)
@@ -243,16 +207,13 @@ int duet_platform_write(struct duet_platform *platform, const char *path, enum d
 int duet_platform_may_write(const char *path, enum duet_write how, struct duet_message *message)
 {
     struct duet_platform *old = NULL;
-    char *folder = g_path_get_dirname(path);
-    int error = check_path(path, message);
+    g_autofree char *folder = g_path_get_dirname(path);
+    int error = look(path, how, &old, message);
 
-    if (error == DUET_OK)
-        error = look(path, how, &old, message);
     if (error == DUET_OK && !g_file_test(folder, G_FILE_TEST_IS_DIR))
         error = duet_fail(message, DUET_EIO, "%s: there is no folder %s", path, folder);
     else if (error == DUET_OK && g_access(folder, W_OK) != 0)
         error = duet_fail(message, DUET_EIO, "%s: cannot write: %s", path, g_strerror(errno));
-    g_free(folder);
     duet_platform_free(old);
     return error;
 }

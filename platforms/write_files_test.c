@@ -267,31 +267,31 @@ static void test_bad_drafts(void)
     refused(&d, &times, &folder, DUET_WRITE_NEW, DUET_EINVAL, fragment)
 
     REFUSED(strcpy(d.name, "my machine"), "mine.json: name: \"my machine\" is no name");
-    REFUSED(d.origin = NULL, "must be texts in UTF-8");
-    REFUSED(d.origin = bad_text, "must be texts in UTF-8");
+    REFUSED(d.origin = NULL, "mine.json: host.origin: missing");
+    REFUSED(d.origin = bad_text, "mine.json:7: unable to decode byte");
     REFUSED(d.socket_count = 0, "mine.json: sockets: has 0 elements");
     REFUSED((d.arch_count = d.socket_count = d.gpu_count = 0),
             "mine.json: architectures: has 0 elements");
-    REFUSED(d.sockets = no_arch, "socket 0: no architecture 2");
+    REFUSED(d.sockets = no_arch, "sockets[0].architecture: expected a string");
     REFUSED(d.sockets = gpu_arch, "sockets[0].architecture: m2070 has backend cuda");
     REFUSED(d.sockets = no_cores, "sockets[0].cores: 0 is out of range");
     REFUSED(d.sockets = few, "mine.json: 4 GPUs need a core each, mine has 3");
     REFUSED(d.switches = no_socket, "switches[1].socket: no socket 9");
     REFUSED(d.switches = negative, "switches[0].to_device_Bps: -1 is out of range");
-    REFUSED(d.switches = no_kind, "switch 1: no kind of link 1");
+    REFUSED(d.switches = no_kind, "switches[1].link: expected a string");
     REFUSED((d.gpus = lonely, d.gpu_count = 1), "switches[1].gpus: has 0 elements");
     REFUSED((d.gpus = slow, d.gpu_count = 1, d.switch_count = 1),
             "gpus[0].to_device_limit_Bps: 1 is out of range");
-    REFUSED((d.gpus = away, d.gpu_count = 1), "GPU 0: no switch 3");
-    REFUSED((d.gpus = odd, d.gpu_count = 1), "GPU 0: no architecture 2");
+    REFUSED((d.gpus = away, d.gpu_count = 1), "switches[0].gpus: has 0 elements");
+    REFUSED((d.gpus = odd, d.gpu_count = 1), "gpus[0].architecture: expected a string");
     REFUSED((d.gpus = late, d.gpu_count = 1, d.switch_count = 1),
-            "the machine's to_device_latency_s is not a finite number");
+            "gpus[0].to_device_latency_s: expected a number");
     REFUSED(strcpy(d.peers[1].name, "p"), "peers[1].up.bandwidth_Bps: 0 is out of range");
-    REFUSED(d.costs.wake_s = INFINITY, "the machine's wake_s is not a finite number");
+    REFUSED(d.costs.wake_s = INFINITY, "costs.wake_s: expected a number");
     REFUSED(d.costs.wake_s = -1, "costs.wake_s: -1 is out of range");
     REFUSED(d.sharing.bandwidth_Bps = 1, "sharing.bandwidth_Bps: 1 is out of range, expected 0 or");
     REFUSED(d.probe_s = -1, "probe.seconds: -1 is out of range");
-    REFUSED(d.arch_count = 1, "GPU 0: no architecture 1");
+    REFUSED(d.arch_count = 1, "gpus[0].architecture: expected a string");
     REFUSED((d.gpu_count = d.switch_count = 0, d.arch_count = 1),
             "curves[3].arch: mine has no architecture named m2070");
     add_curve(&times, "far", "x5650", NULL, &far, 1);

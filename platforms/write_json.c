@@ -50,8 +50,11 @@ static void leave_out(struct duet_platform *p)
     for (unsigned i = 0; i < p->gpu_count; i++) {
         struct duet_platform_gpu *gpu = &p->gpus[i];
         const struct duet_platform_switch *sw = &p->switches[gpu->position];
-        const struct duet_platform_link *kind = &p->kinds[sw->kind];
+        const struct duet_platform_link *kind;
 
+        if (gpu->position >= p->switch_count || sw->kind >= p->kind_count)
+            continue; /* it is refused when the text is read back */
+        kind = &p->kinds[sw->kind];
         if (gpu->to_device.latency_s == kind->to_device.latency_s)
             gpu->to_device.latency_s = NAN;
         if (gpu->to_host.latency_s == kind->to_host.latency_s)
@@ -64,6 +67,8 @@ static void leave_out(struct duet_platform *p)
     for (unsigned i = 0; i < p->switch_count; i++) {
         struct duet_platform_switch *sw = &p->switches[i];
 
+        if (sw->kind >= p->kind_count)
+            continue;
         if (sw->to_device_Bps == p->kinds[sw->kind].to_device.bandwidth_Bps)
             sw->to_device_Bps = 0;
         if (sw->to_host_Bps == p->kinds[sw->kind].to_host.bandwidth_Bps)
@@ -71,7 +76,7 @@ static void leave_out(struct duet_platform *p)
     }
 }
 
-char *duet__format_platform(const struct duet_platform *platform, const char **not_finite)
+char *duet__format_platform(const struct duet_platform *platform)
 {
     struct duet_platform p = *platform;
     g_autofree struct duet_platform_switch *switches =
@@ -87,7 +92,6 @@ char *duet__format_platform(const struct duet_platform *platform, const char **n
     duet__json_print(&w, "{schema: %u", (unsigned)DUET__MAX_SCHEMA);
     duet__fields_write(&w, duet__platform_fields, &p, &p);
     write_times(&w, &p);
-    *not_finite = w.not_finite;
     return text;
 }
 
