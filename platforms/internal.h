@@ -87,12 +87,6 @@ uint64_t duet__gpu_memory(const struct duet_platform_options *options, uint64_t 
 /* options.c: sets the two windows of a GPU's worker, where options say nothing to the default. */
 void duet__set_windows(const struct duet_platform_options *options, struct duet_worker *worker);
 
-/*
- * options.c: the names of all kinds of links, in the order of the file; free with
- * g_ptr_array_unref.
- */
-GPtrArray *duet__link_kinds(const struct duet_platform *platform);
-
 /* options.c: checks what can be checked without a machine, and the names of links. */
 DUET_MUST_CHECK int duet__check_options(const struct duet_platform *platform,
                                         const struct duet_platform_options *options,

@@ -21,11 +21,10 @@ char *duet__kind_of(const char *link)
 static void change_links(struct duet_machine *m, const struct duet_platform_options *options)
 {
     for (unsigned i = 0; i < m->link_count; i++) {
-        char *kind = duet__kind_of(m->links[i].name);
+        g_autofree char *kind = duet__kind_of(m->links[i].name);
+        double *bandwidth = &m->links[i].bandwidth_Bps;
 
-        m->links[i].bandwidth_Bps =
-            duet__change_bandwidth(options, kind, m->links[i].bandwidth_Bps);
-        g_free(kind);
+        *bandwidth = duet__change_bandwidth(options, kind, *bandwidth);
     }
 }
 
