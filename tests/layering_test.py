@@ -53,7 +53,7 @@ RULES = [
     ("backends/*", "c duet/* ."),
     ("real/clock_tsc", "c x86 ."),
     ("real/*", "c posix linux threads hwloc duet/* core/engine.h backends/backend.h ."),
-    ("platforms/model/class_times", "c-pure duet/* core/engine.h ."),
+    ("platforms/model/lookup", "c-pure duet/* core/engine.h ."),
     ("platforms/model/*", "c-pure duet/* ."),
     ("sim/*", "c posix c++ simgrid duet/* core/engine.h platforms/model/*.h ."),
     ("platforms/*", "c posix glib json libxml duet/* ."),

@@ -10,7 +10,7 @@
 #include "world/close.h"
 #include "world/open.h"
 #include "core/engine.h"
-#include "platforms/model/class_times.h"
+#include "platforms/model/lookup.h"
 #include "real/real.h"
 
 enum { WATCHDOG_S = 10 }; /* unless the configuration says otherwise */

@@ -5,15 +5,140 @@
 #include <string.h>
 
 #include "platforms/model/effects.h"
-#include "platforms/model/stack.h"
+
+enum { DATES_MIN = 256 };
+
+/*
+ * An LRU stack of pieces of data that tells how many bytes were touched since a piece was: a
+ * Fenwick tree (Fenwick, Software: Practice and Experience 24(3), 1994) over the dates of touches.
+ * Pieces are numbered from 0, densely.
+ */
+struct stack {
+    uint64_t *tree;  /* by date, from 1: bytes of what was touched last then */
+    uint32_t *piece; /* by date: what was touched */
+    uint32_t *date;  /* by piece: of its last touch; 0: it is not on the stack */
+    uint32_t dates, now, pieces;
+    uint64_t bytes; /* of all that is on it */
+};
+
+static void add(struct stack *stack, uint32_t date, uint64_t bytes)
+{
+    for (; date <= stack->dates; date += date & -date)
+        stack->tree[date] += bytes;
+}
+
+/* Bytes of what was touched at dates up to this one. */
+static uint64_t up_to(const struct stack *stack, uint32_t date)
+{
+    uint64_t sum = 0;
+    for (; date; date -= date & -date)
+        sum += stack->tree[date];
+    return sum;
+}
+
+/* Bytes touched since the piece was, its own not included. false: it is not on the stack. */
+static bool stack_distance(const struct stack *stack, uint32_t piece, uint64_t *distance)
+{
+    if (piece >= stack->pieces || !stack->date[piece])
+        return false;
+    *distance = stack->bytes - up_to(stack, stack->date[piece]);
+    return true;
+}
+
+/* Takes a piece off. `bytes_of`: of all pieces, by number. */
+static void stack_remove(struct stack *stack, uint32_t piece, const uint64_t *bytes_of)
+{
+    if (piece >= stack->pieces || !stack->date[piece])
+        return;
+    add(stack, stack->date[piece], -bytes_of[piece]); /* modulo 2^64, which takes it away */
+    stack->bytes -= bytes_of[piece];
+    stack->date[piece] = 0;
+}
+
+/* Knows a piece with this number. */
+static int know(struct stack *stack, uint32_t piece)
+{
+    if (piece < stack->pieces)
+        return DUET_OK;
+    uint32_t pieces = 2 * piece + 64;
+    uint32_t *date = realloc(stack->date, pieces * sizeof *date);
+    if (!date)
+        return DUET_ENOMEM;
+    memset(&date[stack->pieces], 0, (pieces - stack->pieces) * sizeof *date);
+    stack->date = date;
+    stack->pieces = pieces;
+    return DUET_OK;
+}
+
+static uint32_t on_stack(const struct stack *stack)
+{
+    uint32_t count = 0;
+    for (uint32_t d = 1; d <= stack->now; d++)
+        count += stack->date[stack->piece[d]] == d;
+    return count;
+}
+
+/* Dates begin anew, in the same order, with room for at least as many again. */
+static int renumber(struct stack *stack, const uint64_t *bytes_of)
+{
+    uint32_t dates = DATES_MIN, last = 0;
+    while (dates / 4 < on_stack(stack))
+        dates *= 2;
+    uint64_t *tree = calloc((size_t)dates + 1, sizeof *tree);
+    uint32_t *piece = calloc((size_t)dates + 1, sizeof *piece);
+    if (!tree || !piece) {
+        free(tree);
+        free(piece);
+        return DUET_ENOMEM;
+    }
+    for (uint32_t d = 1; d <= stack->now; d++) {
+        uint32_t old = stack->piece[d];
+        if (stack->date[old] != d)
+            continue;
+        piece[++last] = old;
+        stack->date[old] = last; /* at most d: no date that is still to be read */
+    }
+    free(stack->tree);
+    free(stack->piece);
+    stack->tree = tree;
+    stack->piece = piece;
+    stack->dates = dates;
+    stack->now = last;
+    for (uint32_t d = 1; d <= last; d++)
+        add(stack, d, bytes_of[piece[d]]);
+    return DUET_OK;
+}
+
+/* Touches a piece: it is on top. DUET_ENOMEM. */
+static int stack_touch(struct stack *stack, uint32_t piece, const uint64_t *bytes_of)
+{
+    int error = know(stack, piece);
+    if (!error && stack->now == stack->dates)
+        error = renumber(stack, bytes_of);
+    if (error)
+        return error;
+    stack_remove(stack, piece, bytes_of);
+    stack->date[piece] = ++stack->now;
+    stack->piece[stack->now] = piece;
+    add(stack, stack->now, bytes_of[piece]);
+    stack->bytes += bytes_of[piece];
+    return DUET_OK;
+}
+
+static void stack_fini(struct stack *stack)
+{
+    free(stack->tree);
+    free(stack->piece);
+    free(stack->date);
+}
 
 struct duet__caches {
     struct duet_sharing sharing;
-    unsigned workers, sockets;    /* of CPUs */
-    unsigned *socket;             /* by worker: position among `shared` */
-    struct duet__stack *private_; /* by worker */
-    struct duet__stack *shared;   /* by socket */
-    uint64_t *bytes;              /* by piece; 0: not met yet */
+    unsigned workers, sockets; /* of CPUs */
+    unsigned *socket;          /* by worker: position among `shared` */
+    struct stack *private_;    /* by worker */
+    struct stack *shared;      /* by socket */
+    uint64_t *bytes;           /* by piece; 0: not met yet */
     uint32_t capacity;
 };
 
@@ -49,22 +174,19 @@ static int find(struct duet__caches *caches, const struct duet__operand *operand
     return DUET_OK;
 }
 
-/* ------------------------------------------------------------------------------------------- */
-/* Touching                                                                                     */
-
 static struct duet__miss miss_of(const struct duet__caches *caches, unsigned worker, uint32_t piece,
                                  uint64_t registered_bytes)
 {
     struct duet__miss miss;
     uint64_t distance = 0;
     double own = (double)caches->bytes[piece];
-    if (duet__stack_distance(&caches->private_[worker], piece, &distance))
+    if (stack_distance(&caches->private_[worker], piece, &distance))
         miss.near =
             duet__caches_missing((double)distance + own, (double)caches->sharing.private_bytes);
     else
         miss.near = caches->sharing.private_bytes ? 1 : 0;
     double far = (double)registered_bytes;
-    if (duet__stack_distance(&caches->shared[caches->socket[worker]], piece, &distance))
+    if (stack_distance(&caches->shared[caches->socket[worker]], piece, &distance))
         far = (double)distance + own;
     miss.far = duet__caches_missing(far, (double)caches->sharing.shared_bytes);
     if (caches->sharing.private_bytes && miss.far > miss.near)
@@ -77,10 +199,10 @@ static void invalidate(struct duet__caches *caches, unsigned worker, uint32_t pi
 {
     for (unsigned w = 0; w < caches->workers; w++)
         if (w != worker)
-            duet__stack_remove(&caches->private_[w], piece, caches->bytes);
+            stack_remove(&caches->private_[w], piece, caches->bytes);
     for (unsigned s = 0; s < caches->sockets; s++)
         if (s != caches->socket[worker])
-            duet__stack_remove(&caches->shared[s], piece, caches->bytes);
+            stack_remove(&caches->shared[s], piece, caches->bytes);
 }
 
 int duet__caches_touch(struct duet__caches *caches, unsigned worker,
@@ -97,18 +219,14 @@ int duet__caches_touch(struct duet__caches *caches, unsigned worker,
     for (size_t i = 0; i < count && !error; i++) {
         error = find(caches, &operands[i], &piece);
         if (!error)
-            error = duet__stack_touch(&caches->private_[worker], piece, caches->bytes);
+            error = stack_touch(&caches->private_[worker], piece, caches->bytes);
         if (!error)
-            error =
-                duet__stack_touch(&caches->shared[caches->socket[worker]], piece, caches->bytes);
+            error = stack_touch(&caches->shared[caches->socket[worker]], piece, caches->bytes);
         if (!error && operands[i].writes)
             invalidate(caches, worker, piece);
     }
     return error;
 }
-
-/* ------------------------------------------------------------------------------------------- */
-/* Making and freeing                                                                           */
 
 /* Counts CPU workers, which come first, and gives each the position of its socket. */
 static void place(struct duet__caches *caches, const struct duet_machine *machine)
@@ -149,9 +267,9 @@ void duet__caches_free(struct duet__caches *caches)
     if (!caches)
         return;
     for (unsigned w = 0; caches->private_ && w < caches->workers; w++)
-        duet__stack_fini(&caches->private_[w]);
+        stack_fini(&caches->private_[w]);
     for (unsigned s = 0; caches->shared && s < caches->sockets; s++)
-        duet__stack_fini(&caches->shared[s]);
+        stack_fini(&caches->shared[s]);
     free(caches->socket);
     free(caches->private_);
     free(caches->shared);

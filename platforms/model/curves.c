@@ -80,16 +80,6 @@ static bool is_of(const struct duet_curve *curve, const char *kernel, const char
     return strcmp(curve->kernel, kernel) == 0 && strcmp(curve->arch, arch) == 0;
 }
 
-static bool is_there(const struct duet_calibration *calibration, const char *kernel,
-                     const char *arch, const char *context)
-{
-    for (size_t i = 0; i < calibration->count; i++)
-        if (is_of(&calibration->curves[i], kernel, arch) &&
-            strcmp(calibration->curves[i].context, context) == 0)
-            return true;
-    return false;
-}
-
 int duet_calibration_add(struct duet_calibration *calibration, const char *kernel, const char *arch,
                          const struct duet_point *points, size_t count,
                          struct duet_message *message)
@@ -114,12 +104,12 @@ int duet_calibration_add_context(struct duet_calibration *calibration, const cha
         return duet_fail(message, DUET_EINVAL,
                          "kernel %s on %s: context \"%.64s\" has more than %d bytes", kernel, arch,
                          context, DUET_NAME_MAX - 1);
-    if (is_there(calibration, kernel, arch, context))
-        return duet_fail(message, DUET_EINVAL, "kernel %s on %s%s%s: there are times already",
-                         kernel, arch, *context ? " in " : "", context);
-    if (count > SIZE_MAX / sizeof(*points))
-        return duet_fail(message, DUET_ENOMEM, "kernel %s on %s: too many points", kernel, arch);
-    curve.points = malloc(count * sizeof(*points));
+    for (size_t i = 0; i < calibration->count; i++)
+        if (is_of(&calibration->curves[i], kernel, arch) &&
+            strcmp(calibration->curves[i].context, context) == 0)
+            return duet_fail(message, DUET_EINVAL, "kernel %s on %s%s%s: there are times already",
+                             kernel, arch, *context ? " in " : "", context);
+    curve.points = calloc(count, sizeof(*points));
     if (curve.points == NULL)
         goto no_points;
     memcpy(curve.points, points, count * sizeof(*points));
@@ -152,12 +142,9 @@ equal_points:
 const struct duet_curve *duet_calibration_find(const struct duet_calibration *calibration,
                                                const char *kernel, const char *arch)
 {
-    for (size_t i = 0; i < calibration->count; i++) {
-        const struct duet_curve *curve = &calibration->curves[i];
-
-        if (is_of(curve, kernel, arch))
-            return curve;
-    }
+    for (size_t i = 0; i < calibration->count; i++)
+        if (is_of(&calibration->curves[i], kernel, arch))
+            return &calibration->curves[i];
     return NULL;
 }
 
@@ -202,66 +189,6 @@ void duet_calibration_select(struct duet_calibration *calibration, const char *c
         if (calibration->curves[i].points != NULL)
             calibration->curves[kept++] = calibration->curves[i];
     calibration->count = kept;
-}
-
-/* Index of the last point whose work is at most `work`; the first point's must be. */
-static size_t last_not_above(const struct duet_curve *curve, double work)
-{
-    size_t low = 0;
-    size_t high = curve->count;
-
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-
-        if (curve->points[middle].work <= work)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static void give(double mean, double ratio, double *mean_s, double *deviation_s)
-{
-    if (mean_s != NULL)
-        *mean_s = mean;
-    if (deviation_s != NULL)
-        *deviation_s = mean * ratio;
-}
-
-int duet_curve_at(const struct duet_curve *curve, double work, bool extrapolate, double *mean_s,
-                  double *deviation_s)
-{
-    const struct duet_point *a;
-    const struct duet_point *b;
-    double share;
-
-    if (curve == NULL || curve->count == 0 || !positive(work))
-        return DUET_EINVAL;
-    a = &curve->points[0];
-    b = &curve->points[curve->count - 1];
-    if (work < a->work || work > b->work) {
-        const struct duet_point *end = work < a->work ? a : b;
-
-        if (!extrapolate)
-            return DUET_ENOMODEL;
-        give(end->mean_s * (work / end->work), end->deviation_s / end->mean_s, mean_s, deviation_s);
-        return DUET_OK;
-    }
-    a = &curve->points[last_not_above(curve, work)];
-    if (a->work == work) { /* a measured point gives its own figures, without rounding */
-        if (mean_s != NULL)
-            *mean_s = a->mean_s;
-        if (deviation_s != NULL)
-            *deviation_s = a->deviation_s;
-        return DUET_OK;
-    }
-    b = a + 1;
-    share = log(work / a->work) / log(b->work / a->work);
-    give(a->mean_s * pow(b->mean_s / a->mean_s, share),
-         (1 - share) * (a->deviation_s / a->mean_s) + share * (b->deviation_s / b->mean_s), mean_s,
-         deviation_s);
-    return DUET_OK;
 }
 
 /* The end point's figures at its own rate of work. */
@@ -319,26 +246,39 @@ static void interpolate(const struct duet_point *a, const struct duet_point *b, 
 int duet_curve_point(const struct duet_curve *curve, double work, bool extrapolate,
                      struct duet_point *out)
 {
+    const struct duet_point *a, *last;
+
     if (curve == NULL || curve->count == 0 || !positive(work))
         return DUET_EINVAL;
-    const struct duet_point *a = &curve->points[0];
-    const struct duet_point *b = &curve->points[curve->count - 1];
-
-    if ((work < a->work || work > b->work) && !extrapolate)
+    a = curve->points;
+    last = &a[curve->count - 1];
+    if ((work < a->work || work > last->work) && !extrapolate)
         return DUET_ENOMODEL;
+    while (a < last && a[1].work <= work)
+        a++;
     *out = (struct duet_point){.work = work};
-    if (work < a->work || work > b->work) {
-        continue_rate(work < a->work ? a : b, work, out);
-    } else {
-        a = &curve->points[last_not_above(curve, work)];
-        if (a->work == work)
-            *out = *a;
-        else
-            interpolate(a, a + 1, log(work / a->work) / log(a[1].work / a->work), out);
-    }
+    if (a->work == work) /* a measured point gives its own figures, without rounding */
+        *out = *a;
+    else if (work < a->work || a == last)
+        continue_rate(a, work, out);
+    else
+        interpolate(a, a + 1, log(work / a->work) / log(a[1].work / a->work), out);
     out->work = work;
     out->samples = out->rejected = 0;
     return DUET_OK;
+}
+
+int duet_curve_at(const struct duet_curve *curve, double work, bool extrapolate, double *mean_s,
+                  double *deviation_s)
+{
+    struct duet_point point = {0};
+    int error = duet_curve_point(curve, work, extrapolate, &point);
+
+    if (error == DUET_OK && mean_s != NULL)
+        *mean_s = point.mean_s;
+    if (error == DUET_OK && deviation_s != NULL)
+        *deviation_s = point.deviation_s;
+    return error;
 }
 
 void duet_calibration_fini(struct duet_calibration *calibration)

@@ -16,7 +16,7 @@
 #include <duet/error.h>
 #include <duet/machine.h>
 
-/* Causes that can be left out, as bits. Names as in duet_config.without: duet__effect_name. */
+/* Causes that can be left out, as bits. Names as in duet_config.without. */
 enum duet__effect {
     DUET__EFFECT_CACHES = 1,     /* data is found in caches or not: else base_s */
     DUET__EFFECT_BANDWIDTH = 2,  /* memory's bandwidth is shared */
@@ -26,9 +26,6 @@ enum duet__effect {
     DUET__EFFECT_START = 32,     /* duet_machine.first_waits */
     DUET__EFFECTS = 63,
 };
-
-/* The name of one bit, "caches"; NULL for anything else. */
-const char *duet__effect_name(unsigned effect);
 
 /* Reads a list "caches,cores" into bits. DUET_EINVAL with a message that lists the known ones. */
 DUET_MUST_CHECK int duet__effects_parse(const char *what, const char *list, unsigned *bits,
@@ -84,7 +81,7 @@ DUET_MUST_CHECK int duet__caches_touch(struct duet__caches *caches, unsigned wor
 double duet__caches_missing(double distance_bytes, double size_bytes);
 
 /* ------------------------------------------------------------------------------------------- */
-/* demand.c: what one execution needs                                                            */
+/* kernel_time.c: what one execution needs */
 
 /* One execution on a core, alone on the machine: it takes fixed_s + memory_s. */
 struct duet__demand {

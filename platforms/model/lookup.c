@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What calibrations say of classes, for engines whose kernels take calibrated times. */
-#include "platforms/model/class_times.h"
+#include "platforms/model/lookup.h"
 
 #include "core/engine.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What calibrations say of the core's classes of executions. */
-#ifndef DUET_PLATFORMS_MODEL_CLASS_TIMES_H
-#define DUET_PLATFORMS_MODEL_CLASS_TIMES_H
+#ifndef DUET_PLATFORMS_MODEL_LOOKUP_H
+#define DUET_PLATFORMS_MODEL_LOOKUP_H
 
 #include <stdbool.h>
 #include <stdint.h>
