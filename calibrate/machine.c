@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "validate/stats.h"
-#include "world/here.h"
+#include "world/open.h"
 
 /* ------------------------------------------------------------------------------------------- */
 /* Caches                                                                                       */
@@ -348,7 +348,7 @@ void duet__describe_machine(const struct duet__calibrating *c, struct duet_platf
         .host_memory_bytes = c->request->paced ? 0 : c->info.survey.memory_bytes,
         .costs = machine->costs,
         .sharing = c->model.sharing,
-        .cores = c->request->paced ? machine->cores : duet__here_cores(),
+        .cores = c->request->paced ? machine->cores : duet__usable_cores(),
         .first_waits = c->cpus > 0,
         .probe_s = c->probe_s,
     };

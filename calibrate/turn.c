@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "calibrate/calibrate.h"
-#include "runs/real.h"
+#include "runs/session.h"
 #include "world/clock.h"
 
 enum { RUNS_MAX = 3 /* of a turn: rounds make more of them, at other times */ };

@@ -35,10 +35,8 @@ static char *quote(int argc, char *const *argv)
 void duet__job_init(struct duet__job *job, const char *name, unsigned where, int argc,
                     char *const *argv)
 {
-    job->name = name;
-    job->where = where;
-    job->command = quote(argc, argv);
-    job->values = (struct duet__values){.warmups = 1};
+    *job = (struct duet__job){
+        .name = name, .where = where, .command = quote(argc, argv), .values = {.warmups = 1}};
     duet_config_init(&job->values.config);
     job->values.config.seed = 1;
     job->given = g_ptr_array_new();
@@ -56,11 +54,6 @@ void duet__job_fini(struct duet__job *job)
     g_clear_pointer(&job->links, g_array_unref);
     duet_platform_free(job->platform);
     *job = (struct duet__job){0};
-}
-
-bool duet__job_records(const struct duet__job *job)
-{
-    return job->values.trace || job->values.gantt || job->values.html;
 }
 
 int duet__job_parse(struct duet__job *job, const char *arguments, const char *summary,
@@ -120,7 +113,8 @@ int duet__job_check_run(struct duet__job *job, struct duet_message *message)
     const char *model = job->request.config.model;
 
     job->request.bounds = true;
-    job->request.records = duet__job_records(job) ? DUET_RECORDS_FIRST : DUET_RECORDS_NONE;
+    if (job->values.trace || job->values.gantt || job->values.html)
+        job->request.records = DUET_RECORDS_FIRST;
     if (model && !duet_model_find(model))
         return unknown_model(model, message);
     return duet__exclude(job, "json", "csv", message);
@@ -141,39 +135,6 @@ int duet__job_find_workload(const struct duet__job *job, const char *name,
                          known->str);
     return duet_fail(message, DUET_EINVAL, "which workload? duet %s WORKLOAD, one of: %s",
                      job->name, known->str);
-}
-
-int duet__job_read_workload(struct duet__job *job, int argc, char *const *argv,
-                            struct duet_message *message)
-{
-    int error;
-
-    if (argc > 2)
-        return duet_fail(message, DUET_EINVAL, "one workload at a time: '%s' is one too many",
-                         argv[2]);
-    error =
-        duet__job_find_workload(job, argc > 1 ? argv[1] : NULL, &job->request.workload, message);
-    if (job->request.workload) /* of the kernel times of a platform */
-        job->request.config.context = job->request.workload->name;
-    return error;
-}
-
-int duet__job_make_problem(struct duet__job *job, uint64_t n, uint64_t tile,
-                           struct duet_message *message)
-{
-    const struct duet__values *values = &job->values;
-    struct duet_problem *problem = &job->request.problem;
-    int error = 0;
-
-    problem->n = values->n ? values->n : n;
-    problem->tile = values->tile ? values->tile : tile;
-    problem->precision = 'd';
-    problem->seed = job->request.seed;
-    if (values->precision)
-        error = duet_precision_read(values->precision, &problem->precision, message);
-    if (!error)
-        error = duet_request_set_params(&job->request, values->params, message);
-    return error ? error : job->request.workload->check(problem, message);
 }
 
 int duet__job_find_policies(struct duet__job *job, struct duet_message *message)

@@ -64,12 +64,6 @@ DUET_MUST_CHECK int duet__job_check_run(struct duet__job *job, struct duet_messa
 DUET_MUST_CHECK int duet__job_find_workload(const struct duet__job *job, const char *name,
                                             const struct duet_workload **out,
                                             struct duet_message *message);
-/* The one that the remaining arguments name, for job->request. */
-DUET_MUST_CHECK int duet__job_read_workload(struct duet__job *job, int argc, char *const *argv,
-                                            struct duet_message *message);
-/* Its problem, checked; `n` and `tile` are the defaults. */
-DUET_MUST_CHECK int duet__job_make_problem(struct duet__job *job, uint64_t n, uint64_t tile,
-                                           struct duet_message *message);
 DUET_MUST_CHECK int duet__job_find_policies(struct duet__job *job, struct duet_message *message);
 /* The emulation, and what means something only of an emulated platform or only of GPUs. */
 DUET_MUST_CHECK int duet__job_check_emulation(struct duet__job *job, struct duet_message *message);
@@ -85,30 +79,9 @@ int duet__job_refuse(int error, const struct duet_message *message);
  */
 int duet__job_complain(const char *what, int error, const char *message);
 
-/* What has failed: of each policy at most one. Free with g_ptr_array_unref. */
-GPtrArray *duet__failures_new(void);
-void duet__failures_add(GPtrArray *failures, int error, const char *message, const char *what, ...)
-    G_GNUC_PRINTF(4, 5);
-
 /* Prints the policies, or the models, that there are: for "--policy help" and `duet list`. */
 void duet__print_policies(void);
 void duet__print_models(void);
-
-/* Whether a file shows a recorded run. */
-bool duet__job_records(const struct duet__job *job);
-
-/*
- * The end of a job: prints the report of the policies that did run as was asked for,
- * writes the files, and says what has failed; nothing is reported where all have. Exit status.
- */
-int duet__job_conclude(const struct duet__job *job, const struct duet_report *report,
-                       const GPtrArray *failures);
-
-/*
- * Names of the files that the option's value `path` stands for: one, or one a policy where `each`;
- * none for NULL. Ended by NULL; free with g_strfreev.
- */
-char **duet__files_paths(const struct duet__job *job, const char *path, bool each);
 
 /*
  * Checks that every file to be written has a name, and that none is another of them or an input,

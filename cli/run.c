@@ -1,48 +1,139 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `duet run`: reads the command line, makes the runs, writes the report. */
+/* `duet run` and `duet simulate`: the command line, the runs, the report. */
 #include "cli/command.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "cli/job.h"
-#include "runs/real.h"
-#include "world/here.h"
+#include "runs/session.h"
+#include "runs/simulated.h"
+#include "world/open.h"
 
-static const char summary[] =
-    "Runs a task graph on this machine, under one or several scheduling policies, and prints one "
-    "line\na policy: makespan, rate, bytes moved, cache hits, idle time, lower bounds.";
-
-static const char notes[] =
-    "Each policy has a runtime of its own, which first makes W runs that are not measured: kernels "
-    "warm up,\nand the scheduler learns their times. Makespans are given as the median of R runs "
-    "and the 95 %\nconfidence interval of their mean. An interrupt (Ctrl-C) gives the rest up and "
-    "reports the runs that\nare finished; a second one ends at once.\n\n"
-    "--emulate free adds GPUs that are computed by CPU cores in memories of their own: right "
-    "results, no GPU's\nspeed. --emulate PLATFORM takes the times of that machine and computes "
-    "nothing.\n\n"
-    "With several policies, --trace and --gantt write one file each, the policy's name before the\n"
-    "extension; they show the first measured run. duet list shows what there is.\n\n"
-    "Examples:\n"
-    "  duet run cholesky --n 4096 --tile 256 --policy ws,heft --verify\n"
-    "  duet run cholesky --n 16384 --tile 1024 --gpus 1 --policy heft,ws --verify\n"
-    "  duet run cholesky --cpus 1 --gpus 2 --emulate free --gpu-memory 64MiB --html report.html\n"
-    "  duet run cholesky --emulate idgraf --scale 0.1 --policy all --set-arch";
-
-static int make_problem(struct duet__job *job, struct duet_message *message)
+static bool is_simulated(const struct duet__job *job)
 {
-    const struct duet_workload *workload = job->request.workload;
-    bool paced = duet_request_paced(&job->request);
-    bool real = !paced && workload->real_n;
+    return job->where == DUET__IN_SIMULATE;
+}
 
-    if (!paced && !workload->generate)
+/* ------------------------------------------------------------------------------------------- */
+/* The command line                                                                             */
+
+static int find_platform(struct duet__job *job, struct duet_message *message)
+{
+    const char *platform = job->values.platform;
+
+    if (!platform)
+        return duet_fail(message, DUET_EINVAL,
+                         "which machine? --platform NAME (duet list platforms shows them)");
+    if (!*platform)
+        return duet_fail(message, DUET_EINVAL,
+                         "--platform takes the name of a machine or a file, not '' (duet list "
+                         "platforms shows them)");
+    job->request.config.simulate = platform;
+    job->request.warmups = 0;
+    job->platform_option = "--platform";
+    return duet__exclude(job, "costs", "no-costs", message);
+}
+
+/* The one that the remaining arguments name. */
+static int read_workload(struct duet__job *job, int argc, char *const *argv,
+                         struct duet_message *message)
+{
+    struct duet_request *request = &job->request;
+    int error;
+
+    if (argc > 2)
+        return duet_fail(message, DUET_EINVAL, "one workload at a time: '%s' is one too many",
+                         argv[2]);
+    error = duet__job_find_workload(job, argc > 1 ? argv[1] : NULL, &request->workload, message);
+    if (!error) /* of the kernel times of a platform */
+        request->config.context = request->workload->name;
+    return error;
+}
+
+/* Whether the workload can be computed and verified as is wanted, where its runs are made. */
+static int check_workload(const struct duet_request *request, struct duet_message *message)
+{
+    if (!duet_request_platform(request) && !request->workload->generate)
         return duet_fail(message, DUET_EINVAL,
                          "%s has no kernels that compute%s: duet simulate %s, or an emulated "
                          "platform (--emulate)",
-                         workload->name, workload->kernels[0] ? " in this duet" : "",
-                         workload->name);
-    if (job->request.verify && !workload->verify)
+                         request->workload->name,
+                         request->workload->kernels[0] ? " in this duet" : "",
+                         request->workload->name);
+    if (request->verify && duet_request_paced(request))
+        return duet_fail(message, DUET_EINVAL,
+                         "--verify: an emulated platform computes nothing that could be verified");
+    if (request->verify && !request->workload->verify)
         return duet_fail(message, DUET_EINVAL, "--verify: %s has no result to be verified",
-                         workload->name);
-    return duet__job_make_problem(job, real ? workload->real_n : workload->default_n,
-                                  real ? workload->real_tile : workload->default_tile, message);
+                         request->workload->name);
+    return 0;
+}
+
+static int make_problem(struct duet__job *job, struct duet_message *message)
+{
+    const struct duet__values *values = &job->values;
+    const struct duet_workload *workload = job->request.workload;
+    struct duet_problem *problem = &job->request.problem;
+    bool real = !duet_request_platform(&job->request) && workload->real_n;
+    int error = 0;
+
+    problem->n = values->n ? values->n : real ? workload->real_n : workload->default_n;
+    problem->tile = values->tile ? values->tile
+                    : real       ? workload->real_tile
+                                 : workload->default_tile;
+    problem->seed = job->request.seed;
+    if (values->precision)
+        error = duet_precision_read(values->precision, &problem->precision, message);
+    if (!error)
+        error = duet_request_set_params(&job->request, values->params, message);
+    return error ? error : workload->check(problem, message);
+}
+
+/* One line each about what of the platform is not as one would think. */
+static void remark(const struct duet__job *job)
+{
+    const struct duet_request *request = &job->request;
+    const struct duet_platform_options options = {
+        .no_peer = request->config.no_peer,
+        .links = (const struct duet_link_override *)(void *)job->links->data,
+        .link_count = job->links->len,
+    };
+    g_autoptr(GPtrArray) kernels = g_ptr_array_new_with_free_func(g_free);
+    g_autofree char *kept = duet_platform_kept_links(job->platform, &options), *holes = NULL;
+
+    for (size_t i = 0; request->workload->kernels[i]; i++)
+        g_ptr_array_add(kernels, g_strdup_printf("%c%s", request->problem.precision,
+                                                 request->workload->kernels[i]));
+    g_ptr_array_add(kernels, NULL);
+    holes = duet_platform_holes(&job->platform->calibration, &request->machine,
+                                (const char *const *)kernels->pdata);
+    if (kept)
+        duet__complain(DUET__DONE, "--link leaves %s as they are (--link all=... changes all)",
+                       kept);
+    if (holes)
+        duet__complain(DUET__DONE, "%s has no times of %s: no such task runs there",
+                       job->platform->name, holes);
+}
+
+/* The machine of a platform that runs are made on, and as a file if one is asked for. */
+static int build_machine(struct duet__job *job, struct duet_message *message)
+{
+    struct duet_request *request = &job->request;
+    int error = duet_platform_load(duet_request_platform(request), NULL, &job->platform, message);
+
+    if (error)
+        return error;
+    duet_calibration_select(&job->platform->calibration, request->config.context);
+    request->platform = job->platform;
+    error = duet_request_build(request, message);
+    if (!error)
+        remark(job);
+    if (!error && job->values.machine_xml)
+        error = duet_platform_write_xml(&request->machine, &job->platform->calibration,
+                                        job->values.machine_xml, message);
+    return error;
 }
 
 /* All that is left once the options are read. */
@@ -52,153 +143,251 @@ static int read_all(struct duet__job *job, int argc, char *const *argv,
     int error = duet__job_check_run(job, message);
 
     if (!error)
-        error = duet__job_check_emulation(job, message);
-    if (!error && job->request.verify && duet_request_paced(&job->request))
-        error = duet_fail(message, DUET_EINVAL,
-                          "--verify: an emulated platform computes nothing that could be verified");
+        error = read_workload(job, argc, argv, message);
     if (!error)
-        error = duet__job_read_workload(job, argc, argv, message);
+        error = is_simulated(job) ? find_platform(job, message)
+                                  : duet__job_check_emulation(job, message);
+    if (!error)
+        error = check_workload(&job->request, message);
     if (!error)
         error = make_problem(job, message);
     if (!error)
         error = duet__job_find_policies(job, message);
     if (!error)
         error = duet__job_check_machine(job, message);
-    return error ? error : duet__files_distinct(job, message);
+    if (!error)
+        error = duet__files_distinct(job, message);
+    if (!error && duet_request_platform(&job->request))
+        error = build_machine(job, message);
+    return error;
 }
 
 /* ------------------------------------------------------------------------------------------- */
+/* The report                                                                                   */
+
+static int print(const struct duet__job *job, const struct duet_report *report)
+{
+    if (job->values.json)
+        duet_report_write_json(stdout, report);
+    else if (job->values.csv)
+        duet_report_write_csv(stdout, report);
+    else
+        duet_report_write_table(stdout, report);
+    return duet__finish_output();
+}
 
 /* One line if the result of a run is wrong. Exit status. */
 static int judge(const struct duet_report *report)
 {
-    size_t runs = 0, failed = 0;
+    size_t runs = 0, wrong = 0;
 
     for (size_t i = 0; i < report->series_count; i++) {
         runs += report->series[i].count;
         for (size_t k = 0; k < report->series[i].count; k++)
-            failed += !duet_run_passes(&report->series[i].runs[k]);
+            wrong += !duet_run_passes(&report->series[i].runs[k]);
     }
-    if (!failed)
+    if (!wrong)
         return DUET__DONE;
-    return duet__complain(DUET__FAILED, "the results of %zu of %zu runs are wrong", failed, runs);
+    return duet__complain(DUET__FAILED, "the results of %zu of %zu runs are wrong", wrong, runs);
 }
 
-/* Makes the report of what is finished and says what has failed. Exit status. */
-static int report(const struct duet__job *job, const struct duet_session *session,
-                  const struct duet_series *series)
+/*
+ * Names the policies that failed. Where none has a run, the input may be to blame, and what several
+ * say is told once. Exit status.
+ */
+static int complain(const struct duet__job *job, const struct duet_series *series, bool some)
+{
+    int status = DUET__DONE;
+
+    for (size_t i = 0; i < job->request.policy_count; i++) {
+        const char *text = series[i].message.text;
+        g_autofree char *what =
+            is_simulated(job) ? g_strdup_printf("the simulation of %s with seed %" PRIu64,
+                                                job->request.policies[i], series[i].failed_seed)
+                              : g_strdup_printf("the run of %s", job->request.policies[i]);
+        bool told = false;
+
+        for (size_t k = 0; k < i; k++)
+            told |= series[k].error && strcmp(series[k].message.text, text) == 0;
+        if (series[i].error && some)
+            status = duet__complain(DUET__FAILED, "%s failed: %s", what, text);
+        else if (series[i].error && !told)
+            status = duet__job_complain(what, series[i].error, text);
+    }
+    return status;
+}
+
+/* Reports what is finished and says what has failed; `number` is of the signal that came, or 0. */
+static int report(const struct duet__job *job, const struct duet_series *series, int number)
 {
     const struct duet_request *request = &job->request;
-    struct duet_series *finished = g_new0(struct duet_series, request->policy_count);
-    GPtrArray *failures = duet__failures_new();
+    g_autofree struct duet_series *finished = g_new0(struct duet_series, request->policy_count);
     struct duet_report report = {.command = job->command,
                                  .request = request,
                                  .series = finished,
-                                 .cores = duet__here_cores(),
-                                 .interrupted = duet_monitor_signal(session->monitor) != 0,
-                                 .show_wall = true};
-    size_t runs = 0;
-    int judged, status;
+                                 .cores = duet__usable_cores(),
+                                 .interrupted = number != 0,
+                                 .show_wall = job->values.wall || !is_simulated(job)};
+    size_t runs = 0, failed = 0;
+    int status = DUET__DONE, written, wrong;
 
     for (size_t i = 0; i < request->policy_count; i++) {
         runs += series[i].count;
-        if (series[i].error)
-            duet__failures_add(failures, series[i].error, series[i].message.text, "the run of %s",
-                               request->policies[i]);
-        else if (series[i].count)
+        failed += series[i].error != 0;
+        if (series[i].count)
             finished[report.series_count++] = series[i];
     }
-    judged = judge(&report);
-    status = duet__job_conclude(job, &report, failures);
-    if (status == DUET__DONE)
-        status = judged;
-    if (report.interrupted)
-        status = duet__complain(DUET__SIGNALLED + duet_monitor_signal(session->monitor),
-                                "interrupted: %zu of %zu measured runs are finished", runs,
-                                request->policy_count * request->reps);
-    g_ptr_array_unref(failures);
-    g_free(finished);
-    return status;
-}
-
-/* Exit status where no runtime could be opened at all. */
-static int refuse(const struct duet__job *job, int error, const struct duet_message *message)
-{
-    /* without a platform no file is read: it is a device of this machine that does not work */
-    if (error == DUET_EIO && !duet_request_paced(&job->request))
-        return duet__complain(DUET__FAILED, "%s", message->text);
-    return duet__job_refuse(error, message);
-}
-
-/* Makes the runs, policy after policy, on data that is generated once. Exit status. */
-static int make_runs(const struct duet__job *job, struct duet_session *session,
-                     struct duet_series *series)
-{
-    struct duet_request *request = session->request;
-    struct duet_message message = {""};
-    int error = 0;
-    bool opened = false;
-
-    session->problem = request->problem;
-    if (!duet_request_paced(request))
-        error = request->workload->generate(&request->problem, &session->problem.data, &message);
-    for (size_t i = 0;
-         i < request->policy_count && !error && !duet_monitor_signal(session->monitor); i++) {
-        session->policy = request->policies[i];
-        duet_series_make(&series[i], session);
-        opened |= series[i].opened;
+    wrong = judge(&report);
+    if (runs || !failed) {
+        /* the table first: a long run is not lost because a disk is full */
+        status = print(job, &report);
+        written = duet__files_write(job, &report);
+        status = status ? status : written;
     }
-    /* what no policy could do anything about */
-    if (!error && !opened && series[0].error)
-        error = duet_fail(&message, series[0].error, "%s", series[0].message.text);
-    if (session->problem.data)
-        request->workload->discard(session->problem.data);
-    return error && !duet_monitor_signal(session->monitor) ? refuse(job, error, &message)
-                                                           : DUET__DONE;
+    if (failed)
+        status = complain(job, series, runs > 0);
+    if (number)
+        status =
+            duet__complain(DUET__SIGNALLED + number, "interrupted: %zu of %zu %sruns are finished",
+                           runs, request->policy_count * request->reps,
+                           is_simulated(job) ? "" : "measured ");
+    return status ? status : wrong;
 }
 
-static int run(struct duet__job *job)
+/* ------------------------------------------------------------------------------------------- */
+/* The runs                                                                                     */
+
+/* Before a long simulation: how long it will be, so that nobody waits for days unawares. */
+static void announce(const struct duet__job *job)
+{
+    enum { TASKS_PER_S = 100000, LONG_S = 60 }; /* of a process, on a machine of today */
+    const struct duet_request *request = &job->request;
+    uint64_t tasks = duet_request_tasks(request);
+    size_t runs = request->policy_count * request->reps;
+    double seconds = (double)tasks * (double)runs / TASKS_PER_S / (double)MIN(runs, request->jobs);
+
+    if (job->values.quiet || seconds < LONG_S)
+        return;
+    fprintf(stderr, "duet: %" PRIu64 " tasks in each of %zu run%s: expect about %.1f %s\n", tasks,
+            runs, runs == 1 ? "" : "s", seconds < 7200 ? seconds / 60 : seconds / 3600,
+            seconds < 7200 ? "minutes" : "hours");
+}
+
+static int make_runs(struct duet__job *job, struct duet_series *series, int *number,
+                     struct duet_message *message)
 {
     struct duet_request *request = &job->request;
-    struct duet_series *series = g_new0(struct duet_series, request->policy_count);
-    struct duet_monitor monitor = {0};
-    struct duet_session session = {.request = request, .monitor = &monitor};
+    uint64_t tasks = duet_request_tasks(request);
     size_t runs = request->policy_count * (request->warmups + request->reps);
-    int status;
+    struct duet_progress progress;
+    struct duet_monitor monitor = {0};
+    int error;
 
-    duet_monitor_start(&monitor, !job->values.quiet, duet_request_tasks(request) * runs, runs);
-    status = make_runs(job, &session, series);
+    if (is_simulated(job)) {
+        announce(job);
+        duet_progress_init(&progress, !job->values.quiet, tasks * runs, runs);
+        error = duet_simulate(request, &progress, series, number, message);
+        duet_progress_clear(&progress);
+        return error;
+    }
+    duet_monitor_start(&monitor, !job->values.quiet, tasks, runs);
+    error = duet_run_all(request, &monitor, series, message);
     duet_monitor_stop(&monitor);
-    if (status == DUET__DONE)
-        status = report(job, &session, series);
-    for (size_t i = 0; i < request->policy_count; i++)
-        duet_runs_free(series[i].runs, request->reps);
-    g_free(series);
+    *number = duet_monitor_signal(&monitor);
+    return error;
+}
+
+static int make_and_report(struct duet__job *job)
+{
+    g_autofree struct duet_series *series = g_new0(struct duet_series, job->request.policy_count);
+    struct duet_message message = {""};
+    int number = 0, error = make_runs(job, series, &number, &message), status;
+
+    status = error && !number ? duet__job_complain("it", error, message.text)
+                              : report(job, series, number);
+    for (size_t i = 0; i < job->request.policy_count; i++)
+        duet_series_fini(&series[i]);
     return status;
 }
 
-static int run_command(int argc, char **argv)
+/* ------------------------------------------------------------------------------------------- */
+/* The commands                                                                                 */
+
+static int command(struct duet__job *job, uint64_t reps, const char *summary, const char *notes,
+                   int argc, char **argv)
 {
     struct duet_message message = {""};
-    struct duet__job job = {0};
-    int status;
+    int status, error;
 
-    duet__job_init(&job, "run", DUET__IN_RUN, argc, argv);
-    job.values.reps = 5;
-    status = duet__job_parse(&job, "WORKLOAD", summary, notes, &argc, &argv);
+    job->values.reps = reps;
+    status = duet__job_parse(job, "WORKLOAD", summary, notes, &argc, &argv);
     if (status < 0) {
-        int error = read_all(&job, argc, argv, &message);
-
-        status = error ? duet__job_refuse(error, &message) : duet__files_check(&job);
+        error = read_all(job, argc, argv, &message);
+        status = error ? duet__job_refuse(error, &message) : duet__files_check(job);
         if (status == DUET__DONE)
-            status = run(&job);
+            status = make_and_report(job);
     }
-    duet__job_fini(&job);
+    duet__job_fini(job);
     return status;
 }
+
+static int simulate(int argc, char **argv)
+{
+    static const char summary[] =
+        "Simulates a task graph on a machine, under one or several scheduling policies, and prints "
+        "one line\na policy: makespan, rate, bytes moved, cache hits, idle time, lower bounds.";
+    static const char notes[] =
+        "Run r of a policy (from 0) has seed S + r. The same command gives the same output, byte "
+        "for byte,\nwhich is why the time a simulation took is left out of it unless --wall asks "
+        "for it. Makespans of\nseveral runs are given as their median and the 95 % confidence "
+        "interval of their mean.\n\n"
+        "With several policies, --trace and --gantt write one file each, the policy's name before "
+        "the\nextension; with several runs, they show the first. duet list shows what there is."
+        "\n\n"
+        "Example:\n"
+        "  duet simulate cholesky --platform idgraf --n 38400 --tile 960 --cpus 4 --gpus 8 \\\n"
+        "      --policy all --set-arch --html report.html";
+    struct duet__job job;
+
+    duet__job_init(&job, "simulate", DUET__IN_SIMULATE, argc, argv);
+    return command(&job, 1, summary, notes, argc, argv);
+}
+
+static int run(int argc, char **argv)
+{
+    static const char summary[] =
+        "Runs a task graph on this machine, under one or several scheduling policies, and prints "
+        "one line\na policy: makespan, rate, bytes moved, cache hits, idle time, lower bounds.";
+    static const char notes[] =
+        "Each policy has a runtime of its own, which first makes W runs that are not measured: "
+        "kernels warm up,\nand the scheduler learns their times. Makespans are given as the median "
+        "of R runs and the 95 %\nconfidence interval of their mean. An interrupt (Ctrl-C) gives "
+        "the rest up and reports the runs that\nare finished; a second one ends at once.\n\n"
+        "--emulate free adds GPUs that are computed by CPU cores in memories of their own: right "
+        "results, no GPU's\nspeed. --emulate PLATFORM takes the times of that machine and computes "
+        "nothing.\n\n"
+        "With several policies, --trace and --gantt write one file each, the policy's name before "
+        "the\nextension; they show the first measured run. duet list shows what there is.\n\n"
+        "Examples:\n"
+        "  duet run cholesky --n 4096 --tile 256 --policy ws,heft --verify\n"
+        "  duet run cholesky --n 16384 --tile 1024 --gpus 1 --policy heft,ws --verify\n"
+        "  duet run cholesky --cpus 1 --gpus 2 --emulate free --gpu-memory 64MiB --html "
+        "report.html\n"
+        "  duet run cholesky --emulate idgraf --scale 0.1 --policy all --set-arch";
+    struct duet__job job;
+
+    duet__job_init(&job, "run", DUET__IN_RUN, argc, argv);
+    return command(&job, 5, summary, notes, argc, argv);
+}
+
+const struct duet__command duet__simulate_command = {
+    .name = "simulate",
+    .description = "how a task graph would run on a machine, under one or several policies",
+    .run = simulate,
+};
 
 const struct duet__command duet__run_command = {
     .name = "run",
     .description = "runs a task graph on this machine, or on GPUs that it emulates",
-    .run = run_command,
+    .run = run,
 };

@@ -100,6 +100,25 @@ int LAPACKE_dpotrf(int order, char half, int n, double *a, int ld) { return 1; }
 void dpotrf_(const char *half, const int *n, double *a, const int *ld, int *info) { *info = 1; }
 """
 
+# A policy that loses the first task of its fifth run, which is the first and only one then.
+LATER = """
+#include <duet/policy.h>
+static int first;
+static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
+                 int by, double now)
+{
+    for (size_t i = 0; i < count; i++)
+        if (by >= 0 || ++first < 5)
+            duet_push_tail(view, duet_view_shared(view), batch[i]);
+}
+static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
+{
+    return duet_pop_head(view, duet_view_shared(view), worker);
+}
+const struct duet_policy duet_policy = {
+    .name = "later", .description = "loses tasks", .source = "this test", .push = push, .pop = pop};
+"""
+
 # A policy that gives no task back.
 LOSER = """
 #include <duet/policy.h>
@@ -369,6 +388,53 @@ def test_stuck():
         assert result.returncode == 1, result
         assert result.stderr.startswith("duet: the run of ./loser.so failed: policy"), result
         assert [run["policy"] for run in json.loads(result.stdout)["runs"]] == ["heft"]
+
+
+def test_later_failure():
+    """Runs that are finished are reported where a later one of the same policy fails."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(folder) / "later.c"
+        source.write_text(LATER, encoding="utf-8")
+        subprocess.run([CC, "-std=c11", "-shared", "-fPIC", "-w", f"-I{ROOT}/core/include", "-o",
+                        source.with_suffix(".so"), source], check=True)
+        arguments = [*SMALL, "--reps", "9", "--warmup", "1", "--watchdog", "0.3", "--policy",
+                     "./later.so"]
+        result = duet([*arguments, "--json", "--trace", "t.json"], cwd=folder)
+        assert result.returncode == 1, result
+        assert re.match(r"duet: the run of ./later.so failed: nothing can[^\n]*\n$", result.stderr)
+        run, = json.loads(result.stdout)["runs"]
+        assert len(run["makespan_s"]["values"]) == 3 and run["reps_wanted"] == 9, run
+        assert (pathlib.Path(folder) / "t.json").exists()
+        arguments[-1] = "ws,./later.so"
+        assert ", 3 to 9 runs a policy after 1 warm-up" in duet(arguments, cwd=folder).stdout
+
+
+def test_links():
+    """Links of an emulated platform that keep their figures are named, as in a simulation."""
+    result = duet([*PACED, "--cpus", "1", "--gpus", "1", "--link", "pcie=2x"])
+    assert result.returncode == 0, result
+    assert re.fullmatch(r"duet: --link leaves [^\n]* as they are [^\n]*\n", result.stderr), result
+
+
+def test_progress():
+    """Tasks that others submit are not counted: the bar is never ahead of the runs."""
+    terminal, standard_error = os.openpty()
+    with subprocess.Popen([DUET, "run", *"cholesky --n 2048 --tile 512 --cpus 1 --gpus 0 --warmup"
+                           " 0 --param block=16 --reps 12".split()],
+                          stdout=subprocess.DEVNULL, stderr=standard_error) as process:
+        os.close(standard_error)
+        drawn = b""
+        while True:
+            try:
+                drawn += os.read(terminal, 4096)
+            except OSError:  # how the end of a terminal is told
+                break
+        assert process.wait() == 0
+    os.close(terminal)
+    bars = re.findall(r"(\d+) %  run (\d+)/12", drawn.decode())
+    assert bars, drawn
+    for percent, run in bars:
+        assert int(percent) <= 100 * int(run) / 12 + 1, bars
 
 
 def interrupt(arguments, folder, numbers=(signal.SIGINT,), after=1.5):

@@ -409,6 +409,25 @@ def test_failing_policy():
         assert ": heft, " in (pathlib.Path(name) / "g-heft.svg").read_text()
 
 
+def test_later_failure():
+    """Runs before one that fails are reported, those after it are not, whichever ends first."""
+    with tempfile.TemporaryDirectory() as name:
+        compile_policy(pathlib.Path(name) / "later.so", """
+    static int calls;
+    if (!calls++ && duet_view_random(view, (int)worker, 4) == 0)
+        exit(0);""")
+        for jobs in "1", "3":
+            result = duet([*SMALL, "--policy", "ws,./later.so", "--reps", "20", "--json",
+                           "--jobs", jobs], cwd=name)
+            assert result.returncode == 1, result
+            assert re.fullmatch(r"duet: the simulation of ./later.so with seed \d+ failed: it "
+                                r"ended without a result\n", result.stderr), result.stderr
+            first, later = json.loads(result.stdout)["runs"]
+            assert len(first["makespan_s"]["values"]) == 20
+            assert len(later["makespan_s"]["values"]) == int(
+                re.search(r"seed (\d+)", result.stderr).group(1)) - 1 > 0
+
+
 def test_all_and_own():
     """One's own policy beside all others."""
     with tempfile.TemporaryDirectory() as name:

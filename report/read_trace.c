@@ -353,6 +353,7 @@ static int by_start(const void *left, const void *right)
 static void finish(struct loader *loader, struct duet_recording *out)
 {
     double first_s = INFINITY, last_s = -INFINITY, failed_s = -INFINITY;
+    const size_t kernels = loader->names->len;
 
     for (guint i = 0; i < loader->events->len; i++) {
         const struct duet_event *event = &g_array_index(loader->events, struct duet_event, i);
@@ -363,11 +364,11 @@ static void finish(struct loader *loader, struct duet_recording *out)
         first_s = fmin(first_s, fmin(event->submit_s, event->start_s));
         *end_s = fmax(*end_s, event->end_s);
     }
+    g_ptr_array_add(loader->names, NULL);
     *out = (struct duet_recording){
         .machine = g_steal_pointer(&loader->machine),
-        .kernels =
-            duet_recording_names((const char *const *)loader->names->pdata, loader->names->len),
-        .kernel_count = loader->names->len,
+        .kernel_count = kernels,
+        .kernels = (const char **)(void *)g_ptr_array_steal(loader->names, NULL),
         .makespan_s = (isfinite(last_s) ? last_s : failed_s) - first_s,
     };
     g_array_sort(loader->events, by_start);

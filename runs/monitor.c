@@ -11,7 +11,8 @@
 
 enum { STUCK_LOOKS = 10 }; /* a tenth of a second apart */
 
-static const int signals[DUET_SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
+/* Those that end a process, then that of the end of a child. */
+static const int held[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
 
 /*
  * A signal for the process goes to any thread that does not block it, and libraries have threads
@@ -28,6 +29,34 @@ static void hand_on(int number, siginfo_t *info, void *context)
     errno = error;
 }
 
+void duet_signals_hold(struct duet_signals *signals, bool children)
+{
+    struct sigaction action = {.sa_flags = SA_SIGINFO | SA_RESTART};
+
+    action.sa_sigaction = hand_on;
+    sigemptyset(&action.sa_mask);
+    sigemptyset(&signals->watched);
+    for (size_t i = 0; i < G_N_ELEMENTS(held); i++) {
+        bool child = held[i] == SIGCHLD;
+
+        if (sigaction(held[i], NULL, &signals->actions[i]) == 0 &&
+            (child ? children : signals->actions[i].sa_handler != SIG_IGN))
+            sigaddset(&signals->watched, held[i]);
+    }
+    pthread_sigmask(SIG_BLOCK, &signals->watched, &signals->mask);
+    for (size_t i = 0; i < G_N_ELEMENTS(held); i++)
+        if (sigismember(&signals->watched, held[i]))
+            sigaction(held[i], &action, NULL);
+}
+
+void duet_signals_release(struct duet_signals *signals)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(held); i++)
+        if (sigismember(&signals->watched, held[i]))
+            sigaction(held[i], &signals->actions[i], NULL);
+    pthread_sigmask(SIG_SETMASK, &signals->mask, NULL);
+}
+
 /* Takes the runtime out, or gives NULL where it is not there. */
 static struct duet_runtime *borrow(struct duet_monitor *monitor)
 {
@@ -36,14 +65,16 @@ static struct duet_runtime *borrow(struct duet_monitor *monitor)
 
 static void draw(struct duet_monitor *monitor)
 {
-    uint64_t done = atomic_load(&monitor->closed_tasks);
+    uint64_t runs = atomic_load(&monitor->finished_runs), done = 0;
     struct duet_runtime *runtime = borrow(monitor);
 
     if (runtime) {
-        done += duet_tasks_done(runtime);
+        done = duet_tasks_done(runtime) - atomic_load(&monitor->before);
         atomic_store(&monitor->runtime, runtime);
     }
-    duet_progress_draw(&monitor->progress, done, atomic_load(&monitor->finished_runs));
+    /* tasks that others submit while they run are not counted among those of the run */
+    done = runs * monitor->tasks + MIN(done, monitor->tasks);
+    duet_progress_draw(&monitor->progress, done, runs);
 }
 
 /* The process ends by the signal, as if nobody had attended to it. */
@@ -108,7 +139,7 @@ static void *attend(void *argument)
     struct duet_monitor *monitor = argument;
 
     while (!atomic_load(&monitor->over)) {
-        int number = sigtimedwait(&monitor->watched, NULL, &pause);
+        int number = sigtimedwait(&monitor->signals.watched, NULL, &pause);
 
         if (number > 0)
             give_up(monitor, number);
@@ -122,21 +153,9 @@ static void *attend(void *argument)
 
 void duet_monitor_start(struct duet_monitor *monitor, bool bar, uint64_t tasks, uint64_t runs)
 {
-    struct sigaction action = {.sa_flags = SA_SIGINFO | SA_RESTART};
-
-    duet_progress_init(&monitor->progress, bar, tasks, runs);
-    action.sa_sigaction = hand_on;
-    sigemptyset(&action.sa_mask);
-    sigemptyset(&monitor->watched);
-    for (size_t i = 0; i < DUET_SIGNALS; i++) {
-        if (sigaction(signals[i], NULL, &monitor->actions[i]) == 0 &&
-            monitor->actions[i].sa_handler != SIG_IGN)
-            sigaddset(&monitor->watched, signals[i]);
-    }
-    pthread_sigmask(SIG_BLOCK, &monitor->watched, &monitor->mask);
-    for (size_t i = 0; i < DUET_SIGNALS; i++)
-        if (sigismember(&monitor->watched, signals[i]))
-            sigaction(signals[i], &action, NULL);
+    duet_progress_init(&monitor->progress, bar, tasks * runs, runs);
+    monitor->tasks = tasks;
+    duet_signals_hold(&monitor->signals, false);
     monitor->thread = g_thread_new("monitor", attend, monitor);
 }
 
@@ -145,14 +164,12 @@ void duet_monitor_stop(struct duet_monitor *monitor)
     atomic_store(&monitor->over, true);
     g_thread_join(monitor->thread);
     duet_progress_clear(&monitor->progress);
-    for (size_t i = 0; i < DUET_SIGNALS; i++)
-        if (sigismember(&monitor->watched, signals[i]))
-            sigaction(signals[i], &monitor->actions[i], NULL);
-    pthread_sigmask(SIG_SETMASK, &monitor->mask, NULL);
+    duet_signals_release(&monitor->signals);
 }
 
 void duet_monitor_watch(struct duet_monitor *monitor, struct duet_runtime *runtime)
 {
+    atomic_store(&monitor->before, 0);
     atomic_store(&monitor->runtime, runtime);
     /* a signal that came before had no runtime to cancel */
     if (atomic_load(&monitor->number))
@@ -161,15 +178,13 @@ void duet_monitor_watch(struct duet_monitor *monitor, struct duet_runtime *runti
 
 void duet_monitor_leave(struct duet_monitor *monitor)
 {
-    struct duet_runtime *runtime;
-
-    while (!(runtime = borrow(monitor)))
+    while (!borrow(monitor))
         g_usleep(100); /* it is in the monitor's hands for a moment */
-    atomic_fetch_add(&monitor->closed_tasks, duet_tasks_done(runtime));
 }
 
-void duet_monitor_count(struct duet_monitor *monitor)
+void duet_monitor_count(struct duet_monitor *monitor, const struct duet_runtime *runtime)
 {
+    atomic_store(&monitor->before, duet_tasks_done(runtime));
     atomic_fetch_add(&monitor->finished_runs, 1);
 }
 

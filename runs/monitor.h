@@ -17,19 +17,32 @@
 
 #include "runs/progress.h"
 
-enum { DUET_SIGNALS = 3 }; /* that end a process and are attended to: SIGINT, SIGTERM, SIGHUP */
+/* Signals that are waited for, by one thread. */
+struct duet_signals {
+    sigset_t watched, mask;      /* those; the mask as it was */
+    struct sigaction actions[4]; /* as they were */
+};
+
+/*
+ * Holds back the signals that end a process, but for those that are ignored, and with `children`
+ * that of the end of a child: they can be waited for then. Threads that are there already hand them
+ * on; those that are started from now on block them.
+ */
+void duet_signals_hold(struct duet_signals *signals, bool children);
+/* A signal that comes from now on does what it did before. */
+void duet_signals_release(struct duet_signals *signals);
 
 /* Zero-initialise, then duet_monitor_start. */
 struct duet_monitor {
     /* that runs; taken out by whoever uses it, so that it is not closed meanwhile */
     _Atomic(struct duet_runtime *) runtime;
-    _Atomic(uint64_t) closed_tasks, finished_runs;
-    atomic_int number; /* of the signal that came; 0: none */
+    _Atomic(uint64_t) before, finished_runs; /* tasks of this runtime, before the run at hand */
+    atomic_int number;                       /* of the signal that came; 0: none */
     atomic_bool over;
     GThread *thread;
-    sigset_t watched, mask; /* what is waited for; the mask as it was */
-    struct sigaction actions[DUET_SIGNALS];
+    struct duet_signals signals;
     struct duet_progress progress;
+    uint64_t tasks; /* of a run */
     /* the thread's: a worker that is in the policy, since how many looks nothing else happened */
     int stuck_worker;
     unsigned stuck_looks;
@@ -37,8 +50,8 @@ struct duet_monitor {
 };
 
 /*
- * Starts it, before any runtime is opened (so that no thread of one takes a signal). `bar`,
- * `tasks`, `runs` as in duet_progress_init. Signals that are ignored stay so.
+ * Starts it, before any runtime is opened (so that no thread of one takes a signal). `bar` as in
+ * duet_progress_init; `tasks` are those of each of the `runs`. Signals that are ignored stay so.
  */
 void duet_monitor_start(struct duet_monitor *monitor, bool bar, uint64_t tasks, uint64_t runs);
 
@@ -49,8 +62,8 @@ void duet_monitor_stop(struct duet_monitor *monitor);
 void duet_monitor_watch(struct duet_monitor *monitor, struct duet_runtime *runtime);
 void duet_monitor_leave(struct duet_monitor *monitor);
 
-/* A run is finished. */
-void duet_monitor_count(struct duet_monitor *monitor);
+/* A run in that runtime is finished. */
+void duet_monitor_count(struct duet_monitor *monitor, const struct duet_runtime *runtime);
 
 /* The number of the signal that came; 0: none. */
 int duet_monitor_signal(struct duet_monitor *monitor);

@@ -3,42 +3,8 @@
 #include "runs/recording.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-const char **duet_recording_names(const char *const *kernels, size_t count)
-{
-    size_t pointers = (count + 1) * sizeof(const char *), bytes = 0;
-    const char **names;
-    char *text;
-
-    for (size_t i = 0; i < count; i++)
-        bytes += strlen(kernels[i]) + 1;
-    names = malloc(pointers + bytes);
-    if (!names)
-        return NULL;
-    text = (char *)names + pointers;
-    for (size_t i = 0; i < count; i++) {
-        size_t length = strlen(kernels[i]) + 1;
-
-        names[i] = memcpy(text, kernels[i], length);
-        text += length;
-    }
-    names[count] = NULL;
-    return names;
-}
-
-static int take_kernels(struct duet_recording *out, const struct duet_runtime *runtime)
-{
-    size_t count = duet_kernel_count(runtime);
-    const char **kernels = calloc(count + 1, sizeof(*kernels));
-
-    for (size_t i = 0; kernels && i < count; i++)
-        kernels[i] = duet_kernel_name(runtime, i);
-    out->kernels = kernels ? duet_recording_names(kernels, count) : NULL;
-    out->kernel_count = count;
-    free(kernels);
-    return out->kernels ? DUET_OK : DUET_ENOMEM;
-}
+#include <glib.h>
 
 int duet_recording_take(struct duet_recording *out, const struct duet_runtime *runtime,
                         bool accesses)
@@ -53,8 +19,10 @@ int duet_recording_take(struct duet_recording *out, const struct duet_runtime *r
         error = duet_trace_events(runtime, &out->events, &out->event_count);
     if (!error && accesses)
         error = duet_trace_accesses(runtime, &out->accesses, &out->access_count);
-    if (!error)
-        error = take_kernels(out, runtime);
+    out->kernel_count = duet_kernel_count(runtime);
+    out->kernels = g_new0(const char *, out->kernel_count + 1);
+    for (size_t i = 0; i < out->kernel_count; i++)
+        out->kernels[i] = g_strdup(duet_kernel_name(runtime, i));
     duet_stats(runtime, &stats);
     out->makespan_s = stats.makespan_s;
     if (error)
@@ -62,29 +30,27 @@ int duet_recording_take(struct duet_recording *out, const struct duet_runtime *r
     return error;
 }
 
-void duet_recording_shift(struct duet_recording *recording, double seconds)
+/* Makes every date t of the events factor * t + shift_s. */
+static void move_dates(struct duet_recording *recording, double factor, double shift_s)
 {
     for (size_t i = 0; i < recording->event_count; i++) {
         struct duet_event *event = &recording->events[i];
+        double *const dates[] = {&event->submit_s, &event->ready_s, &event->start_s, &event->end_s};
 
-        event->submit_s += seconds;
-        event->ready_s += seconds;
-        event->start_s += seconds;
-        event->end_s += seconds;
+        for (size_t k = 0; k < G_N_ELEMENTS(dates); k++)
+            *dates[k] = factor * *dates[k] + shift_s;
     }
+}
+
+void duet_recording_shift(struct duet_recording *recording, double seconds)
+{
+    move_dates(recording, 1, seconds);
 }
 
 void duet_recording_scale(struct duet_recording *recording, double factor)
 {
     recording->makespan_s *= factor;
-    for (size_t i = 0; i < recording->event_count; i++) {
-        struct duet_event *event = &recording->events[i];
-
-        event->submit_s *= factor;
-        event->ready_s *= factor;
-        event->start_s *= factor;
-        event->end_s *= factor;
-    }
+    move_dates(recording, factor, 0);
 }
 
 void duet_recording_fini(struct duet_recording *recording)
@@ -94,6 +60,6 @@ void duet_recording_fini(struct duet_recording *recording)
     free(recording->machine);
     free(recording->events);
     free(recording->accesses);
-    free(recording->kernels);
+    g_strfreev((char **)(void *)recording->kernels);
     *recording = (struct duet_recording){0};
 }

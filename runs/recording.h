@@ -10,14 +10,14 @@
 #include <duet/trace.h>
 
 /*
- * Owned, by duet_recording_fini: each array is one allocation of malloc. Those who only show it may
- * fill one with what belongs to others, and never call that. Zero-initialise.
+ * Owned, by duet_recording_fini: arrays of malloc, and names as g_strfreev frees them. Those who
+ * only show it may fill one with what belongs to others, and never call that. Zero-initialise.
  */
 struct duet_recording {
     struct duet_machine *machine; /* NULL: nothing was recorded */
     struct duet_event *events;    /* sorted by start_s, as duet_trace_events gives them */
     size_t event_count;
-    const char **kernels; /* names, by the index that events carry; one allocation with the texts */
+    const char **kernels; /* names, by the index that events carry; NULL-ended where owned */
     size_t kernel_count;
     double makespan_s;                  /* of the run; the axis of a drawing is at least as long */
     struct duet_trace_access *accesses; /* as duet_trace_accesses gives them; NULL: not recorded */
@@ -33,9 +33,6 @@ struct duet_runtime;
  */
 DUET_MUST_CHECK int duet_recording_take(struct duet_recording *out,
                                         const struct duet_runtime *runtime, bool accesses);
-
-/* Names of kernels, one allocation: those at kernels[0..count). NULL where memory is short. */
-const char **duet_recording_names(const char *const *kernels, size_t count);
 
 /* Moves every date by `seconds`. */
 void duet_recording_shift(struct duet_recording *recording, double seconds);

@@ -156,6 +156,11 @@ const char *duet_request_platform(const struct duet_request *request)
     return duet_request_paced(request) ? request->config.emulate : request->config.simulate;
 }
 
+enum duet_records duet_request_records(const struct duet_request *request, size_t rep)
+{
+    return rep && request->records == DUET_RECORDS_FIRST ? DUET_RECORDS_NONE : request->records;
+}
+
 uint64_t duet_request_tasks(const struct duet_request *request)
 {
     return request->workload->tasks(&request->problem);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starting the child processes of simulated runs, and collecting what they leave. */
+/* The child processes of simulated runs: starting them, what they do, collecting what they leave.
+ */
 #include "runs/simulated.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,9 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runs/monitor.h"
+#include "runs/session.h"
 #include "world/open.h"
 
-/* A run that is in the air. */
+/* Of the runs in the air one. */
 struct child {
     pid_t pid; /* 0: none */
     size_t index;
@@ -23,66 +26,150 @@ struct child {
 
 struct pool {
     const struct duet_request *request;
-    struct duet_run *runs;
+    struct duet_series *series;
     size_t count, next, finished;
+    bool *made;             /* by run, policy after policy */
+    size_t *failed;         /* lowest run of each policy that failed; reps: none */
     struct child *children; /* as many as may run at a time */
     unsigned running;
-    size_t *failed;              /* lowest run of each policy that failed; reps: none */
-    FILE *shared;                /* file behind the counters */
-    duet_task_counter *counters; /* finished tasks, by run */
-    sigset_t watched;            /* signals that are waited for, blocked meanwhile */
-    sigset_t before;
+    _Atomic uint64_t *counters; /* finished tasks, by run; shared with the children */
+    struct duet_signals signals;
     struct duet_progress *progress;
     int number; /* of the signal that came; 0: none */
 };
 
-/*
- * Blocks the signals that end a process, but for those that are ignored, and that of a child's end:
- * they are then taken one by one, and no handler is needed.
- */
-static void block_signals(struct pool *pool)
-{
-    static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action;
+/* ------------------------------------------------------------------------------------------- */
+/* In the child                                                                                 */
 
-    sigemptyset(&pool->watched);
-    signal(SIGCHLD, SIG_DFL);
-    sigaddset(&pool->watched, SIGCHLD);
-    for (size_t i = 0; i < G_N_ELEMENTS(ends); i++)
-        if (sigaction(ends[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
-            sigaddset(&pool->watched, ends[i]);
-    sigprocmask(SIG_BLOCK, &pool->watched, &pool->before);
+/*
+ * What a child leaves: this, then the arrays of the recording, names as texts with their ends.
+ * Written and read by the same program on the same machine, so the types say it all.
+ */
+struct result {
+    int error; /* enum duet_error */
+    struct duet_message message;
+    struct duet_run run; /* its pointers mean nothing to the parent, but that a machine is there */
+};
+
+static void leave(FILE *stream, const struct result *result)
+{
+    const struct duet_recording *recording = &result->run.recording;
+
+    fwrite(result, sizeof *result, 1, stream);
+    fwrite(recording->events, sizeof *recording->events, recording->event_count, stream);
+    fwrite(recording->accesses, sizeof *recording->accesses, recording->access_count, stream);
+    for (size_t i = 0; i < recording->kernel_count; i++)
+        fwrite(recording->kernels[i], strlen(recording->kernels[i]) + 1, 1, stream);
+    fflush(stream);
 }
 
-static int open_counters(struct pool *pool, struct duet_message *message)
-{
-    size_t size = pool->count * sizeof(*pool->counters);
+/* Tells the parent how far the run is, from a thread beside it, until the process ends. */
+struct watcher {
+    const struct duet_runtime *runtime;
+    _Atomic uint64_t *done;
+    pid_t parent;
+};
 
-    pool->shared = tmpfile();
-    if (!pool->shared || ftruncate(fileno(pool->shared), (off_t)size) != 0)
-        return duet_fail(message, DUET_EIO, "cannot make a temporary file: %s", strerror(errno));
-    pool->counters = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(pool->shared), 0);
-    if (pool->counters == MAP_FAILED) {
-        pool->counters = NULL;
-        return duet_fail(message, DUET_EIO, "cannot share memory: %s", strerror(errno));
+static void *watch(void *argument)
+{
+    const struct watcher *watcher = argument;
+
+    /* nobody reads what comes out any more once the parent has died */
+    while (getppid() == watcher->parent) {
+        atomic_store_explicit(watcher->done, duet_tasks_done(watcher->runtime),
+                              memory_order_relaxed);
+        g_usleep(50 * G_TIME_SPAN_MILLISECOND);
     }
-    return 0;
+    _exit(EXIT_FAILURE);
 }
 
 /*
- * In the child: makes the run and ends the process. Signals stay blocked: a terminal sends its
- * interrupt to children too, and it is the parent that ends them, once it has what is finished.
+ * Makes the run and ends the process. Signals stay blocked: a terminal sends its interrupt to
+ * children too, and it is the parent that ends them, once it has what is finished.
  */
-static void child_main(struct pool *pool, struct child *child)
+static void child_main(const struct pool *pool, const struct child *child, pid_t parent)
 {
-    size_t reps = pool->request->reps;
+    struct duet_request request = *pool->request;
+    const size_t policy = child->index / request.reps, rep = child->index % request.reps;
+    const enum duet_records records = duet_request_records(&request, rep);
+    struct duet_session session = {.request = &request,
+                                   .policy = request.policies[policy],
+                                   .problem = request.problem};
+    struct result result = {0};
+    struct watcher watcher = {.done = &pool->counters[child->index], .parent = parent};
 
     /* what libraries print must not get among the results */
     dup2(STDERR_FILENO, STDOUT_FILENO);
-    duet_simulation_child(pool->request, child->index / reps, child->index % reps, child->stream,
-                          &pool->counters[child->index]);
+    request.seed += rep;
+    request.records = records;
+    result.error = duet_session_open(&session, &result.message);
+    if (!result.error) {
+        watcher.runtime = session.runtime;
+        g_thread_unref(g_thread_new("progress", watch, &watcher));
+        result.error = duet_session_run(&session, &result.run, records, &result.message);
+    }
+    leave(child->stream, &result);
+    /* nothing is gained by tidying up what the system takes back */
     _exit(ferror(child->stream) ? EXIT_FAILURE : EXIT_SUCCESS);
 }
+
+/* ------------------------------------------------------------------------------------------- */
+/* What it has left                                                                             */
+
+/* An array of `count` elements from the file; NULL: the file is not as long as it says. */
+static void *read_array(FILE *stream, size_t count, size_t bytes)
+{
+    void *array = count < SIZE_MAX / bytes ? calloc(count + 1, bytes) : NULL;
+
+    if (array && fread(array, bytes, count, stream) == count)
+        return array;
+    free(array);
+    return NULL;
+}
+
+/* The recording that was announced, on a machine of its own. false: a part of it is missing. */
+static bool read_recording(FILE *stream, const struct duet_machine *machine,
+                           struct duet_recording *out)
+{
+    size_t room = 0;
+    char *name = NULL;
+    bool whole;
+
+    out->machine = calloc(1, sizeof(*out->machine));
+    out->events = read_array(stream, out->event_count, sizeof(*out->events));
+    out->accesses =
+        out->accesses ? read_array(stream, out->access_count, sizeof(*out->accesses)) : NULL;
+    out->kernels = g_new0(const char *, out->kernel_count + 1);
+    whole = out->machine && out->events && (out->accesses || !out->access_count) &&
+            !duet_machine_copy(out->machine, machine);
+    for (size_t i = 0; i < out->kernel_count && whole; i++) {
+        whole = getdelim(&name, &room, 0, stream) > 0;
+        out->kernels[i] = whole ? g_strdup(name) : NULL;
+    }
+    free(name);
+    return whole;
+}
+
+static int read_result(FILE *stream, const struct duet_machine *machine, struct duet_run *run,
+                       struct duet_message *message)
+{
+    struct result result;
+
+    rewind(stream);
+    if (fread(&result, sizeof result, 1, stream) != 1)
+        return duet_fail(message, DUET_EIO, "it ended without a result");
+    if (result.error)
+        return duet_fail(message, result.error, "%s",
+                         *result.message.text ? result.message.text : duet_strerror(result.error));
+    *run = result.run;
+    if (!run->recording.machine || read_recording(stream, machine, &run->recording))
+        return 0;
+    duet_run_fini(run);
+    return duet_fail(message, DUET_EIO, "it left only a part of its outcome: is /tmp full?");
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The parent                                                                                   */
 
 static void end_child(struct pool *pool, struct child *child)
 {
@@ -105,25 +192,25 @@ static bool is_futile(const struct pool *pool, size_t index)
 /* Notes the failure of a run, and ends those of its policy that come after it. */
 static void fail(struct pool *pool, size_t index, int error, const struct duet_message *message)
 {
-    size_t reps = pool->request->reps;
+    const size_t reps = pool->request->reps;
+    struct duet_series *series = &pool->series[index / reps];
 
-    duet_run_fail(&pool->runs[index], error, message);
-    pool->failed[index / reps] = MIN(pool->failed[index / reps], index % reps);
+    if (is_futile(pool, index))
+        return;
+    pool->failed[index / reps] = index % reps;
+    series->error = error;
+    series->message = *message;
+    series->failed_seed = pool->request->seed + index % reps;
     for (unsigned i = 0; i < pool->request->jobs; i++)
         if (is_futile(pool, pool->children[i].index))
             end_child(pool, &pool->children[i]);
-    /* what has ended already is as if it had not been made: the same every time */
-    for (size_t i = index + 1; i < (index / reps + 1) * reps; i++) {
-        duet_run_fini(&pool->runs[i]);
-        pool->runs[i].error = DUET_ECANCELED;
-    }
 }
 
 static void start(struct pool *pool, size_t index)
 {
     struct duet_message message;
     struct child *child = pool->children;
-    pid_t pid = -1;
+    pid_t pid = -1, parent = getpid();
 
     while (child->pid)
         child++;
@@ -134,7 +221,7 @@ static void start(struct pool *pool, size_t index)
         pid = fork();
     }
     if (pid == 0)
-        child_main(pool, child);
+        child_main(pool, child, parent);
     if (pid > 0) {
         child->pid = pid;
         pool->running++;
@@ -163,8 +250,9 @@ static void start_some(struct pool *pool)
 /* What a child that has ended has left. */
 static void finish(struct pool *pool, struct child *child, int status)
 {
+    const struct duet_request *request = pool->request;
+    const size_t index = child->index;
     struct duet_message message = {""};
-    size_t index = child->index;
     FILE *stream = child->stream;
     int error;
 
@@ -177,8 +265,11 @@ static void finish(struct pool *pool, struct child *child, int status)
     else if (WEXITSTATUS(status) != EXIT_SUCCESS)
         error = duet_fail(&message, DUET_ECANCELED, "it ended with status %d", WEXITSTATUS(status));
     else
-        error = duet_simulation_read(pool->request, &pool->runs[index], stream, &message);
+        error =
+            read_result(stream, &request->machine,
+                        &pool->series[index / request->reps].runs[index % request->reps], &message);
     fclose(stream);
+    pool->made[index] = !error;
     if (error)
         fail(pool, index, error, &message);
 }
@@ -197,17 +288,21 @@ static void reap(struct pool *pool)
 
 static void draw(struct pool *pool)
 {
+    const uint64_t tasks = duet_request_tasks(pool->request);
     uint64_t done = 0;
 
-    for (size_t i = 0; i < pool->count; i++)
-        done += atomic_load_explicit(&pool->counters[i], memory_order_relaxed);
+    for (size_t i = 0; i < pool->count; i++) {
+        uint64_t own = atomic_load_explicit(&pool->counters[i], memory_order_relaxed);
+
+        done += MIN(own, tasks); /* not those that others expand into */
+    }
     duet_progress_draw(pool->progress, done, pool->finished);
 }
 
 static void wait_for_signal(struct pool *pool)
 {
     const struct timespec pause = {.tv_nsec = 100 * 1000 * 1000};
-    int number = sigtimedwait(&pool->watched, NULL, &pause);
+    int number = sigtimedwait(&pool->signals.watched, NULL, &pause);
 
     if (number <= 0 || number == SIGCHLD)
         return;
@@ -219,10 +314,38 @@ static void wait_for_signal(struct pool *pool)
     pool->next = pool->count;
 }
 
+/* Moves the runs of a policy that count to the front; those after one that failed do not. */
+static void gather(struct pool *pool, size_t policy)
+{
+    const size_t reps = pool->request->reps;
+    struct duet_series *series = &pool->series[policy];
+
+    for (size_t i = 0; i < reps; i++) {
+        struct duet_run run = series->runs[i];
+
+        series->runs[i] = (struct duet_run){0};
+        if (!pool->made[policy * reps + i])
+            continue;
+        if (i < pool->failed[policy])
+            series->runs[series->count++] = run;
+        else
+            duet_run_fini(&run);
+    }
+}
+
 static void run_all(struct pool *pool)
 {
-    pool->children = g_new0(struct child, pool->request->jobs);
-    block_signals(pool);
+    const struct duet_request *request = pool->request;
+
+    pool->children = g_new0(struct child, request->jobs);
+    pool->made = g_new0(bool, pool->count);
+    pool->failed = g_new(size_t, request->policy_count);
+    for (size_t i = 0; i < request->policy_count; i++) {
+        pool->failed[i] = request->reps;
+        pool->series[i] = (struct duet_series){.policy = request->policies[i],
+                                               .runs = g_new0(struct duet_run, request->reps)};
+    }
+    duet_signals_hold(&pool->signals, true);
     duet__open_ahead();
     start_some(pool);
     while (pool->running) {
@@ -231,30 +354,31 @@ static void run_all(struct pool *pool)
         start_some(pool);
         draw(pool);
     }
-    sigprocmask(SIG_SETMASK, &pool->before, NULL);
+    duet_signals_release(&pool->signals);
+    for (size_t i = 0; i < request->policy_count; i++)
+        gather(pool, i);
+    g_free(pool->failed);
+    g_free(pool->made);
     g_free(pool->children);
 }
 
 int duet_simulate(const struct duet_request *request, struct duet_progress *progress,
-                  struct duet_run *runs, int *number, struct duet_message *message)
+                  struct duet_series *series, int *number, struct duet_message *message)
 {
     struct pool pool = {.request = request,
-                        .runs = runs,
+                        .series = series,
                         .count = request->policy_count * request->reps,
                         .progress = progress};
-    int error = open_counters(&pool, message);
+    const size_t bytes = pool.count * sizeof(*pool.counters);
+    int error = 0;
 
-    if (!error) {
-        pool.failed = g_new(size_t, request->policy_count);
-        for (size_t i = 0; i < request->policy_count; i++)
-            pool.failed[i] = request->reps;
+    pool.counters = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (pool.counters == MAP_FAILED) {
+        error = duet_fail(message, DUET_EIO, "cannot share memory: %s", strerror(errno));
+    } else {
         run_all(&pool);
-        g_free(pool.failed);
+        munmap(pool.counters, bytes);
     }
-    if (pool.counters)
-        munmap(pool.counters, pool.count * sizeof(*pool.counters));
-    if (pool.shared)
-        fclose(pool.shared);
     progress->before_tasks += duet_request_tasks(request) * pool.count;
     progress->before_runs += pool.count;
     *number = pool.number;

@@ -64,7 +64,7 @@ RULES = [
                       " workloads/kernels*.h ."),
     ("world/*", "c posix threads glib duet/* core/engine.h sim/*.h real/*.h platforms/platform.h"
               " report/perfetto.h report/output.h platforms/model/*.h runs/recording.h ."),
-    ("runs/recording", "c-pure duet/* ."),
+    ("runs/recording", "c-pure glib duet/* ."),
     ("runs/*", "c posix glib duet/* platforms/platform.h workloads/workload.h world/*.h"
                " core/engine.h validate/bounds.h ."),
     ("validate/*", "c posix glib duet/* platforms/platform.h platforms/json.h workloads/*.h"

@@ -5,7 +5,7 @@
 
 #include "validate/experiment.h"
 #include "validate/stats.h"
-#include "world/here.h"
+#include "world/open.h"
 
 /* A text that lives as long as the experiment; takes it over. */
 static const char *keep(struct duet_experiment *experiment, char *text)
@@ -43,7 +43,7 @@ static char *title_of(const struct duet_experiment *experiment)
 static char *machine_of(const struct duet_experiment *experiment)
 {
     const char *emulate = experiment->base.config.emulate;
-    unsigned cores = duet__here_cores();
+    unsigned cores = duet__usable_cores();
     char *here = g_strdup_printf("%s, %u core%s", g_get_host_name(), cores, cores == 1 ? "" : "s");
     char *text;
 

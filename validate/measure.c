@@ -2,7 +2,7 @@
 /* The measured runs of an experiment. Neighbours that compute on the same data share it. */
 #include "calibrate/load.h"
 #include "calibrate/probe.h"
-#include "runs/real.h"
+#include "runs/session.h"
 #include "validate/experiment.h"
 #include "validate/stats.h"
 #include "world/clock.h"

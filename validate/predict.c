@@ -8,21 +8,22 @@ static int simulate(struct duet_experiment *experiment, struct duet_pair *pair, 
                     struct duet_progress *progress, struct duet_message *message)
 {
     struct duet_request *request = &pair->simulated;
-    struct duet_run *runs = duet_runs_new(count);
+    struct duet_series series = {0};
     int error;
 
     request->reps = count;
     request->seed = experiment->base.seed + duet_sample_count(&pair->predicted);
     request->records = DUET_RECORDS_ALL;
-    error = duet_simulate(request, progress, runs, &experiment->number, message);
-    for (size_t i = 0; i < count && !error && !experiment->number; i++) {
-        if (runs[i].error)
-            error = duet_fail(message, runs[i].error, "%s", runs[i].message);
-        duet_recording_shift(&runs[i].recording, -runs[i].stats.first_submit_s);
-        if (!error)
-            error = duet_sample_put(&pair->predicted, &runs[i], message);
+    error = duet_simulate(request, progress, &series, &experiment->number, message);
+    if (!error && series.error)
+        error = duet_fail(message, series.error, "%s", series.message.text);
+    for (size_t i = 0; i < series.count && !error && !experiment->number; i++) {
+        struct duet_run *run = &series.runs[i];
+
+        duet_recording_shift(&run->recording, -run->stats.first_submit_s);
+        error = duet_sample_put(&pair->predicted, run, message);
     }
-    duet_runs_free(runs, count);
+    duet_series_fini(&series);
     return error;
 }
 

@@ -70,6 +70,9 @@ DUET_MUST_CHECK int duet__open_machine(struct duet_machine *machine, unsigned **
                                        const struct duet_config *config,
                                        struct duet_message *message);
 
+/* Cores that this process may use: at least 1. */
+unsigned duet__usable_cores(void);
+
 /* How much of the host's memory may be page-locked by this configuration; 0: none. */
 uint64_t duet__open_pin_bytes(const struct duet_config *config);
 

@@ -105,6 +105,11 @@ static int look(struct opening *opening, struct duet_message *message)
     return error ? error : duet_machine_copy(&opening->believed, &opening->machine);
 }
 
+unsigned duet__usable_cores(void)
+{
+    return duet__real_cores();
+}
+
 uint64_t duet__open_pin_bytes(const struct duet_config *config)
 {
     if (config->no_pin)

@@ -187,7 +187,7 @@ void duet_page_write_report(FILE *stream, const struct duet_report *report)
     rest = put_template(stream, rest, "@EXTRA@");
     begin_extra(&writer);
     for (size_t i = 0; i < report->series_count; i++) {
-        const struct duet_recording *recording = duet_run_recording(report->series[i].runs);
+        const struct duet_recording *recording = duet_series_recording(&report->series[i]);
 
         if (recording)
             put_recording(&writer, i, report->series[i].policy, recording,

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs on this machine, one after another in one runtime. */
-#include "runs/real.h"
+/* Runs of one policy, one after another in one runtime. */
+#include "runs/session.h"
 
 #include "validate/bounds.h"
 #include "world/clock.h"
+#include "world/open.h"
 
 static bool given_up(const struct duet_session *session)
 {
-    return duet_monitor_signal(session->monitor) != 0;
+    return session->monitor && duet_monitor_signal(session->monitor);
 }
 
 /* Takes the message of a failed call from the runtime, where the call has given none. */
@@ -43,18 +44,17 @@ int duet_session_open(struct duet_session *session, struct duet_message *message
     config.seed = request->seed;
     config.record = request->records != DUET_RECORDS_NONE;
     config.record_accesses = request->records == DUET_RECORDS_ACCESSES;
-    error = duet_open(&session->runtime, &config, message);
+    error = duet__open_with(&session->runtime, &config, request->platform, message);
     if (error)
         return error;
     session->quiet = true;
-    session->error = 0;
-    duet_monitor_watch(session->monitor, session->runtime);
-    error = adopt_machine(session);
-    session->error = error;
-    if (error) {
-        explain(session, error, message);
+    session->spent = false;
+    if (session->monitor)
+        duet_monitor_watch(session->monitor, session->runtime);
+    session->error = explain(session, adopt_machine(session), message);
+    error = session->error;
+    if (error)
         duet_session_close(session);
-    }
     return error;
 }
 
@@ -64,7 +64,8 @@ void duet_session_close(struct duet_session *session)
 
     if (!session->runtime)
         return;
-    duet_monitor_leave(session->monitor);
+    if (session->monitor)
+        duet_monitor_leave(session->monitor);
     /* nothing is to be waited for, and what no wait has told yet is not for the closing to say */
     if (over)
         duet_cancel(session->runtime);
@@ -82,8 +83,9 @@ void duet_session_close(struct duet_session *session)
 /* Submits the tasks and waits for them. */
 static int compute(struct duet_session *session, struct duet_message *message)
 {
-    const struct duet_workload *workload = session->request->workload;
-    int error = workload->build(session->runtime, &session->problem, &session->state, message);
+    const struct duet_request *request = session->request;
+    int error =
+        request->workload->build(session->runtime, &session->problem, &session->state, message);
     int waited;
 
     /* before another call replaces it */
@@ -94,15 +96,18 @@ static int compute(struct duet_session *session, struct duet_message *message)
     /* what a task did comes before what its submission said of that */
     message->text[0] = 0;
     explain(session, waited, message);
-    return DUET_ETASK;
+    return request->config.simulate ? waited : DUET_ETASK;
 }
 
 /* Brings the results to the host's memory, so that the next run can begin. */
 static int retrieve(struct duet_session *session, struct duet_message *message)
 {
-    const struct duet_workload *workload = session->request->workload;
-    int error = workload->retrieve ? workload->retrieve(session->runtime, session->state) : 0;
+    const struct duet_request *request = session->request;
+    int error = 0;
 
+    session->spent = !request->workload->retrieve;
+    if (!session->spent && !request->config.simulate)
+        error = request->workload->retrieve(session->runtime, session->state);
     explain(session, error, message);
     return error ? DUET_ETASK : 0;
 }
@@ -111,19 +116,22 @@ static int retrieve(struct duet_session *session, struct duet_message *message)
 static int measure(struct duet_session *session, struct duet_run *run, enum duet_records record,
                    struct duet_message *message)
 {
+    const struct duet_request *request = session->request;
     struct duet_bounds bounds = {0};
     int error = 0;
 
+    run->seed = request->seed;
     duet_stats(session->runtime, &run->stats);
-    /* without a measured time of every kernel there is no bound */
-    if (session->request->bounds && !duet_bounds(session->runtime, &bounds, NULL)) {
+    /* without a time of every kernel there is no bound */
+    if (request->bounds && !duet_bounds(session->runtime, &bounds, NULL)) {
         run->critical_path_s = bounds.critical_path_s;
         run->area_s = bounds.area_s;
     }
     if (record != DUET_RECORDS_NONE)
         error =
             duet_recording_take(&run->recording, session->runtime, record == DUET_RECORDS_ACCESSES);
-    duet_recording_shift(&run->recording, -run->stats.first_submit_s);
+    if (!request->config.simulate)
+        duet_recording_shift(&run->recording, -run->stats.first_submit_s);
     return explain(session, error, message);
 }
 
@@ -131,7 +139,7 @@ static int run_once(struct duet_session *session, struct duet_run *run, enum due
                     struct duet_message *message)
 {
     const struct duet_request *request = session->request;
-    double start_s;
+    double start_s, computed_s;
     int error;
 
     if (session->problem.data)
@@ -139,8 +147,11 @@ static int run_once(struct duet_session *session, struct duet_run *run, enum due
     duet_stats_reset(session->runtime);
     start_s = duet__clock_s();
     error = compute(session, message);
+    computed_s = duet__clock_s();
     if (!error && run)
         error = measure(session, run, record, message);
+    if (run)
+        start_s += duet__clock_s() - computed_s; /* which is not the run's */
     if (!error)
         error = retrieve(session, message);
     if (error)
@@ -150,7 +161,6 @@ static int run_once(struct duet_session *session, struct duet_run *run, enum due
     if (!run)
         return 0;
     run->wall_s = duet__clock_s() - start_s;
-    run->seed = request->seed;
     return request->verify
                ? request->workload->verify(session->problem.data, &run->verdict, message)
                : 0;
@@ -161,53 +171,64 @@ int duet_session_run(struct duet_session *session, struct duet_run *run, enum du
 {
     int error = 0;
 
+    if (session->spent)
+        duet_session_close(session);
     if (!session->runtime)
         error = duet_session_open(session, message);
-    if (!error && !given_up(session))
-        error = run_once(session, run, record, message);
-    session->error = error;
-    if (given_up(session)) {
-        if (run)
-            duet_run_fini(run);
-        /* what a cancelled run says of itself is no news */
-        error = DUET_ECANCELED;
-        message->text[0] = 0;
-    }
-    if (run)
-        run->error = error;
-    if (error && run && message->text[0])
-        duet_run_fail(run, error, message);
     if (!error)
-        duet_monitor_count(session->monitor);
-    /* data that the workload cannot take back leaves with the runtime */
-    if (!session->request->workload->retrieve)
-        duet_session_close(session);
+        error = given_up(session) ? DUET_ECANCELED : run_once(session, run, record, message);
+    session->error = error;
+    if (error && run)
+        duet_run_fini(run);
+    if (error && given_up(session)) {
+        /* what a cancelled run says of itself is no news */
+        message->text[0] = 0;
+        return DUET_ECANCELED;
+    }
+    if (!error && session->monitor)
+        duet_monitor_count(session->monitor, session->runtime);
     return error;
 }
 
 /* ------------------------------------------------------------------------------------------- */
 
-void duet_series_make(struct duet_series *series, struct duet_session *session)
+/* The warm-ups and the runs of a session. */
+static void make_series(struct duet_session *session, struct duet_series *series)
 {
     const struct duet_request *request = session->request;
     int error = 0;
 
-    *series = (struct duet_series){.policy = session->policy, .runs = duet_runs_new(request->reps)};
-    for (size_t i = 0; i < request->warmups + request->reps && !error; i++) {
-        struct duet_run *run = i < request->warmups ? NULL : &series->runs[series->count];
-        bool first = run && series->count == 0 && request->records == DUET_RECORDS_FIRST;
-
-        if (!session->runtime)
-            error = duet_session_open(session, &series->message);
-        series->opened |= !error;
-        if (!error)
-            error =
-                duet_session_run(session, run,
-                                 first || request->records > DUET_RECORDS_FIRST ? request->records
-                                                                                : DUET_RECORDS_NONE,
-                                 &series->message);
-        series->count += !error && run;
+    for (size_t i = 0; i < request->warmups && !error; i++)
+        error = duet_session_run(session, NULL, DUET_RECORDS_NONE, &series->message);
+    while (!error && series->count < request->reps) {
+        error = duet_session_run(session, &series->runs[series->count],
+                                 duet_request_records(request, series->count), &series->message);
+        series->count += !error;
     }
     series->error = given_up(session) ? 0 : error;
     duet_session_close(session);
+}
+
+int duet_run_all(struct duet_request *request, struct duet_monitor *monitor,
+                 struct duet_series *series, struct duet_message *message)
+{
+    struct duet_problem problem = request->problem;
+    int error = 0;
+
+    if (!duet_request_paced(request))
+        error = request->workload->generate(&request->problem, &problem.data, message);
+    for (size_t i = 0; i < request->policy_count && !error && !duet_monitor_signal(monitor); i++) {
+        struct duet_session session = {.request = request,
+                                       .policy = request->policies[i],
+                                       .monitor = monitor,
+                                       .problem = problem,
+                                       .quiet = i > 0};
+
+        series[i] = (struct duet_series){.policy = request->policies[i],
+                                         .runs = g_new0(struct duet_run, request->reps)};
+        make_series(&session, &series[i]);
+    }
+    if (problem.data)
+        request->workload->discard(problem.data);
+    return error;
 }

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The files that the subcommands write beside what they print: names, checks, writing. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <duet/policy.h>
+
+#include "cli/command.h"
+#include "cli/job.h"
+#include "report/gantt.h"
+#include "report/output.h"
+#include "report/page/page.h"
+#include "report/perfetto.h"
+
+/* What a file is made from. */
+struct source {
+    const struct duet_report *report;
+    const struct duet_series *series; /* of the policy that the file is about */
+};
+
+static void write_trace(FILE *stream, const void *data)
+{
+    const struct source *source = data;
+
+    duet_perfetto_write(stream, duet_series_recording(source->series));
+}
+
+static void write_gantt(FILE *stream, const void *data)
+{
+    const struct source *source = data;
+    const struct duet_report *report = source->report;
+    const struct duet_recording *recording = duet_series_recording(source->series);
+    g_autofree char *resources = duet_report_resources(&report->request->machine);
+    g_autofree char *problem = duet_report_problem(report);
+    g_autofree char *place = duet_report_place(report);
+    g_autofree char *title =
+        g_strdup_printf("%s on %s: %s, %.4g s", report->request->workload->name, place,
+                        source->series->policy, recording->makespan_s);
+    g_autofree char *subtitle = g_strdup_printf("%s; %s", problem, resources);
+
+    duet_gantt_write_svg(stream, recording, title, subtitle);
+}
+
+static void write_html(FILE *stream, const void *data)
+{
+    duet_page_write_report(stream, ((const struct source *)data)->report);
+}
+
+/* The options that name a file to be written. */
+static const struct output {
+    const char *option;
+    size_t offset;         /* of its value in struct duet__values */
+    bool each;             /* of each policy there is one */
+    duet_output_fn *write; /* from a struct source; NULL: it is written by others */
+} outputs[] = {
+    {"--trace", offsetof(struct duet__values, trace), true, write_trace},
+    {"--gantt", offsetof(struct duet__values, gantt), true, write_gantt},
+    {"--html", offsetof(struct duet__values, html), false, write_html},
+    {"--out", offsetof(struct duet__values, out), false, NULL},
+    {"--machine-xml", offsetof(struct duet__values, machine_xml), false, NULL},
+};
+
+static const char *path_of(const struct duet__job *job, const struct output *output)
+{
+    return *(const char *const *)(const void *)((const char *)&job->values + output->offset);
+}
+
+/* "out/run.json" for the policy "./mine.so" becomes "out/run-mine.json"; caller frees. */
+static char *path_for(const char *path, const char *policy)
+{
+    g_autofree char *name = g_path_get_basename(policy);
+    const char *file = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+    const char *dot = strrchr(file, '.');
+
+    if (strchr(policy, '/') && strrchr(name, '.') && strrchr(name, '.') > name)
+        *strrchr(name, '.') = 0;
+    if (!dot || dot == file)
+        dot = path + strlen(path);
+    return g_strdup_printf("%.*s-%s%s", (int)(dot - path), path, name, dot);
+}
+
+/* The names that an output stands for, ended by NULL: one, or one a policy; for g_strfreev. */
+static char **paths_of(const struct duet__job *job, const struct output *output)
+{
+    const size_t count = output->each ? job->request.policy_count : 1;
+    const char *path = path_of(job, output);
+    char **paths = g_new0(char *, count + 1);
+
+    for (size_t i = 0; path && i < count; i++)
+        paths[i] = count > 1 ? path_for(path, job->request.policies[i]) : g_strdup(path);
+    return paths;
+}
+
+int duet__files_check(const struct duet__job *job)
+{
+    const char *xml = job->values.machine_xml;
+    struct duet_message message;
+
+    if (xml && !g_str_has_suffix(xml, ".xml"))
+        return duet__complain(DUET__MISUSED,
+                              "--machine-xml %s: the name must end in .xml, so that the file can "
+                              "be read again",
+                              xml);
+    for (size_t i = 0; i < G_N_ELEMENTS(outputs); i++) {
+        g_auto(GStrv) paths = paths_of(job, &outputs[i]);
+
+        for (char **path = paths; *path; path++)
+            if (duet_output_check(*path, &message))
+                return duet__complain(DUET__MISUSED, "%s", message.text);
+    }
+    return DUET__DONE;
+}
+
+/* The runs of a policy of which the first was recorded; NULL: there are none. */
+static const struct duet_series *recorded(const struct duet_report *report, const char *policy)
+{
+    for (size_t i = 0; i < report->series_count; i++)
+        if (strcmp(report->series[i].policy, policy) == 0)
+            return duet_series_recording(&report->series[i]) ? &report->series[i] : NULL;
+    return NULL;
+}
+
+int duet__files_write(const struct duet__job *job, const struct duet_report *report)
+{
+    struct duet_message message;
+    int status = DUET__DONE;
+
+    for (const struct output *output = outputs; output < outputs + G_N_ELEMENTS(outputs);
+         output++) {
+        g_auto(GStrv) paths = paths_of(job, output);
+
+        /* one that fails does not keep the others from being written */
+        for (size_t i = 0; paths[i] && report->series_count && output->write; i++) {
+            const struct source source = {report, output->each
+                                                      ? recorded(report, job->request.policies[i])
+                                                      : report->series};
+
+            if (source.series && duet_output_write(paths[i], output->write, &source, &message))
+                status = duet__complain(DUET__FAILED, "%s", message.text);
+        }
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Whether they are different ones                                                              */
+
+/* Whether it can be written by several: one that is there and not ordinary, as /dev/null. */
+static bool is_special(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 && !S_ISREG(status.st_mode);
+}
+
+/*
+ * A file that need not exist, by the one name that all its names have in common: without links, "."
+ * and "..", as far as it exists. `hops` links that point to nothing are followed. Caller frees.
+ */
+static char *canonical(const char *path, unsigned hops)
+{
+    g_autofree char *folder = g_path_get_dirname(path), *name = g_path_get_basename(path);
+    g_autofree char *target = hops ? g_file_read_link(path, NULL) : NULL;
+    g_autofree char *real = realpath(path, NULL), *place = realpath(folder, NULL), *next = NULL;
+
+    if (real)
+        return g_steal_pointer(&real);
+    if (!target)
+        return g_build_filename(place ? place : folder, name, NULL);
+    next = g_path_is_absolute(target) ? g_strdup(target) : g_build_filename(folder, target, NULL);
+    return canonical(next, hops - 1);
+}
+
+enum { HOPS = 40 }; /* as many as the system follows */
+
+bool duet__files_same(const char *first, const char *second)
+{
+    g_autofree char *one = canonical(first, HOPS), *other = canonical(second, HOPS);
+
+    return !is_special(first) && !is_special(second) && strcmp(one, other) == 0;
+}
+
+/*
+ * Notes a file in `files`, by its canonical name, as what it is called; takes `what`. DUET_EINVAL
+ * if it is to be written and has been noted before.
+ */
+static int claim(GHashTable *files, char *what, const char *path, bool output,
+                 struct duet_message *message)
+{
+    char *file = canonical(path, HOPS);
+    const char *other = g_hash_table_lookup(files, file);
+    int error = 0;
+
+    if (output && other)
+        error = duet_fail(message, DUET_EINVAL, "%s and %s are one file, %s", other, what, path);
+    if (!other && !is_special(path)) {
+        g_hash_table_insert(files, file, what);
+        return 0;
+    }
+    g_free(file);
+    g_free(what);
+    return error;
+}
+
+/* The machine's file, and its kernel times where they lie beside it under a usual name. */
+static int claim_platform(GHashTable *files, const char *option, const char *path,
+                          struct duet_message *message)
+{
+    const char *dot = strrchr(path, '.');
+    g_autofree char *stem = g_strndup(path, dot ? (size_t)(dot - path) : strlen(path));
+    const char *const names[] = {path, stem};
+    int error = 0;
+
+    if (!strchr(path, '/') && !g_str_has_suffix(path, ".json") && !g_str_has_suffix(path, ".xml"))
+        return 0;
+    error = claim(files, g_strdup(option), path, false, message);
+    for (size_t i = 0; i < G_N_ELEMENTS(names) && !error; i++) {
+        g_autofree char *times = g_strconcat(names[i], ".kernels.json", NULL);
+
+        if (g_file_test(times, G_FILE_TEST_EXISTS))
+            error = claim(files, g_strdup_printf("the kernel times of %s", option), times, false,
+                          message);
+    }
+    return error;
+}
+
+static int claim_output(GHashTable *files, const struct duet__job *job, const struct output *output,
+                        struct duet_message *message)
+{
+    g_auto(GStrv) paths = paths_of(job, output);
+    int error = 0;
+
+    if (paths[0] && !*path_of(job, output))
+        return duet_fail(message, DUET_EINVAL, "%s takes the name of a file, not ''",
+                         output->option);
+    for (size_t i = 0; paths[i] && !error; i++)
+        error =
+            claim(files,
+                  paths[1] ? g_strdup_printf("%s of %s", output->option, job->request.policies[i])
+                           : g_strdup(output->option),
+                  paths[i], true, message);
+    return error;
+}
+
+int duet__files_distinct(const struct duet__job *job, struct duet_message *message)
+{
+    g_autoptr(GHashTable) files = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    const char *platform = duet_request_platform(&job->request), *xml = job->values.machine_xml;
+    int error = 0;
+
+    if (platform)
+        error = claim_platform(files, job->platform_option, platform, message);
+    if (job->values.cases && !error)
+        error = claim(files, g_strdup("--cases"), job->values.cases, false, message);
+    for (size_t i = 0; i < job->request.policy_count && !error; i++)
+        if (!duet_policy_find(job->request.policies[i]))
+            error = claim(files, g_strdup_printf("--policy %s", job->request.policies[i]),
+                          job->request.policies[i], false, message);
+    for (size_t i = 0; i < G_N_ELEMENTS(outputs) && !error; i++)
+        error = claim_output(files, job, &outputs[i], message);
+    if (xml && !error) {
+        g_autofree char *times = g_strconcat(xml, ".kernels.json", NULL);
+
+        error = claim(files, g_strdup("the kernel times of --machine-xml"), times, true, message);
+    }
+    return error;
+}

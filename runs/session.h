@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs in this process. A session is one runtime under one policy, in which runs of a request
+ * follow each other on the same data: whoever wants some makes one after another, looks at each,
+ * stops when it likes, and closes it. A process can make one simulated run, see runs/simulated.h.
+ */
+#ifndef DUET_RUNS_SESSION_H
+#define DUET_RUNS_SESSION_H
+
+#include <stdbool.h>
+
+#include "runs/monitor.h"
+#include "runs/request.h"
+#include "runs/run.h"
+
+/* A session under way. Zero-initialise, set what is said to be the caller's. */
+struct duet_session {
+    /* the caller's: */
+    struct duet_request *request; /* its machine is filled in by the first session */
+    const char *policy;
+    struct duet_monitor *monitor; /* started before any runtime is opened; NULL: none */
+    /* the caller's, may be changed between runs: */
+    struct duet_problem problem; /* with the data that was generated for it, or none where paced */
+    bool quiet; /* what is to be said of a machine such as this has been said before */
+    /* the session's own: */
+    struct duet_runtime *runtime;
+    void *state; /* the workload's, of the run at hand */
+    int error;   /* of the last run */
+    bool spent;  /* its data cannot be taken back: the next run has another runtime */
+};
+
+/*
+ * Opens the runtime, which duet_session_run does itself where there is none. Errors of duet_open,
+ * with a message: nothing need be closed then.
+ */
+DUET_MUST_CHECK int duet_session_open(struct duet_session *session, struct duet_message *message);
+
+/*
+ * Makes one run from the filling of its data on, and measures it into a zeroed one; NULL: it is a
+ * warm-up. It is recorded if `record` says so. Returns 0, what failed with its message (of a real
+ * run DUET_ETASK where tasks had begun, so that the input is not to blame), or, where a signal came
+ * before it was finished, DUET_ECANCELED: the run is not made then. After an error, close.
+ */
+DUET_MUST_CHECK int duet_session_run(struct duet_session *session, struct duet_run *run,
+                                     enum duet_records record, struct duet_message *message);
+
+/* Closes the runtime, without waiting for what is left after an error or a signal. */
+void duet_session_close(struct duet_session *session);
+
+/*
+ * Makes the warm-ups and the runs of every policy of a request into series[policy], which
+ * duet_series_fini frees, on this machine and on data that is generated once. Runs before one that
+ * fails count. Returns 0, or why there is no data, with a message.
+ */
+DUET_MUST_CHECK int duet_run_all(struct duet_request *request, struct duet_monitor *monitor,
+                                 struct duet_series *series, struct duet_message *message);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sessions, with a workload that submits nothing. */
+#include "runs/session.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <glib.h>
+
+static bool interrupts; /* whether a signal comes while a result is judged */
+
+static int generate(const struct duet_problem *problem, void **data, struct duet_message *message)
+{
+    *data = g_malloc(1);
+    return 0;
+}
+
+static void fill(void *data)
+{
+}
+
+static int build(struct duet_runtime *runtime, const struct duet_problem *problem, void **state,
+                 struct duet_message *message)
+{
+    return 0;
+}
+
+static int retrieve(struct duet_runtime *runtime, void *state)
+{
+    return 0;
+}
+
+static struct duet_monitor monitor;
+
+static int verify(void *data, struct duet_verdict *verdict, struct duet_message *message)
+{
+    *verdict = (struct duet_verdict){.formula = "none", .residual = 1, .threshold = 2};
+    if (interrupts)
+        kill(getpid(), SIGTERM);
+    while (interrupts && !duet_monitor_signal(&monitor))
+        g_usleep(1000);
+    return 0;
+}
+
+static const struct duet_workload nothing = {
+    .name = "nothing",
+    .generate = generate,
+    .fill = fill,
+    .build = build,
+    .retrieve = retrieve,
+    .verify = verify,
+    .fini = g_free,
+    .discard = g_free,
+};
+
+/* The runs of one policy out of three. */
+static size_t count(int *number)
+{
+    struct duet_request request;
+    struct duet_series series = {0};
+    struct duet_message message = {""};
+    size_t finished;
+
+    duet_request_init(&request);
+    request.workload = &nothing;
+    request.policies = g_strsplit("ws", ",", -1);
+    request.policy_count = 1;
+    request.reps = 3;
+    request.verify = true;
+    request.config.cpus = 1;
+    request.config.gpus = 0;
+    request.config.no_bind = true;
+    monitor = (struct duet_monitor){0};
+    duet_monitor_start(&monitor, false, 1, 3);
+    g_assert_cmpint(duet_run_all(&request, &monitor, &series, &message), ==, 0);
+    duet_monitor_stop(&monitor);
+    g_assert_cmpint(series.error, ==, 0);
+    g_assert_cmpstr(series.policy, ==, "ws");
+    g_assert_null(duet_series_recording(&series));
+    for (size_t i = 0; i < series.count; i++)
+        g_assert_true(duet_run_passes(&series.runs[i]));
+    finished = series.count;
+    *number = duet_monitor_signal(&monitor);
+    duet_series_fini(&series);
+    duet_request_fini(&request);
+    return finished;
+}
+
+/* What is finished when a signal comes counts. */
+static void test_signal(void)
+{
+    int number;
+
+    interrupts = false;
+    g_assert_cmpuint(count(&number), ==, 3);
+    g_assert_cmpint(number, ==, 0);
+    interrupts = true;
+    g_assert_cmpuint(count(&number), ==, 1);
+    g_assert_cmpint(number, ==, SIGTERM);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/session/signal", test_signal);
+    return g_test_run();
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Processes of simulations that end when they should. */
+#define _GNU_SOURCE /* as the source below is compiled */
+#include <signal.h>
+#include <unistd.h>
+
+static pid_t fork_last(void);
+
+/* the child may be told that its parent has died before it could look */
+#define fork fork_last
+#include "runs/simulated.c"
+#undef fork
+
+#include <sys/prctl.h>
+
+static bool orphans; /* a parent dies while it forks */
+
+static pid_t fork_last(void)
+{
+    pid_t parent = getpid(), pid = fork();
+
+    if (pid == 0 && orphans)
+        kill(parent, SIGKILL);
+    while (pid == 0 && orphans && getppid() == parent)
+        g_usleep(1000);
+    return pid;
+}
+
+/* Simulates what takes minutes. Ends the process: by 0 if a signal has come. */
+static void simulate_long(void)
+{
+    struct duet_request request;
+    struct duet_series series = {0};
+    struct duet_progress progress;
+    struct duet_message message = {""};
+    int number = 0;
+
+    duet_request_init(&request);
+    request.workload = duet_workload_find("cholesky");
+    request.problem.n = 307200;
+    request.problem.tile = 960;
+    request.policies = g_strsplit("ws", ",", -1);
+    request.policy_count = 1;
+    request.config.simulate = "idgraf";
+    if (duet_request_build(&request, &message))
+        g_error("%s", message.text);
+    duet_progress_init(&progress, false, 1, 1);
+    if (duet_simulate(&request, &progress, &series, &number, &message))
+        g_error("%s", message.text);
+    _exit(number == SIGTERM && !series.count && !series.error ? 0 : 1);
+}
+
+static void *idle(void *argument)
+{
+    while (true)
+        g_usleep(1000000);
+    return argument;
+}
+
+/* How the process `pid` ends, within half a minute. */
+static int end_of(pid_t pid)
+{
+    int status = -1;
+
+    for (int i = 0; i < 3000 && waitpid(pid, &status, WNOHANG) != pid; i++)
+        g_usleep(10000);
+    if (status == -1)
+        kill(pid, SIGKILL);
+    return status;
+}
+
+/* A signal is taken where it is waited for, whatever other threads there are. */
+static void test_threads(void)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        g_thread_unref(g_thread_new("idle", idle, NULL));
+        simulate_long();
+    }
+    g_usleep(500000);
+    kill(pid, SIGTERM);
+    /* to a thread that the kernel chooses where the first one does not want it */
+    g_assert_cmpint(end_of(pid), ==, 0);
+}
+
+/* A child whose parent is dead before it has begun ends, too. */
+static void test_orphan(void)
+{
+    int status;
+    pid_t pid;
+
+    g_assert_cmpint(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), ==, 0);
+    pid = fork();
+    if (pid == 0) {
+        orphans = true;
+        simulate_long();
+    }
+    status = end_of(pid);
+    g_assert_true(WIFSIGNALED(status));
+    /* it is ours now */
+    g_assert_cmpint(end_of(-1), !=, -1);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/simulated/threads", test_threads);
+    g_test_add_func("/simulated/orphan", test_orphan);
+    return g_test_run();
+}
