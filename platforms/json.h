@@ -141,7 +141,12 @@ struct duet__json_writer {
     /* the writer ends lines itself: each member has one of its own, as deep as it is nested, and so
        has each element of an array, with all in it; a newline stands at the end */
     bool indented;
-    bool dense;     /* no blanks behind commas and keys */
+    bool dense; /* no blanks behind commas and keys */
+    enum {
+        DUET__CSV_NONE,
+        DUET__CSV_HEADING, /* a line of CSV, of the keys; values are not looked at */
+        DUET__CSV_LINE,    /* one of the values */
+    } csv;
     unsigned depth; /* objects and arrays that are open */
     unsigned flat;  /* the depth of the one that stands on one line with all in it; 0: none does */
     bool more;      /* something stands before what is written next */
@@ -161,6 +166,11 @@ void duet__json_put_integer(struct duet__json_writer *writer, const char *key, u
 void duet__json_put_boolean(struct duet__json_writer *writer, const char *key, bool value);
 /* null for NULL. '<' is escaped, so that the text may stand inside HTML. */
 void duet__json_put_string(struct duet__json_writer *writer, const char *key, const char *value);
+/*
+ * Ends a line of CSV (RFC 4180), which the same calls write but for those of objects and arrays: a
+ * column is stated in one place. What is null is an empty cell. What follows is no heading.
+ */
+void duet__csv_end(struct duet__json_writer *writer);
 /* An array of numbers. */
 void duet__json_put_numbers(struct duet__json_writer *writer, const char *key, const double *values,
                             size_t count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing JSON: commas, texts, and numbers of the fewest digits. */
+/* Writing JSON and CSV: commas, texts, and numbers of the fewest digits. */
 #include "platforms/json.h"
 
 #include <inttypes.h>
@@ -88,39 +88,72 @@ void duet__json_break(struct duet__json_writer *writer, unsigned indent)
     writer->line = indent + 1;
 }
 
+/* A cell of CSV, quoted where it has to be. */
+static void put_cell(struct duet__json_writer *writer, const char *text)
+{
+    if (writer->more)
+        putc(',', writer->stream);
+    writer->more = true;
+    if (!text[strcspn(text, ",\"\r\n")]) {
+        fputs(text, writer->stream);
+        return;
+    }
+    putc('"', writer->stream);
+    for (; *text; text++)
+        fputs(*text == '"' ? "\"\"" : (char[]){*text, '\0'}, writer->stream);
+    putc('"', writer->stream);
+}
+
+/* A value that is written already, or, where `quoted`, a text; NULL: there is none. */
+static void put_value(struct duet__json_writer *writer, const char *key, const char *value,
+                      bool quoted)
+{
+    if (writer->csv) {
+        put_cell(writer, writer->csv == DUET__CSV_HEADING ? key : value ? value : "");
+        return;
+    }
+    put_key(writer, key);
+    if (value && quoted)
+        put_text(writer->stream, value);
+    else
+        fputs(value ? value : "null", writer->stream);
+}
+
+void duet__csv_end(struct duet__json_writer *writer)
+{
+    putc('\n', writer->stream);
+    writer->more = false;
+    writer->csv = DUET__CSV_LINE;
+}
+
 void duet__json_put_number(struct duet__json_writer *writer, const char *key, double value)
 {
     char digits[DUET__DIGITS_MAX];
 
-    put_key(writer, key);
-    fputs(isfinite(value) ? duet__digits(value, digits) : "null", writer->stream);
+    put_value(writer, key, isfinite(value) ? duet__digits(value, digits) : NULL, false);
 }
 
 void duet__json_put_digits(struct duet__json_writer *writer, const char *key, const char *digits)
 {
-    put_key(writer, key);
-    fputs(digits, writer->stream);
+    put_value(writer, key, digits, false);
 }
 
 void duet__json_put_integer(struct duet__json_writer *writer, const char *key, uint64_t value)
 {
-    put_key(writer, key);
-    fprintf(writer->stream, "%" PRIu64, value);
+    char digits[DUET__DIGITS_MAX];
+
+    g_snprintf(digits, sizeof(digits), "%" PRIu64, value);
+    put_value(writer, key, digits, false);
 }
 
 void duet__json_put_boolean(struct duet__json_writer *writer, const char *key, bool value)
 {
-    put_key(writer, key);
-    fputs(value ? "true" : "false", writer->stream);
+    put_value(writer, key, value ? "true" : "false", false);
 }
 
 void duet__json_put_string(struct duet__json_writer *writer, const char *key, const char *value)
 {
-    put_key(writer, key);
-    if (value)
-        put_text(writer->stream, value);
-    else
-        fputs("null", writer->stream);
+    put_value(writer, key, value, true);
 }
 
 void duet__json_put_numbers(struct duet__json_writer *writer, const char *key, const double *values,

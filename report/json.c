@@ -8,8 +8,26 @@
 #include <glib.h>
 
 #include "platforms/json.h"
-#include "report/csv.h"
 #include "report/metrics.h"
+
+/* Which problem it is; of CSV without its parameters. */
+static void put_problem(struct duet__json_writer *writer, const struct duet_report *report,
+                        const char *policy)
+{
+    const struct duet_request *request = report->request;
+    const char precision[] = {request->problem.precision, 0};
+    g_autofree char *settings = duet_report_settings(report);
+
+    duet__json_print(writer,
+                     "world: %s, workload: %s, n: %" PRIu64 ", tile: %" PRIu64 ", precision: %s",
+                     duet_report_world(report), request->workload->name, request->problem.n,
+                     request->problem.tile, precision);
+    if (!writer->csv)
+        duet__json_put_string(writer, "settings", settings);
+    duet__json_print(writer, "\n     platform: %s, cpus: %u, gpus: %u, policy: %s, set_arch: %d",
+                     request->platform_name, duet_report_cpus(&request->machine),
+                     duet_report_gpus(&request->machine), policy, request->config.set_arch);
+}
 
 static void put_makespan(struct duet__json_writer *json, const struct duet_series *series,
                          const struct duet_policy_summary *summary)
@@ -24,22 +42,27 @@ static void put_makespan(struct duet__json_writer *json, const struct duet_serie
     duet__json_print(json, "]}");
 }
 
+/* A value of a metric, as a member or a cell. */
+static void put_value(struct duet__json_writer *writer, const struct duet__metric *metric,
+                      const char *key, double value)
+{
+    if (metric->counts)
+        duet__json_put_integer(writer, key, (uint64_t)llround(value));
+    else
+        duet__json_put_number(writer, key, value);
+}
+
 static void put_median(struct duet__json_writer *json, const struct duet__metric *metric,
                        const struct duet_report *report, const struct duet_series *series)
 {
     if (metric->by_arch)
         duet__json_begin(json, metric->key, '{');
-    for (int i = 0; (i = duet__metric_next(metric, report, i)) >= 0; i++) {
-        double median = duet__metric_median(metric, report, series, i);
-
-        if (metric->counts)
-            duet__json_put_integer(json, metric->key, (uint64_t)llround(median));
-        else
-            duet__json_put_number(json,
-                                  metric->by_arch ? report->request->machine.archs[i].name
-                                                  : metric->key,
-                                  !metric->known || metric->known(report) ? median : NAN);
-    }
+    for (int i = 0; (i = duet__metric_next(metric, report, i)) >= 0; i++)
+        put_value(json, metric,
+                  metric->by_arch ? report->request->machine.archs[i].name : metric->key,
+                  !metric->known || metric->known(report)
+                      ? duet__metric_median(metric, report, series, i)
+                      : NAN);
     if (metric->by_arch)
         duet__json_end(json, '}');
 }
@@ -99,22 +122,13 @@ static void put_real(struct duet__json_writer *json, const struct duet_report *r
 static void put_series(struct duet__json_writer *json, const struct duet_report *report,
                        const struct duet_series *series)
 {
-    const struct duet_request *request = report->request;
     const struct duet_policy_summary summary = duet_report_summarise(series);
-    const char precision[] = {request->problem.precision, 0};
-    g_autofree char *settings = duet_report_settings(report);
 
-    duet__json_print(json,
-                     "\n    {world: %s, workload: %s, n: %" PRIu64 ", tile: %" PRIu64
-                     ", precision: %s, settings: %s"
-                     "\n     platform: %s, cpus: %u, gpus: %u, policy: %s, set_arch: %d",
-                     duet_report_world(report), request->workload->name, request->problem.n,
-                     request->problem.tile, precision, settings, request->platform_name,
-                     duet_report_cpus(&request->machine), duet_report_gpus(&request->machine),
-                     series->policy, request->config.set_arch);
+    duet__json_print(json, "\n    {");
+    put_problem(json, report, series->policy);
     put_metrics(json, report, series, &summary);
     if (duet_report_simulated(report))
-        duet__json_print(json, "without: %s", request->config.without);
+        duet__json_print(json, "without: %s", report->request->config.without);
     else
         put_real(json, report, series, &summary);
     duet__json_end(json, '}');
@@ -137,66 +151,48 @@ void duet_report_write_json(FILE *stream, const struct duet_report *report)
 /* ------------------------------------------------------------------------------------------- */
 /* CSV                                                                                          */
 
-static void put_cells(struct duet__csv *csv, const struct duet__metric *metric,
+static void put_cells(struct duet__json_writer *csv, const struct duet__metric *metric,
                       const struct duet_report *report, const struct duet_run *run)
 {
     for (int i = 0; (i = duet__metric_next(metric, report, i)) >= 0; i++) {
         const char *arch = metric->by_arch ? report->request->machine.archs[i].name : "";
         g_autofree char *name = g_strconcat(metric->csv, arch, NULL);
-        double value = duet__metric(metric, report, run, i);
 
-        if (metric->counts)
-            duet__csv_count(csv, name, (uint64_t)value);
-        else
-            duet__csv_number(csv, name, value);
+        put_value(csv, metric, name, duet__metric(metric, report, run, i));
     }
 }
 
-static void put_real_cells(struct duet__csv *csv, const struct duet_report *report,
+static void put_real_cells(struct duet__json_writer *csv, const struct duet_report *report,
                            const struct duet_run *run)
 {
     const struct duet_request *request = report->request;
     const char *emulate = request->config.emulate;
-    const struct duet_verdict verdict = run->verdict;
+    const struct duet_verdict *verdict = &run->verdict;
     bool paced = duet_request_paced(request);
 
-    duet__csv_text(csv, "emulation", paced ? "paced" : emulate ? "free" : "");
-    duet__csv_number(csv, "scale", paced ? duet_report_scale(report) : NAN);
-    duet__csv_text(csv, "lose", request->config.lose);
-    duet__csv_count(csv, "cores", report->cores);
-    duet__csv_count(csv, "warmups", request->warmups);
-    duet__csv_flag(csv, "interrupted", report->interrupted);
-    if (verdict.formula && !isfinite(verdict.residual))
-        duet__csv_text(csv, "residual", "inf"); /* an empty cell is a run that was not verified */
+    duet__json_print(csv,
+                     "emulation: %s, scale: %g, lose: %s, cores: %u, warmups: %zu, interrupted: %d",
+                     paced     ? "paced"
+                     : emulate ? "free"
+                               : "",
+                     paced ? duet_report_scale(report) : NAN, request->config.lose, report->cores,
+                     request->warmups, report->interrupted);
+    if (verdict->formula && !isfinite(verdict->residual))
+        duet__json_print(csv, "residual: inf"); /* an empty cell is a run that was not verified */
     else
-        duet__csv_number(csv, "residual", verdict.formula ? verdict.residual : NAN);
-    duet__csv_number(csv, "threshold", verdict.formula ? verdict.threshold : NAN);
+        duet__json_print(csv, "residual: %g", verdict->formula ? verdict->residual : NAN);
+    duet__json_print(csv, "threshold: %g", verdict->formula ? verdict->threshold : NAN);
 }
 
-static void put_line(struct duet__csv *csv, const struct duet_report *report, const char *policy,
-                     const struct duet_run *run, size_t rep)
+static void put_line(struct duet__json_writer *csv, const struct duet_report *report,
+                     const char *policy, const struct duet_run *run, size_t rep)
 {
-    const struct duet_request *request = report->request;
-    const char precision[] = {request->problem.precision, 0};
-
-    duet__csv_text(csv, "world", duet_report_world(report));
-    duet__csv_text(csv, "workload", request->workload->name);
-    duet__csv_count(csv, "n", request->problem.n);
-    duet__csv_count(csv, "tile", request->problem.tile);
-    duet__csv_text(csv, "precision", precision);
-    duet__csv_text(csv, "platform", request->platform_name);
-    duet__csv_count(csv, "cpus", duet_report_cpus(&request->machine));
-    duet__csv_count(csv, "gpus", duet_report_gpus(&request->machine));
-    duet__csv_text(csv, "policy", policy);
-    duet__csv_flag(csv, "set_arch", request->config.set_arch);
-    duet__csv_count(csv, "rep", rep);
-    duet__csv_count(csv, "seed", run->seed);
-    for (size_t i = 0; i < DUET__METRICS; i++) {
-        const struct duet__metric *metric = &duet__metrics[i];
-
+    put_problem(csv, report, policy);
+    duet__json_print(csv, "rep: %zu, seed: %" PRIu64, rep, run->seed);
+    for (const struct duet__metric *metric = duet__metrics; metric < duet__metrics + DUET__METRICS;
+         metric++)
         if (metric->csv && !metric->by_arch && (!metric->known || metric->known(report)))
             put_cells(csv, metric, report, run);
-    }
     if (!duet_report_simulated(report))
         put_real_cells(csv, report, run);
     /* as many as architectures: behind all others */
@@ -207,7 +203,7 @@ static void put_line(struct duet__csv *csv, const struct duet_report *report, co
 void duet_report_write_csv(FILE *stream, const struct duet_report *report)
 {
     static const struct duet_run nothing = {0};
-    struct duet__csv csv = {.stream = stream, .heading = true};
+    struct duet__json_writer csv = {.stream = stream, .csv = DUET__CSV_HEADING};
 
     put_line(&csv, report, NULL, &nothing, 0);
     for (size_t i = 0; i < report->series_count; i++)

@@ -7,7 +7,6 @@
 #include <glib.h>
 
 #include "platforms/json.h"
-#include "report/csv.h"
 #include "report/validation_parts.h"
 
 enum {
@@ -235,7 +234,7 @@ void duet_validation_write_json(FILE *stream, const struct duet_validation *vali
 /* ------------------------------------------------------------------------------------------- */
 /* CSV                                                                                          */
 
-static void put_side_cells(struct duet__csv *csv, const char *side,
+static void put_side_cells(struct duet__json_writer *csv, const char *side,
                            const struct duet_summary *summary)
 {
     const struct {
@@ -249,14 +248,15 @@ static void put_side_cells(struct duet__csv *csv, const char *side,
     char name[32];
 
     g_snprintf(name, sizeof(name), "%s_runs", side);
-    duet__csv_count(csv, name, summary->count);
+    duet__json_put_integer(csv, name, summary->count);
     for (size_t i = 0; i < G_N_ELEMENTS(cells); i++) {
         g_snprintf(name, sizeof(name), "%s_%s", side, cells[i].end);
-        duet__csv_number(csv, name, cells[i].value);
+        duet__json_put_number(csv, name, cells[i].value);
     }
 }
 
-static void put_explanation_cells(struct duet__csv *csv, const struct duet_explanation *explanation)
+static void put_explanation_cells(struct duet__json_writer *csv,
+                                  const struct duet_explanation *explanation)
 {
     double sums[G_N_ELEMENTS(reasons)] = {0};
     bool has = explanation->count > 0;
@@ -264,37 +264,37 @@ static void put_explanation_cells(struct duet__csv *csv, const struct duet_expla
 
     for (size_t i = 0; i < explanation->count; i++)
         sums[explanation->differences[i].reason] += explanation->differences[i].seconds;
-    duet__csv_number(csv, "whole_s", known(has, explanation->whole_s));
+    duet__json_put_number(csv, "whole_s", known(has, explanation->whole_s));
     for (size_t i = 0; i < G_N_ELEMENTS(reasons); i++) {
         g_snprintf(name, sizeof(name), "%s_s", reasons[i]);
-        duet__csv_number(csv, name, known(has, sums[i]));
+        duet__json_put_number(csv, name, known(has, sums[i]));
     }
-    duet__csv_number(csv, "moved_share", known(has, explanation->moved_share));
+    duet__json_put_number(csv, "moved_share", known(has, explanation->moved_share));
 }
 
-static void put_line(struct duet__csv *csv, const struct duet_case *the)
+static void put_line(struct duet__json_writer *csv, const struct duet_case *the)
 {
     const char precision[] = {the->precision, 0};
     bool interval = enough(&the->measured.summary);
 
-    duet__csv_text(csv, "workload", the->workload);
-    duet__csv_text(csv, "settings", the->settings);
-    duet__csv_count(csv, "n", the->n);
-    duet__csv_count(csv, "tile", the->tile);
-    duet__csv_text(csv, "precision", precision);
-    duet__csv_text(csv, "platform", the->platform);
-    duet__csv_count(csv, "cpus", the->cpus);
-    duet__csv_count(csv, "gpus", the->gpus);
-    duet__csv_text(csv, "policy", the->policy);
-    duet__csv_flag(csv, "set_arch", the->set_arch);
+    duet__json_put_string(csv, "workload", the->workload);
+    duet__json_put_string(csv, "settings", the->settings);
+    duet__json_put_integer(csv, "n", the->n);
+    duet__json_put_integer(csv, "tile", the->tile);
+    duet__json_put_string(csv, "precision", precision);
+    duet__json_put_string(csv, "platform", the->platform);
+    duet__json_put_integer(csv, "cpus", the->cpus);
+    duet__json_put_integer(csv, "gpus", the->gpus);
+    duet__json_put_string(csv, "policy", the->policy);
+    duet__json_put_boolean(csv, "set_arch", the->set_arch);
     put_side_cells(csv, "predicted", &the->predicted.summary);
     put_side_cells(csv, "measured", &the->measured.summary);
-    duet__csv_number(csv, "error", the->error);
-    duet__csv_number(csv, "error_low", known(interval, the->error_low));
-    duet__csv_number(csv, "error_high", known(interval, the->error_high));
-    duet__csv_number(csv, "noise", the->noise);
-    duet__csv_number(csv, "speed", known(the->speed > 0, the->speed));
-    duet__csv_text(csv, "failure", the->failure);
+    duet__json_put_number(csv, "error", the->error);
+    duet__json_put_number(csv, "error_low", known(interval, the->error_low));
+    duet__json_put_number(csv, "error_high", known(interval, the->error_high));
+    duet__json_put_number(csv, "noise", the->noise);
+    duet__json_put_number(csv, "speed", known(the->speed > 0, the->speed));
+    duet__json_put_string(csv, "failure", the->failure);
     put_explanation_cells(csv, &the->explanation);
     duet__csv_end(csv);
 }
@@ -302,7 +302,7 @@ static void put_line(struct duet__csv *csv, const struct duet_case *the)
 void duet_validation_write_csv(FILE *stream, const struct duet_validation *validation)
 {
     static const struct duet_case nothing = {0};
-    struct duet__csv csv = {.stream = stream, .heading = true};
+    struct duet__json_writer csv = {.stream = stream, .csv = DUET__CSV_HEADING};
 
     put_line(&csv, &nothing);
     for (size_t i = 0; i < validation->case_count; i++)
