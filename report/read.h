@@ -57,7 +57,7 @@ DUET_MUST_CHECK int duet_read_text(const char *text, size_t length, const char *
  * from there to the end of the last kernel that did not fail; both to the nanosecond, as they are
  * written. A copy's worker is the one of its device. Of the machine, names, workers and memories
  * are known; routes and costs are all zero. The caller owns *out (duet_recording_fini), which is
- * empty after an error. DUET_EPARSE as above, DUET_ENOMEM.
+ * empty after an error. DUET_EPARSE as above.
  */
 DUET_MUST_CHECK int duet_read_trace(const char *text, size_t length, const char *path,
                                     struct duet_recording *out, struct duet_message *message);

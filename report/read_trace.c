@@ -2,6 +2,7 @@
 /* Reading back a trace: value after value, from its machine and its events to a recording. */
 #include "report/read.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,36 +23,101 @@ struct loader {
     GArray *events;      /* struct duet_event */
 };
 
-/* What is read of an element of traceEvents, of a worker, or of the head. */
+/* ------------------------------------------------------------------------------------------- */
+/* The machine: the value of otherData                                                          */
+
+static int read_nodes(const struct duet__json *at, void *into, void *root);
+static int read_arch(const struct duet__json *at, void *into, void *root);
+
+#define NAME(type) DUET__NAME, .offset = offsetof(struct type, name), .room = DUET_NAME_MAX
+#define ARRAY(counter, elements)                                                                   \
+    .count = offsetof(struct duet_machine, counter),                                               \
+    .array = offsetof(struct duet_machine, elements),                                              \
+    .size = sizeof(((struct duet_machine *)NULL)->elements[0]), .least = 1
+
+static const struct duet__list nodes = {.what = "memory",
+                                        ARRAY(node_count, nodes),
+                                        .most = MOST_NODES};
+
+static const struct duet__field worker_fields[] = {
+    {"name", NAME(duet_worker)},
+    {"architecture", DUET__ELSEWHERE, .read = read_arch},
+    {"node", DUET__INDEX, .offset = offsetof(struct duet_worker, node), .list = &nodes},
+    DUET__OTHERS,
+};
+
+static const struct duet__list workers = {.what = "worker",
+                                          ARRAY(worker_count, workers),
+                                          .most = MOST_WORKERS,
+                                          .fields = worker_fields};
+
+static const struct duet__field machine_fields[] = {
+    {"platform", NAME(duet_machine), .when = DUET__OPTIONAL},
+    {"nodes", DUET__ELSEWHERE, DUET__OPTIONAL, .read = read_nodes},
+    {"workers", DUET__LIST, DUET__OPTIONAL, .list = &workers},
+    DUET__OTHERS,
+};
+
+static int read_nodes(const struct duet__json *at, void *into, void *root)
+{
+    struct duet_machine *machine = into;
+    unsigned count = 0;
+    int error = duet__json_array(at, nodes.least, nodes.most, &count);
+
+    (void)root;
+    machine->nodes = g_new0(struct duet_node, count + 1);
+    machine->routes = g_new0(struct duet_route, (size_t)count * count + 1);
+    for (unsigned i = 0; i < count && !error; i++) {
+        struct duet__json element = duet__json_element(at, i);
+        char *name = machine->nodes[i].name;
+
+        error = duet__json_name(&element, name, DUET_NAME_MAX);
+        for (unsigned k = 0; k < i && !error; k++)
+            if (strcmp(machine->nodes[k].name, name) == 0)
+                error =
+                    duet__json_fail(&element, DUET_EPARSE, "two memories are called '%s'", name);
+        machine->node_count++;
+    }
+    return error;
+}
+
+/* The architecture of a worker, added to the machine where it is new. */
+static int read_arch(const struct duet__json *at, void *into, void *root)
+{
+    struct duet_worker *worker = into;
+    struct duet_machine *machine = root;
+    struct duet_arch arch = {.name = ""};
+    int error = duet__json_name(at, arch.name, DUET_NAME_MAX);
+
+    while (worker->arch < machine->arch_count &&
+           strcmp(machine->archs[worker->arch].name, arch.name) != 0)
+        worker->arch++;
+    if (worker->arch == machine->arch_count) {
+        machine->archs = g_renew(struct duet_arch, machine->archs, machine->arch_count + 1);
+        machine->archs[machine->arch_count++] = arch;
+    }
+    worker->window = 1;
+    return error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Threads, kernels and copies: elements of traceEvents                                         */
+
 struct record {
-    const char *name, *producer, *worker, *arch, *node, *source, *destination;
-    unsigned process, thread;
+    const char *name;
+    unsigned process, thread, worker, source, destination;
     double start_us, length_us, ready_us, submitted_us;
     uint64_t id, bytes;
     bool failed, write_back;
 };
 
 #define AT(member) .offset = offsetof(struct record, member)
-#define NAME .room = DUET_NAME_MAX
 #define WHOLE .most = (double)INT64_MAX
 #define MOST_US 1e15 /* of years, so that nothing that is computed of them overflows */
 #define DATE .least = -MOST_US, .most = MOST_US
 
-static const struct duet__field head_fields[] = {
-    {"producer", DUET__TEXT, DUET__OPTIONAL, AT(producer)},
-    {"platform", DUET__TEXT, DUET__OPTIONAL, AT(name), NAME},
-    DUET__OTHERS,
-};
-
-static const struct duet__field worker_fields[] = {
-    {"name", DUET__TEXT, AT(name), NAME},
-    {"architecture", DUET__TEXT, AT(arch), NAME},
-    {"node", DUET__TEXT, AT(node)},
-    DUET__OTHERS,
-};
-
 static const struct duet__field thread_args[] = {
-    {"worker", DUET__TEXT, DUET__OPTIONAL, AT(worker)},
+    {"worker", DUET__INDEX, DUET__OPTIONAL, AT(worker), .list = &workers},
     DUET__OTHERS,
 };
 
@@ -74,7 +140,7 @@ static const struct duet__field kernel_args[] = {
 static const struct duet__field kernel_fields[] = {
     {"pid", DUET__UNSIGNED, AT(process), .most = UINT32_MAX},
     {"tid", DUET__UNSIGNED, AT(thread), .most = UINT32_MAX},
-    {"name", DUET__TEXT, AT(name), NAME},
+    {"name", DUET__TEXT, AT(name), .room = DUET_NAME_MAX},
     {"ts", DUET__NUMBER, AT(start_us), DATE},
     {"dur", DUET__NUMBER, AT(length_us), .most = MOST_US},
     {"args", DUET__OBJECT, .fields = kernel_args},
@@ -85,8 +151,8 @@ static const struct duet__field copy_args[] = {
     {"handle", DUET__INTEGER, AT(id), WHOLE},
     {"bytes", DUET__INTEGER, AT(bytes), WHOLE},
     {"ready_us", DUET__NUMBER, AT(ready_us), DATE},
-    {"source", DUET__TEXT, AT(source)},
-    {"destination", DUET__TEXT, AT(destination)},
+    {"source", DUET__INDEX, AT(source), .list = &nodes},
+    {"destination", DUET__INDEX, AT(destination), .list = &nodes},
     {"write_back", DUET__BOOLEAN, DUET__OPTIONAL, AT(write_back)},
     {"failed", DUET__BOOLEAN, DUET__OPTIONAL, AT(failed)},
     DUET__OTHERS,
@@ -99,90 +165,6 @@ static const struct duet__field copy_fields[] = {
     DUET__OTHERS,
 };
 
-/* ------------------------------------------------------------------------------------------- */
-/* The machine                                                                                  */
-
-/* The number of the memory of that name. */
-static int find_node(const struct duet_machine *machine, const struct duet__json *at,
-                     const char *name, unsigned *node)
-{
-    for (*node = 0; *node < machine->node_count; ++*node)
-        if (strcmp(machine->nodes[*node].name, name) == 0)
-            return 0;
-    return duet__json_fail(at, DUET_EPARSE, "'%.60s' is no memory of otherData.nodes", name);
-}
-
-static int read_node(struct duet_machine *machine, const struct duet__json *at)
-{
-    char *name = machine->nodes[machine->node_count].name;
-    int error = duet__json_name(at, name, DUET_NAME_MAX);
-    unsigned same;
-
-    if (!error && find_node(machine, &(struct duet__json){0}, name, &same) == 0)
-        error = duet__json_fail(at, DUET_EPARSE, "two memories are called '%s'", name);
-    machine->node_count++;
-    return error;
-}
-
-static int read_worker(struct duet_machine *machine, const struct duet__json *at)
-{
-    struct duet_worker *worker = &machine->workers[machine->worker_count];
-    struct record record = {0};
-    int error = duet__fields_read(at, worker_fields, &record);
-
-    if (!error)
-        error = find_node(machine, at, record.node, &worker->node);
-    if (error)
-        return error;
-    g_strlcpy(worker->name, record.name, DUET_NAME_MAX);
-    while (worker->arch < machine->arch_count &&
-           strcmp(machine->archs[worker->arch].name, record.arch) != 0)
-        worker->arch++;
-    if (worker->arch == machine->arch_count)
-        g_strlcpy(machine->archs[machine->arch_count++].name, record.arch, DUET_NAME_MAX);
-    worker->window = 1;
-    machine->worker_count++;
-    return 0;
-}
-
-/* The value of otherData. */
-static int read_head(struct loader *loader, const struct duet__json *at)
-{
-    struct duet__json nodes = duet__json_member(at, "nodes"),
-                      workers = duet__json_member(at, "workers");
-    struct duet_machine *machine = loader->machine;
-    unsigned node_count = 0, worker_count = 0;
-    struct record record = {.name = ""};
-    int error = duet__fields_read(at, head_fields, &record);
-
-    if (!error && duet__json_present(&nodes))
-        error = duet__json_array(&nodes, 1, MOST_NODES, &node_count);
-    if (!error && duet__json_present(&workers))
-        error = duet__json_array(&workers, 1, MOST_WORKERS, &worker_count);
-    if (!error && duet_machine_init(machine, MAX(worker_count, 1), MAX(node_count, 1),
-                                    MAX(worker_count, 1), 0))
-        error = duet__json_fail(at, DUET_ENOMEM, "out of memory");
-    if (error)
-        return error;
-    g_strlcpy(machine->name, record.name, DUET_NAME_MAX);
-    machine->arch_count = machine->node_count = machine->worker_count = 0; /* read so far */
-    for (unsigned i = 0; i < node_count && !error; i++) {
-        struct duet__json element = duet__json_element(&nodes, i);
-
-        error = read_node(machine, &element);
-    }
-    for (unsigned i = 0; i < worker_count && !error; i++) {
-        struct duet__json element = duet__json_element(&workers, i);
-
-        error = read_worker(machine, &element);
-    }
-    loader->ours = g_strcmp0(record.producer, "duet") == 0 && node_count && worker_count;
-    return error;
-}
-
-/* ------------------------------------------------------------------------------------------- */
-/* Threads, kernels and copies                                                                  */
-
 static gpointer thread_of(const struct record *record)
 {
     return GSIZE_TO_POINTER((gsize)record->process << 32 | record->thread);
@@ -191,19 +173,13 @@ static gpointer thread_of(const struct record *record)
 /* A thread that shows a worker's kernels, if it says so. */
 static int add_thread(struct loader *loader, const struct duet__json *at)
 {
-    const struct duet_machine *machine = loader->machine;
-    struct record record = {0};
-    int error = duet__fields_read(at, thread_fields, &record);
+    struct record record = {.worker = UINT_MAX};
+    int error = duet__part_read(at, thread_fields, &record, loader->machine);
 
-    if (error || !record.worker)
-        return error;
-    for (unsigned i = 0; i < machine->worker_count; i++)
-        if (strcmp(machine->workers[i].name, record.worker) == 0) {
-            g_hash_table_insert(loader->threads, thread_of(&record), GUINT_TO_POINTER(i + 1));
-            return 0;
-        }
-    return duet__json_fail(at, DUET_EPARSE, "'%.60s' is no worker of otherData.workers",
-                           record.worker);
+    if (!error && record.worker < UINT_MAX)
+        g_hash_table_insert(loader->threads, thread_of(&record),
+                            GUINT_TO_POINTER(record.worker + 1));
+    return error;
 }
 
 /* What kernels and copies have in common. */
@@ -235,7 +211,7 @@ static unsigned find_kernel(struct loader *loader, const char *name)
 static int add_kernel(struct loader *loader, const struct duet__json *at)
 {
     struct record record = {0};
-    int error = duet__fields_read(at, kernel_fields, &record);
+    int error = duet__part_read(at, kernel_fields, &record, loader->machine);
     unsigned worker = GPOINTER_TO_UINT(g_hash_table_lookup(loader->threads, thread_of(&record)));
     struct duet_event event = event_of(&record);
 
@@ -261,25 +237,20 @@ static int worker_of(const struct duet_machine *machine, unsigned node)
 
 static int add_copy(struct loader *loader, const struct duet__json *at)
 {
-    const struct duet_machine *machine = loader->machine;
     struct record record = {0};
-    unsigned source = 0, destination = 0;
-    int error = duet__fields_read(at, copy_fields, &record);
+    int error = duet__part_read(at, copy_fields, &record, loader->machine);
     struct duet_event event = event_of(&record);
 
-    if (!error)
-        error = find_node(machine, at, record.source, &source);
-    if (!error)
-        error = find_node(machine, at, record.destination, &destination);
-    if (!error && source == destination)
+    if (!error && record.source == record.destination)
         error = duet__json_fail(at, DUET_EPARSE, "a copy from a memory to itself");
     if (error)
         return error;
     event.kind = DUET_EVENT_COPY;
     event.submit_s = event.ready_s;
-    event.source = (uint16_t)source;
-    event.destination = (uint16_t)destination;
-    event.worker = worker_of(machine, destination != DUET_HOST ? destination : source);
+    event.source = (uint16_t)record.source;
+    event.destination = (uint16_t)record.destination;
+    event.worker = worker_of(loader->machine,
+                             record.destination != DUET_HOST ? record.destination : record.source);
     event.write_back = record.write_back;
     g_array_append_val(loader->events, event);
     return 0;
@@ -318,7 +289,9 @@ static int read_all(struct loader *loader)
         if (strcmp(key, "otherData") == 0) {
             error = duet__json_stream_value(stream, &at);
             if (!error)
-                error = read_head(loader, &at);
+                error = duet__part_read(&at, machine_fields, loader->machine, loader->machine);
+            loader->ours = !error && says(&at, "producer", "duet") && loader->machine->node_count &&
+                           loader->machine->worker_count;
         } else if (strcmp(key, "traceEvents") == 0) {
             if (!loader->ours)
                 return duet__json_stream_fail(stream,

@@ -178,14 +178,14 @@ static void test_refused(void)
         {HEAD "\"traceEvents\":[" KERNEL ",\"pid\":-1}]}", "pid: -1 is out of range"},
         {HEAD "\"traceEvents\":[" COPY DATES ARGS
               "\"source\":\"gpu9\",\"destination\":\"host\"}}]}",
-         "'gpu9' is no memory"},
+         "no memory is named gpu9"},
         {HEAD "\"traceEvents\":[" COPY DATES ARGS
               "\"source\":\"host\",\"destination\":\"host\"}}]}",
          "from a memory to itself"},
         {HEAD "\"traceEvents\":[{\"ph\":\"M\",\"name\":\"thread_name\"" PLACE
               ",\"args\":{\"worker\":"
               "\"gpu9\"}}]}",
-         "'gpu9' is no worker"},
+         "no worker is named gpu9"},
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {

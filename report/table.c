@@ -32,7 +32,8 @@ static void put_spaces(FILE *stream, size_t count)
     fprintf(stream, "%*s", (int)count, "");
 }
 
-void duet__put_padded(FILE *stream, const char *text, size_t width, bool left)
+/* Writes text, padded to `width`, or cut to it with a '~' at its end. */
+static void put_padded(FILE *stream, const char *text, size_t width, bool left)
 {
     size_t own = duet__text_width(text);
 
@@ -128,48 +129,35 @@ static void measure(struct duet__table *table)
 /* Width of all columns that are shown, with `space` between them. */
 static size_t whole_width(const struct duet__table *table, size_t space)
 {
-    size_t whole = 0, shown = 0;
+    size_t whole = 0;
+
+    for (size_t i = 0; i < table->count; i++)
+        if (!table->columns[i].hidden)
+            whole += table->columns[i].width + (whole ? space : 0);
+    return whole;
+}
+
+/* Leaves out the column that can best be spared, else cuts the longest text by one; false: neither
+   is left. */
+static bool narrow(struct duet__table *table)
+{
+    struct duet__column *spare = NULL, *text = NULL;
 
     for (size_t i = 0; i < table->count; i++) {
-        if (table->columns[i].hidden)
+        struct duet__column *column = &table->columns[i];
+
+        if (column->hidden)
             continue;
-        whole += table->columns[i].width;
-        shown++;
+        if (column->spare > (spare ? spare->spare : 0))
+            spare = column;
+        if (column->side == 't' && column->width > (text ? text->width : SHORTEST))
+            text = column;
     }
-    return whole + (shown ? (shown - 1) * space : 0);
-}
-
-/* Leaves out the column that can best be spared; false: none. */
-static bool spare_one(struct duet__table *table)
-{
-    struct duet__column *best = NULL;
-
-    for (size_t i = 0; i < table->count; i++) {
-        struct duet__column *column = &table->columns[i];
-
-        if (!column->hidden && column->spare && (!best || column->spare > best->spare))
-            best = column;
-    }
-    if (best)
-        best->hidden = true;
-    return best != NULL;
-}
-
-/* Cuts the longest text by one; false: none is long enough. */
-static bool cut_one(struct duet__table *table)
-{
-    struct duet__column *longest = NULL;
-
-    for (size_t i = 0; i < table->count; i++) {
-        struct duet__column *column = &table->columns[i];
-
-        if (!column->hidden && column->side == 't' && column->width > SHORTEST &&
-            (!longest || column->width > longest->width))
-            longest = column;
-    }
-    if (longest)
-        longest->width--;
-    return longest != NULL;
+    if (spare)
+        spare->hidden = true;
+    else if (text)
+        text->width--;
+    return spare || text;
 }
 
 static void put_row(const struct duet__table *table, char *const *row, FILE *stream, size_t indent,
@@ -196,7 +184,7 @@ static void put_row(const struct duet__table *table, char *const *row, FILE *str
         at += at ? space : indent;
         if (rest && table->page)
             width = MIN(width, table->page - at);
-        duet__put_padded(stream, row[i], width, left);
+        put_padded(stream, row[i], width, left);
         at += width;
     }
     putc('\n', stream);
@@ -209,8 +197,7 @@ void duet__table_put(struct duet__table *table, FILE *stream, unsigned indent)
     measure(table);
     if (table->page && whole_width(table, space) > table->page)
         space = 1;
-    while (table->page && whole_width(table, space) > table->page &&
-           (spare_one(table) || cut_one(table))) {
+    while (table->page && whole_width(table, space) > table->page && narrow(table)) {
     }
     for (size_t row = 0; row < table->cells->len / table->count; row++)
         put_row(table, row_of(table, row), stream, indent, space);
@@ -221,69 +208,56 @@ void duet__table_put(struct duet__table *table, FILE *stream, unsigned indent)
 /* ------------------------------------------------------------------------------------------- */
 /* Lines                                                                                        */
 
-void duet__put_wrapped(FILE *stream, const char *text, size_t indent)
+/* A text's words from column `at` on; other lines begin at `indent` and end before `page`. Words
+   longer than that are broken, where `all` fit. */
+static void put_words(FILE *stream, const char *text, size_t at, size_t indent, size_t page,
+                      bool all)
 {
-    size_t at = 0;
-    char **words = g_strsplit(text, " ", -1);
+    g_auto(GStrv) words = g_strsplit(text, " ", -1);
 
     for (size_t i = 0; words[i]; i++) {
         const char *word = words[i];
         size_t width = duet__text_width(word);
 
-        if (at > indent && at + 1 + width > DUET__WIDE_PAGE) {
-            putc('\n', stream);
-            put_spaces(stream, indent);
+        if (i > 0 && at > indent && at + 1 + width > page) {
+            fprintf(stream, "\n%*s", (int)indent, "");
             at = indent;
         } else if (i > 0) {
             putc(' ', stream);
             at++;
         }
-        while (at + width > DUET__WIDE_PAGE) {
-            size_t bytes = bytes_of(word, DUET__WIDE_PAGE - at);
+        while (all && at + width > page) {
+            size_t bytes = bytes_of(word, page - at);
 
             put_clean(stream, word, bytes);
+            fprintf(stream, "\n%*s", (int)indent, "");
             word += bytes;
-            width -= DUET__WIDE_PAGE - at;
-            putc('\n', stream);
-            put_spaces(stream, indent);
+            width -= page - at;
             at = indent;
         }
         put_clean(stream, word, strlen(word));
         at += width;
     }
     putc('\n', stream);
-    g_strfreev(words);
+}
+
+void duet__put_wrapped(FILE *stream, const char *text, size_t indent)
+{
+    put_words(stream, text, 0, indent, DUET__WIDE_PAGE, true);
 }
 
 void duet__put_field(FILE *stream, const char *label, int column, const char *format, ...)
 {
-    g_auto(GStrv) words = NULL;
-    int at = fprintf(stream, "  %s", label);
+    g_autofree char *text = NULL;
     va_list args;
-    char *text;
+    int at;
 
     va_start(args, format);
     text = g_strdup_vprintf(format, args);
     va_end(args);
-    words = g_strsplit(text, " ", -1);
-    g_free(text);
-
-    for (char **word = words; *word; word++) {
-        int width = (int)duet__text_width(*word);
-
-        if (word != words && at + 1 + width > DUET__PAGE && at > column) {
-            putc('\n', stream);
-            at = 0;
-        } else if (word != words) {
-            putc(' ', stream);
-            at++;
-        }
-        if (at < column)
-            at += fprintf(stream, "%*s", column - at, "");
-        fputs(*word, stream);
-        at += width;
-    }
-    putc('\n', stream);
+    at = fprintf(stream, "  %s", label);
+    at += fprintf(stream, "%*s", MAX(column - at, 0), "");
+    put_words(stream, text, (size_t)at, (size_t)column, DUET__PAGE, false);
 }
 
 int duet__decimals(double value, int significant)

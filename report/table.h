@@ -57,9 +57,6 @@ void duet__table_put(struct duet__table *table, FILE *stream, unsigned indent);
 /* Columns that a text takes on a terminal. */
 size_t duet__text_width(const char *text);
 
-/* Writes text, padded to `width`, or cut to it with a '~' at its end. */
-void duet__put_padded(FILE *stream, const char *text, size_t width, bool left);
-
 /*
  * Writes text and a newline, broken between words so that no line is longer than DUET__WIDE_PAGE;
  * lines but the first begin with `indent` spaces. A word longer than a line is broken, too.
