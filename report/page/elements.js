@@ -133,17 +133,13 @@ function showTip(text, x, y) {
 
 /** Elements with a tip show it when pointed at, and when they have the keyboard's focus. */
 function listenForTips() {
-  const over = event => event.target instanceof Element && event.target.closest('[data-tip]');
-  document.addEventListener('pointerover', event => {
-    const one = over(event);
-    if (one) showTip(one.dataset.tip, event.clientX, event.clientY);
+  const listen = (names, act) => names.forEach(name => document.addEventListener(name, event => {
+    const one = event.target instanceof Element && event.target.closest('[data-tip]');
+    if (one) act(one, event);
+  }));
+  listen(['pointerover', 'focusin'], (one, event) => {
+    const {right, bottom} = one.getBoundingClientRect();
+    showTip(one.dataset.tip, event.clientX ?? right, event.clientY ?? bottom);
   });
-  document.addEventListener('focusin', event => {
-    const one = over(event);
-    if (!one) return;
-    const box = one.getBoundingClientRect();
-    showTip(one.dataset.tip, box.right, box.bottom);
-  });
-  for (const name of ['pointerout', 'focusout'])
-    document.addEventListener(name, event => { if (over(event)) showTip(null); });
+  listen(['pointerout', 'focusout'], () => showTip(null));
 }

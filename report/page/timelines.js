@@ -40,14 +40,7 @@ function layOut(rows) {
 }
 
 /** The first of the row's bars that ends at `seconds` or later, or one before it. */
-function firstBar(row, seconds) {
-  let low = 0, high = row.start.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (row.reach[middle] < seconds) low = middle + 1; else high = middle;
-  }
-  return low;
-}
+const firstBar = (row, seconds) => d3.bisectLeft(row.reach, seconds);
 
 /**
  * Draws the bars of a row that are between two dates. Thin bars in one pixel become one, of the
