@@ -4,9 +4,9 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include <glib.h>
 
 static const double confidence = 0.95;
 
@@ -40,7 +40,11 @@ static double beta_fraction(double a, double b, double x)
     return h;
 }
 
-/* I_x(a, b) from x and y = 1 - x, each given because the other cannot hold its small digits. */
+/*
+ * The regularised incomplete beta function I_x(a, b), a, b > 0, 0 <= x <= 1, by its continued
+ * fraction (NIST Digital Library of Mathematical Functions, 8.17.22, with 8.17.4), from x and
+ * y = 1 - x, each given because the other cannot hold its small digits.
+ */
 static double incomplete_beta(double a, double b, double x, double y)
 {
     if (x <= 0 || y <= 0)
@@ -49,13 +53,6 @@ static double incomplete_beta(double a, double b, double x, double y)
     if (x < (a + 1) / (a + b + 2))
         return front * beta_fraction(a, b, x) / a;
     return 1 - front * beta_fraction(b, a, y) / b;
-}
-
-double duet_incomplete_beta(double a, double b, double x)
-{
-    if (!(a > 0) || !(b > 0) || !isfinite(a) || !isfinite(b) || !(x >= 0 && x <= 1))
-        return NAN;
-    return incomplete_beta(a, b, x, 1 - x);
 }
 
 /* P(T > t) for t >= 0: half of I_x(f / 2, 1 / 2) at x = f / (f + t^2). */
@@ -91,7 +88,7 @@ double duet_student_quantile(double p, double freedom)
 /* P(B <= k), B binomial with n trials of probability 1/2, 0 <= k < n. */
 static double coin_flips(size_t n, size_t k)
 {
-    return duet_incomplete_beta((double)(n - k), (double)k + 1, 0.5);
+    return incomplete_beta((double)(n - k), (double)k + 1, 0.5, 0.5);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -170,7 +167,6 @@ static void summarise_median(const double *ascending, size_t count, struct duet_
     }
     out->median_low = ascending[low - 1];
     out->median_high = ascending[count - low];
-    out->median_coverage = count > 1 ? 1 - 2 * coin_flips(count, low - 1) : 0;
 }
 
 /* Standard error of the part of all values that lies below their median: duet_summarise_clusters.
@@ -235,6 +231,7 @@ int duet_summarise_clusters(const double *values, size_t count, const size_t *si
                             struct duet_message *message)
 {
     int result = check_clusters(count, sizes, cluster_count, message);
+    g_autofree double *ascending = NULL;
 
     if (result)
         return result;
@@ -245,17 +242,13 @@ int duet_summarise_clusters(const double *values, size_t count, const size_t *si
             return duet_fail(message, DUET_EINVAL,
                              "statistics: value %zu of %zu is not a finite number", i + 1, count);
     }
-    double *ascending = count <= SIZE_MAX / sizeof *values ? malloc(count * sizeof *values) : NULL;
-    if (!ascending)
-        return duet_fail(message, DUET_ENOMEM, "statistics: no memory for %zu values", count);
-    memcpy(ascending, values, count * sizeof *values);
+    ascending = g_memdup2(values, count * sizeof *values);
     duet_sort(ascending, count);
 
     *out = (struct duet_summary){
         .count = count,
         .median = duet_quantile(ascending, count, 0.5),
         .minimum = ascending[0],
-        .maximum = ascending[count - 1],
         .quartile1 = duet_quantile(ascending, count, 0.25),
         .quartile3 = duet_quantile(ascending, count, 0.75),
     };
@@ -265,7 +258,6 @@ int duet_summarise_clusters(const double *values, size_t count, const size_t *si
         widen_median(ascending, count,
                      cluster_error(values, count, sizes, cluster_count, out->median), cluster_count,
                      out);
-    free(ascending);
     return 0;
 }
 
@@ -285,19 +277,4 @@ void duet_ratio_interval(const struct duet_summary *first, const struct duet_sum
         hypot(log(first->median_high / first->median), log(second->median / second->median_low));
     *low = ratio * exp(-below);
     *high = ratio * exp(above);
-}
-
-void duet_rank_pairs(const double *first, const double *second, const double *widths, size_t count,
-                     size_t *pairs, size_t *right)
-{
-    *pairs = *right = 0;
-    for (size_t i = 0; i < count; i++) {
-        for (size_t k = 0; k < i; k++) {
-            double difference = second[i] - second[k];
-            if (fabs(difference) <= (widths ? widths[i] + widths[k] : 0))
-                continue;
-            ++*pairs;
-            *right += difference > 0 ? first[i] > first[k] : first[i] < first[k];
-        }
-    }
 }

@@ -8,9 +8,8 @@
 #include <duet/error.h>
 
 /*
- * What is known of a sample. In the sample's own unit, but count and median_coverage. Intervals
- * assume independent values (but see duet_summarise_clusters); that of the mean also that the mean
- * is about normally distributed.
+ * What is known of a sample, in its own unit. Intervals assume independent values (but see
+ * duet_summarise_clusters); that of the mean also that the mean is about normally distributed.
  * A sample of one: deviation 0, and every figure, the ends of the intervals included, is its value
  * (nothing is known of its spread; look at count before believing them).
  */
@@ -19,18 +18,17 @@ struct duet_summary {
     double mean;
     double median;
     double deviation; /* standard deviation, divisor count - 1 */
-    double minimum, maximum;
+    double minimum;
     double quartile1, quartile3;
-    double mean_low, mean_high;     /* 95 % confidence interval of the mean (Student's t) */
-    double median_low, median_high; /* the same of the median, see below */
-    double median_coverage; /* probability that it holds the median of independent values: at least
-                               0.95, less below 6 values, where it is the whole range */
+    double mean_low, mean_high; /* 95 % confidence interval of the mean (Student's t) */
+    /* the same of the median: below 6 values the whole range, which has less than 95 % */
+    double median_low, median_high;
 };
 
 /*
  * Summarises `count` values, in any order, left as they are. Sums are compensated, so that many
  * close values lose nothing. Errors: DUET_EINVAL (no value, or one not finite: the message says
- * which), DUET_ENOMEM; *out is then unchanged.
+ * which); *out is then unchanged.
  *
  * The median's interval is the pair (l-th smallest, l-th largest) with the greatest l for which the
  * binomial distribution gives at least 95 % (Hahn, Meeker, Statistical Intervals, section 5.2).
@@ -41,10 +39,10 @@ DUET_MUST_CHECK int duet_summarise(const double *values, size_t count, struct du
 /*
  * The same of values that come in clusters: `sizes[i]` >= 1 of them from each of `cluster_count`,
  * those of a cluster one after another, `count` in all. Values of one cluster may have something in
- * common, as runs of one visit to a machine have its state. With two clusters or more, the median's
- * interval is the one of Woodruff (Journal of the American Statistical Association 47(260), 1952),
- * or that of independent values where it reaches further. With p_i the part of cluster i's n_i
- * values that lies below the median of all N values,
+ * common, as runs of one round have the state of the machine. With two clusters or more, the
+ * median's interval is the one of Woodruff (Journal of the American Statistical Association
+ * 47(260), 1952), or that of independent values where it reaches further. With p_i the part of
+ * cluster i's n_i values that lies below the median of all N values,
  *
  *     s^2 = k / (k - 1) * sum_i (n_i / N)^2 (p_i - 1/2)^2,    k clusters,
  *
@@ -85,27 +83,11 @@ void duet_ratio_interval(const struct duet_summary *first, const struct duet_sum
                          double *low, double *high);
 
 /*
- * Pairs of `count` things that `second` puts in order, and those of them that `first` puts in the
- * same order: the figures behind Kendall's tau, which is 2 right / pairs - 1. Two things whose
- * second values differ by no more than the sum of their `widths` (>= 0; NULL: none) are no pair;
- * a pair that first cannot tell apart is not right.
- */
-void duet_rank_pairs(const double *first, const double *second, const double *widths, size_t count,
-                     size_t *pairs, size_t *right);
-
-/*
  * The p-quantile of Student's t distribution with `freedom` > 0 degrees of freedom, 0 < p < 1:
  * bisection of its distribution function down to neighbouring numbers. Relative error below 10^-9
  * for up to 10^6 degrees of freedom and p within [10^-6, 1 - 10^-6]; NAN for values that make no
  * sense. To be called from one thread at a time (lgamma).
  */
 double duet_student_quantile(double p, double freedom);
-
-/*
- * The regularised incomplete beta function I_x(a, b), a, b > 0, 0 <= x <= 1, by its continued
- * fraction (NIST Digital Library of Mathematical Functions, 8.17.22, with 8.17.4). NAN for values
- * that make no sense.
- */
-double duet_incomplete_beta(double a, double b, double x);
 
 #endif
