@@ -9,7 +9,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <glib.h>
 
@@ -51,7 +50,7 @@ static int by_times(const void *left, const void *right, void *area)
 }
 
 /* Takes the times of one class where there are workers. DUET_EINVAL, DUET_ENOWORKER. */
-static int add_class(struct area *area, const struct duet_area_class *class,
+static int add_class(struct area *area, const struct duet_class_stats *class,
                      const unsigned *workers, size_t arch_count, struct duet_message *message)
 {
     double *times_s = area->times_s + area->group_count * area->arch_count, *next = times_s;
@@ -64,7 +63,7 @@ static int add_class(struct area *area, const struct duet_area_class *class,
             return duet_fail(message, DUET_EINVAL,
                              "area bound: the time expected of '%s' on architecture %zu is not a "
                              "finite number",
-                             class->name, a);
+                             class->kernel, a);
         if (!workers[a])
             continue;
         *next = seconds > 0 ? seconds : INFINITY;
@@ -75,38 +74,45 @@ static int add_class(struct area *area, const struct duet_area_class *class,
                          "area bound: no worker can run the %" G_GUINT64_FORMAT
                          " tasks like '%s': the machine needs a worker of an architecture with a "
                          "time for it",
-                         class->tasks, class->name);
+                         class->tasks, class->kernel);
     area->groups[area->group_count++] = (struct group){(double)class->tasks, times_s};
     return 0;
 }
 
-/* Makes groups of the classes that have tasks, in order of their times. */
-static int area_init(struct area *area, const struct duet_area_class *classes, size_t class_count,
-                     const unsigned *workers, size_t arch_count, struct duet_message *message)
+/* Makes groups of a runtime's classes that have tasks, in order of their times. */
+static int area_init(struct area *area, const struct duet_runtime *runtime,
+                     struct duet_message *message)
 {
-    size_t used = 0;
+    const struct duet_machine *machine = duet_runtime_machine(runtime);
+    size_t class_count = duet_class_count(runtime), used = 0;
+    g_autofree unsigned *workers = g_new0(unsigned, machine->arch_count);
+    int error = 0;
 
-    *area = (struct area){.groups = g_new(struct group, class_count + 1),
-                          .workers = g_new(unsigned, arch_count + 1),
-                          .times_s = g_new(double, class_count *arch_count + 1)};
-    for (size_t a = 0; a < arch_count; a++)
+    *area = (struct area){.groups = g_new(struct group, class_count),
+                          .workers = g_new(unsigned, machine->arch_count),
+                          .times_s = g_new(double, class_count * machine->arch_count)};
+    for (unsigned w = 0; w < machine->worker_count; w++)
+        workers[machine->workers[w].arch]++;
+    for (size_t a = 0; a < machine->arch_count; a++)
         if (workers[a])
             area->workers[area->arch_count++] = workers[a];
-    for (size_t c = 0; c < class_count; c++) {
-        int error =
-            classes[c].tasks ? add_class(area, &classes[c], workers, arch_count, message) : 0;
+    for (size_t c = 0; c < class_count && !error; c++) {
+        struct duet_class_stats class; /* its array lasts until the next call only */
 
-        if (error)
-            return error;
+        error = duet_class_stats(runtime, c, &class);
+        if (!error && class.tasks)
+            error = add_class(area, &class, workers, machine->arch_count, message);
     }
-    g_qsort_with_data(area->groups, (int)area->group_count, sizeof(*area->groups), by_times, area);
+    if (area->group_count)
+        g_qsort_with_data(area->groups, (int)area->group_count, sizeof(*area->groups), by_times,
+                          area);
     for (size_t i = 0; i < area->group_count; i++)
         if (used && !by_times(&area->groups[used - 1], &area->groups[i], area))
             area->groups[used - 1].tasks += area->groups[i].tasks;
         else
             area->groups[used++] = area->groups[i];
     area->group_count = used;
-    return 0;
+    return error;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -302,62 +308,20 @@ static double bound_of(struct area *area)
     return income > 0 ? cost(area, prices, NULL) / income : 0;
 }
 
-int duet_area_bound(const struct duet_area_class *classes, size_t class_count,
-                    const unsigned *workers, size_t arch_count, double *area_s,
-                    struct duet_message *message)
-{
-    struct area area;
-    int error = area_init(&area, classes, class_count, workers, arch_count, message);
-    double bound = error ? 0 : bound_of(&area);
-
-    if (!isfinite(bound))
-        error = duet_fail(message, DUET_EINVAL, "area bound: the tasks' times overflow");
-    if (!error)
-        *area_s = bound;
-    area_fini(&area);
-    return error;
-}
-
-/* ------------------------------------------------------------------------------------------- */
-/* Both bounds of a run                                                                         */
-
-/* Copies the runtime's classes: its arrays last only until the next call. */
-static int copy_classes(const struct duet_runtime *runtime, size_t arch_count, size_t class_count,
-                        struct duet_area_class *classes, double *seconds)
-{
-    for (size_t c = 0; c < class_count; c++) {
-        struct duet_class_stats stats;
-        double *expected_s = seconds + c * arch_count;
-        int error = duet_class_stats(runtime, c, &stats);
-
-        if (error)
-            return error;
-        memcpy(expected_s, stats.expected_s, arch_count * sizeof *expected_s);
-        classes[c] = (struct duet_area_class){stats.kernel, stats.tasks, expected_s};
-    }
-    return 0;
-}
-
 int duet_bounds(const struct duet_runtime *runtime, struct duet_bounds *out,
                 struct duet_message *message)
 {
-    const struct duet_machine *machine = duet_runtime_machine(runtime);
-    size_t class_count = duet_class_count(runtime), arch_count = machine->arch_count;
-    g_autofree struct duet_area_class *classes = g_new(struct duet_area_class, class_count + 1);
-    g_autofree double *seconds = g_new(double, class_count *arch_count + 1);
-    g_autofree unsigned *workers = g_new0(unsigned, arch_count + 1);
+    struct area area;
+    int error = area_init(&area, runtime, message);
+    double area_s = error ? 0 : bound_of(&area);
     struct duet_stats stats;
-    double area_s;
-    int error;
 
-    for (unsigned w = 0; w < machine->worker_count; w++)
-        workers[machine->workers[w].arch]++;
-    error = copy_classes(runtime, arch_count, class_count, classes, seconds);
-    if (!error)
-        error = duet_area_bound(classes, class_count, workers, arch_count, &area_s, message);
-    if (error)
-        return error;
-    duet_stats(runtime, &stats);
-    *out = (struct duet_bounds){.critical_path_s = stats.critical_path_s, .area_s = area_s};
-    return 0;
+    if (!isfinite(area_s))
+        error = duet_fail(message, DUET_EINVAL, "area bound: the tasks' times overflow");
+    if (!error) {
+        duet_stats(runtime, &stats);
+        *out = (struct duet_bounds){.critical_path_s = stats.critical_path_s, .area_s = area_s};
+    }
+    area_fini(&area);
+    return error;
 }

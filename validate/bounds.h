@@ -6,49 +6,32 @@
 #ifndef DUET_BOUNDS_H
 #define DUET_BOUNDS_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include <duet/error.h>
 
 struct duet_runtime;
 
 struct duet_bounds {
     double critical_path_s; /* longest chain, each task where it is fastest */
-    double area_s;          /* all work, ideally shared among all workers; 0: not known */
+    double area_s;          /* all work, ideally shared among all workers; 0: no task */
 };
-
-/* Tasks that take the same time on each architecture. Arrays are borrowed. */
-struct duet_area_class {
-    const char *name;         /* for messages */
-    uint64_t tasks;           /* how many */
-    const double *expected_s; /* seconds of one, by architecture; 0 or less: cannot run there */
-};
-
-/*
- * The area bound, seconds: the smallest T such that n_ca >= 0 exist with
- *     sum over a of n_ca = tasks_c                   for each class c, and
- *     sum over c of n_ca * expected_ca <= T * workers_a    for each architecture a,
- * exactly for two architectures that have workers, for more within 10^-11 of it. (The area bound of
- * Agullo, Beaumont, Eyraud-Dubois, Kumar, "Are static schedules so bad? A case study on Cholesky
- * factorization", IPDPS 2016.) The value returned is computed from a dual solution, so that
- * whatever is rounded, it is a bound. No task: 0.
- *
- * Classes with the same times are merged first. 20,000 classes of different times take 20 ms with
- * two architectures, 40 ms with three, 90 ms with four.
- *
- * Errors: DUET_EINVAL (times not finite), DUET_ENOWORKER (a class that no worker can run: the
- * message names it). *area_s is then unchanged.
- */
-DUET_MUST_CHECK int duet_area_bound(const struct duet_area_class *classes, size_t class_count,
-                                    const unsigned *workers, size_t arch_count, double *area_s,
-                                    struct duet_message *message);
 
 /*
  * Both bounds for the tasks submitted to `runtime`, with the times its models expect now (so
  * kernel times drawn at random around them may beat the bounds by a little). Restrictions of single
  * tasks to some architectures (SetArch) are not looked at: they can only lengthen a schedule.
- * Call when no task is in flight. The same errors; *out is then unchanged.
+ * Call when no task is in flight.
+ *
+ * The area bound is the smallest T such that n_ca >= 0 exist with
+ *     sum over a of n_ca = tasks_c                   for each class c of tasks, and
+ *     sum over c of n_ca * expected_ca <= T * workers_a    for each architecture a,
+ * exactly for two architectures that have workers, for more within 10^-11 of it. (The area bound
+ * of Agullo, Beaumont, Eyraud-Dubois, Kumar, "Are static schedules so bad? A case study on Cholesky
+ * factorization", IPDPS 2016.) The value returned is computed from a dual solution, so that
+ * whatever is rounded, it is a bound. 20,000 classes of different times take 20 ms with two
+ * architectures, 40 ms with three, 90 ms with four.
+ *
+ * Errors: DUET_EINVAL (times not finite), DUET_ENOWORKER (a class that no worker can run: the
+ * message names it). *out is then unchanged.
  */
 DUET_MUST_CHECK int duet_bounds(const struct duet_runtime *runtime, struct duet_bounds *out,
                                 struct duet_message *message);

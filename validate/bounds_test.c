@@ -62,15 +62,32 @@ static int tested_bounds(const struct duet_runtime *runtime, struct duet_bounds 
 #undef duet_stats
 #undef duet_bounds
 
-static double area(const struct duet_area_class *classes, size_t count, const unsigned *workers,
+/* The bounds of classes, and of so many workers of each architecture. */
+static int bounds(const struct duet_class_stats *classes, size_t count, const unsigned *workers,
+                  size_t arch_count, struct duet_bounds *out, struct duet_message *message)
+{
+    struct duet_worker all[64] = {0};
+    struct duet_machine machine = {.arch_count = (unsigned)arch_count, .workers = all};
+    const struct duet_runtime runtime = {.machine = &machine,
+                                         .classes = classes,
+                                         .class_count = count,
+                                         .critical_path_s = 2.5};
+    for (unsigned a = 0; a < arch_count; a++)
+        for (unsigned w = 0; w < workers[a]; w++)
+            all[machine.worker_count++].arch = a;
+    return tested_bounds(&runtime, out, message);
+}
+
+static double area(const struct duet_class_stats *classes, size_t count, const unsigned *workers,
                    size_t arch_count)
 {
-    double bound = -1;
+    struct duet_bounds out = {-1, -1};
     struct duet_message message = {""};
-    int error = duet_area_bound(classes, count, workers, arch_count, &bound, &message);
+    int error = bounds(classes, count, workers, arch_count, &out, &message);
     g_assert_cmpstr(message.text, ==, "");
     g_assert_cmpint(error, ==, 0);
-    return bound;
+    g_assert_cmpfloat(out.critical_path_s, ==, 2.5);
+    return out.area_s;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -80,7 +97,8 @@ static void test_one_arch(void)
 {
     const unsigned workers[] = {4};
     const double first[] = {2}, second[] = {0.5};
-    const struct duet_area_class classes[] = {{"a", 10, first}, {"b", 8, second}};
+    const struct duet_class_stats classes[] = {{.kernel = "a", .tasks = 10, .expected_s = first},
+                                               {.kernel = "b", .tasks = 8, .expected_s = second}};
     g_assert_cmpfloat_with_epsilon(area(classes, 1, workers, 1), 5, 1e-12);
     g_assert_cmpfloat_with_epsilon(area(classes, 2, workers, 1), 6, 1e-12);
 }
@@ -90,7 +108,7 @@ static void test_two_archs(void)
 {
     const unsigned workers[] = {1, 1};
     const double seconds[] = {2, 1};
-    const struct duet_area_class classes[] = {{"a", 12, seconds}};
+    const struct duet_class_stats classes[] = {{.kernel = "a", .tasks = 12, .expected_s = seconds}};
     g_assert_cmpfloat_with_epsilon(area(classes, 1, workers, 2), 8, 1e-12);
 }
 
@@ -102,7 +120,8 @@ static void test_restricted(void)
 {
     const unsigned workers[] = {1, 2};
     const double panel[] = {1, 0}, update[] = {10, 1};
-    const struct duet_area_class classes[] = {{"p", 4, panel}, {"g", 30, update}};
+    const struct duet_class_stats classes[] = {{.kernel = "p", .tasks = 4, .expected_s = panel},
+                                               {.kernel = "g", .tasks = 30, .expected_s = update}};
     g_assert_cmpfloat_with_epsilon(area(classes, 2, workers, 2), 4 + 220.0 / 21, 1e-10);
 }
 
@@ -111,7 +130,8 @@ static void test_affinity(void)
 {
     const unsigned workers[] = {1, 1};
     const double fast[] = {4, 1}, slow[] = {2, 1.5};
-    const struct duet_area_class classes[] = {{"a", 6, fast}, {"b", 3, slow}};
+    const struct duet_class_stats classes[] = {{.kernel = "a", .tasks = 6, .expected_s = fast},
+                                               {.kernel = "b", .tasks = 3, .expected_s = slow}};
     g_assert_cmpfloat_with_epsilon(area(classes, 2, workers, 2), 6, 1e-10);
 }
 
@@ -120,7 +140,7 @@ static void test_three_archs(void)
 {
     const unsigned workers[] = {1, 1, 1}, more[] = {1, 2, 1};
     const double seconds[] = {1, 0.5, 0.25};
-    const struct duet_area_class classes[] = {{"a", 70, seconds}};
+    const struct duet_class_stats classes[] = {{.kernel = "a", .tasks = 70, .expected_s = seconds}};
     g_assert_cmpfloat_with_epsilon(area(classes, 1, workers, 3), 10, 1e-10);
     g_assert_cmpfloat_with_epsilon(area(classes, 1, more, 3), 70.0 / 9, 1e-10);
 }
@@ -130,13 +150,13 @@ static void test_three_archs(void)
 
 static int compare_ratio(const void *left, const void *right)
 {
-    const struct duet_area_class *a = left, *b = right;
+    const struct duet_class_stats *a = left, *b = right;
     double x = a->expected_s[0] / a->expected_s[1], y = b->expected_s[0] / b->expected_s[1];
     return (x > y) - (x < y);
 }
 
 /* Two architectures: classes in order of speed-up fill the CPUs until both sides end together. */
-static double exact_for_two(struct duet_area_class *classes, size_t count, const unsigned *workers)
+static double exact_for_two(struct duet_class_stats *classes, size_t count, const unsigned *workers)
 {
     double cpu = 0, gpu = 0;
     for (size_t i = 0; i < count; i++)
@@ -154,15 +174,16 @@ static double exact_for_two(struct duet_area_class *classes, size_t count, const
     return cpu;
 }
 
-static void random_classes(GRand *random, struct duet_area_class *classes, double *seconds,
+static void random_classes(GRand *random, struct duet_class_stats *classes, double *seconds,
                            size_t count, size_t arch_count)
 {
     for (size_t i = 0; i < count; i++) {
         for (size_t a = 0; a < arch_count; a++)
             seconds[i * arch_count + a] = exp(g_rand_double_range(random, -9, 3));
         classes[i] =
-            (struct duet_area_class){"k", (uint64_t)exp(g_rand_double_range(random, 0, 14)),
-                                     seconds + i * arch_count};
+            (struct duet_class_stats){.kernel = "k",
+                                      .tasks = (uint64_t)exp(g_rand_double_range(random, 0, 14)),
+                                      .expected_s = seconds + i * arch_count};
     }
 }
 
@@ -170,7 +191,7 @@ static void test_random_two(void)
 {
     static const unsigned workers[] = {4, 8};
     GRand *random = g_rand_new_with_seed(1);
-    struct duet_area_class classes[200];
+    struct duet_class_stats classes[200];
     double seconds[400];
     for (int round = 0; round < 200; round++) {
         size_t count = (size_t)g_rand_int_range(random, 1, 200);
@@ -188,7 +209,7 @@ static void test_random_twins(void)
 {
     static const unsigned twins[] = {4, 3, 5, 2}, merged[] = {4, 8, 2};
     GRand *random = g_rand_new_with_seed(2);
-    struct duet_area_class three[50], four[50];
+    struct duet_class_stats three[50], four[50];
     double seconds[150], doubled[200];
     for (int round = 0; round < 100; round++) {
         random_classes(random, three, seconds, 50, 3);
@@ -196,7 +217,9 @@ static void test_random_twins(void)
             double *s = seconds + 3 * i;
             s[i % 7 % 3] *= i % 7 < 3 ? 0 : 1;
             memcpy(doubled + 4 * i, (double[]){s[0], s[1], s[1], s[2]}, 4 * sizeof(double));
-            four[i] = (struct duet_area_class){"k", three[i].tasks, doubled + 4 * i};
+            four[i] = (struct duet_class_stats){.kernel = "k",
+                                                .tasks = three[i].tasks,
+                                                .expected_s = doubled + 4 * i};
         }
         g_assert_cmpfloat_with_epsilon(area(four, 50, twins, 4) / area(three, 50, merged, 3), 1,
                                        1e-11);
@@ -211,7 +234,7 @@ static void test_nothing(void)
 {
     const unsigned workers[] = {1, 1};
     const double nowhere[] = {0, 0};
-    const struct duet_area_class classes[] = {{"a", 0, nowhere}};
+    const struct duet_class_stats classes[] = {{.kernel = "a", .tasks = 0, .expected_s = nowhere}};
     g_assert_cmpfloat(area(NULL, 0, workers, 2), ==, 0);
     g_assert_cmpfloat(area(classes, 1, workers, 2), ==, 0);
 }
@@ -220,9 +243,12 @@ static void test_big(void)
 {
     const unsigned workers[] = {4, 8};
     const double short_s[] = {1e-6, 1e-7}, long_s[] = {1e4, 1e3};
-    const struct duet_area_class one[] = {{"a", UINT64_C(1000000000000000), short_s}};
-    const struct duet_area_class both[] = {{"a", UINT64_C(1000000000000), short_s},
-                                           {"b", 3, long_s}};
+    const struct duet_class_stats one[] = {
+        {.kernel = "a", .tasks = UINT64_C(1000000000000000), .expected_s = short_s}};
+    const struct duet_class_stats both[] = {{.kernel = "a",
+                                             .tasks = UINT64_C(1000000000000),
+                                             .expected_s = short_s},
+                                            {.kernel = "b", .tasks = 3, .expected_s = long_s}};
     g_assert_cmpfloat_with_epsilon(area(one, 1, workers, 2) / (1e15 / 84e6), 1, 1e-9);
     g_assert_cmpfloat_with_epsilon(area(both, 2, workers, 2) / ((1e12 * 1e-7 + 3e3) / 8.4), 1,
                                    1e-6);
@@ -232,26 +258,30 @@ static void test_merging(void)
 {
     const unsigned workers[] = {1, 1};
     const double seconds[] = {2, 1}, same[] = {2, 1};
-    const struct duet_area_class classes[] = {{"a", 5, seconds}, {"b", 3, same}, {"c", 4, seconds}};
+    const struct duet_class_stats classes[] = {{.kernel = "a", .tasks = 5, .expected_s = seconds},
+                                               {.kernel = "b", .tasks = 3, .expected_s = same},
+                                               {.kernel = "c", .tasks = 4, .expected_s = seconds}};
     g_assert_cmpfloat_with_epsilon(area(classes, 3, workers, 2), 8, 1e-12);
 }
 
-static void refuse(const struct duet_area_class *class, const unsigned *workers, size_t arch_count,
+static void refuse(const struct duet_class_stats *class, const unsigned *workers, size_t arch_count,
                    int expected, const char *text)
 {
     struct duet_message message = {""};
-    double bound = -1;
-    g_assert_cmpint(duet_area_bound(class, 1, workers, arch_count, &bound, &message), ==, expected);
+    struct duet_bounds out = {-1, -1};
+    g_assert_cmpint(bounds(class, 1, workers, arch_count, &out, &message), ==, expected);
     g_assert_nonnull(strstr(message.text, text));
-    g_assert_cmpfloat(bound, ==, -1);
+    g_assert_cmpfloat(out.area_s, ==, -1);
 }
 
 static void test_errors(void)
 {
     const unsigned workers[] = {1, 0}, none[] = {0, 0};
     const double gpu[] = {0, 1}, wrong[] = {NAN, 1}, endless[] = {INFINITY, 1}, huge[] = {1e308, 1};
-    const struct duet_area_class a = {"dgemm", 2, gpu}, b = {"dpotrf", 2, wrong},
-                                 c = {"dpotrf", 2, endless}, d = {"dsyrk", 1000, huge};
+    const struct duet_class_stats a = {.kernel = "dgemm", .tasks = 2, .expected_s = gpu},
+                                  b = {.kernel = "dpotrf", .tasks = 2, .expected_s = wrong},
+                                  c = {.kernel = "dpotrf", .tasks = 2, .expected_s = endless},
+                                  d = {.kernel = "dsyrk", .tasks = 1000, .expected_s = huge};
     refuse(&a, workers, 2, DUET_ENOWORKER, "2 tasks like 'dgemm'");
     refuse(&a, none, 2, DUET_ENOWORKER, "'dgemm'");
     refuse(&b, workers, 2, DUET_EINVAL, "'dpotrf' on architecture 0");
@@ -265,7 +295,7 @@ static void test_many(void)
     static const unsigned workers[] = {4, 8};
     size_t count = 20000;
     GRand *random = g_rand_new_with_seed(4);
-    struct duet_area_class *classes = g_new(struct duet_area_class, count);
+    struct duet_class_stats *classes = g_new(struct duet_class_stats, count);
     double *seconds = g_new(double, count * 2);
     random_classes(random, classes, seconds, count, 2);
     double bound = area(classes, count, workers, 2);
@@ -281,14 +311,16 @@ static void test_many_twins(void)
     static const unsigned merged[] = {4, 8}, twins[] = {4, 3, 5};
     size_t count = 5000;
     GRand *random = g_rand_new_with_seed(5);
-    struct duet_area_class *two = g_new(struct duet_area_class, count);
-    struct duet_area_class *three = g_new(struct duet_area_class, count);
+    struct duet_class_stats *two = g_new(struct duet_class_stats, count);
+    struct duet_class_stats *three = g_new(struct duet_class_stats, count);
     double *seconds = g_new(double, count * 2), *doubled = g_new(double, count * 3);
     random_classes(random, two, seconds, count, 2);
     for (size_t i = 0; i < count; i++) {
         const double *s = seconds + 2 * i;
         memcpy(doubled + 3 * i, (double[]){s[0], s[1], s[1]}, 3 * sizeof *s);
-        three[i] = (struct duet_area_class){"k", two[i].tasks, doubled + 3 * i};
+        three[i] = (struct duet_class_stats){.kernel = "k",
+                                             .tasks = two[i].tasks,
+                                             .expected_s = doubled + 3 * i};
     }
     double bound = area(three, count, twins, 3);
     g_assert_cmpfloat_with_epsilon(bound / exact_for_two(two, count, merged), 1, 1e-6);
@@ -313,19 +345,19 @@ static void test_run(void)
                                    .classes = classes,
                                    .class_count = 2,
                                    .critical_path_s = 2.5};
-    struct duet_bounds bounds = {-1, -1};
-    g_assert_cmpint(tested_bounds(&runtime, &bounds, NULL), ==, 0);
-    g_assert_cmpfloat(bounds.critical_path_s, ==, 2.5);
-    g_assert_cmpfloat_with_epsilon(bounds.area_s, 4 + 220.0 / 21, 1e-10);
+    struct duet_bounds out = {-1, -1};
+    g_assert_cmpint(tested_bounds(&runtime, &out, NULL), ==, 0);
+    g_assert_cmpfloat(out.critical_path_s, ==, 2.5);
+    g_assert_cmpfloat_with_epsilon(out.area_s, 4 + 220.0 / 21, 1e-10);
 
     runtime.error = DUET_EINVAL;
-    bounds.area_s = -1;
-    g_assert_cmpint(tested_bounds(&runtime, &bounds, NULL), ==, DUET_EINVAL);
-    g_assert_cmpfloat(bounds.area_s, ==, -1);
+    out.area_s = -1;
+    g_assert_cmpint(tested_bounds(&runtime, &out, NULL), ==, DUET_EINVAL);
+    g_assert_cmpfloat(out.area_s, ==, -1);
 
     runtime = (struct duet_runtime){.machine = &machine};
-    g_assert_cmpint(tested_bounds(&runtime, &bounds, NULL), ==, 0);
-    g_assert_cmpfloat(bounds.area_s, ==, 0);
+    g_assert_cmpint(tested_bounds(&runtime, &out, NULL), ==, 0);
+    g_assert_cmpfloat(out.area_s, ==, 0);
 }
 
 int main(int argc, char **argv)

@@ -33,6 +33,7 @@ KERNELS = ROOT / "platforms" / "idgraf.json"
 POLICIES = ("eager", "ws", "data-aware", "locality-aware", "heft")
 PAPERS = ("ws", "data-aware", "locality-aware", "heft")  # the policies of the papers
 FULL = ("--cpus", 4, "--gpus", 8)
+ONE_EACH = ("--cpus", 1, "--gpus", 1)
 SET_ARCH = ("--set-arch",)
 GEMM_ORDER = ("--param", "block=0")  # one tile of C after another, as tiled libraries had it then
 LARGE = 10  # percent: beyond it the page must give a reason
@@ -44,15 +45,20 @@ def command():
 
 
 @functools.cache
-def simulate(workload, *options, policies=POLICIES, reps=1):
+def simulate(workload, n, tile, *options, precision="d", policies=POLICIES, reps=1):
     """What `duet simulate --json` says of each policy."""
     words = [command(), "simulate", workload, "--platform", "idgraf", "--json", "--quiet",
-             "--policy", ",".join(policies), "--reps", str(reps), *map(str, options),
-             *(GEMM_ORDER if workload == "gemm" else ())]
-    result = subprocess.run(words, capture_output=True, text=True, check=False)
+             "--n", n, "--tile", tile, "--precision", precision, "--policy", ",".join(policies),
+             "--reps", reps, *options, *(GEMM_ORDER if workload == "gemm" else ()),
+             *(("--extrapolate",) if tile > 960 else ())]
+    result = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=False)
     if result.returncode:
-        sys.exit(f"{' '.join(words)}\n{result.stderr}")
+        sys.exit(f"{' '.join(map(str, words))}\n{result.stderr}")
     return {run["policy"]: run for run in json.loads(result.stdout)["runs"]}
+
+
+def simulate_one(policy, *problem, **more):
+    return simulate(*problem, policies=(policy,), **more)[policy]
 
 
 def rate(run):
@@ -86,115 +92,103 @@ def table(heading, rows):
 
 # Which simulation stands for a published figure, and the reasons (sections of the page) why they
 # differ. Tiles of 1024 and 2048 lie beyond the measured kernels: their rates are extrapolated.
-BIG = ("--extrapolate",)
-ONE = ("--cpus", 1, "--gpus", 1)
 COMPARISONS = [
     (("gemm", "d", "10240"), "locality-aware", [
-        (9600, 960, (*ONE, *SET_ARCH), ""),
-        (10240, 2048, (*ONE, *SET_ARCH, *BIG), "")]),
+        (9600, 960, (*ONE_EACH, *SET_ARCH), ""),
+        (10240, 2048, (*ONE_EACH, *SET_ARCH), "")]),
     (("gemm", "d", "8192"), "locality-aware", [
         (7680, 960, (*FULL, *SET_ARCH), "A, B, F"),
-        (8192, 2048, (*FULL, *SET_ARCH, *BIG), "B, F")]),
+        (8192, 2048, (*FULL, *SET_ARCH), "B, F")]),
     (("gemm", "d", "16384"), "locality-aware", [
         (16320, 960, (*FULL, *SET_ARCH), "A, B, F"),
-        (16384, 2048, (*FULL, *SET_ARCH, *BIG), "B, F")]),
+        (16384, 2048, (*FULL, *SET_ARCH), "B, F")]),
     (("gemm", "d", "40960"), "locality-aware", [
         (38400, 960, (*FULL, *SET_ARCH), ""),
-        (40960, 2048, (*FULL, *SET_ARCH, *BIG), "")]),
+        (40960, 2048, (*FULL, *SET_ARCH), "")]),
     (("cholesky", "d", "40960"), "locality-aware", [
         (38400, 960, (*FULL, *SET_ARCH), "C, F"),
         (40320, 960, (*FULL, *SET_ARCH), "C, F"),
         (40320, 960, FULL, "D"),
-        (40960, 1024, (*FULL, *SET_ARCH, *BIG), "C, F")]),
+        (40960, 1024, (*FULL, *SET_ARCH), "C, F")]),
     (("cholesky", "s", "40960"), "locality-aware", [
         (38400, 960, (*FULL, *SET_ARCH), ""),
         (40320, 960, (*FULL, *SET_ARCH), ""),
         (40320, 960, FULL, "D"),
-        (40960, 1024, (*FULL, *SET_ARCH, *BIG), "")]),
+        (40960, 1024, (*FULL, *SET_ARCH), "")]),
     (("cholesky", "d", "32768"), "locality-aware", [
         (32640, 960, (*FULL, *SET_ARCH), "C, F"),
         (32640, 960, FULL, "D"),
-        (32768, 1024, (*FULL, *SET_ARCH, *BIG), "C, F")]),
+        (32768, 1024, (*FULL, *SET_ARCH), "C, F")]),
     (("cholesky", "d", "32768"), "heft", [
         (32640, 960, (*FULL, *SET_ARCH), "C, F"),
         (32640, 960, FULL, "C, D"),
-        (32768, 1024, (*FULL, *SET_ARCH, *BIG), "C, F")]),
+        (32768, 1024, (*FULL, *SET_ARCH), "C, F")]),
     (("lu", "d", "32768"), "locality-aware", [
         (32640, 960, (*FULL, *SET_ARCH), ""),
         (32640, 960, FULL, "D")]),
 ]
 
 
-def published_rows():
+@functools.cache
+def published(workload, precision, n, metric="performance", policy=None):
+    """The row of a published figure."""
+    wanted = {"workload": workload, "precision": precision, "n": str(n), "metric": metric}
+    wanted |= {"policy": policy} if policy else {}
     with PUBLISHED.open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
+        for row in csv.DictReader(stream):
+            if wanted.items() <= row.items():
+                return row | {"value": float(row["value"])}
+    sys.exit(f"{PUBLISHED}: no row for {wanted}")
 
 
-def find(rows, workload, precision, n, metric, policy=None):
-    for row in rows:
-        known = (row["workload"], row["precision"], row["n"], row["metric"])
-        if known == (workload, precision, n, metric) and policy in (None, row["policy"]):
-            return row
-    sys.exit(f"{PUBLISHED}: no row for {workload} {precision} {n} {metric} {policy}")
+def published_rate(workload, precision, n, policy):
+    """GFlop/s; those under heft were published as a difference."""
+    value = published(workload, precision, n)["value"]
+    if policy == "heft":
+        value *= 1 + published(workload, precision, n, "performance",
+                               "heft vs locality-aware")["value"] / 100
+    return value
 
 
-def names(options):
-    words = list(options)
-    machine = f"{words[1]} + {words[3]}"
-    return machine, "yes" if "--set-arch" in words else "no"
-
-
-def published_rate(published, workload, precision, n, policy):
-    """The row of a published figure, and its GFlop/s under a policy."""
-    row = find(published, workload, precision, n, "performance")
-    if policy != "heft":
-        return row, float(row["value"])
-    apart = find(published, workload, precision, n, "performance", "heft vs locality-aware")
-    return row, float(row["value"]) * (1 + float(apart["value"]) / 100)
+def machine_of(options):
+    return f"{options[1]} + {options[3]}"
 
 
 @functools.cache
 def comparisons():
     """What is compared, in order: simulated runs, published ones at the simulated sizes (both as in
     reports of duet, docs/formats.md), and what the page says beside them."""
-    published = published_rows()
     simulated, real, notes = [], [], []
-    for (workload, precision, published_n), policy, cases in COMPARISONS:
-        row, value = published_rate(published, workload, precision, published_n, policy)
+    for key, policy, cases in COMPARISONS:
+        workload, precision, published_n = key
+        value = published_rate(*key, policy)
         for n, tile, options, reasons in cases:
-            run = simulate(workload, "--n", n, "--tile", tile, "--precision", precision, *options,
-                           policies=(policy,), reps=5 if workload != "gemm" else 1)[policy]
+            run = simulate_one(policy, workload, n, tile, *options, precision=precision,
+                               reps=5 if workload != "gemm" else 1)
             seconds = rate(run) * run["makespan_s"]["median"] / value
             simulated.append(run)
             real.append({key: run[key] for key in ("workload", "settings", "n", "tile", "precision",
                                                    "platform", "cpus", "gpus", "policy", "set_arch")
                          if key in run}
                         | {"world": "published", "makespan_s": {"values": [seconds]}})
-            notes.append({"label": f"{row['source']}, {workload} {precision}", "n": published_n,
-                          "gflops": value, "simulated_gflops": rate(run), "options": options,
-                          "reasons": reasons})
+            notes.append({"label": f"{published(*key)['source']}, {workload} {precision}",
+                          "n": published_n, "gflops": value, "simulated_gflops": rate(run),
+                          "options": options, "reasons": reasons})
     return simulated, real, notes
 
 
-def write_reports(folder):
-    """simulated.json and published.json in the folder, which is made."""
-    simulated, real, _ = comparisons()
-    paths = []
-    pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
-    for name, runs in (("simulated.json", simulated), ("published.json", real)):
-        paths.append(pathlib.Path(folder) / name)
-        paths[-1].write_text(json.dumps({"schema": 1, "command": "validate/reproduction.py",
-                                         "runs": runs}, indent=1) + "\n", encoding="utf-8")
-    return paths
-
-
 def compare(folder, *options):
-    """What `duet compare` prints of the reports, which are written to the folder."""
-    paths = [path.name for path in write_reports(folder)]
-    result = subprocess.run([os.path.abspath(command()), "compare", *paths, *options], cwd=folder,
+    """What `duet compare` prints of simulated.json and published.json, which are written to the
+    folder, which is made."""
+    pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
+    names = ["simulated.json", "published.json"]
+    for name, runs in zip(names, comparisons()[:2]):
+        report = {"schema": 1, "command": "validate/reproduction.py", "runs": runs}
+        (pathlib.Path(folder) / name).write_text(json.dumps(report, indent=1) + "\n", "utf-8")
+    result = subprocess.run([os.path.abspath(command()), "compare", *names, *options], cwd=folder,
                             capture_output=True, text=True, check=False)
     if result.returncode or result.stderr:  # on standard error: a run that the other file lacks
-        sys.exit(f"duet compare {' '.join(paths)}: {result.stderr}")
+        sys.exit(f"duet compare {' '.join(names)}: {result.stderr}")
     return result.stdout
 
 
@@ -218,16 +212,14 @@ def published_table():
         result = json.loads(compare(folder, "--json"))
     rows = []
     for case, note in zip(result["cases"], comparisons()[2], strict=True):
-        machine, set_arch = names(note["options"])
-        if abs(case["error"]) <= LARGE / 100:
-            reasons = ""
-        else:
-            reasons = note["reasons"] or "**none given**"
+        large = abs(case["error"]) > LARGE / 100
         rows.append([note["label"], note["n"], f"{note['gflops']:.0f}", case["n"],
-                     f"{case['tile']}{' (extrapolated)' if case['tile'] > 960 else ''}", machine,
-                     set_arch, case["policy"], f"{note['simulated_gflops']:.0f}",
+                     f"{case['tile']}{' (extrapolated)' if case['tile'] > 960 else ''}",
+                     machine_of(note["options"]), "yes" if case["set_arch"] else "no",
+                     case["policy"], f"{note['simulated_gflops']:.0f}",
                      f"{case['predicted']['median_s']:.3f}", f"{case['measured']['median_s']:.3f}",
-                     f"{100 * case['error']:+.1f} %", reasons])
+                     f"{100 * case['error']:+.1f} %",
+                     (note["reasons"] or "**none given**") if large else ""])
     heading = ["published", "N", "GFlop/s", "simulated N", "tile", "CPUs + GPUs", "set-arch",
                "policy", "GFlop/s", "predicted, s", "published, s", "error", "reason"]
     return table(heading, rows) + "\n\n" + summary_text(result)
@@ -236,47 +228,43 @@ def published_table():
 # ---------------------------------------------------------------------------------------------
 # All policies
 
-def policies_table(workload, sizes, precision, tile=960, options=(), set_arch=(True, False),
-                   reps=5):
+def policies_table(workload, sizes, precision="d", reps=5):
     rows = []
     for n in sizes:
-        for restricted in set_arch:
-            runs = simulate(workload, "--n", n, "--tile", tile, "--precision", precision, *FULL,
-                            *(SET_ARCH if restricted else ()), *options, reps=reps)
-            for policy in POLICIES:
-                run = runs[policy]
+        for options in (SET_ARCH, ()):
+            runs = simulate(workload, n, 960, *FULL, *options, precision=precision, reps=reps)
+            for policy, run in runs.items():
                 sent = run["bytes"]
-                rows.append([n, "yes" if restricted else "no", policy, f"{rate(run):.0f}",
+                rows.append([n, "yes" if options else "no", policy, f"{rate(run):.0f}",
                              f"{100 * rate(run) / bound(run):.1f}", f"{bound(run):.0f}",
-                             f"{sent['host_to_device'] / 1e9:.1f}",
-                             f"{sent['device_to_host'] / 1e9:.1f}",
-                             f"{sent['device_to_device'] / 1e9:.1f}",
+                             *(f"{sent[way] / 1e9:.1f}" for way in
+                               ("host_to_device", "device_to_host", "device_to_device")),
                              f"{100 * run['cache_hit_ratio']:.0f}"])
     return table(["N", "set-arch", "policy", "GFlop/s", "% of area bound", "area bound, GFlop/s",
                   "to GPU, GB", "to host, GB", "GPU-GPU, GB", "hits, %"], rows)
 
 
+def rates(runs):
+    """A column for each policy, and the bound."""
+    return [*(f"{rate(run):.0f}" for run in runs.values()), f"{bound(runs['ws']):.0f}"]
+
+
 def scaling_table():
     rows = []
-    for restricted in (True, False):
+    for options in (SET_ARCH, ()):
         for gpus in range(1, 9):
-            runs = simulate("cholesky", "--n", 38400, "--tile", 960, "--cpus", 12 - gpus, "--gpus",
-                            gpus, *(SET_ARCH if restricted else ()))
-            rows.append(["yes" if restricted else "no", f"{12 - gpus} + {gpus}",
-                         *(f"{rate(runs[policy]):.0f}" for policy in POLICIES),
-                         f"{bound(runs['ws']):.0f}"])
+            machine = ("--cpus", 12 - gpus, "--gpus", gpus)
+            rows.append(["yes" if options else "no", machine_of(machine),
+                         *rates(simulate("cholesky", 38400, 960, *machine, *options))])
     return table(["set-arch", "CPUs + GPUs", *POLICIES, "area bound"], rows)
 
 
 def gemm_table():
-    rows = []
-    cases = [(n, 960, (*FULL, *SET_ARCH)) for n in (7680, 8640, 15360, 16320, 38400)]
-    cases.append((9600, 960, ("--cpus", 1, "--gpus", 1, *SET_ARCH)))
-    cases += [(n, 2048, (*FULL, *SET_ARCH, *BIG)) for n in (8192, 16384, 40960)]
-    for n, tile, options in cases:
-        runs = simulate("gemm", "--n", n, "--tile", tile, *options)
-        rows.append([n, tile, names(options)[0], *(f"{rate(runs[p]):.0f}" for p in POLICIES),
-                     f"{bound(runs['ws']):.0f}"])
+    cases = [(n, 960, FULL) for n in (7680, 8640, 15360, 16320, 38400)]
+    cases.append((9600, 960, ONE_EACH))
+    cases += [(n, 2048, FULL) for n in (8192, 16384, 40960)]
+    rows = [[n, tile, machine_of(machine), *rates(simulate("gemm", n, tile, *machine, *SET_ARCH))]
+            for n, tile, machine in cases]
     return table(["N", "tile", "CPUs + GPUs", *POLICIES, "area bound"], rows)
 
 
@@ -298,9 +286,14 @@ WHAT_IF = [
 LINKS = (None, 4, 3, 2, 1.5)
 
 
+def slower(link):
+    """Options for links of so many GB/s; None: as measured."""
+    return () if link is None else ("--link", f"pcie={link}GB/s")
+
+
 def problem(options, policies=PAPERS, reps=5):
-    return simulate("cholesky", "--n", 40320, "--tile", 960, *FULL, *SET_ARCH, *options,
-                    policies=policies, reps=reps)
+    return simulate("cholesky", 40320, 960, *FULL, *SET_ARCH, *options, policies=policies,
+                    reps=reps)
 
 
 def spread(run):
@@ -330,19 +323,15 @@ def what_if_table():
     return table(["Cholesky d, N = 40320, set-arch", *PAPERS], rows)
 
 
-def overlap_table(published):
-    rows = []
-    for policy in ("ws", "locality-aware"):
-        row = find(published, "cholesky", "d", "40960", "overlap gain", policy)
-        total = "1790" if policy == "locality-aware" else ""
-        rows.append(["published", policy, total, "", f"{float(row['value']):.0f}"])
-    for peers in (True, False):
+def overlap_table():
+    rows = [["published", policy, total, "",
+             f"{published('cholesky', 'd', 40960, 'overlap gain', policy)['value']:.0f}"]
+            for policy, total in (("ws", ""), ("locality-aware", "1790"))]
+    for peers in ((), ("--no-peer",)):
         for link in LINKS:
-            options = () if link is None else ("--link", f"pcie={link}GB/s")
-            options += () if peers else ("--no-peer",)
-            label = f"{'measured links' if link is None else f'links of {link} GB/s'}, " \
-                    f"{'GPU-GPU copies' if peers else 'through the host'}"
-            for policy, (with_overlap, without) in gains(options).items():
+            label = ", ".join(["measured links" if link is None else f"links of {link} GB/s",
+                               "through the host" if peers else "GPU-GPU copies"])
+            for policy, (with_overlap, without) in gains((*slower(link), *peers)).items():
                 rows.append([label, policy, f"{with_overlap:.0f}", f"{without:.0f}",
                              f"{with_overlap - without:.0f}"])
     return table(["machine", "policy", "overlap", "no overlap", "gain, GFlop/s"], rows)
@@ -351,28 +340,22 @@ def overlap_table(published):
 LINKS_TO_HOST_BPS = 4 * 6.5e9  # of Idgraf: four switches
 
 
-def missing_row(published, key, tile, result_bytes):
+def missing_row(workload, precision, n, tile, result_bytes):
     """Seconds that the published run took longer than the simulated one."""
-    workload, precision, n = key
-    row = find(published, workload, precision, n, "performance")
-    run = simulate(workload, "--n", n, "--tile", tile, "--precision", precision, *FULL, *SET_ARCH,
-                   *BIG, policies=("locality-aware",))["locality-aware"]
+    row = published(workload, precision, n)
+    run = simulate_one("locality-aware", workload, n, tile, *FULL, *SET_ARCH, precision=precision)
     simulated = run["makespan_s"]["median"]
-    seconds = rate(run) * simulated / float(row["value"])
+    seconds = rate(run) * simulated / row["value"]
     return [f"{row['source']}, {workload} {precision}", n, tile, f"{seconds:.2f}",
             f"{simulated:.2f}", f"{seconds - simulated:.2f}",
             f"{1e3 * (seconds - simulated) * 8 / run['tasks']:.2f}",
             f"{result_bytes / LINKS_TO_HOST_BPS:.2f}"]
 
 
-def missing_table(published):
-    rows = []
-    for n in (8192, 16384, 40960):
-        rows.append(missing_row(published, ("gemm", "d", str(n)), 2048, 8 * n * n))
-    for precision, n in (("d", 32768), ("d", 40960), ("s", 40960)):
-        size = 8 if precision == "d" else 4
-        rows.append(missing_row(published, ("cholesky", precision, str(n)), 1024,
-                                size * n * (n + 1024) // 2))
+def missing_table():
+    rows = [missing_row("gemm", "d", n, 2048, 8 * n * n) for n in (8192, 16384, 40960)]
+    rows += [missing_row("cholesky", precision, n, 1024, size * n * (n + 1024) // 2)
+             for precision, n, size in (("d", 32768, 8), ("d", 40960, 8), ("s", 40960, 4))]
     return table(["published", "N", "tile", "published, s", "simulated, s", "missing, s",
                   "ms a task of a GPU", "all results to the host, s"], rows)
 
@@ -380,8 +363,7 @@ def missing_table(published):
 def kernel_events(options, policy):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "trace.json"
-        run = simulate("cholesky", "--n", 40320, "--tile", 960, *FULL, *options, "--trace", path,
-                       policies=(policy,))[policy]
+        run = simulate_one(policy, "cholesky", 40320, 960, *FULL, *options, "--trace", path)
         events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
     return run, [e for e in events if e["ph"] == "X" and e["cat"] == "kernel"]
 
@@ -405,26 +387,26 @@ LINK_CASES = [("gemm", "d", 8192, 2048), ("gemm", "d", 16384, 2048), ("gemm", "d
               ("cholesky", "s", 40960, 1024)]
 
 
-def links_row(label, values, options):
+def links_row(link, values):
     cells = []
     for (workload, precision, n, tile), value in zip(LINK_CASES, values):
-        run = simulate(workload, "--n", n, "--tile", tile, "--precision", precision, *FULL,
-                       *SET_ARCH, *BIG, *options, policies=("locality-aware",))["locality-aware"]
+        run = simulate_one("locality-aware", workload, n, tile, *FULL, *SET_ARCH, *slower(link),
+                           precision=precision)
         cells.append(f"{rate(run):.0f} ({differs(value, rate(run)):+.0f} %)")
-    runs = simulate("cholesky", "--n", 32768, "--tile", 1024, *FULL, *SET_ARCH, *BIG, *options,
-                    policies=("locality-aware", "heft"))
-    return [label, *cells,
-            f"{differs(rate(runs['locality-aware']), rate(runs['heft'])):+.0f} %"]
+    return ["as measured alone" if link is None else f"{link} GB/s", *cells,
+            f"{heft_differs(32768, 1024, *SET_ARCH, *slower(link)):+.0f} %"]
 
 
-def links_table(published):
-    values = [float(find(published, w, p, str(n), "performance")["value"])
-              for w, p, n, tile in LINK_CASES]
+def heft_differs(n, tile, *options, policies=("locality-aware", "heft"), reps=1):
+    """Percent by which heft is faster than locality-aware."""
+    runs = simulate("cholesky", n, tile, *FULL, *options, policies=policies, reps=reps)
+    return differs(rate(runs["locality-aware"]), rate(runs["heft"]))
+
+
+def links_table():
+    values = [published(*case[:3])["value"] for case in LINK_CASES]
     rows = [["published", *(f"{value:.0f}" for value in values), "-5 %"]]
-    for link in (None, 4, 3, 2.5, 2, 1.5):
-        options = () if link is None else ("--link", f"pcie={link}GB/s")
-        rows.append(links_row("as measured alone" if link is None else f"{link} GB/s", values,
-                              options))
+    rows += [links_row(link, values) for link in (None, 4, 3, 2.5, 2, 1.5)]
     heading = [f"{w} {p}, {n}" for w, p, n, tile in LINK_CASES]
     return table(["links", *heading, "heft, cholesky d, 32768"], rows)
 
@@ -432,14 +414,10 @@ def links_table(published):
 # ---------------------------------------------------------------------------------------------
 # Kernels and the order of policies
 
-def curve(kernel, arch):
-    with KERNELS.open(encoding="utf-8") as stream:
-        curves = json.load(stream)["curves"]
-    return next(c for c in curves if (c["kernel"], c["arch"]) == (kernel, arch))
-
-
 def at_tile(kernel, arch, tile=960):
-    return next(p for p in curve(kernel, arch)["points"] if p["size"] == tile)
+    curves = json.loads(KERNELS.read_text(encoding="utf-8"))["curves"]
+    points = next(c["points"] for c in curves if (c["kernel"], c["arch"]) == (kernel, arch))
+    return next(point for point in points if point["size"] == tile)
 
 
 def kernels_table():
@@ -469,7 +447,7 @@ def verdict(holds):
 
 
 def gemm_check():
-    runs = simulate("gemm", "--n", 38400, "--tile", 960, *FULL, *SET_ARCH, policies=PAPERS)
+    runs = simulate("gemm", 38400, 960, *FULL, *SET_ARCH, policies=PAPERS)
     three = [rate(runs[p]) for p in ("ws", "data-aware", "locality-aware")]
     apart = 100 * (max(three) - min(three)) / max(three)
     return ["IPDPS13: GEMM runs alike under ws, data-aware and locality-aware",
@@ -489,9 +467,7 @@ def overlap_checks():
 def heft_checks():
     for label, options in (("set-arch", SET_ARCH), ("no set-arch", ()),
                            ("set-arch, no direct GPU-GPU copies", (*SET_ARCH, "--no-peer"))):
-        runs = simulate("cholesky", "--n", 32640, "--tile", 960, *FULL, *options,
-                        policies=PAPERS, reps=5)
-        difference = differs(rate(runs["locality-aware"]), rate(runs["heft"]))
+        difference = heft_differs(32640, 960, *options, policies=PAPERS, reps=5)
         yield [f"PARCO15: heft is 4.51 % below locality-aware ({label})",
                f"{difference:+.1f} %", verdict(difference < 0)]
 
@@ -515,16 +491,16 @@ def blocks():
     return {
         "published": published_table(),
         "kernels": kernels_table(),
-        "cholesky-double": policies_table("cholesky", (38400, 40320), "d"),
+        "cholesky-double": policies_table("cholesky", (38400, 40320)),
         "scaling": scaling_table(),
         "cholesky-single": policies_table("cholesky", (38400, 40320), "s"),
         "gemm": gemm_table(),
-        "lu": policies_table("lu", (32640,), "d", reps=1),
-        "missing": missing_table(published_rows()),
+        "lu": policies_table("lu", (32640,), reps=1),
+        "missing": missing_table(),
         "what-if": what_if_table(),
         "waits": waits_table(),
-        "overlap": overlap_table(published_rows()),
-        "links": links_table(published_rows()),
+        "overlap": overlap_table(),
+        "links": links_table(),
         "order": order_table(),
     }
 
