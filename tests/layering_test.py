@@ -67,8 +67,8 @@ RULES = [
     ("runs/recording", "c-pure glib duet/* ."),
     ("runs/*", "c posix glib duet/* platforms/platform.h workloads/workload.h world/*.h"
                " core/engine.h validate/bounds.h ."),
-    ("validate/*", "c posix glib duet/* platforms/platform.h platforms/json.h workloads/*.h"
-                   " runs/*.h calibrate/*.h world/*.h ."),
+    ("validate/*", "c posix glib duet/* platforms/platform.h platforms/fields.h platforms/json.h"
+                   " workloads/*.h runs/*.h calibrate/*.h world/*.h ."),
     ("report/page/*", "c glib duet/* platforms/json.h validate/*.h report/*.h runs/*.h ."),
     ("report/*", "c posix glib duet/* platforms/platform.h platforms/json.h platforms/fields.h"
                  " platforms/signals.h validate/*.h runs/*.h workloads/*.h ."),

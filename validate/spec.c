@@ -3,8 +3,9 @@
 #include "validate/spec.h"
 
 #include <inttypes.h>
+#include <string.h>
 
-#include "platforms/json.h"
+#include "platforms/fields.h"
 #include "runs/request.h"
 
 enum { CASES_MOST = 10000, LIST_MOST = 1000 };
@@ -84,14 +85,10 @@ int duet_spec_check(struct duet_spec *spec, const char *policies, struct duet_me
 /* ------------------------------------------------------------------------------------------- */
 /* The file                                                                                     */
 
-static const char *const root_keys[] = {"schema", "cases", NULL};
-static const char *const case_keys[] = {"workload", "n",         "tile",   "policy",   "cpus",
-                                        "gpus",     "precision", "params", "set_arch", NULL};
-
-/* How many values there are: one, those of an array, or none where the key is absent. */
+/* How many values there are: one, or those of an array. */
 static int count_values(const struct duet__json *at, unsigned *count)
 {
-    *count = duet__json_present(at);
+    *count = 1;
     return duet__json_is_array(at) ? duet__json_array(at, 1, LIST_MOST, count) : 0;
 }
 
@@ -100,47 +97,44 @@ static struct duet__json value_at(const struct duet__json *at, unsigned index)
     return duet__json_is_array(at) ? duet__json_element(at, index) : *at;
 }
 
-static int read_numbers(const struct duet__json *entry, struct duet_spec *spec)
+/* The list of the key at hand. */
+static int read_numbers(const struct duet__json *at, void *into, void *root)
 {
-    int error = 0;
+    const struct duet_spec *spec = into;
+    unsigned count, which = 0;
+    int error = count_values(at, &count);
 
-    for (int i = 0; i < DUET_LISTS && !error; i++) {
-        const struct duet__json at = duet__json_member(entry, lists[i].key);
-        unsigned count;
+    while (strcmp(lists[which].key, at->key) != 0)
+        which++;
+    for (unsigned i = 0; i < count && !error; i++) {
+        const struct duet__json one = value_at(at, i);
+        uint64_t value;
 
-        error = count_values(&at, &count);
-        for (unsigned k = 0; k < count && !error; k++) {
-            const struct duet__json one = value_at(&at, k);
-            uint64_t value;
-
-            error = duet__json_integer(&one, 0, UINT32_MAX, &value);
-            if (!error)
-                g_array_append_val(spec->lists[i], value);
-        }
+        error = duet__json_integer(&one, 0, UINT32_MAX, &value);
+        if (!error)
+            g_array_append_val(spec->lists[which], value);
     }
     return error;
 }
 
-/* The policies as the option takes them; *list stays NULL where the file says nothing of them. */
-static int read_policies(const struct duet__json *entry, GString **list)
+static int read_policies(const struct duet__json *at, void *into, void *root)
 {
-    const struct duet__json at = duet__json_member(entry, "policy");
+    GPtrArray *names = g_ptr_array_new();
+    struct duet_spec *spec = into;
     unsigned count;
-    int error = count_values(&at, &count);
+    int error = count_values(at, &count);
 
     for (unsigned i = 0; i < count && !error; i++) {
-        const struct duet__json one = value_at(&at, i);
+        const struct duet__json one = value_at(at, i);
         const char *name;
 
         error = duet__json_string(&one, &name);
-        if (error)
-            break;
-        if (*list)
-            g_string_append_c(*list, ',');
-        else
-            *list = g_string_new(NULL);
-        g_string_append(*list, name);
+        if (!error)
+            g_ptr_array_add(names, g_strdup(name));
     }
+    g_ptr_array_add(names, NULL);
+    g_strfreev(spec->policies);
+    spec->policies = (char **)g_ptr_array_free(names, FALSE);
     return error;
 }
 
@@ -164,108 +158,108 @@ static int read_param(const struct duet__json *params, const char *name, GPtrArr
 }
 
 /* The parameters of the workload that are there, and none else. */
-static int read_params(const struct duet__json *entry, struct duet_spec *spec)
+static int read_params(const struct duet__json *at, void *into, void *root)
 {
+    struct duet_spec *spec = into;
     const struct duet_parameter *parameter = spec->workload->parameters;
-    const struct duet__json at = duet__json_member(entry, "params");
     g_autoptr(GPtrArray) known = g_ptr_array_new();
     GPtrArray *list = g_ptr_array_new();
-    int error = 0;
+    int error;
 
     for (; parameter && parameter->name; parameter++)
         g_ptr_array_add(known, (char *)(uintptr_t)parameter->name);
     g_ptr_array_add(known, NULL);
-    if (duet__json_present(&at)) {
-        error = duet__json_keys(&at, (const char *const *)known->pdata);
-        for (guint i = 0; i + 1 < known->len && !error; i++)
-            error = read_param(&at, known->pdata[i], list);
-    }
+    error = duet__json_keys(at, (const char *const *)known->pdata);
+    for (guint i = 0; i + 1 < known->len && !error; i++)
+        error = read_param(at, known->pdata[i], list);
     g_ptr_array_add(list, NULL);
     g_strfreev(spec->params);
     spec->params = (char **)g_ptr_array_free(list, FALSE);
     return error;
 }
 
-static int read_workload(const struct duet__json *entry, struct duet_spec *spec)
+static int read_workload(const struct duet__json *at, void *into, void *root)
 {
-    const struct duet__json at = duet__json_member(entry, "workload");
+    struct duet_spec *spec = into;
     const char *name;
-    int error = duet__json_string(&at, &name);
+    int error = duet__json_string(at, &name);
 
     if (error)
         return error;
     spec->workload = duet_workload_find(name);
     if (!spec->workload)
         error =
-            duet__json_fail(&at, DUET_EINVAL, "unknown workload '%s' (duet list workloads)", name);
+            duet__json_fail(at, DUET_EINVAL, "unknown workload '%s' (duet list workloads)", name);
     return error;
 }
 
-static int read_precision(const struct duet__json *entry, struct duet_spec *spec)
+static int read_precision(const struct duet__json *at, void *into, void *root)
 {
-    const struct duet__json at = duet__json_member(entry, "precision");
+    struct duet_spec *spec = into;
     const char *text;
-    int error = 0;
+    int error = duet__json_string(at, &text);
 
-    if (!duet__json_present(&at))
-        return 0;
-    error = duet__json_string(&at, &text);
     if (!error && duet_precision_read(text, &spec->precision, NULL))
-        error = duet__json_fail(&at, DUET_EINVAL, "is s (single) or d (double), not '%s'", text);
+        error = duet__json_fail(at, DUET_EINVAL, "is s (single) or d (double), not '%s'", text);
     return error;
 }
 
-static int read_entry(const struct duet__json *entry, struct duet_spec *spec)
+/* In the order in which they are read: parameters are those of the workload. */
+static const struct duet__field case_fields[] = {
+    {"workload", DUET__ELSEWHERE, .read = read_workload},
+    {"n", DUET__ELSEWHERE, DUET__OPTIONAL, .read = read_numbers},
+    {"tile", DUET__ELSEWHERE, DUET__OPTIONAL, .read = read_numbers},
+    {"cpus", DUET__ELSEWHERE, DUET__OPTIONAL, .read = read_numbers},
+    {"gpus", DUET__ELSEWHERE, DUET__OPTIONAL, .read = read_numbers},
+    {"policy", DUET__ELSEWHERE, DUET__OPTIONAL, .read = read_policies},
+    {"params", DUET__ELSEWHERE, DUET__OPTIONAL, .read = read_params},
+    {"precision", DUET__ELSEWHERE, DUET__OPTIONAL, .read = read_precision},
+    {"set_arch", DUET__BOOLEAN, DUET__OPTIONAL, .offset = offsetof(struct duet_spec, set_arch)},
+    {NULL},
+};
+
+static int read_case(const struct duet__json *at, struct duet_spec *spec)
 {
-    const struct duet__json set_arch = duet__json_member(entry, "set_arch");
     struct duet_message message = {""};
-    GString *policies = NULL;
-    int error = duet__json_keys(entry, case_keys);
+    int error = duet__fields_read(at, case_fields, spec);
 
-    if (!error)
-        error = read_workload(entry, spec);
-    if (!error)
-        error = read_numbers(entry, spec);
-    if (!error)
-        error = read_policies(entry, &policies);
-    if (!error)
-        error = read_params(entry, spec);
-    if (!error)
-        error = read_precision(entry, spec);
-    if (!error && duet__json_present(&set_arch))
-        error = duet__json_boolean(&set_arch, &spec->set_arch);
     if (!error) {
-        error = duet_spec_check(spec, policies ? policies->str : NULL, &message);
+        g_autofree char *policies = *spec->policies ? g_strjoinv(",", spec->policies) : NULL;
+
+        error = duet_spec_check(spec, policies, &message);
         if (error)
-            duet__json_fail(entry, error, "%s", message.text);
+            duet__json_fail(at, error, "%s", message.text);
     }
-    if (policies)
-        g_string_free(policies, TRUE);
     return error;
 }
 
-static int read_root(const struct duet__json *root, GPtrArray *specs)
+static int read_cases(const struct duet__json *at, void *into, void *root)
 {
-    struct duet__json schema, cases;
-    unsigned number, count = 0;
-    int error = duet__json_keys(root, root_keys);
+    unsigned count = 0;
+    int error = duet__json_array(at, 1, CASES_MOST, &count);
 
-    if (error)
-        return error;
-    schema = duet__json_member(root, "schema");
-    cases = duet__json_member(root, "cases");
-    error = duet__json_unsigned(&schema, 1, 1, &number);
-    if (!error)
-        error = duet__json_array(&cases, 1, CASES_MOST, &count);
     for (unsigned i = 0; i < count && !error; i++) {
-        const struct duet__json entry = duet__json_element(&cases, i);
+        const struct duet__json one = duet__json_element(at, i);
         struct duet_spec *spec = duet_spec_new();
 
-        g_ptr_array_add(specs, spec);
-        error = read_entry(&entry, spec);
+        g_ptr_array_add(into, spec);
+        error = read_case(&one, spec);
     }
     return error;
 }
+
+static int read_schema(const struct duet__json *at, void *into, void *root)
+{
+    unsigned schema;
+
+    return duet__json_unsigned(at, 1, 1, &schema);
+}
+
+static const struct duet__field root_fields[] = {
+    {"schema", DUET__ELSEWHERE, .read = read_schema},
+    {"cases", DUET__ELSEWHERE, .read = read_cases},
+    {NULL},
+};
 
 int duet_specs_read(GPtrArray *specs, const char *path, struct duet_message *message)
 {
@@ -279,7 +273,7 @@ int duet_specs_read(GPtrArray *specs, const char *path, struct duet_message *mes
         return duet_fail(message, DUET_EIO, "--cases: %s", problem->message);
     error = duet__json_parse(text, length, path, message, &root);
     if (!error)
-        error = read_root(&root, specs);
+        error = duet__fields_read(&root, root_fields, specs);
     duet__json_close(&root);
     return error;
 }
