@@ -47,15 +47,15 @@ static void check_latencies(const struct duet_machine *m, GPtrArray *list)
     }
 }
 
-static double best_rate(const struct duet_calibration *calibration, const char *kernel,
-                        const char *arch)
+double duet__best_rate(const struct duet_calibration *calibration, const char *kernel,
+                       const char *arch)
 {
     double best = 0;
 
-    for (size_t i = 0; i < calibration->count; i++) {
+    for (size_t i = 0; calibration != NULL && i < calibration->count; i++) {
         const struct duet_curve *curve = &calibration->curves[i];
 
-        if (strcmp(curve->kernel, kernel) == 0 && strcmp(curve->arch, arch) == 0)
+        if (strcmp(curve->arch, arch) == 0 && (!kernel || strcmp(curve->kernel, kernel) == 0))
             for (size_t k = 0; k < curve->count; k++)
                 best = fmax(best, curve->points[k].work / curve->points[k].mean_s);
     }
@@ -67,9 +67,9 @@ static void check_peak(const struct duet_calibration *calibration, const struct 
                        GPtrArray *list)
 {
     const char product[] = {curve->kernel[0], 'g', 'e', 'm', 'm', '\0'};
-    double peak = best_rate(calibration, product, curve->arch);
+    double peak = duet__best_rate(calibration, product, curve->arch);
 
-    for (size_t i = 0; peak > 0 && strcmp(curve->kernel, product) != 0 && i < curve->count; i++) {
+    for (size_t i = 0; peak > 0 && i < curve->count; i++) {
         double rate = curve->points[i].work / curve->points[i].mean_s;
 
         if (rate > FASTER * peak)
@@ -106,47 +106,38 @@ static void check_neighbours(const struct duet_curve *curve, GPtrArray *list)
     }
 }
 
-/* Whether a worker has this architecture. */
-static bool is_used(const struct duet_machine *m, unsigned arch)
-{
-    for (unsigned i = 0; i < m->worker_count; i++)
-        if (m->workers[i].arch == arch)
-            return true;
-    return false;
-}
-
 /* Adds "dgemm on c2050" for each architecture in use without times of a kernel that others have. */
 static void add_holes(const struct duet_calibration *calibration, const struct duet_machine *m,
                       const char *kernel, GPtrArray *holes)
 {
+    g_autoptr(GPtrArray) lacking = g_ptr_array_new();
     bool known = false;
 
-    for (unsigned i = 0; i < m->arch_count && !known; i++)
-        known = is_used(m, i) && duet_calibration_find(calibration, kernel, m->archs[i].name);
-    for (unsigned i = 0; i < m->arch_count && known; i++)
-        if (is_used(m, i) && !duet_calibration_find(calibration, kernel, m->archs[i].name))
-            add(holes, "%s on %s", kernel, m->archs[i].name);
+    for (unsigned i = 0; i < m->worker_count; i++) {
+        char *arch = m->archs[m->workers[i].arch].name;
+
+        if (duet_calibration_find(calibration, kernel, arch) != NULL)
+            known = true;
+        else if (!g_ptr_array_find(lacking, arch, NULL))
+            g_ptr_array_add(lacking, arch);
+    }
+    for (unsigned i = 0; known && i < lacking->len; i++)
+        add(holes, "%s on %s", kernel, (const char *)lacking->pdata[i]);
 }
 
 char *duet_platform_holes(const struct duet_calibration *calibration,
                           const struct duet_machine *machine, const char *const *kernels)
 {
-    GPtrArray *holes = g_ptr_array_new_with_free_func(g_free);
-    GHashTable *seen = g_hash_table_new(g_str_hash, g_str_equal);
-    char *text = NULL;
+    g_autoptr(GPtrArray) holes = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
 
     for (size_t i = 0; kernels == NULL && i < calibration->count; i++)
         if (g_hash_table_add(seen, calibration->curves[i].kernel))
             add_holes(calibration, machine, calibration->curves[i].kernel, holes);
     for (; kernels != NULL && *kernels != NULL; kernels++)
         add_holes(calibration, machine, *kernels, holes);
-    if (holes->len > 0) {
-        g_ptr_array_add(holes, NULL);
-        text = g_strjoinv(", ", (char **)holes->pdata);
-    }
-    g_ptr_array_unref(holes);
-    g_hash_table_unref(seen);
-    return text;
+    g_ptr_array_add(holes, NULL);
+    return holes->len > 1 ? g_strjoinv(", ", (char **)holes->pdata) : NULL;
 }
 
 char **duet_platform_suspicions(const struct duet_platform *platform)

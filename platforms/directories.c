@@ -14,17 +14,15 @@
 
 static void add_from(GPtrArray *list, const char *object, const char *const *ways)
 {
-    char *directory = g_path_get_dirname(object);
+    g_autofree char *directory = g_path_get_dirname(object);
 
     for (; *ways != NULL; ways++) {
-        char *path = g_build_filename(directory, *ways, NULL);
+        g_autofree char *path = g_build_filename(directory, *ways, NULL);
         char resolved[PATH_MAX];
 
         if (realpath(path, resolved) != NULL && g_file_test(resolved, G_FILE_TEST_IS_DIR))
             g_ptr_array_add(list, g_strdup(resolved));
-        g_free(path);
     }
-    g_free(directory);
 }
 
 /*
@@ -50,7 +48,7 @@ char **duet__platform_directories(const char *const *search)
     static const char *const ways[] = {"../share/duet/platforms", "../../share/duet/platforms",
                                        NULL};
     GPtrArray *list = g_ptr_array_new();
-    char **built_in = g_strsplit(DUET_PLATFORM_DIRS, ":", -1);
+    g_auto(GStrv) built_in = g_strsplit(DUET_PLATFORM_DIRS, ":", -1);
 
     for (size_t i = 0; search != NULL && search[i] != NULL; i++)
         g_ptr_array_add(list, g_strdup(search[i]));
@@ -59,6 +57,5 @@ char **duet__platform_directories(const char *const *search)
         if (built_in[i][0] != '\0')
             g_ptr_array_add(list, g_strdup(built_in[i]));
     g_ptr_array_add(list, NULL);
-    g_strfreev(built_in);
     return (char **)g_ptr_array_free(list, FALSE);
 }

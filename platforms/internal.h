@@ -87,6 +87,13 @@ uint64_t duet__gpu_memory(const struct duet_platform_options *options, uint64_t 
 /* options.c: sets the two windows of a GPU's worker, where options say nothing to the default. */
 void duet__set_windows(const struct duet_platform_options *options, struct duet_worker *worker);
 
+/*
+ * check.c: the most work a second that a curve of the kernel (NULL: any) has on this architecture;
+ * 0 where there is none. NULL is fine for no calibration.
+ */
+double duet__best_rate(const struct duet_calibration *calibration, const char *kernel,
+                       const char *arch);
+
 /* options.c: checks what can be checked without a machine, and the names of links. */
 DUET_MUST_CHECK int duet__check_options(const struct duet_platform *platform,
                                         const struct duet_platform_options *options,

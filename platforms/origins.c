@@ -20,11 +20,9 @@ void duet__origin_set(struct duet_platform *p, const struct duet_curve *curve, d
 
 static const char *find(const struct duet_platform *p, const struct duet_curve *curve, double work)
 {
-    char *key = key_of(curve, work);
-    const char *text = p->origins != NULL ? g_hash_table_lookup(p->origins, key) : NULL;
+    g_autofree char *key = key_of(curve, work);
 
-    g_free(key);
-    return text;
+    return p->origins != NULL ? g_hash_table_lookup(p->origins, key) : NULL;
 }
 
 const char *duet__curve_origin(const struct duet_platform *p, const struct duet_curve *curve)

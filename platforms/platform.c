@@ -16,90 +16,67 @@ static bool is_path(const char *name)
 /* The file of a built-in platform, NULL if there is none; free with g_free. */
 static char *find_built_in(const char *name, const char *const *search)
 {
-    char **directories = duet__platform_directories(search);
-    char *file = g_strconcat(name, ".json", NULL);
-    char *found = NULL;
+    g_auto(GStrv) directories = duet__platform_directories(search);
+    g_autofree char *file = g_strconcat(name, ".json", NULL);
 
-    for (size_t i = 0; directories[i] != NULL && found == NULL; i++) {
-        char *path = g_build_filename(directories[i], file, NULL);
+    for (char **directory = directories; *directory != NULL; directory++) {
+        g_autofree char *path = g_build_filename(*directory, file, NULL);
 
         if (g_file_test(path, G_FILE_TEST_IS_REGULAR))
-            found = path;
-        else
-            g_free(path);
+            return g_steal_pointer(&path);
     }
-    g_free(file);
-    g_strfreev(directories);
-    return found;
+    return NULL;
 }
 
 static int by_text(const void *a, const void *b)
 {
-    const char *const *left = a;
-    const char *const *right = b;
-
-    return strcmp(*left, *right);
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 char **duet_platform_names(const char *const *search)
 {
-    char **directories = duet__platform_directories(search);
-    GHashTable *seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    g_auto(GStrv) directories = duet__platform_directories(search);
     GPtrArray *names = g_ptr_array_new();
-    GHashTableIter iter;
-    gpointer key;
 
-    for (size_t i = 0; directories[i] != NULL; i++) {
-        GDir *directory = g_dir_open(directories[i], 0, NULL);
+    for (char **at = directories; *at != NULL; at++) {
+        g_autoptr(GDir) directory = g_dir_open(*at, 0, NULL);
         const char *file;
 
         while (directory != NULL && (file = g_dir_read_name(directory)) != NULL) {
-            if (g_str_has_suffix(file, ".json") && !g_str_has_suffix(file, ".kernels.json"))
-                g_hash_table_add(seen, g_strndup(file, strlen(file) - strlen(".json")));
+            g_autofree char *name =
+                g_strndup(file, strlen(file) - MIN(strlen(file), strlen(".json")));
+
+            if (g_str_has_suffix(file, ".json") && !g_str_has_suffix(file, ".kernels.json") &&
+                !g_ptr_array_find_with_equal_func(names, name, g_str_equal, NULL))
+                g_ptr_array_add(names, g_steal_pointer(&name));
         }
-        if (directory != NULL)
-            g_dir_close(directory);
     }
-    g_hash_table_iter_init(&iter, seen);
-    while (g_hash_table_iter_next(&iter, &key, NULL))
-        g_ptr_array_add(names, g_strdup(key));
-    if (names->len > 0)
-        qsort(names->pdata, names->len, sizeof(*names->pdata), by_text);
+    g_ptr_array_sort(names, by_text);
     g_ptr_array_add(names, NULL);
-    g_hash_table_unref(seen);
-    g_strfreev(directories);
     return (char **)g_ptr_array_free(names, FALSE);
 }
 
 static int not_found(const char *name, const char *const *search, struct duet_message *message)
 {
-    char **names = duet_platform_names(search);
-    char *list = g_strjoinv(", ", names);
+    g_auto(GStrv) names = duet_platform_names(search);
+    g_autofree char *list = g_strjoinv(", ", names);
 
-    duet_fail(message, DUET_ENOTFOUND,
-              "%s%.60s (known: %.300s; a path has a '/' or ends in .json, .xml)",
-              name[0] != '\0' ? "no platform is named " : "the name of the platform is empty", name,
-              list[0] != '\0' ? list : "none");
-    g_free(list);
-    g_strfreev(names);
-    return DUET_ENOTFOUND;
+    return duet_fail(message, DUET_ENOTFOUND,
+                     "%s%.60s (known: %.300s; a path has a '/' or ends in .json, .xml)",
+                     name[0] != '\0' ? "no platform is named "
+                                     : "the name of the platform is empty",
+                     name, list[0] != '\0' ? list : "none");
 }
 
 static int read_times(struct duet_platform *platform, const char *path, const char *name,
                       struct duet_message *message)
 {
-    char *directory = g_path_get_dirname(path);
-    char *file = g_build_filename(directory, name, NULL);
-    char *text = NULL;
+    g_autofree char *directory = g_path_get_dirname(path);
+    g_autofree char *file = g_build_filename(directory, name, NULL), *text = NULL;
     size_t length = 0;
     int error = duet__read_file(file, &text, &length, message);
 
-    if (error == DUET_OK)
-        error = duet__read_calibration(platform, text, length, file, message);
-    g_free(text);
-    g_free(file);
-    g_free(directory);
-    return error;
+    return error == DUET_OK ? duet__read_calibration(platform, text, length, file, message) : error;
 }
 
 /* A description that gives no machine is refused when it is read, not when it is used. */
@@ -123,7 +100,7 @@ int duet__platform_parse(const char *text, size_t length, const char *path, bool
                          struct duet_platform **out, struct duet_message *message)
 {
     struct duet_platform *platform = g_new0(struct duet_platform, 1);
-    char *times = NULL;
+    g_autofree char *times = NULL;
     int error;
 
     if (xml)
@@ -134,11 +111,8 @@ int duet__platform_parse(const char *text, size_t length, const char *path, bool
         error = read_times(platform, path, times, message);
     if (error == DUET_OK && !xml)
         error = try_machine(platform, path, message);
-    g_free(times);
-    if (error != DUET_OK) {
-        duet_platform_free(platform);
-        platform = NULL;
-    }
+    if (error != DUET_OK)
+        g_clear_pointer(&platform, duet_platform_free);
     *out = platform;
     return error;
 }
@@ -146,21 +120,18 @@ int duet__platform_parse(const char *text, size_t length, const char *path, bool
 int duet_platform_load(const char *name, const char *const *search, struct duet_platform **out,
                        struct duet_message *message)
 {
-    char *path;
-    char *text = NULL;
+    g_autofree char *path = is_path(name) ? g_strdup(name) : find_built_in(name, search);
+    g_autofree char *text = NULL;
     size_t length = 0;
     int error;
 
     *out = NULL;
-    path = is_path(name) ? g_strdup(name) : find_built_in(name, search);
     if (path == NULL)
         return not_found(name, search, message);
     error = duet__read_file(path, &text, &length, message);
     if (error == DUET_OK)
         error =
             duet__platform_parse(text, length, path, g_str_has_suffix(path, ".xml"), out, message);
-    g_free(text);
-    g_free(path);
     return error;
 }
 

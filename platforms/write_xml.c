@@ -91,46 +91,30 @@ static void write_props(struct writer *w, const char *calibration)
     }
 }
 
-/* Flops a second of an architecture at its best: of dgemm where it is known, else of any kernel. */
-static double speed_of(const struct duet_calibration *calibration, const char *arch)
-{
-    double best = 0;
-
-    for (size_t i = 0; calibration != NULL && i < calibration->count; i++) {
-        const struct duet_curve *curve = &calibration->curves[i];
-
-        if (strcmp(curve->arch, arch) != 0)
-            continue;
-        if (strcmp(curve->kernel, "dgemm") == 0)
-            best = 0;
-        for (size_t j = 0; j < curve->count; j++)
-            best = MAX(best, curve->points[j].work / curve->points[j].mean_s);
-        if (strcmp(curve->kernel, "dgemm") == 0)
-            break;
-    }
-    return best > 0 ? best : 1e9;
-}
-
 static void write_hosts(struct writer *w, const struct duet_calibration *calibration)
 {
     const struct duet_machine *m = w->machine;
     char digits[DUET__DIGITS_MAX];
 
     for (unsigned i = 0; i < m->node_count; i++) {
-        const char *arch = NULL;
         unsigned cores = 0;
+        double speed =
+            0; /* flops a second at best: of dgemm where it is known, else of any kernel */
 
-        for (unsigned j = 0; j < m->worker_count; j++) {
-            if (m->workers[j].node == i) {
-                cores++;
-                arch = arch != NULL ? arch : m->archs[m->workers[j].arch].name;
-            }
+        for (unsigned j = m->worker_count; j-- > 0;) {
+            const char *arch = m->archs[m->workers[j].arch].name;
+
+            if (m->workers[j].node != i)
+                continue;
+            cores++;
+            speed = duet__best_rate(calibration, "dgemm", arch);
+            if (speed == 0)
+                speed = duet__best_rate(calibration, NULL, arch);
         }
         add(w,
             "    <host id=\"%s\" speed=\"%sf\" core=\"%u\">\n"
             "      <prop id=\"duet.kind\" value=\"%s\"/>\n",
-            m->nodes[i].name,
-            duet__digits(arch != NULL ? speed_of(calibration, arch) : 1e9, digits), MAX(cores, 1),
+            m->nodes[i].name, duet__digits(speed > 0 ? speed : 1e9, digits), MAX(cores, 1),
             i == DUET_HOST ? "host" : "device");
         if (i != DUET_HOST)
             add(w, "      <prop id=\"duet.capacity_bytes\" value=\"%" G_GUINT64_FORMAT "\"/>\n",
