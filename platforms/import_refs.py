@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the platform files of this folder from tables of published measurements.
+"""Fills platform files with the figures of tables of published measurements.
 
-    import_refs.py --kernels kernels.csv --bus bus.csv --out DIRECTORY
+    import_refs.py --kernels kernels.csv --bus bus.csv PLATFORM.json...
+
+What a file says of its machine stays: processors, which GPUs share a switch, costs, origins. Figures of
+links, switches, GPUs and direct copies, and kernel times are those of the tables.
 
 kernels.csv: machine,kernel,precision,tile,arch,device,impl,bytes,flops,mean_us,dev_us,samples,note
 bus.csv:     machine,src,dst,bandwidth_MBps,latency_us    (MB = 10^6 bytes)
@@ -12,9 +15,9 @@ README.md beside this file says which rows are used, and why.
 
 import argparse
 import csv
+import itertools
 import json
 import math
-import os
 from collections import defaultdict
 from statistics import median
 
@@ -22,65 +25,6 @@ STARPU = "StarPU performance models, commit 3f3cc82"
 CHAMELEON = "Chameleon 0.9.1 performance models"
 # A GPU gets a limit of its own where its figure is this much below its switch's.
 LIMIT_SHARE = 0.005
-
-COSTS = {
-    "submit_s": 1e-6,
-    "push_s": 2e-7,
-    "pop_s": 2e-7,
-    "steal_s": 5e-7,
-    "kernel_launch_s": 0,
-    "copy_launch_s": 0,
-    "origin": "assumed: no measurement of this machine is known; kernel_launch and copy_launch "
-    "are 0 because measured kernel times and copy latencies contain them",
-}
-
-ECC_FERMI = "assumed: {} GiB less one eighth for ECC, which is what the C2050 of idgraf reports"
-ECC_KEPLER = "assumed: 12 GiB less one sixteenth for ECC"
-
-# Switches: (socket, GPUs). Which GPUs share a switch follows from the peer figures, see README.
-MACHINES = {
-    "idgraf": {
-        "description": "2 x Xeon X5650 (12 cores), 8 x Tesla C2050 behind 4 PCIe gen2 switches",
-        "cpu": ("x5650", 2, 6),
-        "gpu": ("c2050", 2817982464),
-        "gpu_origin": "memory as the CUDA runtime reports it (ECC on)",
-        "host_memory": 72 << 30,
-        "switches": [(0, [0, 1]), (0, [2, 3]), (1, [4, 5]), (1, [6, 7])],
-        "switch_origin": "published description of the machine: each pair of GPUs shares one "
-        "x16 link",
-        "order": [0, 2, 4, 6, 1, 3, 5, 7],
-    },
-    "mirage": {
-        "description": "2 x Xeon X5650 (12 cores), 3 x Tesla M2070",
-        "cpu": ("x5650", 2, 6),
-        "gpu": ("m2070", (6 << 30) // 8 * 7),
-        "gpu_origin": ECC_FERMI.format(6),
-        "switches": [(0, [0]), (1, [1]), (1, [2])],
-        "switch_origin": "inferred from the peer figures: gpu1 and gpu2 are on one socket",
-        "order": [0, 1, 2],
-    },
-    "attila": {
-        "description": "2 x Xeon X5650 (12 cores), 3 x Tesla C2050",
-        "cpu": ("x5650", 2, 6),
-        "gpu": ("c2050", 2817982464),
-        "gpu_origin": "memory as idgraf's C2050 report it (ECC on)",
-        "switches": [(0, [0]), (0, [1]), (1, [2])],
-        "switch_origin": "inferred from the peer figures: gpu0 and gpu1 are on one socket "
-        "(which of the two is not known)",
-        "order": [0, 2, 1],
-    },
-    "sirocco": {
-        "description": "2 x Xeon E5-2680 v3 (24 cores), 4 x Tesla K40m",
-        "cpu": ("e5-2680v3", 2, 12),
-        "gpu": ("k40m", (12 << 30) // 16 * 15),
-        "gpu_origin": ECC_KEPLER,
-        "switches": [(0, [0]), (0, [1]), (1, [2]), (1, [3])],
-        "switch_origin": "inferred from the peer figures: two pairs; that no two GPUs share a "
-        "link is assumed (direct copies in a pair are slower than those from the host, and "
-        "each socket has 40 lanes)",
-        "order": [0, 2, 1, 3],
-    },
-}
 
 # Kernels, by LAPACK's operation counts (LAWN 41) for a square tile of edge b.
 FLOPS = {
@@ -197,13 +141,14 @@ def rectangular_points(table, rows, points):
     return added
 
 
-def curves_of(machine, rows):
-    spec = MACHINES[machine]
+def curves_of(platform, rows):
+    machine = platform["name"]
     curves = []
     for kernel, table in SOURCES.items():
         chameleon = table.startswith("chameleon")
         owner = "mirage" if chameleon and machine in LIKE_MIRAGE else machine
-        for backend, arch in (("cpu", spec["cpu"][0]), ("cuda", spec["gpu"][0])):
+        for arch in platform["architectures"]:
+            backend = arch["backend"]
             points = square_points(kernel, rows.get((owner, table, backend), []))
             if not points:
                 continue
@@ -213,7 +158,8 @@ def curves_of(machine, rows):
             origin = f"measured on {owner}, {table} ({CHAMELEON if chameleon else STARPU})"
             if owner != machine:
                 origin += "; same chips as " + machine
-            curves.append({"kernel": kernel, "arch": arch, "origin": origin, "points": points})
+            curves.append({"kernel": kernel, "arch": arch["name"], "origin": origin,
+                           "points": points})
     return curves
 
 
@@ -234,72 +180,40 @@ def mean(values):
     return sum(values) / len(values)
 
 
-def peers_of(machine, bus):
+def peers_of(platform, bus):
     """Mean figures of each reach, apart for each direction (up: to the higher device number)."""
-    home = {g: (socket, i) for i, (socket, gpus) in enumerate(MACHINES[machine]["switches"])
-            for g in gpus}
+    machine = platform["name"]
+    home = {g: (switch["socket"], i) for i, switch in enumerate(platform["switches"])
+            for g in switch["gpus"]}
     found = defaultdict(lambda: {"up": [], "down": []})
-    for a, (socket_a, switch_a) in home.items():
-        for b, (socket_b, switch_b) in home.items():
-            if a != b:
-                reach = ("switch" if switch_a == switch_b else
-                         "socket" if socket_a == socket_b else "remote")
-                found[reach]["up" if a < b else "down"].append(bus[machine, f"gpu{a}", f"gpu{b}"])
-    peers = []
-    for reach in ("switch", "socket", "remote"):
-        if reach in found:
-            ways = {way: figure(*zip(*found[reach][way]), mean) for way in ("up", "down")}
-            peers.append({"name": "peer_" + reach, "reach": reach, **ways,
-                          "origin": f"mean of the pairs measured alone on {machine} ({STARPU})"})
-    return peers
+    for a, b in itertools.permutations(home, 2):
+        reach = ("switch" if home[a] == home[b] else
+                 "socket" if home[a][0] == home[b][0] else "remote")
+        found[reach]["up" if a < b else "down"].append(bus[machine, f"gpu{a}", f"gpu{b}"])
+    return [{"name": "peer_" + reach, "reach": reach,
+             **{way: figure(*zip(*values), mean) for way, values in found[reach].items()},
+             "origin": f"mean of the pairs measured alone on {machine} ({STARPU})"}
+            for reach in ("switch", "socket", "remote") if reach in found]
 
 
-def describe(machine, bus):
-    spec = MACHINES[machine]
-    cpu, sockets, cores = spec["cpu"]
-    gpu, memory = spec["gpu"]
-    measured = f"measured alone on {machine} ({STARPU})"
-    gpus = [{} for _ in range(sum(len(g) for _, g in spec["switches"]))]
-    to_device = [bus[machine, "host", f"gpu{i}"] for i in range(len(gpus))]
-    to_host = [bus[machine, f"gpu{i}", "host"] for i in range(len(gpus))]
-    switches = []
-    for socket, members in spec["switches"]:
-        switch = {"socket": socket, "link": "pcie", "gpus": members}
-        for way, figures in (("to_device", to_device), ("to_host", to_host)):
-            best = max(figures[i][0] for i in members)
+def fill(platform, bus):
+    """The figures of copies: a switch is as fast as the best of its GPUs."""
+    machine, gpus = platform["name"], platform["gpus"]
+    link, = platform["links"]
+    for way in ("to_device", "to_host"):
+        figures = [bus[(machine, "host", f"gpu{i}") if way == "to_device" else
+                       (machine, f"gpu{i}", "host")] for i in range(len(gpus))]
+        link[way] = figure(*zip(*figures), median)
+        for switch in platform["switches"]:
+            best = max(figures[i][0] for i in switch["gpus"])
             switch[way + "_Bps"] = significant(best)
-            for i in members:
+            for i in switch["gpus"]:
                 gpus[i][way + "_latency_s"] = significant(figures[i][1])
                 if figures[i][0] < (1 - LIMIT_SHARE) * best:
                     gpus[i][way + "_limit_Bps"] = significant(figures[i][0])
-        switches.append({**switch, "origin": f"{spec['switch_origin']}; bandwidths {measured}, "
-                         "the best of its GPUs"})
-    host = {}
-    if "host_memory" in spec:
-        host["host"] = {"memory_bytes": spec["host_memory"],
-                        "origin": "published description of the machine"}
-    return {
-        "schema": 2,
-        "name": machine,
-        "description": spec["description"],
-        "architectures": [{"name": cpu, "backend": "cpu"}, {"name": gpu, "backend": "cuda"}],
-        **host,
-        "sockets": [{"architecture": cpu, "cores": cores,
-                     "origin": "published description of the machine"}] * sockets,
-        "links": [{
-            "name": "pcie",
-            "to_device": figure(*zip(*to_device), median),
-            "to_host": figure(*zip(*to_host), median),
-            "origin": f"median of the GPUs, {measured}",
-        }],
-        "peers": peers_of(machine, bus),
-        "switches": switches,
-        "gpus": [{"architecture": gpu, "memory_bytes": memory, **extra,
-                  "origin": f"{spec['gpu_origin']}; latencies and limits {measured}"}
-                 for extra in gpus],
-        "order": spec["order"],
-        "costs": COSTS,
-    }
+                else:
+                    gpus[i].pop(way + "_limit_Bps", None)
+    platform["peers"] = peers_of(platform, bus)
 
 
 def write(path, value):
@@ -322,13 +236,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kernels", required=True)
     parser.add_argument("--bus", required=True)
-    parser.add_argument("--out", required=True)
+    parser.add_argument("platforms", nargs="+")
     args = parser.parse_args()
     rows = read_kernels(args.kernels)
     bus = read_bus(args.bus)
-    for machine in MACHINES:
-        write(os.path.join(args.out, machine + ".json"),
-              {**describe(machine, bus), "curves": curves_of(machine, rows)})
+    for path in args.platforms:
+        with open(path, encoding="utf-8") as file:
+            platform = json.load(file)
+        fill(platform, bus)
+        platform["curves"] = curves_of(platform, rows)
+        write(path, platform)
 
 
 if __name__ == "__main__":
