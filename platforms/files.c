@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading a whole file within bounds, and replacing one in one step. */
+/* Reading a whole file within bounds, and replacing one in one step, while signals wait. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,19 +9,34 @@
 #include "platforms/internal.h"
 #include "platforms/signals.h"
 
+void duet__signals_hold(sigset_t *before)
+{
+    sigset_t ends;
+
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &ends, before);
+}
+
+void duet__signals_release(const sigset_t *before)
+{
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
 /* Writes what GLib says went wrong, without its beginning, which names a file again. */
-static int fail_io(const char *path, const char *what, GError *error, struct duet_message *message)
+static int fail_io(const char *path, const char *what, const GError *error,
+                   struct duet_message *message)
 {
     const char *why = strrchr(error->message, ':');
 
-    duet_fail(message, DUET_EIO, "%s: cannot %s%s", path, what, why != NULL ? why : "");
-    g_error_free(error);
-    return DUET_EIO;
+    return duet_fail(message, DUET_EIO, "%s: cannot %s%s", path, what, why != NULL ? why : "");
 }
 
 int duet__read_file(const char *path, char **text, size_t *length, struct duet_message *message)
 {
-    GError *error = NULL;
+    g_autoptr(GError) error = NULL;
     GStatBuf status;
 
     if (g_stat(path, &status) != 0)
@@ -39,7 +54,7 @@ int duet__read_file(const char *path, char **text, size_t *length, struct duet_m
 int duet__write_file(const char *path, const char *text, size_t length,
                      struct duet_message *message)
 {
-    GError *error = NULL;
+    g_autoptr(GError) error = NULL;
     sigset_t before;
     bool written;
 

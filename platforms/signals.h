@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signals that wait while something is written. */
+/* files.c: signals that wait while something is written. */
 #ifndef DUET_PLATFORMS_SIGNALS_H
 #define DUET_PLATFORMS_SIGNALS_H
 
