@@ -213,7 +213,7 @@ static const struct bad xml_cases[] = {
      "bad.xml:13: zone[0].route[0].link_ctn[0]: no link is named \"x\""},
     {"link_ctn id=\"l\"", "link_ctn id=\"d\"", "d is SPLITDUPLEX: direction is UP or DOWN"},
     {"link_ctn id=\"l\"", "link_ctn id=\"l\" direction=\"UP\"", "l is not SPLITDUPLEX"},
-    {"dst=\"gpu0\"", "dst=\"gpu1\"", "bad.xml:13: zone[0].route[0]: no host is named gpu1"},
+    {"dst=\"gpu0\"", "dst=\"gpu1\"", "bad.xml:13: zone[0].route[0].dst: no host is named gpu1"},
     {"dst=\"gpu0\"", "dst=\"host\"", "a route from a host to itself"},
     {"dst=\"gpu0\"", "dst=\"gpu0\" symmetrical=\"NO\"", "1 routes cannot join"},
     {"<link_ctn id=\"l\"/>", "", "zone[0].route[0].link_ctn: missing"},

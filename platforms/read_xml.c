@@ -15,21 +15,15 @@ struct host {
 
 struct link {
     double bandwidth_Bps, latency_s;
-    unsigned policy, is_latency;
-};
-
-/* What the name of a link stands for in routes. */
-struct crossing {
-    unsigned link;     /* in the machine; of two, NAME_UP and then NAME_DOWN, where it is duplex */
-    bool duplex;       /* SPLITDUPLEX */
-    bool latency_only; /* written by duet to carry a route's latency: no link of the machine */
-    double latency_s;
+    unsigned policy;
+    unsigned is_latency; /* written by duet to carry a route's latency: no link of the machine */
+    unsigned
+        first; /* in the machine; of two, NAME_UP and then NAME_DOWN, where it is SPLITDUPLEX */
 };
 
 struct route {
-    char source[DUET_NAME_MAX], destination[DUET_NAME_MAX];
-    unsigned one_way;
     unsigned from, to; /* hosts */
+    unsigned one_way;
     struct duet_route there, back;
 };
 
@@ -42,10 +36,9 @@ struct zone {
     struct route *routes;
     struct duet_worker *workers;
     char calibration[NAME_MAX + 1];
-    GHashTable *host_index; /* name -> index + 1 */
-    GHashTable *crossings;  /* name -> struct crossing * */
-    GArray *machine_links;  /* struct duet_link */
-    unsigned host;          /* whose memory is node 0 */
+    GHashTable *by_name;   /* name -> struct link * */
+    GArray *machine_links; /* struct duet_link */
+    unsigned host;         /* whose memory is node 0 */
 };
 
 #define AT(type, member) .offset = offsetof(struct type, member)
@@ -78,11 +71,12 @@ static const struct duet__field host_fields[] = {
 static int check_host(const struct duet__json *at, void *root, unsigned index)
 {
     struct zone *zone = root;
-    struct host *host = &zone->hosts[index];
+    const struct host *host = &zone->hosts[index];
     const struct host *chosen = &zone->hosts[zone->host];
 
-    if (!g_hash_table_insert(zone->host_index, host->node.name, GUINT_TO_POINTER(index + 1)))
-        return duet__json_fail(at, DUET_EPARSE, "host %s is there twice", host->node.name);
+    for (unsigned i = 0; i < index; i++)
+        if (strcmp(zone->hosts[i].node.name, host->node.name) == 0)
+            return duet__json_fail(at, DUET_EPARSE, "host %s is there twice", host->node.name);
     if (host->is_host && chosen->is_host && host != chosen)
         return duet__json_fail(at, DUET_EPARSE, "a second host with duet.kind=host");
     if (host->is_host || (!chosen->is_host && strcmp(host->node.name, "host") == 0))
@@ -112,56 +106,38 @@ static const struct duet__field link_fields[] = {
     {NULL},
 };
 
-/* Gives a name its meaning in routes. */
-static int add_crossing(const struct duet__json *at, struct zone *zone, const char *name,
-                        struct crossing crossing)
+static void add_link(struct zone *zone, const struct link *link, const char *name,
+                     const char *suffix)
 {
-    if (g_hash_table_contains(zone->crossings, name))
-        return duet__json_fail(at, DUET_EPARSE, "link %s is there twice", name);
-    g_hash_table_insert(zone->crossings, g_strdup(name), g_memdup2(&crossing, sizeof(crossing)));
-    return DUET_OK;
-}
-
-static int add_link(const struct duet__json *at, struct zone *zone, const struct link *link,
-                    const char *name, const char *suffix)
-{
-    const struct crossing crossing = {.link = zone->machine_links->len,
-                                      .latency_s = link->latency_s};
     struct duet_link own = {.bandwidth_Bps = link->bandwidth_Bps,
                             .per_copy = link->policy == FATPIPE};
 
     (void)g_snprintf(own.name, sizeof(own.name), "%s%s", name, suffix);
     g_array_append_val(zone->machine_links, own);
-    if (zone->machine_links->len > UINT16_MAX)
-        return duet__json_fail(at, DUET_EPARSE, "too many links, the most is %d", UINT16_MAX);
-    return add_crossing(at, zone, own.name, crossing);
 }
 
 static int check_link(const struct duet__json *at, void *root, unsigned index)
 {
     struct zone *zone = root;
-    const struct link *link = &zone->links[index];
+    struct link *link = &zone->links[index];
     bool duplex = link->policy == SPLITDUPLEX;
-    const struct crossing crossing = {.link = zone->machine_links->len,
-                                      .duplex = duplex,
-                                      .latency_only = link->is_latency,
-                                      .latency_s = link->latency_s};
     struct duet__json id = duet__json_member(at, "id");
-    char name[DUET_NAME_MAX];
-    const char *text = NULL;
-    int error;
+    char plain[DUET_NAME_MAX];
+    const char *name = NULL;
+    int error = duet__json_string(&id, &name);
 
-    if (link->is_latency) { /* by a name that no link of a machine can have */
-        error = duet__json_string(&id, &text);
-        return error == DUET_OK ? add_crossing(at, zone, text, crossing) : error;
+    link->first = zone->machine_links->len;
+    if (error == DUET_OK &&
+        !link->is_latency) { /* those have names that no link of a machine has */
+        error = duet__json_name(&id, plain, sizeof(plain) - (duplex ? strlen("_DOWN") : 0));
+        add_link(zone, link, name, duplex ? "_UP" : "");
+        if (duplex)
+            add_link(zone, link, name, "_DOWN");
     }
-    error = duet__json_name(&id, name, sizeof(name) - (duplex ? strlen("_DOWN") : 0));
-    if (error == DUET_OK && duplex)
-        error = add_crossing(at, zone, name, crossing);
-    if (error == DUET_OK)
-        error = add_link(at, zone, link, name, duplex ? "_UP" : "");
-    if (error == DUET_OK && duplex)
-        error = add_link(at, zone, link, name, "_DOWN");
+    if (error == DUET_OK && zone->machine_links->len > UINT16_MAX)
+        error = duet__json_fail(at, DUET_EPARSE, "too many links, the most is %d", UINT16_MAX);
+    if (error == DUET_OK && !g_hash_table_insert(zone->by_name, (char *)(uintptr_t)name, link))
+        error = duet__json_fail(at, DUET_EPARSE, "link %s is there twice", name);
     return error;
 }
 
@@ -181,33 +157,28 @@ static const struct duet__field crossing_fields[] = {
 static const char *const symmetries[] = {"YES", "NO", NULL};
 
 static const struct duet__field route_fields[] = {
-    {"src", DUET__NAME, AT(route, source), SIZE(route, source)},
-    {"dst", DUET__NAME, AT(route, destination), SIZE(route, destination)},
+    {"src", DUET__INDEX, AT(route, from), .list = &hosts},
+    {"dst", DUET__INDEX, AT(route, to), .list = &hosts},
     {"symmetrical", DUET__CHOICE, DUET__OPTIONAL, AT(route, one_way), .choices = symmetries},
     {ELSEWHERE("link_ctn")},
     {NULL},
 };
 
-static void cross(const struct zone *zone, struct duet_route *route,
-                  const struct crossing *crossing, bool down)
+static void cross(struct duet_route *route, const struct link *link, bool down)
 {
-    unsigned link = crossing->link + (crossing->duplex && down);
-
     route->direct = true;
-    route->latency_s += crossing->latency_s;
-    if (crossing->latency_only)
+    route->latency_s += link->latency_s;
+    if (link->is_latency)
         return;
-    route->links[route->count++] = (uint16_t)link;
-    route->bandwidth_Bps =
-        fmin(route->bandwidth_Bps,
-             g_array_index(zone->machine_links, struct duet_link, link).bandwidth_Bps);
+    route->links[route->count++] = (uint16_t)(link->first + (link->policy == SPLITDUPLEX && down));
+    route->bandwidth_Bps = fmin(route->bandwidth_Bps, link->bandwidth_Bps);
 }
 
 /* A <link_ctn> of a route; on the way back it crosses the other half of what is duplex. */
 static int read_crossing(const struct duet__json *at, struct zone *zone, struct route *route)
 {
     struct duet__json id = duet__json_member(at, "id");
-    const struct crossing *crossing;
+    const struct link *link;
     const char *name = NULL;
     unsigned direction = NONE;
     int error = duet__part_read(at, crossing_fields, &direction, zone);
@@ -216,30 +187,21 @@ static int read_crossing(const struct duet__json *at, struct zone *zone, struct 
         error = duet__json_string(&id, &name);
     if (error != DUET_OK)
         return error;
-    crossing = g_hash_table_lookup(zone->crossings, name);
-    if (crossing == NULL)
+    link = g_hash_table_lookup(zone->by_name, name);
+    if (link == NULL)
         return duet__json_fail(at, DUET_EPARSE, "no link is named \"%.60s\"", name);
-    if (crossing->duplex && direction == NONE)
+    if (link->policy == SPLITDUPLEX && direction == NONE)
         return duet__json_fail(at, DUET_EPARSE, "%.60s is SPLITDUPLEX: direction is UP or DOWN",
                                name);
-    if (!crossing->duplex && direction != NONE)
+    if (link->policy != SPLITDUPLEX && direction != NONE)
         return duet__json_fail(at, DUET_EPARSE, "%.60s is not SPLITDUPLEX: it has no direction",
                                name);
-    if (!crossing->latency_only && route->there.count == DUET_ROUTE_LINKS)
+    if (!link->is_latency && route->there.count == DUET_ROUTE_LINKS)
         return duet__json_fail(at, DUET_EPARSE, "a route crosses at most %d links",
                                DUET_ROUTE_LINKS);
-    cross(zone, &route->there, crossing, direction == DOWN);
-    cross(zone, &route->back, crossing, direction != DOWN);
+    cross(&route->there, link, direction == DOWN);
+    cross(&route->back, link, direction != DOWN);
     return DUET_OK;
-}
-
-static int find_host(const struct duet__json *at, const struct zone *zone, const char *name,
-                     unsigned *index)
-{
-    gpointer found = g_hash_table_lookup(zone->host_index, name);
-
-    *index = GPOINTER_TO_UINT(found) - 1;
-    return found != NULL ? DUET_OK : duet__json_fail(at, DUET_EPARSE, "no host is named %s", name);
 }
 
 static int check_route(const struct duet__json *at, void *root, unsigned index)
@@ -261,12 +223,9 @@ static int check_route(const struct duet__json *at, void *root, unsigned index)
     if (route->there.count == 0)
         return duet__json_fail(at, DUET_EPARSE, "a route crosses 1 to %d links, not 0",
                                DUET_ROUTE_LINKS);
-    error = find_host(at, zone, route->source, &route->from);
-    if (error == DUET_OK)
-        error = find_host(at, zone, route->destination, &route->to);
-    if (error == DUET_OK && route->from == route->to)
-        error = duet__json_fail(at, DUET_EPARSE, "a route from a host to itself is not read");
-    return error;
+    if (route->from == route->to)
+        return duet__json_fail(at, DUET_EPARSE, "a route from a host to itself is not read");
+    return DUET_OK;
 }
 
 static const struct duet__list routes = {
@@ -466,8 +425,7 @@ int duet__read_xml(struct duet_platform *platform, const char *text, size_t leng
     const struct duet__xml_record records[] = {{"duet.arch.", duet__archs.fields},
                                                {"duet.worker.", worker_fields},
                                                {NULL, NULL}};
-    struct zone zone = {.host_index = g_hash_table_new(g_str_hash, g_str_equal),
-                        .crossings = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free),
+    struct zone zone = {.by_name = g_hash_table_new(g_str_hash, g_str_equal),
                         .machine_links = g_array_new(FALSE, FALSE, sizeof(struct duet_link))};
     struct duet__json root;
     int error = duet__xml_parse(text, length, path, "platform", records, message, &root);
@@ -483,12 +441,11 @@ int duet__read_xml(struct duet_platform *platform, const char *text, size_t leng
     }
     duet__xml_close(&root);
     duet_platform_fini(&zone.platform);
-    g_hash_table_unref(zone.host_index);
     g_free(zone.hosts);
     g_free(zone.links);
     g_free(zone.routes);
     g_free(zone.workers);
-    g_hash_table_unref(zone.crossings);
+    g_hash_table_unref(zone.by_name);
     g_array_unref(zone.machine_links);
     return error;
 }
