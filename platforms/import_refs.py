@@ -4,8 +4,8 @@
 
     import_refs.py --kernels kernels.csv --bus bus.csv PLATFORM.json...
 
-What a file says of its machine stays: processors, which GPUs share a switch, costs, origins. Figures of
-links, switches, GPUs and direct copies, and kernel times are those of the tables.
+What a file says of its machine stays: processors, which GPUs share a switch, costs, origins.
+Figures of links, switches, GPUs and direct copies, and kernel times are those of the tables.
 
 kernels.csv: machine,kernel,precision,tile,arch,device,impl,bytes,flops,mean_us,dev_us,samples,note
 bus.csv:     machine,src,dst,bandwidth_MBps,latency_us    (MB = 10^6 bytes)

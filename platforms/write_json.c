@@ -25,73 +25,75 @@ static void write_points(struct duet__json_writer *w, const struct duet_platform
     duet__json_end(w, ']');
 }
 
-/* Ends the document with the kernel times. */
-static void write_times(struct duet__json_writer *w, const struct duet_platform *p)
+/* The members of a table, then the kernel times. */
+static char *format(const struct duet_platform *p, const struct duet__field *fields)
 {
-    duet__json_begin(w, "curves", '[');
+    char *text = NULL;
+    size_t length = 0;
+    struct duet__json_writer w = {.stream = open_memstream(&text, &length), .indented = true};
+
+    duet__json_print(&w, "{schema: %u", (unsigned)DUET__MAX_SCHEMA);
+    duet__fields_write(&w, fields, p, p);
+    duet__json_begin(&w, "curves", '[');
     for (size_t i = 0; i < p->calibration.count; i++) {
         const struct duet_curve *curve = &p->calibration.curves[i];
         const char *origin = duet__curve_origin(p, curve);
 
-        duet__json_begin(w, NULL, '{');
-        duet__fields_write(w, duet__curve_fields, curve, p);
+        duet__json_begin(&w, NULL, '{');
+        duet__fields_write(&w, duet__curve_fields, curve, p);
         if (p->origin == NULL || strcmp(origin, p->origin) != 0)
-            duet__json_put_string(w, "origin", origin);
-        write_points(w, p, curve, origin);
-        duet__json_end(w, '}');
+            duet__json_put_string(&w, "origin", origin);
+        write_points(&w, p, curve, origin);
+        duet__json_end(&w, '}');
     }
-    duet__json_print(w, "]}");
-    fclose(w->stream);
+    duet__json_print(&w, "]}");
+    fclose(w.stream);
+    return text;
+}
+
+static void leave_out_if(bool same, double *figure, double unsaid)
+{
+    if (same)
+        *figure = unsaid;
 }
 
 /* What switches and GPUs have like their kind of link is left out, and limits that are none. */
 static void leave_out(struct duet_platform *p)
 {
     for (unsigned i = 0; i < p->gpu_count; i++) {
-        struct duet_platform_gpu *gpu = &p->gpus[i];
-        const struct duet_platform_switch *sw = &p->switches[gpu->position];
+        struct duet_platform_figure *in = &p->gpus[i].to_device, *out = &p->gpus[i].to_host;
+        const struct duet_platform_switch *sw;
         const struct duet_platform_link *kind;
 
-        if (gpu->position >= p->switch_count || sw->kind >= p->kind_count)
+        if (p->gpus[i].position >= p->switch_count)
             continue; /* it is refused when the text is read back */
-        kind = &p->kinds[sw->kind];
-        if (gpu->to_device.latency_s == kind->to_device.latency_s)
-            gpu->to_device.latency_s = NAN;
-        if (gpu->to_host.latency_s == kind->to_host.latency_s)
-            gpu->to_host.latency_s = NAN;
-        if (gpu->to_device.bandwidth_Bps >= sw->to_device_Bps)
-            gpu->to_device.bandwidth_Bps = 0;
-        if (gpu->to_host.bandwidth_Bps >= sw->to_host_Bps)
-            gpu->to_host.bandwidth_Bps = 0;
+        sw = &p->switches[p->gpus[i].position];
+        kind = &p->kinds[MIN(sw->kind, p->kind_count - 1)];
+        leave_out_if(in->latency_s == kind->to_device.latency_s, &in->latency_s, NAN);
+        leave_out_if(out->latency_s == kind->to_host.latency_s, &out->latency_s, NAN);
+        leave_out_if(in->bandwidth_Bps >= sw->to_device_Bps, &in->bandwidth_Bps, 0);
+        leave_out_if(out->bandwidth_Bps >= sw->to_host_Bps, &out->bandwidth_Bps, 0);
     }
     for (unsigned i = 0; i < p->switch_count; i++) {
         struct duet_platform_switch *sw = &p->switches[i];
+        const struct duet_platform_link *kind = &p->kinds[MIN(sw->kind, p->kind_count - 1)];
 
-        if (sw->kind >= p->kind_count)
-            continue;
-        if (sw->to_device_Bps == p->kinds[sw->kind].to_device.bandwidth_Bps)
-            sw->to_device_Bps = 0;
-        if (sw->to_host_Bps == p->kinds[sw->kind].to_host.bandwidth_Bps)
-            sw->to_host_Bps = 0;
+        leave_out_if(sw->to_device_Bps == kind->to_device.bandwidth_Bps, &sw->to_device_Bps, 0);
+        leave_out_if(sw->to_host_Bps == kind->to_host.bandwidth_Bps, &sw->to_host_Bps, 0);
     }
 }
 
 char *duet__format_platform(const struct duet_platform *platform)
 {
     struct duet_platform p = *platform;
-    g_autofree struct duet_platform_switch *switches =
-        g_memdup2(p.switches, p.switch_count * sizeof(*p.switches));
-    g_autofree struct duet_platform_gpu *gpus = g_memdup2(p.gpus, p.gpu_count * sizeof(*p.gpus));
-    char *text = NULL;
-    size_t length = 0;
-    struct duet__json_writer w = {.stream = open_memstream(&text, &length), .indented = true};
+    char *text;
 
-    p.switches = switches;
-    p.gpus = gpus;
+    p.switches = g_memdup2(p.switches, p.switch_count * sizeof(*p.switches));
+    p.gpus = g_memdup2(p.gpus, p.gpu_count * sizeof(*p.gpus));
     leave_out(&p);
-    duet__json_print(&w, "{schema: %u", (unsigned)DUET__MAX_SCHEMA);
-    duet__fields_write(&w, duet__platform_fields, &p, &p);
-    write_times(&w, &p);
+    text = format(&p, duet__platform_fields);
+    g_free(p.switches);
+    g_free(p.gpus);
     return text;
 }
 
@@ -99,12 +101,6 @@ char *duet__format_times(const struct duet_calibration *calibration)
 {
     static char origin[] = "copied from the platform it was made from";
     const struct duet_platform p = {.origin = origin, .calibration = *calibration};
-    char *text = NULL;
-    size_t length = 0;
-    struct duet__json_writer w = {.stream = open_memstream(&text, &length), .indented = true};
 
-    duet__json_print(&w, "{schema: %u", (unsigned)DUET__MAX_SCHEMA);
-    duet__fields_write(&w, duet__times_fields, &p, &p);
-    write_times(&w, &p);
-    return text;
+    return format(&p, duet__times_fields);
 }
