@@ -64,7 +64,7 @@ static char *place_of(const struct duet_read_file *file)
     const char *platform = run_at(file, 0)->problem.platform;
     bool several = false;
 
-    if (file->kind == DUET_FILE_TRACE) {
+    if (file->traced) {
         g_autofree char *resources = duet_report_resources(file->recording.machine);
 
         return g_strdup_printf("%s, %s", platform, resources);
@@ -97,7 +97,7 @@ static void add_pair(struct duet_comparison *comparison, const struct duet_read_
 static void match_runs(struct duet_comparison *comparison, bool *matched[2])
 {
     const struct duet_read_file *a = &comparison->files[0], *b = &comparison->files[1];
-    bool worlds = a->kind == DUET_FILE_VALIDATION || b->kind == DUET_FILE_VALIDATION;
+    bool worlds = a->cases || b->cases;
 
     for (guint i = 0; i < a->runs->len; i++)
         for (guint j = 0; j < b->runs->len && !matched[0][i]; j++) {
@@ -131,7 +131,7 @@ static void match_only(struct duet_comparison *comparison)
 {
     struct duet_read_file *files = comparison->files;
     struct duet_read_run *runs[] = {run_at(&files[0], 0), run_at(&files[1], 0)};
-    bool traces[] = {files[0].kind == DUET_FILE_TRACE, files[1].kind == DUET_FILE_TRACE};
+    bool traces[] = {files[0].traced, files[1].traced};
 
     if (traces[0] != traces[1]) {
         runs[!traces[0]]->problem = runs[traces[0]]->problem;
@@ -157,7 +157,7 @@ static int match(struct duet_comparison *comparison, const char *policy,
     const struct duet_read_file *files = comparison->files;
     guint counts[] = {files[0].runs->len, files[1].runs->len};
     bool *matched[] = {g_new0(bool, counts[0] + 1), g_new0(bool, counts[1] + 1)};
-    bool trace = files[0].kind == DUET_FILE_TRACE || files[1].kind == DUET_FILE_TRACE;
+    bool trace = files[0].traced || files[1].traced;
     int error = 0;
 
     if (!trace)
@@ -209,7 +209,7 @@ int duet_comparison_make(struct duet_comparison *comparison, const char *const p
             return error;
         comparison->names[i] = keep(comparison, g_strdup_printf("%c: %s", 'A' + i, paths[i]));
         places[i] = keep(comparison, place_of(&files[i]));
-        traces += files[i].kind == DUET_FILE_TRACE;
+        traces += files[i].traced;
     }
     if (traces == 2 && policy)
         return duet_fail(message, DUET_EINVAL, "--policy chooses runs of reports, not of traces");
@@ -218,7 +218,7 @@ int duet_comparison_make(struct duet_comparison *comparison, const char *const p
             ? places[0]
             : keep(comparison, g_strdup_printf("%s (A) and %s (B)", places[0], places[1]));
     for (unsigned i = 0; i < 2; i++)
-        if (policy && files[i].kind != DUET_FILE_TRACE)
+        if (policy && !files[i].traced)
             choose(&files[i], policy);
     return match(comparison, policy, message);
 }

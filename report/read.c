@@ -126,22 +126,19 @@ static int read_runs(struct duet_read_file *file)
     struct duet__json schema = duet__json_member(root, "schema"),
                       runs = duet__json_member(root, "runs"),
                       cases = duet__json_member(root, "cases");
-    bool report = duet__json_present(&runs);
-    const struct duet__json *all = report ? &runs : &cases;
-    unsigned count = 0;
+    const struct duet__json *all = duet__json_present(&runs) ? &runs : &cases;
+    unsigned version, count = 0;
     int error = duet__json_keys(root, NULL);
 
-    if (!error && !duet__json_present(&schema))
-        error = duet__json_fail(root, DUET_EPARSE, "no \"schema\": not a report of duet's");
     if (!error)
-        error = duet__json_unsigned(&schema, SCHEMA, SCHEMA, &count);
-    count = 0;
+        error = duet__json_unsigned(&schema, SCHEMA, SCHEMA, &version);
     if (!error && duet__json_present(all))
         error = duet__json_array(all, 0, G_MAXINT, &count);
+    file->cases = all == &cases;
     for (unsigned i = 0; i < count && !error; i++) {
         struct duet__json at = duet__json_element(all, i);
 
-        if (report) {
+        if (!file->cases) {
             error = read_run(file, &at, "makespan_s", "values", NULL);
         } else {
             error = read_run(file, &at, "predicted", "makespans_s", "predicted");
@@ -190,36 +187,17 @@ static int read_traced(struct duet_read_file *file, const char *text, size_t len
 /* ------------------------------------------------------------------------------------------- */
 /* Files                                                                                        */
 
-/* What the first key of a JSON object that is one of theirs says; bad JSON is unknown. */
-static enum duet_file_kind kind_of(const char *text, size_t length)
-{
-    static const char *const keys[] = {[DUET_FILE_TRACE] = "traceEvents",
-                                       [DUET_FILE_REPORT] = "runs",
-                                       [DUET_FILE_VALIDATION] = "cases"};
-    enum duet_file_kind kind = DUET_FILE_UNKNOWN;
-    struct duet__json_stream stream;
-    const char *key = NULL;
-    int error = duet__json_stream_open(&stream, text, length, "", NULL);
-
-    while (!error && !kind && !(error = duet__json_stream_key(&stream, &key)) && key)
-        for (unsigned i = DUET_FILE_TRACE; i < G_N_ELEMENTS(keys); i++)
-            if (strcmp(key, keys[i]) == 0)
-                kind = i; /* whether the rest is good, its reader says */
-    duet__json_stream_close(&stream);
-    return kind;
-}
-
 int duet_read_text(const char *text, size_t length, const char *path, struct duet_read_file *out,
                    struct duet_message *message)
 {
     int error;
 
     *out = (struct duet_read_file){
-        .kind = kind_of(text, length),
+        .traced = g_strstr_len(text, (gssize)length, "\"traceEvents\"") != NULL,
         .runs = g_array_new(FALSE, FALSE, sizeof(struct duet_read_run)),
         .arrays = g_ptr_array_new_with_free_func(g_free),
     };
-    if (out->kind == DUET_FILE_TRACE)
+    if (out->traced)
         return read_traced(out, text, length, path, message);
     error = duet__json_parse(text, length, path, message, &out->document);
     return error ? error : read_runs(out);

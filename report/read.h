@@ -14,13 +14,6 @@
 #include "platforms/json.h"
 #include "validate/validation.h"
 
-enum duet_file_kind {
-    DUET_FILE_UNKNOWN,
-    DUET_FILE_TRACE,
-    DUET_FILE_REPORT,     /* of duet simulate and duet run: runs */
-    DUET_FILE_VALIDATION, /* of duet validate and duet compare: cases */
-};
-
 /* Runs of one problem under one policy. */
 struct duet_read_run {
     const char *world; /* "simulated", "real", "emulated"; of a validation the side: "predicted" */
@@ -30,8 +23,9 @@ struct duet_read_run {
 
 /* All of a file. */
 struct duet_read_file {
-    enum duet_file_kind kind;
-    GArray *runs; /* struct duet_read_run; of a trace one, with its account and recording */
+    bool traced;  /* a trace: of one run, with its account and recording */
+    bool cases;   /* of duet validate or duet compare, else of duet simulate or duet run */
+    GArray *runs; /* struct duet_read_run */
     /* what they point to: */
     struct duet__json document;
     GPtrArray *arrays;
@@ -55,9 +49,8 @@ DUET_MUST_CHECK int duet_read_text(const char *text, size_t length, const char *
 /*
  * Reads the text of a trace. Dates count from the first submission that it shows, the makespan is
  * from there to the end of the last kernel that did not fail; both to the nanosecond, as they are
- * written. A copy's worker is the one of its device. Of the machine, names, workers and memories
- * are known; routes and costs are all zero. The caller owns *out (duet_recording_fini), which is
- * empty after an error. DUET_EPARSE as above.
+ * written. Copies have no worker; of the machine, names, workers and memories are known.
+ * The caller owns *out (duet_recording_fini), which is empty after an error. DUET_EPARSE as above.
  */
 DUET_MUST_CHECK int duet_read_trace(const char *text, size_t length, const char *path,
                                     struct duet_recording *out, struct duet_message *message);

@@ -227,14 +227,6 @@ static int add_kernel(struct loader *loader, const struct duet__json *at)
     return 0;
 }
 
-static int worker_of(const struct duet_machine *machine, unsigned node)
-{
-    for (unsigned i = 0; i < machine->worker_count; i++)
-        if (machine->workers[i].node == node)
-            return (int)i;
-    return DUET_NO_WORKER;
-}
-
 static int add_copy(struct loader *loader, const struct duet__json *at)
 {
     struct record record = {0};
@@ -249,8 +241,7 @@ static int add_copy(struct loader *loader, const struct duet__json *at)
     event.submit_s = event.ready_s;
     event.source = (uint16_t)record.source;
     event.destination = (uint16_t)record.destination;
-    event.worker = worker_of(loader->machine,
-                             record.destination != DUET_HOST ? record.destination : record.source);
+    event.worker = DUET_NO_WORKER;
     event.write_back = record.write_back;
     g_array_append_val(loader->events, event);
     return 0;
@@ -310,15 +301,10 @@ static int read_all(struct loader *loader)
 
 static int by_start(const void *left, const void *right)
 {
-    const struct duet_event *a = left, *b = right;
+    double a_s = ((const struct duet_event *)left)->start_s,
+           b_s = ((const struct duet_event *)right)->start_s;
 
-    if (a->start_s != b->start_s)
-        return a->start_s < b->start_s ? -1 : 1;
-    if (a->worker != b->worker)
-        return a->worker < b->worker ? -1 : 1;
-    if (a->kind != b->kind)
-        return a->kind < b->kind ? -1 : 1;
-    return (a->id > b->id) - (a->id < b->id);
+    return (a_s > b_s) - (a_s < b_s);
 }
 
 /* What was read becomes a recording: in order, dated from the first submission to the end of the
