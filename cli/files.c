@@ -9,7 +9,7 @@
 #include "cli/command.h"
 #include "cli/job.h"
 #include "report/gantt.h"
-#include "report/output.h"
+#include "report/atomic_file.h"
 #include "report/page/page.h"
 #include "report/perfetto.h"
 
@@ -50,9 +50,9 @@ static void write_html(FILE *stream, const void *data)
 /* The options that name a file to be written. */
 static const struct output {
     const char *option;
-    size_t offset;         /* of its value in struct duet__values */
-    bool each;             /* of each policy there is one */
-    duet_output_fn *write; /* from a struct source; NULL: it is written by others */
+    size_t offset;       /* of its value in struct duet__values */
+    bool each;           /* of each policy there is one */
+    duet_file_fn *write; /* from a struct source; NULL: it is written by others */
 } outputs[] = {
     {"--trace", offsetof(struct duet__values, trace), true, write_trace},
     {"--gantt", offsetof(struct duet__values, gantt), true, write_gantt},
@@ -106,7 +106,7 @@ int duet__files_check(const struct duet__job *job)
         g_auto(GStrv) paths = paths_of(job, &outputs[i]);
 
         for (char **path = paths; *path; path++)
-            if (duet_output_check(*path, &message))
+            if (duet_file_check(*path, &message))
                 return duet__complain(DUET__MISUSED, "%s", message.text);
     }
     return DUET__DONE;
@@ -136,7 +136,7 @@ int duet__files_write(const struct duet__job *job, const struct duet_report *rep
                                                       ? recorded(report, job->request.policies[i])
                                                       : report->series};
 
-            if (source.series && duet_output_write(paths[i], output->write, &source, &message))
+            if (source.series && duet_file_write(paths[i], output->write, &source, &message))
                 status = duet__complain(DUET__FAILED, "%s", message.text);
         }
     }

@@ -3,7 +3,7 @@
 #include "cli/validation.h"
 
 #include "cli/command.h"
-#include "report/output.h"
+#include "report/atomic_file.h"
 #include "report/page/page.h"
 
 static void write_page(FILE *stream, const void *validation)
@@ -27,7 +27,7 @@ int duet__validation_show(const struct duet__job *job, struct duet_validation *v
     else
         duet_validation_write_text(stdout, validation, values->verbose);
     status = duet__finish_output();
-    if (values->html && duet_output_write(values->html, write_page, validation, &message))
+    if (values->html && duet_file_write(values->html, write_page, validation, &message))
         status = duet__complain(DUET__FAILED, "%s", message.text);
     if (status == DUET__DONE && validation->failed)
         status = duet__complain(DUET__FAILED,

@@ -12,7 +12,7 @@
 
 #include "core/engine.h"
 #include "report/perfetto.h"
-#include "report/output.h"
+#include "report/atomic_file.h"
 
 struct kept {
     struct duet__times *times;
@@ -68,7 +68,7 @@ static int write_trace(const struct duet_runtime *runtime, const char *path,
         return duet_fail(message, error, "cannot write %s: the trace has no room in memory", path);
     duet_stats(runtime, &stats);
     recording.makespan_s = stats.last_end_s;
-    error = duet_output_write(path, write_recording, &recording, message);
+    error = duet_file_write(path, write_recording, &recording, message);
     duet_recording_fini(&recording);
     return error;
 }

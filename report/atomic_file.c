@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files that are either whole or not there. */
-#include "report/output.h"
+#include "report/atomic_file.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -19,7 +19,7 @@ static int refuse(const char *path, struct duet_message *message)
 }
 
 /* Writes `name`, which stands for `path`; nothing where `contents` is NULL. */
-static int write_stream(const char *name, const char *path, duet_output_fn *contents,
+static int write_stream(const char *name, const char *path, duet_file_fn *contents,
                         const void *data, struct duet_message *message)
 {
     FILE *stream = fopen(name, "we");
@@ -35,7 +35,7 @@ static int write_stream(const char *name, const char *path, duet_output_fn *cont
     return bad ? refuse(path, message) : 0;
 }
 
-static int write_file(const char *path, duet_output_fn *contents, const void *data,
+static int write_file(const char *path, duet_file_fn *contents, const void *data,
                       struct duet_message *message)
 {
     char *resolved = realpath(path, NULL); /* of a link, what it leads to */
@@ -59,8 +59,8 @@ static int write_file(const char *path, duet_output_fn *contents, const void *da
     return error;
 }
 
-int duet_output_write(const char *path, duet_output_fn *contents, const void *data,
-                      struct duet_message *message)
+int duet_file_write(const char *path, duet_file_fn *contents, const void *data,
+                    struct duet_message *message)
 {
     sigset_t before;
     int error;
@@ -71,7 +71,7 @@ int duet_output_write(const char *path, duet_output_fn *contents, const void *da
     return error;
 }
 
-int duet_output_check(const char *path, struct duet_message *message)
+int duet_file_check(const char *path, struct duet_message *message)
 {
-    return duet_output_write(path, NULL, NULL, message);
+    return duet_file_write(path, NULL, NULL, message);
 }
