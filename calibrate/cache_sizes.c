@@ -2,8 +2,6 @@
 /* What a program gets of caches: the sizes with which misses explain the times best. */
 #include <math.h>
 
-#include <glib.h>
-
 #include "calibrate/fitted.h"
 
 enum {
@@ -23,27 +21,25 @@ static const double BETTER = 0.005; /* by which the sum of squares has to fall *
 
 /* What the search works on. */
 struct search {
-    const struct duet__samples *samples;
+    const struct duet__executions *executions;
     size_t limit; /* executions of each run that are looked at */
     struct duet_sharing given;
     struct duet__miss *misses; /* by operand, with the sizes at hand */
 };
-
-static uint64_t part_of(uint64_t bytes, double part)
-{
-    return (uint64_t)llround((double)bytes * part);
-}
 
 /* Sum of squares of relative errors of one group, weighted by its time. */
 static double score_rows(const struct duet__rows *rows, const struct duet__kernel_fit *kernel)
 {
     double sum = 0, time = 0;
     size_t count = 0;
+
     for (size_t i = 0; i < rows->count; i++) {
+        double expected, error;
+
         if (!duet__row_alone(&rows->list[i]))
             continue;
-        double expected = duet__kernel_seconds(kernel, rows, i);
-        double error = fmin(fabs(rows->seconds[i] / expected - 1), LARGEST);
+        expected = duet__kernel_seconds(kernel, rows, i);
+        error = fmin(fabs(rows->seconds[i] / expected - 1), LARGEST);
         sum += error * error;
         time += fmin(rows->seconds[i], (1 + LARGEST) * expected);
         count++;
@@ -55,25 +51,28 @@ static double score_rows(const struct duet__rows *rows, const struct duet__kerne
 static struct duet_sharing sizes_of(const struct search *search, unsigned private_, unsigned shared)
 {
     struct duet_sharing sizes = search->given;
-    sizes.private_bytes = part_of(sizes.private_bytes, private_parts[private_]);
-    sizes.shared_bytes = part_of(sizes.shared_bytes, shared_parts[shared]);
+
+    sizes.private_bytes = (uint64_t)llround((double)sizes.private_bytes * private_parts[private_]);
+    sizes.shared_bytes = (uint64_t)llround((double)sizes.shared_bytes * shared_parts[shared]);
     return sizes;
 }
 
 /* The sum over all kernels of the host with these two sizes. */
-static double score(struct search *search, unsigned private_, unsigned shared)
+static double score(const struct search *search, unsigned private_, unsigned shared)
 {
-    const struct duet__samples *samples = search->samples;
+    const struct duet__executions *executions = search->executions;
     const struct duet_sharing sizes = sizes_of(search, private_, shared);
     double sum = 0;
-    duet__samples_walk(samples, &sizes, search->limit, search->misses);
-    for (size_t i = 0; i < samples->group_count; i++) {
+
+    duet__misses_find(executions, &sizes, search->limit, search->misses);
+    for (guint i = 0; i < executions->groups->len; i++) {
+        const struct duet__group *group = duet__group_at(executions, i);
         struct duet__rows rows;
         struct duet__kernel_fit kernel;
-        if (!samples->labels[samples->groups[i].label].host ||
-            samples->groups[i].count < LEAST_ROWS)
+
+        if (!group->host || group->members->len < LEAST_ROWS)
             continue;
-        duet__rows_make(samples, &samples->groups[i], search->misses, search->limit, &rows);
+        duet__rows_make(executions, group, search->misses, search->limit, &rows);
         if (rows.columns && rows.count >= LEAST_ROWS) {
             duet__kernel_fit(&rows, NULL, search->given.bandwidth_Bps, &kernel, NULL);
             sum += score_rows(&rows, &kernel);
@@ -84,44 +83,45 @@ static double score(struct search *search, unsigned private_, unsigned shared)
 }
 
 /* Tries all sizes; given ones are left only for others that are clearly better. */
-static struct duet_sharing best_of(struct search *search)
+static struct duet_sharing best_of(const struct search *search)
 {
     enum { GIVEN_PRIVATE = 1, GIVEN_SHARED = SHARED - 1 };
-    double scores[PRIVATE][SHARED];
-    unsigned shared[PRIVATE] = {0}; /* the best for each private one */
-    unsigned best = GIVEN_PRIVATE;
+    double least[PRIVATE]; /* scores with the best shared size for each private one */
+    unsigned shared[PRIVATE], best = GIVEN_PRIVATE;
+
     for (unsigned p = 0; p < PRIVATE; p++) {
-        for (unsigned s = 0; s < SHARED; s++) {
-            scores[p][s] = score(search, p, s);
-            if (scores[p][s] < scores[p][shared[p]])
+        double given = score(search, p, GIVEN_SHARED);
+
+        least[p] = given * (1 - BETTER);
+        shared[p] = GIVEN_SHARED;
+        for (unsigned s = 0; s < GIVEN_SHARED; s++) {
+            double own = score(search, p, s);
+
+            if (own < least[p]) {
+                least[p] = own;
                 shared[p] = s;
+            }
         }
-        if (scores[p][GIVEN_SHARED] * (1 - BETTER) <= scores[p][shared[p]])
-            shared[p] = GIVEN_SHARED;
+        if (shared[p] == GIVEN_SHARED)
+            least[p] = given;
     }
     for (unsigned p = 0; p < PRIVATE; p++)
-        if (scores[p][shared[p]] < scores[GIVEN_PRIVATE][shared[GIVEN_PRIVATE]] * (1 - BETTER) &&
-            scores[p][shared[p]] < scores[best][shared[best]])
+        if (least[p] < least[GIVEN_PRIVATE] * (1 - BETTER) && least[p] < least[best])
             best = p;
     return sizes_of(search, best, shared[best]);
 }
 
-/* How many executions of each run are looked at, so that there are not too many of them. */
-static size_t limit_of(const struct duet__samples *samples)
-{
-    size_t share = ENOUGH / (samples->run_count ? samples->run_count : 1);
-    return share > LEAST_A_RUN ? share : LEAST_A_RUN;
-}
-
-struct duet_sharing duet__cache_sizes(const struct duet__samples *samples,
+struct duet_sharing duet__cache_sizes(const struct duet__executions *executions,
                                       const struct duet_sharing *given)
 {
-    struct search search = {.samples = samples, .limit = limit_of(samples), .given = *given};
+    struct search search = {.executions = executions, .given = *given};
     struct duet_sharing best;
+
     /* without a private cache nothing misses, and without operands nothing is touched */
-    if (given->private_bytes == 0 || samples->operand_count == 0)
+    if (given->private_bytes == 0 || executions->operand_count == 0)
         return *given;
-    search.misses = g_new0(struct duet__miss, samples->operand_count + 1);
+    search.limit = MAX(ENOUGH / executions->run_count, LEAST_A_RUN);
+    search.misses = g_new0(struct duet__miss, executions->operand_count + 1);
     best = best_of(&search);
     g_free(search.misses);
     return best;

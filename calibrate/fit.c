@@ -21,117 +21,84 @@ static const double LEAST_BASE = 0.01; /* of the mean: something is always left 
 static const double TO_DEVIATION = 1.4826; /* of a normal distribution, by its MAD */
 
 /* ------------------------------------------------------------------------------------------- */
-/* Non-negative least squares by an active set                                                   */
+/* Non-negative least squares                                                                   */
 
-/* Unknowns that are not held at 0. */
-struct free_set {
-    unsigned list[DUET__FIT_UNKNOWNS], count;
-};
-
-static struct free_set free_ones(unsigned n, const bool *is_free)
-{
-    struct free_set set = {.count = 0};
-    for (unsigned i = 0; i < n; i++)
-        if (is_free[i])
-            set.list[set.count++] = i;
-    return set;
-}
-
-/* Solves the equations of the free unknowns by Cholesky's decomposition; the others are 0. */
+/* Solves the equations of the unknowns that are free by Cholesky's decomposition; others are 0. */
 static void solve_free(unsigned n, const double *gram, const double *right, const bool *is_free,
                        double *c)
 {
-    struct free_set set = free_ones(n, is_free);
     double l[DUET__FIT_UNKNOWNS][DUET__FIT_UNKNOWNS], y[DUET__FIT_UNKNOWNS];
-    for (unsigned i = 0; i < set.count; i++) {
+    unsigned list[DUET__FIT_UNKNOWNS], count = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        c[i] = 0;
+        if (is_free[i])
+            list[count++] = i;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        y[i] = right[list[i]];
         for (unsigned j = 0; j <= i; j++) {
-            double sum = gram[set.list[i] * n + set.list[j]];
+            double sum = gram[list[i] * n + list[j]];
+
             for (unsigned k = 0; k < j; k++)
                 sum -= l[i][k] * l[j][k];
             l[i][j] = i == j ? sqrt(fmax(sum, DBL_MIN)) : sum / l[j][j];
+            if (j < i)
+                y[i] -= l[i][j] * y[j];
         }
-        y[i] = right[set.list[i]];
-        for (unsigned k = 0; k < i; k++)
-            y[i] -= l[i][k] * y[k];
         y[i] /= l[i][i];
     }
-    for (unsigned i = 0; i < n; i++)
-        c[i] = 0;
-    for (unsigned i = set.count; i-- > 0;) {
-        for (unsigned k = i + 1; k < set.count; k++)
+    for (unsigned i = count; i-- > 0;) {
+        for (unsigned k = i + 1; k < count; k++)
             y[i] -= l[k][i] * y[k];
         y[i] /= l[i][i];
-        c[set.list[i]] = y[i];
+        c[list[i]] = y[i];
     }
 }
 
-/* The unknown at 0 that the sum of squares falls most with; n: none. */
-static unsigned steepest(unsigned n, const double *gram, const double *right, const bool *is_free,
-                         const double *c)
+/* Is this unknown negative, or held at 0 though the sum of squares would fall with it? */
+static bool is_wrong(unsigned n, const double *gram, const double *right, bool is_free,
+                     const double *c, unsigned i)
 {
-    unsigned best = n;
-    double most = 0;
-    for (unsigned i = 0; i < n; i++) {
-        double slope = right[i], size = fabs(right[i]);
-        if (is_free[i])
-            continue;
-        for (unsigned j = 0; j < n; j++) {
-            slope -= gram[i * n + j] * c[j];
-            size += fabs(gram[i * n + j] * c[j]);
-        }
-        /* in units of the unknown's own scale; what is rounding is 0 */
-        double scaled = slope / sqrt(gram[i * n + i]);
-        if (slope > size * 1e-12 && scaled > most) {
-            most = scaled;
-            best = i;
-        }
-    }
-    return best;
-}
+    double slope = right[i], size = fabs(right[i]);
 
-/* Goes from c towards `wanted` until the first unknown is 0, which is held there. True: all the
- * way.
- */
-static bool approach(unsigned n, const double *wanted, bool *is_free, double *c)
-{
-    double step = 1;
-    unsigned first = n;
-    for (unsigned i = 0; i < n; i++) {
-        if (!is_free[i] || wanted[i] > 0)
-            continue;
-        double own = c[i] > 0 ? c[i] / (c[i] - wanted[i]) : 0;
-        if (first == n || own < step) {
-            step = own;
-            first = i;
-        }
+    if (is_free)
+        return c[i] < 0;
+    for (unsigned j = 0; j < n; j++) {
+        slope -= gram[i * n + j] * c[j];
+        size += fabs(gram[i * n + j] * c[j]);
     }
-    for (unsigned i = 0; i < n; i++)
-        c[i] = fmax(c[i] + step * (wanted[i] - c[i]), 0);
-    if (first == n)
-        return true;
-    is_free[first] = false;
-    c[first] = 0;
-    return false;
+    return slope > size * 1e-12; /* what is rounding is 0 */
 }
 
 void duet__nonnegative(unsigned n, const double *gram, const double *right, double *c)
 {
+    enum { PATIENCE = 3, TURNS = 500 };
     bool is_free[DUET__FIT_UNKNOWNS] = {false};
-    double wanted[DUET__FIT_UNKNOWNS];
-    for (unsigned i = 0; i < n; i++)
-        c[i] = 0;
-    /* it ends by itself; rounding could make it turn in a circle, and then any turn is as good */
-    for (unsigned turn = 0; turn < 3 * n; turn++) {
-        unsigned next = steepest(n, gram, right, is_free, c);
-        if (next == n)
-            return;
-        is_free[next] = true;
-        for (unsigned i = 0; i <= n; i++) {
-            solve_free(n, gram, right, is_free, wanted);
-            if (approach(n, wanted, is_free, c))
-                break;
+    unsigned least = n + 1, patience = PATIENCE;
+
+    /* it ends by itself, but rounding could make it turn in a circle */
+    for (unsigned turn = 0; turn < TURNS; turn++) {
+        bool wrong[DUET__FIT_UNKNOWNS];
+        unsigned count = 0, last = 0;
+
+        solve_free(n, gram, right, is_free, c);
+        for (unsigned i = 0; i < n; i++) {
+            wrong[i] = is_wrong(n, gram, right, is_free[i], c, i);
+            count += wrong[i];
+            last = wrong[i] ? i : last;
         }
+        if (!count)
+            return;
+        /* all of them at once, as long as they become fewer; else the last one, as Murty does */
+        patience = count < least ? PATIENCE : patience ? patience - 1 : 0;
+        least = MIN(count, least);
+        for (unsigned i = 0; i < n; i++)
+            if (wrong[i] && (patience || i == last))
+                is_free[i] = !is_free[i];
     }
+    for (unsigned i = 0; i < n; i++)
+        c[i] = fmax(c[i], 0);
 }
 
 /* ------------------------------------------------------------------------------------------- */

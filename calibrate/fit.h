@@ -15,9 +15,8 @@ enum {
 
 /*
  * Minimises c' G c / 2 - r' c over c >= 0, for n <= DUET__FIT_UNKNOWNS unknowns: the normal
- * equations of non-negative least squares, by the active set method of Lawson and Hanson (Solving
- * Least Squares Problems, 1974, chapter 23) in the form of Bro and de Jong (Journal of Chemometrics
- * 11, 1997). `gram` is symmetric, positive definite, row by row.
+ * equations of non-negative least squares, by block principal pivoting (Portugal, Judice, Vicente,
+ * Mathematics of Computation 63, 1994). `gram` is symmetric, positive definite, row by row.
  */
 void duet__nonnegative(unsigned n, const double *gram, const double *right, double *c);
 

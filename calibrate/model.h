@@ -15,7 +15,7 @@
 #include <duet/machine.h>
 
 #include "calibrate/kernel_models.h"
-#include "calibrate/samples.h"
+#include "calibrate/executions.h"
 #include "validate/stats.h"
 
 struct duet__model_options {

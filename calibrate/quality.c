@@ -5,7 +5,6 @@
 #include <glib.h>
 
 #include "calibrate/fitted.h"
-#include "validate/stats.h"
 
 /* Which part of the executions each is left out with. */
 struct folds {
@@ -30,11 +29,13 @@ static void divide_runs(const struct duet__rows *rows, unsigned wanted, struct f
 /* One part a problem; none where there is only one. */
 static void divide_problems(const struct duet__fitted *fitted, struct folds *folds)
 {
-    const struct duet__rows *rows = fitted->rows;
-    GArray *problems = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    const struct duet__rows *rows = &fitted->rows;
+    g_autoptr(GArray) problems = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+
     for (size_t i = 0; i < rows->count; i++) {
-        uint64_t problem = fitted->samples->runs[rows->list[i].run].problem;
+        uint64_t problem = fitted->executions->runs[rows->list[i].run].of->problem;
         guint place = 0;
+
         while (place < problems->len && g_array_index(problems, uint64_t, place) != problem)
             place++;
         if (place == problems->len)
@@ -42,7 +43,6 @@ static void divide_problems(const struct duet__fitted *fitted, struct folds *fol
         folds->of[i] = place;
     }
     folds->count = problems->len > 1 ? problems->len : 0;
-    g_array_free(problems, TRUE);
 }
 
 /* What was predicted of the executions that were left out, all parts together. */
@@ -58,7 +58,7 @@ struct predictions {
 static void leave_out(const struct duet__fitted *fitted, const struct duet__kernel_model *model,
                       const struct folds *folds, unsigned fold, struct predictions *p)
 {
-    const struct duet__rows *rows = fitted->rows;
+    const struct duet__rows *rows = &fitted->rows;
     union duet__parameters parameters;
     double predicted_s = 0, measured_s = 0;
     size_t used = 0;
@@ -68,7 +68,7 @@ static void leave_out(const struct duet__fitted *fitted, const struct duet__kern
     }
     if (!used)
         return;
-    model->fit(rows, p->used, fitted->kernel->bandwidth_Bps, &parameters);
+    model->fit(rows, p->used, fitted->kernel.bandwidth_Bps, &parameters);
     for (size_t i = 0; i < rows->count; i++) {
         if (fitted->rejected[i] || folds->of[i] != fold)
             continue;
@@ -86,7 +86,7 @@ static struct duet__model_error cross_validate(const struct duet__fitted *fitted
                                                const struct folds *folds,
                                                const struct duet__kernel_model *model)
 {
-    size_t room = fitted->rows->count + 1;
+    size_t room = fitted->rows.count + 1;
     struct predictions p = {.errors = g_new0(double, room), .used = g_new0(bool, room)};
     struct duet__model_error error = {0};
     for (unsigned fold = 0; fold < folds->count; fold++)
@@ -103,7 +103,7 @@ static struct duet__model_error cross_validate(const struct duet__fitted *fitted
 /* Executions by condition, without outliers. */
 static void fill_conditions(const struct duet__fitted *fitted, struct duet__quality *out)
 {
-    const struct duet__rows *rows = fitted->rows;
+    const struct duet__rows *rows = &fitted->rows;
     g_autofree double *times = g_new0(double, rows->count + 1);
 
     for (int i = 0; i < DUET__CONDITIONS; i++) {
@@ -125,16 +125,12 @@ static void fill_conditions(const struct duet__fitted *fitted, struct duet__qual
 void duet__quality_fill(const struct duet__fitted *fitted, unsigned folds_wanted, bool compare,
                         struct duet__quality *out)
 {
-    const struct duet__label *label = &fitted->samples->labels[fitted->group->label];
-    g_autofree unsigned *of = g_new0(unsigned, fitted->rows->count + 1);
+    g_autofree unsigned *of = g_new0(unsigned, fitted->rows.count + 1);
     struct folds folds = {.of = of};
 
-    (void)g_strlcpy(out->kernel, label->kernel, DUET_NAME_MAX);
-    (void)g_strlcpy(out->arch, label->arch, DUET_NAME_MAX);
-    (void)g_strlcpy(out->context, label->context, DUET_NAME_MAX);
-    if (label->host)
+    if (fitted->group->host)
         fill_conditions(fitted, out);
-    divide_runs(fitted->rows, folds_wanted, &folds);
+    divide_runs(&fitted->rows, folds_wanted, &folds);
     for (int m = 0; m < DUET__KERNEL_MODELS; m++)
         out->errors[DUET__LEFT_OUT_RUNS][m] =
             cross_validate(fitted, &folds, duet__kernel_models[m]);

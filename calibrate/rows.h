@@ -7,9 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <duet/calibration.h>
-
-#include "calibrate/samples.h"
+#include "calibrate/executions.h"
 
 /* One execution, beside its time and its misses. */
 struct duet__row {
@@ -30,23 +28,36 @@ struct duet__rows {
 };
 
 /*
- * The rows of a group's samples: of all, or with `limit` above 0 of those among the first `limit`
- * of their run. misses as of duet__samples_walk. Operands beyond DUET_OPERANDS count as the last,
- * their misses added up, as duet__demand does. The caller owns *out (duet__rows_fini).
+ * The rows of a group: of all its executions, or with `limit` above 0 of those among the first
+ * `limit` of their run. misses as of duet__misses_find. Operands beyond DUET_OPERANDS count as the
+ * last, their misses added up, as duet__demand does. The caller owns *out (duet__rows_fini).
  */
-void duet__rows_make(const struct duet__samples *samples, const struct duet__group *group,
+void duet__rows_make(const struct duet__executions *executions, const struct duet__group *group,
                      const struct duet__miss *misses, size_t limit, struct duet__rows *out);
 
 void duet__rows_fini(struct duet__rows *rows); /* safe on zeroed ones, and twice */
 
 /* Which part of the socket's other workers computed, 0 to 1. */
-double duet__row_busy_part(const struct duet__row *row);
+static inline double duet__row_busy_part(const struct duet__row *row)
+{
+    return row->workers > 1 ? row->others / (row->workers - 1) : 0;
+}
 
 /* Did most (at least nine tenths) of the socket's other workers not compute, or more than half? */
-bool duet__row_alone(const struct duet__row *row);
-bool duet__row_busy(const struct duet__row *row);
+static inline bool duet__row_alone(const struct duet__row *row)
+{
+    return duet__row_busy_part(row) <= 0.1;
+}
+
+static inline bool duet__row_busy(const struct duet__row *row)
+{
+    return duet__row_busy_part(row) > 0.5;
+}
 
 /* Was most of its data in memory? */
-bool duet__row_cold(const struct duet__row *row);
+static inline bool duet__row_cold(const struct duet__row *row)
+{
+    return row->from_memory > row->bytes / 2;
+}
 
 #endif

@@ -3,155 +3,140 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include <glib.h>
-
-#include "calibrate/samples.h"
+#include "calibrate/executions.h"
 #include "validate/stats.h"
 
 enum { LEAST_RUNS = 3 }; /* that did the same: of two, neither is the usual one */
 
 static const double TO_DEVIATION = 1.4826; /* of a normal distribution, by its MAD */
 
-/* One execution: what it took beside what is usual. */
-struct timed {
-    uint64_t repeats;
-    size_t index; /* of the sample */
-    double seconds;
+/* An execution among those to which it is compared: in order of `of`, then of `value`. */
+struct ranked {
+    uint64_t of;
+    double value;
+    size_t index;
 };
 
-struct weighted {
-    double ratio, weight;
-};
-
-static int by_repeats(const void *a, const void *b)
+static int by_rank(const void *a, const void *b)
 {
-    const struct timed *left = a, *right = b;
-    if (left->repeats != right->repeats)
-        return left->repeats < right->repeats ? -1 : 1;
-    if (left->seconds != right->seconds)
-        return left->seconds < right->seconds ? -1 : 1;
-    return (left->index > right->index) - (left->index < right->index);
+    const struct ranked *left = a, *right = b;
+
+    if (left->of != right->of)
+        return left->of < right->of ? -1 : 1;
+    return (left->value > right->value) - (left->value < right->value);
 }
 
-static int by_ratio(const void *a, const void *b)
+/* Sets usual[i] of the executions of a group: the median of those in runs that did the same. `room`
+   has as many elements. */
+static void find_usual(const struct duet__executions *all, const struct duet__group *group,
+                       struct ranked *room, double *usual)
 {
-    const struct weighted *left = a, *right = b;
-    return (left->ratio > right->ratio) - (left->ratio < right->ratio);
-}
+    size_t count = group->members->len;
 
-/* ------------------------------------------------------------------------------------------- */
-/* Usual times                                                                                  */
+    for (size_t i = 0; i < count; i++) {
+        size_t index = g_array_index(group->members, size_t, i);
+        const struct duet__execution *e = &all->list[index];
 
-/* usual[i] of each of these samples, which are of one kernel and work; `room` for all of them. */
-static void find_usual(const struct duet__samples *samples, const struct duet__group *group,
-                       const uint64_t *repeats, struct timed *room, double *usual)
-{
-    for (size_t i = 0; i < group->count; i++) {
-        size_t index = samples->order[group->first + i];
-        room[i] = (struct timed){repeats[index], index, samples->list[index].seconds};
+        room[i] = (struct ranked){all->runs[e->run].of->repeats, e->seconds, index};
     }
-    qsort(room, group->count, sizeof *room, by_repeats);
-    for (size_t first = 0, next; first < group->count; first = next) {
-        for (next = first + 1; next < group->count && room[next].repeats == room[first].repeats;
-             next++)
-            ;
-        size_t middle = first + (next - first) / 2;
-        double median = (next - first) % 2 ? room[middle].seconds
-                                           : (room[middle - 1].seconds + room[middle].seconds) / 2;
+    qsort(room, count, sizeof *room, by_rank);
+    for (size_t first = 0, next; first < count; first = next) {
+        for (next = first; next < count && room[next].of == room[first].of;)
+            next++;
+        double median =
+            (room[first + (next - first - 1) / 2].value + room[first + (next - first) / 2].value) /
+            2;
+
         for (size_t i = first; i < next; i++)
             usual[room[i].index] = median;
     }
 }
 
-/* ------------------------------------------------------------------------------------------- */
-/* States                                                                                       */
-
-/* How a run's executions are beside the usual ones; 0: there are none. */
-static double level_of(const struct duet__samples *samples, const struct duet__sampled_run *run,
-                       const double *usual, struct weighted *room)
+/* How a run's executions are beside the usual ones; 0: there are none. `room` for all of them. */
+static double level_of(const struct duet__executions *all, const struct duet__executed_run *run,
+                       const double *usual, struct ranked *room)
 {
-    double all = 0, sum = 0;
+    double whole = 0, sum = 0;
     size_t count = 0;
+
     for (size_t i = run->first; i < run->first + run->count; i++) {
         if (!(usual[i] > 0))
             continue;
-        room[count++] = (struct weighted){samples->list[i].seconds / usual[i], usual[i]};
-        all += usual[i];
+        room[count++] = (struct ranked){0, all->list[i].seconds / usual[i], i};
+        whole += usual[i];
     }
-    qsort(room, count, sizeof *room, by_ratio);
+    qsort(room, count, sizeof *room, by_rank);
     for (size_t i = 0; i < count; i++) {
-        sum += room[i].weight;
-        if (sum >= all / 2)
-            return room[i].ratio;
+        sum += usual[room[i].index];
+        if (sum >= whole / 2)
+            return room[i].value;
     }
     return 0;
 }
 
-/* Scales the states of the runs that did the same to a median of 1; too few have none. */
-static void centre(struct duet__samples *samples, uint64_t repeats, double *room)
+/* Scales the states of the runs that did the same as this one, which is the first of them, to a
+   median of 1; too few have none. `room` for all runs. */
+static void scale_states(struct duet__executions *all, size_t first, double *room)
 {
+    uint64_t repeats = all->runs[first].of->repeats;
+    double median = 0;
     size_t count = 0;
-    for (size_t r = 0; r < samples->run_count; r++)
-        if (samples->runs[r].repeats == repeats && samples->runs[r].state > 0)
-            room[count++] = samples->runs[r].state;
-    double median = count >= LEAST_RUNS ? duet_median(room, count) : 0;
-    for (size_t r = 0; r < samples->run_count; r++)
-        if (samples->runs[r].repeats == repeats)
-            samples->runs[r].state = median > 0 ? samples->runs[r].state / median : 0;
+
+    for (size_t r = first; r < all->run_count; r++)
+        if (all->runs[r].of->repeats == repeats && all->runs[r].state > 0)
+            room[count++] = all->runs[r].state;
+    if (count >= LEAST_RUNS)
+        median = duet_median(room, count);
+    for (size_t r = first; r < all->run_count; r++)
+        if (all->runs[r].of->repeats == repeats)
+            all->runs[r].state = median > 0 ? all->runs[r].state / median : 0;
 }
 
-static void find_states(struct duet__samples *samples, const double *usual, struct weighted *some,
-                        double *room)
+static bool is_first(const struct duet__executions *all, size_t run)
 {
-    for (size_t r = 0; r < samples->run_count; r++) {
-        struct duet__sampled_run *run = &samples->runs[r];
-        run->state = run->repeats ? level_of(samples, run, usual, some) : 0;
-    }
-    for (size_t r = 0; r < samples->run_count; r++) {
-        bool first = samples->runs[r].repeats != 0;
-        for (size_t before = 0; before < r && first; before++)
-            first = samples->runs[before].repeats != samples->runs[r].repeats;
-        if (first)
-            centre(samples, samples->runs[r].repeats, room);
+    size_t r = 0;
+
+    while (all->runs[r].of->repeats != all->runs[run].of->repeats)
+        r++;
+    return r == run;
+}
+
+void duet__states_remove(struct duet__executions *all)
+{
+    g_autofree double *usual = g_new0(double, all->count + 1);
+    g_autofree double *levels = g_new0(double, all->run_count + 1);
+    g_autofree struct ranked *room = g_new0(struct ranked, all->count + 1);
+
+    for (guint g = 0; g < all->groups->len; g++)
+        if (duet__group_at(all, g)->host)
+            find_usual(all, duet__group_at(all, g), room, usual);
+    for (size_t r = 0; r < all->run_count; r++)
+        all->runs[r].state =
+            all->runs[r].of->repeats ? level_of(all, &all->runs[r], usual, room) : 0;
+    for (size_t r = 0; r < all->run_count; r++)
+        if (is_first(all, r))
+            scale_states(all, r, levels);
+    for (size_t i = 0; i < all->count; i++) {
+        double state = all->runs[all->list[i].run].state;
+
+        if (state > 0 && usual[i] > 0)
+            all->list[i].seconds /= state;
     }
 }
 
-void duet__states_remove(struct duet__samples *samples)
+double duet__states_deviation(const struct duet__executions *all, const struct duet__group *group)
 {
-    double *usual = g_new0(double, samples->count + 1);
-    double *states = g_new0(double, samples->run_count + 1);
-    uint64_t *repeats = g_new0(uint64_t, samples->count + 1);
-    struct timed *timed = g_new0(struct timed, samples->count + 1);
-    struct weighted *weighted = g_new0(struct weighted, samples->count + 1);
-    for (size_t r = 0; r < samples->run_count; r++)
-        for (size_t i = 0; i < samples->runs[r].count; i++)
-            repeats[samples->runs[r].first + i] = samples->runs[r].repeats;
-    for (size_t g = 0; g < samples->group_count; g++)
-        if (samples->labels[samples->groups[g].label].host)
-            find_usual(samples, &samples->groups[g], repeats, timed, usual);
-    find_states(samples, usual, weighted, states);
-    for (size_t r = 0; r < samples->run_count; r++) {
-        const struct duet__sampled_run *run = &samples->runs[r];
-        for (size_t i = run->first; i < run->first + run->count; i++)
-            if (run->state > 0 && usual[i] > 0)
-                samples->list[i].seconds /= run->state;
-    }
-    g_free(usual);
-    g_free(states);
-    g_free(repeats);
-    g_free(timed);
-    g_free(weighted);
-}
+    g_autofree double *distances = g_new(double, all->run_count + 1);
+    size_t known = 0, last = all->run_count;
 
-double duet__states_deviation(const struct duet__samples *samples, const size_t *runs, size_t count,
-                              double *room)
-{
-    size_t known = 0;
-    for (size_t i = 0; i < count; i++) {
-        double state = samples->runs[runs[i]].state;
+    for (guint i = 0; i < group->members->len; i++) {
+        size_t run = all->list[g_array_index(group->members, size_t, i)].run;
+        double state = all->runs[run].state;
+
         /* the median run of a problem is no nearer to the true state than others */
-        if ((i == 0 || runs[i] != runs[i - 1]) && state > 0 && state != 1)
-            room[known++] = fabs(log(state));
+        if (run != last && state > 0 && state != 1)
+            distances[known++] = fabs(log(state));
+        last = run;
     }
-    return known >= LEAST_RUNS - 1 ? TO_DEVIATION * duet_median(room, known) : 0;
+    return known >= LEAST_RUNS - 1 ? TO_DEVIATION * duet_median(distances, known) : 0;
 }

@@ -6,7 +6,7 @@
 #include <glib.h>
 
 #include "calibrate/rows.h"
-#include "calibrate/samples.h"
+#include "calibrate/executions.h"
 
 /* Two sockets: workers 0, 1, 2 and 3; worker 4 is a device. */
 enum { WORKERS = 5, DEVICE = 4 };
@@ -34,37 +34,39 @@ static struct duet_event task(uint64_t id, int worker, double start_s, double en
 
 static int gather(struct duet_machine *machine, struct duet_event *events, size_t count,
                   struct duet_trace_access *accesses, size_t access_count, double overhead_s,
-                  struct duet__samples *out)
+                  struct duet__executions *out)
 {
     static const char *kernels[] = {"b", "a"};
-    struct duet__observation run = {
+    static struct duet__observation run; /* what is read borrows from it */
+
+    run = (struct duet__observation){
         .recording = {machine, events, count, kernels, 2, 10, accesses, access_count},
         .context = NULL,
     };
-    return duet__samples_gather(&run, 1, overhead_s, out, NULL);
+    return duet__executions_read(&run, 1, overhead_s, out, NULL);
 }
 
 static void test_others(void)
 {
     struct duet_machine machine;
-    struct duet__samples samples;
+    struct duet__executions executions;
     struct duet_event events[] = {
         task(1, 0, 0, 4), task(2, 1, 1, 3), task(3, 3, 1, 3), task(4, DEVICE, 1, 3),
         task(5, 2, 2, 6), task(6, 1, 3, 4), task(7, 0, 8, 9),
     };
     static const double others[] = {1.25, 1.5, 0, 0, 1, 2, 0};
     machine_init(&machine);
-    g_assert_cmpint(gather(&machine, events, G_N_ELEMENTS(events), NULL, 0, 0, &samples), ==, 0);
-    g_assert_cmpuint(samples.count, ==, G_N_ELEMENTS(events));
-    for (size_t i = 0; i < samples.count; i++) {
-        g_assert_cmpfloat(fabs(samples.list[i].others - others[i]), <, 1e-12);
-        g_assert_cmpuint(samples.list[i].workers, ==,
+    g_assert_cmpint(gather(&machine, events, G_N_ELEMENTS(events), NULL, 0, 0, &executions), ==, 0);
+    g_assert_cmpuint(executions.count, ==, G_N_ELEMENTS(events));
+    for (size_t i = 0; i < executions.count; i++) {
+        g_assert_cmpfloat(fabs(executions.list[i].others - others[i]), <, 1e-12);
+        g_assert_cmpuint(executions.list[i].workers, ==,
                          events[i].worker == DEVICE ? 0
                          : events[i].worker == 3    ? 1
                                                     : 3);
     }
-    duet__samples_fini(&samples);
-    duet__samples_fini(&samples);
+    duet__executions_fini(&executions);
+    duet__executions_fini(&executions);
     duet_machine_fini(&machine);
 }
 
@@ -73,7 +75,7 @@ static void test_others(void)
 static void test_groups(void)
 {
     struct duet_machine machine;
-    struct duet__samples samples;
+    struct duet__executions executions;
     struct duet_event events[] = {
         task(1, 0, 0, 1), task(2, 0, 1, 2), task(3, 0, 2, 3), task(4, DEVICE, 3, 4),
         task(5, 0, 4, 5), task(6, 0, 5, 6), task(7, 9, 6, 7), task(8, 0, 7, 8),
@@ -84,25 +86,25 @@ static void test_groups(void)
     events[5].work = 0;
     events[7].kind = DUET_EVENT_COPY;
     machine_init(&machine);
-    g_assert_cmpint(gather(&machine, events, G_N_ELEMENTS(events), NULL, 0, 0, &samples), ==, 0);
-    g_assert_cmpuint(samples.group_count, ==, 4);
+    g_assert_cmpint(gather(&machine, events, G_N_ELEMENTS(events), NULL, 0, 0, &executions), ==, 0);
+    g_assert_cmpuint(executions.groups->len, ==, 4);
     static const char *kernels[] = {"a", "b", "b", "b"};
     static const char *const archs[] = {"core", "core", "core", "device"};
     static const double works[] = {100, 50, 100, 100};
-    for (size_t i = 0; i < 4; i++) {
-        const struct duet__label *label = &samples.labels[samples.groups[i].label];
-        g_assert_cmpstr(label->kernel, ==, kernels[i]);
-        g_assert_cmpstr(label->arch, ==, archs[i]);
-        g_assert_cmpstr(label->context, ==, "");
-        g_assert_cmpfloat(samples.groups[i].work, ==, works[i]);
-        g_assert_cmpuint(samples.groups[i].count, ==, 1);
-        g_assert_true(label->host == (i < 3));
+    for (guint i = 0; i < 4; i++) {
+        const struct duet__group *group = duet__group_at(&executions, i);
+        g_assert_cmpstr(group->kernel, ==, kernels[i]);
+        g_assert_cmpstr(group->arch, ==, archs[i]);
+        g_assert_cmpstr(group->context, ==, "");
+        g_assert_cmpfloat(group->work, ==, works[i]);
+        g_assert_cmpuint(group->members->len, ==, 1);
+        g_assert_true(group->host == (i < 3));
     }
-    duet__samples_fini(&samples);
+    duet__executions_fini(&executions);
     /* nothing at all */
     events[0].failed = true;
-    g_assert_cmpint(gather(&machine, events, 1, NULL, 0, 0, &samples), ==, DUET_EINVAL);
-    g_assert_null(samples.list);
+    g_assert_cmpint(gather(&machine, events, 1, NULL, 0, 0, &executions), ==, DUET_EINVAL);
+    g_assert_null(executions.list);
     duet_machine_fini(&machine);
 }
 
@@ -110,13 +112,13 @@ static void test_groups(void)
 static void test_overhead(void)
 {
     struct duet_machine machine;
-    struct duet__samples samples;
+    struct duet__executions executions;
     struct duet_event events[] = {task(1, 0, 0, 1), task(2, 0, 1, 1.25)};
     machine_init(&machine);
-    g_assert_cmpint(gather(&machine, events, 2, NULL, 0, 0.24, &samples), ==, 0);
-    g_assert_cmpfloat(samples.list[0].seconds, ==, 0.76);
-    g_assert_cmpfloat(samples.list[1].seconds, ==, 0.025);
-    duet__samples_fini(&samples);
+    g_assert_cmpint(gather(&machine, events, 2, NULL, 0, 0.24, &executions), ==, 0);
+    g_assert_cmpfloat(executions.list[0].seconds, ==, 0.76);
+    g_assert_cmpfloat(executions.list[1].seconds, ==, 0.025);
+    duet__executions_fini(&executions);
     duet_machine_fini(&machine);
 }
 
@@ -125,7 +127,7 @@ static void test_operands(void)
 {
     enum { MANY = DUET_OPERANDS + 3 };
     struct duet_machine machine;
-    struct duet__samples samples;
+    struct duet__executions executions;
     struct duet__rows rows;
     struct duet__miss misses[MANY + 2];
     struct duet_trace_access accesses[MANY + 2] = {{.task = 1, .handle = 1, .bytes = 1000}};
@@ -134,13 +136,14 @@ static void test_operands(void)
         accesses[1 + i] = (struct duet_trace_access){2, i, 1 + i, 1000, true, false};
     accesses[MANY + 1] = (struct duet_trace_access){3, 0, 1, 1000, true, false};
     machine_init(&machine);
-    g_assert_cmpint(gather(&machine, events, G_N_ELEMENTS(events), accesses, MANY + 2, 0, &samples),
+    g_assert_cmpint(gather(&machine, events, G_N_ELEMENTS(events), accesses, MANY + 2, 0,
+                           &executions),
                     ==, 0);
-    g_assert_cmpuint(samples.runs[0].registered_bytes, ==, 1000 * MANY);
-    g_assert_cmpuint(samples.list[0].operands, ==, MANY);
-    g_assert_cmpuint(samples.operands[samples.list[1].first].handle, ==, 1);
-    duet__samples_walk(&samples, &machine.sharing, 0, misses);
-    duet__rows_make(&samples, &samples.groups[0], misses, 0, &rows);
+    g_assert_cmpuint(executions.runs[0].registered_bytes, ==, 1000 * MANY);
+    g_assert_cmpuint(executions.list[0].operands, ==, MANY);
+    g_assert_cmpuint(executions.operands[executions.list[1].first].handle, ==, 1);
+    duet__misses_find(&executions, &machine.sharing, 0, misses);
+    duet__rows_make(&executions, duet__group_at(&executions, 0), misses, 0, &rows);
     g_assert_cmpuint(rows.count, ==, 3);
     g_assert_cmpuint(rows.columns, ==, 2 * DUET_OPERANDS);
     /* the first task finds nothing near it, and all of it in the shared cache */
@@ -152,20 +155,20 @@ static void test_operands(void)
     /* the last has just been used: at distance 1000 in a cache of 1024 */
     g_assert_cmpfloat(rows.shares[2 * rows.columns], ==, duet__caches_missing(1000, 1024));
     duet__rows_fini(&rows);
-    duet__rows_make(&samples, &samples.groups[0], misses, 2, &rows);
+    duet__rows_make(&executions, duet__group_at(&executions, 0), misses, 2, &rows);
     g_assert_cmpuint(rows.count, ==, 2);
     duet__rows_fini(&rows);
     duet__rows_fini(&rows);
-    duet__samples_fini(&samples);
+    duet__executions_fini(&executions);
     duet_machine_fini(&machine);
 }
 
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/calibrate/samples/others", test_others);
-    g_test_add_func("/calibrate/samples/groups", test_groups);
-    g_test_add_func("/calibrate/samples/overhead", test_overhead);
-    g_test_add_func("/calibrate/samples/operands", test_operands);
+    g_test_add_func("/calibrate/executions/others", test_others);
+    g_test_add_func("/calibrate/executions/groups", test_groups);
+    g_test_add_func("/calibrate/executions/overhead", test_overhead);
+    g_test_add_func("/calibrate/executions/operands", test_operands);
     return g_test_run();
 }

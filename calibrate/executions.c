@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Executions out of recorded runs, by the point they belong to. */
+#include "calibrate/executions.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------------------------------- */
+/* One run                                                                                      */
+
+/* Is this a record of a task on a worker that there is? */
+static bool is_task(const struct duet_event *event, const struct duet_machine *machine)
+{
+    return event->kind == DUET_EVENT_TASK && event->worker >= 0 &&
+           (unsigned)event->worker < machine->worker_count;
+}
+
+/* Index of the first access of a task, or of a later one. */
+static size_t first_access(const struct duet_recording *recording, uint64_t task)
+{
+    size_t low = 0, high = recording->access_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (recording->accesses[middle].task < task)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void read_operands(struct duet__executions *all, const struct duet_recording *recording,
+                          uint64_t task, struct duet__execution *execution)
+{
+    execution->first = all->operand_count;
+    for (size_t i = first_access(recording, task);
+         i < recording->access_count && recording->accesses[i].task == task; i++) {
+        const struct duet_trace_access *access = &recording->accesses[i];
+
+        all->operands[all->operand_count++] =
+            (struct duet__operand){access->handle, access->bytes, access->writes};
+        execution->operands++;
+    }
+}
+
+/* The group of what has these names and this work, which is new or not. */
+static struct duet__group *find_group(GArray *groups, const struct duet__group *wanted)
+{
+    struct duet__group own = *wanted;
+
+    for (guint i = 0; i < groups->len; i++) {
+        struct duet__group *group = &g_array_index(groups, struct duet__group, i);
+
+        if (group->work == wanted->work && !strcmp(group->kernel, wanted->kernel) &&
+            !strcmp(group->arch, wanted->arch) && !strcmp(group->context, wanted->context))
+            return group;
+    }
+    own.members = g_array_new(FALSE, FALSE, sizeof(size_t));
+    g_array_append_val(groups, own);
+    return &g_array_index(groups, struct duet__group, groups->len - 1);
+}
+
+static void read_task(struct duet__executions *all, const struct duet__observation *run,
+                      const struct duet_event *event, double overhead_s)
+{
+    const struct duet_recording *recording = &run->recording;
+    const struct duet_worker *worker = &recording->machine->workers[event->worker];
+    double seconds = event->end_s - event->start_s;
+    size_t index = all->count++;
+    struct duet__execution *execution = &all->list[index];
+    struct duet__group *group;
+
+    *execution = (struct duet__execution){
+        .seconds = fmax(seconds - overhead_s, seconds / 10),
+        .run = (uint32_t)all->run_count,
+        .worker = (uint32_t)event->worker,
+    };
+    if (event->failed) /* it may have touched nothing */
+        return;
+    if (worker->node == DUET_HOST)
+        read_operands(all, recording, event->id, execution);
+    if (!(seconds > 0) || !isfinite(seconds) || !(event->work > 0) || !isfinite(event->work))
+        return;
+    group = find_group(all->groups, &(struct duet__group){
+                                        .kernel = duet_recording_kernel(recording, event),
+                                        .arch = recording->machine->archs[worker->arch].name,
+                                        .context = run->context ? run->context : "",
+                                        .work = event->work,
+                                        .host = true,
+                                    });
+    group->host = group->host && worker->node == DUET_HOST;
+    group->operands = MIN(MAX(group->operands, execution->operands), DUET_OPERANDS);
+    g_array_append_val(group->members, index);
+}
+
+/* The bytes of all handles that are accessed. */
+static uint64_t registered(const struct duet_recording *recording)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new(NULL, NULL);
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < recording->access_count; i++)
+        if (g_hash_table_add(seen, GSIZE_TO_POINTER(recording->accesses[i].handle)))
+            sum += recording->accesses[i].bytes;
+    return sum;
+}
+
+static void read_run(struct duet__executions *all, const struct duet__observation *run,
+                     double overhead_s)
+{
+    const struct duet_recording *recording = &run->recording;
+    g_autofree const struct duet_event **events =
+        g_new0(const struct duet_event *, recording->event_count + 1);
+    size_t first = all->count;
+
+    for (size_t i = 0; i < recording->event_count; i++) {
+        const struct duet_event *event = &recording->events[i];
+
+        if (!is_task(event, recording->machine))
+            continue;
+        events[all->count - first] = event;
+        read_task(all, run, event, overhead_s);
+    }
+    duet__neighbours_find(recording->machine, events, all->list + first, all->count - first);
+    all->runs[all->run_count++] = (struct duet__executed_run){
+        .of = run,
+        .first = first,
+        .count = all->count - first,
+        .registered_bytes = registered(recording),
+    };
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* All of it                                                                                    */
+
+static gint by_names(gconstpointer a, gconstpointer b)
+{
+    const struct duet__group *left = a, *right = b;
+    int order = strcmp(left->kernel, right->kernel);
+
+    if (!order)
+        order = strcmp(left->arch, right->arch);
+    if (!order)
+        order = strcmp(left->context, right->context);
+    return order ? order : (left->work > right->work) - (left->work < right->work);
+}
+
+static void free_group(gpointer group)
+{
+    g_array_unref(((struct duet__group *)group)->members);
+}
+
+int duet__executions_read(const struct duet__observation *runs, size_t run_count, double overhead_s,
+                          struct duet__executions *out, struct duet_message *message)
+{
+    size_t events = 0, accesses = 0;
+
+    for (size_t i = 0; i < run_count; i++) {
+        events += runs[i].recording.event_count;
+        accesses += runs[i].recording.access_count;
+    }
+    *out = (struct duet__executions){
+        .list = g_new0(struct duet__execution, events + 1),
+        .operands = g_new0(struct duet__operand, accesses + 1),
+        .runs = g_new0(struct duet__executed_run, run_count + 1),
+        .groups = g_array_new(FALSE, FALSE, sizeof(struct duet__group)),
+    };
+    g_array_set_clear_func(out->groups, free_group);
+    for (size_t i = 0; i < run_count; i++)
+        read_run(out, &runs[i], fmax(overhead_s, 0));
+    g_array_sort(out->groups, by_names);
+    if (out->groups->len)
+        return DUET_OK;
+    duet__executions_fini(out);
+    return duet_fail(message, DUET_EINVAL,
+                     "no execution of a kernel in %zu runs: were they recorded?", run_count);
+}
+
+void duet__executions_fini(struct duet__executions *executions)
+{
+    g_free(executions->list);
+    g_free(executions->operands);
+    g_free(executions->runs);
+    g_clear_pointer(&executions->groups, g_array_unref);
+    *executions = (struct duet__executions){0};
+}
+
+void duet__misses_find(const struct duet__executions *executions,
+                       const struct duet_sharing *sharing, size_t limit, struct duet__miss *misses)
+{
+    for (size_t r = 0; r < executions->run_count; r++) {
+        const struct duet__executed_run *run = &executions->runs[r];
+        struct duet_machine machine = *run->of->recording.machine;
+        size_t count = limit ? MIN(limit, run->count) : run->count;
+        struct duet__caches *caches;
+        int error;
+
+        machine.sharing = *sharing;
+        error = duet__caches_new(&caches, &machine);
+        for (size_t i = run->first; i < run->first + count && !error; i++) {
+            const struct duet__execution *e = &executions->list[i];
+
+            if (e->operands)
+                error = duet__caches_touch(caches, e->worker, executions->operands + e->first,
+                                           e->operands, run->registered_bytes, misses + e->first);
+        }
+        duet__caches_free(caches);
+        if (error)
+            g_error("out of memory for the caches of %zu executions", executions->count);
+    }
+}
