@@ -45,7 +45,6 @@ static int run_stream(const struct duet_call *call)
 static int run_first(const struct duet_call *call)
 {
     double *x = call->buffers[0].data, *y = call->buffers[1].data;
-
     for (size_t i = 0; i < ELEMENTS; i++) {
         x[i] = 1;
         y[i] = 0;
@@ -58,7 +57,6 @@ static size_t count_pairs(unsigned workers, double left_s)
 {
     long cache = sysconf(_SC_LEVEL3_CACHE_SIZE), pages = sysconf(_SC_AVPHYS_PAGES);
     double bytes = (double)workers * A_WORKER_MIB * MIB;
-
     if (cache > 0)
         bytes = fmin(bytes, CACHES * (double)cache);
     bytes = fmin(bytes, left_s * A_SECOND_MIB * MIB);
@@ -73,11 +71,9 @@ static double sweep(const struct streaming *self, const struct duet_codelet *cod
                     enum duet_mode x, unsigned workers)
 {
     double begin_s = duet__clock_s();
-
     for (size_t i = 0; i < self->pairs; i++) {
         const struct duet_access accesses[] = {{self->handles[2 * i], x},
                                                {self->handles[2 * i + 1], DUET_RW}};
-
         duet__lab_submit(self->lab, codelet, (unsigned)(i % workers), accesses, 2, NULL);
     }
     duet__lab_wait(self->lab);
@@ -90,7 +86,6 @@ static double sweeps(const struct streaming *self, const struct duet_codelet *co
 {
     double end_s = duet__lab_share(self->lab, part), rates[SWEEPS];
     size_t count = 0;
-
     while (duet__lab_more(self->lab, count, SWEEPS_LEAST, SWEEPS, end_s))
         rates[count++] =
             (double)self->pairs * 2 * BLOCK_BYTES / sweep(self, codelet, DUET_R, workers);
@@ -106,7 +101,6 @@ static void measure(struct duet__lab *lab, struct duet__bandwidth *out)
     struct streaming self = {.lab = lab};
     unsigned workers = 1;
     double *memory;
-
     while (workers < lab->cpus && of[workers].socket == of[0].socket)
         workers++;
     self.pairs = count_pairs(workers, lab->given->end_s - duet__clock_s());
@@ -126,7 +120,6 @@ int duet__bandwidth_measure(const struct duet__measurement *given, struct duet__
 {
     struct duet__lab lab;
     int error;
-
     *out = (struct duet__bandwidth){0};
     if (duet__lab_open(&lab, given, "pinned", 0, 0))
         measure(&lab, out);

@@ -32,10 +32,8 @@ static double score_rows(const struct duet__rows *rows, const struct duet__kerne
 {
     double sum = 0, time = 0;
     size_t count = 0;
-
     for (size_t i = 0; i < rows->count; i++) {
         double expected, error;
-
         if (!duet__row_alone(&rows->list[i]))
             continue;
         expected = duet__kernel_seconds(kernel, rows, i);
@@ -51,7 +49,6 @@ static double score_rows(const struct duet__rows *rows, const struct duet__kerne
 static struct duet_sharing sizes_of(const struct search *search, unsigned private_, unsigned shared)
 {
     struct duet_sharing sizes = search->given;
-
     sizes.private_bytes = (uint64_t)llround((double)sizes.private_bytes * private_parts[private_]);
     sizes.shared_bytes = (uint64_t)llround((double)sizes.shared_bytes * shared_parts[shared]);
     return sizes;
@@ -63,13 +60,11 @@ static double score(const struct search *search, unsigned private_, unsigned sha
     const struct duet__executions *executions = search->executions;
     const struct duet_sharing sizes = sizes_of(search, private_, shared);
     double sum = 0;
-
     duet__misses_find(executions, &sizes, search->limit, search->misses);
     for (guint i = 0; i < executions->groups->len; i++) {
         const struct duet__group *group = duet__group_at(executions, i);
         struct duet__rows rows;
         struct duet__kernel_fit kernel;
-
         if (!group->host || group->members->len < LEAST_ROWS)
             continue;
         duet__rows_make(executions, group, search->misses, search->limit, &rows);
@@ -88,15 +83,12 @@ static struct duet_sharing best_of(const struct search *search)
     enum { GIVEN_PRIVATE = 1, GIVEN_SHARED = SHARED - 1 };
     double least[PRIVATE]; /* scores with the best shared size for each private one */
     unsigned shared[PRIVATE], best = GIVEN_PRIVATE;
-
     for (unsigned p = 0; p < PRIVATE; p++) {
         double given = score(search, p, GIVEN_SHARED);
-
         least[p] = given * (1 - BETTER);
         shared[p] = GIVEN_SHARED;
         for (unsigned s = 0; s < GIVEN_SHARED; s++) {
             double own = score(search, p, s);
-
             if (own < least[p]) {
                 least[p] = own;
                 shared[p] = s;
@@ -116,7 +108,6 @@ struct duet_sharing duet__cache_sizes(const struct duet__executions *executions,
 {
     struct search search = {.executions = executions, .given = *given};
     struct duet_sharing best;
-
     /* without a private cache nothing misses, and without operands nothing is touched */
     if (given->private_bytes == 0 || executions->operand_count == 0)
         return *given;

@@ -35,7 +35,6 @@ struct copying {
 static size_t find_pair(const struct duet__copies *copies, unsigned source, unsigned destination)
 {
     size_t i = 0;
-
     while (copies->pairs[i].source != source || copies->pairs[i].destination != destination)
         i++;
     return i;
@@ -45,7 +44,6 @@ static size_t find_pair(const struct duet__copies *copies, unsigned source, unsi
 static unsigned worker_of(const struct copying *copying, unsigned node)
 {
     unsigned worker = 0;
-
     while (copying->lab.machine->workers[worker].node != node)
         worker++;
     return worker;
@@ -56,7 +54,6 @@ static size_t most_bytes(const struct copying *copying, unsigned count)
 {
     const struct duet_machine *machine = copying->lab.machine;
     uint64_t most = copying->memory_bytes;
-
     for (unsigned n = 1; n < machine->node_count; n++)
         most = MIN(most, machine->nodes[n].capacity_bytes / DEVICE_SHARE / count);
     return most;
@@ -66,7 +63,6 @@ static size_t most_bytes(const struct copying *copying, unsigned count)
 static void make_pairs(struct duet__copies *out, const struct duet_machine *machine)
 {
     unsigned nodes = machine->node_count;
-
     out->node_count = nodes;
     out->pairs = g_new0(struct duet__pair, (gsize)nodes * nodes);
     out->together = g_new0(struct duet__together, (gsize)nodes * nodes);
@@ -88,7 +84,6 @@ static void make_memory(struct copying *copying, bool touch)
     long page = sysconf(_SC_PAGESIZE), pages = sysconf(_SC_AVPHYS_PAGES);
     double mib = fmin(MEMORY_MIB, (lab->given->end_s - duet__clock_s()) * A_SECOND_MIB);
     int error = DUET_ENOMEM;
-
     if (pages > 0)
         mib = fmin(mib, (double)pages * (double)page / MEMORY_SHARE / MIB);
     copying->memory_bytes = (size_t)fmax(mib, LEAST_MIB) * MIB;
@@ -124,10 +119,8 @@ static double add_copies(GArray *samples, const struct duet__pair *pair,
                          const struct duet_event *events, size_t count)
 {
     double begin_s = -1, longest_s = 0;
-
     for (size_t i = 0; i < count; i++) {
         const struct duet_event *copy = &events[i];
-
         if (copy->kind != DUET_EVENT_COPY || copy->failed)
             continue;
         if (copy->source == pair->source)
@@ -135,7 +128,6 @@ static double add_copies(GArray *samples, const struct duet__pair *pair,
         if (copy->destination != pair->destination || begin_s < 0)
             continue;
         const struct duet__copy_sample sample = {(double)copy->bytes, copy->end_s - begin_s};
-
         g_array_append_val(samples, sample);
         longest_s = fmax(longest_s, sample.seconds);
         begin_s = -1;
@@ -149,13 +141,11 @@ static void copy_once(struct copying *copying, const struct duet__pair *pair, si
 {
     struct duet__lab *lab = &copying->lab;
     struct duet_handle *data;
-
     if (copying->used_bytes + bytes > copying->memory_bytes)
         copying->used_bytes = 0;
     data = duet__lab_vector(lab, (char *)lab->memory + copying->used_bytes, bytes);
     copying->used_bytes += bytes;
     const struct duet_access write = {data, DUET_W}, read = {data, DUET_R};
-
     duet__lab_submit(lab, lab->fill, worker_of(copying, pair->source), &write, 1, NULL);
     duet__lab_submit(lab, lab->empty, worker_of(copying, pair->destination), &read, 1, NULL);
     duet__lab_forget(lab, data);
@@ -166,11 +156,9 @@ static void measure_pair(struct copying *copying, struct duet__pair *pair, doubl
     GArray *samples = g_array_new(FALSE, FALSE, sizeof(struct duet__copy_sample));
     size_t most = MIN(most_bytes(copying, 1), LARGEST), bytes = SMALLEST;
     double last_s = 0;
-
     for (unsigned sizes = 0; bytes <= most && duet__lab_goes_on(&copying->lab); sizes++) {
         struct duet_event *events;
         size_t count;
-
         if (sizes >= LEAST_SIZES && (last_s * GROWTH > LONGEST_S || duet__clock_s() > end_s))
             break;
         duet_stats_reset(copying->lab.runtime);
@@ -210,7 +198,6 @@ static void make_side(struct copying *copying, struct side *side, size_t pair, u
 {
     size_t half = copying->memory_bytes / 2, bytes;
     char *memory = (char *)copying->lab.memory + which * half;
-
     side->pair = &copying->out->pairs[pair];
     bytes = (size_t)fmin(GOAL_S * side->pair->bandwidth_Bps, LARGEST_BESIDE);
     bytes = MIN(bytes, MIN(most_bytes(copying, COPIES), half / COPIES));
@@ -223,7 +210,6 @@ static void submit(struct copying *copying, struct side *side, enum duet_mode mo
 {
     struct duet__lab *lab = &copying->lab;
     unsigned node = mode == DUET_W ? side->pair->source : side->pair->destination;
-
     for (unsigned i = 0; i < COPIES; i++)
         side->accesses[i].mode = mode;
     duet__lab_submit(lab, mode == DUET_W ? lab->fill : lab->empty, worker_of(copying, node),
@@ -235,7 +221,6 @@ static void submit(struct copying *copying, struct side *side, enum duet_mode mo
 static void submit_reads(struct copying *copying, struct side sides[2])
 {
     struct duet_access both[2 * COPIES];
-
     if (sides[0].pair->destination != DUET_HOST || sides[1].pair->destination != DUET_HOST) {
         submit(copying, &sides[0], DUET_R);
         submit(copying, &sides[1], DUET_R);
@@ -271,7 +256,6 @@ static void add_surrounded(struct side *side, const struct side *other,
 {
     for (size_t i = 0; i < count; i++) {
         const struct duet_event *copy = &events[i];
-
         if (!is_of(side, copy) || copy->start_s < other->begin_s || copy->end_s > other->end_s)
             continue;
         side->bytes += (double)copy->bytes;
@@ -283,7 +267,6 @@ static void copy_together(struct copying *copying, struct side sides[2])
 {
     struct duet_event *events;
     size_t count;
-
     submit(copying, &sides[0], DUET_W);
     submit(copying, &sides[1], DUET_W);
     duet__lab_wait(&copying->lab);
@@ -308,7 +291,6 @@ static void measure_two(struct copying *copying, size_t first, size_t second)
 {
     struct duet__copies *out = copying->out;
     struct side sides[2] = {{NULL}};
-
     make_side(copying, &sides[0], first, 0);
     make_side(copying, &sides[1], second, 1);
     for (unsigned i = 0; i < ATTEMPTS && duet__lab_goes_on(&copying->lab); i++) {
@@ -329,7 +311,6 @@ static void measure(struct copying *copying, bool touch)
     struct duet__copies *out = copying->out;
     unsigned nodes = copying->lab.machine->node_count;
     double begin_s, a_pair_s;
-
     make_pairs(out, copying->lab.machine);
     make_memory(copying, touch);
     if (copying->lab.error)
@@ -340,7 +321,6 @@ static void measure(struct copying *copying, bool touch)
         measure_pair(copying, &out->pairs[i], begin_s + a_pair_s * (double)(i + 1));
     for (unsigned a = 1; a < nodes; a++) {
         size_t in = find_pair(out, DUET_HOST, a), back = find_pair(out, a, DUET_HOST);
-
         measure_two(copying, in, back);
         for (unsigned b = a + 1; b < nodes; b++) {
             measure_two(copying, in, find_pair(out, DUET_HOST, b));
@@ -354,7 +334,6 @@ int duet__copies_measure(const struct duet__measurement *given, struct duet__cop
     const char *emulate = given->config->emulate;
     struct copying copying = {.out = out};
     int error;
-
     *out = (struct duet__copies){0};
     if (given->config->gpus == 0)
         return DUET_OK;

@@ -34,11 +34,9 @@ static struct line solve(const struct timed *timed, size_t count, const struct l
 {
     double w = 0, wx = 0, wy = 0, wxx = 0, wxy = 0, determinant;
     struct line out;
-
     for (size_t i = 0; i < count; i++) {
         double x = timed[i].copy.bytes, y = timed[i].copy.seconds;
         double weight = 1 / (timed[i].usual_s * timed[i].usual_s);
-
         if (line)
             weight /= fmax(TINY, relative(line, &timed[i]));
         w += weight;
@@ -61,13 +59,11 @@ void duet__copies_fit(const struct duet__copy_sample *samples, size_t count, str
     g_autofree double *room = g_new(double, count + 1);
     struct line line;
     size_t kept = 0;
-
     for (size_t i = 0; i < count; i++)
         if (samples[i].seconds > 0 && samples[i].bytes > 0)
             timed[kept++].copy = samples[i];
     for (size_t i = 0; i < kept; i++) {
         size_t same = 0;
-
         for (size_t k = 0; k < kept; k++)
             if (timed[k].copy.bytes == timed[i].copy.bytes)
                 room[same++] = timed[k].copy.seconds;

@@ -57,12 +57,10 @@ int duet__costs_measure(const struct duet__measurement *given,
                         struct duet__measured costs[DUET__COSTS])
 {
     int error = DUET_OK;
-
     for (unsigned i = 0; i < DUET__COSTS; i++)
         costs[i] = none[i];
     for (size_t i = 0; i < G_N_ELEMENTS(parts) && !error; i++) {
         struct duet__lab lab;
-
         if (parts[i].gpus && given->config->gpus == 0)
             continue;
         if (duet__lab_open(&lab, given, parts[i].policy, parts[i].cpus, parts[i].gpus))
@@ -75,7 +73,6 @@ int duet__costs_measure(const struct duet__measurement *given,
 void duet__costs_fill(const struct duet__measured costs[DUET__COSTS], struct duet_costs *out)
 {
     double median_s[DUET__COSTS];
-
     /* push is a difference, which noise can turn negative where it is small */
     for (unsigned i = 0; i < DUET__COSTS; i++)
         median_s[i] = costs[i].times.count ? fmax(costs[i].times.median, 0) : 0;

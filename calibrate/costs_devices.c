@@ -19,7 +19,6 @@ static void run_chain(struct duet__lab *lab, struct duet_handle *data, struct du
     const struct duet_event *before = NULL;
     struct duet_event *events;
     size_t count;
-
     if (!duet__lab_goes_on(lab))
         return;
     duet_stats_reset(lab->runtime);
@@ -28,13 +27,11 @@ static void run_chain(struct duet__lab *lab, struct duet_handle *data, struct du
     count = duet__lab_events(lab, &events);
     for (size_t i = 0; i < count; i++) {
         const struct duet_event *task = &events[i];
-
         if (task->kind != DUET_EVENT_TASK)
             continue;
         if (before) {
             double launch_s = task->start_s - task->ready_s;
             double end_s = task->ready_s - before->end_s;
-
             g_array_append_val(launches, launch_s);
             g_array_append_val(ends, end_s);
         }
@@ -49,7 +46,6 @@ static void run_copies(struct duet__lab *lab, struct duet_handle *data, GArray *
     const struct duet_access change = {data, DUET_RW}, read = {data, DUET_R};
     struct duet_event *events;
     size_t count;
-
     if (!duet__lab_goes_on(lab))
         return;
     duet_stats_reset(lab->runtime);
@@ -60,7 +56,6 @@ static void run_copies(struct duet__lab *lab, struct duet_handle *data, GArray *
     count = duet__lab_events(lab, &events);
     for (size_t i = 0; i < count; i++) {
         double launch_s = events[i].start_s - events[i].submit_s;
-
         if (events[i].kind == DUET_EVENT_COPY && events[i].source == DUET_HOST)
             g_array_append_val(launches, launch_s);
     }
@@ -73,7 +68,6 @@ void duet__costs_devices(struct duet__lab *lab, struct duet__measured *costs)
                                                DUET__COST_COPY_LAUNCH};
     GArray *values[G_N_ELEMENTS(measured)];
     struct duet_handle *data, *block;
-
     if (lab->machine->node_count < 2)
         return;
     for (size_t i = 0; i < G_N_ELEMENTS(measured); i++)

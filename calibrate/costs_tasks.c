@@ -36,7 +36,6 @@ static struct batch run_batch(struct duet__lab *lab, struct duet_handle *const *
                                                   {handles[1], DUET_R},
                                                   {handles[2], chain ? DUET_RW : DUET_R}};
     double begin_s = duet__clock_s(), submitted_s;
-
     for (unsigned i = 0; i < BATCH; i++)
         duet__lab_submit(lab, lab->empty, 0, accesses, HANDLES, NULL);
     submitted_s = duet__clock_s();
@@ -51,7 +50,6 @@ void duet__costs_tasks(struct duet__lab *lab, struct duet__measured *costs)
     double end_s = duet__lab_share(lab, SHARE), *cells = g_new0(double, HANDLES);
     struct duet_handle *handles[HANDLES];
     GArray *values[DUET__COSTS];
-
     lab->memory = cells;
     for (size_t i = 0; i < G_N_ELEMENTS(measured); i++)
         values[measured[i]] = g_array_new(FALSE, FALSE, sizeof(double));
@@ -64,7 +62,6 @@ void duet__costs_tasks(struct duet__lab *lab, struct duet__measured *costs)
         struct batch chain = run_batch(lab, handles, true);
         struct batch independent = run_batch(lab, handles, false);
         double push_s = chain.run_s - independent.run_s, task_s = chain.submit_s + chain.run_s;
-
         g_array_append_val(values[DUET__COST_SUBMIT], chain.submit_s);
         g_array_append_val(values[DUET__COST_PUSH], push_s);
         g_array_append_val(values[DUET__COST_POP], independent.run_s);
@@ -96,7 +93,6 @@ struct theft {
 static int run_hold(const struct duet_call *call)
 {
     struct theft *theft = *(struct theft *const *)call->args;
-
     atomic_fetch_add(&theft->held, 1);
     while (!atomic_load(&theft->open))
         (void)sched_yield();
@@ -107,7 +103,6 @@ static int run_stolen(const struct duet_call *call)
 {
     struct theft *theft = *(struct theft *const *)call->args;
     unsigned number = atomic_fetch_add(&theft->stolen, 1);
-
     if (number == 0)
         theft->first_s = duet__clock_s();
     if (number == STOLEN - 1)
@@ -118,7 +113,6 @@ static int run_stolen(const struct duet_call *call)
 static void wait_for(const _Atomic(unsigned) *count, unsigned wanted)
 {
     double end_s = duet__clock_s() + PATIENCE_S;
-
     while (atomic_load(count) < wanted && duet__clock_s() < end_s)
         (void)sched_yield();
 }
@@ -129,7 +123,6 @@ static double steal_batch(struct duet__lab *lab, const struct duet_codelet *hold
 {
     struct theft theft = {0};
     uint64_t before = duet_worker_tasks(lab->runtime, 0);
-
     duet__lab_submit(lab, hold, 0, NULL, 0, &theft);
     for (unsigned i = 0; i < STOLEN; i++)
         duet__lab_submit(lab, stolen, 0, NULL, 0, &theft);
@@ -148,14 +141,12 @@ void duet__costs_steals(struct duet__lab *lab, struct duet__measured *costs)
     const struct duet_codelet *stolen = duet__lab_kernel(lab, "calibrate_stolen", run_stolen);
     GArray *values = g_array_new(FALSE, FALSE, sizeof(double));
     double end_s = duet__lab_share(lab, SHARE);
-
     if (lab->cpus > 1)
         costs[DUET__COST_STEAL].why = "the second worker was never left alone: other programs run?";
     for (unsigned i = 0; lab->cpus > 1 && i < ATTEMPTS &&
                          duet__lab_more(lab, values->len, BATCHES_LEAST, BATCHES, end_s);
          i++) {
         double stolen_s = steal_batch(lab, hold, stolen);
-
         if (stolen_s > 0)
             g_array_append_val(values, stolen_s);
     }

@@ -35,7 +35,6 @@ struct waking {
 static int run_stamp(const struct duet_call *call)
 {
     struct waking *waking = *(struct waking *const *)call->args;
-
     atomic_store(&waking->processor, sched_getcpu());
     atomic_store(&waking->began_s, duet__clock_s());
     return DUET_OK;
@@ -44,7 +43,6 @@ static int run_stamp(const struct duet_call *call)
 static void pass_until(double date_s)
 {
     double left_s;
-
     while ((left_s = date_s - duet__clock_s()) > 0)
         if (left_s >= NAP_S)
             g_usleep((gulong)((left_s - NAP_S / 2) * G_USEC_PER_SEC));
@@ -54,7 +52,6 @@ static void pass_until(double date_s)
 static double wake_once(struct waking *waking, double idle_s)
 {
     double begin_s;
-
     pass_until(waking->idle_since_s + idle_s);
     atomic_store(&waking->began_s, 0);
     begin_s = duet__clock_s();
@@ -72,11 +69,9 @@ static void measure_wakes(struct waking *waking, struct duet__measured *wake)
 {
     double end_s = duet__lab_share(waking->lab, SHARE);
     GArray *values = g_array_new(FALSE, FALSE, sizeof(double));
-
     (void)wake_once(waking, 0); /* the first one finds everything cold */
     while (duet__lab_more(waking->lab, values->len, WAKES_LEAST, WAKES, end_s)) {
         double wake_s = wake_once(waking, ASLEEP_S);
-
         g_array_append_val(values, wake_s);
     }
     duet__measured_set(wake, values);
@@ -86,7 +81,6 @@ static void measure_wakes(struct waking *waking, struct duet__measured *wake)
 static double try_idle(struct waking *waking, double idle_s, unsigned rank)
 {
     double latencies_s[TRIALS] = {0};
-
     for (unsigned i = 0; i < TRIALS && duet__lab_goes_on(waking->lab); i++)
         latencies_s[i] = wake_once(waking, idle_s);
     duet_sort(latencies_s, TRIALS);
@@ -101,17 +95,14 @@ static double try_idle(struct waking *waking, double idle_s, unsigned rank)
 static void search_spin(struct waking *waking, double long_s, struct duet__measured *spin)
 {
     double short_s = try_idle(waking, FIRST_S, 0), idle_s = FIRST_S;
-
     spin->why = "workers do not watch before they sleep here, or waking one is as quick";
     if (!(long_s > CLEAR * short_s))
         return;
     spin->why = "no such time below 1 ms was found";
     for (size_t tries = 1; idle_s < LAST_S && duet__lab_goes_on(waking->lab); tries++) {
         double latency_s = try_idle(waking, idle_s * STEP, TRIALS / 4);
-
         if (latency_s * latency_s > short_s * long_s) {
             double middle_s = idle_s * sqrt(STEP);
-
             spin->times = (struct duet_summary){.count = tries * TRIALS,
                                                 .quartile1 = idle_s,
                                                 .median = middle_s,
@@ -134,7 +125,6 @@ void duet__costs_wakes(struct duet__lab *lab, struct duet__measured *costs)
     cpu_set_t before, others;
     bool known = sched_getaffinity(0, sizeof before, &before) == 0;
     int processor;
-
     if (lab->cpus < 2)
         return;
     waking.stamp = duet__lab_kernel(lab, "calibrate_stamp", run_stamp);

@@ -22,29 +22,17 @@ static const double SPREAD_NEAR = 0.05, SPREAD_FAR = 0.15;
 /* ------------------------------------------------------------------------------------------- */
 /* Forward                                                                                      */
 
-/* Alone, and how much of that is waiting for memory. */
-static double alone_s(const struct duet__kernel_fit *kernel, const struct duet__rows *rows,
-                      size_t row, double *memory_s)
-{
-    const double *shares = rows->shares + row * rows->columns;
-    double far = 0;
-    for (unsigned i = kernel->columns / 2; i < kernel->columns; i++)
-        far += kernel->fit.column_s[i] * shares[i];
-    *memory_s = far;
-    return duet__fit_seconds(&kernel->fit, shares, kernel->columns);
-}
-
 /*
- * Beside `others` executions like this one: as many times as long as the busy ratio says, but no
+ * A row beside `others` executions like it: as many times as long as the busy ratio says, but no
  * less than it takes all of them to get their bytes if they wait for memory at all. That is what
  * duet__rates comes to when all executions are alike.
  */
 static double beside(const struct duet__kernel_fit *kernel, const struct duet__row *row,
-                     double own_s, double memory_s, double others)
+                     double alone_s, bool waits, double others)
 {
     double share = row->workers > 1 ? others / (row->workers - 1) : 0;
-    double seconds = own_s * (1 + (kernel->busy_ratio - 1) * share);
-    if (kernel->bandwidth_Bps > 0 && memory_s > 0)
+    double seconds = alone_s * (1 + (kernel->busy_ratio - 1) * share);
+    if (kernel->bandwidth_Bps > 0 && waits)
         seconds = fmax(seconds, (others + 1) * row->from_memory / kernel->bandwidth_Bps);
     return seconds;
 }
@@ -52,46 +40,42 @@ static double beside(const struct duet__kernel_fit *kernel, const struct duet__r
 double duet__kernel_seconds(const struct duet__kernel_fit *kernel, const struct duet__rows *rows,
                             size_t row)
 {
-    double memory_s, own_s = alone_s(kernel, rows, row, &memory_s);
+    const double *shares = rows->shares + row * rows->columns;
     const struct duet__row *r = &rows->list[row];
+    double alone_s = duet__fit_seconds(&kernel->fit, shares, kernel->columns), seconds;
     double fewer = floor(r->others), rest = r->others - fewer;
-    double seconds = beside(kernel, r, own_s, memory_s, fewer);
+    bool waits = false;
+    for (unsigned i = kernel->columns / 2; i < kernel->columns; i++)
+        waits = waits || kernel->fit.column_s[i] * shares[i] > 0;
+    seconds = beside(kernel, r, alone_s, waits, fewer);
     /* a part of the time there was one more: what is done in a second is the mean */
     if (rest > 0)
-        seconds = 1 / ((1 - rest) / seconds + rest / beside(kernel, r, own_s, memory_s, fewer + 1));
+        seconds = 1 / ((1 - rest) / seconds + rest / beside(kernel, r, alone_s, waits, fewer + 1));
     return seconds;
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* Backward                                                                                     */
 
-/* What is at work in one fit. */
+/* What is at work in one fit, by row. */
 struct work {
     const struct duet__rows *rows;
-    const bool *used; /* that may be used at all */
-    bool *kept;       /* of these, no outliers */
-    bool *fitted;     /* of these, what base and misses come from */
-    double *seconds;  /* measured, without what the bandwidth of memory made of it */
+    bool *kept;      /* used, and no outlier */
+    bool *fitted;    /* of these, what base and misses come from */
+    double *seconds; /* measured, without what the bandwidth of memory made of it */
     double *expected;
     bool all; /* fitted are those that were not alone, too */
 };
-
-static size_t count_true(const bool *marks, size_t count)
-{
-    size_t sum = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += marks[i];
-    return sum;
-}
 
 /* Chooses the rows for base and misses. Returns how many. */
 static size_t choose(struct work *work)
 {
     const struct duet__rows *rows = work->rows;
-    size_t kept = count_true(work->kept, rows->count), alone = 0;
+    size_t kept = 0, alone = 0;
     for (size_t i = 0; i < rows->count; i++) {
         work->fitted[i] = work->kept[i] && duet__row_alone(&rows->list[i]);
         alone += work->fitted[i];
+        kept += work->kept[i];
     }
     work->all = alone == 0 || (alone < LEAST_MEAN && kept >= LEAST_ROWS);
     if (!work->all)
@@ -113,42 +97,41 @@ static double beyond(const struct work *work, struct duet__kernel_fit *kernel, d
 }
 
 /*
- * The ratio by which the busy rows' expected times add up to the measured ones: by false position,
- * halving what stays (the Illinois method; Dowell, Jarratt, BIT 11, 1971).
+ * Sets the ratio by which the busy rows' expected times add up to the measured ones, which grow
+ * with it: by false position, halving what stays (the Illinois method; Dowell, Jarratt, BIT 11,
+ * 1971).
  */
-static double busy_ratio(const struct work *work, struct duet__kernel_fit kernel)
+static void find_busy_ratio(const struct work *work, struct duet__kernel_fit *kernel)
 {
-    double low = BUSY_LOW, high = BUSY_HIGH;
+    double low = BUSY_LOW, high = BUSY_HIGH, below, above, ratio = low, last = high;
     size_t busy = 0;
+    kernel->busy_ratio = 1;
     for (size_t i = 0; i < work->rows->count; i++)
         busy += work->kept[i] && duet__row_busy(&work->rows->list[i]);
     if (work->all || busy < LEAST_MEAN)
-        return 1;
-    double below = beyond(work, &kernel, low), above = beyond(work, &kernel, high);
+        return;
+    below = beyond(work, kernel, low);
+    above = beyond(work, kernel, high);
     /* that neighbours make a kernel so much faster is not what has happened: the model of caches or
        of the bandwidth is wrong here, and a ratio would carry that over to other circumstances */
-    if (below >= 0)
-        return 1;
-    if (above <= 0)
-        return high;
-    double ratio = low, last = high;
+    if (below >= 0 || above <= 0)
+        ratio = last = below >= 0 ? 1 : high;
     for (int step = 0, side = 0; step < STEPS && fabs(ratio - last) > 1e-9; step++) {
         last = ratio;
         ratio = high - above * (high - low) / (above - below);
-        double value = beyond(work, &kernel, ratio);
+        double value = beyond(work, kernel, ratio);
         if (value > 0) {
             high = ratio;
             above = value;
             below /= side > 0 ? 2 : 1;
-            side = 1;
         } else {
             low = ratio;
             below = value;
             above /= side < 0 ? 2 : 1;
-            side = -1;
         }
+        side = value > 0 ? 1 : -1;
     }
-    return ratio;
+    kernel->busy_ratio = ratio;
 }
 
 static void fit_once(struct work *work, struct duet__kernel_fit *kernel)
@@ -171,8 +154,7 @@ static void fit_once(struct work *work, struct duet__kernel_fit *kernel)
                                        .prior_s = prior,
                                        .spread = spread},
               &kernel->fit);
-    kernel->busy_ratio = 1;
-    kernel->busy_ratio = busy_ratio(work, *kernel);
+    find_busy_ratio(work, kernel);
 }
 
 /* Expected times; and measured ones as they would be if each had memory for itself. */
@@ -189,49 +171,28 @@ static void expect(struct work *work, const struct duet__kernel_fit *kernel)
     }
 }
 
-static struct work begin(const struct duet__rows *rows, const bool *used)
-{
-    size_t count = rows->count + 1;
-    struct work work = {.rows = rows,
-                        .used = used,
-                        .kept = g_new0(bool, count),
-                        .fitted = g_new0(bool, count),
-                        .seconds = g_new0(double, count),
-                        .expected = g_new0(double, count)};
-    for (size_t i = 0; i < rows->count; i++) {
-        work.kept[i] = !used || used[i];
-        work.seconds[i] = rows->seconds[i];
-    }
-    return work;
-}
-
-static void reject(struct work *work, bool *rejected)
-{
-    const struct duet__rows *rows = work->rows;
-    duet__outliers(rows->seconds, work->expected, work->used, rows->count, rejected);
-    for (size_t i = 0; i < rows->count; i++)
-        work->kept[i] = (!work->used || work->used[i]) && !rejected[i];
-}
-
 void duet__kernel_fit(const struct duet__rows *rows, const bool *used, double bandwidth_Bps,
                       struct duet__kernel_fit *out, bool *rejected)
 {
-    struct work work = begin(rows, used);
+    g_autofree bool *kept = g_new(bool, rows->count + 1), *fitted = g_new(bool, rows->count + 1);
+    g_autofree double *expected = g_new(double, rows->count + 1);
+    g_autofree double *seconds = g_memdup2(rows->seconds, (rows->count + 1) * sizeof *seconds);
+    struct work work = {rows, kept, fitted, seconds, expected, false};
     /* without outliers only what the bandwidth makes of times changes with a round */
     int rounds = rejected ? ROUNDS : 1 + (bandwidth_Bps > 0);
     *out = (struct duet__kernel_fit){.busy_ratio = 1, .bandwidth_Bps = bandwidth_Bps};
+    for (size_t i = 0; i < rows->count; i++)
+        kept[i] = !used || used[i];
     for (int round = 0; round < rounds; round++) {
         fit_once(&work, out);
         expect(&work, out);
         if (rejected)
-            reject(&work, rejected);
+            duet__outliers(rows->seconds, expected, rows->count, rejected);
+        for (size_t i = 0; i < rows->count && rejected; i++)
+            kept[i] = !rejected[i];
     }
     if (rejected)
         fit_once(&work, out);
-    g_free(work.kept);
-    g_free(work.fitted);
-    g_free(work.seconds);
-    g_free(work.expected);
 }
 
 static void fit(const struct duet__rows *rows, const bool *used, double bandwidth_Bps,

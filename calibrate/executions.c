@@ -19,10 +19,8 @@ static bool is_task(const struct duet_event *event, const struct duet_machine *m
 static size_t first_access(const struct duet_recording *recording, uint64_t task)
 {
     size_t low = 0, high = recording->access_count;
-
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-
         if (recording->accesses[middle].task < task)
             low = middle + 1;
         else
@@ -38,7 +36,6 @@ static void read_operands(struct duet__executions *all, const struct duet_record
     for (size_t i = first_access(recording, task);
          i < recording->access_count && recording->accesses[i].task == task; i++) {
         const struct duet_trace_access *access = &recording->accesses[i];
-
         all->operands[all->operand_count++] =
             (struct duet__operand){access->handle, access->bytes, access->writes};
         execution->operands++;
@@ -49,10 +46,8 @@ static void read_operands(struct duet__executions *all, const struct duet_record
 static struct duet__group *find_group(GArray *groups, const struct duet__group *wanted)
 {
     struct duet__group own = *wanted;
-
     for (guint i = 0; i < groups->len; i++) {
         struct duet__group *group = &g_array_index(groups, struct duet__group, i);
-
         if (group->work == wanted->work && !strcmp(group->kernel, wanted->kernel) &&
             !strcmp(group->arch, wanted->arch) && !strcmp(group->context, wanted->context))
             return group;
@@ -71,7 +66,6 @@ static void read_task(struct duet__executions *all, const struct duet__observati
     size_t index = all->count++;
     struct duet__execution *execution = &all->list[index];
     struct duet__group *group;
-
     *execution = (struct duet__execution){
         .seconds = fmax(seconds - overhead_s, seconds / 10),
         .run = (uint32_t)all->run_count,
@@ -100,7 +94,6 @@ static uint64_t registered(const struct duet_recording *recording)
 {
     g_autoptr(GHashTable) seen = g_hash_table_new(NULL, NULL);
     uint64_t sum = 0;
-
     for (size_t i = 0; i < recording->access_count; i++)
         if (g_hash_table_add(seen, GSIZE_TO_POINTER(recording->accesses[i].handle)))
             sum += recording->accesses[i].bytes;
@@ -114,10 +107,8 @@ static void read_run(struct duet__executions *all, const struct duet__observatio
     g_autofree const struct duet_event **events =
         g_new0(const struct duet_event *, recording->event_count + 1);
     size_t first = all->count;
-
     for (size_t i = 0; i < recording->event_count; i++) {
         const struct duet_event *event = &recording->events[i];
-
         if (!is_task(event, recording->machine))
             continue;
         events[all->count - first] = event;
@@ -139,7 +130,6 @@ static gint by_names(gconstpointer a, gconstpointer b)
 {
     const struct duet__group *left = a, *right = b;
     int order = strcmp(left->kernel, right->kernel);
-
     if (!order)
         order = strcmp(left->arch, right->arch);
     if (!order)
@@ -156,7 +146,6 @@ int duet__executions_read(const struct duet__observation *runs, size_t run_count
                           struct duet__executions *out, struct duet_message *message)
 {
     size_t events = 0, accesses = 0;
-
     for (size_t i = 0; i < run_count; i++) {
         events += runs[i].recording.event_count;
         accesses += runs[i].recording.access_count;
@@ -196,12 +185,10 @@ void duet__misses_find(const struct duet__executions *executions,
         size_t count = limit ? MIN(limit, run->count) : run->count;
         struct duet__caches *caches;
         int error;
-
         machine.sharing = *sharing;
         error = duet__caches_new(&caches, &machine);
         for (size_t i = run->first; i < run->first + count && !error; i++) {
             const struct duet__execution *e = &executions->list[i];
-
             if (e->operands)
                 error = duet__caches_touch(caches, e->worker, executions->operands + e->first,
                                            e->operands, run->registered_bytes, misses + e->first);

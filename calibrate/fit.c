@@ -4,7 +4,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <string.h>
 
 #include <glib.h>
 
@@ -29,7 +28,6 @@ static void solve_free(unsigned n, const double *gram, const double *right, cons
 {
     double l[DUET__FIT_UNKNOWNS][DUET__FIT_UNKNOWNS], y[DUET__FIT_UNKNOWNS];
     unsigned list[DUET__FIT_UNKNOWNS], count = 0;
-
     for (unsigned i = 0; i < n; i++) {
         c[i] = 0;
         if (is_free[i])
@@ -39,7 +37,6 @@ static void solve_free(unsigned n, const double *gram, const double *right, cons
         y[i] = right[list[i]];
         for (unsigned j = 0; j <= i; j++) {
             double sum = gram[list[i] * n + list[j]];
-
             for (unsigned k = 0; k < j; k++)
                 sum -= l[i][k] * l[j][k];
             l[i][j] = i == j ? sqrt(fmax(sum, DBL_MIN)) : sum / l[j][j];
@@ -61,7 +58,6 @@ static bool is_wrong(unsigned n, const double *gram, const double *right, bool i
                      const double *c, unsigned i)
 {
     double slope = right[i], size = fabs(right[i]);
-
     if (is_free)
         return c[i] < 0;
     for (unsigned j = 0; j < n; j++) {
@@ -76,12 +72,10 @@ void duet__nonnegative(unsigned n, const double *gram, const double *right, doub
     enum { PATIENCE = 3, TURNS = 500 };
     bool is_free[DUET__FIT_UNKNOWNS] = {false};
     unsigned least = n + 1, patience = PATIENCE;
-
     /* it ends by itself, but rounding could make it turn in a circle */
     for (unsigned turn = 0; turn < TURNS; turn++) {
         bool wrong[DUET__FIT_UNKNOWNS];
         unsigned count = 0, last = 0;
-
         solve_free(n, gram, right, is_free, c);
         for (unsigned i = 0; i < n; i++) {
             wrong[i] = is_wrong(n, gram, right, is_free[i], c, i);
@@ -110,19 +104,6 @@ double duet__fit_seconds(const struct duet__fit *fit, const double *shares, unsi
     for (unsigned i = 0; i < columns; i++)
         sum += fit->column_s[i] * shares[i];
     return sum;
-}
-
-static bool is_used(const struct duet__fit_data *data, size_t row)
-{
-    return !data->used || data->used[row];
-}
-
-static size_t used_count(const struct duet__fit_data *data)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < data->count; i++)
-        count += is_used(data, i);
-    return count;
 }
 
 /* The unknowns of one fit: the base, then the columns, in units of `unit_s`. */
@@ -185,27 +166,25 @@ static double scale_of(const struct equations *e, const struct duet__fit_data *d
 
 /* The median over the used rows of their relative errors, or without a fit of their times. */
 static double median_row(const struct equations *e, const struct duet__fit_data *data,
-                         const struct duet__fit *fit, size_t used)
+                         const struct duet__fit *fit)
 {
-    double *values = g_new(double, used), median;
+    g_autofree double *values = g_new(double, data->count + 1);
     size_t count = 0;
     for (size_t i = 0; i < data->count; i++)
-        if (is_used(data, i))
+        if (data->used[i])
             values[count++] =
                 fit ? fabs(data->seconds[i] / scale_of(e, data, fit, i) - 1) : data->seconds[i];
-    median = duet__rough_median(values, count);
-    g_free(values);
-    return median;
+    return duet__rough_median(values, count);
 }
 
-/* One fit; fit NULL: the first one. */
+/* One fit, of `used` rows; fit NULL: the first one. */
 static void fit_once(const struct duet__fit_data *data, size_t used, double unit_s, double spread,
                      const struct duet__fit *fit, struct duet__fit *out)
 {
     struct equations e = {.n = data->columns + 1, .unit_s = unit_s, .spread = spread};
     size_t step = used / FIT_ROWS + 1, met = 0;
     for (size_t i = 0; i < data->count; i++) {
-        if (!is_used(data, i) || met++ % step)
+        if (!data->used[i] || met++ % step)
             continue;
         double seconds = data->seconds[i], scale = seconds, weight = 1;
         if (fit) {
@@ -218,16 +197,14 @@ static void fit_once(const struct duet__fit_data *data, size_t used, double unit
     solve(&e, data, out);
 }
 
-/* Expected times add up to the measured ones. */
-static void keep_sum(const struct duet__fit_data *data, size_t used, struct duet__fit *fit)
+/* Expected times add up to the measured ones, which are these. */
+static void keep_sum(const struct duet__fit_data *data, size_t used, double measured,
+                     struct duet__fit *fit)
 {
-    double measured = 0, expected = 0;
-    for (size_t i = 0; i < data->count; i++)
-        if (is_used(data, i))
-            measured += data->seconds[i];
+    double expected = 0;
     fit->base_s = fmax(fit->base_s, LEAST_BASE * measured / (double)used);
     for (size_t i = 0; i < data->count; i++)
-        if (is_used(data, i))
+        if (data->used[i])
             expected += duet__fit_seconds(fit, data->shares + i * data->columns, data->columns);
     /* stalls and the like come in proportion to time, so all parts of it grow by the same factor */
     fit->base_s *= measured / expected;
@@ -237,17 +214,21 @@ static void keep_sum(const struct duet__fit_data *data, size_t used, struct duet
 
 void duet__fit(const struct duet__fit_data *data, struct duet__fit *out)
 {
-    size_t used = used_count(data);
-    memset(out, 0, sizeof *out);
+    double measured = 0;
+    size_t used = 0;
+    *out = (struct duet__fit){0};
+    for (size_t i = 0; i < data->count; i++) {
+        used += data->used[i];
+        measured += data->used[i] ? data->seconds[i] : 0;
+    }
     if (used == 0)
         return;
-    struct equations e = {.unit_s = median_row(NULL, data, NULL, used)};
-    struct duet__fit next = {0};
+    struct equations e = {.unit_s = median_row(NULL, data, NULL)};
     fit_once(data, used, e.unit_s, 0.1, NULL, out);
     for (unsigned round = 0; round < ROUNDS; round++) {
-        double spread = fmax(TO_DEVIATION * median_row(&e, data, out, used), LEAST_SPREAD);
-        fit_once(data, used, e.unit_s, spread, out, &next);
-        *out = next;
+        const struct duet__fit last = *out;
+        double spread = fmax(TO_DEVIATION * median_row(&e, data, &last), LEAST_SPREAD);
+        fit_once(data, used, e.unit_s, spread, &last, out);
     }
-    keep_sum(data, used, out);
+    keep_sum(data, used, measured, out);
 }

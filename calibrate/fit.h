@@ -26,7 +26,7 @@ struct duet__fit_data {
     unsigned columns;      /* at most DUET__FIT_COLUMNS */
     const double *shares;  /* count rows of columns, each 0 or more */
     const double *seconds; /* count, each > 0 */
-    const bool *used;      /* count; NULL: all are */
+    const bool *used;      /* count */
     /* by column: what its coefficient is taken to be where the data does not tell (seconds), and
        how far from that it may be (relative to the median time, > 0) */
     const double *prior_s, *spread;
@@ -54,8 +54,8 @@ double duet__fit_seconds(const struct duet__fit *fit, const double *shares, unsi
 double duet__rough_median(const double *values, size_t count);
 
 /*
- * Marks outliers: rejected[i] of those that were used[i] (NULL: all). With r = measured / expected
- * and its median m and MAD d (median absolute deviation of log r), a candidate is what has
+ * Marks outliers: rejected[i]. With r = measured / expected and its median m and MAD d (median
+ * absolute deviation of log r), a candidate is what has
  *   |log(r / m)| > 8 d and is beyond a factor 1.5, or r / m > 3.
  * Kept nevertheless are
  * - stalls: those above that lost at most 200 us, as long as all of them together are at most 5 %
@@ -65,8 +65,7 @@ double duet__rough_median(const double *values, size_t count);
  *   no outliers.
  * Returns how many were rejected.
  */
-size_t duet__outliers(const double *measured, const double *expected, const bool *used,
-                      size_t count, bool *rejected);
+size_t duet__outliers(const double *measured, const double *expected, size_t count, bool *rejected);
 
 /*
  * Quantiles of `count` >= 1 ratios (sorted here) at duet_quantile_levels, scaled to mean 1 (linear

@@ -133,25 +133,24 @@ static void test_constant(void)
 static void test_outliers(void)
 {
     double measured[ROWS], expected[ROWS];
-    bool rejected[ROWS], used[ROWS];
+    bool rejected[ROWS];
     for (size_t i = 0; i < ROWS; i++) {
         expected[i] = i % 3 ? 1e-3 : 4e-3;
         measured[i] = expected[i] * (i % 2 ? 1.02 : 0.98);
-        used[i] = i != 9;
     }
-    g_assert_cmpuint(duet__outliers(measured, expected, NULL, ROWS, rejected), ==, 0);
+    g_assert_cmpuint(duet__outliers(measured, expected, ROWS, rejected), ==, 0);
     measured[5] = 1.45 * expected[5]; /* far from all others, but not beyond 1.5 */
-    g_assert_cmpuint(duet__outliers(measured, expected, NULL, ROWS, rejected), ==, 0);
+    g_assert_cmpuint(duet__outliers(measured, expected, ROWS, rejected), ==, 0);
     measured[6] = 1.6 * expected[6];
     measured[7] = expected[7] / 1.6;
-    measured[9] = 50 * expected[9];
-    g_assert_cmpuint(duet__outliers(measured, expected, used, ROWS, rejected), ==, 2);
+    g_assert_cmpuint(duet__outliers(measured, expected, ROWS, rejected), ==, 2);
     g_assert_true(rejected[6] && rejected[7] && !rejected[9]);
-    g_assert_cmpuint(duet__outliers(measured, expected, NULL, ROWS, rejected), ==, 3);
+    measured[9] = 50 * expected[9];
+    g_assert_cmpuint(duet__outliers(measured, expected, ROWS, rejected), ==, 3);
     g_assert_true(rejected[9]);
     for (size_t i = 0; i < ROWS; i += 3)
         measured[i] = 20 * expected[i]; /* a third: no outliers, it is like that */
-    g_assert_cmpuint(duet__outliers(measured, expected, NULL, ROWS, rejected), ==, 0);
+    g_assert_cmpuint(duet__outliers(measured, expected, ROWS, rejected), ==, 0);
     for (size_t i = 0; i < ROWS; i++)
         g_assert_false(rejected[i]);
 }
@@ -166,13 +165,13 @@ static void test_stalls(void)
         expected[i] = 2e-6;
         measured[i] = i % 4000 == 7 ? 60e-6 : i % 2 ? 2.1e-6 : 1.9e-6;
     }
-    g_assert_cmpuint(duet__outliers(measured, expected, NULL, MANY, rejected), ==, 0);
+    g_assert_cmpuint(duet__outliers(measured, expected, MANY, rejected), ==, 0);
     measured[8] = 300e-6; /* longer than a stall */
-    g_assert_cmpuint(duet__outliers(measured, expected, NULL, MANY, rejected), ==, 1);
+    g_assert_cmpuint(duet__outliers(measured, expected, MANY, rejected), ==, 1);
     g_assert_true(rejected[8]);
     for (size_t i = 0; i < MANY; i += 200) /* 100 x 58 us of 40 ms: 14 % */
         measured[i] = 60e-6;
-    g_assert_cmpuint(duet__outliers(measured, expected, NULL, MANY, rejected), ==, 106);
+    g_assert_cmpuint(duet__outliers(measured, expected, MANY, rejected), ==, 106);
     g_free(measured);
     g_free(expected);
     g_free(rejected);

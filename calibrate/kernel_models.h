@@ -33,7 +33,8 @@ double duet__kernel_seconds(const struct duet__kernel_fit *kernel, const struct 
  * the base is their mean, and misses cost nothing. busy_ratio makes the sum of the expected times
  * of the busy rows that of the measured ones, in [0.8, 3]; it is 1 with fewer than 5 of these,
  * where even 0.8 is too much (then it is no matter of neighbours), or if the base is theirs. With
- * `rejected` not NULL outliers are looked for, in three rounds, marked there and left out.
+ * `rejected` not NULL, and all used, outliers are looked for, in three rounds, marked there and
+ * left out.
  */
 void duet__kernel_fit(const struct duet__rows *rows, const bool *used, double bandwidth_Bps,
                       struct duet__kernel_fit *out, bool *rejected);

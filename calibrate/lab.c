@@ -8,7 +8,6 @@
 bool duet__lab_goes_on(struct duet__lab *lab)
 {
     const struct duet__measurement *given = lab->given;
-
     if (!lab->error && given->stop && given->stop(given->context))
         lab->error = duet_fail(given->message, DUET_ECANCELED, "the measurement was interrupted");
     return !lab->error;
@@ -22,14 +21,12 @@ bool duet__lab_more(struct duet__lab *lab, size_t count, size_t least, size_t mo
 double duet__lab_share(const struct duet__lab *lab, double part)
 {
     double now_s = duet__clock_s();
-
     return now_s + fmax(0, lab->given->end_s - now_s) * part;
 }
 
 void duet__lab_note(struct duet__lab *lab, int error)
 {
     const char *text = duet_last_message(lab->runtime);
-
     if (error && !lab->error)
         lab->error =
             duet_fail(lab->given->message, error, "%s", *text ? text : duet_strerror(error));
@@ -48,7 +45,6 @@ static int run_fill(const struct duet_call *call)
 {
     for (size_t i = 0; i < call->buffer_count; i++) {
         const struct duet_buffer *buffer = &call->buffers[i];
-
         if (buffer->data)
             memset(buffer->data, 1, buffer->rows * buffer->cols * buffer->element_bytes);
     }
@@ -76,7 +72,6 @@ static struct duet_codelet *kernel(struct duet__lab *lab, const char *name, duet
         .cost = some_time,
     };
     struct duet_codelet *codelet = NULL;
-
     if (!lab->error)
         duet__lab_note(lab, duet_codelet(lab->runtime, &desc, &codelet));
     return codelet;
@@ -94,7 +89,6 @@ static struct duet_config configure(const struct duet_config *given, const char 
                                     int gpus)
 {
     struct duet_config own = *given;
-
     own.policy = policy;
     own.window = 0;
     own.record_accesses = own.report = own.set_arch = false;
@@ -120,7 +114,6 @@ bool duet__lab_open(struct duet__lab *lab, const struct duet__measurement *given
                     const char *policy, int cpus, int gpus)
 {
     const struct duet_config config = configure(given->config, policy, cpus, gpus);
-
     *lab = (struct duet__lab){.given = given};
     if (duet__lab_goes_on(lab))
         lab->error = duet_open(&lab->runtime, &config, given->message);
@@ -138,7 +131,6 @@ bool duet__lab_open(struct duet__lab *lab, const struct duet__measurement *given
 int duet__lab_close(struct duet__lab *lab)
 {
     int closed = lab->runtime ? duet_close(lab->runtime) : DUET_OK;
-
     g_free(lab->memory);
     if (!lab->error && closed)
         lab->error = duet_fail(lab->given->message, closed, "a measurement ended with: %s",
@@ -152,7 +144,6 @@ int duet__lab_close(struct duet__lab *lab)
 struct duet_handle *duet__lab_vector(struct duet__lab *lab, void *data, size_t bytes)
 {
     struct duet_handle *handle = NULL;
-
     if (!lab->error)
         duet__lab_note(lab, duet_vector(lab->runtime, data, bytes, 1, &handle));
     return handle;
@@ -173,7 +164,6 @@ void duet__lab_submit(struct duet__lab *lab, const struct duet_codelet *codelet,
                                         .args = &context,
                                         .args_bytes = sizeof context,
                                         .priority = (int)worker};
-
     if (!lab->error)
         duet__lab_note(lab, duet_submit(lab->runtime, &task));
 }
@@ -186,7 +176,6 @@ void duet__lab_wait(struct duet__lab *lab)
 size_t duet__lab_events(struct duet__lab *lab, struct duet_event **events)
 {
     size_t count = 0;
-
     *events = NULL;
     duet__lab_wait(lab);
     if (!lab->error)

@@ -19,7 +19,6 @@ static bool is_like(const struct duet__copies *copies, const struct duet__togeth
                     bool to_device)
 {
     const struct duet__pair *a = &copies->pairs[t->first], *b = &copies->pairs[t->second];
-
     if (to_device ? a->source != DUET_HOST || b->source != DUET_HOST
                   : a->destination != DUET_HOST || b->destination != DUET_HOST)
         return false;
@@ -46,10 +45,8 @@ static double sum(const struct duet__together *t)
 static bool memory_bound(const struct duet__copies *copies)
 {
     double least = INFINITY, most = 0, alone = 0;
-
     for (size_t i = 0; i < copies->together_count; i++) {
         const struct duet__together *t = &copies->together[i];
-
         if (!is_like(copies, t, true))
             continue;
         if (!slowed(copies, t))
@@ -75,14 +72,12 @@ static void group(struct duet__copies *copies)
 {
     unsigned devices = copies->node_count - 1, *switches = copies->switches;
     bool memory = memory_bound(copies);
-
     for (unsigned d = 0; d < devices; d++)
         switches[d] = d;
     for (size_t i = 0; i < copies->together_count && !memory; i++) {
         const struct duet__together *t = &copies->together[i];
         unsigned a = switches[device_of(&copies->pairs[t->first])];
         unsigned b = switches[device_of(&copies->pairs[t->second])];
-
         if (is_like(copies, t, true) && slowed(copies, t))
             join(copies, MAX(a, b), MIN(a, b));
     }
@@ -96,10 +91,8 @@ static double get_together(const struct duet__copies *copies, unsigned number, b
                            double *room)
 {
     size_t count = 0;
-
     for (size_t i = 0; i < copies->together_count; i++) {
         const struct duet__together *t = &copies->together[i];
-
         if (is_like(copies, t, to_device) &&
             copies->switches[device_of(&copies->pairs[t->first])] == number &&
             copies->switches[device_of(&copies->pairs[t->second])] == number)
@@ -112,19 +105,16 @@ static double get_together(const struct duet__copies *copies, unsigned number, b
 static void find_links(struct duet__copies *copies)
 {
     double *room = g_new0(double, copies->together_count + 1);
-
     for (unsigned s = 0; s < copies->switch_count; s++) {
         copies->to_device_Bps[s] = get_together(copies, s, true, room);
         copies->to_host_Bps[s] = get_together(copies, s, false, room);
     }
     for (size_t i = 0; i < copies->pair_count; i++) {
         const struct duet__pair *pair = &copies->pairs[i];
-
         if (pair->source != DUET_HOST && pair->destination != DUET_HOST)
             continue;
         double *links = pair->source == DUET_HOST ? copies->to_device_Bps : copies->to_host_Bps;
         double *link = &links[copies->switches[device_of(pair)]];
-
         *link = fmax(*link, pair->bandwidth_Bps);
     }
     g_free(room);

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,47 +19,31 @@ static const double LEAST = 0.1, SHARE = 0.01;
 /* The system counts in ticks, of 10 ms on most, and one more or less says nothing. */
 static const double COUNTED_S = 0.03;
 
-/* Fields as in proc(5): guests are users as well. */
-enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, FIELDS };
-
-static bool read_fields(const char *at, double fields[FIELDS])
-{
-    for (int i = 0; i < FIELDS; i++) {
-        char *end;
-
-        fields[i] = g_ascii_strtod(at, &end);
-        if (end == at || !isfinite(fields[i]))
-            return false;
-        at = end;
-    }
-    return true;
-}
-
 bool duet__load_read(const char *text, double tick_s, const bool cores[DUET__CORES_MOST],
                      struct duet__load *out)
 {
-    double fields[FIELDS], busy = 0, idle = 0, stolen = 0;
+    /* as in proc(5), where guests are users as well */
+    double user, nice, system, idle, iowait, irq, softirq, steal, busy = 0, stolen = 0;
 
-    out->all_s = out->busy_s = out->stolen_s = NAN;
+    out->busy_s = out->stolen_s = NAN;
     out->cores = 0;
-    for (const char *at = text; (at = strstr(at, "\ncpu")); at += 4) {
-        char *end;
-        guint64 core = g_ascii_strtoull(at + 4, &end, 10);
+    for (const char *at = text; (at = strstr(at, "\ncpu")); at++) {
+        unsigned core;
 
-        if (end == at + 4 || core >= DUET__CORES_MOST || (cores && !cores[core]))
+        if (!g_ascii_isdigit(at[4]) || sscanf(at + 4, "%u", &core) != 1 ||
+            core >= DUET__CORES_MOST || (cores && !cores[core]))
             continue;
-        if (!read_fields(end, fields))
+        if (sscanf(at + 4, "%*u %lf %lf %lf %lf %lf %lf %lf %lf", &user, &nice, &system, &idle,
+                   &iowait, &irq, &softirq, &steal) != 8)
             return false;
-        busy += fields[USER] + fields[NICE] + fields[SYSTEM] + fields[IRQ] + fields[SOFTIRQ];
-        idle += fields[IDLE] + fields[IOWAIT];
-        stolen += fields[STEAL];
+        busy += user + nice + system + irq + softirq;
+        stolen += steal;
         out->cores++;
     }
     if (!out->cores || !g_str_has_prefix(text, "cpu "))
         return false;
     out->busy_s = busy * tick_s;
     out->stolen_s = stolen * tick_s;
-    out->all_s = (busy + idle + stolen) * tick_s;
     return true;
 }
 
@@ -66,7 +51,7 @@ struct duet__load duet__load_now(void)
 {
     struct duet__load now = {.at_s = duet__clock_s()};
     struct timespec own;
-    char *text = NULL;
+    g_autofree char *text = NULL;
     cpu_set_t allowed;
     bool cores[DUET__CORES_MOST] = {false};
     bool known = sched_getaffinity(0, sizeof(allowed), &allowed) == 0;
@@ -78,7 +63,6 @@ struct duet__load duet__load_now(void)
     (void)g_file_get_contents("/proc/stat", &text, NULL, NULL);
     (void)duet__load_read(text ? text : "", 1.0 / (double)sysconf(_SC_CLK_TCK),
                           known ? cores : NULL, &now);
-    g_free(text);
     return now;
 }
 

@@ -16,7 +16,6 @@ enum { DUET__CORES_MOST = 1024 }; /* that are looked at */
  */
 struct duet__load {
     double at_s;     /* the date, by duet__clock_s */
-    double all_s;    /* computing, idle and stolen */
     double busy_s;   /* computing for anybody here, the system included */
     double stolen_s; /* that the hypervisor gave to others */
     double own_s;    /* of busy_s, for this process */

@@ -3,7 +3,6 @@
 #include "calibrate/calibrate.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "validate/stats.h"
@@ -50,40 +49,33 @@ void duet__caches_find(struct duet_sharing *sharing)
 /* ------------------------------------------------------------------------------------------- */
 /* Sockets                                                                                      */
 
-/* Each worker takes a core of its socket: those of GPUs feed these. */
-static bool has_worker(const struct duet_machine *machine, unsigned socket)
-{
-    for (unsigned w = 0; w < machine->worker_count; w++)
-        if (machine->workers[w].socket == socket)
-            return true;
-    return false;
-}
-
 /* The number of a socket in the description, which leaves out those without a worker. */
 static unsigned place_of(const struct duet_machine *machine, unsigned socket)
 {
     unsigned place = 0;
 
-    for (unsigned s = 0; s < socket; s++)
-        place += has_worker(machine, s);
+    for (unsigned s = 0; s < socket; s++) {
+        unsigned w = 0;
+
+        while (w < machine->worker_count && machine->workers[w].socket != s)
+            w++;
+        place += w < machine->worker_count;
+    }
     return place;
 }
 
-static void describe_sockets(const struct duet_machine *machine, struct duet_platform *platform)
+/* Each worker takes a core of its socket: those of GPUs feed these. */
+static void describe_sockets(const struct duet_machine *machine, struct duet_platform *p)
 {
-    unsigned count = 0, usual = machine->workers[0].arch;
-
-    for (unsigned w = 0; w < machine->worker_count; w++)
-        count = MAX(count, place_of(machine, machine->workers[w].socket) + 1);
-    platform->sockets = g_new0(struct duet_platform_socket, count);
-    platform->socket_count = count;
-    for (unsigned s = 0; s < count; s++)
-        platform->sockets[s].arch = usual;
+    p->sockets = g_new0(struct duet_platform_socket, machine->worker_count);
     for (unsigned w = 0; w < machine->worker_count; w++) {
         const struct duet_worker *worker = &machine->workers[w];
-        struct duet_platform_socket *socket = &platform->sockets[place_of(machine, worker->socket)];
+        unsigned place = place_of(machine, worker->socket);
+        struct duet_platform_socket *socket = &p->sockets[place];
 
-        socket->cores++;
+        p->socket_count = MAX(p->socket_count, place + 1);
+        if (!socket->cores++)
+            socket->arch = machine->workers[0].arch;
         if (worker->node == DUET_HOST)
             socket->arch = worker->arch;
     }
@@ -101,29 +93,18 @@ static const struct duet_worker *worker_of(const struct duet_machine *machine, u
     return &machine->workers[0];
 }
 
-/* What was measured of a pair; NULL: nothing. */
-static const struct duet__pair *measured_pair(const struct duet__calibrating *c, unsigned source,
-                                              unsigned destination)
-{
-    for (size_t i = 0; c->has_copies && i < c->copies.pair_count; i++) {
-        const struct duet__pair *pair = &c->copies.pairs[i];
-
-        if (pair->source == source && pair->destination == destination && pair->samples &&
-            pair->bandwidth_Bps > 0)
-            return pair;
-    }
-    return NULL;
-}
-
 /* Copies from one node to another: as measured, else as the machine is thought to be. */
 static struct duet_platform_figure figures(const struct duet__calibrating *c, unsigned source,
                                            unsigned destination)
 {
     const struct duet_route *route = duet_machine_route(&c->info.machine, source, destination);
-    const struct duet__pair *pair = measured_pair(c, source, destination);
 
-    if (pair)
-        return (struct duet_platform_figure){pair->bandwidth_Bps, fmax(pair->latency_s, 0)};
+    for (size_t i = 0; c->has_copies && i < c->copies.pair_count; i++) {
+        const struct duet__pair *pair = &c->copies.pairs[i];
+
+        if (pair->source == source && pair->destination == destination && pair->bandwidth_Bps > 0)
+            return (struct duet_platform_figure){pair->bandwidth_Bps, pair->latency_s};
+    }
     return (struct duet_platform_figure){route->bandwidth_Bps / c->pace,
                                          route->latency_s * c->pace};
 }
@@ -182,32 +163,31 @@ static void describe_gpus(const struct duet__calibrating *c, struct duet_platfor
     }
 }
 
-/* The middle of these members: a figure that was measured, unlike a mean. */
-static double middle(const void *first, size_t stride, unsigned count)
+/* The middle of `count` figures that lie `stride` bytes apart: one that was measured. */
+static double middle(const double *first, size_t stride, unsigned count)
 {
-    double *values = g_new0(double, count + 1), value;
+    g_autofree double *values = g_new(double, count);
 
     for (unsigned i = 0; i < count; i++)
         values[i] = *(const double *)(const void *)((const char *)first + i * stride);
     duet_sort(values, count);
-    value = values[(count - 1) / 2];
-    g_free(values);
-    return value;
+    return values[(count - 1) / 2];
 }
 
 /* One kind of all links between host and switches, as hypothetical ones would be. */
 static void describe_kind(struct duet_platform *p)
 {
-    struct duet_platform_link *kind = g_new0(struct duet_platform_link, 1);
     size_t sw = sizeof(*p->switches), gpu = sizeof(*p->gpus);
 
-    g_strlcpy(kind->name, "pcie", sizeof(kind->name));
-    kind->to_device.bandwidth_Bps = middle(&p->switches->to_device_Bps, sw, p->switch_count);
-    kind->to_host.bandwidth_Bps = middle(&p->switches->to_host_Bps, sw, p->switch_count);
-    kind->to_device.latency_s = middle(&p->gpus->to_device.latency_s, gpu, p->gpu_count);
-    kind->to_host.latency_s = middle(&p->gpus->to_host.latency_s, gpu, p->gpu_count);
-    p->kinds = kind;
+    p->kinds = g_new0(struct duet_platform_link, 1);
     p->kind_count = 1;
+    p->kinds[0] = (struct duet_platform_link){
+        .name = "pcie",
+        .to_device = {middle(&p->switches->to_device_Bps, sw, p->switch_count),
+                      middle(&p->gpus->to_device.latency_s, gpu, p->gpu_count)},
+        .to_host = {middle(&p->switches->to_host_Bps, sw, p->switch_count),
+                    middle(&p->gpus->to_host.latency_s, gpu, p->gpu_count)},
+    };
 }
 
 static enum duet_reach reach_of(const struct duet_platform *p, unsigned a, unsigned b)
@@ -222,18 +202,18 @@ static enum duet_reach reach_of(const struct duet_platform *p, unsigned a, unsig
 
 /* The mean of those pairs of a reach and direction that copy directly. */
 static struct duet_platform_figure mean_peer(const struct duet__calibrating *c,
-                                             const struct duet_platform *platform,
-                                             enum duet_reach wanted, bool up)
+                                             const struct duet_platform *p, enum duet_reach wanted,
+                                             bool up)
 {
     struct duet_platform_figure sum = {0, 0};
-    unsigned count = 0, gpus = platform->gpu_count;
+    unsigned count = 0;
 
-    for (unsigned i = 0; i < gpus * gpus; i++) {
-        unsigned source = i / gpus, destination = i % gpus;
+    for (unsigned i = 0; i < p->gpu_count * p->gpu_count; i++) {
+        unsigned source = i / p->gpu_count, destination = i % p->gpu_count;
         struct duet_platform_figure link;
 
         if (source == destination || (destination > source) != up ||
-            reach_of(platform, source, destination) != wanted ||
+            reach_of(p, source, destination) != wanted ||
             !duet_machine_route(&c->info.machine, source + 1, destination + 1)->direct)
             continue;
         link = figures(c, source + 1, destination + 1);
@@ -241,11 +221,8 @@ static struct duet_platform_figure mean_peer(const struct duet__calibrating *c,
         sum.latency_s += link.latency_s;
         count++;
     }
-    if (count) {
-        sum.bandwidth_Bps /= count;
-        sum.latency_s /= count;
-    }
-    return sum;
+    return (struct duet_platform_figure){sum.bandwidth_Bps / MAX(count, 1),
+                                         sum.latency_s / MAX(count, 1)};
 }
 
 /*
@@ -257,9 +234,10 @@ static const double OWN_LINK = 1.1;
 /* Are the direct copies of this reach too fast for the links to the host between any two GPUs? */
 static bool is_own(const struct duet_platform *p, enum duet_reach reach)
 {
+    const struct duet_platform_peer *peer = &p->peers[reach];
+
     for (unsigned a = 0; reach != DUET_REACH_SWITCH && a < p->gpu_count; a++)
         for (unsigned b = 0; b < p->gpu_count; b++) {
-            const struct duet_platform_peer *peer = &p->peers[reach];
             double direct = a < b ? peer->up.bandwidth_Bps : peer->down.bandwidth_Bps;
 
             if (a != b && reach_of(p, a, b) == reach &&
@@ -270,19 +248,19 @@ static bool is_own(const struct duet_platform *p, enum duet_reach reach)
     return false;
 }
 
-static void describe_peers(const struct duet__calibrating *c, struct duet_platform *platform)
+static void describe_peers(const struct duet__calibrating *c, struct duet_platform *p)
 {
     static const char *const names[DUET_REACHES] = {"peer_switch", "peer_socket", "peer_remote"};
 
     for (unsigned i = 0; i < DUET_REACHES; i++) {
-        struct duet_platform_peer *peer = &platform->peers[i];
+        struct duet_platform_peer *peer = &p->peers[i];
 
-        peer->up = mean_peer(c, platform, i, true);
-        peer->down = mean_peer(c, platform, i, false);
+        peer->up = mean_peer(c, p, i, true);
+        peer->down = mean_peer(c, p, i, false);
         if (!(peer->up.bandwidth_Bps > 0 && peer->down.bandwidth_Bps > 0))
             continue; /* no direct copies in both directions */
         g_strlcpy(peer->name, names[i], sizeof(peer->name));
-        peer->own_link = is_own(platform, i);
+        peer->own_link = is_own(p, i);
     }
 }
 

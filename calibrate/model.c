@@ -28,7 +28,6 @@ static bool lonely(const struct duet__executions *executions, const struct duet_
 {
     for (guint i = 0; i < executions->groups->len; i++) {
         const struct duet__group *other = duet__group_at(executions, i);
-
         if (other->host && strcmp(other->context, group->context) == 0 &&
             (strcmp(other->kernel, group->kernel) != 0 || strcmp(other->arch, group->arch) != 0))
             return false;
@@ -54,7 +53,6 @@ static double attained(const struct duet__rows *rows, bool busy)
     g_autofree double *rates = g_new(double, rows->count + 1);
     double bytes = 0, seconds = 0, median = 0;
     size_t count = 0;
-
     for (size_t i = 0; i < rows->count; i++)
         if (got(&rows->list[i], busy) > 0)
             rates[count++] = got(&rows->list[i], busy) / rows->seconds[i];
@@ -62,7 +60,6 @@ static double attained(const struct duet__rows *rows, bool busy)
         median = duet_median(rates, count);
     for (size_t i = 0; i < rows->count && median > 0; i++) {
         double own = got(&rows->list[i], busy);
-
         if (!(own > 0) || fabs(log(own / rows->seconds[i] / median)) > log(2))
             continue;
         bytes += own;
@@ -80,12 +77,10 @@ static void find_bandwidth(struct fitting *fitting, const struct duet_sharing *s
 {
     const struct duet__executions *executions = &fitting->executions;
     double best_Bps = fitting->bandwidth_Bps;
-
     duet__misses_find(executions, sharing, 0, fitting->misses);
     for (guint i = 0; i < executions->groups->len && fitting->bandwidth_Bps > 0; i++) {
         const struct duet__group *group = duet__group_at(executions, i);
         struct duet__rows rows;
-
         if (!group->host)
             continue;
         duet__rows_make(executions, group, fitting->misses, 0, &rows);
@@ -110,7 +105,6 @@ static double edge_of(const struct fitting *fitting, const struct duet__group *g
     double element = group->kernel[0] == 's' ? 4 : group->kernel[0] == 'd' ? 8 : 0, edge;
     uint64_t largest = 0, sum = 0;
     bool equal = true;
-
     for (size_t i = 0; i < first->operands; i++) {
         equal = equal && operands[i].bytes == operands[0].bytes;
         sum += operands[i].bytes;
@@ -128,7 +122,6 @@ static void fill_host(const struct duet__fitted *fitted, struct duet_point *out)
 {
     const struct duet__kernel_fit *kernel = &fitted->kernel;
     unsigned half = kernel->columns / 2;
-
     out->base_s = kernel->fit.base_s;
     for (unsigned i = 0; i < half; i++) {
         out->near_s[i] = kernel->fit.column_s[i];
@@ -146,7 +139,6 @@ static void fill_point(const struct duet__fitted *fitted, struct duet_point *out
     struct duet_summary summary = {0};
     g_autofree double *values = g_new0(double, rows->count + 1);
     size_t count = 0;
-
     for (size_t i = 0; i < rows->count; i++)
         if (!fitted->rejected[i])
             values[count++] = rows->seconds[i];
@@ -176,7 +168,6 @@ static void fit_group(const struct fitting *fitting, const struct duet__group *g
     struct duet__fitted fitted = {.executions = &fitting->executions,
                                   .group = group,
                                   .rejected = rejected};
-
     (void)g_strlcpy(out->kernel, group->kernel, DUET_NAME_MAX);
     (void)g_strlcpy(out->arch, group->arch, DUET_NAME_MAX);
     (void)g_strlcpy(out->context, group->context, DUET_NAME_MAX);
@@ -197,13 +188,10 @@ static int add_curves(struct duet__model *out, struct duet_message *message)
 {
     g_autofree struct duet_point *points = g_new(struct duet_point, out->quality_count);
     int error = DUET_OK;
-
     for (size_t i = 0, next; i < out->quality_count && !error; i = next) {
         const struct duet__quality *first = &out->quality[i];
-
         for (next = i; next < out->quality_count; next++) {
             const struct duet__quality *own = &out->quality[next];
-
             if (strcmp(own->kernel, first->kernel) != 0 || strcmp(own->arch, first->arch) != 0 ||
                 strcmp(own->context, first->context) != 0)
                 break;
@@ -223,7 +211,6 @@ int duet__model_fit(const struct duet__observation *runs, size_t run_count,
     struct duet__executions *executions = &fitting.executions;
     struct duet_sharing given = options->sharing;
     int error;
-
     *out = (struct duet__model){0};
     if (options->folds && options->folds < LEAST_FOLDS)
         return duet_fail(message, DUET_EINVAL, "cross-validation needs at least %d folds, not %u",

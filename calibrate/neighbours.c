@@ -20,7 +20,6 @@ struct socket {
 static gint by_date(gconstpointer a, gconstpointer b)
 {
     const struct edge *left = a, *right = b;
-
     if (left->at_s != right->at_s)
         return left->at_s < right->at_s ? -1 : 1;
     if (left->of != right->of)
@@ -33,10 +32,8 @@ static GArray *find_edges(const struct duet_machine *machine,
                           const struct duet_event *const *events, size_t count)
 {
     GArray *edges = g_array_new(FALSE, FALSE, sizeof(struct edge));
-
     for (size_t i = 0; i < count; i++) {
         const struct edge both[] = {{events[i]->start_s, i, true}, {events[i]->end_s, i, false}};
-
         if (machine->workers[events[i]->worker].node == DUET_HOST &&
             events[i]->end_s > events[i]->start_s)
             g_array_append_vals(edges, both, 2);
@@ -52,7 +49,6 @@ void duet__neighbours_find(const struct duet_machine *machine,
     g_autoptr(GArray) edges = find_edges(machine, events, count);
     g_autofree struct socket *sockets = NULL;
     unsigned socket_count = 0;
-
     for (unsigned w = 0; w < machine->worker_count; w++)
         socket_count = MAX(socket_count, machine->workers[w].socket + 1);
     sockets = g_new0(struct socket, socket_count);
@@ -63,7 +59,6 @@ void duet__neighbours_find(const struct duet_machine *machine,
         const struct duet_event *event = events[edge->of];
         struct duet__execution *e = &executions[edge->of];
         struct socket *socket = &sockets[machine->workers[event->worker].socket];
-
         if (socket->running)
             socket->computed_s += (edge->at_s - socket->at_s) * socket->running;
         socket->at_s = edge->at_s;

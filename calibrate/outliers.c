@@ -21,24 +21,6 @@ double duet__rough_median(const double *values, size_t count)
     return duet_median(some, kept);
 }
 
-/* Median of log r, and of its distance from that, of a part of those that count. */
-static void centre(const double *measured, const double *expected, const bool *used, size_t count,
-                   double *median, double *mad)
-{
-    double logs[ROUGH] = {0};
-    size_t all = 0, met = 0, kept = 0;
-    for (size_t i = 0; i < count; i++)
-        all += !used || used[i];
-    size_t step = all / ROUGH + 1;
-    for (size_t i = 0; i < count && kept < ROUGH; i++)
-        if ((!used || used[i]) && met++ % step == 0)
-            logs[kept++] = log(measured[i] / expected[i]);
-    *median = duet__rough_median(logs, kept);
-    for (size_t i = 0; i < kept; i++)
-        logs[i] = fabs(logs[i] - *median);
-    *mad = duet__rough_median(logs, kept);
-}
-
 /* What was lost, if this is a stall rather than an outlier; else 0. */
 static double stall(double measured, double expected, double usual)
 {
@@ -46,32 +28,30 @@ static double stall(double measured, double expected, double usual)
     return lost > 0 && lost <= STALL_S ? lost : 0;
 }
 
-size_t duet__outliers(const double *measured, const double *expected, const bool *used,
-                      size_t count, bool *rejected)
+size_t duet__outliers(const double *measured, const double *expected, size_t count, bool *rejected)
 {
-    double median, mad, stalls = 0, time = 0;
-    size_t all = 0, marked = 0;
-    centre(measured, expected, used, count, &median, &mad);
-    double usual = exp(median), limit = fmax(MADS * mad, log(AT_LEAST));
+    double logs[ROUGH] = {0}, stalls = 0, time = 0;
+    size_t step = count / ROUGH + 1, some = 0, marked = 0;
+    for (size_t i = 0; i < count && some < ROUGH; i += step)
+        logs[some++] = log(measured[i] / expected[i]);
+    double median = duet_median(logs, some), usual = exp(median);
+    for (size_t i = 0; i < some; i++)
+        logs[i] = fabs(logs[i] - median);
+    double limit = fmax(MADS * duet_median(logs, some), log(AT_LEAST));
     double above = fmin(limit, log(ALWAYS));
     for (size_t i = 0; i < count; i++) {
-        rejected[i] = false;
-        if (used && !used[i])
-            continue;
         double distance = log(measured[i] / expected[i]) - median;
         rejected[i] = distance > above || distance < -limit;
-        all++;
         time += expected[i];
         if (rejected[i])
             stalls += stall(measured[i], expected[i], usual);
     }
     bool ordinary = stalls <= STALLS * time;
     for (size_t i = 0; i < count; i++) {
-        if (rejected[i] && ordinary && stall(measured[i], expected[i], usual) > 0)
-            rejected[i] = false;
+        rejected[i] = rejected[i] && !(ordinary && stall(measured[i], expected[i], usual) > 0);
         marked += rejected[i];
     }
-    if ((double)marked <= MOST * (double)all)
+    if ((double)marked <= MOST * (double)count)
         return marked;
     memset(rejected, 0, count * sizeof *rejected);
     return 0;

@@ -73,32 +73,23 @@ static void *probe(void *argument)
     return NULL;
 }
 
-static struct prober *make_probers(unsigned count)
-{
-    struct prober *probers = aligned_alloc(CACHE_LINE, count * sizeof *probers);
-
-    if (!probers)
-        g_error("out of memory for the reference kernel on %u threads", count);
-    return probers;
-}
-
 double duet__probe_seconds(unsigned threads)
 {
-    unsigned count = MAX(threads, 1);
-    struct prober *probers = make_probers(count);
-    double *seconds = g_new0(double, (size_t)count *REPETITIONS), quartile;
+    size_t count = MAX(threads, 1), values = count * REPETITIONS;
+    struct prober *probers = aligned_alloc(CACHE_LINE, count * sizeof *probers);
+    g_autofree double *seconds = g_new0(double, values);
 
-    for (unsigned i = 0; i < count; i++)
-        probers[i].seconds = seconds + (size_t)i * REPETITIONS;
-    for (unsigned i = 1; i < count; i++)
+    if (!probers)
+        g_error("out of memory for the reference kernel on %zu threads", count);
+    for (size_t i = 0; i < count; i++)
+        probers[i].seconds = seconds + i * REPETITIONS;
+    for (size_t i = 1; i < count; i++)
         probers[i].thread = g_thread_new("probe", probe, &probers[i]);
     probe(&probers[0]);
-    for (unsigned i = 1; i < count; i++)
+    for (size_t i = 1; i < count; i++)
         g_thread_join(probers[i].thread);
-    duet_sort(seconds, (size_t)count * REPETITIONS);
-    /* not the median: threads that are not bound may share a core at first */
-    quartile = duet_quantile(seconds, (size_t)count * REPETITIONS, 0.25);
-    g_free(seconds);
     free(probers);
-    return quartile;
+    duet_sort(seconds, values);
+    /* not the median: threads that are not bound may share a core at first */
+    return duet_quantile(seconds, values, 0.25);
 }

@@ -31,11 +31,9 @@ static void divide_problems(const struct duet__fitted *fitted, struct folds *fol
 {
     const struct duet__rows *rows = &fitted->rows;
     g_autoptr(GArray) problems = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-
     for (size_t i = 0; i < rows->count; i++) {
         uint64_t problem = fitted->executions->runs[rows->list[i].run].of->problem;
         guint place = 0;
-
         while (place < problems->len && g_array_index(problems, uint64_t, place) != problem)
             place++;
         if (place == problems->len)
@@ -105,15 +103,12 @@ static void fill_conditions(const struct duet__fitted *fitted, struct duet__qual
 {
     const struct duet__rows *rows = &fitted->rows;
     g_autofree double *times = g_new0(double, rows->count + 1);
-
     for (int i = 0; i < DUET__CONDITIONS; i++) {
         size_t count = 0;
-
         for (size_t r = 0; r < rows->count; r++) {
             const struct duet__row *row = &rows->list[r];
             int own = (duet__row_cold(row) ? DUET__CONDITION_COLD : 0) |
                       (duet__row_busy(row) ? DUET__CONDITION_BUSY : 0);
-
             if (!fitted->rejected[r] && own == i)
                 times[count++] = rows->seconds[r];
         }
@@ -127,7 +122,6 @@ void duet__quality_fill(const struct duet__fitted *fitted, unsigned folds_wanted
 {
     g_autofree unsigned *of = g_new0(unsigned, fitted->rows.count + 1);
     struct folds folds = {.of = of};
-
     if (fitted->group->host)
         fill_conditions(fitted, out);
     divide_runs(&fitted->rows, folds_wanted, &folds);

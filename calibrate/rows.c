@@ -8,14 +8,12 @@ static void add(const struct duet__executions *executions, const struct duet__ex
     unsigned half = out->columns / 2;
     double *shares = out->shares + out->count * out->columns;
     struct duet__row *row = &out->list[out->count];
-
     *row = (struct duet__row){.run = e->run, .others = e->others, .workers = e->workers};
     out->seconds[out->count++] = e->seconds;
     for (unsigned i = 0; half && i < e->operands; i++) {
         unsigned place = MIN(i, half - 1);
         double bytes = (double)executions->operands[e->first + i].bytes;
         struct duet__miss miss = misses[e->first + i];
-
         shares[place] += miss.near;
         shares[half + place] += miss.far;
         row->bytes += bytes;
@@ -28,7 +26,6 @@ void duet__rows_make(const struct duet__executions *executions, const struct due
                      const struct duet__miss *misses, size_t limit, struct duet__rows *out)
 {
     size_t most = group->members->len;
-
     *out = (struct duet__rows){.columns = group->host ? 2 * group->operands : 0};
     out->seconds = g_new0(double, most + 1);
     out->shares = g_new0(double, most * out->columns + 1);
@@ -36,7 +33,6 @@ void duet__rows_make(const struct duet__executions *executions, const struct due
     for (size_t i = 0; i < most; i++) {
         size_t index = g_array_index(group->members, size_t, i);
         const struct duet__execution *e = &executions->list[index];
-
         if (!limit || index - executions->runs[e->run].first < limit)
             add(executions, e, misses, out);
     }

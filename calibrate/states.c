@@ -20,7 +20,6 @@ struct ranked {
 static int by_rank(const void *a, const void *b)
 {
     const struct ranked *left = a, *right = b;
-
     if (left->of != right->of)
         return left->of < right->of ? -1 : 1;
     return (left->value > right->value) - (left->value < right->value);
@@ -32,11 +31,9 @@ static void find_usual(const struct duet__executions *all, const struct duet__gr
                        struct ranked *room, double *usual)
 {
     size_t count = group->members->len;
-
     for (size_t i = 0; i < count; i++) {
         size_t index = g_array_index(group->members, size_t, i);
         const struct duet__execution *e = &all->list[index];
-
         room[i] = (struct ranked){all->runs[e->run].of->repeats, e->seconds, index};
     }
     qsort(room, count, sizeof *room, by_rank);
@@ -46,7 +43,6 @@ static void find_usual(const struct duet__executions *all, const struct duet__gr
         double median =
             (room[first + (next - first - 1) / 2].value + room[first + (next - first) / 2].value) /
             2;
-
         for (size_t i = first; i < next; i++)
             usual[room[i].index] = median;
     }
@@ -58,7 +54,6 @@ static double level_of(const struct duet__executions *all, const struct duet__ex
 {
     double whole = 0, sum = 0;
     size_t count = 0;
-
     for (size_t i = run->first; i < run->first + run->count; i++) {
         if (!(usual[i] > 0))
             continue;
@@ -81,7 +76,6 @@ static void scale_states(struct duet__executions *all, size_t first, double *roo
     uint64_t repeats = all->runs[first].of->repeats;
     double median = 0;
     size_t count = 0;
-
     for (size_t r = first; r < all->run_count; r++)
         if (all->runs[r].of->repeats == repeats && all->runs[r].state > 0)
             room[count++] = all->runs[r].state;
@@ -95,7 +89,6 @@ static void scale_states(struct duet__executions *all, size_t first, double *roo
 static bool is_first(const struct duet__executions *all, size_t run)
 {
     size_t r = 0;
-
     while (all->runs[r].of->repeats != all->runs[run].of->repeats)
         r++;
     return r == run;
@@ -106,7 +99,6 @@ void duet__states_remove(struct duet__executions *all)
     g_autofree double *usual = g_new0(double, all->count + 1);
     g_autofree double *levels = g_new0(double, all->run_count + 1);
     g_autofree struct ranked *room = g_new0(struct ranked, all->count + 1);
-
     for (guint g = 0; g < all->groups->len; g++)
         if (duet__group_at(all, g)->host)
             find_usual(all, duet__group_at(all, g), room, usual);
@@ -118,7 +110,6 @@ void duet__states_remove(struct duet__executions *all)
             scale_states(all, r, levels);
     for (size_t i = 0; i < all->count; i++) {
         double state = all->runs[all->list[i].run].state;
-
         if (state > 0 && usual[i] > 0)
             all->list[i].seconds /= state;
     }
@@ -128,11 +119,9 @@ double duet__states_deviation(const struct duet__executions *all, const struct d
 {
     g_autofree double *distances = g_new(double, all->run_count + 1);
     size_t known = 0, last = all->run_count;
-
     for (guint i = 0; i < group->members->len; i++) {
         size_t run = all->list[g_array_index(group->members, size_t, i)].run;
         double state = all->runs[run].state;
-
         /* the median run of a problem is no nearer to the true state than others */
         if (run != last && state > 0 && state != 1)
             distances[known++] = fabs(log(state));
