@@ -2,7 +2,7 @@
 /* What a program gets of caches: the sizes with which misses explain the times best. */
 #include <math.h>
 
-#include "calibrate/fitted.h"
+#include "calibrate/model.h"
 
 enum {
     PRIVATE = 3,

@@ -10,7 +10,6 @@ void duet__confidence(const struct duet__calibrating *c, struct duet__confidence
 {
     const struct duet__model *model = &c->model;
     g_autofree double *errors = g_new0(double, model->quality_count + 1);
-
     *out = (struct duet__confidence){.half = NAN,
                                      .most = NAN,
                                      .worst_error = NAN,
@@ -18,12 +17,10 @@ void duet__confidence(const struct duet__calibrating *c, struct duet__confidence
                                      .fewest_samples = UINT64_MAX};
     for (size_t i = 0; i < model->quality_count; i++) {
         const struct duet__quality *quality = &model->quality[i];
-
         out->samples += quality->point.samples;
         out->rejected += quality->point.rejected;
         out->fewest_samples = MIN(out->fewest_samples, quality->point.samples);
         double error = quality->errors[DUET__LEFT_OUT_RUNS][DUET__EFFECTS_MODEL].sum;
-
         if (!isfinite(error))
             continue;
         errors[out->points++] = fabs(error);
@@ -34,7 +31,6 @@ void duet__confidence(const struct duet__calibrating *c, struct duet__confidence
     }
     for (guint i = 0; i < c->setups->len; i++) {
         uint64_t runs = duet__setup_at(c, i)->runs;
-
         if (runs)
             out->fewest_runs = MIN(out->fewest_runs, runs);
     }

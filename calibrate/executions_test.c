@@ -5,8 +5,7 @@
 
 #include <glib.h>
 
-#include "calibrate/rows.h"
-#include "calibrate/executions.h"
+#include "calibrate/kernel_models.h"
 
 /* Two sockets: workers 0, 1, 2 and 3; worker 4 is a device. */
 enum { WORKERS = 5, DEVICE = 4 };

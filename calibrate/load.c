@@ -24,12 +24,10 @@ bool duet__load_read(const char *text, double tick_s, const bool cores[DUET__COR
 {
     /* as in proc(5), where guests are users as well */
     double user, nice, system, idle, iowait, irq, softirq, steal, busy = 0, stolen = 0;
-
     out->busy_s = out->stolen_s = NAN;
     out->cores = 0;
     for (const char *at = text; (at = strstr(at, "\ncpu")); at++) {
         unsigned core;
-
         if (!g_ascii_isdigit(at[4]) || sscanf(at + 4, "%u", &core) != 1 ||
             core >= DUET__CORES_MOST || (cores && !cores[core]))
             continue;
@@ -55,7 +53,6 @@ struct duet__load duet__load_now(void)
     cpu_set_t allowed;
     bool cores[DUET__CORES_MOST] = {false};
     bool known = sched_getaffinity(0, sizeof(allowed), &allowed) == 0;
-
     for (size_t i = 0; known && i < DUET__CORES_MOST; i++)
         cores[i] = CPU_ISSET(i, &allowed);
     (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own);
@@ -73,7 +70,6 @@ struct duet__disturbance duet__load_between(const struct duet__load *before,
     double stolen_s = after->stolen_s - before->stolen_s;
     double others_s = after->busy_s - before->busy_s - (after->own_s - before->own_s);
     struct duet__disturbance result = {.others = NAN, .stolen = NAN, .cores = after->cores};
-
     if (!(wall_s > 0) || !isfinite(others_s) || !isfinite(stolen_s))
         return result;
     /* the counts of ticks are not exact, our own time is */
@@ -87,7 +83,6 @@ struct duet__disturbance duet__load_between(const struct duet__load *before,
 struct duet__disturbance duet__load_look(void)
 {
     struct duet__load before = duet__load_now(), after;
-
     g_usleep((gulong)(LOOK_S * G_USEC_PER_SEC));
     after = duet__load_now();
     return duet__load_between(&before, &after);

@@ -17,7 +17,6 @@ static char *cache_text(unsigned index, const char *what)
     g_autofree char *path =
         g_strdup_printf("/sys/devices/system/cpu/cpu0/cache/index%u/%s", index, what);
     char *text = NULL;
-
     return g_file_get_contents(path, &text, NULL, NULL) ? g_strchomp(text) : NULL;
 }
 
@@ -26,12 +25,10 @@ void duet__caches_find(struct duet_sharing *sharing)
 {
     enum { INDICES = 16, OWN_LEVEL = 2 };
     uint64_t private_level = 0, shared_level = OWN_LEVEL;
-
     for (unsigned i = 0; i < INDICES; i++) {
         g_autofree char *level = cache_text(i, "level"), *size = cache_text(i, "size");
         g_autofree char *type = cache_text(i, "type");
         uint64_t number, bytes;
-
         if (!level || !size || !type || strcmp(type, "Instruction") == 0)
             continue;
         number = g_ascii_strtoull(level, NULL, 10);
@@ -53,10 +50,8 @@ void duet__caches_find(struct duet_sharing *sharing)
 static unsigned place_of(const struct duet_machine *machine, unsigned socket)
 {
     unsigned place = 0;
-
     for (unsigned s = 0; s < socket; s++) {
         unsigned w = 0;
-
         while (w < machine->worker_count && machine->workers[w].socket != s)
             w++;
         place += w < machine->worker_count;
@@ -72,7 +67,6 @@ static void describe_sockets(const struct duet_machine *machine, struct duet_pla
         const struct duet_worker *worker = &machine->workers[w];
         unsigned place = place_of(machine, worker->socket);
         struct duet_platform_socket *socket = &p->sockets[place];
-
         p->socket_count = MAX(p->socket_count, place + 1);
         if (!socket->cores++)
             socket->arch = machine->workers[0].arch;
@@ -98,10 +92,8 @@ static struct duet_platform_figure figures(const struct duet__calibrating *c, un
                                            unsigned destination)
 {
     const struct duet_route *route = duet_machine_route(&c->info.machine, source, destination);
-
     for (size_t i = 0; c->has_copies && i < c->copies.pair_count; i++) {
         const struct duet__pair *pair = &c->copies.pairs[i];
-
         if (pair->source == source && pair->destination == destination && pair->bandwidth_Bps > 0)
             return (struct duet_platform_figure){pair->bandwidth_Bps, pair->latency_s};
     }
@@ -114,11 +106,9 @@ static unsigned assumed_switch(const struct duet_machine *machine, unsigned node
                                const struct duet_platform *platform)
 {
     unsigned next = 0;
-
     for (unsigned other = 1; other < node; other++) {
         const struct duet_route *a = duet_machine_route(machine, DUET_HOST, node);
         const struct duet_route *b = duet_machine_route(machine, DUET_HOST, other);
-
         if (a->count && b->count && a->links[0] == b->links[0])
             return platform->gpus[other - 1].position;
         next = MAX(next, platform->gpus[other - 1].position + 1);
@@ -134,7 +124,6 @@ static void describe_gpus(const struct duet__calibrating *c, struct duet_platfor
 {
     const struct duet_machine *machine = &c->info.machine;
     bool measured = c->has_copies && c->copies.switches;
-
     p->gpus = g_new0(struct duet_platform_gpu, machine->node_count);
     p->switches = g_new0(struct duet_platform_switch, machine->node_count);
     for (unsigned node = 1; node < machine->node_count; node++) {
@@ -143,7 +132,6 @@ static void describe_gpus(const struct duet__calibrating *c, struct duet_platfor
         struct duet_platform_switch *place;
         unsigned number =
             measured ? c->copies.switches[node - 1] : assumed_switch(machine, node, p);
-
         *gpu = (struct duet_platform_gpu){
             .arch = worker->arch,
             .position = number,
@@ -167,7 +155,6 @@ static void describe_gpus(const struct duet__calibrating *c, struct duet_platfor
 static double middle(const double *first, size_t stride, unsigned count)
 {
     g_autofree double *values = g_new(double, count);
-
     for (unsigned i = 0; i < count; i++)
         values[i] = *(const double *)(const void *)((const char *)first + i * stride);
     duet_sort(values, count);
@@ -178,7 +165,6 @@ static double middle(const double *first, size_t stride, unsigned count)
 static void describe_kind(struct duet_platform *p)
 {
     size_t sw = sizeof(*p->switches), gpu = sizeof(*p->gpus);
-
     p->kinds = g_new0(struct duet_platform_link, 1);
     p->kind_count = 1;
     p->kinds[0] = (struct duet_platform_link){
@@ -193,7 +179,6 @@ static void describe_kind(struct duet_platform *p)
 static enum duet_reach reach_of(const struct duet_platform *p, unsigned a, unsigned b)
 {
     unsigned first = p->gpus[a].position, second = p->gpus[b].position;
-
     if (first == second)
         return DUET_REACH_SWITCH;
     return p->switches[first].socket == p->switches[second].socket ? DUET_REACH_SOCKET
@@ -207,11 +192,9 @@ static struct duet_platform_figure mean_peer(const struct duet__calibrating *c,
 {
     struct duet_platform_figure sum = {0, 0};
     unsigned count = 0;
-
     for (unsigned i = 0; i < p->gpu_count * p->gpu_count; i++) {
         unsigned source = i / p->gpu_count, destination = i % p->gpu_count;
         struct duet_platform_figure link;
-
         if (source == destination || (destination > source) != up ||
             reach_of(p, source, destination) != wanted ||
             !duet_machine_route(&c->info.machine, source + 1, destination + 1)->direct)
@@ -235,11 +218,9 @@ static const double OWN_LINK = 1.1;
 static bool is_own(const struct duet_platform *p, enum duet_reach reach)
 {
     const struct duet_platform_peer *peer = &p->peers[reach];
-
     for (unsigned a = 0; reach != DUET_REACH_SWITCH && a < p->gpu_count; a++)
         for (unsigned b = 0; b < p->gpu_count; b++) {
             double direct = a < b ? peer->up.bandwidth_Bps : peer->down.bandwidth_Bps;
-
             if (a != b && reach_of(p, a, b) == reach &&
                 direct > OWN_LINK * fmin(p->switches[p->gpus[a].position].to_host_Bps,
                                          p->switches[p->gpus[b].position].to_device_Bps))
@@ -251,10 +232,8 @@ static bool is_own(const struct duet_platform *p, enum duet_reach reach)
 static void describe_peers(const struct duet__calibrating *c, struct duet_platform *p)
 {
     static const char *const names[DUET_REACHES] = {"peer_switch", "peer_socket", "peer_remote"};
-
     for (unsigned i = 0; i < DUET_REACHES; i++) {
         struct duet_platform_peer *peer = &p->peers[i];
-
         peer->up = mean_peer(c, p, i, true);
         peer->down = mean_peer(c, p, i, false);
         if (!(peer->up.bandwidth_Bps > 0 && peer->down.bandwidth_Bps > 0))
@@ -270,7 +249,6 @@ static void describe_peers(const struct duet__calibrating *c, struct duet_platfo
 static const char *cores_of(const struct duet__calibrating *c)
 {
     const struct duet__survey *survey = &c->info.survey;
-
     for (unsigned d = 0; d < survey->device_count; d++)
         if (survey->backends[survey->devices[d].backend].kind == SURVEY_CORES &&
             *survey->devices[d].description)
@@ -284,7 +262,6 @@ static char *describe(const struct duet__calibrating *c)
     const struct duet_machine *machine = &c->info.machine;
     const char *cpu = c->request->paced ? c->request->runs->config.emulate : cores_of(c);
     GString *text = g_string_new(NULL);
-
     g_string_append_printf(text, "%u CPU%s", c->cpus, c->cpus == 1 ? "" : "s");
     if (cpu)
         g_string_append_printf(text, " (%s)", cpu);
@@ -301,7 +278,6 @@ static char *origin(const struct duet__calibrating *c)
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();
     g_autofree char *date = g_date_time_format(now, "%Y-%m-%d");
     GString *text = g_string_new(NULL);
-
     g_string_append_printf(text, "measured by duet calibrate on %s", date);
     if (c->request->paced)
         g_string_append_printf(text, " at the pace of %s, times %g",
@@ -317,7 +293,6 @@ void duet__describe_machine(const struct duet__calibrating *c, struct duet_platf
 {
     const struct duet_machine *machine = &c->info.machine;
     const struct duet_calibration *times = &c->model.calibration;
-
     *platform = (struct duet_platform){
         .description = describe(c),
         .origin = origin(c),
@@ -341,7 +316,6 @@ void duet__describe_machine(const struct duet__calibrating *c, struct duet_platf
     }
     for (size_t i = 0; i < times->count; i++) {
         const struct duet_curve *curve = &times->curves[i];
-
         if (duet_calibration_add_context(&platform->calibration, curve->kernel, curve->arch,
                                          curve->context, curve->points, curve->count, NULL))
             g_error("kernel times that were added once cannot be added again");

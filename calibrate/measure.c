@@ -45,7 +45,6 @@ static void draw(struct duet__calibrating *c)
 static void G_GNUC_PRINTF(2, 3) begin(struct duet__calibrating *c, const char *format, ...)
 {
     va_list args;
-
     va_start(args, format);
     (void)g_vsnprintf(c->now.what, sizeof c->now.what, format, args);
     va_end(args);
@@ -78,7 +77,6 @@ int duet__calibrating_once(struct duet__calibrating *c)
     const struct duet__calibrate_request *request = c->request;
     struct duet__measurement given;
     int error = 0;
-
     /* at a platform's pace its costs and its memory are in its description */
     if (!request->paced) {
         begin(c, "the speed of the cores");
@@ -111,7 +109,6 @@ static void note_load(struct duet__calibrating *c, const struct duet__load *befo
     const struct duet__load now = duet__load_now();
     uint64_t round = c->rounds + 1;
     GArray *rounds = c->disturbed_rounds;
-
     if (!duet__load_between(before, &now).disturbed)
         return;
     for (guint i = first; i < c->runs->len; i++)
@@ -135,7 +132,6 @@ static int take_turn(struct duet__calibrating *c, double round_s)
     const struct duet__load before = duet__load_now();
     guint first = c->runs->len;
     int error = 0;
-
     if (!setup->failed && affordable(c, setup)) {
         duet__setup_size(c, setup, longest_share * round_s / c->groups);
         begin(c, "%s, n %llu, tile %llu, %c, %s", setup->workload->name,
@@ -154,7 +150,6 @@ static int take_turn(struct duet__calibrating *c, double round_s)
 static bool has_enough(const struct duet__calibrating *c)
 {
     uint64_t tasks = 0;
-
     for (guint i = 0; i < c->setups->len; i++)
         tasks += duet__setup_at(c, i)->tasks;
     return tasks >= TASKS_ENOUGH;
@@ -164,7 +159,6 @@ int duet__calibrating_slice(struct duet__calibrating *c, double seconds, double 
 {
     double begun = elapsed(c);
     int error = 0;
-
     while (!error && !given_up(c) &&
            (!c->rounds || (elapsed(c) - begun < seconds && !has_enough(c))))
         error = take_turn(c, round_s);
@@ -201,10 +195,8 @@ static void make_rounds(struct duet__calibrating *c)
 {
     double begun = elapsed(c), last_s = 0;
     double round_s = fmax(c->request->budget_s - begun, 0.1) / DUET__ROUNDS;
-
     while (!given_up(c) && another(c, last_s)) {
         double start = elapsed(c);
-
         do
             note(c, take_turn(c, round_s));
         while (!given_up(c) && c->next);
@@ -222,7 +214,6 @@ static bool leave_out(const struct duet__calibrating *c, const struct duet__obse
     for (guint i = 0; run->disturbed && i < c->runs->len; i++) {
         const struct duet__observation *other =
             &g_array_index(c->runs, struct duet__observation, i);
-
         if (other->problem == run->problem && !other->disturbed)
             return true;
     }
@@ -238,7 +229,6 @@ int duet__calibrating_fit(struct duet__calibrating *c)
     };
     g_autofree struct duet__observation *runs = g_new(struct duet__observation, c->runs->len + 1);
     size_t count = 0;
-
     /* what sharing memory takes is no neighbour's doing: as the simulation has it */
     options.sharing.bandwidth_Bps = c->bandwidth.all_Bps;
     duet__kept_data_free(c);
@@ -247,7 +237,6 @@ int duet__calibrating_fit(struct duet__calibrating *c)
     begin(c, "fitting");
     for (guint i = 0; i < c->runs->len; i++) {
         const struct duet__observation *run = &g_array_index(c->runs, struct duet__observation, i);
-
         if (!leave_out(c, run))
             runs[count++] = *run;
     }
@@ -259,7 +248,6 @@ int duet__calibrating_look(struct duet__calibrating *c, struct duet_message *mes
 {
     const struct duet_config *config = &c->request->runs->config;
     int error = duet__info_open(&c->info, config, message);
-
     if (!error && c->info.error)
         error = duet_fail(message, c->info.error, "%s", c->info.why.text);
     if (error)
@@ -285,7 +273,6 @@ void duet__calibrating_all(struct duet__calibrating *c)
 {
     const struct duet__load before = duet__load_now();
     struct duet__load after;
-
     duet__calibrating_go_on(c);
     note(c, duet__calibrating_once(c));
     make_rounds(c);

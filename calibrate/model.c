@@ -5,8 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "calibrate/fitted.h"
-
 enum {
     FOLDS = 5,
     LEAST_FOLDS = 2,

@@ -40,7 +40,6 @@ static uint64_t warm_size(const struct duet__calibrating *c, const struct duet_w
                           struct duet_problem problem)
 {
     uint64_t chosen = TILES_MIN * problem.tile;
-
     for (uint64_t tiles = TILES_MIN; tiles <= TILES_WARM; tiles++) {
         problem.n = tiles * problem.tile;
         if (workload->check(&problem, NULL) ||
@@ -61,7 +60,6 @@ static uint64_t least_tiles(const struct duet__setup *setup)
 static double effort(const struct duet__setup *setup)
 {
     struct duet_problem warmup = setup->problem, problem = setup->problem;
-
     warmup.n = setup->warmup_n;
     if (!problem.n)
         problem.n = least_tiles(setup) * problem.tile;
@@ -71,10 +69,8 @@ static double effort(const struct duet__setup *setup)
 double duet__setup_seconds(const struct duet__calibrating *c, const struct duet__setup *setup)
 {
     const struct duet__setup *nearest = NULL;
-
     for (guint i = 0; i < c->setups->len; i++) {
         const struct duet__setup *other = duet__setup_at(c, i);
-
         if (other->runs && other->workload == setup->workload &&
             other->problem.precision == setup->problem.precision && other->cpus == setup->cpus &&
             other->devices == setup->devices && (!nearest || effort(other) > effort(nearest)))
@@ -90,12 +86,10 @@ void duet__setup_size(const struct duet__calibrating *c, struct duet__setup *set
     double rate = 0; /* flops a second of the first runs of its group; 0: there are none yet */
     struct duet_problem problem = setup->problem;
     uint64_t least = least_tiles(setup);
-
     if (setup->problem.n)
         return;
     for (guint i = 0; i < c->setups->len; i++) {
         const struct duet__setup *other = duet__setup_at(c, i);
-
         if (other->group != setup->group)
             continue;
         if (!(rate > 0) && other->runs && other->run_s > 0)
@@ -105,7 +99,6 @@ void duet__setup_size(const struct duet__calibrating *c, struct duet__setup *set
     }
     for (uint64_t tiles = least; !setup->problem.n; tiles++) {
         double seconds, bytes;
-
         problem.n = tiles * problem.tile;
         seconds = rate > 0 ? workload->flops(&problem) / rate : 0;
         bytes = (double)workload->bytes(&problem);
@@ -143,7 +136,6 @@ static void add_setups(struct duet__calibrating *c, struct duet__setup setup, bo
 static void add_usual(struct duet__calibrating *c, struct duet__setup setup, bool devices)
 {
     struct duet__setup cold = setup;
-
     setup.problem.n = setup.warmup_n = warm_size(c, setup.workload, setup.problem);
     setup.size = DUET__SIZE_WARM;
     if (on_vectors(setup.workload)) {
@@ -171,7 +163,6 @@ static int add_subject(struct duet__calibrating *c, const struct duet__subject *
     uint64_t least = TILES_MIN * subject->tile;
     guint before = c->setups->len;
     int error = 0;
-
     for (size_t i = 0; i < MAX(sizes->count, 1) && !error; i++) {
         setup.problem.n = sizes->count ? sizes->items[i] : least;
         error = setup.workload->check(&setup.problem, &why);
@@ -190,7 +181,6 @@ static uint64_t tile_at(const struct duet__calibrate_request *request,
                         const struct duet_workload *workload, size_t place)
 {
     uint64_t own = workload->real_tile ? workload->real_tile : workload->default_tile;
-
     if (request->tiles.count)
         return request->tiles.items[place];
     if (request->paced)
@@ -207,7 +197,6 @@ static void list_tiles(const struct duet__calibrate_request *request, size_t pla
         for (guint i = 0; i < request->workloads->len; i++) {
             const struct duet_workload *workload = request->workloads->pdata[i];
             struct duet__subject subject = {workload, device_tile, *precision, device_tile > 0};
-
             if (!device_tile)
                 subject.tile = tile_at(request, workload, place);
             if (subject.tile && !(device_tile && on_vectors(workload)))
@@ -223,7 +212,6 @@ static GArray *list_subjects(const struct duet__calibrating *c)
     const struct duet__calibrate_request *request = c->request;
     GArray *subjects = g_array_new(FALSE, FALSE, sizeof(struct duet__subject));
     size_t places = request->tiles.count ? request->tiles.count : TILES_DEFAULT;
-
     for (size_t place = 0; place < places; place++)
         list_tiles(request, place, 0, subjects);
     if (!c->gpus || request->runs->config.emulate || request->tiles.count || request->sizes.count)
@@ -242,7 +230,6 @@ int duet__plan_make(struct duet__calibrating *c, struct duet_message *message)
     bool all = request->chosen && !listed;
     g_autoptr(GArray) subjects = listed ? g_array_ref(request->subjects) : list_subjects(c);
     int error = 0;
-
     c->setups = g_array_new(FALSE, TRUE, sizeof(struct duet__setup));
     for (guint i = 0; i < subjects->len && !(error && all); i++)
         error =
@@ -260,6 +247,5 @@ const char *duet__setup_workers(const struct duet__setup *setup)
 const char *duet__setup_size_name(const struct duet__setup *setup)
 {
     static const char *const names[] = {"given", "warm", "cold"};
-
     return names[setup->size];
 }

@@ -38,10 +38,8 @@ static void multiply(struct prober *self)
             double *c = &self->c[i][j];
             double s0 = c[0] / 2, s1 = c[1] / 2, s2 = c[2] / 2, s3 = c[3] / 2;
             double s4 = c[4] / 2, s5 = c[5] / 2, s6 = c[6] / 2, s7 = c[7] / 2;
-
             for (int k = 0; k < EDGE; k++) {
                 const double *b = &self->b[k][j], a = self->a[i][k];
-
                 s0 += a * b[0], s1 += a * b[1], s2 += a * b[2], s3 += a * b[3];
                 s4 += a * b[4], s5 += a * b[5], s6 += a * b[6], s7 += a * b[7];
             }
@@ -54,7 +52,6 @@ static void multiply(struct prober *self)
 static void *probe(void *argument)
 {
     struct prober *self = argument;
-
     for (int i = 0; i < EDGE; i++) {
         for (int j = 0; j < EDGE; j++) {
             self->a[i][j] = 1.0 / (1 + i + j);
@@ -65,7 +62,6 @@ static void *probe(void *argument)
     multiply(self); /* its data is in the caches from here on */
     for (int r = 0; r < REPETITIONS; r++) {
         double start = duet__clock_s();
-
         for (int i = 0; i < PRODUCTS; i++)
             multiply(self);
         self->seconds[r] = duet__clock_s() - start;
@@ -78,7 +74,6 @@ double duet__probe_seconds(unsigned threads)
     size_t count = MAX(threads, 1), values = count * REPETITIONS;
     struct prober *probers = aligned_alloc(CACHE_LINE, count * sizeof *probers);
     g_autofree double *seconds = g_new0(double, values);
-
     if (!probers)
         g_error("out of memory for the reference kernel on %zu threads", count);
     for (size_t i = 0; i < count; i++)

@@ -2,9 +2,7 @@
 /* How well models of a point predict executions that they were not made of. */
 #include <math.h>
 
-#include <glib.h>
-
-#include "calibrate/fitted.h"
+#include "calibrate/model.h"
 
 /* Which part of the executions each is left out with. */
 struct folds {
@@ -49,7 +47,6 @@ struct predictions {
     double predicted_s, measured_s; /* sums */
     double apart_s;                 /* sum over the parts of how far these two are apart */
     double *errors;                 /* relative, of each */
-    bool *used;
 };
 
 /* Outliers are those of the whole group: nobody is asked to predict them. */
@@ -57,16 +54,17 @@ static void leave_out(const struct duet__fitted *fitted, const struct duet__kern
                       const struct folds *folds, unsigned fold, struct predictions *p)
 {
     const struct duet__rows *rows = &fitted->rows;
+    g_autofree bool *used = g_new(bool, rows->count);
     union duet__parameters parameters;
     double predicted_s = 0, measured_s = 0;
-    size_t used = 0;
+    bool any = false;
     for (size_t i = 0; i < rows->count; i++) {
-        p->used[i] = !fitted->rejected[i] && folds->of[i] != fold;
-        used += p->used[i];
+        used[i] = !fitted->rejected[i] && folds->of[i] != fold;
+        any = any || used[i];
     }
-    if (!used)
+    if (!any)
         return;
-    model->fit(rows, p->used, fitted->kernel.bandwidth_Bps, &parameters);
+    model->fit(rows, used, fitted->kernel.bandwidth_Bps, &parameters);
     for (size_t i = 0; i < rows->count; i++) {
         if (fitted->rejected[i] || folds->of[i] != fold)
             continue;
@@ -80,22 +78,22 @@ static void leave_out(const struct duet__fitted *fitted, const struct duet__kern
     p->apart_s += fabs(predicted_s - measured_s);
 }
 
-static struct duet__model_error cross_validate(const struct duet__fitted *fitted,
-                                               const struct folds *folds,
-                                               const struct duet__kernel_model *model)
+/* Without folds, nothing is known: NaN. */
+static void cross_validate(const struct duet__fitted *fitted, const struct folds *folds,
+                           struct duet__model_error errors[DUET__KERNEL_MODELS])
 {
-    size_t room = fitted->rows.count + 1;
-    struct predictions p = {.errors = g_new0(double, room), .used = g_new0(bool, room)};
-    struct duet__model_error error = {0};
-    for (unsigned fold = 0; fold < folds->count; fold++)
-        leave_out(fitted, model, folds, fold, &p);
-    if (p.count)
-        error = (struct duet__model_error){.sum = p.predicted_s / p.measured_s - 1,
-                                           .execution = duet_median(p.errors, p.count),
-                                           .part = p.apart_s / p.measured_s};
-    g_free(p.errors);
-    g_free(p.used);
-    return error;
+    g_autofree double *room = g_new(double, fitted->rows.count);
+    for (int m = 0; m < DUET__KERNEL_MODELS; m++) {
+        struct predictions p = {.errors = room};
+        errors[m] = folds->count ? (struct duet__model_error){0}
+                                 : (struct duet__model_error){NAN, NAN, NAN};
+        for (unsigned fold = 0; fold < folds->count; fold++)
+            leave_out(fitted, duet__kernel_models[m], folds, fold, &p);
+        if (p.count)
+            errors[m] = (struct duet__model_error){.sum = p.predicted_s / p.measured_s - 1,
+                                                   .execution = duet_median(room, p.count),
+                                                   .part = p.apart_s / p.measured_s};
+    }
 }
 
 /* Executions by condition, without outliers. */
@@ -125,14 +123,11 @@ void duet__quality_fill(const struct duet__fitted *fitted, unsigned folds_wanted
     if (fitted->group->host)
         fill_conditions(fitted, out);
     divide_runs(&fitted->rows, folds_wanted, &folds);
-    for (int m = 0; m < DUET__KERNEL_MODELS; m++)
-        out->errors[DUET__LEFT_OUT_RUNS][m] =
-            cross_validate(fitted, &folds, duet__kernel_models[m]);
+    cross_validate(fitted, &folds, out->errors[DUET__LEFT_OUT_RUNS]);
     divide_problems(fitted, &folds);
-    for (int m = 0; m < DUET__KERNEL_MODELS; m++)
-        out->errors[DUET__LEFT_OUT_PROBLEMS][m] =
-            compare && folds.count ? cross_validate(fitted, &folds, duet__kernel_models[m])
-                                   : (struct duet__model_error){NAN, NAN, NAN};
+    if (!compare)
+        folds.count = 0;
+    cross_validate(fitted, &folds, out->errors[DUET__LEFT_OUT_PROBLEMS]);
 }
 
 struct duet__model_error duet__model_error_all(const struct duet__model *model,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The executions of one point as rows. */
-#include "calibrate/rows.h"
+#include "calibrate/kernel_models.h"
 
 static void add(const struct duet__executions *executions, const struct duet__execution *e,
                 const struct duet__miss *misses, struct duet__rows *out)

@@ -14,20 +14,11 @@ static double missing_part(const struct duet__row *row)
     return row->bytes > 0 ? row->from_memory / row->bytes : 0;
 }
 
-/* The condition of a row; a row with few neighbours, neither alone nor busy, has none. */
-static struct duet__cell *cell_of(struct duet__table_fit *table, const struct duet__row *row)
-{
-    if (!duet__row_alone(row) && !duet__row_busy(row))
-        return NULL;
-    return &table->cells[duet__row_busy(row)][duet__row_cold(row)];
-}
-
 static void fit_mean(const struct duet__rows *rows, const bool *used, double bandwidth_Bps,
                      union duet__parameters *out)
 {
     double sum = 0;
     size_t count = 0;
-    (void)bandwidth_Bps;
     for (size_t i = 0; i < rows->count; i++) {
         if (used[i]) {
             sum += rows->seconds[i];
@@ -40,30 +31,30 @@ static void fit_mean(const struct duet__rows *rows, const bool *used, double ban
 static void fit_table(const struct duet__rows *rows, const bool *used, double bandwidth_Bps,
                       union duet__parameters *out)
 {
-    size_t counts[2][2] = {{0}}, known = 0;
     struct duet__table_fit *table = &out->table;
     union duet__parameters all;
+    bool known = false;
     *table = (struct duet__table_fit){.bandwidth_Bps = bandwidth_Bps};
-    for (size_t i = 0; i < rows->count; i++) {
-        const struct duet__row *row = &rows->list[i];
-        struct duet__cell *cell = used[i] ? cell_of(table, row) : NULL;
-        if (!cell)
-            continue;
-        counts[duet__row_busy(row)][duet__row_cold(row)]++;
-        cell->seconds += rows->seconds[i];
-        cell->missing += missing_part(row);
-        cell->busy += duet__row_busy_part(row);
-    }
-    for (int busy = 0; busy < 2; busy++) {
-        for (int cold = 0; cold < 2; cold++) {
-            struct duet__cell *cell = &table->cells[busy][cold];
-            double count = (double)counts[busy][cold];
-            *cell = count < LEAST_ROWS
-                        ? (struct duet__cell){0}
-                        : (struct duet__cell){cell->seconds / count, cell->missing / count,
-                                              cell->busy / count};
-            known += cell->seconds > 0;
+    for (int condition = 0; condition < 4; condition++) {
+        struct duet__cell *cell = &table->cells[condition / 2][condition % 2], sum = {0};
+        size_t count = 0;
+        for (size_t i = 0; i < rows->count; i++) {
+            const struct duet__row *row = &rows->list[i];
+            bool busy = duet__row_busy(row);
+            /* a row with few neighbours, neither alone nor busy, is in no condition */
+            if (!used[i] || (!busy && !duet__row_alone(row)) ||
+                condition != 2 * busy + duet__row_cold(row))
+                continue;
+            count++;
+            sum.seconds += rows->seconds[i];
+            sum.missing += missing_part(row);
+            sum.busy += duet__row_busy_part(row);
         }
+        if (count < LEAST_ROWS)
+            continue;
+        *cell = (struct duet__cell){sum.seconds / (double)count, sum.missing / (double)count,
+                                    sum.busy / (double)count};
+        known = true;
     }
     if (known)
         return;
@@ -111,8 +102,6 @@ static double predict_table(const union duet__parameters *parameters, const stru
 static double predict_mean(const union duet__parameters *parameters, const struct duet__rows *rows,
                            size_t row)
 {
-    (void)rows;
-    (void)row;
     return parameters->mean_s;
 }
 

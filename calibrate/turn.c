@@ -12,7 +12,6 @@ enum { RUNS_MAX = 3 /* of a turn: rounds make more of them, at other times */ };
 static const char *policy_of(const struct duet__calibrating *c)
 {
     const char *given = c->request->runs->config.policy;
-
     return given ? given : c->rounds % 2 ? "eager" : "ws";
 }
 
@@ -26,7 +25,6 @@ static void keep(struct duet__calibrating *c, struct duet__setup *setup, struct 
         .repeats = 2 * place + 1 + (strcmp(policy_of(c), "eager") == 0),
         .problem = place + 1,
     };
-
     run->recording = (struct duet_recording){0};
     g_array_append_val(c->runs, observation);
     setup->run_s =
@@ -42,7 +40,6 @@ static int run_all(struct duet__calibrating *c, struct duet__setup *setup,
     struct duet_problem *problem = &session->problem;
     double start_s;
     int error;
-
     *problem = setup->problem;
     problem->n = setup->warmup_n;
     problem->data = c->kept[0].data;
@@ -52,7 +49,6 @@ static int run_all(struct duet__calibrating *c, struct duet__setup *setup,
     start_s = duet__clock_s();
     for (int i = 0; i < RUNS_MAX && !error; i++) {
         struct duet_run run = {0};
-
         error = duet_session_run(session, &run, DUET_RECORDS_ACCESSES, &c->now.message);
         if (!error)
             keep(c, setup, &run);
@@ -68,7 +64,6 @@ static bool was_opened(const struct duet__calibrating *c, const struct duet__set
 {
     for (guint i = 0; i < c->setups->len; i++) {
         const struct duet__setup *other = duet__setup_at(c, i);
-
         if (other->turn_s > 0 && other->cpus == setup->cpus && other->gpus == setup->gpus)
             return true;
     }
@@ -97,7 +92,6 @@ static int keep_data(struct duet__kept_data *kept, const struct duet__setup *set
 {
     struct duet_problem problem = setup->problem;
     int error;
-
     problem.n = n;
     if (kept->data && kept->workload == setup->workload && kept->problem.n == n &&
         kept->problem.tile == problem.tile && kept->problem.precision == problem.precision &&
@@ -122,7 +116,6 @@ int duet__setup_measure(struct duet__calibrating *c, struct duet__setup *setup, 
     size_t at = setup->problem.n != setup->warmup_n; /* else one serves for both */
     double start_s = duet__clock_s();
     int error = 0;
-
     make_request(c, setup, &request);
     if (!c->request->paced)
         error = keep_data(&c->kept[0], setup, setup->warmup_n, &c->now.message);
