@@ -190,8 +190,7 @@ static const double GOAL_S = 1.5e-3; /* of one copy alone: long beside its laten
 struct side {
     const struct duet__pair *pair;
     struct duet_access accesses[COPIES];
-    double begin_s, end_s; /* of all its copies */
-    double bytes, seconds; /* of those that count */
+    double bytes, seconds; /* of its copies that count */
 };
 
 static void make_side(struct copying *copying, struct side *side, size_t pair, unsigned which)
@@ -237,26 +236,20 @@ static bool is_of(const struct side *side, const struct duet_event *event)
            event->destination == side->pair->destination;
 }
 
-/* When this side copied. */
-static void find_span(struct side *side, const struct duet_event *events, size_t count)
-{
-    side->begin_s = INFINITY;
-    side->end_s = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (!is_of(side, &events[i]))
-            continue;
-        side->begin_s = fmin(side->begin_s, events[i].start_s);
-        side->end_s = fmax(side->end_s, events[i].end_s);
-    }
-}
-
-/* Adds the copies that the other side has surrounded. */
+/* Adds the copies of one side that those of the other have surrounded. */
 static void add_surrounded(struct side *side, const struct side *other,
                            const struct duet_event *events, size_t count)
 {
+    double begin_s = INFINITY, end_s = 0; /* of the other */
+    for (size_t i = 0; i < count; i++) {
+        if (is_of(other, &events[i])) {
+            begin_s = fmin(begin_s, events[i].start_s);
+            end_s = fmax(end_s, events[i].end_s);
+        }
+    }
     for (size_t i = 0; i < count; i++) {
         const struct duet_event *copy = &events[i];
-        if (!is_of(side, copy) || copy->start_s < other->begin_s || copy->end_s > other->end_s)
+        if (!is_of(side, copy) || copy->start_s < begin_s || copy->end_s > end_s)
             continue;
         side->bytes += (double)copy->bytes;
         side->seconds += copy->end_s - copy->start_s - side->pair->latency_s;
@@ -273,8 +266,6 @@ static void copy_together(struct copying *copying, struct side sides[2])
     duet_stats_reset(copying->lab.runtime);
     submit_reads(copying, sides);
     count = duet__lab_events(&copying->lab, &events);
-    find_span(&sides[0], events, count);
-    find_span(&sides[1], events, count);
     add_surrounded(&sides[0], &sides[1], events, count);
     add_surrounded(&sides[1], &sides[0], events, count);
     free(events);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Models of what one kernel takes, side by side: each is fitted to some executions of one point, as
- * rows of figures, and asked for others. The first one is what the platform's file and the simulation have; the others
- * are there to be compared with it on the same recorded runs.
+ * rows of figures, and asked for others. The first one is what the platform's file and the
+ * simulation have; the others are there to be compared with it on the same recorded runs.
  */
 #ifndef DUET_CALIBRATE_KERNEL_MODELS_H
 #define DUET_CALIBRATE_KERNEL_MODELS_H

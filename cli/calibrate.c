@@ -35,15 +35,6 @@ static int finish(const struct duet__calibrate_options *options, const struct du
     return status;
 }
 
-/* One line that says that nothing has changed. Exit status. */
-static int say_interrupted(const struct duet__calibrate_options *options, int number)
-{
-    bool there = g_file_test(options->out, G_FILE_TEST_EXISTS);
-
-    return duet__complain(DUET__SIGNALLED + number, "interrupted: %s %s", options->out,
-                          there ? "stays as it was" : "was not written");
-}
-
 /* Measures, then writes what could be measured and says what could not. Exit status. */
 static int measure(const struct duet__calibrate_options *options, struct duet__calibrating *c)
 {
@@ -58,8 +49,10 @@ static int measure(const struct duet__calibrate_options *options, struct duet__c
     duet_progress_clear(&c->bar);
     duet_monitor_stop(&monitor);
     number = duet_monitor_signal(&monitor);
-    if (number)
-        return say_interrupted(options, number);
+    if (number) /* nothing has changed */
+        return duet__complain(DUET__SIGNALLED + number, "interrupted: %s %s", options->out,
+                              g_file_test(options->out, G_FILE_TEST_EXISTS) ? "stays as it was"
+                                                                            : "was not written");
     for (guint i = 0; i < c->failures->len; i++) {
         const struct duet__failure *failure = &g_array_index(c->failures, struct duet__failure, i);
 

@@ -172,17 +172,12 @@ static int read_all(struct duet__calibrate_options *options, int argc, char *con
     struct duet__job *job = &options->job;
     int error = duet__job_check_run(job, message);
 
-    if (!error)
-        error = read_own(options, message);
-    if (!error)
-        error = duet__job_check_emulation(job, message);
+    error = error ? error : read_own(options, message);
+    error = error ? error : duet__job_check_emulation(job, message);
     options->request.paced = duet_request_paced(&job->request);
-    if (!error)
-        error = read_workloads(options, argc, argv, message);
-    if (!error)
-        error = read_policy(job, message);
-    if (!error)
-        error = duet__job_check_machine(job, message);
+    error = error ? error : read_workloads(options, argc, argv, message);
+    error = error ? error : read_policy(job, message);
+    error = error ? error : duet__job_check_machine(job, message);
     if (!error && job->request.config.cpus == 0)
         error = duet_fail(message, DUET_EINVAL,
                           "--cpus 0: a machine is calibrated with one CPU worker or more");
