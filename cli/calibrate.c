@@ -79,7 +79,7 @@ static int calibrate(const struct duet__calibrate_options *options)
     return status;
 }
 
-static int calibrate_command(int argc, char **argv)
+int duet__calibrate_run(int argc, char **argv)
 {
     struct duet__calibrate_options options = {0};
     int status = duet__calibrate_options_parse(&options, argc, argv);
@@ -89,9 +89,3 @@ static int calibrate_command(int argc, char **argv)
     duet__calibrate_options_fini(&options);
     return status;
 }
-
-const struct duet__command duet__calibrate_command = {
-    .name = "calibrate",
-    .description = "measures this machine, so that it can be simulated",
-    .run = calibrate_command,
-};

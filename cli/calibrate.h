@@ -39,4 +39,7 @@ void duet__calibrate_put_json(const struct duet__calibrate_options *options,
                               const struct duet__calibrating *c,
                               const struct duet_platform *platform, FILE *stream);
 
+/* The command, whose texts stand with its options. */
+int duet__calibrate_run(int argc, char **argv);
+
 #endif

@@ -6,24 +6,6 @@
 
 #include "cli/command.h"
 
-static const char summary[] =
-    "Measures this machine and writes its description and kernel times, with which duet simulate\n"
-    "--platform ./FILE predicts runs on it. What is measured are the workloads themselves: with "
-    "data in\ncaches and beyond them, on one core and on all of them; and beside them what the "
-    "runtime's own\noperations, copies and memory's bandwidth are.";
-
-static const char notes[] =
-    "Workloads: those named, else cholesky, lu, gemm, jacobi2d and saxpy. A machine is predicted "
-    "best\nfor workloads, tiles and precisions that it was calibrated with. F.json is "
-    "written\nin one step, at the very end. An interrupt (Ctrl-C) leaves what was there. While it "
-    "measures, the machine should have nothing else to "
-    "do.\n\n"
-    "Examples:\n"
-    "  duet calibrate\n"
-    "  duet calibrate cholesky lu --tile 256,512 --budget 120s --out mine.json\n"
-    "  duet calibrate gemm --tile 384 --out mine.json --merge\n"
-    "  duet simulate cholesky --platform ./mine.json --n 8192 --tile 256";
-
 static const char *const usual[] = {"cholesky", "lu", "gemm", "jacobi2d", "saxpy"};
 
 /* ------------------------------------------------------------------------------------------- */
@@ -190,11 +172,11 @@ int duet__calibrate_options_parse(struct duet__calibrate_options *options, int a
     struct duet__job *job = &options->job;
     int status, error;
 
-    duet__job_init(job, "calibrate", DUET__IN_CALIBRATE, argc, argv);
+    duet__job_init(job, &duet__calibrate_command, argc, argv);
     options->request.runs = &job->request;
     options->request.workloads = g_ptr_array_new();
     job->values.budget_s = 60;
-    status = duet__job_parse(job, "[WORKLOAD...]", summary, notes, &argc, &argv);
+    status = duet__job_parse(job, &argc, &argv);
     error = status < 0 ? read_all(options, argc, argv, &message) : 0;
     return error ? duet__job_refuse(error, &message) : status;
 }
@@ -205,3 +187,30 @@ void duet__calibrate_options_fini(struct duet__calibrate_options *options)
     duet__job_fini(&options->job);
     g_clear_pointer(&options->out, g_free);
 }
+
+const struct duet__command duet__calibrate_command = {
+    .name = "calibrate",
+    .description = "measures this machine, so that it can be simulated",
+    .where = DUET__IN_CALIBRATE,
+    .arguments = "[WORKLOAD...]",
+    .summary =
+        "Measures this machine and writes its description and kernel times, with which duet "
+        "simulate\n"
+        "--platform ./FILE predicts runs on it. What is measured are the workloads themselves: "
+        "with "
+        "data in\ncaches and beyond them, on one core and on all of them; and beside them what the "
+        "runtime's own\noperations, copies and memory's bandwidth are.",
+    .notes = "Workloads: those named, else cholesky, lu, gemm, jacobi2d and saxpy. A machine is "
+             "predicted "
+             "best\nfor workloads, tiles and precisions that it was calibrated with. F.json is "
+             "written\nin one step, at the very end. An interrupt (Ctrl-C) leaves what was there. "
+             "While it "
+             "measures, the machine should have nothing else to "
+             "do.\n\n"
+             "Examples:\n"
+             "  duet calibrate\n"
+             "  duet calibrate cholesky lu --tile 256,512 --budget 120s --out mine.json\n"
+             "  duet calibrate gemm --tile 384 --out mine.json --merge\n"
+             "  duet simulate cholesky --platform ./mine.json --n 8192 --tile 256",
+    .run = duet__calibrate_run,
+};

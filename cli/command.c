@@ -39,35 +39,6 @@ int duet__status_of(int error)
     }
 }
 
-bool duet__parse_options(const char *name, const char *arguments, const char *summary,
-                         const char *notes, const GOptionEntry *entries, void *data, int *argc,
-                         char ***argv)
-{
-    GOptionGroup *group = g_option_group_new(NULL, NULL, NULL, data, NULL);
-    GOptionContext *context = g_option_context_new(arguments);
-    char *program = g_strdup_printf("duet %s", name);
-    GError *error = NULL;
-    bool good;
-
-    g_set_prgname(program);
-    g_option_context_set_summary(context, summary);
-    g_option_context_set_description(context, notes);
-    g_option_group_add_entries(group, entries);
-    g_option_context_set_main_group(context, group);
-    good = g_option_context_parse(context, argc, argv, &error);
-    if (!good && error->domain == DUET__OPTION_ERROR) {
-        duet__complain(DUET__MISUSED, "%s", error->message);
-    } else if (!good) {
-        error->message[0] = g_ascii_tolower(error->message[0]);
-        duet__complain(DUET__MISUSED, "%s (duet %s --help lists the options)", error->message,
-                       name);
-    }
-    g_clear_error(&error);
-    g_option_context_free(context);
-    g_free(program);
-    return good;
-}
-
 int duet__finish_output(void)
 {
     errno = 0;

@@ -17,14 +17,26 @@ enum {
     DUET__SIGNALLED = 128 /* and the number of the signal that ended it early, with a report */
 };
 
+struct duet__job;
+
 /* A subcommand. */
 struct duet__command {
     const char *name;
-    const char *description; /* one line */
-    /* argv[0] is the subcommand's name; what comes after it are its arguments. Returns the exit
-     * status. The vector may be changed, its strings may not. */
+    const char *description;     /* one line */
+    unsigned where;              /* DUET__IN_...: the settings that it has; 0: none */
+    const char *arguments;       /* what help shows behind the options; NULL: nothing */
+    const char *summary, *notes; /* before and after the options in help; NULL: nothing */
+    /*
+     * Does it, with options that were read; argv[0] is its name, and what is left after it are its
+     * arguments. Returns the exit status. The vector may be changed, its strings may not.
+     */
+    int (*work)(struct duet__job *job, int argc, char **argv);
+    /* all of it, in place of `work`, where a job is a part of something larger; else NULL */
     int (*run)(int argc, char **argv);
 };
+
+/* Reads options and does what a command does that has `work`. Exit status. */
+int duet__command_run(const struct duet__command *command, int argc, char **argv);
 
 extern const struct duet__command duet__simulate_command;
 extern const struct duet__command duet__run_command;
@@ -40,18 +52,6 @@ int duet__complain(int status, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
 /* Exit status for a negative enum duet_error: whether the input was bad, or something failed. */
 int duet__status_of(int error);
-
-/*
- * Parses options: "duet NAME" in help and messages. Arguments that are no options stay in *argv.
- * Returns false after a complaint. --help prints `summary`, the options and `notes` (either may be
- * NULL) and exits with status 0. `data` is for entries that are callbacks.
- */
-bool duet__parse_options(const char *name, const char *arguments, const char *summary,
-                         const char *notes, const GOptionEntry *entries, void *data, int *argc,
-                         char ***argv);
-
-/* Domain of errors of such a callback about a value, whose message says it all. */
-#define DUET__OPTION_ERROR g_quark_from_static_string("duet-option")
 
 /* Ends standard output. Returns DUET__DONE, or DUET__FAILED after a complaint. */
 int duet__finish_output(void);

@@ -164,19 +164,6 @@ static void fini(struct duet__facts *facts)
 /* ------------------------------------------------------------------------------------------- */
 /* The command                                                                                  */
 
-static const char summary[] =
-    "Shows this duet, this machine, and the machine that duet run would make of it with the same "
-    "options:\nworkers, memories, links and routes, and what is not used and why.";
-
-static const char notes[] =
-    "Bandwidths and latencies are what schedulers assume before anything was measured. A machine "
-    "without GPUs\nis no error: the reason is shown. Options of duet run that are not here change "
-    "nothing of the machine.\n\n"
-    "Examples:\n"
-    "  duet info\n"
-    "  duet info --gpus 1 --gpu-memory 8GiB --json\n"
-    "  duet info --emulate idgraf --gpus 4";
-
 static int write_platform(const struct duet__facts *facts, const char *path,
                           struct duet_message *message)
 {
@@ -224,25 +211,29 @@ static int read_all(struct duet__job *job, int argc, char *const *argv,
     return error ? error : duet__files_distinct(job, message);
 }
 
-static int info(int argc, char **argv)
+static int work(struct duet__job *job, int argc, char **argv)
 {
     struct duet_message message = {""};
-    struct duet__job job = {0};
-    int status;
+    int error = read_all(job, argc, argv, &message);
 
-    duet__job_init(&job, "info", DUET__IN_INFO, argc, argv);
-    status = duet__job_parse(&job, NULL, summary, notes, &argc, &argv);
-    if (status < 0) {
-        int error = read_all(&job, argc, argv, &message);
-
-        status = error ? duet__job_refuse(error, &message) : show(&job);
-    }
-    duet__job_fini(&job);
-    return status;
+    return error ? duet__job_refuse(error, &message) : show(job);
 }
 
 const struct duet__command duet__info_command = {
     .name = "info",
     .description = "this duet, this machine, and what a run would use of it",
-    .run = info,
+    .where = DUET__IN_INFO,
+    .summary = "Shows this duet, this machine, and the machine that duet run would make of it with "
+               "the same "
+               "options:\nworkers, memories, links and routes, and what is not used and why.",
+    .notes = "Bandwidths and latencies are what schedulers assume before anything was measured. A "
+             "machine "
+             "without GPUs\nis no error: the reason is shown. Options of duet run that are not "
+             "here change "
+             "nothing of the machine.\n\n"
+             "Examples:\n"
+             "  duet info\n"
+             "  duet info --gpus 1 --gpu-memory 8GiB --json\n"
+             "  duet info --emulate idgraf --gpus 4",
+    .work = work,
 };

@@ -2,7 +2,6 @@
 /* `duet info` for people: duet, this machine, the machine of a run, what is left. */
 #include <string.h>
 
-#include "cli/build.h"
 #include "cli/info.h"
 #include "report/report.h"
 #include "report/table.h"
@@ -22,20 +21,6 @@ static const char *plural(unsigned number)
 /* ------------------------------------------------------------------------------------------- */
 /* duet itself                                                                                  */
 
-static void put_gpu_libraries(const struct duet__facts *facts, FILE *stream)
-{
-    const char *cuda = duet__build()->cuda;
-
-    if (!*cuda)
-        duet__put_field(stream, "GPU kernels", AT, "none in this build, which is without CUDA");
-    else if (facts->cuda_error)
-        duet__put_field(stream, "GPU kernels", AT,
-                        "CUDA %s, but those of cuBLAS and cuSOLVER cannot be used: %s", cuda,
-                        facts->cuda_why.text);
-    else
-        duet__put_field(stream, "GPU kernels", AT, "CUDA %s; cuBLAS and cuSOLVER are found", cuda);
-}
-
 /* Length of "OpenBLAS 0.3.21" at the beginning of a text that goes on with options. */
 static int two_words(const char *text)
 {
@@ -48,62 +33,52 @@ static int two_words(const char *text)
 
 static void put_build(const struct duet__facts *facts, FILE *stream)
 {
-    const struct duet__build *build = duet__build();
-
-    fprintf(stream, "duet %s\n", build->version);
-    duet__put_field(stream, "compiled", AT, "by %s, %s%s%s%s", build->compiler, build->type,
-                    build->link_time_optimisation ? ", optimised when linked" : "",
-                    *build->sanitizers ? ", under sanitizers: " : "", build->sanitizers);
+    fprintf(stream, "duet %s\n", DUET_BUILD_VERSION);
+    duet__put_field(stream, "compiled", AT, "by %s, %s%s%s%s", DUET_BUILD_COMPILER, DUET_BUILD_TYPE,
+                    DUET_BUILD_LTO ? ", optimised when linked" : "",
+                    *DUET_BUILD_SANITIZERS ? ", under sanitizers: " : "", DUET_BUILD_SANITIZERS);
     duet__put_field(stream, "simulation", AT, "%s%s",
-                    *build->simgrid ? "SimGrid " : "none in this build", build->simgrid);
+                    *DUET_BUILD_SIMGRID ? "SimGrid " : "none in this build", DUET_BUILD_SIMGRID);
     if (facts->has_blas)
         duet__put_field(stream, "CPU kernels", AT, "%.*s, code for %s",
                         two_words(facts->blas.build), facts->blas.build, facts->blas.core);
     else
         duet__put_field(stream, "CPU kernels", AT, "none of BLAS in this build");
-    put_gpu_libraries(facts, stream);
+    if (!*DUET_BUILD_CUDA)
+        duet__put_field(stream, "GPU kernels", AT, "none in this build, which is without CUDA");
+    else
+        duet__put_field(stream, "GPU kernels", AT, "CUDA %s%s%s", DUET_BUILD_CUDA,
+                        facts->cuda_error ? ", but those of cuBLAS and cuSOLVER cannot be used: "
+                                          : "; cuBLAS and cuSOLVER are found",
+                        facts->cuda_why.text);
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* The host                                                                                     */
 
+/* The host's memory, and what of it may be page-locked where there are GPUs to copy from and to. */
 static void put_memory(const struct duet__facts *facts, FILE *stream)
 {
     const struct duet__survey *survey = &facts->info.survey;
-    g_autofree char *all = duet__size_text(survey->memory_bytes);
-    g_autofree char *left = duet__size_text(survey->free_bytes);
+    const uint64_t all = survey->memory_bytes, left = survey->free_bytes;
+    const uint64_t pinned = facts->info.pin_bytes;
+    g_autofree char *all_text = duet__size_text(all), *left_text = duet__size_text(left);
+    g_autofree char *pinned_text = duet__size_text(pinned);
+    bool gpus = false;
 
-    if (survey->memory_bytes)
-        duet__put_field(stream, "memory", AT, "%s%s%s%s", all, survey->free_bytes ? ", " : "",
-                        survey->free_bytes ? left : "", survey->free_bytes ? " of it free" : "");
-}
-
-static bool has_gpus(const struct duet__survey *survey)
-{
     for (unsigned b = 0; b < survey->backend_count; b++)
-        if (survey->backends[b].kind == SURVEY_DEVICES && survey->backends[b].count)
-            return true;
-    return false;
-}
-
-static void put_pinning(const struct duet__facts *facts, FILE *stream)
-{
-    const struct duet__survey *survey = &facts->info.survey;
-    uint64_t bytes = facts->info.pin_bytes;
-    bool beyond = survey->memory_bytes && bytes > survey->memory_bytes;
-    g_autofree char *size = duet__size_text(bytes);
-
-    if (!has_gpus(survey))
-        return;
-    if (bytes)
+        gpus |= survey->backends[b].kind == SURVEY_DEVICES && survey->backends[b].count;
+    if (all)
+        duet__put_field(stream, "memory", AT, "%s%s%s%s", all_text, left ? ", " : "",
+                        left ? left_text : "", left ? " of it free" : "");
+    if (gpus && pinned)
         duet__put_field(stream, "page-locking", AT,
-                        "up to %s of the memory, for copies from and to GPUs (--pin)%s", size,
-                        beyond ? "; that is more than there is" : "");
-    else
-        duet__put_field(
-            stream, "page-locking", AT,
-            "nothing of the application's (--pin none): copies from and to GPUs go through small "
-            "buffers");
+                        "up to %s of the memory, for copies from and to GPUs (--pin)%s",
+                        pinned_text, all && pinned > all ? "; that is more than there is" : "");
+    else if (gpus)
+        duet__put_field(stream, "page-locking", AT,
+                        "nothing of the application's (--pin none): copies from and to GPUs go "
+                        "through small buffers");
 }
 
 static void put_host(const struct duet__facts *facts, FILE *stream)
@@ -121,7 +96,6 @@ static void put_host(const struct duet__facts *facts, FILE *stream)
         duet__put_field(stream, "", AT, "(a control group leaves the time of %u core%s)",
                         survey->quota_cores, plural(survey->quota_cores));
     put_memory(facts, stream);
-    put_pinning(facts, stream);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -270,26 +244,21 @@ static bool crosses(const struct duet_route *route, unsigned link)
     return false;
 }
 
-/* "to gpu0 gpu1": the GPUs whose copies from the host (or to it) go over a link; NULL: none. */
-static char *carried(const struct duet_machine *machine, unsigned link, bool out)
-{
-    GString *list = g_string_new(out ? "to" : "from");
-    size_t empty = list->len;
-
-    for (unsigned n = 1; n < machine->node_count; n++)
-        if (crosses(duet_machine_route(machine, out ? DUET_HOST : n, out ? n : DUET_HOST), link))
-            g_string_append_printf(list, " %s", machine->nodes[n].name);
-    return g_string_free(list, list->len == empty);
-}
-
-/* What goes over a link: "to gpu0 gpu1", "from gpu0", "between GPUs". */
+/* What goes over a link from the host, else to it: "to gpu0 gpu1", "from gpu0"; else the rest. */
 static char *carries(const struct duet_machine *machine, unsigned link)
 {
-    char *text = carried(machine, link, true);
+    for (int out = 1; out >= 0; out--) {
+        g_autoptr(GString) list = g_string_new(out ? "to" : "from");
+        const size_t empty = list->len;
 
-    if (!text)
-        text = carried(machine, link, false);
-    return text ? text : g_strdup("between GPUs");
+        for (unsigned n = 1; n < machine->node_count; n++)
+            if (crosses(duet_machine_route(machine, out ? DUET_HOST : n, out ? n : DUET_HOST),
+                        link))
+                g_string_append_printf(list, " %s", machine->nodes[n].name);
+        if (list->len > empty)
+            return g_strdup(list->str);
+    }
+    return g_strdup("between GPUs");
 }
 
 static void put_links(const struct duet_machine *machine, FILE *stream)

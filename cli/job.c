@@ -32,41 +32,41 @@ static char *quote(int argc, char *const *argv)
     return g_string_free(text, FALSE);
 }
 
-void duet__job_init(struct duet__job *job, const char *name, unsigned where, int argc,
+void duet__job_init(struct duet__job *job, const struct duet__command *command, int argc,
                     char *const *argv)
 {
     *job = (struct duet__job){
-        .name = name, .where = where, .command = quote(argc, argv), .values = {.warmups = 1}};
+        .command = command,
+        .line = quote(argc, argv),
+        .values = {.warmups = 1},
+        .given = g_ptr_array_new(),
+        .kept = g_ptr_array_new_with_free_func(g_free),
+    };
     duet_config_init(&job->values.config);
     job->values.config.seed = 1;
-    job->given = g_ptr_array_new();
-    job->kept = g_ptr_array_new_with_free_func(g_free);
     duet_request_init(&job->request);
-    job->links = g_array_new(FALSE, FALSE, sizeof(struct duet_link_override));
 }
 
 void duet__job_fini(struct duet__job *job)
 {
-    g_free(job->command);
+    g_free(job->line);
     duet_request_fini(&job->request);
     g_clear_pointer(&job->given, g_ptr_array_unref);
     g_clear_pointer(&job->kept, g_ptr_array_unref);
-    g_clear_pointer(&job->links, g_array_unref);
     duet_platform_free(job->platform);
     *job = (struct duet__job){0};
 }
 
-int duet__job_parse(struct duet__job *job, const char *arguments, const char *summary,
-                    const char *notes, int *argc, char ***argv)
+int duet__job_parse(struct duet__job *job, int *argc, char ***argv)
 {
     const struct duet__values *values = &job->values;
     struct duet_request *request = &job->request;
 
-    if (!duet__job_options(job, arguments, summary, notes, argc, argv))
+    if (!duet__job_options(job, argc, argv))
         return DUET__MISUSED;
     request->config = values->config;
     request->config.policy = NULL; /* there may be several, and runs have one each */
-    request->config.strict = true; /* tiles that fit no GPU are more likely a mistake than a wish */
+    request->config.strict = true; /* tiles that fit no GPU are more likely a mistake than meant */
     request->seed = values->config.seed;
     request->reps = (size_t)values->reps;
     request->warmups = (size_t)values->warmups;
@@ -79,6 +79,19 @@ int duet__job_parse(struct duet__job *job, const char *arguments, const char *su
     else
         return -1;
     return duet__finish_output();
+}
+
+int duet__command_run(const struct duet__command *command, int argc, char **argv)
+{
+    struct duet__job job;
+    int status;
+
+    duet__job_init(&job, command, argc, argv);
+    status = duet__job_parse(&job, &argc, &argv);
+    if (status < 0)
+        status = command->work(&job, argc, argv);
+    duet__job_fini(&job);
+    return status;
 }
 
 int duet__job_refuse(int error, const struct duet_message *message)
@@ -98,25 +111,11 @@ int duet__job_complain(const char *what, int error, const char *message)
     return duet__complain(status, "%s failed: %s", what, message);
 }
 
-static int unknown_model(const char *name, struct duet_message *message)
-{
-    g_autoptr(GString) known = g_string_new(NULL);
-
-    for (size_t i = 0; duet_model_at(i); i++)
-        g_string_append_printf(known, "%s%s", i ? ", " : "", duet_model_at(i)->name);
-    return duet_fail(message, DUET_ENOTFOUND, "unknown performance model '%s', known are: %s", name,
-                     known->str);
-}
-
 int duet__job_check_run(struct duet__job *job, struct duet_message *message)
 {
-    const char *model = job->request.config.model;
-
     job->request.bounds = true;
     if (job->values.trace || job->values.gantt || job->values.html)
         job->request.records = DUET_RECORDS_FIRST;
-    if (model && !duet_model_find(model))
-        return unknown_model(model, message);
     return duet__exclude(job, "json", "csv", message);
 }
 
@@ -134,7 +133,7 @@ int duet__job_find_workload(const struct duet__job *job, const char *name,
         return duet_fail(message, DUET_ENOTFOUND, "unknown workload '%s', known are: %s", name,
                          known->str);
     return duet_fail(message, DUET_EINVAL, "which workload? duet %s WORKLOAD, one of: %s",
-                     job->name, known->str);
+                     job->command->name, known->str);
 }
 
 int duet__job_find_policies(struct duet__job *job, struct duet_message *message)
@@ -143,30 +142,6 @@ int duet__job_find_policies(struct duet__job *job, struct duet_message *message)
 
     job->request.policy_count = error ? 0 : g_strv_length(job->request.policies);
     return error;
-}
-
-static int read_links(struct duet__job *job, struct duet_message *message)
-{
-    char **links = job->values.links;
-
-    for (char **link = links; link && *link; link++) {
-        const char *equals = strchr(*link, '=');
-        struct duet_link_override override = {0};
-        int result;
-
-        if (!equals || equals == *link)
-            return duet_fail(message, DUET_EINVAL, "--link takes NAME=VALUE, not '%s'", *link);
-        result = duet__parse_change("--link", equals + 1, &override.bandwidth_Bps, &override.factor,
-                                    message);
-        if (result)
-            return result;
-        override.name =
-            duet_request_keep(&job->request, g_strndup(*link, (size_t)(equals - *link)));
-        g_array_append_val(job->links, override);
-    }
-    if (links)
-        job->request.config.links = duet_request_keep(&job->request, g_strjoinv(",", links));
-    return 0;
 }
 
 /* The first of some options (NULL-ended) that was given; NULL: none. */
@@ -181,7 +156,8 @@ int duet__job_check_emulation(struct duet__job *job, struct duet_message *messag
 {
     /* the predictions of validation may extrapolate whatever is measured */
     const char *const of_paced[] = {"scale", "link",
-                                    job->where == DUET__IN_VALIDATE ? NULL : "extrapolate", NULL};
+                                    job->command->where == DUET__IN_VALIDATE ? NULL : "extrapolate",
+                                    NULL};
     const char *const of_unpaced[] = {"gpu-streams", "pin", NULL};
     const char *emulate = job->request.config.emulate;
     bool paced = duet_request_paced(&job->request);
@@ -234,7 +210,9 @@ static int check_windows(const struct duet__job *job, struct duet_message *messa
 
 int duet__job_check_machine(struct duet__job *job, struct duet_message *message)
 {
-    int error = check_windows(job, message);
+    char **links = job->values.links;
 
-    return error ? error : read_links(job, message);
+    if (links)
+        job->request.config.links = duet_request_keep(&job->request, g_strjoinv(",", links));
+    return check_windows(job, message);
 }

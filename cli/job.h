@@ -11,33 +11,38 @@
 
 #include <duet/duet.h>
 
+#include "cli/command.h"
 #include "report/report.h"
 #include "runs/request.h"
 #include "world/settings.h"
 
 /* What was asked for. Zero-initialise; duet__job_fini frees it, half-built or not. */
 struct duet__job {
-    const char *name;           /* of the subcommand */
-    unsigned where;             /* DUET__IN_...: the settings that it has */
-    char *command;              /* the command line, quoted for a shell */
+    const struct duet__command *command;
+    char *line;                 /* the command line, quoted for a shell */
     struct duet__values values; /* of the options; defaults can be set before these are read */
     GPtrArray *given;           /* names of the options that were given */
     GPtrArray *kept;            /* what the values point to */
     struct duet_request request;
-    GArray *links;                  /* struct duet_link_override, of request.config.links */
-    struct duet_platform *platform; /* that is simulated, owned */
+    struct duet_platform *platform; /* that is simulated or emulated at its pace, owned */
     const char *platform_option;    /* by which a platform was given: "--platform" */
 };
 
-/* Prepares a job whose subcommand is `name` and whose command line is argv. */
-void duet__job_init(struct duet__job *job, const char *name, unsigned where, int argc,
+/* Prepares a job of a command whose command line is argv. */
+void duet__job_init(struct duet__job *job, const struct duet__command *command, int argc,
                     char *const *argv);
 
 void duet__job_fini(struct duet__job *job);
 
-/* Reads options into values. As duet__parse_options. */
-bool duet__job_options(struct duet__job *job, const char *arguments, const char *summary,
-                       const char *notes, int *argc, char ***argv);
+/*
+ * Reads options, answers --help, "--policy help" and "--model help", and makes of the values what
+ * they say of the request; arguments that are no options stay in *argv. Returns -1 to go on with
+ * what follows, or the exit status.
+ */
+int duet__job_parse(struct duet__job *job, int *argc, char ***argv);
+
+/* Reads options into values. Returns false after a complaint; --help ends the process. */
+bool duet__job_options(struct duet__job *job, int *argc, char ***argv);
 
 /* Whether an option was given, "jobs". */
 bool duet__given(const struct duet__job *job, const char *name);
@@ -45,13 +50,6 @@ bool duet__given(const struct duet__job *job, const char *name);
 /* DUET_EINVAL with a message if both options were given. */
 DUET_MUST_CHECK int duet__exclude(const struct duet__job *job, const char *first,
                                   const char *second, struct duet_message *message);
-
-/*
- * Reads options, answers "--policy help" and "--model help", and makes of the values what they say
- * of the request. Returns -1 to go on with what follows, or the exit status.
- */
-int duet__job_parse(struct duet__job *job, const char *arguments, const char *summary,
-                    const char *notes, int *argc, char ***argv);
 
 /*
  * Checks of what is asked for, and completing it, in this order. Each returns 0 or DUET_EINVAL,

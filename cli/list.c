@@ -48,51 +48,40 @@ static void print_workload(const struct duet_workload *workload)
 
 static int list_policies(const char *platform)
 {
-    (void)platform;
     duet__print_policies();
     return DUET__DONE;
 }
 
 static int list_models(const char *platform)
 {
-    (void)platform;
     duet__print_models();
     return DUET__DONE;
 }
 
 static int list_workloads(const char *platform)
 {
-    (void)platform;
     for (size_t i = 0; duet_workload_at(i); i++)
         print_workload(duet_workload_at(i));
     return DUET__DONE;
 }
 
-/* Loads one platform and hands it to `print`. */
-static int with_platform(const char *name, void (*print)(const struct duet_platform *platform))
-{
-    struct duet_message message = {""};
-    struct duet_platform *platform = NULL;
-
-    if (duet_platform_load(name, NULL, &platform, &message))
-        return duet__complain(DUET__MISUSED, "%s", message.text);
-    print(platform);
-    duet_platform_free(platform);
-    return DUET__DONE;
-}
-
-/* The same for one platform, or for all where `name` is NULL. */
+/* Hands one platform to `print`, or all where `name` is NULL. */
 static int with_platforms(const char *name, void (*print)(const struct duet_platform *platform))
 {
-    char **names;
+    g_auto(GStrv) all = name ? NULL : duet_platform_names(NULL);
+    const char *one[] = {name, NULL};
     int status = DUET__DONE;
 
-    if (name)
-        return with_platform(name, print);
-    names = duet_platform_names(NULL);
-    for (char **at = names; at && *at && status == DUET__DONE; at++)
-        status = with_platform(*at, print);
-    g_strfreev(names);
+    for (const char *const *at = all ? (const char *const *)all : one; *at && !status; at++) {
+        struct duet_message message = {""};
+        struct duet_platform *platform = NULL;
+
+        if (duet_platform_load(*at, NULL, &platform, &message))
+            status = duet__complain(DUET__MISUSED, "%s", message.text);
+        else
+            print(platform);
+        duet_platform_free(platform);
+    }
     return status;
 }
 
@@ -164,14 +153,13 @@ static int list_options(const char *platform)
     static const struct {
         unsigned where;
         const char *name;
-    } places[] = {{DUET__IN_SIMULATE, "simulate"},      {DUET__IN_RUN, "run"},
-                  {DUET__IN_VALIDATE, "validate"},      {DUET__IN_CALIBRATE, "calibrate"},
-                  {DUET__IN_COMPARE, "compare"},        {DUET__IN_INFO, "info"},
-                  {DUET__IN_ENVIRONMENT, "environment"}};
-    const struct duet__setting *setting;
+    } places[] = {{DUET__IN_SIMULATE, "simulate"}, {DUET__IN_RUN, "run"},
+                  {DUET__IN_VALIDATE, "validate"}, {DUET__IN_CALIBRATE, "calibrate"},
+                  {DUET__IN_COMPARE, "compare"},   {DUET__IN_INFO, "info"},
+                  {DUET__IN_LIST, "list"},         {DUET__IN_ENVIRONMENT, "environment"}};
+    const struct duet__option *setting;
 
-    (void)platform;
-    for (size_t i = 0; (setting = duet__setting_at(i)); i++) {
+    for (size_t i = 0; (setting = duet__option_at(i)); i++) {
         char *line = g_strjoin(" ", setting->name, setting->value, NULL);
 
         printf("%-34s %s\n%-34s  ", line, setting->help, "");
@@ -219,33 +207,22 @@ static int list_topic(const char *name, const char *platform)
                           name);
 }
 
-static int list(int argc, char **argv)
+static int work(struct duet__job *job, int argc, char **argv)
 {
-    char *platform = NULL;
-    const GOptionEntry entries[] = {
-        {"platform", 'p', 0, G_OPTION_ARG_STRING, &platform,
-         "Platforms and kernels: only of this machine, a name or a file", "P"},
-        {NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL},
-    };
-    int status = DUET__MISUSED;
+    const char *platform = job->values.platform;
+    int status;
 
-    if (duet__parse_options("list", "[policies|models|workloads|platforms|kernels|options]",
-                            "Lists what there is; without an argument all but kernels and options.",
-                            NULL, entries, NULL, &argc, &argv)) {
-        if (argc > 2)
-            status =
-                duet__complain(DUET__MISUSED, "one list at a time: '%s' is one too many", argv[2]);
-        else
-            status = argc > 1 ? list_topic(argv[1], platform) : list_all(platform);
-        if (status == DUET__DONE)
-            status = duet__finish_output();
-    }
-    g_free(platform);
-    return status;
+    if (argc > 2)
+        return duet__complain(DUET__MISUSED, "one list at a time: '%s' is one too many", argv[2]);
+    status = argc > 1 ? list_topic(argv[1], platform) : list_all(platform);
+    return status == DUET__DONE ? duet__finish_output() : status;
 }
 
 const struct duet__command duet__list_command = {
     .name = "list",
     .description = "policies, models, workloads, platforms, kernels, options",
-    .run = list,
+    .where = DUET__IN_LIST,
+    .arguments = "[policies|models|workloads|platforms|kernels|options]",
+    .summary = "Lists what there is; without an argument all but kernels and options.",
+    .work = work,
 };

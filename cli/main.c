@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/build.h"
-
 static const struct duet__command *const commands[] = {
     &duet__simulate_command, &duet__run_command,  &duet__calibrate_command, &duet__validate_command,
     &duet__compare_command,  &duet__info_command, &duet__list_command,      &duet__platform_command,
@@ -55,11 +53,12 @@ int main(int argc, char **argv)
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
         return print_help();
     if (strcmp(name, "--version") == 0) {
-        printf("duet %s\n", duet__build()->version);
+        printf("duet %s\n", DUET_BUILD_VERSION);
         return duet__finish_output();
     }
     for (size_t i = 0; i < G_N_ELEMENTS(commands); i++)
         if (strcmp(name, commands[i]->name) == 0)
-            return commands[i]->run(argc - 1, argv + 1);
+            return commands[i]->run ? commands[i]->run(argc - 1, argv + 1)
+                                    : duet__command_run(commands[i], argc - 1, argv + 1);
     return unknown(name);
 }

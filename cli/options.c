@@ -30,7 +30,7 @@ static void *keep(struct duet__job *job, void *memory)
 }
 
 /* "A,B,C", each once; none for a "default" that the setting offers. */
-static int set_counts(struct duet__job *job, const struct duet__setting *setting, const char *label,
+static int set_counts(struct duet__job *job, const struct duet__option *setting, const char *label,
                       const char *text, struct duet_message *message)
 {
     struct duet__numbers *field = (void *)((char *)&job->values + setting->offset);
@@ -69,24 +69,8 @@ static void add_to_list(struct duet__job *job, char ***list, char *text)
     *list = longer;
 }
 
-/* "5%" as 0.05; without the sign, too, where the setting allows that. */
-static int set_percent(const struct duet__setting *setting, const char *label, const char *text,
-                       double *out, struct duet_message *message)
-{
-    bool sign = g_str_has_suffix(text, "%");
-    g_autofree char *number = g_strndup(text, strlen(text) - sign);
-    double percent = 0;
-
-    if ((setting->kind == DUET__KIND_PERCENT && !sign) ||
-        duet__parse_real(label, number, 0, 1e6, &percent, NULL) || !(percent > 0))
-        return duet_fail(message, DUET_EINVAL,
-                         "%s takes a percentage above 0, such as 5%%, not '%s'", label, text);
-    *out = percent / 100;
-    return 0;
-}
-
 /* Sets a value; the text is kept. */
-static int set(struct duet__job *job, const struct duet__setting *setting, const char *label,
+static int set(struct duet__job *job, const struct duet__option *setting, const char *label,
                char *text, struct duet_message *message)
 {
     void *field = (char *)&job->values + setting->offset;
@@ -94,77 +78,95 @@ static int set(struct duet__job *job, const struct duet__setting *setting, const
     switch (setting->kind) {
     case DUET__KIND_COUNTS:
         return set_counts(job, setting, label, text, message);
-    case DUET__KIND_REAL:
-        return duet__parse_real(label, text, (double)setting->low, (double)setting->high, field,
-                                message);
-    case DUET__KIND_SECONDS:
-        return duet__parse_seconds(label, text, field, message);
-    case DUET__KIND_PERCENT:
-    case DUET__KIND_SHARE:
-        return set_percent(setting, label, text, field, message);
     case DUET__KIND_LIST:
         add_to_list(job, field, text);
         return 0;
     default:
-        return duet__setting_set(setting, &job->values, label, text, message);
+        return duet__option_set(setting, &job->values, label, text, message);
     }
 }
 
 /* The setting that a subcommand has by the name of an option, "--jobs" or "-j". */
-static const struct duet__setting *find(unsigned where, const char *option)
+static const struct duet__option *find(unsigned where, const char *option)
 {
-    const struct duet__setting *setting;
+    const struct duet__option *setting;
 
-    for (size_t i = 0; (setting = duet__setting_at(i)); i++)
+    for (size_t i = 0; (setting = duet__option_at(i)); i++)
         if (setting->where & where && (option[1] == '-' ? strcmp(option + 2, setting->name) == 0
                                                         : option[1] == setting->letter))
             break;
     return setting;
 }
 
+/* The domain of errors about a value, whose message says it all. */
+static GQuark value_error(void)
+{
+    return g_quark_from_static_string("duet-option");
+}
+
 /* What GOption calls for each option. */
 static gboolean take(const char *option, const char *text, gpointer data, GError **error)
 {
     struct duet__job *job = data;
-    const struct duet__setting *setting = find(job->where, option);
+    const struct duet__option *setting = find(job->command->where, option);
     char *label = keep(job, g_strconcat("--", setting->name, NULL));
     struct duet_message message = {""};
 
     g_ptr_array_add(job->given, label + strlen("--"));
     if (!set(job, setting, label, keep(job, g_strdup(text ? text : "")), &message))
         return TRUE;
-    g_set_error_literal(error, DUET__OPTION_ERROR, 0, message.text);
+    g_set_error_literal(error, value_error(), 0, message.text);
     return FALSE;
 }
 
-static int flags_of(const struct duet__setting *setting)
+static int flags_of(const struct duet__option *setting)
 {
     return setting->kind == DUET__KIND_FLAG   ? G_OPTION_FLAG_NO_ARG
            : setting->kind == DUET__KIND_FILE ? G_OPTION_FLAG_FILENAME
                                               : G_OPTION_FLAG_NONE;
 }
 
-bool duet__job_options(struct duet__job *job, const char *arguments, const char *summary,
-                       const char *notes, int *argc, char ***argv)
+/* The options of the command, with the job for `take`. */
+static GOptionGroup *make_group(struct duet__job *job)
 {
-    GArray *entries = g_array_new(TRUE, TRUE, sizeof(GOptionEntry));
-    const struct duet__setting *setting;
+    GOptionGroup *group = g_option_group_new(NULL, NULL, NULL, job, NULL);
+    const struct duet__option *setting;
+
+    for (size_t i = 0; (setting = duet__option_at(i)); i++) {
+        const GOptionEntry entries[] = {{.long_name = setting->name,
+                                         .short_name = setting->letter,
+                                         .flags = flags_of(setting),
+                                         .arg = G_OPTION_ARG_CALLBACK,
+                                         .arg_data = (gpointer)take,
+                                         .description = setting->help,
+                                         .arg_description = setting->value},
+                                        {0}};
+
+        if (setting->where & job->command->where)
+            g_option_group_add_entries(group, entries);
+    }
+    return group;
+}
+
+bool duet__job_options(struct duet__job *job, int *argc, char ***argv)
+{
+    const struct duet__command *command = job->command;
+    GOptionContext *context = g_option_context_new(command->arguments);
+    g_autofree char *program = g_strdup_printf("duet %s", command->name);
+    g_autoptr(GError) error = NULL;
     bool good;
 
-    for (size_t i = 0; (setting = duet__setting_at(i)); i++) {
-        const GOptionEntry entry = {.long_name = setting->name,
-                                    .short_name = setting->letter,
-                                    .flags = flags_of(setting),
-                                    .arg = G_OPTION_ARG_CALLBACK,
-                                    .arg_data = (gpointer)take,
-                                    .description = setting->help,
-                                    .arg_description = setting->value};
-
-        if (setting->where & job->where)
-            g_array_append_val(entries, entry);
+    g_set_prgname(program);
+    g_option_context_set_summary(context, command->summary);
+    g_option_context_set_description(context, command->notes);
+    g_option_context_set_main_group(context, make_group(job));
+    good = g_option_context_parse(context, argc, argv, &error);
+    g_option_context_free(context);
+    if (!good && error->domain == value_error()) {
+        duet__complain(DUET__MISUSED, "%s", error->message);
+    } else if (!good) {
+        error->message[0] = g_ascii_tolower(error->message[0]);
+        duet__complain(DUET__MISUSED, "%s (%s --help lists the options)", error->message, program);
     }
-    good = duet__parse_options(job->name, arguments, summary, notes,
-                               (const GOptionEntry *)(void *)entries->data, job, argc, argv);
-    g_array_free(entries, TRUE);
     return good;
 }

@@ -29,20 +29,10 @@ static int check(const char *name)
     return status;
 }
 
-static int platform_command(int argc, char **argv)
+static int work(struct duet__job *job, int argc, char **argv)
 {
-    static const char summary[] =
-        "Warns of what can be read and is hardly meant: latencies and costs of seconds, kernels "
-        "faster\nthan the machine, times far off the neighbouring sizes, kernels that lack times "
-        "on one of the\nmachine's architectures (a misspelt name).";
-    static const GOptionEntry none[] = {{NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL}};
     int status = DUET__DONE, ended;
 
-    if (!duet__parse_options("platform", "check PLATFORM...", summary,
-                             "A platform is a name (duet list platforms) or a file. Exit status: "
-                             "1 if something is suspicious.",
-                             none, NULL, &argc, &argv))
-        return DUET__MISUSED;
     if (argc < 2 || strcmp(argv[1], "check") != 0)
         return duet__complain(DUET__MISUSED, "what about a platform? duet platform check PLATFORM");
     if (argc < 3)
@@ -59,5 +49,12 @@ static int platform_command(int argc, char **argv)
 const struct duet__command duet__platform_command = {
     .name = "platform",
     .description = "checks the figures of a platform",
-    .run = platform_command,
+    .arguments = "check PLATFORM...",
+    .summary =
+        "Warns of what can be read and is hardly meant: latencies and costs of seconds, kernels "
+        "faster\nthan the machine, times far off the neighbouring sizes, kernels that lack times "
+        "on one of the\nmachine's architectures (a misspelt name).",
+    .notes = "A platform is a name (duet list platforms) or a file. Exit status: 1 if something is "
+             "suspicious.",
+    .work = work,
 };

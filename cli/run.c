@@ -13,7 +13,7 @@
 
 static bool is_simulated(const struct duet__job *job)
 {
-    return job->where == DUET__IN_SIMULATE;
+    return job->command->where == DUET__IN_SIMULATE;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -95,13 +95,8 @@ static int make_problem(struct duet__job *job, struct duet_message *message)
 static void remark(const struct duet__job *job)
 {
     const struct duet_request *request = &job->request;
-    const struct duet_platform_options options = {
-        .no_peer = request->config.no_peer,
-        .links = (const struct duet_link_override *)(void *)job->links->data,
-        .link_count = job->links->len,
-    };
     g_autoptr(GPtrArray) kernels = g_ptr_array_new_with_free_func(g_free);
-    g_autofree char *kept = duet_platform_kept_links(job->platform, &options), *holes = NULL;
+    g_autofree char *kept = duet__open_kept_links(job->platform, &request->config), *holes = NULL;
 
     for (size_t i = 0; request->workload->kernels[i]; i++)
         g_ptr_array_add(kernels, g_strdup_printf("%c%s", request->problem.precision,
@@ -142,6 +137,8 @@ static int read_all(struct duet__job *job, int argc, char *const *argv,
 {
     int error = duet__job_check_run(job, message);
 
+    if (!job->values.reps)
+        job->request.reps = is_simulated(job) ? 1 : 5;
     if (!error)
         error = read_workload(job, argc, argv, message);
     if (!error)
@@ -222,7 +219,7 @@ static int report(const struct duet__job *job, const struct duet_series *series,
 {
     const struct duet_request *request = &job->request;
     g_autofree struct duet_series *finished = g_new0(struct duet_series, request->policy_count);
-    struct duet_report report = {.command = job->command,
+    struct duet_report report = {.command = job->line,
                                  .request = request,
                                  .series = finished,
                                  .cores = duet__usable_cores(),
@@ -313,30 +310,24 @@ static int make_and_report(struct duet__job *job)
 /* ------------------------------------------------------------------------------------------- */
 /* The commands                                                                                 */
 
-static int command(struct duet__job *job, uint64_t reps, const char *summary, const char *notes,
-                   int argc, char **argv)
+static int work(struct duet__job *job, int argc, char **argv)
 {
     struct duet_message message = {""};
-    int status, error;
+    int error = read_all(job, argc, argv, &message);
+    int status = error ? duet__job_refuse(error, &message) : duet__files_check(job);
 
-    job->values.reps = reps;
-    status = duet__job_parse(job, "WORKLOAD", summary, notes, &argc, &argv);
-    if (status < 0) {
-        error = read_all(job, argc, argv, &message);
-        status = error ? duet__job_refuse(error, &message) : duet__files_check(job);
-        if (status == DUET__DONE)
-            status = make_and_report(job);
-    }
-    duet__job_fini(job);
-    return status;
+    return status == DUET__DONE ? make_and_report(job) : status;
 }
 
-static int simulate(int argc, char **argv)
-{
-    static const char summary[] =
+const struct duet__command duet__simulate_command = {
+    .name = "simulate",
+    .description = "how a task graph would run on a machine, under one or several policies",
+    .where = DUET__IN_SIMULATE,
+    .arguments = "WORKLOAD",
+    .summary =
         "Simulates a task graph on a machine, under one or several scheduling policies, and prints "
-        "one line\na policy: makespan, rate, bytes moved, cache hits, idle time, lower bounds.";
-    static const char notes[] =
+        "one line\na policy: makespan, rate, bytes moved, cache hits, idle time, lower bounds.",
+    .notes =
         "Run r of a policy (from 0) has seed S + r. The same command gives the same output, byte "
         "for byte,\nwhich is why the time a simulation took is left out of it unless --wall asks "
         "for it. Makespans of\nseveral runs are given as their median and the 95 % confidence "
@@ -346,19 +337,19 @@ static int simulate(int argc, char **argv)
         "\n\n"
         "Example:\n"
         "  duet simulate cholesky --platform idgraf --n 38400 --tile 960 --cpus 4 --gpus 8 \\\n"
-        "      --policy all --set-arch --html report.html";
-    struct duet__job job;
+        "      --policy all --set-arch --html report.html",
+    .work = work,
+};
 
-    duet__job_init(&job, "simulate", DUET__IN_SIMULATE, argc, argv);
-    return command(&job, 1, summary, notes, argc, argv);
-}
-
-static int run(int argc, char **argv)
-{
-    static const char summary[] =
+const struct duet__command duet__run_command = {
+    .name = "run",
+    .description = "runs a task graph on this machine, or on GPUs that it emulates",
+    .where = DUET__IN_RUN,
+    .arguments = "WORKLOAD",
+    .summary =
         "Runs a task graph on this machine, under one or several scheduling policies, and prints "
-        "one line\na policy: makespan, rate, bytes moved, cache hits, idle time, lower bounds.";
-    static const char notes[] =
+        "one line\na policy: makespan, rate, bytes moved, cache hits, idle time, lower bounds.",
+    .notes =
         "Each policy has a runtime of its own, which first makes W runs that are not measured: "
         "kernels warm up,\nand the scheduler learns their times. Makespans are given as the median "
         "of R runs and the 95 %\nconfidence interval of their mean. An interrupt (Ctrl-C) gives "
@@ -373,21 +364,6 @@ static int run(int argc, char **argv)
         "  duet run cholesky --n 16384 --tile 1024 --gpus 1 --policy heft,ws --verify\n"
         "  duet run cholesky --cpus 1 --gpus 2 --emulate free --gpu-memory 64MiB --html "
         "report.html\n"
-        "  duet run cholesky --emulate idgraf --scale 0.1 --policy all --set-arch";
-    struct duet__job job;
-
-    duet__job_init(&job, "run", DUET__IN_RUN, argc, argv);
-    return command(&job, 5, summary, notes, argc, argv);
-}
-
-const struct duet__command duet__simulate_command = {
-    .name = "simulate",
-    .description = "how a task graph would run on a machine, under one or several policies",
-    .run = simulate,
-};
-
-const struct duet__command duet__run_command = {
-    .name = "run",
-    .description = "runs a task graph on this machine, or on GPUs that it emulates",
-    .run = run,
+        "  duet run cholesky --emulate idgraf --scale 0.1 --policy all --set-arch",
+    .work = work,
 };

@@ -37,7 +37,7 @@ BAD = [
     ("+ --policy ./nope.so", "nope.so"),
     ("+ --policy all,ws", "'ws' twice"),
     ("+ --policy all,all", "twice"),
-    ("+ --model fish", "unknown performance model 'fish', known are: history"),
+    ("+ --model fish", "unknown performance model 'fish': known are history"),
     ("+ --model-error 1", "--model-error"),
     ("+ --model-error -0.1", "--model-error"),
     ("+ --model-error nan", "--model-error"),

@@ -134,7 +134,7 @@ static int report(struct duet__validate *validate)
     int status;
 
     duet_experiment_conclude(&validate->experiment, &validation);
-    validation.command = validate->job.command;
+    validation.command = validate->job.line;
     validation.fail_over = validate->job.values.fail_over;
     if (!validation.case_count)
         return DUET__DONE;
@@ -181,12 +181,12 @@ static int validate_all(struct duet__validate *validate)
     return status == DUET__DONE ? validate->written : status;
 }
 
-static int validate_command(int argc, char **argv)
+int duet__validate_run(int argc, char **argv)
 {
     struct duet__validate validate = {0};
     int status;
 
-    duet__job_init(&validate.job, "validate", DUET__IN_VALIDATE, argc, argv);
+    duet__job_init(&validate.job, &duet__validate_command, argc, argv);
     duet_experiment_init(&validate.experiment);
     status = duet__validate_parse(&validate, argc, argv);
     if (status < 0)
@@ -196,9 +196,3 @@ static int validate_command(int argc, char **argv)
     duet__job_fini(&validate.job);
     return status;
 }
-
-const struct duet__command duet__validate_command = {
-    .name = "validate",
-    .description = "simulates and runs the same, says how far apart, and why",
-    .run = validate_command,
-};

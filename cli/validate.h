@@ -18,4 +18,7 @@ struct duet__validate {
 /* Reads a command line, and makes the cases. Returns -1 to go on, or an exit status. */
 int duet__validate_parse(struct duet__validate *validate, int argc, char **argv);
 
+/* The command, whose texts stand with its options. */
+int duet__validate_run(int argc, char **argv);
+
 #endif

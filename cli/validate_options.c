@@ -6,29 +6,6 @@
 #include "cli/command.h"
 #include "cli/validate.h"
 
-static const char summary[] =
-    "Runs task graphs on this machine, simulates the same, and says how far the two are apart, and "
-    "why.";
-
-static const char notes[] =
-    "A case is a workload with a size, a tile, a policy, and numbers of CPUs and GPUs: one for "
-    "each\ncombination of the lists, or of those in the file of --cases. Everything is simulated "
-    "first, from\nthe platform that duet calibrate has measured here; then each round makes some "
-    "of the measured runs\nof every case. An interrupt (Ctrl-C) reports the cases as far as they "
-    "were measured.\n\n"
-    "--emulate PLATFORM measures at that platform's pace instead of on this machine; its times are "
-    "means,\nso the simulation has no noise then. Only how long threads take to wake and to notice "
-    "is this\nmachine's, and measured first.\n\n"
-    "--calibrate measures the kernels of the cases in the same minutes as the cases, in other "
-    "runs, "
-    "so that\na machine whose speed drifts is predicted as it was. The simulations are made last "
-    "then.\n\n"
-    "Examples:\n"
-    "  duet validate cholesky --calibrate --n 2048,4096 --tile 256 --policy ws,heft\n"
-    "  duet calibrate && duet validate cholesky lu --n 2048,4096 --tile 256 --policy ws,heft\n"
-    "  duet validate --cases cases.json --html report.html --fail-over 5%\n"
-    "  duet validate cholesky --emulate idgraf --scale 0.1 --n 9600 --tile 960 --gpus 1,4,8";
-
 /* ------------------------------------------------------------------------------------------- */
 /* The command line                                                                             */
 
@@ -253,7 +230,42 @@ int duet__validate_parse(struct duet__validate *validate, int argc, char **argv)
     int status, error;
 
     validate->job.values.case_time_s = 3;
-    status = duet__job_parse(&validate->job, "[WORKLOAD...]", summary, notes, &argc, &argv);
+    status = duet__job_parse(&validate->job, &argc, &argv);
     error = status < 0 ? read_all(validate, argc, argv, &message) : 0;
     return error ? duet__job_refuse(error, &message) : status;
 }
+
+const struct duet__command duet__validate_command = {
+    .name = "validate",
+    .description = "simulates and runs the same, says how far apart, and why",
+    .where = DUET__IN_VALIDATE,
+    .arguments = "[WORKLOAD...]",
+    .summary = "Runs task graphs on this machine, simulates the same, and says how far the two are "
+               "apart, and "
+               "why.",
+    .notes =
+        "A case is a workload with a size, a tile, a policy, and numbers of CPUs and GPUs: one for "
+        "each\ncombination of the lists, or of those in the file of --cases. Everything is "
+        "simulated "
+        "first, from\nthe platform that duet calibrate has measured here; then each round makes "
+        "some "
+        "of the measured runs\nof every case. An interrupt (Ctrl-C) reports the cases as far as "
+        "they "
+        "were measured.\n\n"
+        "--emulate PLATFORM measures at that platform's pace instead of on this machine; its times "
+        "are "
+        "means,\nso the simulation has no noise then. Only how long threads take to wake and to "
+        "notice "
+        "is this\nmachine's, and measured first.\n\n"
+        "--calibrate measures the kernels of the cases in the same minutes as the cases, in other "
+        "runs, "
+        "so that\na machine whose speed drifts is predicted as it was. The simulations are made "
+        "last "
+        "then.\n\n"
+        "Examples:\n"
+        "  duet validate cholesky --calibrate --n 2048,4096 --tile 256 --policy ws,heft\n"
+        "  duet calibrate && duet validate cholesky lu --n 2048,4096 --tile 256 --policy ws,heft\n"
+        "  duet validate --cases cases.json --html report.html --fail-over 5%\n"
+        "  duet validate cholesky --emulate idgraf --scale 0.1 --n 9600 --tile 960 --gpus 1,4,8",
+    .run = duet__validate_run,
+};

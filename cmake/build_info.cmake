@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `duet info` says of this build: definitions for cli/build.c. Nothing where something is not
-# in it.
+# What `duet info` says of this build, as definitions. Empty where something is not in it.
 
 set(simgrid "")
 if(DUET_HAVE_SIMGRID)
@@ -21,7 +20,7 @@ if(DUET_LTO)
   set(lto 1)
 endif()
 list(JOIN DUET_SANITIZE " " sanitizers)
-set_property(SOURCE cli/build.c APPEND PROPERTY COMPILE_DEFINITIONS
+set_property(SOURCE cli/main.c cli/info_text.c cli/info_json.c APPEND PROPERTY COMPILE_DEFINITIONS
   "DUET_BUILD_VERSION=\"${PROJECT_VERSION}\""
   "DUET_BUILD_COMPILER=\"${CMAKE_C_COMPILER_ID} ${CMAKE_C_COMPILER_VERSION}\""
   "DUET_BUILD_TYPE=\"${CMAKE_BUILD_TYPE}\""

@@ -28,14 +28,14 @@ static void variable_name(const char *name, char out[DUET_NAME_MAX])
 
 int duet_config_environment(struct duet_config *config, struct duet_message *message)
 {
-    const struct duet__setting *setting;
-    for (size_t i = 0; (setting = duet__setting_at(i)); i++) {
+    const struct duet__option *setting;
+    for (size_t i = 0; (setting = duet__option_at(i)); i++) {
         char name[DUET_NAME_MAX];
         if (!(setting->where & DUET__IN_ENVIRONMENT))
             continue;
         variable_name(setting->name, name);
         const char *text = getenv(name);
-        int error = text ? duet__setting_set(setting, config, name, text, message) : DUET_OK;
+        int error = text ? duet__option_set(setting, config, name, text, message) : DUET_OK;
         if (error)
             return error;
     }
@@ -54,13 +54,13 @@ static const char *match(const char *argument, const char *name)
 static int take_argument(struct duet_config *config, const char *argument,
                          struct duet_message *message)
 {
-    const struct duet__setting *setting;
-    for (size_t i = 0; (setting = duet__setting_at(i)); i++) {
+    const struct duet__option *setting;
+    for (size_t i = 0; (setting = duet__option_at(i)); i++) {
         const char *text = match(argument + strlen("--duet-"), setting->name);
         if (text && setting->where & DUET__IN_ENVIRONMENT) {
             char name[DUET_NAME_MAX + 8] = "--duet-";
             memcpy(name + 7, setting->name, strlen(setting->name) + 1);
-            return duet__setting_set(setting, config, name, text, message);
+            return duet__option_set(setting, config, name, text, message);
         }
     }
     return duet_fail(message, DUET_EINVAL,

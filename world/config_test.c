@@ -267,10 +267,10 @@ static void test_bad_arguments(void)
 static void test_settings(void)
 {
     g_autofree char *header = NULL;
-    const struct duet__setting *setting, *other;
+    const struct duet__option *setting, *other;
     g_assert_true(
         g_file_get_contents(DUET_SOURCE_DIR "/core/include/duet/duet.h", &header, NULL, NULL));
-    for (size_t i = 0; (setting = duet__setting_at(i)); i++) {
+    for (size_t i = 0; (setting = duet__option_at(i)); i++) {
         g_autofree char *upper = g_ascii_strup(setting->name, -1);
         g_autofree char *name = g_strconcat("DUET_", g_strdelimit(upper, "-", '_'), NULL);
         if (setting->where & DUET__IN_ENVIRONMENT && !strstr(header, name))
@@ -279,7 +279,7 @@ static void test_settings(void)
             g_assert_cmpuint(setting->offset + setting->bytes, <=, sizeof(struct duet_config));
         g_assert_true(setting->where && *setting->help);
         for (size_t k = 0; k < i; k++) {
-            other = duet__setting_at(k);
+            other = duet__option_at(k);
             if (!strcmp(setting->name, other->name) && setting->where & other->where)
                 g_error("%s is there twice", setting->name);
         }

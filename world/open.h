@@ -62,6 +62,12 @@ DUET_MUST_CHECK int duet__open_platform(const struct duet_platform *platform, co
                                         struct duet_message *message);
 
 /*
+ * The links of a platform that the configuration gives no figures though it does others like them,
+ * as duet_platform_kept_links says it; NULL: none. Free with g_free.
+ */
+char *duet__open_kept_links(const struct duet_platform *platform, const struct duet_config *config);
+
+/*
  * The machine at hand, with real or freely emulated devices, as the configuration wants it, and
  * their numbers at their backends (NULL: not wanted). Both are the caller's. Errors of
  * duet__real_machine and duet_machine_check; nothing is then to be freed.

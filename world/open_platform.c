@@ -7,90 +7,100 @@
 #include "world/open.h"
 #include "world/units.h"
 
-/* Splits "a=x,b=y" and gives each part to `take`; `what` is for messages. */
-static int each_pair(const char *what, const char *text,
-                     int (*take)(void *context, const char *name, const char *value,
-                                 struct duet_message *message),
-                     void *context, struct duet_message *message)
+/* "a=x,b=y" as "a" and "b", each with its value behind its end; NULL: `what` is something else. */
+static char **split_pairs(const char *what, const char *text, struct duet_message *message)
 {
-    g_auto(GStrv) parts = g_strsplit(text ? text : "", ",", -1);
-    for (char **part = parts; *part; part++) {
-        char *equals = strchr(*part, '=');
-        if (!equals || equals == *part)
-            return duet_fail(message, DUET_EINVAL, "%s: '%s' is not of the form NAME=VALUE", what,
-                             *part);
+    char **pairs = g_strsplit(text ? text : "", ",", -1);
+    for (char **pair = pairs; *pair; pair++) {
+        char *equals = strchr(*pair, '=');
+        if (!equals || equals == *pair) {
+            duet_fail(message, DUET_EINVAL, "%s: '%s' is not of the form NAME=VALUE", what, *pair);
+            g_strfreev(pairs);
+            return NULL;
+        }
         *equals = '\0';
-        int error = take(context, *part, equals + 1, message);
+    }
+    return pairs;
+}
+
+static const char *value_of(const char *pair)
+{
+    return pair + strlen(pair) + 1;
+}
+
+/* Links and their new figures, which refer to `pairs`; for g_array_unref. NULL: DUET_EINVAL. */
+static GArray *read_links(char *const *pairs, struct duet_message *message)
+{
+    GArray *links = g_array_new(FALSE, FALSE, sizeof(struct duet_link_override));
+    for (; *pairs; pairs++) {
+        struct duet_link_override link = {.name = *pairs};
+        if (duet__parse_change("--link", value_of(*pairs), &link.bandwidth_Bps, &link.factor,
+                               message)) {
+            g_array_unref(links);
+            return NULL;
+        }
+        g_array_append_val(links, link);
+    }
+    return links;
+}
+
+static int change_costs(struct duet_costs *costs, const char *text, struct duet_message *message)
+{
+    g_auto(GStrv) pairs = split_pairs("--costs", text, message);
+    for (char **pair = pairs; pair && *pair; pair++) {
+        double *seconds = duet_cost_find(costs, *pair);
+        g_autofree char *known = duet_cost_names();
+        if (!seconds)
+            return duet_fail(message, DUET_EINVAL, "unknown cost '%s': known are %s", *pair, known);
+        int error = duet__parse_seconds("--costs", value_of(*pair), seconds, message);
         if (error)
             return error;
     }
-    return DUET_OK;
-}
-
-struct links {
-    GArray *overrides;
-    GPtrArray *names; /* keep what the overrides point to */
-};
-
-static int take_link(void *context, const char *name, const char *value,
-                     struct duet_message *message)
-{
-    struct links *links = context;
-    struct duet_link_override override = {0};
-    int error =
-        duet__parse_change("--link", value, &override.bandwidth_Bps, &override.factor, message);
-    if (error)
-        return error;
-    char *copy = g_strdup(name);
-    g_ptr_array_add(links->names, copy);
-    override.name = copy;
-    g_array_append_val(links->overrides, override);
-    return DUET_OK;
-}
-
-static int take_cost(void *context, const char *name, const char *value,
-                     struct duet_message *message)
-{
-    struct duet_costs *costs = context;
-    double *seconds = duet_cost_find(costs, name);
-    if (seconds)
-        return duet__parse_seconds("--costs", value, seconds, message);
-    char *known = duet_cost_names();
-    int error = duet_fail(message, DUET_EINVAL, "unknown cost '%s': known are %s", name, known);
-    g_free(known);
-    return error;
+    return pairs ? DUET_OK : DUET_EINVAL;
 }
 
 static int build_machine(const struct duet_platform *platform, const struct duet_config *config,
                          struct duet_machine *machine, struct duet_message *message)
 {
-    struct links links = {.overrides = g_array_new(FALSE, FALSE, sizeof(struct duet_link_override)),
-                          .names = g_ptr_array_new_with_free_func(g_free)};
-    int error = each_pair("--link", config->links, take_link, &links, message);
-    if (!error) {
-        struct duet_platform_options options = {
-            .cpus = config->cpus,
-            .gpus = config->gpus,
-            .gpu_memory_bytes = config->gpu_memory_bytes,
-            .gpu_memory_share = config->gpu_memory_share,
-            .gpu_window = config->gpu_window,
-            .gpu_window_short = config->gpu_window_short,
-            .no_peer = config->no_peer,
-            .links = (const struct duet_link_override *)(void *)links.overrides->data,
-            .link_count = links.overrides->len,
-        };
-        error = duet_platform_build(platform, &options, machine, message);
-    }
-    g_array_free(links.overrides, TRUE);
-    g_ptr_array_free(links.names, TRUE);
+    g_auto(GStrv) pairs = split_pairs("--link", config->links, message);
+    g_autoptr(GArray) links = pairs ? read_links(pairs, message) : NULL;
+    if (!links)
+        return DUET_EINVAL;
+    const struct duet_platform_options options = {
+        .cpus = config->cpus,
+        .gpus = config->gpus,
+        .gpu_memory_bytes = config->gpu_memory_bytes,
+        .gpu_memory_share = config->gpu_memory_share,
+        .gpu_window = config->gpu_window,
+        .gpu_window_short = config->gpu_window_short,
+        .no_peer = config->no_peer,
+        .links = (const struct duet_link_override *)(void *)links->data,
+        .link_count = links->len,
+    };
+    int error = duet_platform_build(platform, &options, machine, message);
     if (error)
         return error;
     if (config->no_costs)
         machine->costs = (struct duet_costs){0};
-    error = each_pair("--costs", config->costs, take_cost, &machine->costs, message);
+    error = change_costs(&machine->costs, config->costs, message);
     if (error)
         duet_machine_fini(machine);
     return error;
+}
+
+char *duet__open_kept_links(const struct duet_platform *platform, const struct duet_config *config)
+{
+    g_auto(GStrv) pairs = split_pairs("--link", config->links, NULL);
+    g_autoptr(GArray) links = pairs ? read_links(pairs, NULL) : NULL;
+    if (!links)
+        return NULL;
+    return duet_platform_kept_links(platform,
+                                    &(struct duet_platform_options){
+                                        .no_peer = config->no_peer,
+                                        .links =
+                                            (const struct duet_link_override *)(void *)links->data,
+                                        .link_count = links->len,
+                                    });
 }
 
 void duet__times_free(struct duet__times *times)

@@ -20,6 +20,7 @@ enum {
     VALIDATE = DUET__IN_VALIDATE,
     CALIBRATE = DUET__IN_CALIBRATE,
     COMPARE = DUET__IN_COMPARE,
+    IN_LIST = DUET__IN_LIST,
 
     FLAG = DUET__KIND_FLAG,
     TEXT = DUET__KIND_TEXT,
@@ -46,7 +47,7 @@ enum {
 
 _Static_assert(offsetof(struct duet__values, config) == 0, "a configuration is set like values");
 
-static const struct duet__setting settings[] = {
+static const struct duet__option settings[] = {
     {ENVIRONMENT, "simulate", 0, NAME, AT(simulate), 0, 0, "Simulate this machine: name or file",
      "P"},
     {ENVIRONMENT, "links", 0, TEXT, AT(links), 0, 0,
@@ -213,6 +214,8 @@ static const struct duet__setting settings[] = {
      "Also try simpler models of kernel times on the same runs, and report what each errs", NULL},
     {CALIBRATE, "json", 0, FLAG, OWN(json), 0, 0, "Print the report as JSON", NULL},
     {CALIBRATE, "quiet", 'q', FLAG, OWN(quiet), 0, 0, "No progress bar", NULL},
+    {IN_LIST, "platform", 'p', TEXT, OWN(platform), 0, 0,
+     "Platforms and kernels: only of this machine, a name or a file", "P"},
     {COMPARE, "policy", 0, TEXT, AT(policy), 0, 0, "Only the runs of this policy, of reports",
      "NAME"},
     {COMPARE, "json", 0, FLAG, OWN(json), 0, 0, "Print JSON", NULL},
@@ -224,7 +227,7 @@ static const struct duet__setting settings[] = {
      NULL},
 };
 
-const struct duet__setting *duet__setting_at(size_t index)
+const struct duet__option *duet__option_at(size_t index)
 {
     return index < sizeof(settings) / sizeof(settings[0]) ? &settings[index] : NULL;
 }
@@ -240,7 +243,7 @@ static int set_flag(const char *label, const char *text, bool *out, struct duet_
     return DUET_OK;
 }
 
-static int set_count(const struct duet__setting *setting, const char *label, const char *text,
+static int set_count(const struct duet__option *setting, const char *label, const char *text,
                      void *field, struct duet_message *message)
 {
     uint64_t value = 0;
@@ -253,8 +256,8 @@ static int set_count(const struct duet__setting *setting, const char *label, con
     return error;
 }
 
-int duet__setting_set(const struct duet__setting *setting, void *values, const char *label,
-                      const char *text, struct duet_message *message)
+int duet__option_set(const struct duet__option *setting, void *values, const char *label,
+                     const char *text, struct duet_message *message)
 {
     void *field = (char *)values + setting->offset;
     struct duet_config *config = values;
@@ -266,8 +269,16 @@ int duet__setting_set(const struct duet__setting *setting, void *values, const c
         return set_flag(label, text, field, message);
     case COUNT:
         return set_count(setting, label, text, field, message);
+    case REAL:
+        return duet__parse_real(label, text, (double)setting->low, (double)setting->high, field,
+                                message);
     case SCALE:
-        return duet__parse_scale(label, text, field, message);
+        return duet__parse_real(label, text, 1e-6, 1e6, field, message);
+    case SECONDS:
+        return duet__parse_seconds(label, text, field, message);
+    case PERCENT:
+    case SHARE:
+        return duet__parse_percent(label, text, setting->kind == PERCENT, field, message);
     case WATCHDOG:
         return duet__parse_watchdog(label, text, field, message);
     case MEMORY:

@@ -21,6 +21,7 @@ enum {
     DUET__IN_CALIBRATE = 8,
     DUET__IN_VALIDATE = 16,
     DUET__IN_COMPARE = 64,
+    DUET__IN_LIST = 128,
     DUET__IN_ENVIRONMENT = 32, /* DUET_NAME, and the argument --duet-NAME */
 };
 
@@ -29,12 +30,12 @@ enum duet__kind {
     DUET__KIND_TEXT,
     DUET__KIND_NAME, /* a text that may be empty: none */
     DUET__KIND_FILE,
-    DUET__KIND_LIST,   /* repeatable */
-    DUET__KIND_COUNT,  /* a whole number from `low` to `high` */
-    DUET__KIND_COUNTS, /* several, separated by commas */
-    DUET__KIND_REAL,   /* from `low` to below `high` */
-    DUET__KIND_SCALE,  /* the others are read by the functions of world/units.h called so */
-    DUET__KIND_SECONDS,
+    DUET__KIND_LIST,    /* repeatable */
+    DUET__KIND_COUNT,   /* a whole number from `low` to `high` */
+    DUET__KIND_COUNTS,  /* several, separated by commas */
+    DUET__KIND_REAL,    /* from `low` to below `high` */
+    DUET__KIND_SCALE,   /* a factor of times, from a millionth to below a million */
+    DUET__KIND_SECONDS, /* from here on, read by the functions of world/units.h called so */
     DUET__KIND_PERCENT,
     DUET__KIND_SHARE, /* the same, but its sign may be left out */
     DUET__KIND_MEMORY,
@@ -64,7 +65,7 @@ struct duet__values {
     bool replace, merge, no_costs, no_copies, compare_models;
 };
 
-struct duet__setting {
+struct duet__option {
     unsigned where;       /* DUET__IN_... */
     const char *name;     /* "gpu-memory" */
     char letter;          /* of the short option; 0: none */
@@ -76,15 +77,15 @@ struct duet__setting {
 };
 
 /* The table, line by line: NULL after the last. A name has a line for each meaning. */
-const struct duet__setting *duet__setting_at(size_t index);
+const struct duet__option *duet__option_at(size_t index);
 
 /*
  * Sets the field of a setting. `values` is a struct duet__values, or a struct duet_config for what
  * applies in the environment; `label` is what a message calls the setting. The text is borrowed.
- * Lists, and other kinds that only the command has, are the command's to set. DUET_EINVAL.
+ * Lists and counts in lists are the command's to set. DUET_EINVAL.
  */
-DUET_MUST_CHECK int duet__setting_set(const struct duet__setting *setting, void *values,
-                                      const char *label, const char *text,
-                                      struct duet_message *message);
+DUET_MUST_CHECK int duet__option_set(const struct duet__option *setting, void *values,
+                                     const char *label, const char *text,
+                                     struct duet_message *message);
 
 #endif
