@@ -100,15 +100,15 @@ int LAPACKE_dpotrf(int order, char half, int n, double *a, int ld) { return 1; }
 void dpotrf_(const char *half, const int *n, double *a, const int *ld, int *info) { *info = 1; }
 """
 
-# A policy that loses the first task of its fifth run, which is the first and only one then.
+# A policy that loses the first of the 20 tasks of its fifth run.
 LATER = """
 #include <duet/policy.h>
-static int first;
+static int pushed;
 static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
                  int by, double now)
 {
     for (size_t i = 0; i < count; i++)
-        if (by >= 0 || ++first < 5)
+        if (__atomic_add_fetch(&pushed, 1, __ATOMIC_RELAXED) != 4 * 20 + 1)
             duet_push_tail(view, duet_view_shared(view), batch[i]);
 }
 static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
