@@ -57,61 +57,57 @@ static int check_combinations(const struct duet__job *job, struct duet_message *
 static int read_settings(struct duet__validate *validate, struct duet_message *message)
 {
     struct duet_experiment *experiment = &validate->experiment;
+    struct duet_request *request = &validate->job.request;
     const struct duet__values *values = &validate->job.values;
     int error = duet__job_check_emulation(&validate->job, message);
 
+    if (!error)
+        error = duet_request_set_params(request, values->params, message);
+    if (!error && values->precision)
+        error = duet_precision_read(values->precision, &request->problem.precision, message);
+    if (!error)
+        error = duet__job_find_policies(&validate->job, message);
+    if (!error)
+        error = check_combinations(&validate->job, message);
     duet_request_fini(&experiment->base);
-    duet_request_copy(&experiment->base, &validate->job.request);
+    duet_request_copy(&experiment->base, request);
     experiment->noise = !values->no_noise && !duet_experiment_paced(experiment);
     experiment->follow_speed = values->follow_speed;
     experiment->keep_disturbed = values->keep_disturbed;
     experiment->keep = values->html != NULL;
     count_runs(validate);
-    return error ? error : check_combinations(&validate->job, message);
+    return error;
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* Cases                                                                                        */
 
-static int make_spec(struct duet_spec *spec, const struct duet__values *values,
-                     struct duet_message *message)
+/* The specs that the options describe, one for each workload in argv[1] and after. */
+static int make_specs(struct duet__validate *validate, int argc, char *const *argv,
+                      struct duet_message *message)
 {
+    const struct duet__values *values = &validate->job.values;
     const struct duet__numbers *const lists[DUET_LISTS] = {
         [DUET_LIST_N] = &values->sizes,
         [DUET_LIST_TILE] = &values->tiles,
         [DUET_LIST_CPUS] = &values->cpu_counts,
         [DUET_LIST_GPUS] = &values->gpu_counts,
     };
-
-    spec->set_arch = values->config.set_arch;
-    if (values->params) {
-        g_strfreev(spec->params);
-        spec->params = g_strdupv(values->params);
-    }
-    for (int i = 0; i < DUET_LISTS; i++)
-        g_array_append_vals(spec->lists[i], lists[i]->items, (guint)lists[i]->count);
-    if (values->precision && duet_precision_read(values->precision, &spec->precision, message))
-        return DUET_EINVAL;
-    return duet_spec_check(spec, values->config.policy, message);
-}
-
-/* The specs that the options describe, one for each workload in argv[1] and after. */
-static int make_specs(struct duet__validate *validate, int argc, char *const *argv,
-                      struct duet_message *message)
-{
     int error = 0;
 
     for (int i = 1; (i < argc || i == 1) && !error; i++) {
-        struct duet_spec *spec = duet_spec_new();
+        struct duet_spec *spec = duet_spec_new(&validate->experiment.base);
 
         g_ptr_array_add(validate->experiment.specs, spec);
-        error = duet__job_find_workload(&validate->job, i < argc ? argv[i] : NULL, &spec->workload,
-                                        message);
+        error = duet__job_find_workload(&validate->job, i < argc ? argv[i] : NULL,
+                                        &spec->request.workload, message);
         for (int k = 1; k < i && !error; k++)
             if (strcmp(argv[i], argv[k]) == 0)
                 error = duet_fail(message, DUET_EINVAL, "%s is named twice", argv[i]);
+        for (int k = 0; k < DUET_LISTS; k++)
+            g_array_append_vals(spec->lists[k], lists[k]->items, (guint)lists[k]->count);
         if (!error)
-            error = make_spec(spec, &validate->job.values, message);
+            error = duet_spec_check(spec, message);
     }
     return error;
 }
@@ -130,7 +126,8 @@ static int read_specs(struct duet__validate *validate, int argc, char *const *ar
     for (size_t i = 0; i < G_N_ELEMENTS(said) && !error; i++)
         error = duet__exclude(&validate->job, "cases", said[i], message);
     return error ? error
-                 : duet_specs_read(validate->experiment.specs, validate->job.values.cases, message);
+                 : duet_specs_read(validate->experiment.specs, &validate->experiment.base,
+                                   validate->job.values.cases, message);
 }
 
 /* ------------------------------------------------------------------------------------------- */

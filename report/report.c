@@ -97,17 +97,6 @@ double duet_report_scale(const struct duet_report *report)
     return duet_request_paced(request) && request->config.scale > 0 ? request->config.scale : 1;
 }
 
-char *duet_report_settings(const struct duet_report *report)
-{
-    const struct duet_problem *problem = &report->request->problem;
-    GString *text = g_string_new(NULL);
-
-    for (size_t i = 0; i < problem->setting_count; i++)
-        g_string_append_printf(text, "%s%s=%s", i ? ", " : "", problem->settings[i].name,
-                               problem->settings[i].value);
-    return g_string_free(text, FALSE);
-}
-
 char *duet_report_place(const struct duet_report *report)
 {
     const struct duet_request *request = report->request;
@@ -123,7 +112,7 @@ char *duet_report_problem(const struct duet_report *report)
 {
     const struct duet_problem *problem = &report->request->problem;
     const struct duet_config *config = &report->request->config;
-    g_autofree char *settings = duet_report_settings(report);
+    g_autofree char *settings = duet_request_settings(report->request);
     uint64_t tasks = report->series_count ? report->series[0].runs[0].stats.tasks : 0;
 
     return g_strdup_printf("%s, n %" PRIu64 ", tile %" PRIu64 ", %s precision, %" PRIu64

@@ -66,9 +66,6 @@ struct duet_verdict duet_report_verdict(const struct duet_report *report);
 /* Factor of time of a paced emulation, else 1. */
 double duet_report_scale(const struct duet_report *report);
 
-/* Parameters of the workload, "variant=left, width=8"; "" if none. Free with g_free. */
-char *duet_report_settings(const struct duet_report *report);
-
 /*
  * Where it ran, so that nobody takes an emulated run for another one: "idgraf", "an emulated idgraf
  * (times x 0.01, nothing computed)". Never NULL; free with g_free.

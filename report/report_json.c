@@ -16,7 +16,7 @@ static void put_problem(struct duet__json_writer *writer, const struct duet_repo
 {
     const struct duet_request *request = report->request;
     const char precision[] = {request->problem.precision, 0};
-    g_autofree char *settings = duet_report_settings(report);
+    g_autofree char *settings = duet_request_settings(report->request);
 
     duet__json_print(writer,
                      "world: %s, workload: %s, n: %" PRIu64 ", tile: %" PRIu64 ", precision: %s",

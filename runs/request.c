@@ -83,6 +83,17 @@ int duet_request_set_params(struct duet_request *request, char *const *params,
     return error;
 }
 
+char *duet_request_settings(const struct duet_request *request)
+{
+    const struct duet_problem *problem = &request->problem;
+    GString *text = g_string_new(NULL);
+
+    for (size_t i = 0; i < problem->setting_count; i++)
+        g_string_append_printf(text, "%s%s=%s", i ? ", " : "", problem->settings[i].name,
+                               problem->settings[i].value);
+    return g_string_free(text, FALSE);
+}
+
 static bool stands(const GPtrArray *names, const char *name)
 {
     for (guint i = 0; i < names->len; i++)

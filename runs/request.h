@@ -68,6 +68,9 @@ const char *duet_request_keep(struct duet_request *request, char *text);
 DUET_MUST_CHECK int duet_request_set_params(struct duet_request *request, char *const *params,
                                             struct duet_message *message);
 
+/* "variant=left, width=8": the parameters; "" if none. Free with g_free. */
+char *duet_request_settings(const struct duet_request *request);
+
 /*
  * Reads "A,B,...", of names and shared objects, into an array that the caller frees with
  * g_strfreev; NULL is "ws", and "all" among them stands for every policy that there is.

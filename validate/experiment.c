@@ -105,20 +105,16 @@ static int64_t element(const struct place *at, enum duet_list which, int64_t non
 static int make_real(const struct duet_experiment *experiment, struct duet_request *real,
                      const struct place *at, struct duet_message *message)
 {
-    const struct duet_spec *spec = at->spec;
-    const struct duet_workload *workload = spec->workload;
+    const struct duet_workload *workload = at->spec->request.workload;
     bool paced = duet_experiment_paced(experiment), computes = !paced && workload->real_n;
     struct duet_problem *problem = &real->problem;
-    int error;
 
-    duet_request_copy(real, &experiment->base);
-    real->workload = workload;
+    duet_request_copy(real, &at->spec->request);
     g_strfreev(real->policies);
     real->policies = g_new0(char *, 2);
-    real->policies[0] = g_strdup(spec->policies[at->policy]);
+    real->policies[0] = g_strdup(at->spec->request.policies[at->policy]);
     real->policy_count = 1;
     real->config.context = workload->name; /* of the kernel times of a platform */
-    real->config.set_arch = spec->set_arch;
     real->config.cpus = (int)element(at, DUET_LIST_CPUS, -1);
     real->config.gpus = (int)element(at, DUET_LIST_GPUS, -1);
     real->config.extrapolate = paced && experiment->base.config.extrapolate;
@@ -127,15 +123,13 @@ static int make_real(const struct duet_experiment *experiment, struct duet_reque
     problem->tile =
         (uint64_t)element(at, DUET_LIST_TILE,
                           (int64_t)(computes ? workload->real_tile : workload->default_tile));
-    problem->precision = spec->precision;
     problem->seed = real->seed;
     if (!paced && !workload->generate)
         return duet_fail(message, DUET_EINVAL,
                          "%s has no kernels that compute%s, so that it can only be measured on an "
                          "emulated platform (--emulate)",
                          workload->name, workload->kernels[0] ? " in this duet" : "");
-    error = duet_request_set_params(real, spec->params, message);
-    return error ? error : workload->check(problem, message);
+    return workload->check(problem, message);
 }
 
 /* The machine of the predicted side, which says how many CPUs and GPUs both have. */
@@ -199,7 +193,7 @@ static void make_pair(const struct duet_experiment *experiment, struct duet_pair
     struct duet_message message = {""};
     int error = make_real(experiment, &pair->real, at, &message);
 
-    pair->settings = g_strjoinv(", ", at->spec->params);
+    pair->settings = duet_request_settings(&pair->real);
     pair->probes = g_array_new(FALSE, FALSE, sizeof(double));
     duet_sample_init(&pair->measured, experiment->keep);
     duet_sample_init(&pair->predicted, experiment->keep);
@@ -225,7 +219,7 @@ static size_t length(const struct duet_spec *spec, enum duet_list which)
 
 static size_t size_of(const struct duet_spec *spec)
 {
-    size_t size = g_strv_length(spec->policies);
+    size_t size = g_strv_length(spec->request.policies);
 
     for (int i = 0; i < DUET_LISTS; i++)
         size *= length(spec, i);
@@ -242,7 +236,7 @@ static void make_spec(struct duet_experiment *experiment, const struct duet_spec
 
     for (*n = 0; *n < length(spec, DUET_LIST_N); ++*n)
         for (*tile = 0; *tile < length(spec, DUET_LIST_TILE); ++*tile, ++*group)
-            for (at.policy = 0; spec->policies[at.policy]; at.policy++)
+            for (at.policy = 0; spec->request.policies[at.policy]; at.policy++)
                 for (*cpus = 0; *cpus < length(spec, DUET_LIST_CPUS); ++*cpus)
                     for (*gpus = 0; *gpus < length(spec, DUET_LIST_GPUS); ++*gpus) {
                         struct duet_pair *pair = &experiment->pairs[experiment->pair_count++];

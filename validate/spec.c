@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "platforms/fields.h"
-#include "runs/request.h"
 
 enum { CASES_MOST = 10000, LIST_MOST = 1000 };
 
@@ -21,15 +20,13 @@ static const struct {
     [DUET_LIST_GPUS] = {"gpus", 0, 1000000},
 };
 
-struct duet_spec *duet_spec_new(void)
+struct duet_spec *duet_spec_new(const struct duet_request *base)
 {
     struct duet_spec *spec = g_new0(struct duet_spec, 1);
 
-    spec->precision = 'd';
+    duet_request_copy(&spec->request, base);
     for (int i = 0; i < DUET_LISTS; i++)
         spec->lists[i] = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    spec->policies = g_new0(char *, 1);
-    spec->params = g_new0(char *, 1);
     return spec;
 }
 
@@ -39,8 +36,7 @@ void duet_spec_free(void *data)
 
     for (int i = 0; i < DUET_LISTS; i++)
         g_array_unref(spec->lists[i]);
-    g_strfreev(spec->policies);
-    g_strfreev(spec->params);
+    duet_request_fini(&spec->request);
     g_free(spec);
 }
 
@@ -68,18 +64,13 @@ static int check_list(const struct duet_spec *spec, enum duet_list which,
     return 0;
 }
 
-int duet_spec_check(struct duet_spec *spec, const char *policies, struct duet_message *message)
+int duet_spec_check(const struct duet_spec *spec, struct duet_message *message)
 {
-    struct duet_request params;
-    int error;
+    int error = 0;
 
-    duet_request_init(&params);
-    error = duet_request_set_params(&params, spec->params, message);
-    duet_request_fini(&params);
     for (int i = 0; i < DUET_LISTS && !error; i++)
         error = check_list(spec, i, message);
-    g_clear_pointer(&spec->policies, g_strfreev);
-    return error ? error : duet_policies_read(policies, &spec->policies, message);
+    return error;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -117,25 +108,27 @@ static int read_numbers(const struct duet__json *at, void *into, void *root)
     return error;
 }
 
+/* The policies as the option takes them. */
 static int read_policies(const struct duet__json *at, void *into, void *root)
 {
-    GPtrArray *names = g_ptr_array_new();
-    struct duet_spec *spec = into;
+    struct duet_request *request = &((struct duet_spec *)into)->request;
+    g_autoptr(GString) names = g_string_new(NULL);
+    struct duet_message message = {""};
     unsigned count;
     int error = count_values(at, &count);
 
     for (unsigned i = 0; i < count && !error; i++) {
         const struct duet__json one = value_at(at, i);
-        const char *name;
+        const char *name = "";
 
         error = duet__json_string(&one, &name);
-        if (!error)
-            g_ptr_array_add(names, g_strdup(name));
+        g_string_append_printf(names, "%s%s", i ? "," : "", name);
     }
-    g_ptr_array_add(names, NULL);
-    g_strfreev(spec->policies);
-    spec->policies = (char **)g_ptr_array_free(names, FALSE);
-    return error;
+    if (error)
+        return error;
+    g_clear_pointer(&request->policies, g_strfreev);
+    error = duet_policies_read(names->str, &request->policies, &message);
+    return error ? duet__json_fail(at, error, "%s", message.text) : 0;
 }
 
 static int read_param(const struct duet__json *params, const char *name, GPtrArray *list)
@@ -160,10 +153,10 @@ static int read_param(const struct duet__json *params, const char *name, GPtrArr
 /* The parameters of the workload that are there, and none else. */
 static int read_params(const struct duet__json *at, void *into, void *root)
 {
-    struct duet_spec *spec = into;
-    const struct duet_parameter *parameter = spec->workload->parameters;
-    g_autoptr(GPtrArray) known = g_ptr_array_new();
-    GPtrArray *list = g_ptr_array_new();
+    struct duet_request *request = &((struct duet_spec *)into)->request;
+    const struct duet_parameter *parameter = request->workload->parameters;
+    g_autoptr(GPtrArray) known = g_ptr_array_new(), list = g_ptr_array_new_with_free_func(g_free);
+    struct duet_message message = {""};
     int error;
 
     for (; parameter && parameter->name; parameter++)
@@ -173,21 +166,19 @@ static int read_params(const struct duet__json *at, void *into, void *root)
     for (guint i = 0; i + 1 < known->len && !error; i++)
         error = read_param(at, known->pdata[i], list);
     g_ptr_array_add(list, NULL);
-    g_strfreev(spec->params);
-    spec->params = (char **)g_ptr_array_free(list, FALSE);
-    return error;
+    return error ? error : duet_request_set_params(request, (char **)list->pdata, &message);
 }
 
 static int read_workload(const struct duet__json *at, void *into, void *root)
 {
-    struct duet_spec *spec = into;
+    struct duet_request *request = &((struct duet_spec *)into)->request;
     const char *name;
     int error = duet__json_string(at, &name);
 
     if (error)
         return error;
-    spec->workload = duet_workload_find(name);
-    if (!spec->workload)
+    request->workload = duet_workload_find(name);
+    if (!request->workload)
         error =
             duet__json_fail(at, DUET_EINVAL, "unknown workload '%s' (duet list workloads)", name);
     return error;
@@ -195,11 +186,11 @@ static int read_workload(const struct duet__json *at, void *into, void *root)
 
 static int read_precision(const struct duet__json *at, void *into, void *root)
 {
-    struct duet_spec *spec = into;
+    struct duet_request *request = &((struct duet_spec *)into)->request;
     const char *text;
     int error = duet__json_string(at, &text);
 
-    if (!error && duet_precision_read(text, &spec->precision, NULL))
+    if (!error && duet_precision_read(text, &request->problem.precision, NULL))
         error = duet__json_fail(at, DUET_EINVAL, "is s (single) or d (double), not '%s'", text);
     return error;
 }
@@ -214,36 +205,32 @@ static const struct duet__field case_fields[] = {
     {"policy", DUET__ELSEWHERE, DUET__OPTIONAL, .read = read_policies},
     {"params", DUET__ELSEWHERE, DUET__OPTIONAL, .read = read_params},
     {"precision", DUET__ELSEWHERE, DUET__OPTIONAL, .read = read_precision},
-    {"set_arch", DUET__BOOLEAN, DUET__OPTIONAL, .offset = offsetof(struct duet_spec, set_arch)},
+    {"set_arch", DUET__BOOLEAN, DUET__OPTIONAL,
+     .offset = offsetof(struct duet_spec, request.config.set_arch)},
     {NULL},
 };
 
-static int read_case(const struct duet__json *at, struct duet_spec *spec)
-{
-    struct duet_message message = {""};
-    int error = duet__fields_read(at, case_fields, spec);
-
-    if (!error) {
-        g_autofree char *policies = *spec->policies ? g_strjoinv(",", spec->policies) : NULL;
-
-        error = duet_spec_check(spec, policies, &message);
-        if (error)
-            duet__json_fail(at, error, "%s", message.text);
-    }
-    return error;
-}
+/* What is read into: the specs, and what they have in common. */
+struct specs {
+    GPtrArray *specs;
+    const struct duet_request *base;
+};
 
 static int read_cases(const struct duet__json *at, void *into, void *root)
 {
+    const struct specs *to = into;
+    struct duet_message message = {""};
     unsigned count = 0;
     int error = duet__json_array(at, 1, CASES_MOST, &count);
 
     for (unsigned i = 0; i < count && !error; i++) {
         const struct duet__json one = duet__json_element(at, i);
-        struct duet_spec *spec = duet_spec_new();
+        struct duet_spec *spec = duet_spec_new(to->base);
 
-        g_ptr_array_add(into, spec);
-        error = read_case(&one, spec);
+        g_ptr_array_add(to->specs, spec);
+        error = duet__fields_read(&one, case_fields, spec);
+        if (!error && (error = duet_spec_check(spec, &message)))
+            duet__json_fail(&one, error, "%s", message.text);
     }
     return error;
 }
@@ -261,7 +248,8 @@ static const struct duet__field root_fields[] = {
     {NULL},
 };
 
-int duet_specs_read(GPtrArray *specs, const char *path, struct duet_message *message)
+int duet_specs_read(GPtrArray *specs, const struct duet_request *base, const char *path,
+                    struct duet_message *message)
 {
     g_autoptr(GError) problem = NULL;
     g_autofree char *text = NULL;
@@ -273,7 +261,7 @@ int duet_specs_read(GPtrArray *specs, const char *path, struct duet_message *mes
         return duet_fail(message, DUET_EIO, "--cases: %s", problem->message);
     error = duet__json_parse(text, length, path, message, &root);
     if (!error)
-        error = duet__fields_read(&root, root_fields, specs);
+        error = duet__fields_read(&root, root_fields, &(struct specs){specs, base});
     duet__json_close(&root);
     return error;
 }
