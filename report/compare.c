@@ -94,24 +94,24 @@ static void add_pair(struct duet_comparison *comparison, const struct duet_read_
 
 /* Each run of the first with the first one of the second that is left. A validation has runs of
    both kinds of one problem, and each is compared with its own kind. */
-static void match_runs(struct duet_comparison *comparison, bool *matched[2])
+static void match_same(struct duet_comparison *comparison)
 {
     const struct duet_read_file *a = &comparison->files[0], *b = &comparison->files[1];
     bool worlds = a->cases || b->cases;
 
     for (guint i = 0; i < a->runs->len; i++)
-        for (guint j = 0; j < b->runs->len && !matched[0][i]; j++) {
-            const struct duet_read_run *first = run_at(a, i), *second = run_at(b, j);
+        for (guint j = 0; j < b->runs->len && !run_at(a, i)->matched; j++) {
+            struct duet_read_run *first = run_at(a, i), *second = run_at(b, j);
 
-            if (matched[1][j] || !same_problem(&first->problem, &second->problem) ||
+            if (second->matched || !same_problem(&first->problem, &second->problem) ||
                 (worlds && is_predicted(first) != is_predicted(second)))
                 continue;
-            matched[0][i] = matched[1][j] = true;
+            first->matched = second->matched = true;
             add_pair(comparison, first, second, worlds);
         }
 }
 
-static void note_unmatched(struct duet_comparison *comparison, unsigned which, const bool *matched)
+static void note_unmatched(struct duet_comparison *comparison, unsigned which)
 {
     const struct duet_read_file *file = &comparison->files[which];
     guint left = 0;
@@ -119,7 +119,7 @@ static void note_unmatched(struct duet_comparison *comparison, unsigned which, c
     for (guint i = 0; i < file->runs->len; i++) {
         g_autofree char *name = name_of(run_at(file, i));
 
-        if (!matched[i] && left++ < MOST_NOTES)
+        if (!run_at(file, i)->matched && left++ < MOST_NOTES)
             note(comparison, "only in %c: %s", 'A' + which, name);
     }
     if (left > MOST_NOTES)
@@ -155,33 +155,27 @@ static int match(struct duet_comparison *comparison, const char *policy,
                  struct duet_message *message)
 {
     const struct duet_read_file *files = comparison->files;
-    guint counts[] = {files[0].runs->len, files[1].runs->len};
-    bool *matched[] = {g_new0(bool, counts[0] + 1), g_new0(bool, counts[1] + 1)};
     bool trace = files[0].traced || files[1].traced;
-    int error = 0;
+    guint counts[] = {files[0].runs->len, files[1].runs->len};
 
     if (!trace)
-        match_runs(comparison, matched);
+        match_same(comparison);
     if (comparison->cases->len) {
-        note_unmatched(comparison, 0, matched[0]);
-        note_unmatched(comparison, 1, matched[1]);
+        note_unmatched(comparison, 0);
+        note_unmatched(comparison, 1);
     } else if (counts[0] == 1 && counts[1] == 1) {
         match_only(comparison);
     } else if (trace) {
-        error =
-            duet_fail(message, DUET_EINVAL, "which run of %.200s is compared with the trace? %s",
-                      comparison->names[counts[0] == 1],
-                      policy ? "none, or several, have that policy" : "--policy NAME chooses");
+        return duet_fail(message, DUET_EINVAL, "which run of %.200s is compared with the trace? %s",
+                         comparison->names[counts[0] == 1],
+                         policy ? "none, or several, have that policy" : "--policy NAME chooses");
     } else {
-        error =
-            duet_fail(message, DUET_EINVAL,
-                      "no run of A%s%s is in B: workload, parameters, n, tile, precision, cpus, "
-                      "gpus, policy and set_arch have to be the same",
-                      policy ? " with policy " : "", policy ? policy : "");
+        return duet_fail(message, DUET_EINVAL,
+                         "no run of A%s%s is in B: workload, parameters, n, tile, precision, cpus, "
+                         "gpus, policy and set_arch have to be the same",
+                         policy ? " with policy " : "", policy ? policy : "");
     }
-    g_free(matched[0]);
-    g_free(matched[1]);
-    return error;
+    return 0;
 }
 
 /* Leaves the runs of one policy. */

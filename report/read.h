@@ -19,6 +19,7 @@ struct duet_read_run {
     const char *world; /* "simulated", "real", "emulated"; of a validation the side: "predicted" */
     struct duet_case problem; /* without sides */
     struct duet_side side;    /* at least one run */
+    bool matched;             /* for those who look for its like */
 };
 
 /* All of a file. */
