@@ -81,53 +81,19 @@ DUET_MUST_CHECK int duet__json_string(const struct duet__json *at, const char **
 /* A name: letters, digits, _-.:+ and at most size - 1 bytes, copied into `name`. */
 DUET_MUST_CHECK int duet__json_name(const struct duet__json *at, char *name, size_t size);
 
-/*
- * A long document (a trace has millions of values): one object, whose members are read one after
- * another, and those that are arrays element by element if so wished. Only one value at a time is
- * in memory:
- *
- *     error = duet__json_stream_open(&s, text, length, path, message);
- *     while (!error && !(error = duet__json_stream_key(&s, &key)) && key)
- *         if (strcmp(key, "events") == 0)
- *             while (!(error = duet__json_stream_element(&s, &at)) && duet__json_present(&at))
- *                 ...
- *         else if (strcmp(key, "head") == 0)
- *             error = duet__json_stream_value(&s, &at);
- *     duet__json_stream_close(&s);
- *
- * A member that is not asked for is checked and passed over. Messages about a value begin with the
- * line of its first character ("trace.json:17: args.node: ...").
- */
-struct duet__json_stream {
-    const char *path, *at, *end;
-    struct duet_message *message;
-    unsigned line;            /* of `at` */
-    unsigned elements;        /* of the array that is being read */
-    bool begun, value_is_due; /* a member has been read; its key, but not its value */
-    struct json_t *node;      /* the value that was given last */
-    struct json_t *keys;      /* those of the root: an object of nulls */
-    char *place;              /* path and line, for messages about `node` */
-};
+/* Looks at a value, which is freed afterwards. An error ends the reading. */
+typedef int duet__json_each_fn(const struct duet__json *at, const char *key, void *data);
 
-/* Begins to read; the text stays while it is read, and need not end with a zero. */
-DUET_MUST_CHECK int duet__json_stream_open(struct duet__json_stream *stream, const char *text,
-                                           size_t length, const char *path,
-                                           struct duet_message *message);
 /*
- * The next member's name, which stays until the stream is closed; NULL where the object has ended,
- * and nothing but blanks stands behind it.
+ * Reads a long document (a trace has millions of values) with only one value at a time in memory:
+ * one object, length bytes and a final zero. `each` is called for each of its members in turn, with
+ * its key, or, where the member is an array, for each element. Messages about a value begin with
+ * the line of its first character ("trace.json:17: args.node: ..."). DUET_EPARSE, or what `each`
+ * returned.
  */
-DUET_MUST_CHECK int duet__json_stream_key(struct duet__json_stream *stream, const char **key);
-/* The member's value, valid until the next call. */
-DUET_MUST_CHECK int duet__json_stream_value(struct duet__json_stream *stream,
-                                            struct duet__json *at);
-/* The next element of the member, which is an array; nothing is present at its end. */
-DUET_MUST_CHECK int duet__json_stream_element(struct duet__json_stream *stream,
-                                              struct duet__json *at);
-/* DUET_EPARSE with file and line of what was given last. */
-int duet__json_stream_fail(struct duet__json_stream *stream, const char *format, ...)
-    DUET_PRINTF(2, 3);
-void duet__json_stream_close(struct duet__json_stream *stream);
+DUET_MUST_CHECK int duet__json_each(const char *text, size_t length, const char *path,
+                                    duet__json_each_fn *each, void *data,
+                                    struct duet_message *message);
 
 /*
  * Writing, into a stream and without a tree. The writer knows where a comma belongs; the caller

@@ -7,183 +7,151 @@
 #include <glib.h>
 #include <jansson.h>
 
-int duet__json_stream_fail(struct duet__json_stream *stream, const char *format, ...)
+struct reader {
+    const char *path, *at, *end;
+    struct duet_message *message;
+    unsigned line; /* of `at` */
+    duet__json_each_fn *each;
+    void *data;
+};
+
+static int fail(struct reader *reader, const char *format, ...) DUET_PRINTF(2, 3);
+static int fail(struct reader *reader, const char *format, ...)
 {
-    char *what;
+    g_autofree char *what = NULL;
     va_list args;
 
     va_start(args, format);
     what = g_strdup_vprintf(format, args);
     va_end(args);
-    duet_fail(stream->message, DUET_EPARSE, "%.300s: %s", stream->place, duet__json_clean(what));
-    g_free(what);
-    return DUET_EPARSE;
+    return duet_fail(reader->message, DUET_EPARSE, "%.300s:%u: %s", reader->path, reader->line,
+                     duet__json_clean(what));
 }
 
-/* From here on messages are about what begins at `at`. */
-static void note_place(struct duet__json_stream *stream)
+static int expected(struct reader *reader, const char *what)
 {
-    g_free(stream->place);
-    stream->place = g_strdup_printf("%s:%u", stream->path, stream->line);
+    return fail(reader, reader->at < reader->end ? "expected %s" : "expected %s, but the text ends",
+                what);
 }
 
-static void move_to(struct duet__json_stream *stream, const char *to)
+static void move_to(struct reader *reader, const char *to)
 {
-    for (; stream->at < to; stream->at++)
-        stream->line += *stream->at == '\n';
-}
+    const char *at = reader->at;
 
-static bool is_blank(char character)
-{
-    return character == ' ' || character == '\t' || character == '\r' || character == '\n';
+    while ((at = memchr(at, '\n', (size_t)(to - at))) != NULL) {
+        reader->line++;
+        at++;
+    }
+    reader->at = to;
 }
 
 /* Whether the next character that is no blank is this one, which is then read. */
-static bool take(struct duet__json_stream *stream, char wanted)
+static bool take(struct reader *reader, char wanted)
 {
-    const char *at = stream->at;
-
-    while (at < stream->end && is_blank(*at))
-        at++;
-    move_to(stream, at);
-    if (at >= stream->end || *at != wanted)
+    move_to(reader, reader->at + strspn(reader->at, " \t\r\n"));
+    if (reader->at >= reader->end || *reader->at != wanted)
         return false;
-    stream->at++;
+    reader->at++;
     return true;
 }
 
-/* Fails at the place that has been reached. */
-static int expected(struct duet__json_stream *stream, const char *what)
-{
-    note_place(stream);
-    return duet__json_stream_fail(stream,
-                                  stream->at < stream->end ? "expected %s"
-                                                           : "expected %s, but the text ends",
-                                  what);
-}
-
-/* Reads a value of any kind; the one before it is freed. */
-static int read_value(struct duet__json_stream *stream)
+/* A value of any kind, at which the reader stays; *end: behind it. NULL after an error. */
+static json_t *load(struct reader *reader, const char **end)
 {
     json_error_t problem;
-
-    (void)take(stream, ' ');
-    json_decref(stream->node);
-    note_place(stream);
-    stream->node =
-        json_loadb(stream->at, (size_t)(stream->end - stream->at),
+    json_t *node =
+        json_loadb(reader->at, (size_t)(reader->end - reader->at),
                    JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, &problem);
-    if (!stream->node) {
-        stream->line += (unsigned)MAX(problem.line, 1) - 1;
-        note_place(stream);
-        return duet__json_stream_fail(stream, "%s", problem.text);
+
+    *end = reader->at + problem.position;
+    if (node == NULL) {
+        reader->line += (unsigned)MAX(problem.line, 1) - 1;
+        (void)fail(reader, "%s", problem.text);
     }
-    move_to(stream, stream->at + problem.position);
-    return DUET_OK;
+    return node;
 }
 
-int duet__json_stream_open(struct duet__json_stream *stream, const char *text, size_t length,
-                           const char *path, struct duet_message *message)
+/* The next member's name, which `keys` owns, and the colon behind it. */
+static int read_key(struct reader *reader, GHashTable *keys, const char **key)
 {
-    *stream = (struct duet__json_stream){.path = path,
-                                         .at = text,
-                                         .end = text + length,
-                                         .message = message,
-                                         .line = 1,
-                                         .keys = json_object()};
-    return take(stream, '{') ? DUET_OK : expected(stream, "an object");
+    const char *end;
+    char *name;
+    json_t *node;
+
+    if (!take(reader, '"'))
+        return expected(reader, "a name in quotes");
+    reader->at--;
+    node = load(reader, &end);
+    if (node == NULL)
+        return DUET_EPARSE;
+    *key = name = g_strdup(json_string_value(node));
+    json_decref(node);
+    if (!g_hash_table_add(keys, name))
+        return fail(reader, "the key \"%.60s\" is there twice", name);
+    move_to(reader, end);
+    return take(reader, ':') ? DUET_OK : expected(reader, "':'");
 }
 
-/* Passes over what remains of the last member. */
-static int finish_value(struct duet__json_stream *stream)
+/* Reads a value, and has it looked at. */
+static int read_value(struct reader *reader, const char *key)
 {
-    struct duet__json at;
-    int error = DUET_OK;
-
-    if (!stream->value_is_due)
-        return DUET_OK;
-    if (stream->elements == 0)
-        return duet__json_stream_value(stream, &at);
-    while (stream->value_is_due && error == DUET_OK)
-        error = duet__json_stream_element(stream, &at);
-    return error;
-}
-
-static int end_document(struct duet__json_stream *stream, const char **key)
-{
-    *key = NULL;
-    (void)take(stream, ' ');
-    return stream->at == stream->end ? DUET_OK
-                                     : expected(stream, "one object and nothing behind it");
-}
-
-int duet__json_stream_key(struct duet__json_stream *stream, const char **key)
-{
-    int error = finish_value(stream);
-
-    *key = NULL;
-    if (error != DUET_OK)
-        return error;
-    if (take(stream, '}'))
-        return end_document(stream, key);
-    if (stream->begun && !take(stream, ','))
-        return expected(stream, "',' or '}'");
-    stream->begun = true;
-    if (!take(stream, '"'))
-        return expected(stream, "a name in quotes");
-    stream->at--;
-    error = read_value(stream);
-    if (error != DUET_OK)
-        return error;
-    if (json_object_get(stream->keys, json_string_value(stream->node)))
-        return duet__json_stream_fail(stream, "the key \"%.60s\" is there twice",
-                                      json_string_value(stream->node));
-    json_object_set_new(stream->keys, json_string_value(stream->node), json_null());
-    *key = json_object_iter_key(json_object_iter_at(stream->keys, json_string_value(stream->node)));
-    if (!take(stream, ':'))
-        return expected(stream, "':'");
-    stream->value_is_due = true;
-    stream->elements = 0;
-    return DUET_OK;
-}
-
-static struct duet__json place_of(const struct duet__json_stream *stream, json_t *node)
-{
-    return (struct duet__json){.node = node, .path = stream->place, .message = stream->message};
-}
-
-int duet__json_stream_value(struct duet__json_stream *stream, struct duet__json *at)
-{
-    int error = read_value(stream);
-
-    stream->value_is_due = false;
-    *at = place_of(stream, stream->node);
-    return error;
-}
-
-int duet__json_stream_element(struct duet__json_stream *stream, struct duet__json *at)
-{
+    char place[320];
+    struct duet__json at = {.path = place, .message = reader->message};
+    const char *end;
     int error;
 
-    *at = place_of(stream, NULL);
-    if (stream->elements == 0 && !take(stream, '['))
-        return expected(stream, "an array");
-    if (take(stream, ']')) {
-        stream->value_is_due = false;
-        return DUET_OK;
-    }
-    if (stream->elements > 0 && !take(stream, ','))
-        return expected(stream, "',' or ']'");
-    stream->elements++;
-    error = read_value(stream);
-    *at = place_of(stream, stream->node);
+    (void)take(reader, ' ');
+    at.node = load(reader, &end);
+    if (at.node == NULL)
+        return DUET_EPARSE;
+    g_snprintf(place, sizeof(place), "%.300s:%u", reader->path, reader->line);
+    error = reader->each(&at, key, reader->data);
+    json_decref(at.node);
+    move_to(reader, end);
     return error;
 }
 
-void duet__json_stream_close(struct duet__json_stream *stream)
+/* The value of a member, or the elements of it. */
+static int read_member(struct reader *reader, const char *key)
 {
-    json_decref(stream->node);
-    json_decref(stream->keys);
-    g_free(stream->place);
-    *stream = (struct duet__json_stream){.path = NULL};
+    int error = DUET_OK;
+
+    if (!take(reader, '['))
+        return read_value(reader, key);
+    if (take(reader, ']'))
+        return DUET_OK;
+    do
+        error = read_value(reader, key);
+    while (error == DUET_OK && take(reader, ','));
+    return error != DUET_OK || take(reader, ']') ? error : expected(reader, "',' or ']'");
+}
+
+static int read_members(struct reader *reader)
+{
+    g_autoptr(GHashTable) keys = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    const char *key = NULL;
+    int error = DUET_OK;
+
+    if (!take(reader, '{'))
+        return expected(reader, "an object");
+    if (take(reader, '}'))
+        return DUET_OK;
+    do {
+        error = read_key(reader, keys, &key);
+        if (error == DUET_OK)
+            error = read_member(reader, key);
+    } while (error == DUET_OK && take(reader, ','));
+    return error != DUET_OK || take(reader, '}') ? error : expected(reader, "',' or '}'");
+}
+
+int duet__json_each(const char *text, size_t length, const char *path, duet__json_each_fn *each,
+                    void *data, struct duet_message *message)
+{
+    struct reader reader = {path, text, text + length, message, 1, each, data};
+    int error = read_members(&reader);
+
+    (void)take(&reader, ' ');
+    if (error == DUET_OK && reader.at != reader.end)
+        error = expected(&reader, "one object and nothing behind it");
+    return error;
 }

@@ -14,7 +14,6 @@ enum { MOST_NODES = 1024, MOST_WORKERS = 16384 };
 
 /* What has been read so far. */
 struct loader {
-    struct duet__json_stream stream;
     struct duet_machine *machine;
     bool ours;           /* written by duet */
     GHashTable *threads; /* thread of the trace (process << 32 | thread) -> worker and 1 */
@@ -257,9 +256,29 @@ static bool says(const struct duet__json *at, const char *key, const char *word)
            strcmp(text, word) == 0;
 }
 
-/* An element of traceEvents; what is of others is passed over. */
-static int add(struct loader *loader, const struct duet__json *at)
+static int refuse(const struct duet__json *at)
 {
+    return duet__json_fail(at, DUET_EPARSE,
+                           "no trace of duet's: before traceEvents, otherData has to name duet as "
+                           "producer, nodes and workers");
+}
+
+/* The head, or an element of traceEvents; what is of others is passed over. */
+static int read_value(const struct duet__json *at, const char *key, void *data)
+{
+    struct loader *loader = data;
+    int error;
+
+    if (strcmp(key, "otherData") == 0) {
+        error = duet__part_read(at, machine_fields, loader->machine, loader->machine);
+        loader->ours = !error && says(at, "producer", "duet") && loader->machine->node_count &&
+                       loader->machine->worker_count;
+        return error;
+    }
+    if (strcmp(key, "traceEvents") != 0)
+        return 0;
+    if (!loader->ours)
+        return refuse(at);
     if (says(at, "ph", "X") && says(at, "cat", "kernel"))
         return add_kernel(loader, at);
     if (says(at, "ph", "X") && says(at, "cat", "copy"))
@@ -267,33 +286,6 @@ static int add(struct loader *loader, const struct duet__json *at)
     if (says(at, "ph", "M") && says(at, "name", "thread_name"))
         return add_thread(loader, at);
     return duet__json_keys(at, NULL);
-}
-
-static int read_all(struct loader *loader)
-{
-    struct duet__json_stream *stream = &loader->stream;
-    struct duet__json at;
-    const char *key = NULL;
-    int error = 0;
-
-    while (!error && !(error = duet__json_stream_key(stream, &key)) && key) {
-        if (strcmp(key, "otherData") == 0) {
-            error = duet__json_stream_value(stream, &at);
-            if (!error)
-                error = duet__part_read(&at, machine_fields, loader->machine, loader->machine);
-            loader->ours = !error && says(&at, "producer", "duet") && loader->machine->node_count &&
-                           loader->machine->worker_count;
-        } else if (strcmp(key, "traceEvents") == 0) {
-            if (!loader->ours)
-                return duet__json_stream_fail(stream,
-                                              "no trace of duet's: before traceEvents, otherData "
-                                              "has to name duet as producer, nodes and workers");
-            while (!error && !(error = duet__json_stream_element(stream, &at)) &&
-                   duet__json_present(&at))
-                error = add(loader, &at);
-        }
-    }
-    return error;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -345,16 +337,15 @@ int duet_read_trace(const char *text, size_t length, const char *path, struct du
         .names = g_ptr_array_new_with_free_func(g_free),
         .events = g_array_new(FALSE, FALSE, sizeof(struct duet_event)),
     };
-    int error = duet__json_stream_open(&loader.stream, text, length, path, message);
+    int error = duet__json_each(text, length, path, read_value, &loader, message);
 
     *out = (struct duet_recording){0};
-    if (!error)
-        error = read_all(&loader);
+    if (!error && !loader.ours)
+        error = refuse(&(struct duet__json){.path = path, .message = message});
     if (!error && !loader.names->len)
         error = duet_fail(message, DUET_EPARSE, "%.300s: there is no kernel in this trace", path);
     if (!error)
         finish(&loader, out);
-    duet__json_stream_close(&loader.stream);
     if (loader.machine)
         duet_machine_fini(loader.machine);
     g_free(loader.machine);
