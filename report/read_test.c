@@ -98,7 +98,7 @@ static void test_refused(void)
         const char *text, *says;
     } cases[] = {
         {"[]", "expected an object"},
-        {"{\"traceEvents\":", "r.json:1: no trace of duet's"},
+        {"{\"traceEvents\":[]}", "r.json: no trace of duet's"},
         {"", "r.json:1: "},
         {"{}", "schema: missing"},
         {"{\"schema\":2,\"runs\":[]}", "schema: 2 is out of range"},
