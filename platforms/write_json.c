@@ -51,35 +51,36 @@ static char *format(const struct duet_platform *p, const struct duet__field *fie
     return text;
 }
 
-static void leave_out_if(bool same, double *figure, double unsaid)
-{
-    if (same)
-        *figure = unsaid;
-}
-
 /* What switches and GPUs have like their kind of link is left out, and limits that are none. */
 static void leave_out(struct duet_platform *p)
 {
     for (unsigned i = 0; i < p->gpu_count; i++) {
-        struct duet_platform_figure *in = &p->gpus[i].to_device, *out = &p->gpus[i].to_host;
+        struct duet_platform_gpu *gpu = &p->gpus[i];
         const struct duet_platform_switch *sw;
         const struct duet_platform_link *kind;
 
-        if (p->gpus[i].position >= p->switch_count)
+        if (gpu->position >= p->switch_count || p->switches[gpu->position].kind >= p->kind_count)
             continue; /* it is refused when the text is read back */
-        sw = &p->switches[p->gpus[i].position];
-        kind = &p->kinds[MIN(sw->kind, p->kind_count - 1)];
-        leave_out_if(in->latency_s == kind->to_device.latency_s, &in->latency_s, NAN);
-        leave_out_if(out->latency_s == kind->to_host.latency_s, &out->latency_s, NAN);
-        leave_out_if(in->bandwidth_Bps >= sw->to_device_Bps, &in->bandwidth_Bps, 0);
-        leave_out_if(out->bandwidth_Bps >= sw->to_host_Bps, &out->bandwidth_Bps, 0);
+        sw = &p->switches[gpu->position];
+        kind = &p->kinds[sw->kind];
+        if (gpu->to_device.latency_s == kind->to_device.latency_s)
+            gpu->to_device.latency_s = NAN;
+        if (gpu->to_host.latency_s == kind->to_host.latency_s)
+            gpu->to_host.latency_s = NAN;
+        if (gpu->to_device.bandwidth_Bps >= sw->to_device_Bps)
+            gpu->to_device.bandwidth_Bps = 0;
+        if (gpu->to_host.bandwidth_Bps >= sw->to_host_Bps)
+            gpu->to_host.bandwidth_Bps = 0;
     }
     for (unsigned i = 0; i < p->switch_count; i++) {
         struct duet_platform_switch *sw = &p->switches[i];
-        const struct duet_platform_link *kind = &p->kinds[MIN(sw->kind, p->kind_count - 1)];
 
-        leave_out_if(sw->to_device_Bps == kind->to_device.bandwidth_Bps, &sw->to_device_Bps, 0);
-        leave_out_if(sw->to_host_Bps == kind->to_host.bandwidth_Bps, &sw->to_host_Bps, 0);
+        if (sw->kind >= p->kind_count)
+            continue;
+        if (sw->to_device_Bps == p->kinds[sw->kind].to_device.bandwidth_Bps)
+            sw->to_device_Bps = 0;
+        if (sw->to_host_Bps == p->kinds[sw->kind].to_host.bandwidth_Bps)
+            sw->to_host_Bps = 0;
     }
 }
 
