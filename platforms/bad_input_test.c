@@ -337,7 +337,7 @@ static void test_calibrations(void)
         {"\"busy_ratio\": 2", "\"run_deviation\": 11",
          "points[0].run_deviation: 11 is out of range"},
         {"[0, 1, 1, 1, 1", "[0, 1, 1, 1, 2",
-         "points[0].quantiles[5]: 1 after 2, expected them in ascending order"},
+         "curves[0]: kernel k on a, point 0: times and quantiles must be"},
         {"[0, 1, 1, 1, 1", "[1, 1, 1, 1",
          "points[0].quantiles: has 10 elements, expected 11 to 11"},
         {"[0, 1, 1, 1, 1", "[-1, 1, 1, 1, 1", "points[0].quantiles[0]: -1 is out of range"},

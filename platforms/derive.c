@@ -161,7 +161,10 @@ static int choose_workers(struct plan *plan, struct duet_message *message)
     return DUET_OK;
 }
 
-/* What options say of links. A bandwidth that they give is a GPU's own, too: it has no limits. */
+/*
+ * What options say of links. A GPU that has the bandwidth of its switch has no limit of its own, so
+ * those go where options give a kind a bandwidth.
+ */
 static void change_links(struct plan *plan)
 {
     struct duet_platform *d = &plan->d;
@@ -169,26 +172,19 @@ static void change_links(struct plan *plan)
     for (unsigned i = 0; i < d->gpu_count; i++) {
         struct duet_platform_gpu *gpu = &d->gpus[i];
         const char *kind = d->kinds[d->switches[gpu->position].kind].name;
-        bool replaced = duet__is_replaced(plan->options, kind);
-        double *limits[] = {&gpu->to_device.bandwidth_Bps, &gpu->to_host.bandwidth_Bps};
 
-        for (unsigned k = 0; k < G_N_ELEMENTS(limits); k++)
-            *limits[k] = replaced ? 0 : duet__change_bandwidth(plan->options, kind, *limits[k]);
+        duet__change_bandwidth(plan->options, kind, &gpu->to_device.bandwidth_Bps);
+        duet__change_bandwidth(plan->options, kind, &gpu->to_host.bandwidth_Bps);
     }
     for (unsigned i = 0; i < d->switch_count; i++) {
         struct duet_platform_switch *sw = &d->switches[i];
-        const char *kind = d->kinds[sw->kind].name;
 
-        sw->to_device_Bps = duet__change_bandwidth(plan->options, kind, sw->to_device_Bps);
-        sw->to_host_Bps = duet__change_bandwidth(plan->options, kind, sw->to_host_Bps);
+        duet__change_bandwidth(plan->options, d->kinds[sw->kind].name, &sw->to_device_Bps);
+        duet__change_bandwidth(plan->options, d->kinds[sw->kind].name, &sw->to_host_Bps);
     }
     for (unsigned i = 0; i < DUET_REACHES; i++) {
-        struct duet_platform_peer *peer = &d->peers[i];
-
-        peer->up.bandwidth_Bps =
-            duet__change_bandwidth(plan->options, peer->name, peer->up.bandwidth_Bps);
-        peer->down.bandwidth_Bps =
-            duet__change_bandwidth(plan->options, peer->name, peer->down.bandwidth_Bps);
+        duet__change_bandwidth(plan->options, d->peers[i].name, &d->peers[i].up.bandwidth_Bps);
+        duet__change_bandwidth(plan->options, d->peers[i].name, &d->peers[i].down.bandwidth_Bps);
     }
 }
 

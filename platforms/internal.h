@@ -74,12 +74,9 @@ const char *duet__point_origin(const struct duet_platform *platform, const struc
 char *duet__format_platform(const struct duet_platform *platform);
 char *duet__format_times(const struct duet_calibration *calibration);
 
-/* options.c: `bandwidth` of a link of the kind `name` under options; as it is if they say nothing.
- */
-double duet__change_bandwidth(const struct duet_platform_options *options, const char *name,
-                              double bandwidth);
-/* options.c: whether options give the kind `name` a bandwidth, whatever it had. */
-bool duet__is_replaced(const struct duet_platform_options *options, const char *name);
+/* options.c: what options make of the bandwidth of a link of the kind `name`. */
+void duet__change_bandwidth(const struct duet_platform_options *options, const char *name,
+                            double *bandwidth);
 
 /* options.c: the memory that options leave of a GPU's `bytes`: at least 1. */
 uint64_t duet__gpu_memory(const struct duet_platform_options *options, uint64_t bytes);

@@ -33,24 +33,15 @@ static bool means(const struct duet_link_override *link, const char *name)
     return strcmp(link->name, name) == 0 || strcmp(link->name, DUET__ALL_LINKS) == 0;
 }
 
-double duet__change_bandwidth(const struct duet_platform_options *options, const char *name,
-                              double bandwidth)
+void duet__change_bandwidth(const struct duet_platform_options *options, const char *name,
+                            double *bandwidth)
 {
     for (size_t i = 0; i < options->link_count; i++) {
         const struct duet_link_override *link = &options->links[i];
 
         if (means(link, name))
-            bandwidth = link->bandwidth_Bps > 0 ? link->bandwidth_Bps : bandwidth * link->factor;
+            *bandwidth = link->bandwidth_Bps > 0 ? link->bandwidth_Bps : *bandwidth * link->factor;
     }
-    return bandwidth;
-}
-
-bool duet__is_replaced(const struct duet_platform_options *options, const char *name)
-{
-    for (size_t i = 0; i < options->link_count; i++)
-        if (means(&options->links[i], name) && options->links[i].bandwidth_Bps > 0)
-            return true;
-    return false;
 }
 
 /* Adds a name that is not there yet, and is not empty. */

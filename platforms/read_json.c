@@ -34,21 +34,6 @@ static int read_work(const struct duet__json *at, const char **unit, double *wor
     return duet__json_number(&member, field->least, field->most, work);
 }
 
-static int check_quantiles(const struct duet__json *at, const double quantiles[DUET_QUANTILES])
-{
-    struct duet__json list = duet__json_member(at, "quantiles");
-
-    for (unsigned i = 1; i < DUET_QUANTILES; i++) {
-        struct duet__json element = duet__json_element(&list, i);
-
-        if (quantiles[i] < quantiles[i - 1])
-            return duet__json_fail(&element, DUET_EPARSE,
-                                   "%g after %g, expected them in ascending order", quantiles[i],
-                                   quantiles[i - 1]);
-    }
-    return DUET_OK;
-}
-
 /* Notes what a curve (work 0) or point says about its origin, if anything. */
 static int read_origin(const struct duet__json *at, struct duet_platform *p,
                        const struct duet_curve *curve, double work)
@@ -101,8 +86,6 @@ static int read_points(const struct duet__json *at, struct duet_platform *p,
         error = duet__part_read(&element, duet__point_fields, &points[i], p);
         if (error == DUET_OK)
             error = read_work(&element, &unit, &points[i].work);
-        if (error == DUET_OK)
-            error = check_quantiles(&element, points[i].quantiles);
         if (error == DUET_OK)
             error = read_origin(&element, p, names, points[i].work);
     }

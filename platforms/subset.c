@@ -22,9 +22,8 @@ static void change_links(struct duet_machine *m, const struct duet_platform_opti
 {
     for (unsigned i = 0; i < m->link_count; i++) {
         g_autofree char *kind = duet__kind_of(m->links[i].name);
-        double *bandwidth = &m->links[i].bandwidth_Bps;
 
-        *bandwidth = duet__change_bandwidth(options, kind, *bandwidth);
+        duet__change_bandwidth(options, kind, &m->links[i].bandwidth_Bps);
     }
 }
 
