@@ -122,6 +122,27 @@ static void add_property(struct conversion *c, const xmlNode *node, json_t *obje
         fail(c, node, "%.60s is no name of a property", id);
 }
 
+static json_t *convert(struct conversion *c, const xmlNode *node);
+
+/* Adds what is inside an element to its object; between elements are blanks and comments. */
+static void add_child(struct conversion *c, const xmlNode *child, json_t *object)
+{
+    const char *name = (const char *)child->name;
+
+    if (child->type == XML_COMMENT_NODE || child->type == XML_PI_NODE || xmlIsBlankNode(child))
+        return;
+    if (child->type != XML_ELEMENT_NODE) {
+        fail(c, child->parent, "text or entities inside an element are not read");
+    } else if (strcmp(name, "prop") == 0) {
+        add_property(c, child, object);
+    } else {
+        if (json_object_get(object, name) == NULL)
+            json_object_set_new(object, name, json_array());
+        if (json_array_append_new(json_object_get(object, name), convert(c, child)) != 0)
+            fail(c, child, "is an attribute and an element");
+    }
+}
+
 /* An element as an object. Their depth is bounded by the parser. */
 static json_t *convert(struct conversion *c, const xmlNode *node)
 {
@@ -129,22 +150,12 @@ static json_t *convert(struct conversion *c, const xmlNode *node)
 
     for (const xmlAttr *a = node->properties; a != NULL; a = a->next)
         json_object_set_new(object, (const char *)a->name, json_string(value_of(a)));
-    for (xmlNode *child = node->children; child != NULL && c->error == DUET_OK;
-         child = child->next) {
-        const char *name = (const char *)child->name;
-
-        if (child->type == XML_COMMENT_NODE || child->type == XML_PI_NODE || xmlIsBlankNode(child))
-            continue;
-        if (child->type != XML_ELEMENT_NODE) {
-            fail(c, node, "text or entities inside an element are not read");
-        } else if (strcmp(name, "prop") == 0) {
-            add_property(c, child, object);
-        } else {
-            if (json_object_get(object, name) == NULL)
-                json_object_set_new(object, name, json_array());
-            if (json_array_append_new(json_object_get(object, name), convert(c, child)) != 0)
-                fail(c, child, "is an attribute and an element");
-        }
+    for (xmlNode *child = node->children, *next; child != NULL && c->error == DUET_OK;
+         child = next) {
+        next = child->next;
+        add_child(c, child, object);
+        xmlUnlinkNode(child); /* so that not both are in memory as a whole */
+        xmlFreeNode(child);
     }
     return object;
 }
