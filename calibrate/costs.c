@@ -27,7 +27,9 @@ static const struct duet__measured none[DUET__COSTS] = {
                          "from a task's submission until its kernel begins on a CPU worker "
                          "that sleeps, less submit",
                          .why = one_worker},
-    [DUET__COST_SPIN] = {"spin", "how long a CPU worker has had nothing to do when it sleeps",
+    [DUET__COST_SPIN] = {"spin",
+                         "how long a CPU worker has had nothing to do when it sleeps: by "
+                         "the runtime's own rule",
                          .why = one_worker},
     [DUET__COST_KERNEL_LAUNCH] = {"kernel_launch",
                                   "from when a task without copies is ready until "

@@ -12,6 +12,7 @@
 
 #include "calibrate/costs.h"
 #include "world/clock.h"
+#include "world/open.h"
 
 static struct duet_config defaults(int cpus, int gpus)
 {
@@ -92,6 +93,7 @@ static void test_device(const char *emulate)
     measure(&config, costs);
     assert_measured(costs, DUET__COST_SUBMIT, DUET__COST_POP);
     assert_measured(costs, DUET__COST_WAKE, DUET__COST_WAKE);
+    g_assert_true((costs[DUET__COST_SPIN].times.median > 0) == (duet__usable_cores() > 1));
     assert_measured(costs, DUET__COST_KERNEL_LAUNCH, DUET__COST_EVENT);
 }
 

@@ -1,35 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * How long a CPU worker that has nothing to do takes to begin a task, by how long it has had
- * nothing to do: at first it watches, then it sleeps.
- */
+/* How long a CPU worker that sleeps, as it had nothing to do, takes to begin a task. */
 #include <math.h>
 #include <sched.h>
 #include <stdatomic.h>
 
 #include "calibrate/lab.h"
+#include "world/open.h"
 
-enum {
-    WAKES = 60,
-    WAKES_LEAST = 5,
-    TRIALS = 9, /* for each time of having nothing to do */
-};
+enum { WAKES = 60, WAKES_LEAST = 5 };
 
 static const double ASLEEP_S = 2e-3; /* after so long it sleeps for sure */
-static const double FIRST_S = 5e-6;  /* of the search for when it falls asleep */
-static const double LAST_S = 1e-3, STEP = 1.25;
-static const double NAP_S = 2e-4; /* shorter times are passed without sleeping */
+static const double AWAKE_S = 2e-4;  /* before it is woken: a thread that has just slept is slow */
 static const double WATCH_S = 1e-3;
-static const double CLEAR = 4;    /* times longer is clearly longer: a change of threads is not */
 static const double SHARE = 0.25; /* of the time that is left */
 
 struct waking {
     struct duet__lab *lab;
     struct duet_codelet *stamp;
-    double submit_s;
     _Atomic(double) began_s; /* of the last kernel; 0: not yet */
     _Atomic(int) processor;  /* that it ran on */
-    double idle_since_s;
 };
 
 static int run_stamp(const struct duet_call *call)
@@ -40,19 +29,13 @@ static int run_stamp(const struct duet_call *call)
     return DUET_OK;
 }
 
-static void pass_until(double date_s)
+/* Seconds from submitting a task for the second worker, which sleeps, until it begins. */
+static double wake_once(struct waking *waking)
 {
-    double left_s;
-    while ((left_s = date_s - duet__clock_s()) > 0)
-        if (left_s >= NAP_S)
-            g_usleep((gulong)((left_s - NAP_S / 2) * G_USEC_PER_SEC));
-}
-
-/* Seconds until a task for the second worker begins, which has had nothing to do for `idle_s`. */
-static double wake_once(struct waking *waking, double idle_s)
-{
-    double begin_s;
-    pass_until(waking->idle_since_s + idle_s);
+    double begin_s, due_s = duet__clock_s() + ASLEEP_S;
+    g_usleep((gulong)((ASLEEP_S - AWAKE_S) * G_USEC_PER_SEC));
+    while (duet__clock_s() < due_s)
+        ;
     atomic_store(&waking->began_s, 0);
     begin_s = duet__clock_s();
     duet__lab_submit(waking->lab, waking->stamp, 1, NULL, 0, waking);
@@ -61,58 +44,19 @@ static double wake_once(struct waking *waking, double idle_s)
     while (atomic_load(&waking->began_s) == 0 && duet__clock_s() < begin_s + WATCH_S)
         ;
     duet__lab_wait(waking->lab);
-    waking->idle_since_s = atomic_load(&waking->began_s);
-    return fmax(0, waking->idle_since_s - begin_s - waking->submit_s);
+    return atomic_load(&waking->began_s) - begin_s;
 }
 
-static void measure_wakes(struct waking *waking, struct duet__measured *wake)
+static void measure(struct waking *waking, double submit_s, struct duet__measured *wake)
 {
     double end_s = duet__lab_share(waking->lab, SHARE);
     GArray *values = g_array_new(FALSE, FALSE, sizeof(double));
-    (void)wake_once(waking, 0); /* the first one finds everything cold */
+    (void)wake_once(waking); /* the first one finds everything cold */
     while (duet__lab_more(waking->lab, values->len, WAKES_LEAST, WAKES, end_s)) {
-        double wake_s = wake_once(waking, ASLEEP_S);
+        double wake_s = fmax(0, wake_once(waking) - submit_s);
         g_array_append_val(values, wake_s);
     }
     duet__measured_set(wake, values);
-}
-
-/* Of the latencies of some trials, the `rank`-th shortest. */
-static double try_idle(struct waking *waking, double idle_s, unsigned rank)
-{
-    double latencies_s[TRIALS] = {0};
-    for (unsigned i = 0; i < TRIALS && duet__lab_goes_on(waking->lab); i++)
-        latencies_s[i] = wake_once(waking, idle_s);
-    duet_sort(latencies_s, TRIALS);
-    return latencies_s[rank];
-}
-
-/*
- * Between times after which it begins at once and those after which it begins as late as when it
- * sleeps: the first that is nearer, by its logarithm, to the latter. Other programs make some later
- * and none earlier, so short ones count.
- */
-static void search_spin(struct waking *waking, double long_s, struct duet__measured *spin)
-{
-    double short_s = try_idle(waking, FIRST_S, 0), idle_s = FIRST_S;
-    spin->why = "workers do not watch before they sleep here, or waking one is as quick";
-    if (!(long_s > CLEAR * short_s))
-        return;
-    spin->why = "no such time below 1 ms was found";
-    for (size_t tries = 1; idle_s < LAST_S && duet__lab_goes_on(waking->lab); tries++) {
-        double latency_s = try_idle(waking, idle_s * STEP, TRIALS / 4);
-        if (latency_s * latency_s > short_s * long_s) {
-            double middle_s = idle_s * sqrt(STEP);
-            spin->times = (struct duet_summary){.count = tries * TRIALS,
-                                                .quartile1 = idle_s,
-                                                .median = middle_s,
-                                                .mean = middle_s,
-                                                .quartile3 = idle_s * STEP};
-            spin->why = NULL;
-            return;
-        }
-        idle_s *= STEP;
-    }
 }
 
 /*
@@ -121,14 +65,23 @@ static void search_spin(struct waking *waking, double long_s, struct duet__measu
  */
 void duet__costs_wakes(struct duet__lab *lab, struct duet__measured *costs)
 {
-    struct waking waking = {.lab = lab, .submit_s = costs[DUET__COST_SUBMIT].times.median};
+    struct duet__measured *spin = &costs[DUET__COST_SPIN];
+    struct waking waking = {.lab = lab};
+    double spin_s = duet__spin_s();
     cpu_set_t before, others;
     bool known = sched_getaffinity(0, sizeof before, &before) == 0;
     int processor;
     if (lab->cpus < 2)
         return;
+    /* that is the runtime's own decision, and needs no measurement */
+    spin->why = "there are fewer cores than workers: none watches before it sleeps";
+    if (duet__usable_cores() >= lab->cpus) {
+        spin->times =
+            (struct duet_summary){1, spin_s, spin_s, .quartile1 = spin_s, .quartile3 = spin_s};
+        spin->why = NULL;
+    }
     waking.stamp = duet__lab_kernel(lab, "calibrate_stamp", run_stamp);
-    (void)wake_once(&waking, 0);
+    (void)wake_once(&waking);
     processor = atomic_load(&waking.processor);
     others = before;
     if (known && processor >= 0 && processor < CPU_SETSIZE) {
@@ -136,8 +89,7 @@ void duet__costs_wakes(struct duet__lab *lab, struct duet__measured *costs)
         if (CPU_COUNT(&others))
             (void)sched_setaffinity(0, sizeof others, &others);
     }
-    measure_wakes(&waking, &costs[DUET__COST_WAKE]);
-    search_spin(&waking, costs[DUET__COST_WAKE].times.quartile1, &costs[DUET__COST_SPIN]);
+    measure(&waking, costs[DUET__COST_SUBMIT].times.median, &costs[DUET__COST_WAKE]);
     if (known)
         (void)sched_setaffinity(0, sizeof before, &before);
 }

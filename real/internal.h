@@ -26,7 +26,6 @@ enum {
     CACHE_LINE = 64,
     FEW = 16,        /* buffers for which a kernel's slot has room of its own */
     UNBOUND = -1,    /* place of a thread that no core is chosen for */
-    SPIN_NS = 30000, /* that an idle thread spins before it sleeps: about what waking it costs */
     SLACK_NS = 1000, /* within which short sleeps end: of a paced emulation, and between looks */
 };
 

@@ -13,6 +13,12 @@
 
 #include "core/engine.h"
 
+/*
+ * That an idle thread spins before it sleeps, where there is a core for every thread: about what
+ * waking it costs.
+ */
+enum { SPIN_NS = 30000 };
+
 struct real_options {
     bool bind;            /* threads to cores */
     bool quiet;           /* as in struct duet_config */

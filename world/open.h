@@ -79,6 +79,12 @@ DUET_MUST_CHECK int duet__open_machine(struct duet_machine *machine, unsigned **
 /* Cores that this process may use: at least 1. */
 unsigned duet__usable_cores(void);
 
+/*
+ * How long a worker on this machine that has nothing to do watches before its thread sleeps, where
+ * there are as many cores as workers.
+ */
+double duet__spin_s(void);
+
 /* How much of the host's memory may be page-locked by this configuration; 0: none. */
 uint64_t duet__open_pin_bytes(const struct duet_config *config);
 

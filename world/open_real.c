@@ -110,6 +110,11 @@ unsigned duet__usable_cores(void)
     return duet__real_cores();
 }
 
+double duet__spin_s(void)
+{
+    return SPIN_NS * 1e-9;
+}
+
 uint64_t duet__open_pin_bytes(const struct duet_config *config)
 {
     if (config->no_pin)
