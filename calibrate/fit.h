@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <duet/calibration.h>
+#include "platforms/model/curves.h"
 
 enum {
     DUET__FIT_COLUMNS = 2 * DUET_OPERANDS,

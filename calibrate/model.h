@@ -6,8 +6,6 @@
 #ifndef DUET_CALIBRATE_MODEL_H
 #define DUET_CALIBRATE_MODEL_H
 
-#include <duet/calibration.h>
-
 #include "calibrate/kernel_models.h"
 #include "validate/stats.h"
 

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <duet/calibration.h>
 #include <duet/model.h>
 #include <duet/policy.h>
 

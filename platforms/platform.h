@@ -10,9 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <duet/calibration.h>
 #include <duet/error.h>
 #include <duet/machine.h>
+
+#include "platforms/model/curves.h"
 
 /* One direction of a link, for a copy that is alone. */
 struct duet_platform_figure {

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <duet/calibration.h>
 #include <duet/machine.h>
 
 #include "core/engine.h"

@@ -5,7 +5,6 @@
 
 #include <stdbool.h>
 
-#include <duet/calibration.h>
 #include <duet/duet.h>
 #include <duet/machine.h>
 

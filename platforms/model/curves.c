@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Curves of measured kernel times: kept sorted by work, interpolated in log-log. */
-#include <duet/calibration.h>
+#include "platforms/model/curves.h"
 
 #include <math.h>
 #include <stdlib.h>

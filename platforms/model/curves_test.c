@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of platforms/model/curves.c: each sentence of calibration.h. */
-#include <duet/calibration.h>
+/* Tests of platforms/model/curves.c: each sentence of its header. */
+#include "platforms/model/curves.h"
 
 #include <math.h>
 #include <string.h>

@@ -12,9 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <duet/calibration.h>
 #include <duet/error.h>
 #include <duet/machine.h>
+
+#include "platforms/model/curves.h"
 
 /* Causes that can be left out, as bits. Names as in duet_config.without. */
 enum duet__effect {

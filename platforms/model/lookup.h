@@ -6,8 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <duet/calibration.h>
 #include <duet/error.h>
+
+#include "platforms/model/curves.h"
 
 struct duet_class;
 

@@ -8,8 +8,8 @@
  * t = a * work^b holds on each segment; a measured point gives exactly its own figure. "Work" is
  * flops where the kernel counts them, else bytes accessed.
  */
-#ifndef DUET_CALIBRATION_H
-#define DUET_CALIBRATION_H
+#ifndef DUET_MODEL_CURVES_H
+#define DUET_MODEL_CURVES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,11 +17,6 @@
 
 #include <duet/error.h>
 #include <duet/machine.h>
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-#pragma GCC visibility push(default) /* exported by libduet, as nothing else is */
 
 enum {
     DUET_OPERANDS = 8,   /* accesses of a task whose place in memory is told apart: those beyond
@@ -122,8 +117,4 @@ DUET_MUST_CHECK int duet_curve_point(const struct duet_curve *curve, double work
 /* Frees everything. Safe on a zeroed calibration, and twice. */
 void duet_calibration_fini(struct duet_calibration *calibration);
 
-#pragma GCC visibility pop
-#ifdef __cplusplus
-}
-#endif
 #endif
