@@ -227,7 +227,7 @@ static const struct bad xml_cases[] = {
     {"cpu0 a host 0 1", "cpu0 a host 0 0", "worker cpu0: the window"},
     {"cpu0 a host 0 1", "cpu0 a host 0 1 x", "window_short: \"x\" is no whole number"},
     {"cpu0 a host 0 1", "cpu0 a host 0 1 2 3",
-     "bad.xml:7: <prop>: \"cpu0 a host 0 1 2 3\" has more words"},
+     "bad.xml:7: zone[0].duet.worker[0]: \"cpu0 a host 0 1 2 3\" has more"},
     {"cpu0 a host 0 1", "cpu0 a host 0 3 2", "worker cpu0: the window of short tasks"},
     {"duet.worker.0", "duet.worker.1", "duet.worker.1: numbers start at 0 without a gap"},
     {"duet.cost.pop_s", "duet.cost.pop", "bad.xml:8: zone[0].duet.cost: unknown key \"pop\""},

@@ -123,7 +123,9 @@ static int read_list(const struct duet__json *at, const struct duet__list *list,
     for (unsigned i = 0; i < count && error == DUET_OK; i++) {
         struct duet__json element = duet__json_element(at, i);
 
-        error = duet__part_read(&element, list->fields, elements + i * list->size, root);
+        error = duet__xml_record(&element, list->fields);
+        if (error == DUET_OK)
+            error = duet__part_read(&element, list->fields, elements + i * list->size, root);
         if (error == DUET_OK && list->check != NULL)
             error = list->check(&element, root, i);
     }

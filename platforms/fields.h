@@ -83,6 +83,12 @@ void duet__fields_write(struct duet__json_writer *writer, const struct duet__fie
  */
 DUET_MUST_CHECK int duet__xml_value(struct duet__json *at, const struct duet__field *field);
 
+/*
+ * xml_document.c: likewise a text that is an element of an array becomes an object, each word a
+ * member that is called as the next key of `fields`.
+ */
+DUET_MUST_CHECK int duet__xml_record(struct duet__json *at, const struct duet__field *fields);
+
 /* Where the member of a table is in its struct. */
 static inline void *duet__field_at(const struct duet__field *field, const void *from)
 {

@@ -334,9 +334,6 @@ static int check_zone(const struct duet__json *at, struct zone *zone)
         return duet__json_fail(at, DUET_EPARSE,
                                "%u routes cannot join the host with %u devices in both directions",
                                ways, zone->host_count - 1);
-    if (zone->schema == 0 && zone->platform.arch_count + zone->worker_count > 0)
-        return duet__json_fail(at, DUET_EPARSE,
-                               "files without duet.schema have no architectures and workers");
     return DUET_OK;
 }
 
@@ -405,7 +402,7 @@ static int read_zone(const struct duet__json *at, void *into, void *root)
         error = duet__fields_read(&element, zone_fields, zone);
     if (error == DUET_OK)
         error = check_zone(&element, zone);
-    if (error == DUET_OK && zone->schema == 0)
+    if (error == DUET_OK && zone->platform.arch_count + zone->worker_count == 0)
         invent(zone);
     if (error == DUET_OK)
         error = make_machine(&element, zone, &zone->platform.fixed);
@@ -422,13 +419,10 @@ static const struct duet__field document_fields[] = {
 int duet__read_xml(struct duet_platform *platform, const char *text, size_t length,
                    const char *path, char **calibration, struct duet_message *message)
 {
-    const struct duet__xml_record records[] = {{"duet.arch.", duet__archs.fields},
-                                               {"duet.worker.", worker_fields},
-                                               {NULL, NULL}};
     struct zone zone = {.by_name = g_hash_table_new(g_str_hash, g_str_equal),
                         .machine_links = g_array_new(FALSE, FALSE, sizeof(struct duet_link))};
     struct duet__json root;
-    int error = duet__xml_parse(text, length, path, "platform", records, message, &root);
+    int error = duet__xml_parse(text, length, path, "platform", message, &root);
 
     if (error == DUET_OK)
         error = duet__fields_read(&root, document_fields, &zone);

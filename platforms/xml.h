@@ -9,19 +9,13 @@
  * xml_document.c: an element becomes an object of its attributes, all of them texts, of arrays of
  * the elements inside it, by their names, and of its properties that begin with "duet.": the
  * property duet.cost.pop_s is the member pop_s of the member cost of the member duet. Properties
- * that are numbered, from 0 in order, are the elements of an array, and each word of such a text is
- * a member, called as the next key of the table of `records`. What is not of this kind is refused
- * with its line, as is the root element if it is not called `name`. No DTD, entity or network is
- * ever loaded. *root, on success only, is to be closed by duet__xml_close.
+ * that end in numbers, from 0 in order, are the elements of an array. What is not of this kind is
+ * refused with its line, as is the root element if it is not called `name`. No DTD, entity or
+ * network is ever loaded. *root, on success only, is to be closed by duet__xml_close.
  */
-struct duet__xml_record {
-    const char *prefix; /* "duet.arch." */
-    const struct duet__field *fields;
-};
-
 DUET_MUST_CHECK int duet__xml_parse(const char *text, size_t length, const char *path,
-                                    const char *name, const struct duet__xml_record *records,
-                                    struct duet_message *message, struct duet__json *root);
+                                    const char *name, struct duet_message *message,
+                                    struct duet__json *root);
 void duet__xml_close(struct duet__json *root);
 
 #endif

@@ -15,7 +15,6 @@
 struct conversion {
     const char *path;
     struct duet_message *message;
-    const struct duet__xml_record *records;
     GHashTable *lines; /* json_t -> line */
     int error;
 };
@@ -58,64 +57,33 @@ static const char *attribute(const xmlNode *node, const char *name)
     return found != NULL ? value_of(found) : NULL;
 }
 
-/* The words of a text as members that are called as the keys of a table. */
-static json_t *make_record(struct conversion *c, const xmlNode *node, const char *text,
-                           const struct duet__field *field)
-{
-    g_auto(GStrv) words = g_strsplit(text, " ", -1);
-    json_t *record = placed(c, node, json_object());
-
-    for (char **word = words; *word != NULL; word++) {
-        if (field->key == NULL) {
-            fail(c, node, "\"%.60s\" has more words than are known", text);
-            break;
-        }
-        json_object_set_new(record, (field++)->key, json_string(*word));
-    }
-    return record;
-}
-
-/* The table of a property that is numbered, and its number; NULL: it is not. */
-static const struct duet__field *find_record(struct conversion *c, const char *id, guint64 *number)
-{
-    const struct duet__xml_record *record = c->records;
-
-    while (record->prefix != NULL && !g_str_has_prefix(id, record->prefix))
-        record++;
-    return record->prefix != NULL && g_ascii_string_to_unsigned(id + strlen(record->prefix), 10, 0,
-                                                                UINT_MAX, number, NULL)
-               ? record->fields
-               : NULL;
-}
-
 /* Adds a property to the object of an element; those of others are passed over. */
 static void add_property(struct conversion *c, const xmlNode *node, json_t *object)
 {
     const char *id = attribute(node, "id"), *value = attribute(node, "value");
-    const struct duet__field *record;
     g_auto(GStrv) keys = g_strsplit(id != NULL ? id : "", ".", -1);
     guint64 number = 0;
     char **key = keys;
+    bool numbered;
 
     if (id == NULL || value == NULL)
         fail(c, node, "needs id and value");
     if (c->error != DUET_OK || !g_str_has_prefix(id, "duet."))
         return;
-    record = find_record(c, id, &number);
+    numbered = g_ascii_string_to_unsigned(strrchr(id, '.') + 1, 10, 0, UINT_MAX, &number, NULL);
     for (; key[1] != NULL; key++) {
         json_t *inner = json_object_get(object, *key);
-        bool numbered = record != NULL && key[2] == NULL;
 
         if (inner == NULL) {
-            inner = numbered ? json_array() : placed(c, node, json_object());
+            inner = numbered && key[2] == NULL ? json_array() : placed(c, node, json_object());
             json_object_set_new(object, *key, inner);
         }
         object = inner;
     }
-    if (record != NULL && json_array_size(object) != number)
+    if (numbered && json_array_size(object) != number)
         fail(c, node, "%.60s: numbers start at 0 without a gap", id);
-    else if (record != NULL)
-        json_array_append_new(object, make_record(c, node, value, record));
+    else if (numbered)
+        json_array_append_new(object, placed(c, node, json_string(value)));
     else if (json_object_get(object, *key) != NULL)
         fail(c, node, "%.60s is there twice", id);
     else if (json_object_set_new(object, *key, placed(c, node, json_string(value))) != 0)
@@ -161,17 +129,16 @@ static json_t *convert(struct conversion *c, const xmlNode *node)
 }
 
 int duet__xml_parse(const char *text, size_t length, const char *path, const char *name,
-                    const struct duet__xml_record *records, struct duet_message *message,
-                    struct duet__json *root)
+                    struct duet_message *message, struct duet__json *root)
 {
-    struct conversion c = {.path = path, .message = message, .records = records};
-    xmlParserCtxt *context = xmlNewParserCtxt();
-    xmlDoc *document = xmlCtxtReadMemory(context, text, (int)length, NULL, NULL,
-                                         XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
-    const xmlError *last = xmlCtxtGetLastError(context);
+    struct conversion c = {.path = path, .message = message};
+    xmlDoc *document = xmlReadMemory(text, (int)length, NULL, NULL,
+                                     XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
+    xmlNode *top = xmlDocGetRootElement(document);
 
     *root = (struct duet__json){.path = path, .message = message};
     if (document == NULL) {
+        const xmlError *last = xmlGetLastError();
         g_autofree char *reason =
             g_strdup(last != NULL && last->message != NULL ? last->message : "not XML");
 
@@ -180,16 +147,15 @@ int duet__xml_parse(const char *text, size_t length, const char *path, const cha
     } else if (document->intSubset != NULL && document->intSubset->children != NULL) {
         c.error = duet_fail(message, DUET_EPARSE,
                             "%.200s: declarations inside <!DOCTYPE> are not read", path);
-    } else if (strcmp((const char *)xmlDocGetRootElement(document)->name, name) != 0) {
-        fail(&c, xmlDocGetRootElement(document), "expected <%s>", name);
+    } else if (strcmp((const char *)top->name, name) != 0) {
+        fail(&c, top, "expected <%s>", name);
     } else {
         root->lines = c.lines = g_hash_table_new(NULL, NULL);
-        root->node = convert(&c, xmlDocGetRootElement(document));
+        root->node = convert(&c, top);
     }
     if (c.error != DUET_OK)
         duet__xml_close(root);
     xmlFreeDoc(document);
-    xmlFreeParserCtxt(context);
     return c.error;
 }
 
@@ -197,6 +163,27 @@ void duet__xml_close(struct duet__json *root)
 {
     duet__json_close(root);
     g_clear_pointer(&root->lines, g_hash_table_unref);
+}
+
+int duet__xml_record(struct duet__json *at, const struct duet__field *field)
+{
+    const char *text = json_string_value(at->node);
+    g_auto(GStrv) words = g_strsplit(text != NULL ? text : "", " ", -1);
+    json_t *record;
+
+    if (at->lines == NULL || text == NULL)
+        return DUET_OK;
+    record = json_object();
+    for (char **word = words; *word != NULL && field->key != NULL; word++, field++)
+        json_object_set_new(record, field->key, json_string(*word));
+    if (g_strv_length(words) > json_object_size(record)) {
+        json_decref(record);
+        return duet__json_fail(at, DUET_EPARSE, "\"%.60s\" has more words than are known", text);
+    }
+    g_hash_table_insert(at->lines, record, g_hash_table_lookup(at->lines, at->node));
+    json_array_set_new(at->up->node, at->index, record);
+    at->node = record;
+    return DUET_OK;
 }
 
 struct unit {
