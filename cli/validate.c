@@ -1,24 +1,249 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `duet validate`: predicts and measures the cases, and reports how far the two are apart. */
-#include "cli/validate.h"
+#include <string.h>
 
 #include "cli/calibrate.h"
 #include "cli/command.h"
+#include "cli/job.h"
 #include "cli/validation.h"
+#include "validate/experiment.h"
 #include "world/clock.h"
+
+/* What was asked for, and what comes of it. */
+struct validate {
+    struct duet__job *job;
+    struct duet_experiment experiment;
+    struct duet_recalibration recalibration; /* of --calibrate */
+    int written;                             /* exit status of writing its platform */
+};
+
+/* ------------------------------------------------------------------------------------------- */
+/* The command line                                                                             */
+
+/* How many runs, in how many rounds, and how many are enough. */
+static void count_runs(struct validate *validate)
+{
+    struct duet_experiment *experiment = &validate->experiment;
+    const struct duet__job *job = validate->job;
+    const struct duet__values *values = &job->values;
+    bool until = values->until > 0 || duet__given(job, "case-time") ||
+                 (!values->reps && !duet_experiment_paced(experiment));
+    /* what rounds differ by is learnt from many short ones, unless the number of runs is given */
+    uint64_t rounds = values->rounds ? values->rounds : values->reps ? 5 : 10;
+    /* at least as many as will say something; those at a pace are all alike */
+    uint64_t reps = values->reps ? values->reps : until ? 5 : 3;
+
+    experiment->until = !until ? 0 : values->until > 0 ? values->until : 0.01;
+    experiment->case_time_s = duet__given(job, "case-time") ? values->case_time_s : 3;
+    experiment->base.reps = (size_t)reps;
+    experiment->rounds = (size_t)(until ? rounds : MIN(rounds, reps));
+    experiment->sim_reps = (size_t)(values->sim_reps   ? values->sim_reps
+                                    : values->no_noise ? 1
+                                                       : 15);
+}
+
+/* Options that go with others only, or that exclude each other. */
+static int check_combinations(const struct duet__job *job, struct duet_message *message)
+{
+    const struct duet__values *values = &job->values;
+    bool paced = duet_request_paced(&job->request);
+
+    if (!values->calibrate && (values->out || duet__given(job, "calibrate-time")))
+        return duet_fail(message, DUET_EINVAL, "%s is for --calibrate",
+                         values->out ? "--out" : "--calibrate-time");
+    if (values->calibrate && values->platform)
+        return duet_fail(message, DUET_EINVAL,
+                         "--calibrate and --platform exclude each other: what is measured is what "
+                         "the predictions are made from");
+    if (values->calibrate && paced)
+        return duet_fail(message, DUET_EINVAL,
+                         "--calibrate: %s is known already, and nothing is measured of it",
+                         values->config.emulate);
+    if (paced && values->follow_speed)
+        return duet_fail(message, DUET_EINVAL,
+                         "--follow-speed: an emulated platform is always as fast as it says");
+    return duet__exclude(job, "json", "csv", message);
+}
+
+static int read_settings(struct validate *validate, struct duet_message *message)
+{
+    struct duet_experiment *experiment = &validate->experiment;
+    struct duet_request *request = &validate->job->request;
+    const struct duet__values *values = &validate->job->values;
+    int error = duet__job_check_emulation(validate->job, message);
+
+    if (!error)
+        error = duet_request_set_params(request, values->params, message);
+    if (!error && values->precision)
+        error = duet_precision_read(values->precision, &request->problem.precision, message);
+    if (!error)
+        error = duet__job_find_policies(validate->job, message);
+    if (!error)
+        error = check_combinations(validate->job, message);
+    duet_request_fini(&experiment->base);
+    duet_request_copy(&experiment->base, request);
+    experiment->noise = !values->no_noise && !duet_experiment_paced(experiment);
+    experiment->follow_speed = values->follow_speed;
+    experiment->keep_disturbed = values->keep_disturbed;
+    experiment->keep = values->html != NULL;
+    count_runs(validate);
+    return error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Cases                                                                                        */
+
+/* The specs that the options describe, one for each workload in argv[1] and after. */
+static int make_specs(struct validate *validate, int argc, char *const *argv,
+                      struct duet_message *message)
+{
+    const struct duet__values *values = &validate->job->values;
+    const struct duet__numbers *const lists[DUET_LISTS] = {
+        [DUET_LIST_N] = &values->sizes,
+        [DUET_LIST_TILE] = &values->tiles,
+        [DUET_LIST_CPUS] = &values->cpu_counts,
+        [DUET_LIST_GPUS] = &values->gpu_counts,
+    };
+    int error = 0;
+
+    for (int i = 1; (i < argc || i == 1) && !error; i++) {
+        struct duet_spec *spec = duet_spec_new(&validate->experiment.base);
+
+        g_ptr_array_add(validate->experiment.specs, spec);
+        error = duet__job_find_workload(validate->job, i < argc ? argv[i] : NULL,
+                                        &spec->request.workload, message);
+        for (int k = 1; k < i && !error; k++)
+            if (strcmp(argv[i], argv[k]) == 0)
+                error = duet_fail(message, DUET_EINVAL, "%s is named twice", argv[i]);
+        for (int k = 0; k < DUET_LISTS; k++)
+            g_array_append_vals(spec->lists[k], lists[k]->items, (guint)lists[k]->count);
+        if (!error)
+            error = duet_spec_check(spec, message);
+    }
+    return error;
+}
+
+/* The specs of --cases: what is in the file is not said again. */
+static int read_specs(struct validate *validate, int argc, char *const *argv,
+                      struct duet_message *message)
+{
+    static const char *const said[] = {"n",      "tile",      "cpus",  "gpus",
+                                       "policy", "precision", "param", "set-arch"};
+    int error = 0;
+
+    if (argc > 1)
+        return duet_fail(message, DUET_EINVAL, "--cases says which workloads: not '%s' as well",
+                         argv[1]);
+    for (size_t i = 0; i < G_N_ELEMENTS(said) && !error; i++)
+        error = duet__exclude(validate->job, "cases", said[i], message);
+    return error ? error
+                 : duet_specs_read(validate->experiment.specs, &validate->experiment.base,
+                                   validate->job->values.cases, message);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The platform                                                                                 */
+
+/* The file that duet calibrate writes for this machine. */
+static int find_own_platform(struct duet_experiment *experiment, struct duet_message *message)
+{
+    const char *host = g_get_host_name();
+
+    /* the first part of the name, as duet calibrate calls it */
+    experiment->platform_name = g_strdup_printf("./%.*s.json", (int)strcspn(host, "."), host);
+    if (g_file_test(experiment->platform_name, G_FILE_TEST_EXISTS))
+        return 0;
+    return duet_fail(message, DUET_EINVAL,
+                     "there is no %s to predict from: run duet calibrate first, name what it wrote "
+                     "(--platform FILE), or let it be measured along with the cases (--calibrate)",
+                     experiment->platform_name);
+}
+
+/* What is measured between the rounds, and a platform without times until then. */
+static int begin_calibration(struct validate *validate, struct duet_message *message)
+{
+    struct duet_recalibration *recalibration = &validate->recalibration;
+    const struct duet__values *values = &validate->job->values;
+    g_autofree char *out = g_strdup(values->out);
+    int error = duet__calibrate_names(NULL, &out, &recalibration->name, message);
+
+    recalibration->time_s = values->calibrate_time_s;
+    if (!error && duet__given(validate->job, "calibrate-time") &&
+        !(values->calibrate_time_s >= 0.1))
+        error = duet_fail(message, DUET_EINVAL, "--calibrate-time takes 0.1s or more, not '%gs'",
+                          values->calibrate_time_s);
+    if (!error && values->out)
+        error = duet_platform_may_write(values->out, DUET_WRITE_REPLACE, message);
+    return error ? error : duet_recalibration_begin(recalibration, &validate->experiment, message);
+}
+
+static int read_platform(struct validate *validate, struct duet_message *message)
+{
+    struct duet_experiment *experiment = &validate->experiment;
+    const struct duet__values *values = &validate->job->values;
+    const char *emulate = values->config.emulate;
+    bool paced = duet_experiment_paced(experiment);
+    int error = 0;
+
+    if (values->platform && !*values->platform)
+        return duet_fail(message, DUET_EINVAL,
+                         "--platform takes the name of a machine or a file, not ''");
+    if (values->calibrate)
+        return begin_calibration(validate, message);
+    if (values->platform || paced)
+        experiment->platform_name = g_strdup(values->platform ? values->platform : emulate);
+    else if (emulate)
+        error = duet_fail(message, DUET_EINVAL,
+                          "--emulate free needs --platform FILE: duet calibrate --emulate free "
+                          "writes one");
+    else
+        error = find_own_platform(experiment, message);
+    if (error)
+        return error;
+    validate->job->request.config.simulate = experiment->platform_name;
+    validate->job->platform_option = "--platform";
+    error = duet_platform_load(experiment->platform_name, NULL, &experiment->platform, message);
+    if (!error && values->follow_speed && !(experiment->platform->probe_s > 0))
+        error = duet_fail(message, DUET_EINVAL,
+                          "--follow-speed: %s does not say how fast the cores were when it was "
+                          "calibrated",
+                          experiment->platform_name);
+    experiment->probe = !error && !paced && experiment->platform->probe_s > 0;
+    return error;
+}
+
+static int read_all(struct validate *validate, int argc, char *const *argv,
+                    struct duet_message *message)
+{
+    int error = read_settings(validate, message);
+
+    if (!error && validate->job->values.cases)
+        error = read_specs(validate, argc, argv, message);
+    else if (!error)
+        error = make_specs(validate, argc, argv, message);
+    if (!error)
+        error = read_platform(validate, message);
+    if (!error)
+        error = duet__files_distinct(validate->job, message);
+    if (!error)
+        error = duet_pairs_make(&validate->experiment, message);
+    if (!error && validate->job->values.calibrate)
+        error = duet_recalibration_plan(&validate->recalibration, &validate->experiment, message);
+    return error;
+}
 
 /* ------------------------------------------------------------------------------------------- */
 /* What is done                                                                                 */
 
 /* Calibrates before a round, or after the last one, where that was asked for. Exit status. */
-static int calibrate(struct duet__validate *validate, size_t round, double runs_s,
+static int calibrate(struct validate *validate, size_t round, double runs_s,
                      struct duet_monitor *monitor, struct duet_progress *progress)
 {
     struct duet_recalibration *recalibration = &validate->recalibration;
     const struct duet__failure *failure = &recalibration->calibrating.now;
     int error;
 
-    if (!validate->job.values.calibrate || duet_monitor_signal(monitor))
+    if (!validate->job->values.calibrate || duet_monitor_signal(monitor))
         return DUET__DONE;
     duet_progress_say(progress, (double)round / (double)validate->experiment.rounds, "calibrating");
     error = duet_recalibration_slice(recalibration, &validate->experiment, round, runs_s, monitor);
@@ -26,9 +251,9 @@ static int calibrate(struct duet__validate *validate, size_t round, double runs_
 }
 
 /* Writes what was found where that was asked for: the measured runs are worth a report anyway. */
-static void write_platform(struct duet__validate *validate)
+static void write_platform(struct validate *validate)
 {
-    const char *out = validate->job.values.out;
+    const char *out = validate->job->values.out;
     struct duet_message message = {""};
 
     if (out &&
@@ -36,7 +261,7 @@ static void write_platform(struct duet__validate *validate)
         validate->written = duet__complain(DUET__FAILED, "%s", message.text);
 }
 
-static int finish_calibration(struct duet__validate *validate)
+static int finish_calibration(struct validate *validate)
 {
     struct duet_recalibration *recalibration = &validate->recalibration;
     const struct duet__failure *failure = &recalibration->calibrating.now;
@@ -49,7 +274,7 @@ static int finish_calibration(struct duet__validate *validate)
 }
 
 /* The rounds, with calibration before, between and after them where that was asked for. */
-static int measure(struct duet__validate *validate)
+static int measure(struct validate *validate)
 {
     struct duet_experiment *experiment = &validate->experiment;
     struct duet_monitor monitor = {0};
@@ -59,13 +284,13 @@ static int measure(struct duet__validate *validate)
 
     duet_monitor_start(&monitor, false, 0, 0);
     duet__warn_of_load();
-    duet_progress_init(&progress, !validate->job.values.quiet, 0, 0);
+    duet_progress_init(&progress, !validate->job->values.quiet, 0, 0);
     status = calibrate(validate, 0, runs_s, &monitor, &progress);
     for (size_t round = 0; round < experiment->rounds && status == DUET__DONE; round++) {
         double round_s = duet__clock_s();
 
-        if (duet_monitor_signal(&monitor) || (round && validate->job.values.budget_s > 0 &&
-                                              round_s - start_s >= validate->job.values.budget_s))
+        if (duet_monitor_signal(&monitor) || (round && validate->job->values.budget_s > 0 &&
+                                              round_s - start_s >= validate->job->values.budget_s))
             break;
         duet_experiment_measure_round(experiment, round, &monitor, &progress);
         runs_s += duet__clock_s() - round_s;
@@ -78,7 +303,7 @@ static int measure(struct duet__validate *validate)
 }
 
 /* Both sides of all cases. Exit status of what has failed as a whole. */
-static int make_sides(struct duet__validate *validate)
+static int make_sides(struct validate *validate)
 {
     struct duet_experiment *experiment = &validate->experiment;
     struct duet_message message = {""};
@@ -92,16 +317,16 @@ static int make_sides(struct duet__validate *validate)
     if (experiment->number)
         return status;
     /* what cannot be predicted is not measured; but for what the calibration has yet to tell */
-    if (!validate->job.values.calibrate)
-        duet_experiment_predict(experiment, validate->job.values.quiet);
+    if (!validate->job->values.calibrate)
+        duet_experiment_predict(experiment, validate->job->values.quiet);
     if (!experiment->number && !duet_pairs_all_failed(experiment))
         status = measure(validate);
-    if (status != DUET__DONE || experiment->number || !validate->job.values.calibrate ||
+    if (status != DUET__DONE || experiment->number || !validate->job->values.calibrate ||
         duet_pairs_all_failed(experiment))
         return status;
     status = finish_calibration(validate);
     if (status == DUET__DONE)
-        duet_experiment_predict(experiment, validate->job.values.quiet);
+        duet_experiment_predict(experiment, validate->job->values.quiet);
     return status;
 }
 
@@ -128,17 +353,17 @@ static int check_failures(const struct duet_experiment *experiment)
                           experiment->pair_count, first);
 }
 
-static int report(struct duet__validate *validate)
+static int report(struct validate *validate)
 {
     struct duet_validation validation;
     int status;
 
     duet_experiment_conclude(&validate->experiment, &validation);
-    validation.command = validate->job.line;
-    validation.fail_over = validate->job.values.fail_over;
+    validation.command = validate->job->line;
+    validation.fail_over = validate->job->values.fail_over;
     if (!validation.case_count)
         return DUET__DONE;
-    status = duet__validation_show(&validate->job, &validation);
+    status = duet__validation_show(validate->job, &validation);
     duet_validation_fini(&validation);
     return status == DUET__DONE ? check_failures(&validate->experiment) : status;
 }
@@ -160,11 +385,11 @@ static int say_interrupted(const struct duet_experiment *experiment)
                           runs && !predicted ? ", and nothing is predicted to compare with" : "");
 }
 
-static int validate_all(struct duet__validate *validate)
+static int validate_all(struct validate *validate)
 {
     const struct duet_experiment *experiment = &validate->experiment;
     const struct duet_pair *failed;
-    int status = duet__files_check(&validate->job);
+    int status = duet__files_check(validate->job);
 
     if (status == DUET__DONE)
         status = make_sides(validate);
@@ -181,18 +406,48 @@ static int validate_all(struct duet__validate *validate)
     return status == DUET__DONE ? validate->written : status;
 }
 
-int duet__validate_run(int argc, char **argv)
+static int work(struct duet__job *job, int argc, char **argv)
 {
-    struct duet__validate validate = {0};
-    int status;
+    struct validate validate = {.job = job};
+    struct duet_message message = {""};
+    int error, status;
 
-    duet__job_init(&validate.job, &duet__validate_command, argc, argv);
     duet_experiment_init(&validate.experiment);
-    status = duet__validate_parse(&validate, argc, argv);
-    if (status < 0)
-        status = validate_all(&validate);
+    error = read_all(&validate, argc, argv, &message);
+    status = error ? duet__job_refuse(error, &message) : validate_all(&validate);
     duet_experiment_fini(&validate.experiment);
     duet_recalibration_fini(&validate.recalibration);
-    duet__job_fini(&validate.job);
     return status;
 }
+
+static const char notes[] =
+    "A case is a workload with a size, a tile, a policy, and numbers of CPUs and GPUs: one for\n"
+    "each combination of the lists, or of those in the file of --cases. Everything is simulated\n"
+    "first, from the platform that duet calibrate has measured here; then each round makes some\n"
+    "of the measured runs of every case. An interrupt (Ctrl-C) reports the cases as far as they\n"
+    "were measured.\n"
+    "\n"
+    "--emulate PLATFORM measures at that platform's pace instead of on this machine; its times\n"
+    "are means, so the simulation has no noise then. Only how long threads take to wake and to\n"
+    "notice is this machine's, and measured first.\n"
+    "\n"
+    "--calibrate measures the kernels of the cases in the same minutes as the cases, in other\n"
+    "runs, so that a machine whose speed drifts is predicted as it was. The simulations are made\n"
+    "last then.\n"
+    "\n"
+    "Examples:\n"
+    "  duet validate cholesky --calibrate --n 2048,4096 --tile 256 --policy ws,heft\n"
+    "  duet calibrate && duet validate cholesky lu --n 2048,4096 --tile 256 --policy ws,heft\n"
+    "  duet validate --cases cases.json --html report.html --fail-over 5%\n"
+    "  duet validate cholesky --emulate idgraf --scale 0.1 --n 9600 --tile 960 --gpus 1,4,8";
+
+const struct duet__command duet__validate_command = {
+    .name = "validate",
+    .description = "simulates and runs the same, says how far apart, and why",
+    .where = DUET__IN_VALIDATE,
+    .arguments = "[WORKLOAD...]",
+    .summary = "Runs task graphs on this machine, simulates the same, and says how far the two are "
+               "apart, and why.",
+    .notes = notes,
+    .work = work,
+};

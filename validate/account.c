@@ -5,10 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include <glib.h>
-
-#include "validate/account_waits.h"
-
 /* ------------------------------------------------------------------------------------------- */
 /* Checks                                                                                       */
 

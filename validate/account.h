@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <glib.h>
+
 #include <duet/error.h>
 #include <duet/machine.h>
 
@@ -103,5 +105,20 @@ DUET_MUST_CHECK int duet_explain(const struct duet_account *first,
                                  struct duet_explanation *out, struct duet_message *message);
 
 void duet_explanation_fini(struct duet_explanation *explanation);
+
+/* ------------------------------------------------------------------------------------------- */
+/* Between account.c and account_waits.c                                                        */
+
+/* A stretch in which a worker runs nothing although its next task is ready. */
+struct duet__gap {
+    unsigned node; /* memory that the worker's kernels work in */
+    double start_s, end_s;
+};
+
+/*
+ * Divides the gaps (struct duet__gap), which it sorts, among the directions of the copies that were
+ * waited for, and overhead: O((gaps + copies) log(gaps + copies)). The records have been checked.
+ */
+void duet__account_waits(const struct duet_recording *recording, GArray *gaps, double *parts_s);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which copies a worker waits for while its next task is ready. */
-#include "validate/account_waits.h"
+#include "validate/account.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calibration between the rounds of an experiment: how much of it when, and what becomes of it. */
-#include "validate/recalibrate.h"
+#include "validate/experiment.h"
 
 #include <math.h>
 
