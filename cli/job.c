@@ -38,9 +38,8 @@ void duet__job_init(struct duet__job *job, const struct duet__command *command, 
     *job = (struct duet__job){
         .command = command,
         .line = quote(argc, argv),
-        .values = {.warmups = 1},
+        .values = {.kept = g_ptr_array_new_with_free_func(g_free), .warmups = 1},
         .given = g_ptr_array_new(),
-        .kept = g_ptr_array_new_with_free_func(g_free),
     };
     duet_config_init(&job->values.config);
     job->values.config.seed = 1;
@@ -52,7 +51,7 @@ void duet__job_fini(struct duet__job *job)
     g_free(job->line);
     duet_request_fini(&job->request);
     g_clear_pointer(&job->given, g_ptr_array_unref);
-    g_clear_pointer(&job->kept, g_ptr_array_unref);
+    g_clear_pointer(&job->values.kept, g_ptr_array_unref);
     duet_platform_free(job->platform);
     *job = (struct duet__job){0};
 }

@@ -22,7 +22,6 @@ struct duet__job {
     char *line;                 /* the command line, quoted for a shell */
     struct duet__values values; /* of the options; defaults can be set before these are read */
     GPtrArray *given;           /* names of the options that were given */
-    GPtrArray *kept;            /* what the values point to */
     struct duet_request request;
     struct duet_platform *platform; /* that is simulated or emulated at its pace, owned */
     const char *platform_option;    /* by which a platform was given: "--platform" */

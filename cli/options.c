@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "world/units.h"
 
 bool duet__given(const struct duet__job *job, const char *name)
 {
@@ -21,69 +20,6 @@ int duet__exclude(const struct duet__job *job, const char *first, const char *se
     if (!duet__given(job, first) || !duet__given(job, second))
         return 0;
     return duet_fail(message, DUET_EINVAL, "--%s and --%s exclude each other", first, second);
-}
-
-static void *keep(struct duet__job *job, void *memory)
-{
-    g_ptr_array_add(job->kept, memory);
-    return memory;
-}
-
-/* "A,B,C", each once; none for a "default" that the setting offers. */
-static int set_counts(struct duet__job *job, const struct duet__option *setting, const char *label,
-                      const char *text, struct duet_message *message)
-{
-    struct duet__numbers *field = (void *)((char *)&job->values + setting->offset);
-    char **parts = g_strsplit(text, ",", -1);
-    uint64_t *items = keep(job, g_new0(uint64_t, g_strv_length(parts) + 1));
-    bool none = g_str_has_suffix(setting->value, "|default") && strcmp(text, "default") == 0;
-    size_t count = 0;
-    int error = 0;
-
-    if (!*text)
-        error = duet_fail(message, DUET_EINVAL, "%s takes a list of whole numbers, not ''", label);
-    for (; parts[count] && !none && !error; count++) {
-        error = duet__parse_count(label, parts[count], setting->low, setting->high, &items[count],
-                                  message);
-        for (size_t i = 0; i < count && !error; i++)
-            if (items[i] == items[count])
-                error = duet_fail(message, DUET_EINVAL, "%s names %s twice", label, parts[count]);
-    }
-    g_strfreev(parts);
-    *field = (struct duet__numbers){items, error ? 0 : count};
-    return error;
-}
-
-/* One more text of a repeatable option. */
-static void add_to_list(struct duet__job *job, char ***list, char *text)
-{
-    size_t count = 0;
-    char **longer;
-
-    while (*list && (*list)[count])
-        count++;
-    longer = keep(job, g_new0(char *, count + 2));
-    if (count)
-        memcpy(longer, *list, count * sizeof *longer);
-    longer[count] = text;
-    *list = longer;
-}
-
-/* Sets a value; the text is kept. */
-static int set(struct duet__job *job, const struct duet__option *setting, const char *label,
-               char *text, struct duet_message *message)
-{
-    void *field = (char *)&job->values + setting->offset;
-
-    switch (setting->kind) {
-    case DUET__KIND_COUNTS:
-        return set_counts(job, setting, label, text, message);
-    case DUET__KIND_LIST:
-        add_to_list(job, field, text);
-        return 0;
-    default:
-        return duet__option_set(setting, &job->values, label, text, message);
-    }
 }
 
 /* The setting that a subcommand has by the name of an option, "--jobs" or "-j". */
@@ -109,11 +45,13 @@ static gboolean take(const char *option, const char *text, gpointer data, GError
 {
     struct duet__job *job = data;
     const struct duet__option *setting = find(job->command->where, option);
-    char *label = keep(job, g_strconcat("--", setting->name, NULL));
+    char *label = g_strconcat("--", setting->name, NULL), *own = g_strdup(text ? text : "");
     struct duet_message message = {""};
 
     g_ptr_array_add(job->given, label + strlen("--"));
-    if (!set(job, setting, label, keep(job, g_strdup(text ? text : "")), &message))
+    g_ptr_array_add(job->values.kept, label);
+    g_ptr_array_add(job->values.kept, own);
+    if (!duet__option_set(setting, &job->values, label, own, &message))
         return TRUE;
     g_set_error_literal(error, value_error(), 0, message.text);
     return FALSE;

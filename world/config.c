@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <glib.h>
+
 #include <duet/duet.h>
 #include <duet/machine.h>
 
@@ -16,25 +18,13 @@ void duet_config_init(struct duet_config *config)
     *config = (struct duet_config){.cpus = -1, .gpus = -1};
 }
 
-/* "gpu-memory" -> "DUET_GPU_MEMORY". */
-static void variable_name(const char *name, char out[DUET_NAME_MAX])
-{
-    size_t i = 5;
-    memcpy(out, "DUET_", 5);
-    for (; *name; name++)
-        out[i++] = (char)(*name == '-' ? '_' : *name - 'a' + 'A');
-    out[i] = '\0';
-}
-
 int duet_config_environment(struct duet_config *config, struct duet_message *message)
 {
     const struct duet__option *setting;
     for (size_t i = 0; (setting = duet__option_at(i)); i++) {
-        char name[DUET_NAME_MAX];
-        if (!(setting->where & DUET__IN_ENVIRONMENT))
-            continue;
-        variable_name(setting->name, name);
-        const char *text = getenv(name);
+        g_autofree char *upper = g_ascii_strup(setting->name, -1);
+        g_autofree char *name = g_strconcat("DUET_", g_strdelimit(upper, "-", '_'), NULL);
+        const char *text = setting->where & DUET__IN_ENVIRONMENT ? getenv(name) : NULL;
         int error = text ? duet__option_set(setting, config, name, text, message) : DUET_OK;
         if (error)
             return error;
@@ -42,27 +32,17 @@ int duet_config_environment(struct duet_config *config, struct duet_message *mes
     return DUET_OK;
 }
 
-/* The text of a known option in `argument`: what follows '=', "" without one; NULL: another one. */
-static const char *match(const char *argument, const char *name)
-{
-    size_t length = strlen(name);
-    if (strncmp(argument, name, length) != 0)
-        return NULL;
-    return argument[length] == '=' ? argument + length + 1 : argument[length] ? NULL : "";
-}
-
 static int take_argument(struct duet_config *config, const char *argument,
                          struct duet_message *message)
 {
+    const char *text = strchr(argument, '=');
+    g_autofree char *name =
+        g_strndup(argument, text ? (size_t)(text - argument) : strlen(argument));
     const struct duet__option *setting;
-    for (size_t i = 0; (setting = duet__option_at(i)); i++) {
-        const char *text = match(argument + strlen("--duet-"), setting->name);
-        if (text && setting->where & DUET__IN_ENVIRONMENT) {
-            char name[DUET_NAME_MAX + 8] = "--duet-";
-            memcpy(name + 7, setting->name, strlen(setting->name) + 1);
-            return duet__option_set(setting, config, name, text, message);
-        }
-    }
+    for (size_t i = 0; (setting = duet__option_at(i)); i++)
+        if (setting->where & DUET__IN_ENVIRONMENT &&
+            !strcmp(name + strlen("--duet-"), setting->name))
+            return duet__option_set(setting, config, name, text ? text + 1 : "", message);
     return duet_fail(message, DUET_EINVAL,
                      "unknown option '%s': see the list of --duet-* options in duet/duet.h",
                      argument);

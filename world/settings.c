@@ -5,7 +5,6 @@
  */
 #include "world/settings.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "platforms/model/effects.h"
@@ -256,6 +255,46 @@ static int set_count(const struct duet__option *setting, const char *label, cons
     return error;
 }
 
+/* "A,B,C", each once; none for a "default" that the option offers. */
+static int set_counts(const struct duet__option *option, struct duet__values *values,
+                      const char *label, const char *text, struct duet_message *message)
+{
+    struct duet__numbers *field = (void *)((char *)values + option->offset);
+    g_auto(GStrv) parts = g_strsplit(text, ",", -1);
+    uint64_t *items = g_new0(uint64_t, g_strv_length(parts) + 1);
+    bool none = g_str_has_suffix(option->value, "|default") && strcmp(text, "default") == 0;
+    size_t count = 0;
+    int error = 0;
+
+    g_ptr_array_add(values->kept, items);
+    if (!*text)
+        error = duet_fail(message, DUET_EINVAL, "%s takes a list of whole numbers, not ''", label);
+    for (; parts[count] && !none && !error; count++) {
+        error = duet__parse_count(label, parts[count], option->low, option->high, &items[count],
+                                  message);
+        for (size_t i = 0; i < count && !error; i++)
+            if (items[i] == items[count])
+                error = duet_fail(message, DUET_EINVAL, "%s names %s twice", label, parts[count]);
+    }
+    *field = (struct duet__numbers){items, error ? 0 : count};
+    return error;
+}
+
+/* One more text of a repeatable option. */
+static int add_to_list(struct duet__values *values, char ***list, const char *text)
+{
+    const size_t count = *list ? g_strv_length(*list) : 0;
+    char **longer = g_new0(char *, count + 2);
+
+    if (count)
+        memcpy(longer, *list, count * sizeof *longer);
+    longer[count] = g_strdup(text);
+    g_ptr_array_add(values->kept, longer[count]);
+    g_ptr_array_add(values->kept, longer);
+    *list = longer;
+    return 0;
+}
+
 int duet__option_set(const struct duet__option *setting, void *values, const char *label,
                      const char *text, struct duet_message *message)
 {
@@ -267,6 +306,10 @@ int duet__option_set(const struct duet__option *setting, void *values, const cha
     switch (setting->kind) {
     case FLAG:
         return set_flag(label, text, field, message);
+    case LIST:
+        return add_to_list(values, field, text);
+    case COUNTS:
+        return set_counts(setting, values, label, text, message);
     case COUNT:
         return set_count(setting, label, text, field, message);
     case REAL:

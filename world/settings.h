@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <glib.h>
+
 #include <duet/duet.h>
 
 /* Where a setting applies, as a set. */
@@ -53,6 +55,7 @@ struct duet__numbers {
 /* Values of all settings: a field for each line of the table. */
 struct duet__values {
     struct duet_config config; /* first, so that a configuration can be set like this */
+    GPtrArray *kept;           /* what lists point to, for g_free; of the command */
     const char *platform, *cases, *precision, *name;
     const char *out, *trace, *gantt, *html, *machine_xml; /* files to write; NULL: not wanted */
     char **links, **params;                               /* NULL-ended; NULL: none */
@@ -81,8 +84,8 @@ const struct duet__option *duet__option_at(size_t index);
 
 /*
  * Sets the field of a setting. `values` is a struct duet__values, or a struct duet_config for what
- * applies in the environment; `label` is what a message calls the setting. The text is borrowed.
- * Lists and counts in lists are the command's to set. DUET_EINVAL.
+ * applies in the environment; `label` is what a message calls the setting. The text is borrowed,
+ * but for lists. DUET_EINVAL.
  */
 DUET_MUST_CHECK int duet__option_set(const struct duet__option *setting, void *values,
                                      const char *label, const char *text,
