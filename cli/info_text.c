@@ -119,22 +119,25 @@ static void put_backend(const struct duet__survey *survey, unsigned number, FILE
 {
     const struct survey_backend *backend = &survey->backends[number];
     const struct survey_device *first = survey->devices;
+    const char *what;
 
     while (first < survey->devices + survey->device_count && first->backend != number)
         first++;
-    if (!backend->count)
+    if (!backend->count) {
         duet__put_field(stream, backend->name, AT, "no devices: %s",
                         *backend->why.text ? backend->why.text : "there are none");
-    else if (backend->kind == SURVEY_DEVICES)
-        duet__put_field(stream, backend->name, AT, "%u device%s: %s", backend->count,
-                        plural(backend->count), backend->description);
-    else if (backend->kind == SURVEY_CORES)
-        duet__put_field(stream, backend->name, AT, "%u core%s: %s", backend->count,
-                        plural(backend->count),
-                        first->error ? first->why.text : first->description);
-    else
+        return;
+    }
+    what = backend->kind == SURVEY_DEVICES ? backend->description
+           : first->error                  ? first->why.text
+                                           : first->description;
+    if (backend->kind == SURVEY_EMULATED)
         duet__put_field(stream, backend->name, AT, "up to %u: %s (--emulate free)", backend->count,
-                        first->error ? first->why.text : first->description);
+                        what);
+    else
+        duet__put_field(stream, backend->name, AT, "%u %s%s: %s", backend->count,
+                        backend->kind == SURVEY_CORES ? "core" : "device", plural(backend->count),
+                        what);
     for (unsigned d = 0; d < survey->device_count && backend->kind == SURVEY_DEVICES; d++)
         if (survey->devices[d].backend == number)
             put_device(&survey->devices[d], stream);
@@ -337,40 +340,35 @@ static void put_matrix(const struct duet_machine *machine, FILE *stream)
     put_table(&table, stream);
 }
 
-static int by_name(const void *a, const void *b, void *data)
+static int by_text(const void *a, const void *b)
 {
-    (void)data;
-    return strcmp(a, b);
-}
-
-static gboolean add_pairs(void *kind, void *pairs, void *table)
-{
-    duet__table_say(table, kind);
-    duet__table_print(table, "%u", GPOINTER_TO_UINT(pairs));
-    return FALSE;
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 /* How many pairs of GPUs have direct routes of each bandwidth, and how many none. */
 static void put_summary(const struct duet_machine *machine, FILE *stream)
 {
-    g_autoptr(GTree) pairs = g_tree_new_full(by_name, NULL, g_free, NULL);
+    g_autoptr(GPtrArray) kinds = g_ptr_array_new_with_free_func(g_free); /* one a pair */
     struct duet__table table;
 
     for (unsigned s = 1; s < machine->node_count; s++)
         for (unsigned d = 1; d < machine->node_count; d++) {
             const struct duet_route *route = duet_machine_route(machine, s, d);
-            char *kind = route->direct ? g_strdup_printf("%.3g GB/s", route->bandwidth_Bps / 1e9)
-                                       : g_strdup("through the host's memory");
 
             if (s != d)
-                g_tree_insert(pairs, kind,
-                              GUINT_TO_POINTER(GPOINTER_TO_UINT(g_tree_lookup(pairs, kind)) + 1));
-            else
-                g_free(kind);
+                g_ptr_array_add(kinds, route->direct ? g_strdup_printf("%.3g GB/s",
+                                                                       route->bandwidth_Bps / 1e9)
+                                                     : g_strdup("through the host's memory"));
         }
+    g_ptr_array_sort(kinds, by_text);
     duet__table_init(&table, "lr");
     duet__table_row(&table, "GPU to GPU", "pairs", NULL);
-    g_tree_foreach(pairs, add_pairs, &table);
+    for (guint i = 0, next; i < kinds->len; i = next) {
+        for (next = i + 1; next < kinds->len && !by_text(&kinds->pdata[i], &kinds->pdata[next]);)
+            next++;
+        duet__table_say(&table, kinds->pdata[i]);
+        duet__table_print(&table, "%u", next - i);
+    }
     put_table(&table, stream);
 }
 
@@ -420,16 +418,7 @@ static void put_machine(const struct duet__facts *facts, FILE *stream)
 /* ------------------------------------------------------------------------------------------- */
 /* The rest                                                                                     */
 
-static void put_unused(const struct duet__facts *facts, FILE *stream)
-{
-    if (facts->unused->len)
-        fputs("\nnot used\n", stream);
-    for (guint i = 0; i < facts->unused->len; i += 2)
-        duet__put_field(stream, "", 2, "%s: %s", (const char *)facts->unused->pdata[i],
-                        (const char *)facts->unused->pdata[i + 1]);
-}
-
-/* Those that have code for a kind of device. */
+/* The kernels that have code for a kind of device. */
 static void put_kernels(const struct duet__facts *facts, bool cuda, FILE *stream)
 {
     g_autoptr(GString) list = g_string_new(NULL);
@@ -451,7 +440,11 @@ void duet__facts_put_text(const struct duet__facts *facts, FILE *stream)
     for (unsigned b = 0; b < facts->info.survey.backend_count; b++)
         put_backend(&facts->info.survey, b, stream);
     put_machine(facts, stream);
-    put_unused(facts, stream);
+    if (facts->unused->len)
+        fputs("\nnot used\n", stream);
+    for (guint i = 0; i < facts->unused->len; i += 2)
+        duet__put_field(stream, "", 2, "%s: %s", (const char *)facts->unused->pdata[i],
+                        (const char *)facts->unused->pdata[i + 1]);
     fputs("\nkernels, in single and double precision\n", stream);
     put_kernels(facts, false, stream);
     put_kernels(facts, true, stream);

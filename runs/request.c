@@ -7,7 +7,6 @@
 #include <duet/policy.h>
 
 #include "world/open.h"
-#include "world/plugin.h"
 
 void duet_request_init(struct duet_request *request)
 {
@@ -94,57 +93,36 @@ char *duet_request_settings(const struct duet_request *request)
     return g_string_free(text, FALSE);
 }
 
-static bool stands(const GPtrArray *names, const char *name)
-{
-    for (guint i = 0; i < names->len; i++)
-        if (strcmp(names->pdata[i], name) == 0)
-            return true;
-    return false;
-}
-
-/* Adds a policy that is there. */
-static int add_policy(GPtrArray *names, const char *name, struct duet_message *message)
-{
-    if (stands(names, name))
-        return duet_fail(message, DUET_EINVAL, "--policy names '%s' twice", name);
-    g_ptr_array_add(names, g_strdup(name));
-    return 0;
-}
-
-/* Adds what one element of a list stands for. */
+/* Adds the policies that one element of a list stands for, if they are there. */
 static int add_policies(GPtrArray *names, const char *element, struct duet_message *message)
 {
     const struct duet_policy *policy;
-    int error = 0;
 
     if (strcmp(element, "all") != 0) {
-        error = duet__policy_load(element, &policy, message);
-        return error ? error : add_policy(names, element, message);
+        g_ptr_array_add(names, g_strdup(element));
+        return duet__policy_load(element, &policy, message);
     }
-    for (size_t i = 0; (policy = duet_policy_at(i)) && !error; i++)
-        error = add_policy(names, policy->name, message);
-    return error;
+    for (size_t i = 0; (policy = duet_policy_at(i)); i++)
+        g_ptr_array_add(names, g_strdup(policy->name));
+    return 0;
 }
 
 int duet_policies_read(const char *list, char ***policies, struct duet_message *message)
 {
-    GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
-    char **parts = g_strsplit(list ? list : "ws", ",", -1);
+    GPtrArray *names = g_ptr_array_new();
+    g_auto(GStrv) parts = g_strsplit(list ? list : "ws", ",", -1);
     int error =
         *parts ? 0 : duet_fail(message, DUET_EINVAL, "--policy names no policy (--policy help)");
 
-    for (size_t i = 0; parts[i] && !error; i++) {
+    for (size_t i = 0; parts[i] && !error; i++)
         error = add_policies(names, parts[i], message);
-        if (!error && g_strv_contains((const char *const *)parts + i + 1, parts[i]))
-            error = duet_fail(message, DUET_EINVAL, "--policy names '%s' twice", parts[i]);
-    }
-    g_strfreev(parts);
-    *policies = NULL;
-    if (!error) {
-        g_ptr_array_add(names, NULL);
-        *policies = g_strdupv((char **)names->pdata);
-    }
-    g_ptr_array_free(names, TRUE);
+    g_ptr_array_add(names, NULL);
+    *policies = (char **)g_ptr_array_free(names, FALSE);
+    for (char **name = *policies; *name && !error; name++)
+        if (g_strv_contains((const char *const *)name + 1, *name))
+            error = duet_fail(message, DUET_EINVAL, "--policy names '%s' twice", *name);
+    if (error)
+        g_clear_pointer(policies, g_strfreev);
     return error;
 }
 

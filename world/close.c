@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Closing a runtime: waits, writes the trace and the summary that were asked for, frees. */
-#include "world/close.h"
+#include "world/open.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The library's start-up: checks the configuration and picks a world. */
+#include <dlfcn.h>
 #include <math.h>
 #include <string.h>
 
@@ -9,38 +10,55 @@
 
 #include "core/engine.h"
 #include "world/open.h"
-#include "world/plugin.h"
 
-int duet__open_prime(struct duet_runtime *core, const struct duet_calibration *calibration,
-                     double scale)
+static int unknown_policy(const char *name, struct duet_message *message)
 {
-    const struct duet_machine *machine = duet_runtime_machine(core);
-    for (size_t c = 0; c < calibration->count; c++) {
-        const struct duet_curve *curve = &calibration->curves[c];
-        for (unsigned a = 0; a < machine->arch_count; a++) {
-            if (strcmp(machine->archs[a].name, curve->arch) != 0)
-                continue;
-            for (size_t p = 0; p < curve->count; p++) {
-                const struct duet_point *point = &curve->points[p];
-                int error = duet__prime(core, curve->kernel, a, point->work, point->mean_s * scale,
-                                        point->samples ? point->samples : 1);
-                if (error)
-                    return error;
-            }
-        }
-    }
-    return DUET_OK;
+    g_autoptr(GString) known = g_string_new(NULL);
+    for (size_t i = 0; duet_policy_at(i); i++)
+        g_string_append_printf(known, "%s, ", duet_policy_at(i)->name);
+    return duet_fail(message, DUET_ENOTFOUND,
+                     "unknown policy '%s': known are %sor the path of a shared object", name,
+                     known->str);
 }
 
 static int unknown_model(const char *name, struct duet_message *message)
 {
-    GString *known = g_string_new(NULL);
+    g_autoptr(GString) known = g_string_new(NULL);
     for (size_t i = 0; duet_model_at(i); i++)
         g_string_append_printf(known, "%s%s", i ? ", " : "", duet_model_at(i)->name);
-    duet_fail(message, DUET_ENOTFOUND, "unknown performance model '%s': known are %s", name,
-              known->str);
-    g_string_free(known, TRUE);
-    return DUET_ENOTFOUND;
+    return duet_fail(message, DUET_ENOTFOUND, "unknown performance model '%s': known are %s", name,
+                     known->str);
+}
+
+static int load_policy(const char *path, const struct duet_policy **out,
+                       struct duet_message *message)
+{
+    /* a name without '/' would be looked for in the system's library path */
+    g_autofree char *here = strchr(path, '/') ? NULL : g_strconcat("./", path, NULL);
+    void *object = dlopen(here ? here : path, RTLD_NOW | RTLD_LOCAL);
+    if (!object)
+        return duet_fail(message, DUET_ENOTFOUND, "cannot load policy %s: %s", path, dlerror());
+    const struct duet_policy *policy = dlsym(object, "duet_policy");
+    if (!policy)
+        return duet_fail(message, DUET_EINVAL,
+                         "%s exports no symbol 'duet_policy': end it with "
+                         "`const struct duet_policy duet_policy = {...};`",
+                         path);
+    int error = duet_policy_check(policy, message);
+    if (!error)
+        *out = policy;
+    return error;
+}
+
+int duet__policy_load(const char *name, const struct duet_policy **out,
+                      struct duet_message *message)
+{
+    *out = duet_policy_find(name);
+    if (*out)
+        return DUET_OK;
+    if (strchr(name, '/') || g_str_has_suffix(name, ".so"))
+        return load_policy(name, out, message);
+    return unknown_policy(name, message);
 }
 
 int duet__open_core(struct duet_core_config *core, const struct duet_config *config,
@@ -60,6 +78,45 @@ int duet__open_core(struct duet_core_config *core, const struct duet_config *con
         return error;
     core->model = config->model ? duet_model_find(config->model) : duet_model_at(0);
     return core->model ? DUET_OK : unknown_model(config->model, message);
+}
+
+/* Gives a calibration's means, times `scale`, to the scheduler's models. */
+static int prime(struct duet_runtime *core, const struct duet_calibration *calibration,
+                 double scale)
+{
+    const struct duet_machine *machine = duet_runtime_machine(core);
+    int error = DUET_OK;
+    for (size_t c = 0; c < calibration->count; c++) {
+        const struct duet_curve *curve = &calibration->curves[c];
+        for (unsigned a = 0; a < machine->arch_count; a++) {
+            if (strcmp(machine->archs[a].name, curve->arch) != 0)
+                continue;
+            for (size_t p = 0; p < curve->count && !error; p++)
+                error =
+                    duet__prime(core, curve->kernel, a, curve->points[p].work,
+                                curve->points[p].mean_s * scale, MAX(curve->points[p].samples, 1));
+        }
+    }
+    return error;
+}
+
+int duet__open_bind(struct duet_runtime **out, const struct duet_core_config *core,
+                    const struct duet_config *config, struct duet__times *times, double scale,
+                    struct duet_message *message)
+{
+    int error = duet__core_new(out, core, message);
+    if (error) {
+        core->ops->destroy(core->engine);
+        duet__times_free(times);
+        return error;
+    }
+    duet__remember(*out, config, times);
+    error = times ? prime(*out, &times->calibration, scale) : DUET_OK;
+    if (error) {
+        duet__core_free(*out);
+        *out = NULL;
+    }
+    return error;
 }
 
 static int check_memory(const struct duet_config *config, struct duet_message *message)

@@ -11,6 +11,7 @@
 #include "platforms/platform.h"
 
 struct duet_core_config;
+struct duet_policy;
 
 /*
  * As duet_open, on a platform that is in memory: the platform that the configuration names to be
@@ -94,8 +95,25 @@ uint64_t duet__open_pin_bytes(const struct duet_config *config);
 DUET_MUST_CHECK int duet__open_core(struct duet_core_config *core, const struct duet_config *config,
                                     struct duet_message *message);
 
-/* Gives a calibration's means, times `scale`, to the scheduler's models. DUET_ENOMEM. */
-DUET_MUST_CHECK int duet__open_prime(struct duet_runtime *core,
-                                     const struct duet_calibration *calibration, double scale);
+/*
+ * Makes a core, which takes over its engine, and whose models know the kernel times that it lives
+ * by, times `scale`. These (NULL: none) are kept until the runtime is freed. On error both are
+ * freed. DUET_ENOMEM, DUET_EINVAL.
+ */
+DUET_MUST_CHECK int duet__open_bind(struct duet_runtime **out, const struct duet_core_config *core,
+                                    const struct duet_config *config, struct duet__times *times,
+                                    double scale, struct duet_message *message);
+
+/* Keeps the kernel times, which it takes over, and what the configuration wants at the closing. */
+void duet__remember(struct duet_runtime *runtime, const struct duet_config *config,
+                    struct duet__times *times);
+
+/*
+ * The policy `name`: a built-in one, or, if the name contains a '/' or ends in .so, the symbol
+ * `duet_policy` of that shared object, which stays loaded until the process ends. DUET_ENOTFOUND
+ * (the message lists the known names), DUET_EINVAL (not a policy); *out is constant.
+ */
+DUET_MUST_CHECK int duet__policy_load(const char *name, const struct duet_policy **out,
+                                      struct duet_message *message);
 
 #endif

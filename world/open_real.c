@@ -7,7 +7,6 @@
 
 #include <glib.h>
 
-#include "world/close.h"
 #include "world/open.h"
 #include "core/engine.h"
 #include "platforms/model/lookup.h"
@@ -124,11 +123,12 @@ uint64_t duet__open_pin_bytes(const struct duet_config *config)
     return duet__real_memory_bytes() / 4 * 3;
 }
 
-/* Makes the engine, and a core that takes it over. */
-static int bind(struct opening *opening, struct duet_core_config *core, struct duet_runtime **out,
-                struct duet_message *message)
+/* Makes the engine and the core, and starts them. */
+static int start(struct opening *opening, struct duet_core_config *core, struct duet_runtime **out,
+                 struct duet_message *message)
 {
     const struct duet_config *config = opening->config;
+    struct duet__times *times = g_steal_pointer(&opening->times);
     double watchdog_s = config->watchdog_s < 0   ? INFINITY
                         : config->watchdog_s > 0 ? config->watchdog_s
                                                  : WATCHDOG_S;
@@ -142,36 +142,26 @@ static int bind(struct opening *opening, struct duet_core_config *core, struct d
         .gpu_streams = config->gpu_streams ? config->gpu_streams : 1,
         .pin_bytes = duet__open_pin_bytes(config),
         .scale = opening->scale,
-        .seconds = opening->times ? seconds : NULL,
-        .classify = opening->times ? classify : NULL,
-        .pace = opening->times,
+        .seconds = times ? seconds : NULL,
+        .classify = times ? classify : NULL,
+        .pace = times,
     };
     int error = duet__real_new(&core->engine, &opening->machine, &options, message);
+    if (error) {
+        duet__times_free(times);
+        return error;
+    }
+    core->machine = &opening->believed;
+    core->computes = !times;
+    core->ops = duet__real_ops();
+    error = duet__open_bind(out, core, config, times, opening->scale, message);
     if (error)
         return error;
-    core->machine = &opening->believed;
-    core->computes = !opening->times;
-    core->ops = duet__real_ops();
-    error = duet__core_new(out, core, message);
-    if (error)
-        core->ops->destroy(core->engine);
-    return error;
-}
-
-/* Starts the engine of a core that is made. On error the core is freed. */
-static int start(struct opening *opening, struct duet_runtime **out, struct duet_message *message)
-{
-    int error = DUET_OK;
-    duet__remember(*out, opening->config, opening->times);
-    if (opening->times)
-        error = duet__open_prime(*out, &opening->times->calibration, opening->scale);
-    if (!error)
-        error = duet__real_attach(duet__core_engine(*out), *out, message);
+    error = duet__real_attach(core->engine, *out, message);
     if (error) {
         duet__core_free(*out);
         *out = NULL;
     }
-    opening->times = NULL;
     return error;
 }
 
@@ -185,9 +175,7 @@ int duet__open_real(struct duet_runtime **out, const struct duet_config *config,
         error = duet__open_paced(config) ? rehearse(&opening, platform, message)
                                          : look(&opening, message);
     if (!error)
-        error = bind(&opening, &core, out, message);
-    if (!error)
-        error = start(&opening, out, message);
+        error = start(&opening, &core, out, message);
     duet__times_free(opening.times);
     free(opening.devices);
     duet_machine_fini(&opening.machine);
