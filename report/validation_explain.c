@@ -46,15 +46,13 @@ static void add_figures(struct duet__table *table, double first, double second, 
 static void put_parts(FILE *stream, const struct duet_validation *validation,
                       const struct duet_explanation *explanation)
 {
-    g_autofree char *first = duet__side_label(validation->first_name);
-    g_autofree char *second = duet__side_label(validation->second_name);
     double whole_s = explanation->second_s, rest_s = 0;
     struct duet__table table;
     size_t rest = 0;
 
     duet__table_init(&table, "trrrrl");
     table.page = DUET__WIDE_PAGE;
-    duet__table_row(&table, "", "", "", first, second, "", NULL);
+    duet__table_row(&table, "", "", "", validation->labels[0], validation->labels[1], "", NULL);
     for (size_t i = 0; i < explanation->count; i++) {
         const struct duet_difference *part = &explanation->differences[i];
 
@@ -102,11 +100,10 @@ static void put_all(FILE *stream, const struct duet_validation *validation,
                     const struct duet__causes *causes)
 {
     size_t shown = MIN(causes->count, PARTS);
-    g_autofree char *label = duet__side_label(validation->second_name);
     g_autofree char *head =
         g_strdup_printf("where the %s comes from, mean of %zu case%s, of the makespan %s:",
                         duet__error_word(validation), causes->cases, causes->cases == 1 ? "" : "s",
-                        label);
+                        validation->labels[1]);
     struct duet__table table;
     double rest = 0;
 

@@ -10,25 +10,9 @@
 #include "report/gantt.h"
 #include "report/table.h"
 
-enum { LABEL = 14 }; /* characters of a side's name in a heading */
-
 /* Of the largest part: one that causes others is named before it if it is that large. A kernel on
    the critical path has the workers that wait for it idle, so that its own part is the smaller. */
 static const double cause_share = 1.0 / 3;
-
-char *duet__side_label(const char *name)
-{
-    const char *colon = strstr(name, ": ");
-    char *label = colon ? g_strndup(name, (size_t)(colon - name)) : g_strdup(name), *cut;
-
-    if (!g_utf8_validate(label, -1, NULL) || g_utf8_strlen(label, -1) <= LABEL)
-        return label;
-    cut = g_utf8_substring(label, 0, LABEL - 1);
-    g_free(label);
-    label = g_strconcat(cut, "~", NULL);
-    g_free(cut);
-    return label;
-}
 
 const char *duet__error_word(const struct duet_validation *validation)
 {
@@ -86,19 +70,17 @@ char *duet__culprit_text(const struct duet_validation *validation,
                          const struct duet_explanation *explanation)
 {
     const struct duet_difference *most = duet__culprit(explanation);
-    g_autofree char *first = NULL, *second = NULL, *change = NULL, *label = NULL, *other = NULL;
+    g_autofree char *first = NULL, *second = NULL, *change = NULL;
 
     if (!most)
         return NULL;
     first = duet__time_text(most->first);
     second = duet__time_text(most->second);
     change = most->second > 0 ? duet__percent_text(most->first / most->second - 1) : NULL;
-    label = duet__side_label(validation->first_name);
-    other = duet__side_label(validation->second_name);
     return g_strdup_printf("%s%s %s %s, %s %s%s%s%s", duet__difference_name(most),
-                           most->reason == DUET_REASON_KERNEL ? " takes" : ":", first, label,
-                           second, other, change ? " (" : "", change ? change : "",
-                           change ? ")" : "");
+                           most->reason == DUET_REASON_KERNEL ? " takes" : ":", first,
+                           validation->labels[0], second, validation->labels[1], change ? " (" : "",
+                           change ? change : "", change ? ")" : "");
 }
 
 static int compare_causes(const void *left, const void *right)

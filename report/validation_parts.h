@@ -10,12 +10,6 @@
 
 #include "validate/validation.h"
 
-/*
- * What a heading has room for: "A" of "A: run.json", else the name, cut if it is long. Never NULL;
- * free with g_free.
- */
-char *duet__side_label(const char *name);
-
 /* "error", or, where nothing was predicted, "difference". */
 const char *duet__error_word(const struct duet_validation *validation);
 

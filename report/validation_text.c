@@ -90,12 +90,13 @@ static void add_row(struct duet__table *table, const struct duet_case *the, doub
 
 /* The two lines of headings. */
 static void add_heads(struct duet__table *table, const struct duet_validation *validation,
-                      const char *unit, char *const labels[2])
+                      const char *unit)
 {
     const char *word = strcmp(duet__error_word(validation), "error") == 0 ? "error" : "diff.";
     const char *const heads[2][COLUMNS] = {
         {"workload", "settings", "platform", "precision", "n", "tile", "policy", "set-", "CPUs",
-         "GPUs", labels[0], "95% of", labels[1], "95% of", word, "noise", "speed"},
+         "GPUs", validation->labels[0], "95% of", validation->labels[1], "95% of", word, "noise",
+         "speed"},
         {"", "", "", "", "", "", "", "arch", "", "", unit, "median", unit, "median", "%", "+-%",
          "%"},
     };
@@ -164,7 +165,7 @@ static void put_common(FILE *stream, const struct duet_case *the, const struct d
         fputs("all with set-arch\n", stream);
 }
 
-static void put_cases(FILE *stream, const struct duet_validation *validation, char *const labels[2])
+static void put_cases(FILE *stream, const struct duet_validation *validation)
 {
     const char *const names[] = {validation->first_name, validation->second_name};
     struct duet__table table;
@@ -173,12 +174,13 @@ static void put_cases(FILE *stream, const struct duet_validation *validation, ch
 
     duet__table_init(&table, "ttttrrtrrrrrrrrrr");
     table.page = DUET__WIDE_PAGE;
-    add_heads(&table, validation, unit, labels);
+    add_heads(&table, validation, unit);
     for (size_t i = 0; i < validation->case_count; i++)
         add_row(&table, &validation->cases[i], scale);
     choose_columns(&table, validation);
     for (int side = 0; side < 2; side++)
-        if (strcmp(names[side], labels[side]) != 0) /* the headings have only a part of it */
+        if (strcmp(names[side], validation->labels[side]) !=
+            0) /* the headings have only a part of it */
             duet__put_wrapped(stream, names[side], 4);
     put_common(stream, &validation->cases[0], &table);
     putc('\n', stream);
@@ -198,7 +200,7 @@ static void put_disturbed(FILE *stream, const struct duet_validation *validation
         duet__put_wrapped(stream, text->str, 4);
 }
 
-static void put_head(FILE *stream, const struct duet_validation *validation, char *const labels[2])
+static void put_head(FILE *stream, const struct duet_validation *validation)
 {
     size_t runs[2] = {0, 0};
     g_autofree char *where = g_strdup_printf("on %s, %s", validation->machine, validation->date);
@@ -210,8 +212,8 @@ static void put_head(FILE *stream, const struct duet_validation *validation, cha
         runs[1] += validation->cases[i].measured.count;
     }
     counts = g_strdup_printf("%zu case%s, runs: %zu %s, %zu %s", validation->case_count,
-                             validation->case_count == 1 ? "" : "s", runs[0], labels[0], runs[1],
-                             labels[1]);
+                             validation->case_count == 1 ? "" : "s", runs[0], validation->labels[0],
+                             runs[1], validation->labels[1]);
     duet__put_wrapped(stream, validation->title, 4);
     duet__put_wrapped(stream, where, 4);
     if (validation->calibration[0])
@@ -274,14 +276,10 @@ static void put_summary(FILE *stream, const struct duet_validation *validation)
 void duet_validation_write_text(FILE *stream, const struct duet_validation *validation,
                                 bool verbose)
 {
-    g_autofree char *first = duet__side_label(validation->first_name);
-    g_autofree char *second = duet__side_label(validation->second_name);
-    char *const labels[] = {first, second};
-
-    put_head(stream, validation, labels);
+    put_head(stream, validation);
     if (!validation->case_count)
         return;
-    put_cases(stream, validation, labels);
+    put_cases(stream, validation);
     put_summary(stream, validation);
     duet__put_explanation(stream, validation, verbose);
 }

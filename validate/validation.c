@@ -200,12 +200,31 @@ static void judge_errors(struct duet_validation *validation)
     }
 }
 
+enum { LABEL = 14 }; /* characters of a side's name in a heading */
+
+/* What is before a colon, or else all of it, cut if it is long. */
+static char *label_of(const char *name)
+{
+    const char *colon = strstr(name, ": ");
+    char *label = colon ? g_strndup(name, (size_t)(colon - name)) : g_strdup(name), *cut;
+
+    if (!g_utf8_validate(label, -1, NULL) || g_utf8_strlen(label, -1) <= LABEL)
+        return label;
+    cut = g_utf8_substring(label, 0, LABEL - 1);
+    g_free(label);
+    label = g_strconcat(cut, "~", NULL);
+    g_free(cut);
+    return label;
+}
+
 int duet_validation_judge(struct duet_validation *validation, struct duet_message *message)
 {
     int error = 0;
 
     validation->within_noise = validation->failed = validation->refused = 0;
     validation->groups = validation->best_right = validation->pairs = validation->pairs_right = 0;
+    validation->labels[0] = label_of(validation->first_name);
+    validation->labels[1] = label_of(validation->second_name);
     for (size_t i = 0; i < validation->case_count && !error; i++)
         error = judge_case(&validation->cases[i], message);
     if (error) {
@@ -221,4 +240,6 @@ void duet_validation_fini(struct duet_validation *validation)
 {
     for (size_t i = 0; i < validation->case_count; i++)
         duet_explanation_fini(&validation->cases[i].explanation);
+    g_clear_pointer(&validation->labels[0], g_free);
+    g_clear_pointer(&validation->labels[1], g_free);
 }

@@ -71,7 +71,8 @@ struct duet_validation {
     const size_t *disturbed_rounds;
     size_t disturbed_count, left_out;
     /* what duet_validation_judge finds */
-    size_t known;              /* cases with an error */
+    char *labels[2]; /* of the names what a heading has room for: "A" of "A: run.json"; owned */
+    size_t known;    /* cases with an error */
     double median, p95, worst; /* of the absolute errors; NaN without any */
     double bias;               /* median of the signed ones */
     size_t within_noise; /* errors that are not larger than what measuring again would give: than
@@ -89,7 +90,7 @@ struct duet_validation {
 DUET_MUST_CHECK int duet_validation_judge(struct duet_validation *validation,
                                           struct duet_message *message);
 
-/* Frees the explanations; safe before the judging, and twice. */
+/* Frees explanations and labels; safe before the judging, and twice. */
 void duet_validation_fini(struct duet_validation *validation);
 
 /* "lu variant=left, n 4096, tile 256, heft, 4 CPUs, 1 GPU". Never NULL; free with g_free. */
