@@ -14,28 +14,24 @@ static const char *keep(struct duet_experiment *experiment, char *text)
     return text;
 }
 
-/* Whether the workload of this pair is that of one before it. */
-static bool named_before(const struct duet_experiment *experiment, size_t index)
-{
-    for (size_t i = 0; i < index; i++)
-        if (experiment->pairs[i].real.workload == experiment->pairs[index].real.workload)
-            return true;
-    return false;
-}
-
 /* "cholesky, gemm and lu on vm" */
 static char *title_of(const struct duet_experiment *experiment)
 {
-    const char **names = g_new0(const char *, experiment->pair_count);
+    g_autoptr(GPtrArray) workloads = g_ptr_array_new();
     GString *text = g_string_new(NULL);
-    size_t count = 0;
 
-    for (size_t i = 0; i < experiment->pair_count; i++)
-        if (!named_before(experiment, i))
-            names[count++] = experiment->pairs[i].real.workload->name;
-    for (size_t i = 0; i < count; i++)
-        g_string_append_printf(text, "%s%s", !i ? "" : i + 1 == count ? " and " : ", ", names[i]);
-    g_free(names);
+    for (size_t i = 0; i < experiment->pair_count; i++) {
+        const void *workload = experiment->pairs[i].real.workload;
+
+        if (!g_ptr_array_find(workloads, workload, NULL))
+            g_ptr_array_add(workloads, (void *)(uintptr_t)workload);
+    }
+    for (guint i = 0; i < workloads->len; i++)
+        g_string_append_printf(text, "%s%s",
+                               !i                        ? ""
+                               : i + 1 == workloads->len ? " and "
+                                                         : ", ",
+                               ((const struct duet_workload *)workloads->pdata[i])->name);
     g_string_append_printf(text, " on %s", experiment->platform->name);
     return g_string_free(text, FALSE);
 }
@@ -44,16 +40,13 @@ static char *machine_of(const struct duet_experiment *experiment)
 {
     const char *emulate = experiment->base.config.emulate;
     unsigned cores = duet__usable_cores();
-    char *here = g_strdup_printf("%s, %u core%s", g_get_host_name(), cores, cores == 1 ? "" : "s");
-    char *text;
+    g_autofree char *here =
+        g_strdup_printf("%s, %u core%s", g_get_host_name(), cores, cores == 1 ? "" : "s");
 
     if (duet_experiment_paced(experiment))
-        text = g_strdup_printf("%s emulated on %s (times x %g, nothing computed)", emulate, here,
+        return g_strdup_printf("%s emulated on %s (times x %g, nothing computed)", emulate, here,
                                duet_experiment_scale(experiment));
-    else
-        text = g_strdup_printf("%s%s", here, emulate ? ", GPUs emulated" : "");
-    g_free(here);
-    return text;
+    return g_strdup_printf("%s%s", here, emulate ? ", GPUs emulated" : "");
 }
 
 static char *calibration_of(const struct duet_experiment *experiment)
@@ -137,7 +130,7 @@ static struct duet_case case_of(struct duet_experiment *experiment, struct duet_
 
 void duet_experiment_conclude(struct duet_experiment *experiment, struct duet_validation *out)
 {
-    GDateTime *now = g_date_time_new_now_utc();
+    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
     size_t count = 0;
 
     g_free(experiment->cases);
@@ -163,5 +156,4 @@ void duet_experiment_conclude(struct duet_experiment *experiment, struct duet_va
         .disturbed_count = experiment->disturbed->len,
         .left_out = experiment->left_out,
     };
-    g_date_time_unref(now);
 }

@@ -39,7 +39,6 @@ void duet_experiment_fini(struct duet_experiment *experiment)
     duet_platform_free(experiment->platform);
     g_free(experiment->platform_name);
     g_free(experiment->calibrated);
-    g_free(experiment->thread_costs);
     duet_request_fini(&experiment->base);
     *experiment = (struct duet_experiment){0};
 }

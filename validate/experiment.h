@@ -60,7 +60,6 @@ struct duet_experiment {
     struct duet_pair *pairs;
     size_t pair_count;
     double wake_s, event_s;      /* of this machine's threads; 0: not measured */
-    char *thread_costs;          /* the same, as costs of the simulations */
     double probed_s, probe_at_s; /* last time of the reference kernel, and when */
     GArray *disturbed;           /* size_t: rounds, from 1, in which others used the cores */
     size_t left_out;             /* runs of them that nothing is concluded from */

@@ -28,41 +28,26 @@ static bool stop(void *monitor)
 }
 
 /*
- * Adds one that was measured, as the simulations have it: their times are multiplied by the scale
- * afterwards. What was not measured stays as the platform has it.
+ * Makes one that was measured the platform's, whose times are multiplied by the scale afterwards.
+ * What was not measured stays as the platform has it. Returns the seconds; 0: not measured.
  */
-static void add_cost(GString *text, const char *name, double seconds, double scale)
+static double use_cost(const struct duet_experiment *experiment,
+                       const struct duet__measured *measured, double *cost)
 {
-    char number[G_ASCII_DTOSTR_BUF_SIZE];
-
-    if (!(seconds > 0))
-        return;
-    g_ascii_formatd(number, sizeof(number), "%.9f", seconds / scale);
-    g_string_append_printf(text, "%s%s=%ss", text->len ? "," : "", name, number);
+    if (!measured->times.count || !(measured->times.median > 0))
+        return 0;
+    *cost = measured->times.median / duet_experiment_scale(experiment);
+    return measured->times.median;
 }
 
-static double median_of(const struct duet__measured *cost)
+static void use_costs(struct duet_experiment *experiment, const struct duet__measured *measured)
 {
-    return cost->times.count ? cost->times.median : 0;
-}
+    struct duet_costs *costs = &experiment->platform->costs;
 
-static void use_costs(struct duet_experiment *experiment, const struct duet__measured *costs)
-{
-    double scale = duet_experiment_scale(experiment);
-    GString *text = g_string_new(NULL);
-
-    experiment->wake_s = median_of(&costs[DUET__COST_WAKE]);
-    experiment->event_s = median_of(&costs[DUET__COST_EVENT]);
-    add_cost(text, "wake", experiment->wake_s, scale);
-    add_cost(text, "event", experiment->event_s, scale);
-    experiment->thread_costs = g_string_free(text, FALSE);
-    for (size_t i = 0; i < experiment->pair_count; i++) {
-        struct duet_config *config = &experiment->pairs[i].simulated.config;
-
-        if (*experiment->thread_costs)
-            config->costs = experiment->thread_costs;
-        config->jitter = true;
-    }
+    experiment->wake_s = use_cost(experiment, &measured[DUET__COST_WAKE], &costs->wake_s);
+    experiment->event_s = use_cost(experiment, &measured[DUET__COST_EVENT], &costs->event_s);
+    for (size_t i = 0; i < experiment->pair_count; i++)
+        experiment->pairs[i].simulated.config.jitter = true;
 }
 
 int duet_experiment_measure_threads(struct duet_experiment *experiment,
