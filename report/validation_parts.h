@@ -55,10 +55,4 @@ struct duet__causes {
 /* The caller frees .parts with g_free. */
 struct duet__causes duet__causes_of(const struct duet_validation *validation);
 
-/*
- * Explains the errors to a terminal: over all cases, then of the worst three, or of all cases if
- * `verbose`; nothing if none is known. In validation_explain.c.
- */
-void duet__put_explanation(FILE *stream, const struct duet_validation *validation, bool verbose);
-
 #endif
