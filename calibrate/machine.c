@@ -314,10 +314,7 @@ void duet__describe_machine(const struct duet__calibrating *c, struct duet_platf
         describe_kind(platform);
         describe_peers(c, platform);
     }
-    for (size_t i = 0; i < times->count; i++) {
-        const struct duet_curve *curve = &times->curves[i];
-        if (duet_calibration_add_context(&platform->calibration, curve->kernel, curve->arch,
-                                         curve->context, curve->points, curve->count, NULL))
+    for (size_t i = 0; i < times->count; i++)
+        if (duet_calibration_add(&platform->calibration, &times->curves[i], NULL))
             g_error("kernel times that were added once cannot be added again");
-    }
 }

@@ -195,8 +195,11 @@ static int add_curves(struct duet__model *out, struct duet_message *message)
                 break;
             points[next - i] = own->point;
         }
-        error = duet_calibration_add_context(&out->calibration, first->kernel, first->arch,
-                                             first->context, points, next - i, message);
+        struct duet_curve curve = {.count = next - i, .points = points};
+        g_strlcpy(curve.kernel, first->kernel, sizeof(curve.kernel));
+        g_strlcpy(curve.arch, first->arch, sizeof(curve.arch));
+        g_strlcpy(curve.context, first->context, sizeof(curve.context));
+        error = duet_calibration_add(&out->calibration, &curve, message);
     }
     return error;
 }

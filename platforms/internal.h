@@ -59,14 +59,6 @@ DUET_MUST_CHECK int duet__read_calibration(struct duet_platform *platform, const
                                            size_t length, const char *path,
                                            struct duet_message *message);
 
-/* origins.c: where a curve (work 0), or the point of this work, comes from; "" if unknown. */
-void duet__origin_set(struct duet_platform *platform, const struct duet_curve *curve, double work,
-                      const char *text);
-const char *duet__curve_origin(const struct duet_platform *platform,
-                               const struct duet_curve *curve);
-const char *duet__point_origin(const struct duet_platform *platform, const struct duet_curve *curve,
-                               double work);
-
 /*
  * write_json.c: the text of a platform's file, and that of kernel times alone; free with free.
  * What cannot be written (a number that is not finite, an index of nothing) is null.

@@ -391,7 +391,7 @@ const struct duet__field duet__curve_fields[] = {
     {NAME(duet_curve, kernel)},
     {NAME(duet_curve, arch)},
     {NAME(duet_curve, context), .when = DUET__OPTIONAL},
-    {ORIGIN},
+    {"origin", DUET__TEXT, DUET__OPTIONAL, AT(duet_curve, origin)},
     {ELSEWHERE("points")},
     {NULL},
 };
@@ -419,7 +419,7 @@ const struct duet__field duet__point_fields[] = {
      COUNT(duet_point, quantiles), RANGE(0, MOST_RATIO)},
     {POINT(run_deviation, MOST_DEVIATION), .when = DUET__OPTIONAL},
     {ELSEWHERE("conditions")},
-    {ELSEWHERE("origin")},
+    {"origin", DUET__TEXT, DUET__OPTIONAL, AT(duet_point, origin)},
     {NULL},
 };
 

@@ -146,7 +146,6 @@ void duet_platform_fini(struct duet_platform *p)
     g_free(p->gpus);
     g_free(p->order);
     duet_calibration_fini(&p->calibration);
-    g_clear_pointer(&p->origins, g_hash_table_unref);
     duet_machine_fini(&p->fixed);
     memset(p, 0, sizeof(*p));
 }
@@ -170,6 +169,21 @@ unsigned duet_platform_cores(const struct duet_platform *platform)
 unsigned duet_platform_gpus(const struct duet_platform *platform)
 {
     return duet__is_fixed(platform) ? platform->fixed.node_count - 1 : platform->gpu_count;
+}
+
+char *duet_platform_origin(const struct duet_platform *p, const char *kernel, const char *arch)
+{
+    const struct duet_curve *curve = duet_calibration_find(&p->calibration, kernel, arch);
+    const char *common = curve != NULL && curve->origin != NULL ? curve->origin : p->origin;
+    GString *text = g_string_new(curve != NULL ? common : NULL);
+
+    for (size_t i = 0; curve != NULL && i < curve->count; i++) {
+        const struct duet_point *point = &curve->points[i];
+
+        if (point->origin != NULL && g_strcmp0(point->origin, common) != 0)
+            g_string_append_printf(text, "; at work %g: %s", point->work, point->origin);
+    }
+    return g_string_free(text, FALSE);
 }
 
 int duet_platform_build(const struct duet_platform *platform,

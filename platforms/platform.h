@@ -86,9 +86,8 @@ struct duet_platform {
     bool first_waits; /* likewise */
     double probe_s;   /* time of the reference kernel when this was measured; 0: not known */
     struct duet_calibration calibration;
-    struct _GHashTable *origins; /* of curves and points, see internal.h; NULL: all `origin` */
-    struct duet_machine fixed;   /* read from XML: the machine itself, and nothing else is there
-                                    but name, description and calibration */
+    struct duet_machine fixed; /* read from XML: the machine itself, and nothing else is there
+                                  but name, description and calibration */
 };
 
 /*

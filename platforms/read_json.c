@@ -34,22 +34,6 @@ static int read_work(const struct duet__json *at, const char **unit, double *wor
     return duet__json_number(&member, field->least, field->most, work);
 }
 
-/* Notes what a curve (work 0) or point says about its origin, if anything. */
-static int read_origin(const struct duet__json *at, struct duet_platform *p,
-                       const struct duet_curve *curve, double work)
-{
-    struct duet__json member = duet__json_member(at, "origin");
-    const char *text = NULL;
-    int error;
-
-    if (!duet__json_present(&member))
-        return DUET_OK;
-    error = duet__json_string(&member, &text);
-    if (error == DUET_OK)
-        duet__origin_set(p, curve, work, text);
-    return error;
-}
-
 /* The architecture of a curve is one of the machine's: a misspelt one would lose the kernel. */
 static int check_arch(const struct duet__json *parent, const struct duet_platform *p,
                       const char *name)
@@ -70,7 +54,7 @@ static int check_arch(const struct duet__json *parent, const struct duet_platfor
 
 /* What older files say of single conditions is of no use any more. */
 static int read_points(const struct duet__json *at, struct duet_platform *p,
-                       const struct duet_curve *names)
+                       struct duet_curve *curve)
 {
     struct duet__json list = duet__json_member(at, "points");
     struct duet_message why = {""};
@@ -86,13 +70,13 @@ static int read_points(const struct duet__json *at, struct duet_platform *p,
         error = duet__part_read(&element, duet__point_fields, &points[i], p);
         if (error == DUET_OK)
             error = read_work(&element, &unit, &points[i].work);
-        if (error == DUET_OK)
-            error = read_origin(&element, p, names, points[i].work);
+        points[i].origin = g_intern_string(points[i].origin);
     }
     if (error != DUET_OK)
         return error;
-    error = duet_calibration_add_context(&p->calibration, names->kernel, names->arch,
-                                         names->context, points, count, &why);
+    curve->points = points;
+    curve->count = count;
+    error = duet_calibration_add(&p->calibration, curve, &why);
     if (error != DUET_OK)
         error = duet__json_fail(at, error == DUET_EINVAL ? DUET_EPARSE : error, "%s", why.text);
     return error;
@@ -106,15 +90,17 @@ static int read_curves(const struct duet__json *at, struct duet_platform *p)
 
     for (unsigned i = 0; i < count && error == DUET_OK; i++) {
         struct duet__json element = duet__json_element(at, i);
-        struct duet_curve names = {.kernel = ""};
+        struct duet__json origin = duet__json_member(&element, "origin");
+        struct duet_curve curve = {.kernel = ""};
 
-        error = duet__part_read(&element, duet__curve_fields, &names, p);
+        error = duet__part_read(&element, duet__curve_fields, &curve, p);
         if (error == DUET_OK)
-            error = check_arch(&element, p, names.arch);
+            error = check_arch(&element, p, curve.arch);
+        if (error == DUET_OK && p->origin == NULL)
+            error = duet__json_string(&origin, &curve.origin);
+        curve.origin = g_intern_string(curve.origin);
         if (error == DUET_OK)
-            error = read_origin(&element, p, &names, 0);
-        if (error == DUET_OK)
-            error = read_points(&element, p, &names);
+            error = read_points(&element, p, &curve);
     }
     return error;
 }

@@ -96,31 +96,33 @@ static bool has_work(const struct duet_curve *curve, double work)
 }
 
 /*
- * Adds to `all` the curve of these names, with the points of `measured` and those that only `old`
- * has (either may be NULL). The platform `p` learns where the old ones come from.
+ * Adds to `all` the measured curve with the points that only `old` has, either of which may be
+ * NULL. Old ones keep their origin, else `origin`.
  */
-static int join(struct duet_platform *p, const struct duet_curve *measured,
-                const struct duet_platform *before, const struct duet_curve *old,
+static int join(const struct duet_curve *measured, const struct duet_curve *old, const char *origin,
                 struct duet_calibration *all, struct duet_message *message)
 {
-    const struct duet_curve *names = measured != NULL ? measured : old;
+    struct duet_curve curve = measured != NULL ? *measured : *old;
     g_autoptr(GArray) points = g_array_new(FALSE, FALSE, sizeof(struct duet_point));
 
+    if (old != NULL && old->origin != NULL)
+        origin = old->origin;
     if (measured != NULL)
         g_array_append_vals(points, measured->points, (guint)measured->count);
     else
-        duet__origin_set(p, names, 0, duet__curve_origin(before, old));
+        curve.origin = origin;
     for (size_t i = 0; old != NULL && i < old->count; i++) {
-        const struct duet_point *point = &old->points[i];
+        struct duet_point point = old->points[i];
 
-        if (measured != NULL && has_work(measured, point->work))
+        if (measured != NULL && has_work(measured, point.work))
             continue;
-        g_array_append_vals(points, point, 1);
-        duet__origin_set(p, names, point->work, duet__point_origin(before, old, point->work));
+        if (measured != NULL && point.origin == NULL)
+            point.origin = origin;
+        g_array_append_val(points, point);
     }
-    return duet_calibration_add_context(all, names->kernel, names->arch, names->context,
-                                        (const struct duet_point *)(void *)points->data,
-                                        points->len, message);
+    curve.points = (struct duet_point *)(void *)points->data;
+    curve.count = points->len;
+    return duet_calibration_add(all, &curve, message);
 }
 
 /* An architecture that only kept kernel times are of stays, too. */
@@ -145,15 +147,16 @@ static int merge(struct duet_platform *p, struct duet_platform *old, struct duet
 {
     struct duet_calibration all = {.count = 0};
     const struct duet_calibration *measured = &p->calibration;
+    const char *origin = g_intern_string(old->origin);
     int error = DUET_OK;
 
     forget_misses(old, &p->sharing);
     for (size_t i = 0; i < measured->count && error == DUET_OK; i++)
-        error = join(p, &measured->curves[i], old,
-                     counterpart(&old->calibration, &measured->curves[i]), &all, message);
+        error = join(&measured->curves[i], counterpart(&old->calibration, &measured->curves[i]),
+                     origin, &all, message);
     for (size_t i = 0; i < old->calibration.count && error == DUET_OK; i++)
         if (counterpart(measured, &old->calibration.curves[i]) == NULL)
-            error = join(p, NULL, old, &old->calibration.curves[i], &all, message);
+            error = join(NULL, &old->calibration.curves[i], origin, &all, message);
     if (error != DUET_OK) {
         duet_calibration_fini(&all);
         return error;

@@ -109,14 +109,10 @@ static void test_merge(void)
     g_assert_cmpuint(p->calibration.count, ==, old.count + 1);
     curve = curve_of(p, "dgemm", "x5650", "cholesky");
     g_assert_cmpuint(curve->count, ==, 6);
-    g_assert_cmpmem(&curve->points[0], sizeof(struct duet_point), &old.curves[0].points[0],
-                    sizeof(struct duet_point));
-    g_assert_cmpmem(&curve->points[1], sizeof(struct duet_point), &points[0],
-                    sizeof(struct duet_point));
-    g_assert_cmpmem(&curve->points[2], sizeof(struct duet_point), &old.curves[0].points[2],
-                    sizeof(struct duet_point));
-    g_assert_cmpmem(&curve->points[3], sizeof(struct duet_point), &points[1],
-                    sizeof(struct duet_point));
+    assert_equal_point(&curve->points[0], &old.curves[0].points[0]);
+    assert_equal_point(&curve->points[1], &points[0]);
+    assert_equal_point(&curve->points[2], &old.curves[0].points[2]);
+    assert_equal_point(&curve->points[3], &points[1]);
     for (size_t i = 1; i < old.count; i++) /* other contexts and architectures stay whole */
         assert_equal_points(&old.curves[i], curve_of(p, old.curves[i].kernel, old.curves[i].arch,
                                                      old.curves[i].context));

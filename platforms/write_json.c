@@ -7,22 +7,31 @@
 #include "platforms/internal.h"
 #include "platforms/keys.h"
 
-static void write_points(struct duet__json_writer *w, const struct duet_platform *p,
-                         const struct duet_curve *curve, const char *origin)
+/* What comes from where its curve, or all of the file, comes from, does not say so again. */
+static const char *own_origin(const char *own, const char *common)
 {
+    return g_strcmp0(own, common) != 0 ? own : NULL;
+}
+
+static void write_curve(struct duet__json_writer *w, const struct duet_platform *p,
+                        struct duet_curve curve)
+{
+    const char *origin = curve.origin != NULL ? curve.origin : p->origin != NULL ? p->origin : "";
+
+    curve.origin = own_origin(origin, p->origin);
+    duet__json_begin(w, NULL, '{');
+    duet__fields_write(w, duet__curve_fields, &curve, p);
     duet__json_begin(w, "points", '[');
-    for (size_t i = 0; i < curve->count; i++) {
-        struct duet_point point = curve->points[i];
-        const char *own = duet__point_origin(p, curve, point.work);
+    for (size_t i = 0; i < curve.count; i++) {
+        struct duet_point point = curve.points[i];
 
         point.samples = MAX(point.samples, 1); /* what has none was given, not measured */
+        point.origin = own_origin(point.origin, origin);
         duet__json_print(w, "\n    {work: %g", point.work);
         duet__fields_write(w, duet__point_fields, &point, p);
-        if (strcmp(own, origin) != 0)
-            duet__json_put_string(w, "origin", own);
         duet__json_end(w, '}');
     }
-    duet__json_end(w, ']');
+    duet__json_print(w, "]}");
 }
 
 /* The members of a table, then the kernel times. */
@@ -35,17 +44,8 @@ static char *format(const struct duet_platform *p, const struct duet__field *fie
     duet__json_print(&w, "{schema: %u", (unsigned)DUET__MAX_SCHEMA);
     duet__fields_write(&w, fields, p, p);
     duet__json_begin(&w, "curves", '[');
-    for (size_t i = 0; i < p->calibration.count; i++) {
-        const struct duet_curve *curve = &p->calibration.curves[i];
-        const char *origin = duet__curve_origin(p, curve);
-
-        duet__json_begin(&w, NULL, '{');
-        duet__fields_write(&w, duet__curve_fields, curve, p);
-        if (p->origin == NULL || strcmp(origin, p->origin) != 0)
-            duet__json_put_string(&w, "origin", origin);
-        write_points(&w, p, curve, origin);
-        duet__json_end(&w, '}');
-    }
+    for (size_t i = 0; i < p->calibration.count; i++)
+        write_curve(&w, p, p->calibration.curves[i]);
     duet__json_print(&w, "]}");
     fclose(w.stream);
     return text;

@@ -17,11 +17,12 @@ static inline struct duet_calibration lab_calibrate(const struct duet_point *poi
     struct duet_calibration calibration = {0};
     for (unsigned w = 0; w < cpus + gpus; w++) {
         struct duet_point own = *point;
-        char name[DUET_NAME_MAX];
+        struct duet_curve curve = {.kernel = "k", .points = &own, .count = 1};
         own.work = 100;
         own.samples = 10;
-        g_snprintf(name, sizeof name, "%s%u", w < cpus ? "cpu" : "gpu", w < cpus ? w : w - cpus);
-        g_assert_cmpint(duet_calibration_add(&calibration, "k", name, &own, 1, NULL), ==, DUET_OK);
+        g_snprintf(curve.arch, sizeof curve.arch, "%s%u", w < cpus ? "cpu" : "gpu",
+                   w < cpus ? w : w - cpus);
+        g_assert_cmpint(duet_calibration_add(&calibration, &curve, NULL), ==, DUET_OK);
     }
     return calibration;
 }

@@ -18,11 +18,13 @@ static double one(const void *args)
 static struct duet_calibration calibrate(const char *arch)
 {
     struct duet_calibration calibration = {0};
-    const struct duet_point points[] = {
+    struct duet_point points[] = {
         {.work = 100, .mean_s = MEAN, .deviation_s = DEVIATION, .samples = 10},
         {.work = 10000, .mean_s = 16e-3, .samples = 10},
     };
-    g_assert_cmpint(duet_calibration_add(&calibration, "k", arch, points, 2, NULL), ==, DUET_OK);
+    struct duet_curve curve = {.kernel = "k", .points = points, .count = 2};
+    g_strlcpy(curve.arch, arch, sizeof curve.arch);
+    g_assert_cmpint(duet_calibration_add(&calibration, &curve, NULL), ==, DUET_OK);
     return calibration;
 }
 
@@ -46,11 +48,9 @@ static void draw(const void *argument, FILE *out)
     const struct noisy *noisy = argument;
     struct duet_calibration calibration = calibrate("cpu0");
     for (unsigned c = 1; c < noisy->cpus; c++) {
-        char name[DUET_NAME_MAX];
-        g_snprintf(name, sizeof name, "cpu%u", c);
-        g_assert_cmpint(duet_calibration_add(&calibration, "k", name, calibration.curves[0].points,
-                                             2, NULL),
-                        ==, DUET_OK);
+        struct duet_curve curve = calibration.curves[0];
+        g_snprintf(curve.arch, sizeof curve.arch, "cpu%u", c);
+        g_assert_cmpint(duet_calibration_add(&calibration, &curve, NULL), ==, DUET_OK);
     }
     struct lab lab = lab_open(&(struct lab_options){.cpus = noisy->cpus,
                                                     .policy = noisy->policy,

@@ -118,10 +118,7 @@ static int copy_times(const struct duet_platform *platform, const struct duet_co
     struct duet__times *times = g_new0(struct duet__times, 1);
     times->extrapolate = config->extrapolate;
     for (size_t i = 0; i < all->count; i++) {
-        const struct duet_curve *curve = &all->curves[i];
-        int error =
-            duet_calibration_add_context(&times->calibration, curve->kernel, curve->arch,
-                                         curve->context, curve->points, curve->count, message);
+        int error = duet_calibration_add(&times->calibration, &all->curves[i], message);
         if (error) {
             duet__times_free(times);
             return error;

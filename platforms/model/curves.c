@@ -29,7 +29,7 @@ static bool not_negative(double value)
 
 static bool good_name(const char *name)
 {
-    return name != NULL && name[0] != '\0' && strlen(name) < DUET_NAME_MAX;
+    return name[0] != '\0' && memchr(name, '\0', DUET_NAME_MAX) != NULL;
 }
 
 /* Of what only some measurements know; 0 where they do not. */
@@ -46,17 +46,18 @@ static bool good_details(const struct duet_point *p)
     return good;
 }
 
-static int check_curve(const char *kernel, const char *arch, const struct duet_point *points,
-                       size_t count, struct duet_message *message)
+static int check_curve(const struct duet_curve *curve, struct duet_message *message)
 {
-    if (!good_name(kernel) || !good_name(arch))
+    const char *kernel = curve->kernel, *arch = curve->arch;
+
+    if (!good_name(kernel) || !good_name(arch) || !memchr(curve->context, '\0', DUET_NAME_MAX))
         return duet_fail(message, DUET_EINVAL,
-                         "kernel \"%.64s\" on \"%.64s\": names have 1 to %d bytes",
-                         kernel != NULL ? kernel : "", arch != NULL ? arch : "", DUET_NAME_MAX - 1);
-    if (points == NULL || count == 0)
+                         "kernel \"%.31s\" on \"%.31s\" in \"%.31s\": names have 1 to %d bytes",
+                         kernel, arch, curve->context, DUET_NAME_MAX - 1);
+    if (curve->points == NULL || curve->count == 0)
         return duet_fail(message, DUET_EINVAL, "kernel %s on %s: no points", kernel, arch);
-    for (size_t i = 0; i < count; i++) {
-        const struct duet_point *p = &points[i];
+    for (size_t i = 0; i < curve->count; i++) {
+        const struct duet_point *p = &curve->points[i];
 
         if (!positive(p->work) || !not_negative(p->size) || !positive(p->mean_s) ||
             !not_negative(p->deviation_s))
@@ -80,60 +81,42 @@ static bool is_of(const struct duet_curve *curve, const char *kernel, const char
     return strcmp(curve->kernel, kernel) == 0 && strcmp(curve->arch, arch) == 0;
 }
 
-int duet_calibration_add(struct duet_calibration *calibration, const char *kernel, const char *arch,
-                         const struct duet_point *points, size_t count,
+int duet_calibration_add(struct duet_calibration *calibration, const struct duet_curve *given,
                          struct duet_message *message)
 {
-    return duet_calibration_add_context(calibration, kernel, arch, NULL, points, count, message);
-}
-
-int duet_calibration_add_context(struct duet_calibration *calibration, const char *kernel,
-                                 const char *arch, const char *context,
-                                 const struct duet_point *points, size_t count,
-                                 struct duet_message *message)
-{
-    struct duet_curve curve = {.count = count};
-    struct duet_curve *curves;
-    int error = check_curve(kernel, arch, points, count, message);
+    struct duet_curve curve = *given, *curves;
+    int error = check_curve(given, message);
 
     if (error != DUET_OK)
         return error;
-    if (context == NULL)
-        context = "";
-    if (strlen(context) >= DUET_NAME_MAX)
-        return duet_fail(message, DUET_EINVAL,
-                         "kernel %s on %s: context \"%.64s\" has more than %d bytes", kernel, arch,
-                         context, DUET_NAME_MAX - 1);
     for (size_t i = 0; i < calibration->count; i++)
-        if (is_of(&calibration->curves[i], kernel, arch) &&
-            strcmp(calibration->curves[i].context, context) == 0)
+        if (is_of(&calibration->curves[i], curve.kernel, curve.arch) &&
+            strcmp(calibration->curves[i].context, curve.context) == 0)
             return duet_fail(message, DUET_EINVAL, "kernel %s on %s%s%s: there are times already",
-                             kernel, arch, *context ? " in " : "", context);
-    curve.points = calloc(count, sizeof(*points));
+                             curve.kernel, curve.arch, *curve.context ? " in " : "", curve.context);
+    curve.points = calloc(curve.count, sizeof(*curve.points));
     if (curve.points == NULL)
         goto no_points;
-    memcpy(curve.points, points, count * sizeof(*points));
-    qsort(curve.points, count, sizeof(*points), by_work);
-    for (size_t i = 1; i < count; i++) {
+    memcpy(curve.points, given->points, curve.count * sizeof(*curve.points));
+    qsort(curve.points, curve.count, sizeof(*curve.points), by_work);
+    for (size_t i = 1; i < curve.count; i++) {
         if (!(curve.points[i - 1].work < curve.points[i].work)) {
             error = duet_fail(message, DUET_EINVAL, "kernel %s on %s: two points of work %.17g",
-                              kernel, arch, curve.points[i].work);
+                              curve.kernel, curve.arch, curve.points[i].work);
             goto equal_points;
         }
     }
     curves = realloc(calibration->curves, (calibration->count + 1) * sizeof(*curves));
     if (curves == NULL)
         goto no_curves;
-    memcpy(curve.kernel, kernel, strlen(kernel) + 1);
-    memcpy(curve.arch, arch, strlen(arch) + 1);
-    memcpy(curve.context, context, strlen(context) + 1);
     curves[calibration->count++] = curve;
     calibration->curves = curves;
     return DUET_OK;
 
 no_curves:
 no_points:
-    error = duet_fail(message, DUET_ENOMEM, "kernel %s on %s: out of memory", kernel, arch);
+    error =
+        duet_fail(message, DUET_ENOMEM, "kernel %s on %s: out of memory", curve.kernel, curve.arch);
 equal_points:
     free(curve.points);
     return error;

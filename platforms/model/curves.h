@@ -55,6 +55,7 @@ struct duet_point {
        that others use, too, whole runs are slower or faster. All times are those of the median
        run */
     double run_deviation;
+    const char *origin; /* where it comes from, a text that stays; NULL: as the curve's */
 };
 
 struct duet_curve {
@@ -64,6 +65,7 @@ struct duet_curve {
                                     times on other operands; "": any */
     size_t count;
     struct duet_point *points; /* ascending in work, no two equal */
+    const char *origin;        /* where they come from, a text that stays; NULL: not known */
 };
 
 struct duet_calibration {
@@ -72,20 +74,13 @@ struct duet_calibration {
 };
 
 /*
- * Appends a curve (its points are copied and sorted by work). Errors: DUET_EINVAL (empty, two
- * points of equal work, values not finite or not positive, kernel and arch already present),
- * DUET_ENOMEM; the calibration is then unchanged.
+ * Appends a copy of a curve, its points sorted by work. Errors: DUET_EINVAL (empty, two points of
+ * equal work, values not finite or not positive, its like already present), DUET_ENOMEM; the
+ * calibration is then unchanged.
  */
-DUET_MUST_CHECK int duet_calibration_add(struct duet_calibration *calibration, const char *kernel,
-                                         const char *arch, const struct duet_point *points,
-                                         size_t count, struct duet_message *message);
-
-/* As duet_calibration_add, for a curve that was measured in a context (NULL or "": any). */
-DUET_MUST_CHECK int duet_calibration_add_context(struct duet_calibration *calibration,
-                                                 const char *kernel, const char *arch,
-                                                 const char *context,
-                                                 const struct duet_point *points, size_t count,
-                                                 struct duet_message *message);
+DUET_MUST_CHECK int duet_calibration_add(struct duet_calibration *calibration,
+                                         const struct duet_curve *curve,
+                                         struct duet_message *message);
 
 /*
  * Keeps one curve of each kernel and architecture: that of the context, else that of any, else the
