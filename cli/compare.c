@@ -26,30 +26,18 @@ static int read_all(const struct duet__job *job, int argc, char *const *argv,
     return error;
 }
 
-static int report(const struct duet__job *job, const struct duet_comparison *comparison)
+static int report(const struct duet__job *job, struct duet_comparison *comparison)
 {
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();
     g_autofree char *date = g_date_time_format(now, "%Y-%m-%d %H:%M UTC");
-    const char *first = comparison->names[0], *second = comparison->names[1];
-    g_autofree char *title = g_strdup_printf("%s against %s", first, second);
-    struct duet_validation validation = {
-        .command = job->line,
-        .title = title,
-        .first_name = first,
-        .second_name = second,
-        .machine = comparison->place,
-        .calibration = "",
-        .date = date,
-        .cases = (struct duet_case *)(void *)comparison->cases->data,
-        .case_count = comparison->cases->len,
-        .fail_over = job->values.fail_over,
-    };
     int status;
 
-    status = duet__validation_show(job, &validation);
+    comparison->validation.command = job->line;
+    comparison->validation.date = date;
+    comparison->validation.fail_over = job->values.fail_over;
+    status = duet__validation_show(job, &comparison->validation);
     for (unsigned i = 0; i < comparison->notes->len; i++)
         duet__complain(DUET__DONE, "%s", (const char *)g_ptr_array_index(comparison->notes, i));
-    duet_validation_fini(&validation);
     return status;
 }
 

@@ -151,7 +151,7 @@ static void match_only(struct duet_comparison *comparison)
     add_pair(comparison, runs[0], runs[1], false);
 }
 
-static int match(struct duet_comparison *comparison, const char *policy,
+static int match(struct duet_comparison *comparison, const char *const names[2], const char *policy,
                  struct duet_message *message)
 {
     const struct duet_read_file *files = comparison->files;
@@ -167,7 +167,7 @@ static int match(struct duet_comparison *comparison, const char *policy,
         match_only(comparison);
     } else if (trace) {
         return duet_fail(message, DUET_EINVAL, "which run of %.200s is compared with the trace? %s",
-                         comparison->names[counts[0] == 1],
+                         names[counts[0] == 1],
                          policy ? "none, or several, have that policy" : "--policy NAME chooses");
     } else {
         return duet_fail(message, DUET_EINVAL,
@@ -190,35 +190,45 @@ int duet_comparison_make(struct duet_comparison *comparison, const char *const p
                          const char *policy, struct duet_message *message)
 {
     struct duet_read_file *files = comparison->files;
-    const char *places[2];
+    const char *names[2], *places[2];
     unsigned traces = 0;
+    int error;
 
     comparison->cases = g_array_new(FALSE, FALSE, sizeof(struct duet_case));
     comparison->texts = g_ptr_array_new_with_free_func(g_free);
     comparison->notes = g_ptr_array_new_with_free_func(g_free);
     for (unsigned i = 0; i < 2; i++) {
-        int error = duet_read_file(paths[i], &files[i], message);
-
+        error = duet_read_file(paths[i], &files[i], message);
         if (error)
             return error;
-        comparison->names[i] = keep(comparison, g_strdup_printf("%c: %s", 'A' + i, paths[i]));
+        names[i] = keep(comparison, g_strdup_printf("%c: %s", 'A' + i, paths[i]));
         places[i] = keep(comparison, place_of(&files[i]));
         traces += files[i].traced;
     }
     if (traces == 2 && policy)
         return duet_fail(message, DUET_EINVAL, "--policy chooses runs of reports, not of traces");
-    comparison->place =
-        strcmp(places[0], places[1]) == 0
-            ? places[0]
-            : keep(comparison, g_strdup_printf("%s (A) and %s (B)", places[0], places[1]));
     for (unsigned i = 0; i < 2; i++)
         if (policy && !files[i].traced)
             choose(&files[i], policy);
-    return match(comparison, policy, message);
+    error = match(comparison, names, policy, message);
+    comparison->validation = (struct duet_validation){
+        .title = keep(comparison, g_strdup_printf("%s against %s", names[0], names[1])),
+        .first_name = names[0],
+        .second_name = names[1],
+        .machine =
+            strcmp(places[0], places[1]) == 0
+                ? places[0]
+                : keep(comparison, g_strdup_printf("%s (A) and %s (B)", places[0], places[1])),
+        .calibration = "",
+        .cases = (struct duet_case *)(void *)comparison->cases->data,
+        .case_count = comparison->cases->len,
+    };
+    return error;
 }
 
 void duet_comparison_fini(struct duet_comparison *comparison)
 {
+    duet_validation_fini(&comparison->validation);
     for (unsigned i = 0; i < 2; i++)
         duet_read_fini(&comparison->files[i]);
     if (comparison->cases) {

@@ -9,12 +9,14 @@
 
 /* Zero-initialise; duet_comparison_fini. */
 struct duet_comparison {
+    /* of the cases, called "A: run.json" against "B: ..."; what is left to the caller, who may have
+       it judged: command, date, limit */
+    struct duet_validation validation;
+    GPtrArray *notes; /* lines about what is not compared, or only in part */
+    /* what the above point to: */
     struct duet_read_file files[2];
-    const char *names[2]; /* "A: run.json" */
-    const char *place;    /* "idgraf, 4 CPUs (x5650)": what is known of where runs were made */
-    GArray *cases;        /* struct duet_case; what they point to belongs to this */
-    GPtrArray *texts;     /* strings of this */
-    GPtrArray *notes;     /* lines about what is not compared, or only in part */
+    GArray *cases; /* struct duet_case */
+    GPtrArray *texts;
 };
 
 /*
