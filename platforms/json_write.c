@@ -109,7 +109,9 @@ static void put_value(struct duet__json_writer *writer, const char *key, const c
                       bool quoted)
 {
     if (writer->csv) {
-        put_cell(writer, writer->csv == DUET__CSV_HEADING ? key : value ? value : "");
+        const char *text = writer->csv == DUET__CSV_HEADING ? key : value;
+
+        put_cell(writer, text ? text : "");
         return;
     }
     put_key(writer, key);
@@ -177,10 +179,8 @@ static void print_value(struct duet__json_writer *writer, const char *key, const
         duet__json_put_boolean(writer, key, va_arg(*args, int));
     else if (strcmp(conversion, "%u") == 0)
         duet__json_put_integer(writer, key, va_arg(*args, unsigned));
-    else if (strcmp(conversion, "%zu") == 0)
-        duet__json_put_integer(writer, key, va_arg(*args, size_t));
-    else if (strcmp(conversion, "%" PRIu64) == 0)
-        duet__json_put_integer(writer, key, va_arg(*args, uint64_t));
+    else if (strcmp(conversion, "%zu") == 0 || strcmp(conversion, "%" PRIu64) == 0)
+        duet__json_put_integer(writer, key, va_arg(*args, uint64_t)); /* as wide as size_t */
     else if (*conversion != '%')
         duet__json_put_digits(writer, key, conversion);
     else
@@ -211,7 +211,8 @@ void duet__json_print(struct duet__json_writer *writer, const char *format, ...)
                 print_value(writer, key, word, &args);
                 key = NULL;
             } else {
-                key = strcmp(word, "%s") == 0 ? va_arg(args, const char *) : strcpy(name, word);
+                g_strlcpy(name, word, sizeof(name));
+                key = strcmp(name, "%s") == 0 ? va_arg(args, const char *) : name;
                 length++;
             }
         }

@@ -192,18 +192,21 @@ double duet__metric_median(const struct duet__metric *metric, const struct duet_
                            const struct duet_series *series, int arch)
 {
     static const struct duet__metric work = {.of = flops};
-    g_autofree double *values = g_new(double, series->count);
-    double makespan_s;
+    double *values, median = 0, makespan_s;
 
     if (metric->of == rate && !duet_request_paced(report->request)) {
         makespan_s = duet__metric_median(&duet__metrics[DUET__MAKESPAN], report, series, arch);
         return makespan_s > 0 ? duet__metric_median(&work, report, series, arch) / makespan_s / 1e9
                               : 0;
     }
+    values = g_new(double, series->count);
     for (size_t i = 0; i < series->count; i++) {
         values[i] = duet__metric(metric, report, &series->runs[i], arch);
         if (isnan(values[i]))
-            return NAN;
+            median = NAN;
     }
-    return duet_median(values, series->count);
+    if (!isnan(median))
+        median = duet_median(values, series->count);
+    g_free(values);
+    return median;
 }

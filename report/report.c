@@ -26,7 +26,7 @@ unsigned duet_report_gpus(const struct duet_machine *machine)
 struct duet_policy_summary duet_report_summarise(const struct duet_series *series)
 {
     struct duet_policy_summary summary = {.ci95_low_s = NAN, .ci95_high_s = NAN};
-    g_autofree double *values = g_new(double, series->count);
+    double *values = g_new(double, series->count);
     struct duet_message message;
     struct duet_summary makespans;
 
@@ -40,6 +40,7 @@ struct duet_policy_summary duet_report_summarise(const struct duet_series *serie
     }
     if (duet_summarise(values, series->count, &makespans, &message))
         g_error("runs of %s: %s", series->policy, message.text);
+    g_free(values);
     summary.makespan_s = makespans.median;
     summary.mean_s = makespans.mean;
     if (series->count >= DUET_INTERVAL_RUNS) {

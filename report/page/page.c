@@ -83,7 +83,7 @@ static void put_worker(struct duet__json_writer *writer, const struct duet_recor
 {
     const struct duet_worker *worker = &recording->machine->workers[index];
     size_t kernels = recording->kernel_count;
-    g_autofree double *tasks = g_new0(double, kernels + 1), *seconds = g_new0(double, kernels + 1);
+    double *tasks = g_new0(double, kernels + 1), *seconds = g_new0(double, kernels + 1);
 
     for (size_t i = 0; i < recording->event_count; i++) {
         const struct duet_event *event = &recording->events[i];
@@ -99,6 +99,8 @@ static void put_worker(struct duet__json_writer *writer, const struct duet_recor
     duet__json_put_numbers(writer, "tasks", tasks, kernels);
     duet__json_put_numbers(writer, "seconds", seconds, kernels);
     duet__json_end(writer, '}');
+    g_free(tasks);
+    g_free(seconds);
 }
 
 static void put_texts(struct duet__json_writer *writer, const char *name, const char *const *texts,
