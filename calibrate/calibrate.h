@@ -160,35 +160,41 @@ DUET_MUST_CHECK int duet__calibrating_look(struct duet__calibrating *c,
                                            struct duet_message *message);
 
 /*
- * Measures everything that was asked for, and fits. What fails is noted, and the rest goes on. A
- * model there is if anything was measured and no signal came.
+ * What follows is over soon where a signal came. What fails is noted (once, where several fail with
+ * the same words), and the rest goes on.
  */
-void duet__calibrating_all(struct duet__calibrating *c);
 
-/* Those below return 0 also where a signal came, and errors with c->now saying what failed. */
+/* Measures everything that was asked for, and fits, if anything was measured. */
+void duet__calibrating_all(struct duet__calibrating *c);
 
 /* Begins to count time, or ceases to; the data that was kept for further runs goes. */
 void duet__calibrating_go_on(struct duet__calibrating *c);
 void duet__calibrating_pause(struct duet__calibrating *c);
 
 /* The speed of the cores, the runtime's operations, bandwidth, copies. */
-DUET_MUST_CHECK int duet__calibrating_once(struct duet__calibrating *c);
+void duet__calibrating_once(struct duet__calibrating *c);
 
 /*
  * Gives setup after setup its turn, from the one at which the last slice ended on, until so many
- * seconds have passed; the first time until each had its turn. A round over all of them is to take
- * `round_s`.
+ * seconds have passed; the first time until each had its turn; or so many rounds as were asked for.
+ * A round over all of them is to take `round_s`.
  */
-DUET_MUST_CHECK int duet__calibrating_slice(struct duet__calibrating *c, double seconds,
-                                            double round_s);
+void duet__calibrating_slice(struct duet__calibrating *c, double seconds, double round_s);
 
 /* The model of all runs so far, but for those that others disturbed. */
-DUET_MUST_CHECK int duet__calibrating_fit(struct duet__calibrating *c);
+void duet__calibrating_fit(struct duet__calibrating *c);
+
+/* What failed first; NULL: nothing. */
+static inline const struct duet__failure *duet__calibrating_failure(
+    const struct duet__calibrating *c)
+{
+    return c->failures->len ? &g_array_index(c->failures, struct duet__failure, 0) : NULL;
+}
 
 /*
  * A turn: makes some recorded runs of the setup into c->runs, after one that is not measured, until
  * `slice_s` have passed, three at most. Their data is kept for the next turns, which often need the
- * same (duet__kept_data_free). Errors of duet_open and of runs.
+ * same (duet__kept_data_free). Errors of duet_open and of runs; 0 also where a signal came.
  */
 DUET_MUST_CHECK int duet__setup_measure(struct duet__calibrating *c, struct duet__setup *setup,
                                         double slice_s);

@@ -129,11 +129,9 @@ static void read_run(struct duet__executions *all, const struct duet__observatio
 static gint by_names(gconstpointer a, gconstpointer b)
 {
     const struct duet__group *left = a, *right = b;
-    int order = strcmp(left->kernel, right->kernel);
-    if (!order)
-        order = strcmp(left->arch, right->arch);
-    if (!order)
-        order = strcmp(left->context, right->context);
+    int order = strcmp(left->context, right->context);
+    order = order ? order : strcmp(left->arch, right->arch);
+    order = order ? order : strcmp(left->kernel, right->kernel);
     return order ? order : (left->work > right->work) - (left->work < right->work);
 }
 

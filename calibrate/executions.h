@@ -65,7 +65,7 @@ struct duet__executions {
     size_t operand_count;
     struct duet__executed_run *runs;
     size_t run_count;
-    GArray *groups; /* struct duet__group, by names of kernel, architecture, context, and work */
+    GArray *groups; /* struct duet__group, by names of context, architecture, kernel, and work */
 };
 
 static inline const struct duet__group *duet__group_at(const struct duet__executions *executions,

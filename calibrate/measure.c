@@ -33,7 +33,7 @@ void duet__calibrating_pause(struct duet__calibrating *c)
 
 static bool given_up(const struct duet__calibrating *c)
 {
-    return duet_monitor_signal(c->monitor) != 0;
+    return c->monitor && duet_monitor_signal(c->monitor) != 0;
 }
 
 /* Draws a bar of the time that has passed. */
@@ -58,6 +58,20 @@ static bool stop(void *context)
     return given_up(context);
 }
 
+/* What is being measured now has failed, unless it was given up; the rest goes on. Of all that fail
+   with the same words, one is enough. */
+static void note(struct duet__calibrating *c, int error)
+{
+    if (!error || given_up(c))
+        return;
+    for (guint i = 0; i < c->failures->len; i++)
+        if (!strcmp(g_array_index(c->failures, struct duet__failure, i).message.text,
+                    c->now.message.text))
+            return;
+    c->now.error = error;
+    g_array_append_val(c->failures, c->now);
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* What is measured once                                                                        */
 
@@ -72,7 +86,7 @@ static struct duet__measurement give(struct duet__calibrating *c, const char *wh
                                       .message = &c->now.message};
 }
 
-int duet__calibrating_once(struct duet__calibrating *c)
+void duet__calibrating_once(struct duet__calibrating *c)
 {
     const struct duet__calibrate_request *request = c->request;
     struct duet__measurement given;
@@ -86,18 +100,18 @@ int duet__calibrating_once(struct duet__calibrating *c)
         given = give(c, "the runtime's own operations", costs_share);
         error = duet__costs_measure(&given, c->costs);
         c->has_costs = !error;
+        note(c, error);
     }
-    if (!request->paced && !error) {
+    if (!request->paced && !given_up(c)) {
         given = give(c, "memory's bandwidth", bandwidth_share);
-        error = duet__bandwidth_measure(&given, &c->bandwidth);
+        note(c, duet__bandwidth_measure(&given, &c->bandwidth));
     }
-    if (c->gpus && !request->no_copies && !error) {
+    if (c->gpus && !request->no_copies && !given_up(c)) {
         given = give(c, "copies", copies_share);
         error = duet__copies_measure(&given, &c->copies);
         c->has_copies = !error;
+        note(c, error);
     }
-    /* what a cancelled measurement says of itself is no news */
-    return given_up(c) ? 0 : error;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -125,84 +139,49 @@ static bool affordable(const struct duet__calibrating *c, const struct duet__set
 }
 
 /* The next setup's turn, in a round that is to take so long. */
-static int take_turn(struct duet__calibrating *c, double round_s)
+static void take_turn(struct duet__calibrating *c, double round_s)
 {
     struct duet__setup *setup = duet__setup_at(c, c->next);
     const struct duet_problem *problem = &setup->problem;
     const struct duet__load before = duet__load_now();
     guint first = c->runs->len;
-    int error = 0;
     if (!setup->failed && affordable(c, setup)) {
         duet__setup_size(c, setup, longest_share * round_s / c->groups);
         begin(c, "%s, n %llu, tile %llu, %c, %s", setup->workload->name,
               (unsigned long long)problem->n, (unsigned long long)problem->tile, problem->precision,
               duet__setup_workers(setup));
-        error = duet__setup_measure(c, setup, round_s / c->setups->len / 2);
+        int error = duet__setup_measure(c, setup, round_s / c->setups->len / 2);
         setup->failed = error != 0;
+        note(c, error);
         note_load(c, &before, first);
     }
     c->next = (c->next + 1) % c->setups->len;
     c->rounds += c->next == 0;
-    return error;
 }
 
-/* Whether more executions than these could be kept. */
-static bool has_enough(const struct duet__calibrating *c)
+/* Whether there are to be more turns: a whole round, or those that were asked for; else until the
+   slice is over, and as long as their records can be kept. */
+static bool has_more(const struct duet__calibrating *c, double end_s)
 {
     uint64_t tasks = 0;
+    if (!c->rounds || c->request->rounds)
+        return !c->rounds || c->rounds < c->request->rounds;
     for (guint i = 0; i < c->setups->len; i++)
         tasks += duet__setup_at(c, i)->tasks;
-    return tasks >= TASKS_ENOUGH;
-}
-
-int duet__calibrating_slice(struct duet__calibrating *c, double seconds, double round_s)
-{
-    double begun = elapsed(c);
-    int error = 0;
-    while (!error && !given_up(c) &&
-           (!c->rounds || (elapsed(c) - begun < seconds && !has_enough(c))))
-        error = take_turn(c, round_s);
-    c->runs_s += elapsed(c) - begun;
-    return given_up(c) ? 0 : error;
-}
-
-/* Whether there is to be one more round, if it takes as long as the last one. */
-static bool another(const struct duet__calibrating *c, double last_s)
-{
-    if (c->rounds == 0)
-        return true;
-    if (c->request->rounds || !c->runs->len)
-        return c->runs->len && c->rounds < c->request->rounds;
-    return elapsed(c) + last_s <= c->request->budget_s && !has_enough(c);
-}
-
-/* What is being measured now has failed, unless it was given up; the rest goes on. Of all that fail
-   with the same words, one is enough. */
-static void note(struct duet__calibrating *c, int error)
-{
-    if (!error || given_up(c))
-        return;
-    for (guint i = 0; i < c->failures->len; i++)
-        if (!strcmp(g_array_index(c->failures, struct duet__failure, i).message.text,
-                    c->now.message.text))
-            return;
-    c->now.error = error;
-    g_array_append_val(c->failures, c->now);
+    return elapsed(c) < end_s && tasks < TASKS_ENOUGH;
 }
 
 /* Round after round over all setups, so that a machine that changes changes for all of them. */
-static void make_rounds(struct duet__calibrating *c)
+void duet__calibrating_slice(struct duet__calibrating *c, double seconds, double round_s)
 {
-    double begun = elapsed(c), last_s = 0;
-    double round_s = fmax(c->request->budget_s - begun, 0.1) / DUET__ROUNDS;
-    while (!given_up(c) && another(c, last_s)) {
-        double start = elapsed(c);
-        do
-            note(c, take_turn(c, round_s));
-        while (!given_up(c) && c->next);
-        last_s = elapsed(c) - start;
+    double begun = elapsed(c);
+    guint idle = 0; /* turns without a run */
+    while (!given_up(c) && idle < c->setups->len && has_more(c, begun + seconds)) {
+        guint before = c->runs->len;
+        take_turn(c, round_s);
+        idle = c->runs->len > before ? 0 : idle + 1;
     }
-    c->runs_s = elapsed(c) - begun;
+    c->runs_s += elapsed(c) - begun;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -220,7 +199,7 @@ static bool leave_out(const struct duet__calibrating *c, const struct duet__obse
     return false;
 }
 
-int duet__calibrating_fit(struct duet__calibrating *c)
+void duet__calibrating_fit(struct duet__calibrating *c)
 {
     struct duet__model_options options = {
         .sharing = c->known,
@@ -241,7 +220,7 @@ int duet__calibrating_fit(struct duet__calibrating *c)
             runs[count++] = *run;
     }
     c->left_out = c->runs->len - count;
-    return duet__model_fit(runs, count, &options, &c->model, &c->now.message);
+    note(c, duet__model_fit(runs, count, &options, &c->model, &c->now.message));
 }
 
 int duet__calibrating_look(struct duet__calibrating *c, struct duet_message *message)
@@ -273,11 +252,13 @@ void duet__calibrating_all(struct duet__calibrating *c)
 {
     const struct duet__load before = duet__load_now();
     struct duet__load after;
+    double left_s;
     duet__calibrating_go_on(c);
-    note(c, duet__calibrating_once(c));
-    make_rounds(c);
+    duet__calibrating_once(c);
+    left_s = fmax(c->request->budget_s - elapsed(c), 0.1);
+    duet__calibrating_slice(c, left_s, left_s / DUET__ROUNDS);
     if (c->runs->len && !given_up(c))
-        note(c, duet__calibrating_fit(c));
+        duet__calibrating_fit(c);
     after = duet__load_now();
     c->load = duet__load_between(&before, &after);
     c->wall_s = elapsed(c);

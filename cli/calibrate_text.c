@@ -133,38 +133,28 @@ static void add_kernel(struct duet__table *table, const struct duet__quality *qu
     add_percent(table, error->execution);
 }
 
-static bool same_group(const struct duet__quality *a, const struct duet__quality *b)
-{
-    return strcmp(a->context, b->context) == 0 && strcmp(a->arch, b->arch) == 0;
-}
-
-/* The kernels of one workload and architecture, if `first` is the first of them. */
-static void put_group(const struct duet__model *model, size_t first, FILE *stream)
-{
-    const struct duet__quality *of = &model->quality[first];
-    struct duet__table table;
-
-    for (size_t i = 0; i < first; i++)
-        if (same_group(&model->quality[i], of))
-            return;
-    fprintf(stream, "\n%s on %s\n", of->context, of->arch);
-    duet__table_init(&table, "lrrrrrrrrrrrr");
-    duet__table_row(&table, "kernel", "tile", "samples", "out", "mean", "median", "dev %", "warm",
-                    "busy", "cold", "busy", "sum %", "each %", NULL);
-    for (size_t i = first; i < model->quality_count; i++)
-        if (same_group(&model->quality[i], of))
-            add_kernel(&table, &model->quality[i]);
-    duet__table_put(&table, stream, 2);
-}
-
 static void put_kernels(const struct duet__model *model, FILE *stream)
 {
     fputs("\nkernels: times in ms; warm and cold: data in caches or beyond, on one worker alone "
           "and with all\nbusy; out: outliers; what the model errs, on executions that it was not "
           "made from, in sum and of each\n(median)\n",
           stream);
-    for (size_t i = 0; i < model->quality_count; i++)
-        put_group(model, i, stream);
+    for (size_t i = 0; i < model->quality_count;) {
+        const struct duet__quality *first = &model->quality[i];
+        struct duet__table table;
+
+        fprintf(stream, "\n%s on %s\n", first->context, first->arch);
+        duet__table_init(&table, "lrrrrrrrrrrrr");
+        duet__table_row(&table, "kernel", "tile", "samples", "out", "mean", "median", "dev %",
+                        "warm", "busy", "cold", "busy", "sum %", "each %", NULL);
+        for (; i < model->quality_count; i++) {
+            if (strcmp(model->quality[i].context, first->context) != 0 ||
+                strcmp(model->quality[i].arch, first->arch) != 0)
+                break;
+            add_kernel(&table, &model->quality[i]);
+        }
+        duet__table_put(&table, stream, 2);
+    }
 }
 
 /* Relative errors of each model, and what they mean. */

@@ -240,13 +240,14 @@ static int calibrate(struct validate *validate, size_t round, double runs_s,
                      struct duet_monitor *monitor, struct duet_progress *progress)
 {
     struct duet_recalibration *recalibration = &validate->recalibration;
-    const struct duet__failure *failure = &recalibration->calibrating.now;
+    const struct duet__failure *failure;
     int error;
 
     if (!validate->job->values.calibrate || duet_monitor_signal(monitor))
         return DUET__DONE;
     duet_progress_say(progress, (double)round / (double)validate->experiment.rounds, "calibrating");
     error = duet_recalibration_slice(recalibration, &validate->experiment, round, runs_s, monitor);
+    failure = duet__calibrating_failure(&recalibration->calibrating);
     return error ? duet__job_complain(failure->what, error, failure->message.text) : DUET__DONE;
 }
 
@@ -264,8 +265,8 @@ static void write_platform(struct validate *validate)
 static int finish_calibration(struct validate *validate)
 {
     struct duet_recalibration *recalibration = &validate->recalibration;
-    const struct duet__failure *failure = &recalibration->calibrating.now;
     int error = duet_recalibration_finish(recalibration, &validate->experiment);
+    const struct duet__failure *failure = duet__calibrating_failure(&recalibration->calibrating);
 
     if (error)
         return duet__job_complain(failure->what, error, failure->message.text);

@@ -128,7 +128,7 @@ struct duet_recalibration {
     double time_s;            /* the caller's; 0: as much as the measured runs of the cases take */
     struct duet_request runs; /* what all runs of the calibration have in common */
     struct duet__calibrate_request request;
-    struct duet__calibrating calibrating; /* its `now` says what failed */
+    struct duet__calibrating calibrating; /* its first failure says what failed */
     GTimer *timer;                        /* from the beginning on */
 };
 

@@ -129,23 +129,28 @@ static double round_time(const struct duet_recalibration *recalibration,
     return time_s / (double)(experiment->rounds + 1);
 }
 
+/* What has failed so far; 0: nothing. */
+static int failure(const struct duet__calibrating *c)
+{
+    const struct duet__failure *first = duet__calibrating_failure(c);
+
+    return first ? first->error : 0;
+}
+
 int duet_recalibration_slice(struct duet_recalibration *recalibration,
                              const struct duet_experiment *experiment, size_t round, double runs_s,
                              struct duet_monitor *monitor)
 {
     struct duet__calibrating *c = &recalibration->calibrating;
     double all_s = due(recalibration, experiment, round, runs_s);
-    int error = 0;
 
     c->monitor = monitor;
     duet__calibrating_go_on(c);
     if (!round)
-        error = duet__calibrating_once(c);
-    if (!error && !duet_monitor_signal(monitor))
-        error =
-            duet__calibrating_slice(c, all_s - c->paused_s, round_time(recalibration, experiment));
+        duet__calibrating_once(c);
+    duet__calibrating_slice(c, all_s - c->paused_s, round_time(recalibration, experiment));
     duet__calibrating_pause(c);
-    return error;
+    return failure(c);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -156,7 +161,6 @@ int duet_recalibration_finish(struct duet_recalibration *recalibration,
 {
     double wall_s = g_timer_elapsed(recalibration->timer, NULL);
     bool minutes = wall_s >= 120;
-    int error;
 
     g_free(experiment->calibrated);
     experiment->calibrated =
@@ -164,9 +168,9 @@ int duet_recalibration_finish(struct duet_recalibration *recalibration,
                         minutes ? "minutes" : "seconds", recalibration->calibrating.runs->len);
     /* nobody attends to signals any more */
     recalibration->calibrating.monitor = NULL;
-    error = duet__calibrating_fit(&recalibration->calibrating);
-    if (error)
-        return error;
+    duet__calibrating_fit(&recalibration->calibrating);
+    if (failure(&recalibration->calibrating))
+        return failure(&recalibration->calibrating);
     use_platform(recalibration, experiment);
     duet_pairs_rebuild(experiment);
     return 0;
