@@ -95,8 +95,8 @@ static double sweeps(const struct streaming *self, const struct duet_codelet *co
 
 static void measure(struct duet__lab *lab, struct duet__bandwidth *out)
 {
-    const struct duet_codelet *first = duet__lab_kernel(lab, "calibrate_first", run_first);
-    const struct duet_codelet *stream = duet__lab_kernel(lab, "calibrate_stream", run_stream);
+    const struct duet_codelet *first = duet__lab_kernel(lab, "calibrate_first", run_first, NULL);
+    const struct duet_codelet *stream = duet__lab_kernel(lab, "calibrate_stream", run_stream, NULL);
     const struct duet_worker *of = lab->machine->workers;
     struct streaming self = {.lab = lab};
     unsigned workers = 1;

@@ -83,8 +83,7 @@ struct duet__failure {
 /* Data that is kept for further runs. */
 struct duet__kept_data {
     const struct duet_workload *workload;
-    struct duet_problem problem;
-    void *data; /* NULL: none */
+    struct duet_problem problem; /* with its data; NULL: none */
 };
 
 /*

@@ -137,8 +137,8 @@ static double steal_batch(struct duet__lab *lab, const struct duet_codelet *hold
 
 void duet__costs_steals(struct duet__lab *lab, struct duet__measured *costs)
 {
-    const struct duet_codelet *hold = duet__lab_kernel(lab, "calibrate_hold", run_hold);
-    const struct duet_codelet *stolen = duet__lab_kernel(lab, "calibrate_stolen", run_stolen);
+    const struct duet_codelet *hold = duet__lab_kernel(lab, "calibrate_hold", run_hold, NULL);
+    const struct duet_codelet *stolen = duet__lab_kernel(lab, "calibrate_stolen", run_stolen, NULL);
     GArray *values = g_array_new(FALSE, FALSE, sizeof(double));
     double end_s = duet__lab_share(lab, SHARE);
     if (lab->cpus > 1)

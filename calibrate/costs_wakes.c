@@ -80,7 +80,7 @@ void duet__costs_wakes(struct duet__lab *lab, struct duet__measured *costs)
             (struct duet_summary){1, spin_s, spin_s, .quartile1 = spin_s, .quartile3 = spin_s};
         spin->why = NULL;
     }
-    waking.stamp = duet__lab_kernel(lab, "calibrate_stamp", run_stamp);
+    waking.stamp = duet__lab_kernel(lab, "calibrate_stamp", run_stamp, NULL);
     (void)wake_once(&waking);
     processor = atomic_load(&waking.processor);
     others = before;

@@ -153,7 +153,7 @@ static void solve(struct equations *e, const struct duet__fit_data *data, struct
     duet__nonnegative(e->n, e->gram, e->right, c);
     out->base_s = c[0] * e->unit_s;
     for (unsigned i = 1; i < e->n; i++)
-        out->column_s[i - 1] = c[i] * e->unit_s;
+        out->column_s[i - 1] = c[i] > 1e-12 ? c[i] * e->unit_s : 0; /* the rest is rounding */
 }
 
 /* Expected time to divide by: never so small that a row counts more than all others. */

@@ -3,7 +3,6 @@
 #include "calibrate/lab.h"
 
 #include <math.h>
-#include <string.h>
 
 bool duet__lab_goes_on(struct duet__lab *lab)
 {
@@ -40,29 +39,18 @@ static int run_empty(const struct duet_call *call)
     return DUET_OK;
 }
 
-/* Memory that was never written is read faster than other. */
-static int run_fill(const struct duet_call *call)
-{
-    for (size_t i = 0; i < call->buffer_count; i++) {
-        const struct duet_buffer *buffer = &call->buffers[i];
-        if (buffer->data)
-            memset(buffer->data, 1, buffer->rows * buffer->cols * buffer->element_bytes);
-    }
-    return DUET_OK;
-}
-
 /* Where a pace is emulated, something has to be its time. */
 static double some_time(const void *args, const char *arch)
 {
     return 1e-5;
 }
 
-static struct duet_codelet *kernel(struct duet__lab *lab, const char *name, duet_kernel_fn cpu,
-                                   duet_kernel_fn emulated)
+struct duet_codelet *duet__lab_kernel(struct duet__lab *lab, const char *name, duet_kernel_fn cpu,
+                                      duet_kernel_fn emulated)
 {
     const struct duet_implementation implementations[] = {
-        {.arch = "cpu", .run = cpu},
-        {.arch = "emulated", .run = emulated},
+        {.arch = "cpu", .run = cpu ? cpu : run_empty},
+        {.arch = "emulated", .run = emulated ? emulated : run_empty},
         {.arch = "cuda", .run = run_empty},
     };
     const struct duet_codelet_desc desc = {
@@ -75,11 +63,6 @@ static struct duet_codelet *kernel(struct duet__lab *lab, const char *name, duet
     if (!lab->error)
         duet__lab_note(lab, duet_codelet(lab->runtime, &desc, &codelet));
     return codelet;
-}
-
-struct duet_codelet *duet__lab_kernel(struct duet__lab *lab, const char *name, duet_kernel_fn run)
-{
-    return kernel(lab, name, run, run_empty);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -123,8 +106,7 @@ bool duet__lab_open(struct duet__lab *lab, const struct duet__measurement *given
     while (lab->cpus < lab->machine->worker_count &&
            lab->machine->workers[lab->cpus].node == DUET_HOST)
         lab->cpus++;
-    lab->empty = kernel(lab, "calibrate_empty", run_empty, run_empty);
-    lab->fill = kernel(lab, "calibrate_fill", run_empty, run_fill);
+    lab->empty = duet__lab_kernel(lab, "calibrate_empty", NULL, NULL);
     return !lab->error;
 }
 

@@ -25,7 +25,6 @@ struct duet__lab {
     const struct duet_machine *machine; /* the runtime's */
     unsigned cpus;                      /* workers of the host's memory, the first ones */
     struct duet_codelet *empty;         /* does nothing, everywhere */
-    struct duet_codelet *fill;          /* on emulated devices fills its data, else does nothing */
     void *memory; /* that tasks use: g_free frees it once the runtime is closed */
     int error;
 };
@@ -53,8 +52,10 @@ double duet__lab_share(const struct duet__lab *lab, double part);
 /* What the runtime says of an error, if it is the first one, is the lab's; 0 is none. */
 void duet__lab_note(struct duet__lab *lab, int error);
 
-/* One more kernel for all architectures, `run` on CPUs. NULL after an error. */
-struct duet_codelet *duet__lab_kernel(struct duet__lab *lab, const char *name, duet_kernel_fn run);
+/* One more kernel for all architectures, which does nothing where it is NULL. NULL after an error.
+ */
+struct duet_codelet *duet__lab_kernel(struct duet__lab *lab, const char *name, duet_kernel_fn cpu,
+                                      duet_kernel_fn emulated);
 
 /* Data of `bytes` bytes; NULL after an error. It is to be forgotten before its memory goes. */
 struct duet_handle *duet__lab_vector(struct duet__lab *lab, void *data, size_t bytes);

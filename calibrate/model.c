@@ -6,7 +6,6 @@
 #include <string.h>
 
 enum {
-    FOLDS = 5,
     LEAST_FOLDS = 2,
     LEAST_ROWS = 10, /* that say what memory gives */
 };
@@ -91,94 +90,6 @@ static void find_bandwidth(struct fitting *fitting, const struct duet_sharing *s
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* One point                                                                                    */
-
-/* The edge of the tiles of an execution; 0 where they are not square, or it cannot be told. */
-static double edge_of(const struct fitting *fitting, const struct duet__group *group)
-{
-    const struct duet__executions *executions = &fitting->executions;
-    const struct duet__execution *first =
-        &executions->list[g_array_index(group->members, size_t, 0)];
-    const struct duet__operand *operands = executions->operands + first->first;
-    double element = group->kernel[0] == 's' ? 4 : group->kernel[0] == 'd' ? 8 : 0, edge;
-    uint64_t largest = 0, sum = 0;
-    bool equal = true;
-    for (size_t i = 0; i < first->operands; i++) {
-        equal = equal && operands[i].bytes == operands[0].bytes;
-        sum += operands[i].bytes;
-        largest = MAX(largest, operands[i].bytes);
-    }
-    /* work that is not the bytes is flops: such kernels work on tiles, beside vectors maybe */
-    if (element == 0 || largest == 0 || !(equal || group->work != (double)sum))
-        return 0;
-    edge = round(sqrt((double)largest / element));
-    return edge * edge * element == (double)largest ? edge : 0;
-}
-
-/* What only kernels of the host have. */
-static void fill_host(const struct duet__fitted *fitted, struct duet_point *out)
-{
-    const struct duet__kernel_fit *kernel = &fitted->kernel;
-    unsigned half = kernel->columns / 2;
-    out->base_s = kernel->fit.base_s;
-    for (unsigned i = 0; i < half; i++) {
-        out->near_s[i] = kernel->fit.column_s[i];
-        out->far_s[i] = kernel->fit.column_s[half + i];
-    }
-    out->busy_ratio = kernel->busy_ratio;
-    out->run_deviation = duet__states_deviation(fitted->executions, fitted->group);
-}
-
-/* Everything that a point says, but for its edge. */
-static void fill_point(const struct duet__fitted *fitted, struct duet_point *out)
-{
-    const struct duet__rows *rows = &fitted->rows;
-    bool host = fitted->group->host;
-    struct duet_summary summary = {0};
-    g_autofree double *values = g_new0(double, rows->count + 1);
-    size_t count = 0;
-    for (size_t i = 0; i < rows->count; i++)
-        if (!fitted->rejected[i])
-            values[count++] = rows->seconds[i];
-    if (duet_summarise(values, count, &summary, NULL))
-        g_error("out of memory for %zu executions", count);
-    out->work = fitted->group->work;
-    out->mean_s = summary.mean;
-    out->median_s = summary.median;
-    out->deviation_s = summary.deviation;
-    out->samples = count;
-    out->rejected = rows->count - count;
-    if (host)
-        fill_host(fitted, out);
-    count = 0;
-    for (size_t i = 0; i < rows->count; i++)
-        if (!fitted->rejected[i])
-            values[count++] = rows->seconds[i] /
-                              (host ? duet__kernel_seconds(&fitted->kernel, rows, i) : out->mean_s);
-    duet__quantiles(values, count, out->quantiles);
-}
-
-/* The point of a group, and how good it is, into what is zeroed. */
-static void fit_group(const struct fitting *fitting, const struct duet__group *group,
-                      const struct duet__model_options *options, struct duet__quality *out)
-{
-    g_autofree bool *rejected = g_new0(bool, group->members->len + 1);
-    struct duet__fitted fitted = {.executions = &fitting->executions,
-                                  .group = group,
-                                  .rejected = rejected};
-    (void)g_strlcpy(out->kernel, group->kernel, DUET_NAME_MAX);
-    (void)g_strlcpy(out->arch, group->arch, DUET_NAME_MAX);
-    (void)g_strlcpy(out->context, group->context, DUET_NAME_MAX);
-    duet__rows_make(&fitting->executions, group, fitting->misses, 0, &fitted.rows);
-    duet__kernel_fit(&fitted.rows, NULL, group->host ? fitting->bandwidth_Bps : 0, &fitted.kernel,
-                     rejected);
-    fill_point(&fitted, &out->point);
-    out->point.size = edge_of(fitting, group);
-    duet__quality_fill(&fitted, options->folds ? options->folds : FOLDS, options->compare, out);
-    duet__rows_fini(&fitted.rows);
-}
-
-/* ------------------------------------------------------------------------------------------- */
 /* All of it                                                                                    */
 
 /* Curves of the points: those that differ only in work are beside each other. */
@@ -229,7 +140,8 @@ int duet__model_fit(const struct duet__observation *runs, size_t run_count,
     out->quality_count = executions->groups->len;
     out->quality = g_new0(struct duet__quality, out->quality_count);
     for (guint i = 0; i < executions->groups->len; i++)
-        fit_group(&fitting, duet__group_at(executions, i), options, &out->quality[i]);
+        duet__point_fit(executions, duet__group_at(executions, i), fitting.misses,
+                        fitting.bandwidth_Bps, options, &out->quality[i]);
     error = add_curves(out, message);
     g_free(fitting.misses);
     duet__executions_fini(executions);

@@ -82,23 +82,14 @@ void duet__model_fini(struct duet__model *model); /* safe on a zeroed one, and t
 /* ------------------------------------------------------------------------------------------- */
 /* Its parts                                                                                     */
 
-/* A fitted group: its rows, what they gave, which of them are outliers. */
-struct duet__fitted {
-    const struct duet__executions *executions;
-    const struct duet__group *group;
-    struct duet__rows rows;
-    struct duet__kernel_fit kernel;
-    bool *rejected;
-};
-
 /*
- * Says of *out, whose point is there, how well models predict what they have not seen: by runs, if
- * the group has executions of at least `folds` of them, else by `folds` blocks of successive
- * executions (fewer if there are not so many); and with `compare` by problems. The errors of a
- * single execution are 0.
+ * The point of a group, and how good it is, into what is zeroed: by runs, if the group has
+ * executions of as many as there are folds, else by blocks of successive executions (fewer if there
+ * are not so many). The errors of a single execution are 0.
  */
-void duet__quality_fill(const struct duet__fitted *fitted, unsigned folds, bool compare,
-                        struct duet__quality *out);
+void duet__point_fit(const struct duet__executions *executions, const struct duet__group *group,
+                     const struct duet__miss *misses, double bandwidth_Bps,
+                     const struct duet__model_options *options, struct duet__quality *out);
 
 /* Sizes of caches that explain the times best, of some around those given. Sizes of 0 stay. */
 struct duet_sharing duet__cache_sizes(const struct duet__executions *executions,

@@ -42,10 +42,10 @@ static int run_all(struct duet__calibrating *c, struct duet__setup *setup,
     int error;
     *problem = setup->problem;
     problem->n = setup->warmup_n;
-    problem->data = c->kept[0].data;
+    problem->data = c->kept[0].problem.data;
     error = duet_session_run(session, NULL, DUET_RECORDS_NONE, &c->now.message);
     problem->n = setup->problem.n;
-    problem->data = c->kept[problem->n != setup->warmup_n].data;
+    problem->data = c->kept[problem->n != setup->warmup_n].problem.data;
     start_s = duet__clock_s();
     for (int i = 0; i < RUNS_MAX && !error; i++) {
         struct duet_run run = {0};
@@ -86,23 +86,30 @@ static void make_request(const struct duet__calibrating *c, const struct duet__s
         request->config.emulate = NULL;
 }
 
+/* Frees what is kept, if anything is. */
+static void discard(struct duet__kept_data *kept)
+{
+    if (kept->problem.data)
+        kept->workload->discard(kept->problem.data);
+    kept->problem.data = NULL;
+}
+
 /* The data of a setup's problem of this size, as it was kept or else in its place. */
 static int keep_data(struct duet__kept_data *kept, const struct duet__setup *setup, uint64_t n,
                      struct duet_message *message)
 {
-    struct duet_problem problem = setup->problem;
+    struct duet_problem *old = &kept->problem;
     int error;
-    problem.n = n;
-    if (kept->data && kept->workload == setup->workload && kept->problem.n == n &&
-        kept->problem.tile == problem.tile && kept->problem.precision == problem.precision &&
-        kept->problem.settings == problem.settings)
+    if (old->data && kept->workload == setup->workload && old->n == n &&
+        old->tile == setup->problem.tile && old->precision == setup->problem.precision &&
+        old->settings == setup->problem.settings)
         return 0;
-    if (kept->data)
-        kept->workload->discard(kept->data);
-    *kept = (struct duet__kept_data){.workload = setup->workload, .problem = problem};
-    error = setup->workload->generate(&problem, &kept->data, message);
+    discard(kept);
+    *kept = (struct duet__kept_data){setup->workload, setup->problem};
+    old->n = n;
+    error = setup->workload->generate(old, &old->data, message);
     if (error)
-        kept->data = NULL;
+        old->data = NULL;
     return error;
 }
 
@@ -131,9 +138,6 @@ int duet__setup_measure(struct duet__calibrating *c, struct duet__setup *setup, 
 
 void duet__kept_data_free(struct duet__calibrating *c)
 {
-    for (size_t i = 0; i < G_N_ELEMENTS(c->kept); i++) {
-        if (c->kept[i].data)
-            c->kept[i].workload->discard(c->kept[i].data);
-        c->kept[i] = (struct duet__kept_data){0};
-    }
+    for (size_t i = 0; i < G_N_ELEMENTS(c->kept); i++)
+        discard(&c->kept[i]);
 }

@@ -1,8 +1,90 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How well models of a point predict executions that they were not made of. */
+/* One point: its figures, and how well models predict executions that they were not made of. */
 #include <math.h>
 
 #include "calibrate/model.h"
+
+enum { FOLDS = 5 };
+
+/* A fitted group: its rows, what they gave, which of them are outliers. */
+struct fitted {
+    const struct duet__executions *executions;
+    const struct duet__group *group;
+    struct duet__rows rows;
+    struct duet__kernel_fit kernel;
+    bool *rejected;
+};
+
+/* ------------------------------------------------------------------------------------------- */
+/* Figures                                                                                      */
+
+/* The edge of the tiles of an execution; 0 where they are not square, or it cannot be told. */
+static double edge_of(const struct duet__executions *executions, const struct duet__group *group)
+{
+    const struct duet__execution *first =
+        &executions->list[g_array_index(group->members, size_t, 0)];
+    const struct duet__operand *operands = executions->operands + first->first;
+    double element = group->kernel[0] == 's' ? 4 : group->kernel[0] == 'd' ? 8 : 0, edge;
+    uint64_t largest = 0, sum = 0;
+    bool equal = true;
+    for (size_t i = 0; i < first->operands; i++) {
+        equal = equal && operands[i].bytes == operands[0].bytes;
+        sum += operands[i].bytes;
+        largest = MAX(largest, operands[i].bytes);
+    }
+    /* work that is not the bytes is flops: such kernels work on tiles, beside vectors maybe */
+    if (element == 0 || largest == 0 || !(equal || group->work != (double)sum))
+        return 0;
+    edge = round(sqrt((double)largest / element));
+    return edge * edge * element == (double)largest ? edge : 0;
+}
+
+/* What only kernels of the host have. */
+static void fill_host(const struct fitted *fitted, struct duet_point *out)
+{
+    const struct duet__kernel_fit *kernel = &fitted->kernel;
+    unsigned half = kernel->columns / 2;
+    out->base_s = kernel->fit.base_s;
+    for (unsigned i = 0; i < half; i++) {
+        out->near_s[i] = kernel->fit.column_s[i];
+        out->far_s[i] = kernel->fit.column_s[half + i];
+    }
+    out->busy_ratio = kernel->busy_ratio;
+    out->run_deviation = duet__states_deviation(fitted->executions, fitted->group);
+}
+
+/* Everything that a point says. */
+static void fill_point(const struct fitted *fitted, struct duet_point *out)
+{
+    const struct duet__rows *rows = &fitted->rows;
+    bool host = fitted->group->host;
+    struct duet_summary summary = {0};
+    g_autofree double *values = g_new0(double, rows->count + 1);
+    size_t count = 0;
+    for (size_t i = 0; i < rows->count; i++)
+        if (!fitted->rejected[i])
+            values[count++] = rows->seconds[i];
+    if (duet_summarise(values, count, &summary, NULL))
+        g_error("out of memory for %zu executions", count);
+    out->work = fitted->group->work;
+    out->size = edge_of(fitted->executions, fitted->group);
+    out->mean_s = summary.mean;
+    out->median_s = summary.median;
+    out->deviation_s = summary.deviation;
+    out->samples = count;
+    out->rejected = rows->count - count;
+    if (host)
+        fill_host(fitted, out);
+    count = 0;
+    for (size_t i = 0; i < rows->count; i++)
+        if (!fitted->rejected[i])
+            values[count++] = rows->seconds[i] /
+                              (host ? duet__kernel_seconds(&fitted->kernel, rows, i) : out->mean_s);
+    duet__quantiles(values, count, out->quantiles);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Quality                                                                                      */
 
 /* Which part of the executions each is left out with. */
 struct folds {
@@ -25,7 +107,7 @@ static void divide_runs(const struct duet__rows *rows, unsigned wanted, struct f
 }
 
 /* One part a problem; none where there is only one. */
-static void divide_problems(const struct duet__fitted *fitted, struct folds *folds)
+static void divide_problems(const struct fitted *fitted, struct folds *folds)
 {
     const struct duet__rows *rows = &fitted->rows;
     g_autoptr(GArray) problems = g_array_new(FALSE, FALSE, sizeof(uint64_t));
@@ -50,7 +132,7 @@ struct predictions {
 };
 
 /* Outliers are those of the whole group: nobody is asked to predict them. */
-static void leave_out(const struct duet__fitted *fitted, const struct duet__kernel_model *model,
+static void leave_out(const struct fitted *fitted, const struct duet__kernel_model *model,
                       const struct folds *folds, unsigned fold, struct predictions *p)
 {
     const struct duet__rows *rows = &fitted->rows;
@@ -79,7 +161,7 @@ static void leave_out(const struct duet__fitted *fitted, const struct duet__kern
 }
 
 /* Without folds, nothing is known: NaN. */
-static void cross_validate(const struct duet__fitted *fitted, const struct folds *folds,
+static void cross_validate(const struct fitted *fitted, const struct folds *folds,
                            struct duet__model_error errors[DUET__KERNEL_MODELS])
 {
     g_autofree double *room = g_new(double, fitted->rows.count);
@@ -97,7 +179,7 @@ static void cross_validate(const struct duet__fitted *fitted, const struct folds
 }
 
 /* Executions by condition, without outliers. */
-static void fill_conditions(const struct duet__fitted *fitted, struct duet__quality *out)
+static void fill_conditions(const struct fitted *fitted, struct duet__quality *out)
 {
     const struct duet__rows *rows = &fitted->rows;
     g_autofree double *times = g_new0(double, rows->count + 1);
@@ -115,19 +197,29 @@ static void fill_conditions(const struct duet__fitted *fitted, struct duet__qual
     }
 }
 
-void duet__quality_fill(const struct duet__fitted *fitted, unsigned folds_wanted, bool compare,
-                        struct duet__quality *out)
+void duet__point_fit(const struct duet__executions *executions, const struct duet__group *group,
+                     const struct duet__miss *misses, double bandwidth_Bps,
+                     const struct duet__model_options *options, struct duet__quality *out)
 {
-    g_autofree unsigned *of = g_new0(unsigned, fitted->rows.count + 1);
+    g_autofree bool *rejected = g_new0(bool, group->members->len);
+    g_autofree unsigned *of = g_new0(unsigned, group->members->len);
+    struct fitted fitted = {.executions = executions, .group = group, .rejected = rejected};
     struct folds folds = {.of = of};
-    if (fitted->group->host)
-        fill_conditions(fitted, out);
-    divide_runs(&fitted->rows, folds_wanted, &folds);
-    cross_validate(fitted, &folds, out->errors[DUET__LEFT_OUT_RUNS]);
-    divide_problems(fitted, &folds);
-    if (!compare)
+    (void)g_strlcpy(out->kernel, group->kernel, DUET_NAME_MAX);
+    (void)g_strlcpy(out->arch, group->arch, DUET_NAME_MAX);
+    (void)g_strlcpy(out->context, group->context, DUET_NAME_MAX);
+    duet__rows_make(executions, group, misses, 0, &fitted.rows);
+    duet__kernel_fit(&fitted.rows, NULL, group->host ? bandwidth_Bps : 0, &fitted.kernel, rejected);
+    fill_point(&fitted, &out->point);
+    if (group->host)
+        fill_conditions(&fitted, out);
+    divide_runs(&fitted.rows, options->folds ? options->folds : FOLDS, &folds);
+    cross_validate(&fitted, &folds, out->errors[DUET__LEFT_OUT_RUNS]);
+    divide_problems(&fitted, &folds);
+    if (!options->compare)
         folds.count = 0;
-    cross_validate(fitted, &folds, out->errors[DUET__LEFT_OUT_PROBLEMS]);
+    cross_validate(&fitted, &folds, out->errors[DUET__LEFT_OUT_PROBLEMS]);
+    duet__rows_fini(&fitted.rows);
 }
 
 struct duet__model_error duet__model_error_all(const struct duet__model *model,
