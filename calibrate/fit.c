@@ -106,95 +106,66 @@ double duet__fit_seconds(const struct duet__fit *fit, const double *shares, unsi
     return sum;
 }
 
-/* The unknowns of one fit: the base, then the columns, in units of `unit_s`. */
-struct equations {
-    unsigned n;
-    double unit_s, spread; /* of the relative errors */
-    double gram[DUET__FIT_UNKNOWNS * DUET__FIT_UNKNOWNS], right[DUET__FIT_UNKNOWNS];
-};
-
-/* The prior, as rows of their own. */
-static void add_prior(struct equations *e, const struct duet__fit_data *data)
-{
-    for (unsigned i = 1; i < e->n; i++) {
-        double weight = e->spread / data->spread[i - 1];
-        e->gram[i * e->n + i] += weight * weight;
-        e->right[i] += weight * weight * data->prior_s[i - 1] / e->unit_s;
-    }
-    /* nothing is known of the base before: only as much as makes the equations definite */
-    e->gram[0] += 1e-12;
-}
-
-/* A row that counts `weight`, divided by `scale_s`. */
-static void add_row(struct equations *e, const double *shares, double seconds, double scale_s,
-                    double weight)
-{
-    double row[DUET__FIT_UNKNOWNS], unit = e->unit_s / scale_s;
-    row[0] = unit;
-    for (unsigned i = 1; i < e->n; i++)
-        row[i] = unit * shares[i - 1];
-    for (unsigned i = 0; i < e->n; i++) {
-        if (row[i] == 0)
-            continue;
-        double value = weight * row[i];
-        for (unsigned j = 0; j <= i; j++)
-            e->gram[i * e->n + j] += value * row[j];
-        e->right[i] += value * seconds / scale_s;
-    }
-}
-
-static void solve(struct equations *e, const struct duet__fit_data *data, struct duet__fit *out)
-{
-    double c[DUET__FIT_UNKNOWNS] = {0};
-    add_prior(e, data);
-    for (unsigned i = 0; i < e->n; i++)
-        for (unsigned j = i + 1; j < e->n; j++)
-            e->gram[i * e->n + j] = e->gram[j * e->n + i];
-    duet__nonnegative(e->n, e->gram, e->right, c);
-    out->base_s = c[0] * e->unit_s;
-    for (unsigned i = 1; i < e->n; i++)
-        out->column_s[i - 1] = c[i] > 1e-12 ? c[i] * e->unit_s : 0; /* the rest is rounding */
-}
-
 /* Expected time to divide by: never so small that a row counts more than all others. */
-static double scale_of(const struct equations *e, const struct duet__fit_data *data,
-                       const struct duet__fit *fit, size_t row)
+static double scale_of(const struct duet__fit_data *data, const struct duet__fit *fit, size_t row,
+                       double unit_s)
 {
-    double seconds = duet__fit_seconds(fit, data->shares + row * data->columns, data->columns);
-    return fmax(seconds, 0.01 * e->unit_s);
+    return fmax(duet__fit_seconds(fit, data->shares + row * data->columns, data->columns),
+                0.01 * unit_s);
 }
 
 /* The median over the used rows of their relative errors, or without a fit of their times. */
-static double median_row(const struct equations *e, const struct duet__fit_data *data,
-                         const struct duet__fit *fit)
+static double median_row(const struct duet__fit_data *data, const struct duet__fit *fit,
+                         double unit_s)
 {
     g_autofree double *values = g_new(double, data->count + 1);
     size_t count = 0;
     for (size_t i = 0; i < data->count; i++)
         if (data->used[i])
-            values[count++] =
-                fit ? fabs(data->seconds[i] / scale_of(e, data, fit, i) - 1) : data->seconds[i];
+            values[count++] = fit ? fabs(data->seconds[i] / scale_of(data, fit, i, unit_s) - 1)
+                                  : data->seconds[i];
     return duet__rough_median(values, count);
 }
 
-/* One fit, of `used` rows; fit NULL: the first one. */
+/*
+ * One fit of `used` rows, in units of `unit_s`: divided by what `last` expects of them, which errs
+ * by `spread`; NULL: by their own times. The unknowns are the base, then the columns.
+ */
 static void fit_once(const struct duet__fit_data *data, size_t used, double unit_s, double spread,
-                     const struct duet__fit *fit, struct duet__fit *out)
+                     const struct duet__fit *last, struct duet__fit *out)
 {
-    struct equations e = {.n = data->columns + 1, .unit_s = unit_s, .spread = spread};
+    unsigned n = data->columns + 1;
     size_t step = used / FIT_ROWS + 1, met = 0;
+    double gram[DUET__FIT_UNKNOWNS * DUET__FIT_UNKNOWNS] = {0}, right[DUET__FIT_UNKNOWNS] = {0};
+    double row[DUET__FIT_UNKNOWNS], c[DUET__FIT_UNKNOWNS];
     for (size_t i = 0; i < data->count; i++) {
+        double seconds = data->seconds[i], scale = seconds, weight = 1;
         if (!data->used[i] || met++ % step)
             continue;
-        double seconds = data->seconds[i], scale = seconds, weight = 1;
-        if (fit) {
-            scale = scale_of(&e, data, fit, i);
-            double error = fabs(seconds / scale - 1);
-            weight = error > HUBER * spread ? HUBER * spread / error : 1;
+        if (last) {
+            scale = scale_of(data, last, i, unit_s);
+            weight = fmin(HUBER * spread / fabs(seconds / scale - 1), 1);
         }
-        add_row(&e, data->shares + i * data->columns, seconds, scale, weight);
+        for (unsigned k = 0; k < n; k++) {
+            row[k] = unit_s / scale * (k ? data->shares[i * data->columns + k - 1] : 1);
+            for (unsigned j = 0; j <= k && row[k] != 0; j++)
+                gram[k * n + j] += weight * row[k] * row[j];
+            right[k] += weight * row[k] * seconds / scale;
+        }
     }
-    solve(&e, data, out);
+    /* nothing is known of the base before: only as much as makes the equations definite */
+    gram[0] += 1e-12;
+    for (unsigned k = 1; k < n; k++) {
+        double prior = spread * spread / data->spread[k - 1] / data->spread[k - 1];
+        gram[k * n + k] += prior;
+        right[k] += prior * data->prior_s[k - 1] / unit_s;
+        for (unsigned j = 0; j < k; j++)
+            gram[j * n + k] = gram[k * n + j];
+    }
+    duet__nonnegative(n, gram, right, c);
+    out->base_s = c[0] * unit_s;
+    for (unsigned k = 1; k < n; k++)
+        out->column_s[k - 1] = c[k] > 1e-12 ? c[k] * unit_s : 0; /* the rest is rounding */
 }
 
 /* Expected times add up to the measured ones, which are these. */
@@ -214,7 +185,7 @@ static void keep_sum(const struct duet__fit_data *data, size_t used, double meas
 
 void duet__fit(const struct duet__fit_data *data, struct duet__fit *out)
 {
-    double measured = 0;
+    double measured = 0, unit_s;
     size_t used = 0;
     *out = (struct duet__fit){0};
     for (size_t i = 0; i < data->count; i++) {
@@ -223,12 +194,12 @@ void duet__fit(const struct duet__fit_data *data, struct duet__fit *out)
     }
     if (used == 0)
         return;
-    struct equations e = {.unit_s = median_row(NULL, data, NULL)};
-    fit_once(data, used, e.unit_s, 0.1, NULL, out);
+    unit_s = median_row(data, NULL, 0);
+    fit_once(data, used, unit_s, 0.1, NULL, out);
     for (unsigned round = 0; round < ROUNDS; round++) {
         const struct duet__fit last = *out;
-        double spread = fmax(TO_DEVIATION * median_row(&e, data, &last), LEAST_SPREAD);
-        fit_once(data, used, e.unit_s, spread, &last, out);
+        double spread = fmax(TO_DEVIATION * median_row(data, &last, unit_s), LEAST_SPREAD);
+        fit_once(data, used, unit_s, spread, &last, out);
     }
     keep_sum(data, used, measured, out);
 }
