@@ -11,9 +11,10 @@ enum {
     LEAST_ROWS = 10, /* for more than a mean: with few of them, the prior has more to say */
     LEAST_MEAN = 5,  /* for a ratio of two conditions */
     ROUNDS = 3,      /* of rejection: the second sees what the outliers of the first had hidden */
+    STEPS = 30,      /* towards a busy ratio: a few are enough, and it ends in any case */
 };
 
-static const double BUSY_LOW = 0.8, BUSY_HIGH = 3, EXACT = 1e-7;
+static const double BUSY_LOW = 0.8, BUSY_HIGH = 3;
 /* relative to the median time: what misses cost that the data says nothing of. Data from the shared
    cache costs less than from memory, so when both only come together memory gets the larger part */
 static const double SPREAD_NEAR = 0.05, SPREAD_FAR = 0.15;
@@ -95,28 +96,42 @@ static double beyond(const struct work *work, struct duet__kernel_fit *kernel, d
     return sum;
 }
 
-/* Sets the ratio by which the busy rows' expected times, which grow with it, add up to the measured
-   ones. */
+/*
+ * Sets the ratio by which the busy rows' expected times add up to the measured ones, which grow
+ * with it: by false position, halving what stays (the Illinois method; Dowell, Jarratt, BIT 11,
+ * 1971).
+ */
 static void find_busy_ratio(const struct work *work, struct duet__kernel_fit *kernel)
 {
-    double low = BUSY_LOW, high = BUSY_HIGH;
+    double low = BUSY_LOW, high = BUSY_HIGH, below, above, ratio = low, last = high;
     size_t busy = 0;
+    kernel->busy_ratio = 1;
     for (size_t i = 0; i < work->rows->count; i++)
         busy += work->kept[i] && duet__row_busy(&work->rows->list[i]);
+    if (work->all || busy < LEAST_MEAN)
+        return;
+    below = beyond(work, kernel, low);
+    above = beyond(work, kernel, high);
     /* that neighbours make a kernel so much faster is not what has happened: the model of caches or
        of the bandwidth is wrong here, and a ratio would carry that over to other circumstances */
-    if (work->all || busy < LEAST_MEAN || beyond(work, kernel, low) >= 0)
-        low = high = 1;
-    else if (beyond(work, kernel, high) <= 0)
-        low = high;
-    while (high - low > EXACT) {
-        double middle = (low + high) / 2;
-        if (beyond(work, kernel, middle) > 0)
-            high = middle;
-        else
-            low = middle;
+    if (below >= 0 || above <= 0)
+        ratio = last = below >= 0 ? 1 : high;
+    for (int step = 0, side = 0; step < STEPS && fabs(ratio - last) > 1e-9; step++) {
+        last = ratio;
+        ratio = high - above * (high - low) / (above - below);
+        double value = beyond(work, kernel, ratio);
+        if (value > 0) {
+            high = ratio;
+            above = value;
+            below /= side > 0 ? 2 : 1;
+        } else {
+            low = ratio;
+            below = value;
+            above /= side < 0 ? 2 : 1;
+        }
+        side = value > 0 ? 1 : -1;
     }
-    kernel->busy_ratio = low;
+    kernel->busy_ratio = ratio;
 }
 
 static void fit_once(struct work *work, struct duet__kernel_fit *kernel)
