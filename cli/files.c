@@ -33,7 +33,7 @@ static void write_gantt(FILE *stream, const void *data)
     const struct duet_recording *recording = duet_series_recording(source->series);
     g_autofree char *resources = duet_report_resources(&report->request->machine);
     g_autofree char *problem = duet_report_problem(report);
-    g_autofree char *place = duet_report_place(report);
+    g_autofree char *place = duet_request_place(report->request);
     g_autofree char *title =
         g_strdup_printf("%s on %s: %s, %.4g s", report->request->workload->name, place,
                         source->series->policy, recording->makespan_s);

@@ -143,46 +143,35 @@ int duet__job_find_policies(struct duet__job *job, struct duet_message *message)
     return error;
 }
 
-/* The first of some options (NULL-ended) that was given; NULL: none. */
-static const char *first_given(const struct duet__job *job, const char *const *names)
-{
-    while (*names && !duet__given(job, *names))
-        names++;
-    return *names;
-}
-
 int duet__job_check_emulation(struct duet__job *job, struct duet_message *message)
 {
-    /* the predictions of validation may extrapolate whatever is measured */
-    const char *const of_paced[] = {"scale", "link",
-                                    job->command->where == DUET__IN_VALIDATE ? NULL : "extrapolate",
-                                    NULL};
-    const char *const of_unpaced[] = {"gpu-streams", "pin", NULL};
+    static const char of_paced[] = "is for an emulated platform: --emulate PLATFORM (duet list "
+                                   "platforms shows them)";
+    static const char of_computing[] = "is for GPUs that compute: an emulated platform's run one "
+                                       "kernel at a time and copy nothing";
     const char *emulate = job->request.config.emulate;
-    bool paced = duet_request_paced(&job->request);
-    const char *paced_only = first_given(job, of_paced);
-    const char *unpaced_only = first_given(job, of_unpaced);
+    const bool paced = duet_request_paced(&job->request);
+    const struct {
+        const char *option;
+        bool wrong;
+        const char *why;
+    } checks[] = {
+        {"emulate", !(emulate && *emulate),
+         "takes 'free' or the name of a machine or a file, not '' (duet list platforms shows "
+         "them)"},
+        {"scale", !paced, of_paced},
+        {"link", !paced, of_paced},
+        /* the predictions of validation may extrapolate whatever is measured */
+        {"extrapolate", !paced && job->command->where != DUET__IN_VALIDATE, of_paced},
+        {"gpu-streams", paced, of_computing},
+        {"pin", paced, of_computing},
+        {"lose", !emulate, "is for emulated GPUs: --emulate free, or --emulate PLATFORM"},
+    };
 
     job->platform_option = "--emulate";
-    if (duet__given(job, "emulate") && !(emulate && *emulate))
-        return duet_fail(message, DUET_EINVAL,
-                         "--emulate takes 'free' or the name of a machine or a file, not '' (duet "
-                         "list platforms shows them)");
-    if (paced_only && !paced)
-        return duet_fail(
-            message, DUET_EINVAL,
-            "--%s is for an emulated platform: --emulate PLATFORM (duet list platforms "
-            "shows them)",
-            paced_only);
-    if (unpaced_only && paced)
-        return duet_fail(
-            message, DUET_EINVAL,
-            "--%s is for GPUs that compute: an emulated platform's run one kernel at a "
-            "time and copy nothing",
-            unpaced_only);
-    if (duet__given(job, "lose") && !emulate)
-        return duet_fail(message, DUET_EINVAL,
-                         "--lose is for emulated GPUs: --emulate free, or --emulate PLATFORM");
+    for (size_t i = 0; i < G_N_ELEMENTS(checks); i++)
+        if (checks[i].wrong && duet__given(job, checks[i].option))
+            return duet_fail(message, DUET_EINVAL, "--%s %s", checks[i].option, checks[i].why);
     return 0;
 }
 

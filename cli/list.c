@@ -45,23 +45,10 @@ static void print_workload(const struct duet_workload *workload)
                parameter->description, parameter->initial);
 }
 
-static int list_policies(const char *platform)
-{
-    duet__print_policies();
-    return DUET__DONE;
-}
-
-static int list_models(const char *platform)
-{
-    duet__print_models();
-    return DUET__DONE;
-}
-
-static int list_workloads(const char *platform)
+static void print_workloads(void)
 {
     for (size_t i = 0; duet_workload_at(i); i++)
         print_workload(duet_workload_at(i));
-    return DUET__DONE;
 }
 
 /* Hands one platform to `print`, or all where `name` is NULL. */
@@ -90,18 +77,11 @@ static void print_platform(const struct duet_platform *platform)
            duet_platform_cores(platform), duet_platform_gpus(platform));
 }
 
-static int list_platforms(const char *platform)
-{
-    return with_platforms(platform, print_platform);
-}
-
 static void print_curve(const struct duet_platform *platform, const struct duet_curve *curve)
 {
-    char *origin = duet_platform_origin(platform, curve->kernel, curve->arch);
+    g_autofree char *origin = duet_platform_origin(platform, curve->kernel, curve->arch);
 
-    printf("%s: %s on %s\n", platform->name, curve->kernel, curve->arch);
-    printf("  %s\n", origin);
-    g_free(origin);
+    printf("%s: %s on %s\n  %s\n", platform->name, curve->kernel, curve->arch, origin);
     printf("  %8s %14s %12s %12s %10s %8s\n", "tile", "work", "mean ms", "deviation ms", "GFlop/s",
            "samples");
     for (size_t i = 0; i < curve->count; i++) {
@@ -116,38 +96,26 @@ static void print_curve(const struct duet_platform *platform, const struct duet_
     }
 }
 
-/* What an architecture of the machine lacks and another has. */
-static void print_holes(const struct duet_platform *platform)
-{
-    const struct duet_platform_options whole = {.cpus = -1, .gpus = -1};
-    struct duet_machine machine;
-    char *holes;
-
-    if (duet_platform_build(platform, &whole, &machine, NULL))
-        return;
-    holes = duet_platform_holes(&platform->calibration, &machine, NULL);
-    if (holes)
-        printf("%s: no times: %s\n", platform->name, holes);
-    g_free(holes);
-    duet_machine_fini(&machine);
-}
-
+/* All curves, and what an architecture of the machine lacks and another has. */
 static void print_kernels(const struct duet_platform *platform)
 {
+    const struct duet_platform_options whole = {.cpus = -1, .gpus = -1};
     const struct duet_calibration *calibration = &platform->calibration;
+    g_autofree char *holes = NULL;
+    struct duet_machine machine;
 
     for (size_t i = 0; i < calibration->count; i++)
         print_curve(platform, &calibration->curves[i]);
-    print_holes(platform);
-}
-
-static int list_kernels(const char *platform)
-{
-    return with_platforms(platform, print_kernels);
+    if (duet_platform_build(platform, &whole, &machine, NULL))
+        return;
+    holes = duet_platform_holes(calibration, &machine, NULL);
+    if (holes)
+        printf("%s: no times: %s\n", platform->name, holes);
+    duet_machine_fini(&machine);
 }
 
 /* One line a meaning: name, what it takes, which commands have it, what it does. */
-static int list_options(const char *platform)
+static void print_options(void)
 {
     static const struct {
         unsigned where;
@@ -168,52 +136,43 @@ static int list_options(const char *platform)
         putchar('\n');
         g_free(line);
     }
-    return DUET__DONE;
 }
 
 /* What can be listed: all of it without an argument, but for what is long. */
 static const struct topic {
     const char *name;
-    int (*list)(const char *platform);
     bool is_long;
+    void (*print)(void);
+    void (*print_of)(
+        const struct duet_platform *platform); /* in place of it: platform by platform */
 } topics[] = {
-    {"policies", list_policies, false},   {"models", list_models, false},
-    {"workloads", list_workloads, false}, {"platforms", list_platforms, false},
-    {"kernels", list_kernels, true},      {"options", list_options, true},
+    {"policies", false, duet__print_policies, NULL}, {"models", false, duet__print_models, NULL},
+    {"workloads", false, print_workloads, NULL},     {"platforms", false, NULL, print_platform},
+    {"kernels", true, NULL, print_kernels},          {"options", true, print_options, NULL},
 };
-
-static int list_all(const char *platform)
-{
-    int status = DUET__DONE;
-
-    for (size_t i = 0; i < G_N_ELEMENTS(topics) && status == DUET__DONE; i++) {
-        if (topics[i].is_long)
-            continue;
-        printf("%s%s\n", i ? "\n" : "", topics[i].name);
-        status = topics[i].list(platform);
-    }
-    return status;
-}
-
-static int list_topic(const char *name, const char *platform)
-{
-    for (size_t i = 0; i < G_N_ELEMENTS(topics); i++)
-        if (strcmp(name, topics[i].name) == 0)
-            return topics[i].list(platform);
-    return duet__complain(DUET__MISUSED,
-                          "cannot list '%s', but: policies, models, workloads, platforms, "
-                          "kernels, options",
-                          name);
-}
 
 static int work(struct duet__job *job, int argc, char **argv)
 {
-    const char *platform = job->values.platform;
-    int status;
+    const char *name = argc > 1 ? argv[1] : NULL;
+    int status = -1;
 
     if (argc > 2)
         return duet__complain(DUET__MISUSED, "one list at a time: '%s' is one too many", argv[2]);
-    status = argc > 1 ? list_topic(argv[1], platform) : list_all(platform);
+    for (const struct topic *topic = topics;
+         topic < topics + G_N_ELEMENTS(topics) && status <= DUET__DONE; topic++) {
+        if (name ? strcmp(name, topic->name) != 0 : topic->is_long)
+            continue;
+        if (!name)
+            printf("%s%s\n", topic > topics ? "\n" : "", topic->name);
+        status = topic->print ? DUET__DONE : with_platforms(job->values.platform, topic->print_of);
+        if (topic->print)
+            topic->print();
+    }
+    if (status < 0)
+        return duet__complain(DUET__MISUSED,
+                              "cannot list '%s', but: policies, models, workloads, platforms, "
+                              "kernels, options",
+                              name);
     return status == DUET__DONE ? duet__finish_output() : status;
 }
 

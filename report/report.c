@@ -98,17 +98,6 @@ double duet_report_scale(const struct duet_report *report)
     return duet_request_paced(request) && request->config.scale > 0 ? request->config.scale : 1;
 }
 
-char *duet_report_place(const struct duet_report *report)
-{
-    const struct duet_request *request = report->request;
-
-    if (duet_request_paced(request))
-        return g_strdup_printf("an emulated %s (times x %g, nothing computed)",
-                               request->platform_name, duet_report_scale(report));
-    return g_strconcat(request->platform_name, request->config.emulate ? " with emulated GPUs" : "",
-                       NULL);
-}
-
 char *duet_report_problem(const struct duet_report *report)
 {
     const struct duet_problem *problem = &report->request->problem;

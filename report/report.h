@@ -66,12 +66,7 @@ struct duet_verdict duet_report_verdict(const struct duet_report *report);
 /* Factor of time of a paced emulation, else 1. */
 double duet_report_scale(const struct duet_report *report);
 
-/*
- * Where it ran, so that nobody takes an emulated run for another one: "idgraf", "an emulated idgraf
- * (times x 0.01, nothing computed)". Never NULL; free with g_free.
- */
-char *duet_report_place(const struct duet_report *report);
-/* "4 CPUs (x5650), 8 GPUs (c2050)": likewise. */
+/* "4 CPUs (x5650), 8 GPUs (c2050)". Never NULL; free with g_free. */
 char *duet_report_resources(const struct duet_machine *machine);
 /* "cholesky, n 38400, tile 960, double precision, 11480 tasks, ...": likewise. */
 char *duet_report_problem(const struct duet_report *report);

@@ -119,7 +119,8 @@ static void put_head(FILE *stream, const struct duet_report *report)
 {
     const struct duet_request *request = report->request;
     g_autofree char *resources = duet_report_resources(&request->machine);
-    g_autofree char *problem = duet_report_problem(report), *place = duet_report_place(report);
+    g_autofree char *problem = duet_report_problem(report),
+                    *place = duet_request_place(report->request);
     bool simulated = duet_report_simulated(report);
 
     fprintf(stream, "%s on %s: %s\n%s", simulated ? "simulated" : "run", place, resources, problem);

@@ -8,8 +8,6 @@
 
 #include "world/clock.h"
 
-enum { BAR = 30 };
-
 void duet_progress_init(struct duet_progress *progress, bool wanted, uint64_t total,
                         uint64_t run_count)
 {
@@ -23,29 +21,27 @@ void duet_progress_init(struct duet_progress *progress, bool wanted, uint64_t to
 
 static void put_bar(struct duet_progress *progress, double share)
 {
-    char bar[BAR + 1];
-    int full;
+    static const char full[] = "##############################";
+    static const char empty[] = "..............................";
+    const int width = sizeof full - 1;
+    int done;
 
     share = share > 1 ? 1 : share;
-    full = (int)(share * BAR);
-    for (int i = 0; i < BAR; i++)
-        bar[i] = i < full ? '#' : '.';
-    bar[BAR] = 0;
-    fprintf(stderr, "\r[%s] %3.0f %%  ", bar, share * 100);
+    done = (int)(share * width);
+    fprintf(stderr, "\r[%.*s%.*s] %3.0f %%  ", done, full, width - done, empty, share * 100);
     progress->drawn = true;
 }
 
 void duet_progress_draw(struct duet_progress *progress, uint64_t done, uint64_t runs)
 {
-    double elapsed = duet__clock_s() - progress->start_s, share;
+    double elapsed = duet__clock_s() - progress->start_s;
 
     done += progress->before_tasks;
     runs += progress->before_runs;
-    share = (double)done / (double)progress->total;
     /* what is over at once needs no bar */
     if (!progress->shown || elapsed < 0.3)
         return;
-    put_bar(progress, share);
+    put_bar(progress, (double)done / (double)progress->total);
     fprintf(stderr, "run %" PRIu64 "/%" PRIu64 "  %.0f tasks/s\033[K",
             runs < progress->run_count ? runs + 1 : runs, progress->run_count,
             (double)done / elapsed);

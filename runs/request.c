@@ -145,6 +145,11 @@ const char *duet_request_platform(const struct duet_request *request)
     return duet_request_paced(request) ? request->config.emulate : request->config.simulate;
 }
 
+char *duet_request_place(const struct duet_request *request)
+{
+    return duet__place(&request->config, request->platform_name);
+}
+
 enum duet_records duet_request_records(const struct duet_request *request, size_t rep)
 {
     return rep && request->records == DUET_RECORDS_FIRST ? DUET_RECORDS_NONE : request->records;

@@ -89,6 +89,9 @@ const char *duet_request_platform(const struct duet_request *request);
 /* Whether runs are made here at the pace of a platform, and nothing is computed. */
 bool duet_request_paced(const struct duet_request *request);
 
+/* Where its runs are made, "idgraf with emulated GPUs"; never NULL, free with g_free. */
+char *duet_request_place(const struct duet_request *request);
+
 /* What is recorded of measured run `rep` (from 0) of a policy. */
 enum duet_records duet_request_records(const struct duet_request *request, size_t rep);
 

@@ -30,8 +30,7 @@ static void kept_free(void *data)
     g_free(kept);
 }
 
-/* Where the tasks ran, so that nobody takes an emulated run for another one. */
-static char *place_of(const struct duet_config *config, const char *machine)
+char *duet__place(const struct duet_config *config, const char *machine)
 {
     if (!config->emulate)
         return g_strdup(machine);
@@ -46,7 +45,7 @@ void duet__remember(struct duet_runtime *runtime, const struct duet_config *conf
 {
     struct kept *kept = g_new0(struct kept, 1);
     kept->times = times;
-    kept->place = place_of(config, duet_runtime_machine(runtime)->name);
+    kept->place = duet__place(config, duet_runtime_machine(runtime)->name);
     kept->trace = g_strdup(config->trace);
     kept->policy = g_strdup(config->policy ? config->policy : "ws");
     kept->report = config->report;

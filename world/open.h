@@ -76,6 +76,12 @@ DUET_MUST_CHECK int duet__open_machine(struct duet_machine *machine, unsigned **
                                        const struct duet_config *config,
                                        struct duet_message *message);
 
+/*
+ * Where the tasks run on a machine of this name, so that nobody takes an emulated run for another
+ * one: "idgraf", "an emulated idgraf (times x 0.01, nothing computed)". Free with g_free.
+ */
+char *duet__place(const struct duet_config *config, const char *machine);
+
 /* Cores that this process may use: at least 1. */
 unsigned duet__usable_cores(void);
 

@@ -181,7 +181,7 @@ static void put_first_run(struct duet__json_writer *writer, const struct duet_ru
 void duet_page_write_report(FILE *stream, const struct duet_report *report)
 {
     struct duet__json_writer writer = {.stream = stream, .dense = true};
-    g_autofree char *place = duet_report_place(report);
+    g_autofree char *place = duet_request_place(report->request);
     g_autofree char *resources = duet_report_resources(&report->request->machine);
     const char *rest = put_template(stream, duet__page_template, "@REPORT@");
 
