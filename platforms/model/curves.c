@@ -251,19 +251,6 @@ int duet_curve_point(const struct duet_curve *curve, double work, bool extrapola
     return DUET_OK;
 }
 
-int duet_curve_at(const struct duet_curve *curve, double work, bool extrapolate, double *mean_s,
-                  double *deviation_s)
-{
-    struct duet_point point = {0};
-    int error = duet_curve_point(curve, work, extrapolate, &point);
-
-    if (error == DUET_OK && mean_s != NULL)
-        *mean_s = point.mean_s;
-    if (error == DUET_OK && deviation_s != NULL)
-        *deviation_s = point.deviation_s;
-    return error;
-}
-
 void duet_calibration_fini(struct duet_calibration *calibration)
 {
     for (size_t i = 0; i < calibration->count; i++)

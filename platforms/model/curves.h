@@ -93,18 +93,11 @@ const struct duet_curve *duet_calibration_find(const struct duet_calibration *ca
                                                const char *kernel, const char *arch);
 
 /*
- * Mean and deviation at `work`, interpolated between measured points. Outside them: DUET_ENOMODEL
- * unless `extrapolate`, which continues the nearest segment's rate of work (work/time of the end
- * point; no gain of efficiency is invented). The deviation keeps the ratio to the mean of the
- * nearest point, interpolated between two. mean_s and deviation_s may be NULL.
- */
-DUET_MUST_CHECK int duet_curve_at(const struct duet_curve *curve, double work, bool extrapolate,
-                                  double *mean_s, double *deviation_s);
-
-/*
- * The whole point at `work`, interpolated as duet_curve_at does: times by power laws, those of
- * operands in proportion to base_s, ratios and quantiles linearly in log(work). What one of the two
- * neighbours lacks, the result lacks; samples are 0. Same errors.
+ * The point at `work`, interpolated between measured points: times by power laws, those of operands
+ * in proportion to base_s, ratios and quantiles (and the deviation's ratio to the mean) linearly in
+ * log(work). What one of the two neighbours lacks, the result lacks; samples are 0. Outside them:
+ * DUET_ENOMODEL unless `extrapolate`, which continues the rate of work (work/time) of the end
+ * point; no gain of efficiency is invented.
  */
 DUET_MUST_CHECK int duet_curve_point(const struct duet_curve *curve, double work, bool extrapolate,
                                      struct duet_point *out);

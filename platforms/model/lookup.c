@@ -40,11 +40,11 @@ int duet__class_timed(const struct duet_class *klass, const struct duet_calibrat
         if (!(*archs >> a & 1))
             continue;
         const struct duet_curve *curve = curve_of(klass, a, calibration);
+        struct duet_point point;
         bool cost = duet__class_cost(klass, a) > 0;
         if (!curve && !cost)
             *archs &= ~(UINT64_C(1) << a);
-        if (curve && !cost &&
-            duet_curve_at(curve, duet__class_work(klass), extrapolate, NULL, NULL))
+        if (curve && !cost && duet_curve_point(curve, duet__class_work(klass), extrapolate, &point))
             return refuse(klass, curve, message);
     }
     if (!*archs && !calibration->count)
@@ -61,25 +61,22 @@ int duet__class_timed(const struct duet_class *klass, const struct duet_calibrat
     return DUET_OK;
 }
 
-double duet__class_calibrated(const struct duet_class *klass, unsigned arch,
-                              const struct duet_calibration *calibration, bool extrapolate,
-                              double *deviation_s)
-{
-    double mean = 0, deviation = 0;
-    const struct duet_curve *curve = curve_of(klass, arch, calibration);
-    if (!curve || duet_curve_at(curve, duet__class_work(klass), extrapolate, &mean, &deviation)) {
-        mean = duet__class_cost(klass, arch);
-        deviation = 0;
-    }
-    if (deviation_s)
-        *deviation_s = deviation;
-    return mean;
-}
-
 bool duet__class_point(const struct duet_class *klass, unsigned arch,
                        const struct duet_calibration *calibration, bool extrapolate,
                        struct duet_point *out)
 {
     const struct duet_curve *curve = curve_of(klass, arch, calibration);
     return curve && duet_curve_point(curve, duet__class_work(klass), extrapolate, out) == DUET_OK;
+}
+
+double duet__class_calibrated(const struct duet_class *klass, unsigned arch,
+                              const struct duet_calibration *calibration, bool extrapolate,
+                              double *deviation_s)
+{
+    struct duet_point point = {0};
+    if (!duet__class_point(klass, arch, calibration, extrapolate, &point))
+        point.mean_s = duet__class_cost(klass, arch);
+    if (deviation_s)
+        *deviation_s = point.deviation_s;
+    return point.mean_s;
 }
