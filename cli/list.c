@@ -54,7 +54,7 @@ static void print_workloads(void)
 /* Hands one platform to `print`, or all where `name` is NULL. */
 static int with_platforms(const char *name, void (*print)(const struct duet_platform *platform))
 {
-    g_auto(GStrv) all = name ? NULL : duet_platform_names(NULL);
+    g_auto(GStrv) all = name ? NULL : duet_platform_names();
     const char *one[] = {name, NULL};
     int status = DUET__DONE;
 
@@ -62,7 +62,7 @@ static int with_platforms(const char *name, void (*print)(const struct duet_plat
         struct duet_message message = {""};
         struct duet_platform *platform = NULL;
 
-        if (duet_platform_load(*at, NULL, &platform, &message))
+        if (duet_platform_load(*at, &platform, &message))
             status = duet__complain(DUET__MISUSED, "%s", message.text);
         else
             print(platform);

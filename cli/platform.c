@@ -15,7 +15,7 @@ static int check(const char *name)
     char **found;
     int status = DUET__DONE;
 
-    if (duet_platform_load(name, NULL, &platform, &message))
+    if (duet_platform_load(name, &platform, &message))
         return duet__complain(DUET__MISUSED, "%s", message.text);
     found = duet_platform_suspicions(platform);
     for (char **at = found; *at; at++) {

@@ -116,7 +116,7 @@ static void remark(const struct duet__job *job)
 static int build_machine(struct duet__job *job, struct duet_message *message)
 {
     struct duet_request *request = &job->request;
-    int error = duet_platform_load(duet_request_platform(request), NULL, &job->platform, message);
+    int error = duet_platform_load(duet_request_platform(request), &job->platform, message);
 
     if (error)
         return error;

@@ -202,7 +202,7 @@ static int read_platform(struct validate *validate, struct duet_message *message
         return error;
     validate->job->request.config.simulate = experiment->platform_name;
     validate->job->platform_option = "--platform";
-    error = duet_platform_load(experiment->platform_name, NULL, &experiment->platform, message);
+    error = duet_platform_load(experiment->platform_name, &experiment->platform, message);
     if (!error && values->follow_speed && !(experiment->platform->probe_s > 0))
         error = duet_fail(message, DUET_EINVAL,
                           "--follow-speed: %s does not say how fast the cores were when it was "

@@ -42,7 +42,7 @@ void duet__beside_code(GPtrArray *list, const char *const *ways)
         add_from(list, object, ways);
 }
 
-char **duet__platform_directories(const char *const *search)
+char **duet__platform_directories(void)
 {
     /* From PREFIX/bin and PREFIX/lib; from PREFIX/lib/x86_64-linux-gnu. */
     static const char *const ways[] = {"../share/duet/platforms", "../../share/duet/platforms",
@@ -50,8 +50,6 @@ char **duet__platform_directories(const char *const *search)
     GPtrArray *list = g_ptr_array_new();
     g_auto(GStrv) built_in = g_strsplit(DUET_PLATFORM_DIRS, ":", -1);
 
-    for (size_t i = 0; search != NULL && search[i] != NULL; i++)
-        g_ptr_array_add(list, g_strdup(search[i]));
     duet__beside_code(list, ways);
     for (size_t i = 0; built_in[i] != NULL; i++)
         if (built_in[i][0] != '\0')

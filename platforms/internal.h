@@ -104,11 +104,11 @@ DUET_MUST_CHECK int duet__subset(const struct duet_platform *platform,
 char *duet__kind_of(const char *link);
 
 /*
- * directories.c: where built-in platforms are looked for, in this order: `search` (may be NULL),
- * share/duet/platforms under the prefix that the running code is installed in, where there is one,
- * and the directories known when it was compiled. Free with g_strfreev.
+ * directories.c: where built-in platforms are looked for, in this order: share/duet/platforms under
+ * the prefix that the running code is installed in, where there is one, and the directories known
+ * when it was compiled. Free with g_strfreev.
  */
-char **duet__platform_directories(const char *const *search);
+char **duet__platform_directories(void);
 
 /*
  * platform.c: the platform of a text, whose kernel times may be in a file beside `path`; checked

@@ -14,9 +14,9 @@ static bool is_path(const char *name)
 }
 
 /* The file of a built-in platform, NULL if there is none; free with g_free. */
-static char *find_built_in(const char *name, const char *const *search)
+static char *find_built_in(const char *name)
 {
-    g_auto(GStrv) directories = duet__platform_directories(search);
+    g_auto(GStrv) directories = duet__platform_directories();
     g_autofree char *file = g_strconcat(name, ".json", NULL);
 
     for (char **directory = directories; *directory != NULL; directory++) {
@@ -33,9 +33,9 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-char **duet_platform_names(const char *const *search)
+char **duet_platform_names(void)
 {
-    g_auto(GStrv) directories = duet__platform_directories(search);
+    g_auto(GStrv) directories = duet__platform_directories();
     GPtrArray *names = g_ptr_array_new();
 
     for (char **at = directories; *at != NULL; at++) {
@@ -56,9 +56,9 @@ char **duet_platform_names(const char *const *search)
     return (char **)g_ptr_array_free(names, FALSE);
 }
 
-static int not_found(const char *name, const char *const *search, struct duet_message *message)
+static int not_found(const char *name, struct duet_message *message)
 {
-    g_auto(GStrv) names = duet_platform_names(search);
+    g_auto(GStrv) names = duet_platform_names();
     g_autofree char *list = g_strjoinv(", ", names);
 
     return duet_fail(message, DUET_ENOTFOUND,
@@ -117,17 +117,16 @@ int duet__platform_parse(const char *text, size_t length, const char *path, bool
     return error;
 }
 
-int duet_platform_load(const char *name, const char *const *search, struct duet_platform **out,
-                       struct duet_message *message)
+int duet_platform_load(const char *name, struct duet_platform **out, struct duet_message *message)
 {
-    g_autofree char *path = is_path(name) ? g_strdup(name) : find_built_in(name, search);
+    g_autofree char *path = is_path(name) ? g_strdup(name) : find_built_in(name);
     g_autofree char *text = NULL;
     size_t length = 0;
     int error;
 
     *out = NULL;
     if (path == NULL)
-        return not_found(name, search, message);
+        return not_found(name, message);
     error = duet__read_file(path, &text, &length, message);
     if (error == DUET_OK)
         error =

@@ -120,14 +120,13 @@ struct duet_platform_options {
 
 /*
  * Loads the platform `name`: a built-in one ("idgraf"), or a path to a file if it contains a '/' or
- * ends in .json or .xml. Built-in files are looked for in the directories of `search` (NULL-ended,
- * may be NULL), then in ../share/duet/platforms of the library or program that holds this code,
- * then in the source tree's and the configured platforms directory. *out is owned by
- * the caller (duet_platform_free). Errors: DUET_ENOTFOUND (message lists the known names),
- * DUET_EIO, DUET_EPARSE, DUET_EINVAL, DUET_ENOMEM; the message names file, and line or key.
+ * ends in .json or .xml. Built-in files are looked for in ../share/duet/platforms of the library or
+ * program that holds this code, then in the source tree's and the configured platforms directory.
+ * *out is owned by the caller (duet_platform_free). Errors: DUET_ENOTFOUND (message lists the known
+ * names), DUET_EIO, DUET_EPARSE, DUET_EINVAL, DUET_ENOMEM; the message names file, and line or key.
  */
-DUET_MUST_CHECK int duet_platform_load(const char *name, const char *const *search,
-                                       struct duet_platform **out, struct duet_message *message);
+DUET_MUST_CHECK int duet_platform_load(const char *name, struct duet_platform **out,
+                                       struct duet_message *message);
 
 void duet_platform_free(struct duet_platform *platform); /* NULL is fine */
 
@@ -209,11 +208,8 @@ DUET_MUST_CHECK int duet_platform_write(struct duet_platform *platform, const ch
 DUET_MUST_CHECK int duet_platform_may_write(const char *path, enum duet_write how,
                                             struct duet_message *message);
 
-/*
- * Names of the built-in platforms found in `search` and the default directories, sorted,
- * NULL-ended; free with g_strfreev.
- */
-char **duet_platform_names(const char *const *search);
+/* Names of the built-in platforms, sorted, NULL-ended; free with g_strfreev. */
+char **duet_platform_names(void);
 
 /*
  * Writes `machine` as a SimGrid platform file that stock SimGrid tools load: hosts for memory

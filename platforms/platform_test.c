@@ -16,7 +16,7 @@ static const struct duet_curve *curve(const struct duet_platform *p, const char 
 
 static void test_names(void)
 {
-    char **names = duet_platform_names(NULL);
+    char **names = duet_platform_names();
 
     g_assert_cmpuint(g_strv_length(names), ==, G_N_ELEMENTS(built_ins));
     for (unsigned i = 0; i < G_N_ELEMENTS(built_ins); i++) {
@@ -134,37 +134,17 @@ static void test_not_found(void)
     struct duet_platform *p = NULL;
     struct duet_message message = {""};
 
-    g_assert_cmpint(duet_platform_load("idgraph", NULL, &p, &message), ==, DUET_ENOTFOUND);
+    g_assert_cmpint(duet_platform_load("idgraph", &p, &message), ==, DUET_ENOTFOUND);
     assert_contains(message.text, "attila, idgraf, mirage, sirocco");
     g_assert_null(p);
-    g_assert_cmpint(duet_platform_load("", NULL, &p, &message), ==, DUET_ENOTFOUND);
+    g_assert_cmpint(duet_platform_load("", &p, &message), ==, DUET_ENOTFOUND);
     assert_contains(message.text, "the name of the platform is empty (known: attila");
-    g_assert_cmpint(duet_platform_load("no/such.json", NULL, &p, &message), ==, DUET_EIO);
+    g_assert_cmpint(duet_platform_load("no/such.json", &p, &message), ==, DUET_EIO);
     assert_contains(message.text, "no/such.json: cannot open");
-    g_assert_cmpint(duet_platform_load("/", NULL, &p, &message), ==, DUET_EIO);
+    g_assert_cmpint(duet_platform_load("/", &p, &message), ==, DUET_EIO);
     assert_contains(message.text, "not a regular file");
-    g_assert_cmpint(duet_platform_load("/dev/zero", NULL, &p, &message), ==, DUET_EIO);
-    g_assert_cmpint(duet_platform_load("nothing.xml", NULL, &p, NULL), ==, DUET_EIO);
-}
-
-/* A directory given by the caller comes before the built-in ones. */
-static void test_search(void)
-{
-    char *directory = g_dir_make_tmp("duet-XXXXXX", NULL);
-    char *file = g_build_filename(directory, "idgraf.json", NULL);
-    const char *const search[] = {directory, NULL};
-    struct duet_platform *p = NULL;
-    struct duet_message message = {""};
-
-    g_assert_true(g_file_set_contents(file, "{}", -1, NULL));
-    g_assert_cmpint(duet_platform_load("idgraf", search, &p, &message), ==, DUET_EPARSE);
-    assert_contains(message.text, "schema: missing");
-    g_assert_cmpint(g_remove(file), ==, 0);
-    g_assert_cmpint(duet_platform_load("idgraf", search, &p, &message), ==, DUET_OK);
-    duet_platform_free(p);
-    g_rmdir(directory);
-    g_free(file);
-    g_free(directory);
+    g_assert_cmpint(duet_platform_load("/dev/zero", &p, &message), ==, DUET_EIO);
+    g_assert_cmpint(duet_platform_load("nothing.xml", &p, NULL), ==, DUET_EIO);
 }
 
 int main(int argc, char **argv)
@@ -176,6 +156,5 @@ int main(int argc, char **argv)
     g_test_add_func("/platform/kernel-sets", test_kernel_sets);
     g_test_add_func("/platform/times-grow", test_times_grow);
     g_test_add_func("/platform/not-found", test_not_found);
-    g_test_add_func("/platform/search", test_search);
     return g_test_run();
 }

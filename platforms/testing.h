@@ -16,7 +16,7 @@ static inline struct duet_platform *load(const char *name)
     struct duet_platform *platform = NULL;
     struct duet_message message = {""};
 
-    if (duet_platform_load(name, NULL, &platform, &message) != DUET_OK)
+    if (duet_platform_load(name, &platform, &message) != DUET_OK)
         g_error("%s", message.text);
     return platform;
 }

@@ -50,7 +50,7 @@ static int look(const char *path, enum duet_write how, struct duet_platform **ol
                          "%s is there already: --replace writes over it, --merge keeps the kernel "
                          "times that are not measured again",
                          path);
-    return duet_platform_load(path, NULL, old, message);
+    return duet_platform_load(path, old, message);
 }
 
 /*

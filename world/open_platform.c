@@ -136,7 +136,7 @@ int duet__open_platform(const struct duet_platform *platform, const char *name,
     struct duet_platform *loaded = NULL;
     int error = DUET_OK;
     if (!platform)
-        error = duet_platform_load(name, NULL, &loaded, message);
+        error = duet_platform_load(name, &loaded, message);
     if (!error)
         error = build_machine(platform ? platform : loaded, config, machine, message);
     if (!error && times) {

@@ -315,7 +315,7 @@ static void test_in_memory(void)
     struct duet_platform *platform = NULL;
     struct duet_runtime *duet = NULL;
     struct duet_message message = {""};
-    g_assert_cmpint(duet_platform_load("idgraf", NULL, &platform, &message), ==, DUET_OK);
+    g_assert_cmpint(duet_platform_load("idgraf", &platform, &message), ==, DUET_OK);
     double sum = add_up(&platform->calibration);
     g_assert_cmpint(duet__open_with(&duet, &config, platform, &message), ==, DUET_EINVAL);
     g_assert_nonnull(strstr(message.text, "whether to simulate or to emulate"));
