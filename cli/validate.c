@@ -27,7 +27,7 @@ static void count_runs(struct validate *validate)
     const struct duet__job *job = validate->job;
     const struct duet__values *values = &job->values;
     bool until = values->until > 0 || duet__given(job, "case-time") ||
-                 (!values->reps && !duet_experiment_paced(experiment));
+                 (!values->reps && !duet_request_paced(&experiment->base));
     /* what rounds differ by is learnt from many short ones, unless the number of runs is given */
     uint64_t rounds = values->rounds ? values->rounds : values->reps ? 5 : 10;
     /* at least as many as will say something; those at a pace are all alike */
@@ -82,7 +82,7 @@ static int read_settings(struct validate *validate, struct duet_message *message
         error = check_combinations(validate->job, message);
     duet_request_fini(&experiment->base);
     duet_request_copy(&experiment->base, request);
-    experiment->noise = !values->no_noise && !duet_experiment_paced(experiment);
+    experiment->noise = !values->no_noise && !duet_request_paced(&experiment->base);
     experiment->follow_speed = values->follow_speed;
     experiment->keep_disturbed = values->keep_disturbed;
     experiment->keep = values->html != NULL;
@@ -182,7 +182,7 @@ static int read_platform(struct validate *validate, struct duet_message *message
     struct duet_experiment *experiment = &validate->experiment;
     const struct duet__values *values = &validate->job->values;
     const char *emulate = values->config.emulate;
-    bool paced = duet_experiment_paced(experiment);
+    bool paced = duet_request_paced(&experiment->base);
     int error = 0;
 
     if (values->platform && !*values->platform)
@@ -310,7 +310,7 @@ static int make_sides(struct validate *validate)
     struct duet_message message = {""};
     int status = DUET__DONE, error = 0;
 
-    if (duet_experiment_paced(experiment))
+    if (duet_request_paced(&experiment->base))
         error = duet_experiment_measure_threads(experiment, &message);
     if (error)
         return duet__complain(duet__status_of(error), "measuring this machine's threads: %s",
@@ -320,10 +320,10 @@ static int make_sides(struct validate *validate)
     /* what cannot be predicted is not measured; but for what the calibration has yet to tell */
     if (!validate->job->values.calibrate)
         duet_experiment_predict(experiment, validate->job->values.quiet);
-    if (!experiment->number && !duet_pairs_all_failed(experiment))
+    if (!experiment->number && duet_experiment_tally(experiment).left)
         status = measure(validate);
     if (status != DUET__DONE || experiment->number || !validate->job->values.calibrate ||
-        duet_pairs_all_failed(experiment))
+        !duet_experiment_tally(experiment).left)
         return status;
     status = finish_calibration(validate);
     if (status == DUET__DONE)
@@ -334,29 +334,10 @@ static int make_sides(struct validate *validate)
 /* ------------------------------------------------------------------------------------------- */
 /* What is said of it                                                                           */
 
-/* One line for cases that could not be made, though nothing was wrong with them. Exit status. */
-static int check_failures(const struct duet_experiment *experiment)
-{
-    const char *first = NULL;
-    size_t failures = 0;
-
-    for (size_t i = 0; i < experiment->pair_count; i++) {
-        const struct duet_pair *pair = &experiment->pairs[i];
-
-        if (!pair->failure || pair->refused)
-            continue;
-        failures++;
-        first = first ? first : pair->failure;
-    }
-    if (!failures)
-        return DUET__DONE;
-    return duet__complain(DUET__FAILED, "%zu of %zu cases failed, the first %s", failures,
-                          experiment->pair_count, first);
-}
-
 static int report(struct validate *validate)
 {
     struct duet_validation validation;
+    struct duet_tally tally;
     int status;
 
     duet_experiment_conclude(&validate->experiment, &validation);
@@ -366,44 +347,37 @@ static int report(struct validate *validate)
         return DUET__DONE;
     status = duet__validation_show(validate->job, &validation);
     duet_validation_fini(&validation);
-    return status == DUET__DONE ? check_failures(&validate->experiment) : status;
-}
-
-/* One line that says how much there is, when a signal came. Exit status. */
-static int say_interrupted(const struct duet_experiment *experiment)
-{
-    size_t runs = 0, predicted = 0;
-
-    for (size_t i = 0; i < experiment->pair_count; i++) {
-        if (experiment->pairs[i].failure)
-            continue;
-        runs += duet_sample_count(&experiment->pairs[i].measured);
-        predicted += duet_sample_count(&experiment->pairs[i].predicted) > 0;
-    }
-    return duet__complain(DUET__SIGNALLED + experiment->number,
-                          "interrupted: %zu measured run%s finished%s", runs,
-                          runs == 1 ? " is" : "s are",
-                          runs && !predicted ? ", and nothing is predicted to compare with" : "");
+    tally = duet_experiment_tally(&validate->experiment);
+    if (status == DUET__DONE && tally.failures)
+        status =
+            duet__complain(DUET__FAILED, "%zu of %zu cases failed, the first %s", tally.failures,
+                           validate->experiment.pair_count, tally.failed->failure);
+    return status;
 }
 
 static int validate_all(struct validate *validate)
 {
     const struct duet_experiment *experiment = &validate->experiment;
-    const struct duet_pair *failed;
     int status = duet__files_check(validate->job);
+    struct duet_tally tally;
 
     if (status == DUET__DONE)
         status = make_sides(validate);
     if (status != DUET__DONE)
         return status;
-    failed = experiment->number ? NULL : duet_pairs_all_failed(experiment);
-    if (failed)
-        return duet__complain(duet__status_of(failed->error), "%s under %s %s",
-                              failed->real.workload->name, failed->real.policies[0],
-                              failed->failure);
+    tally = duet_experiment_tally(experiment);
+    if (!tally.left && !experiment->number)
+        return duet__complain(duet__status_of(tally.failed->error), "%s under %s %s",
+                              tally.failed->real.workload->name, tally.failed->real.policies[0],
+                              tally.failed->failure);
     status = report(validate);
     if (experiment->number)
-        status = say_interrupted(experiment);
+        return duet__complain(DUET__SIGNALLED + experiment->number,
+                              "interrupted: %zu measured run%s finished%s", tally.runs,
+                              tally.runs == 1 ? " is" : "s are",
+                              tally.runs && !tally.predicted
+                                  ? ", and nothing is predicted to compare with"
+                                  : "");
     return status == DUET__DONE ? validate->written : status;
 }
 

@@ -22,7 +22,7 @@ static bool if_repeated(const struct duet_report *report)
 
 static bool if_scaled(const struct duet_report *report)
 {
-    return duet_report_scale(report) < 1 || duet_report_scale(report) > 1;
+    return duet_request_scale(report->request) < 1 || duet_request_scale(report->request) > 1;
 }
 
 static bool if_wall(const struct duet_report *report)
@@ -64,7 +64,7 @@ static bool if_alike(const struct duet_report *report)
 static double unscaled(const struct duet_report *report, const struct duet_run *run, int arch)
 {
     (void)arch;
-    return run->stats.makespan_s / duet_report_scale(report);
+    return run->stats.makespan_s / duet_request_scale(report->request);
 }
 
 static double flops(const struct duet_report *report, const struct duet_run *run, int arch)

@@ -91,13 +91,6 @@ struct duet_verdict duet_report_verdict(const struct duet_report *report)
     return report->series_count ? report->series[0].runs[0].verdict : (struct duet_verdict){0};
 }
 
-double duet_report_scale(const struct duet_report *report)
-{
-    const struct duet_request *request = report->request;
-
-    return duet_request_paced(request) && request->config.scale > 0 ? request->config.scale : 1;
-}
-
 char *duet_report_problem(const struct duet_report *report)
 {
     const struct duet_problem *problem = &report->request->problem;

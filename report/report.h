@@ -63,9 +63,6 @@ static inline bool duet_report_simulated(const struct duet_report *report)
 /* What the results of all runs were judged by; formula NULL: they were not. */
 struct duet_verdict duet_report_verdict(const struct duet_report *report);
 
-/* Factor of time of a paced emulation, else 1. */
-double duet_report_scale(const struct duet_report *report);
-
 /* "4 CPUs (x5650), 8 GPUs (c2050)". Never NULL; free with g_free. */
 char *duet_report_resources(const struct duet_machine *machine);
 /* "cholesky, n 38400, tile 960, double precision, 11480 tasks, ...": likewise. */

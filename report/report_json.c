@@ -97,7 +97,7 @@ static void put_real(struct duet__json_writer *json, const struct duet_report *r
 
     if (paced)
         duet__json_print(json, "\n     emulation: {kind: %s, scale: %g}", "paced",
-                         duet_report_scale(report));
+                         duet_request_scale(report->request));
     else if (request->config.emulate)
         duet__json_print(json, "\n     emulation: {kind: %s}", "free");
     else
@@ -175,8 +175,8 @@ static void put_real_cells(struct duet__json_writer *csv, const struct duet_repo
                      paced     ? "paced"
                      : emulate ? "free"
                                : "",
-                     paced ? duet_report_scale(report) : NAN, request->config.lose, report->cores,
-                     request->warmups, report->interrupted);
+                     paced ? duet_request_scale(report->request) : NAN, request->config.lose,
+                     report->cores, request->warmups, report->interrupted);
     if (verdict->formula && !isfinite(verdict->residual))
         duet__json_print(csv, "residual: inf"); /* an empty cell is a run that was not verified */
     else

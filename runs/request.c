@@ -155,6 +155,11 @@ enum duet_records duet_request_records(const struct duet_request *request, size_
     return rep && request->records == DUET_RECORDS_FIRST ? DUET_RECORDS_NONE : request->records;
 }
 
+double duet_request_scale(const struct duet_request *request)
+{
+    return duet_request_paced(request) && request->config.scale > 0 ? request->config.scale : 1;
+}
+
 uint64_t duet_request_tasks(const struct duet_request *request)
 {
     return request->workload->tasks(&request->problem);

@@ -95,6 +95,9 @@ char *duet_request_place(const struct duet_request *request);
 /* What is recorded of measured run `rep` (from 0) of a policy. */
 enum duet_records duet_request_records(const struct duet_request *request, size_t rep);
 
+/* Factor of time of a paced emulation, else 1. */
+double duet_request_scale(const struct duet_request *request);
+
 /* Tasks of one run. */
 uint64_t duet_request_tasks(const struct duet_request *request);
 

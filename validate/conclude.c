@@ -43,9 +43,9 @@ static char *machine_of(const struct duet_experiment *experiment)
     g_autofree char *here =
         g_strdup_printf("%s, %u core%s", g_get_host_name(), cores, cores == 1 ? "" : "s");
 
-    if (duet_experiment_paced(experiment))
+    if (duet_request_paced(&experiment->base))
         return g_strdup_printf("%s emulated on %s (times x %g, nothing computed)", emulate, here,
-                               duet_experiment_scale(experiment));
+                               duet_request_scale(&experiment->base));
     return g_strdup_printf("%s%s", here, emulate ? ", GPUs emulated" : "");
 }
 
@@ -70,7 +70,7 @@ static char *calibration_of(const struct duet_experiment *experiment)
                                experiment->event_s * 1e6);
     if (without)
         g_string_append_printf(text, "; simulated without %s", without);
-    if (!experiment->noise && !duet_experiment_paced(experiment))
+    if (!experiment->noise && !duet_request_paced(&experiment->base))
         g_string_append(text, "; simulated without noise");
     if (experiment->follow_speed)
         g_string_append(text, "; predictions divided by the speed of the machine");
@@ -92,7 +92,7 @@ static double speed_of(const struct duet_experiment *experiment, const struct du
 static void conclude(struct duet_experiment *experiment, struct duet_pair *pair,
                      struct duet_case *the)
 {
-    double factor = duet_experiment_scale(experiment);
+    double factor = duet_request_scale(&experiment->base);
     struct duet_message message = {""};
     int error;
 

@@ -43,18 +43,6 @@ void duet_experiment_fini(struct duet_experiment *experiment)
     *experiment = (struct duet_experiment){0};
 }
 
-bool duet_experiment_paced(const struct duet_experiment *experiment)
-{
-    return duet_request_paced(&experiment->base);
-}
-
-double duet_experiment_scale(const struct duet_experiment *experiment)
-{
-    double scale = experiment->base.config.scale;
-
-    return scale > 0 ? scale : 1;
-}
-
 void duet_pair_fail(struct duet_pair *pair, const char *doing, int error,
                     const struct duet_message *message)
 {
@@ -68,19 +56,22 @@ void duet_pair_fail(struct duet_pair *pair, const char *doing, int error,
     g_strdelimit(pair->failure, "\r\n", ' ');
 }
 
-const struct duet_pair *duet_pairs_all_failed(const struct duet_experiment *experiment)
+struct duet_tally duet_experiment_tally(const struct duet_experiment *experiment)
 {
-    const struct duet_pair *first = NULL;
+    struct duet_tally tally = {0};
 
     for (size_t i = 0; i < experiment->pair_count; i++) {
         const struct duet_pair *pair = &experiment->pairs[i];
 
-        if (!pair->failure)
-            return NULL;
-        if (!pair->refused && !first)
-            first = pair;
+        if (!pair->failure) {
+            tally.left++;
+            tally.runs += duet_sample_count(&pair->measured);
+            tally.predicted += duet_sample_count(&pair->predicted) > 0;
+        } else if (!pair->refused && !tally.failures++) {
+            tally.failed = pair;
+        }
     }
-    return first;
+    return tally;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -105,7 +96,7 @@ static int make_real(const struct duet_experiment *experiment, struct duet_reque
                      const struct place *at, struct duet_message *message)
 {
     const struct duet_workload *workload = at->spec->request.workload;
-    bool paced = duet_experiment_paced(experiment), computes = !paced && workload->real_n;
+    bool paced = duet_request_paced(&experiment->base), computes = !paced && workload->real_n;
     struct duet_problem *problem = &real->problem;
 
     duet_request_copy(real, &at->spec->request);

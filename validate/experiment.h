@@ -71,10 +71,6 @@ struct duet_experiment {
 void duet_experiment_init(struct duet_experiment *experiment);
 void duet_experiment_fini(struct duet_experiment *experiment);
 
-/* Whether kernels take the times of an emulated platform, and that factor of its times. */
-bool duet_experiment_paced(const struct duet_experiment *experiment);
-double duet_experiment_scale(const struct duet_experiment *experiment);
-
 /*
  * Makes the pairs of all specs. A case that its workload or the platform refuses is one with a
  * failure, if there are others. DUET_EINVAL and errors of building a machine.
@@ -89,8 +85,15 @@ void duet_pairs_rebuild(struct duet_experiment *experiment);
 void duet_pair_fail(struct duet_pair *pair, const char *doing, int error,
                     const struct duet_message *message);
 
-/* The first pair that failed, without having been refused, where none is left; else NULL. */
-const struct duet_pair *duet_pairs_all_failed(const struct duet_experiment *experiment);
+/* How far it has come. */
+struct duet_tally {
+    size_t left, runs, predicted;   /* pairs that did not fail; of these, measured runs, and pairs
+                                       that are predicted */
+    size_t failures;                /* of pairs that had not been refused */
+    const struct duet_pair *failed; /* the first of them */
+};
+
+struct duet_tally duet_experiment_tally(const struct duet_experiment *experiment);
 
 /*
  * Measures what waking a thread and noticing a device's end take here, and gives that to the

@@ -194,7 +194,7 @@ static size_t measure_group(const struct round *round, size_t first)
     for (; end < experiment->pair_count && pairs[end].group == pairs[first].group; end++)
         if (!real && !pairs[end].failure)
             real = &pairs[end].real;
-    if (real && !duet_experiment_paced(experiment))
+    if (real && !duet_request_paced(&experiment->base))
         error = real->workload->generate(&real->problem, &data, &message);
     for (size_t i = first; i < end && !duet_monitor_signal(round->monitor); i++) {
         if (pairs[i].failure)

@@ -36,7 +36,7 @@ static double use_cost(const struct duet_experiment *experiment,
 {
     if (!measured->times.count || !(measured->times.median > 0))
         return 0;
-    *cost = measured->times.median / duet_experiment_scale(experiment);
+    *cost = measured->times.median / duet_request_scale(&experiment->base);
     return measured->times.median;
 }
 
