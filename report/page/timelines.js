@@ -12,30 +12,21 @@ function kernelColour(name) {
   return extra.colours[kernelNames.indexOf(name) % extra.colours.length];
 }
 
-/** Dates as the page has them, in ticks and each relative to the one before, become seconds. */
-function decode(row, tick) {
-  const count = row.starts.length;
-  row.start = new Float64Array(count);
-  row.end = new Float64Array(count);
-  row.reach = new Float64Array(count); // latest end so far: bars of a row may overlap
-  for (let i = 0, at = 0, reach = 0; i < count; i++) {
-    at += row.starts[i];
-    row.start[i] = at * tick;
-    row.end[i] = (at + row.lengths[i]) * tick;
-    row.reach[i] = reach = Math.max(reach, row.end[i]);
-  }
-}
-
-/** Where each row is: at row.y, row.height high. Returns the height of all. */
-function layOut(rows) {
-  let y = 2, last = null;
-  for (const row of rows) {
-    y += last !== null && row.node !== last ? 5 : 2;
-    row.y = y;
+/**
+ * Gives rows seconds for dates, which the page has in ticks, each relative to the one before, and a
+ * place: at row.y, row.height high. Returns the height of all.
+ */
+function prepareRows(rows, tick) {
+  let y = 2;
+  rows.forEach((row, index) => {
+    row.start = Float64Array.from(d3.cumsum(row.starts), at => at * tick);
+    row.end = row.start.map((start, i) => start + row.lengths[i] * tick);
+    row.reach = row.end.slice(); // latest end so far: bars of a row may overlap
+    row.reach.forEach((end, i, all) => { all[i] = Math.max(end, all[i - 1] || 0); });
+    row.y = y += index && row.node !== rows[index - 1].node ? 5 : 2;
     row.height = row.lane ? 5 : 16;
     y += row.height;
-    last = row.node;
-  }
+  });
   return y + 3;
 }
 
@@ -45,10 +36,9 @@ const firstBar = (row, seconds) => d3.bisectLeft(row.reach, seconds);
 /**
  * Draws the bars of a row that are between two dates. Thin bars in one pixel become one, of the
  * colour that most of them have, as strong as the part of the pixel that they fill, but visible.
- * Returns how many bars there are, how many of them are drawn so, and how many were merged already.
+ * Counts how many bars there are, how many of them are drawn so, and how many were merged already.
  */
-function drawRow(context, row, colours, from, to, scale) {
-  const found = {bars: 0, together: 0, merged: 0};
+function drawRow(context, row, colours, {from, to}, scale, found) {
   const cell = {column: -1, bars: 0, x: 0, filled: new Float64Array(colours.length)};
   const paint = (colour, x, width, strength) => {
     context.fillStyle = colour;
@@ -85,7 +75,6 @@ function drawRow(context, row, colours, from, to, scale) {
   }
   flush();
   context.globalAlpha = 1;
-  return found;
 }
 
 /** What is drawn together, in words; nothing where each bar stands alone. */
@@ -125,9 +114,9 @@ function liveTimelines(box, recordings) {
   const [unit, units] = unitOf(end);
   const canvases = box.querySelectorAll('canvas');
   const charts = recordings.map((recording, i) => {
-    recording.rows.forEach(row => decode(row, recording.tick_s));
-    const {rows} = recording, chart = {recording, rows, height: layOut(rows), canvas: canvases[i],
-      colours: recording.kernels.map(kernelColour), note: box.querySelectorAll('.note')[i]};
+    const {rows} = recording, chart = {recording, rows, canvas: canvases[i],
+      height: prepareRows(rows, recording.tick_s), colours: recording.kernels.map(kernelColour),
+      note: box.querySelectorAll('.note')[i]};
     chart.canvas.style.height = `${chart.height + AXIS}px`;
     return chart;
   });
@@ -152,11 +141,9 @@ function liveTimelines(box, recordings) {
     context.rect(LEFT, 0, inside(chart), chart.height);
     context.clip();
     const found = {bars: 0, together: 0, merged: 0};
-    for (const row of chart.rows) {
-      const colours = row.lane ? extra.copy_colours : chart.colours;
-      const one = drawRow(context, row, colours, view.from, view.to, scaleOf(chart));
-      Object.keys(found).forEach(key => { found[key] += one[key]; });
-    }
+    for (const row of chart.rows)
+      drawRow(context, row, row.lane ? extra.copy_colours : chart.colours, view, scaleOf(chart),
+        found);
     context.restore();
     context.fillStyle = style.getPropertyValue('--text');
     context.textAlign = 'right';
