@@ -93,7 +93,7 @@ static guint merge_row(GArray *bars, double shortest)
     guint left = 0;
     double votes = 0;
 
-    for (guint i = 0; bars && i < bars->len; i++) {
+    for (guint i = 0; i < bars->len; i++) {
         struct duet_gantt_bar bar = g_array_index(bars, struct duet_gantt_bar, i);
         struct duet_gantt_bar *last = &g_array_index(bars, struct duet_gantt_bar, left) - 1;
         double length = bar.end_s - bar.start_s;
@@ -113,8 +113,7 @@ static guint merge_row(GArray *bars, double shortest)
             g_array_index(bars, struct duet_gantt_bar, left++) = bar;
         }
     }
-    if (bars)
-        g_array_set_size(bars, left);
+    g_array_set_size(bars, left);
     return left;
 }
 

@@ -163,7 +163,6 @@ const struct duet__metric duet__metrics[DUET__METRICS] = {
                          .heads = {"wall", "s"},
                          .digits = 3,
                          .known = if_wall,
-                         .tabled = if_wall,
                          MEMBER(wall_s)},
     [DUET__RESIDUAL] = {.heads = {"residual", "scaled"}, .tabled = if_verified},
 };

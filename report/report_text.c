@@ -52,7 +52,8 @@ static char *cell_of(const struct duet_report *report, const struct duet__metric
 static int next_column(const struct duet_report *report, const struct duet__metric *metric,
                        int column)
 {
-    if (!metric->heads[0] || (metric->tabled && !metric->tabled(report)))
+    if (!metric->heads[0] || (metric->known && !metric->known(report)) ||
+        (metric->tabled && !metric->tabled(report)))
         return -1;
     return duet__metric_next(metric, report, column);
 }

@@ -122,10 +122,9 @@ function parts(report, explanation) {
   const digits = digitsFor(whole * scale, 5);
   const sum = {name: 'sum', seconds: explanation.whole_s, first: explanation.first_s,
     second: explanation.second_s, sum: true};
-  const rows = explanation.parts.map((part, i, all) => {
-    const from = d3.sum(all.slice(0, i), one => one.seconds);
-    return {...part, from, to: from + part.seconds};
-  });
+  const ends = d3.cumsum(explanation.parts, part => part.seconds);
+  const rows = explanation.parts.map((part, i) =>
+    ({...part, from: i ? ends[i - 1] : 0, to: ends[i]}));
   const reach = [sum.seconds, ...rows.map(part => part.to)];
   const side = (name, key) => ({
     head: name, kind: 'spare', value: part => part.first || part.second ? part[key] : '',
