@@ -73,7 +73,10 @@ void duet__change_bandwidth(const struct duet_platform_options *options, const c
 /* options.c: the memory that options leave of a GPU's `bytes`: at least 1. */
 uint64_t duet__gpu_memory(const struct duet_platform_options *options, uint64_t bytes);
 
-/* options.c: sets the two windows of a GPU's worker, where options say nothing to the default. */
+/*
+ * options.c: sets the two windows of a GPU's worker; where options say nothing they stay as they
+ * are, or become the usual ones where there are none yet.
+ */
 void duet__set_windows(const struct duet_platform_options *options, struct duet_worker *worker);
 
 /*

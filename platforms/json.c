@@ -31,6 +31,7 @@ void duet__json_close(struct duet__json *root)
 {
     json_decref(root->node);
     root->node = NULL;
+    g_clear_pointer(&root->lines, g_hash_table_unref);
 }
 
 /* Appends the way from the root to `at`: as deep as our formats are, so recursion is bounded. */

@@ -124,10 +124,13 @@ uint64_t duet__gpu_memory(const struct duet_platform_options *options, uint64_t 
 void duet__set_windows(const struct duet_platform_options *options, struct duet_worker *worker)
 {
     enum { USUAL = 2, USUAL_SHORT = 8 };
-    unsigned window = options->gpu_window;
 
-    worker->window = window > 0 ? window : USUAL;
-    worker->window_short = window > 0 ? window : USUAL_SHORT;
+    if (options->gpu_window > 0)
+        worker->window = worker->window_short = options->gpu_window;
+    if (worker->window == 0) {
+        worker->window = USUAL;
+        worker->window_short = USUAL_SHORT;
+    }
     if (options->gpu_window_short > 0)
         worker->window_short = options->gpu_window_short;
 }

@@ -433,7 +433,7 @@ int duet__read_xml(struct duet_platform *platform, const char *text, size_t leng
         zone.platform.fixed = (struct duet_machine){.node_count = 0};
         *calibration = zone.calibration[0] != '\0' ? g_strdup(zone.calibration) : NULL;
     }
-    duet__xml_close(&root);
+    duet__json_close(&root);
     duet_platform_fini(&zone.platform);
     g_free(zone.hosts);
     g_free(zone.links);

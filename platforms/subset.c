@@ -53,15 +53,6 @@ static void keep_nodes(struct duet_machine *m, unsigned gpus,
     m->node_count = count;
 }
 
-/* The windows of a GPU's worker are those of the file, but for what options say. */
-static void change_windows(struct duet_worker *worker, const struct duet_platform_options *options)
-{
-    if (options->gpu_window > 0)
-        duet__set_windows(options, worker);
-    else if (options->gpu_window_short > 0)
-        worker->window_short = options->gpu_window_short;
-}
-
 /* Leaves the first `cpus` CPU workers and those of the first `gpus` devices. */
 static void keep_workers(struct duet_machine *m, unsigned cpus, unsigned gpus,
                          const struct duet_platform_options *options)
@@ -76,7 +67,7 @@ static void keep_workers(struct duet_machine *m, unsigned cpus, unsigned gpus,
         if (worker->node == DUET_HOST)
             cpus--;
         else
-            change_windows(worker, options);
+            duet__set_windows(options, worker);
         m->workers[count++] = *worker;
     }
     m->worker_count = count;

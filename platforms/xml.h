@@ -11,11 +11,10 @@
  * property duet.cost.pop_s is the member pop_s of the member cost of the member duet. Properties
  * that end in numbers, from 0 in order, are the elements of an array. What is not of this kind is
  * refused with its line, as is the root element if it is not called `name`. No DTD, entity or
- * network is ever loaded. *root, on success only, is to be closed by duet__xml_close.
+ * network is ever loaded. *root, on success only, is to be closed.
  */
 DUET_MUST_CHECK int duet__xml_parse(const char *text, size_t length, const char *path,
                                     const char *name, struct duet_message *message,
                                     struct duet__json *root);
-void duet__xml_close(struct duet__json *root);
 
 #endif

@@ -154,15 +154,9 @@ int duet__xml_parse(const char *text, size_t length, const char *path, const cha
         root->node = convert(&c, top);
     }
     if (c.error != DUET_OK)
-        duet__xml_close(root);
+        duet__json_close(root);
     xmlFreeDoc(document);
     return c.error;
-}
-
-void duet__xml_close(struct duet__json *root)
-{
-    duet__json_close(root);
-    g_clear_pointer(&root->lines, g_hash_table_unref);
 }
 
 int duet__xml_record(struct duet__json *at, const struct duet__field *field)
