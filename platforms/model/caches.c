@@ -134,11 +134,10 @@ static void stack_fini(struct stack *stack)
 
 struct duet__caches {
     struct duet_sharing sharing;
-    unsigned workers, sockets; /* of CPUs */
-    unsigned *socket;          /* by worker: position among `shared` */
-    struct stack *private_;    /* by worker */
-    struct stack *shared;      /* by socket */
-    uint64_t *bytes;           /* by piece; 0: not met yet */
+    unsigned workers, count; /* of CPUs; of stacks */
+    struct stack *stacks;    /* private ones, by worker; then those that sockets share */
+    unsigned *shared;        /* by worker: the stack of its socket */
+    uint64_t *bytes;         /* by piece; 0: not met yet */
     uint32_t capacity;
 };
 
@@ -180,13 +179,13 @@ static struct duet__miss miss_of(const struct duet__caches *caches, unsigned wor
     struct duet__miss miss;
     uint64_t distance = 0;
     double own = (double)caches->bytes[piece];
-    if (stack_distance(&caches->private_[worker], piece, &distance))
+    if (stack_distance(&caches->stacks[worker], piece, &distance))
         miss.near =
             duet__caches_missing((double)distance + own, (double)caches->sharing.private_bytes);
     else
         miss.near = caches->sharing.private_bytes ? 1 : 0;
     double far = (double)registered_bytes;
-    if (stack_distance(&caches->shared[caches->socket[worker]], piece, &distance))
+    if (stack_distance(&caches->stacks[caches->shared[worker]], piece, &distance))
         far = (double)distance + own;
     miss.far = duet__caches_missing(far, (double)caches->sharing.shared_bytes);
     if (caches->sharing.private_bytes && miss.far > miss.near)
@@ -197,12 +196,9 @@ static struct duet__miss miss_of(const struct duet__caches *caches, unsigned wor
 /* What others have of a piece that is written is of no use any more. */
 static void invalidate(struct duet__caches *caches, unsigned worker, uint32_t piece)
 {
-    for (unsigned w = 0; w < caches->workers; w++)
-        if (w != worker)
-            stack_remove(&caches->private_[w], piece, caches->bytes);
-    for (unsigned s = 0; s < caches->sockets; s++)
-        if (s != caches->socket[worker])
-            stack_remove(&caches->shared[s], piece, caches->bytes);
+    for (unsigned s = 0; s < caches->count; s++)
+        if (s != worker && s != caches->shared[worker])
+            stack_remove(&caches->stacks[s], piece, caches->bytes);
 }
 
 int duet__caches_touch(struct duet__caches *caches, unsigned worker,
@@ -217,26 +213,14 @@ int duet__caches_touch(struct duet__caches *caches, unsigned worker,
             miss[i] = miss_of(caches, worker, piece, registered_bytes);
     }
     for (size_t i = 0; i < count && !error; i++) {
-        error = find(caches, &operands[i], &piece);
+        piece = (uint32_t)operands[i].handle;
+        error = stack_touch(&caches->stacks[worker], piece, caches->bytes);
         if (!error)
-            error = stack_touch(&caches->private_[worker], piece, caches->bytes);
-        if (!error)
-            error = stack_touch(&caches->shared[caches->socket[worker]], piece, caches->bytes);
+            error = stack_touch(&caches->stacks[caches->shared[worker]], piece, caches->bytes);
         if (!error && operands[i].writes)
             invalidate(caches, worker, piece);
     }
     return error;
-}
-
-/* Counts CPU workers, which come first, and gives each the position of its socket. */
-static void place(struct duet__caches *caches, const struct duet_machine *machine)
-{
-    for (unsigned w = 0; w < caches->workers; w++) {
-        unsigned same = 0;
-        while (same < w && machine->workers[same].socket != machine->workers[w].socket)
-            same++;
-        caches->socket[w] = same < w ? caches->socket[same] : caches->sockets++;
-    }
 }
 
 int duet__caches_new(struct duet__caches **out, const struct duet_machine *machine)
@@ -249,15 +233,19 @@ int duet__caches_new(struct duet__caches **out, const struct duet_machine *machi
     while (caches->workers < machine->worker_count &&
            machine->workers[caches->workers].node == DUET_HOST)
         caches->workers++;
-    unsigned count = caches->workers ? caches->workers : 1;
-    caches->socket = calloc(count, sizeof *caches->socket);
-    caches->private_ = calloc(count, sizeof *caches->private_);
-    caches->shared = calloc(count, sizeof *caches->shared);
-    if (!caches->socket || !caches->private_ || !caches->shared) {
+    caches->stacks = calloc(2 * (size_t)caches->workers + 1, sizeof *caches->stacks);
+    caches->shared = calloc((size_t)caches->workers + 1, sizeof *caches->shared);
+    if (!caches->stacks || !caches->shared) {
         duet__caches_free(caches);
         return DUET_ENOMEM;
     }
-    place(caches, machine);
+    caches->count = caches->workers;
+    for (unsigned w = 0; w < caches->workers; w++) {
+        unsigned same = 0; /* the first worker of its socket */
+        while (machine->workers[same].socket != machine->workers[w].socket)
+            same++;
+        caches->shared[w] = same < w ? caches->shared[same] : caches->count++;
+    }
     *out = caches;
     return DUET_OK;
 }
@@ -266,12 +254,9 @@ void duet__caches_free(struct duet__caches *caches)
 {
     if (!caches)
         return;
-    for (unsigned w = 0; caches->private_ && w < caches->workers; w++)
-        stack_fini(&caches->private_[w]);
-    for (unsigned s = 0; caches->shared && s < caches->sockets; s++)
-        stack_fini(&caches->shared[s]);
-    free(caches->socket);
-    free(caches->private_);
+    for (unsigned s = 0; s < caches->count; s++)
+        stack_fini(&caches->stacks[s]);
+    free(caches->stacks);
     free(caches->shared);
     free(caches->bytes);
     free(caches);
