@@ -85,11 +85,13 @@ static char **paths_of(const struct duet__job *job, const struct output *output)
 {
     const size_t count = output->each ? job->request.policy_count : 1;
     const char *path = path_of(job, output);
-    char **paths = g_new0(char *, count + 1);
+    GPtrArray *paths = g_ptr_array_new();
 
     for (size_t i = 0; path && i < count; i++)
-        paths[i] = count > 1 ? path_for(path, job->request.policies[i]) : g_strdup(path);
-    return paths;
+        g_ptr_array_add(paths,
+                        count > 1 ? path_for(path, job->request.policies[i]) : g_strdup(path));
+    g_ptr_array_add(paths, NULL);
+    return (char **)g_ptr_array_free(paths, FALSE);
 }
 
 int duet__files_check(const struct duet__job *job)
@@ -232,8 +234,8 @@ static int claim_output(GHashTable *files, const struct duet__job *job, const st
     int error = 0;
 
     if (paths[0] && !*path_of(job, output))
-        return duet_fail(message, DUET_EINVAL, "%s takes the name of a file, not ''",
-                         output->option);
+        error =
+            duet_fail(message, DUET_EINVAL, "%s takes the name of a file, not ''", output->option);
     for (size_t i = 0; paths[i] && !error; i++)
         error =
             claim(files,

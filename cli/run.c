@@ -218,7 +218,7 @@ static int complain(const struct duet__job *job, const struct duet_series *serie
 static int report(const struct duet__job *job, const struct duet_series *series, int number)
 {
     const struct duet_request *request = &job->request;
-    g_autofree struct duet_series *finished = g_new0(struct duet_series, request->policy_count);
+    struct duet_series *finished = g_new0(struct duet_series, request->policy_count);
     struct duet_report report = {.command = job->line,
                                  .request = request,
                                  .series = finished,
@@ -241,6 +241,7 @@ static int report(const struct duet__job *job, const struct duet_series *series,
         written = duet__files_write(job, &report);
         status = status ? status : written;
     }
+    g_free(finished);
     if (failed)
         status = complain(job, series, runs > 0);
     if (number)

@@ -8,7 +8,7 @@ static pid_t fork_last(void);
 
 /* the child may be told that its parent has died before it could look */
 #define fork fork_last
-#include "runs/simulated.c"
+#include "runs/simulated.c" /* NOLINT(bugprone-suspicious-include) */
 #undef fork
 
 #include <sys/prctl.h>
