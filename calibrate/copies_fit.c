@@ -55,9 +55,8 @@ static struct line solve(const struct timed *timed, size_t count, const struct l
 
 void duet__copies_fit(const struct duet__copy_sample *samples, size_t count, struct duet__pair *out)
 {
-    g_autofree struct timed *timed = g_new0(struct timed, count + 1);
-    g_autofree double *room = g_new(double, count + 1);
-    struct line line;
+    struct timed *timed = g_new0(struct timed, count + 1);
+    double *room = g_new(double, count + 1);
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
         if (samples[i].seconds > 0 && samples[i].bytes > 0)
@@ -71,14 +70,16 @@ void duet__copies_fit(const struct duet__copy_sample *samples, size_t count, str
     }
     out->samples = kept;
     out->latency_s = out->bandwidth_Bps = out->error = 0;
-    if (!kept)
-        return;
-    line = solve(timed, kept, NULL);
-    for (unsigned i = 0; i < ROUNDS; i++)
-        line = solve(timed, kept, &line);
-    for (size_t i = 0; i < kept; i++)
-        room[i] = relative(&line, &timed[i]);
-    out->latency_s = line.latency_s;
-    out->bandwidth_Bps = 1 / line.byte_s;
-    out->error = duet_median(room, kept);
+    if (kept) {
+        struct line line = solve(timed, kept, NULL);
+        for (unsigned i = 0; i < ROUNDS; i++)
+            line = solve(timed, kept, &line);
+        for (size_t i = 0; i < kept; i++)
+            room[i] = relative(&line, &timed[i]);
+        out->latency_s = line.latency_s;
+        out->bandwidth_Bps = 1 / line.byte_s;
+        out->error = duet_median(room, kept);
+    }
+    g_free(timed);
+    g_free(room);
 }

@@ -174,9 +174,9 @@ static void expect(struct work *work, const struct duet__kernel_fit *kernel)
 void duet__kernel_fit(const struct duet__rows *rows, const bool *used, double bandwidth_Bps,
                       struct duet__kernel_fit *out, bool *rejected)
 {
-    g_autofree bool *kept = g_new(bool, rows->count + 1), *fitted = g_new(bool, rows->count + 1);
-    g_autofree double *expected = g_new(double, rows->count + 1);
-    g_autofree double *seconds = g_memdup2(rows->seconds, (rows->count + 1) * sizeof *seconds);
+    bool *kept = g_new(bool, rows->count + 1), *fitted = g_new(bool, rows->count + 1);
+    double *expected = g_new(double, rows->count + 1);
+    double *seconds = g_memdup2(rows->seconds, (rows->count + 1) * sizeof *seconds);
     struct work work = {rows, kept, fitted, seconds, expected, false};
     /* without outliers only what the bandwidth makes of times changes with a round */
     int rounds = rejected ? ROUNDS : 1 + (bandwidth_Bps > 0);
@@ -193,6 +193,10 @@ void duet__kernel_fit(const struct duet__rows *rows, const bool *used, double ba
     }
     if (rejected)
         fit_once(&work, out);
+    g_free(kept);
+    g_free(fitted);
+    g_free(expected);
+    g_free(seconds);
 }
 
 static void fit(const struct duet__rows *rows, const bool *used, double bandwidth_Bps,

@@ -137,7 +137,7 @@ static void fit_once(const struct duet__fit_data *data, size_t used, double unit
     unsigned n = data->columns + 1;
     size_t step = used / FIT_ROWS + 1, met = 0;
     double gram[DUET__FIT_UNKNOWNS * DUET__FIT_UNKNOWNS] = {0}, right[DUET__FIT_UNKNOWNS] = {0};
-    double row[DUET__FIT_UNKNOWNS], c[DUET__FIT_UNKNOWNS];
+    double row[DUET__FIT_UNKNOWNS] = {0}, c[DUET__FIT_UNKNOWNS] = {0};
     for (size_t i = 0; i < data->count; i++) {
         double seconds = data->seconds[i], scale = seconds, weight = 1;
         if (!data->used[i] || met++ % step)

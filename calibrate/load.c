@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <sched.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,23 +18,29 @@ static const double LEAST = 0.1, SHARE = 0.01;
 /* The system counts in ticks, of 10 ms on most, and one more or less says nothing. */
 static const double COUNTED_S = 0.03;
 
+/* Fields as in proc(5): guests are users as well. */
+enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, FIELDS };
+
 bool duet__load_read(const char *text, double tick_s, const bool cores[DUET__CORES_MOST],
                      struct duet__load *out)
 {
-    /* as in proc(5), where guests are users as well */
-    double user, nice, system, idle, iowait, irq, softirq, steal, busy = 0, stolen = 0;
+    double busy = 0, stolen = 0;
     out->busy_s = out->stolen_s = NAN;
     out->cores = 0;
     for (const char *at = text; (at = strstr(at, "\ncpu")); at++) {
-        unsigned core;
-        if (!g_ascii_isdigit(at[4]) || sscanf(at + 4, "%u", &core) != 1 ||
-            core >= DUET__CORES_MOST || (cores && !cores[core]))
+        double fields[FIELDS];
+        char *end;
+        guint64 core = g_ascii_strtoull(at + 4, &end, 10);
+        if (end == at + 4 || core >= DUET__CORES_MOST || (cores && !cores[core]))
             continue;
-        if (sscanf(at + 4, "%*u %lf %lf %lf %lf %lf %lf %lf %lf", &user, &nice, &system, &idle,
-                   &iowait, &irq, &softirq, &steal) != 8)
-            return false;
-        busy += user + nice + system + irq + softirq;
-        stolen += steal;
+        for (int i = 0; i < FIELDS; i++) {
+            const char *field = end;
+            fields[i] = g_ascii_strtod(field, &end);
+            if (end == field)
+                return false;
+        }
+        busy += fields[USER] + fields[NICE] + fields[SYSTEM] + fields[IRQ] + fields[SOFTIRQ];
+        stolen += fields[STEAL];
         out->cores++;
     }
     if (!out->cores || !g_str_has_prefix(text, "cpu "))

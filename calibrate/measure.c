@@ -206,7 +206,7 @@ void duet__calibrating_fit(struct duet__calibrating *c)
         .compare = c->request->compare_models,
         .task_overhead_s = c->has_costs ? c->costs[DUET__COST_POP].times.median : 0,
     };
-    g_autofree struct duet__observation *runs = g_new(struct duet__observation, c->runs->len + 1);
+    struct duet__observation *runs = g_new(struct duet__observation, c->runs->len + 1);
     size_t count = 0;
     /* what sharing memory takes is no neighbour's doing: as the simulation has it */
     options.sharing.bandwidth_Bps = c->bandwidth.all_Bps;
@@ -221,6 +221,7 @@ void duet__calibrating_fit(struct duet__calibrating *c)
     }
     c->left_out = c->runs->len - count;
     note(c, duet__model_fit(runs, count, &options, &c->model, &c->now.message));
+    g_free(runs);
 }
 
 int duet__calibrating_look(struct duet__calibrating *c, struct duet_message *message)

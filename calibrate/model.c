@@ -47,7 +47,7 @@ static double got(const struct duet__row *row, bool busy)
  */
 static double attained(const struct duet__rows *rows, bool busy)
 {
-    g_autofree double *rates = g_new(double, rows->count + 1);
+    double *rates = g_new(double, rows->count + 1);
     double bytes = 0, seconds = 0, median = 0;
     size_t count = 0;
     for (size_t i = 0; i < rows->count; i++)
@@ -62,6 +62,7 @@ static double attained(const struct duet__rows *rows, bool busy)
         bytes += own;
         seconds += rows->seconds[i];
     }
+    g_free(rates);
     return seconds > 0 ? bytes / seconds : 0;
 }
 
@@ -95,7 +96,7 @@ static void find_bandwidth(struct fitting *fitting, const struct duet_sharing *s
 /* Curves of the points: those that differ only in work are beside each other. */
 static int add_curves(struct duet__model *out, struct duet_message *message)
 {
-    g_autofree struct duet_point *points = g_new(struct duet_point, out->quality_count);
+    struct duet_point *points = g_new(struct duet_point, out->quality_count);
     int error = DUET_OK;
     for (size_t i = 0, next; i < out->quality_count && !error; i = next) {
         const struct duet__quality *first = &out->quality[i];
@@ -112,6 +113,7 @@ static int add_curves(struct duet__model *out, struct duet_message *message)
         g_strlcpy(curve.context, first->context, sizeof(curve.context));
         error = duet_calibration_add(&out->calibration, &curve, message);
     }
+    g_free(points);
     return error;
 }
 

@@ -47,11 +47,11 @@ void duet__neighbours_find(const struct duet_machine *machine,
                            struct duet__execution *executions, size_t count)
 {
     g_autoptr(GArray) edges = find_edges(machine, events, count);
-    g_autofree struct socket *sockets = NULL;
+    struct socket *sockets;
     unsigned socket_count = 0;
     for (unsigned w = 0; w < machine->worker_count; w++)
         socket_count = MAX(socket_count, machine->workers[w].socket + 1);
-    sockets = g_new0(struct socket, socket_count);
+    sockets = g_new0(struct socket, socket_count + 1);
     for (unsigned w = 0; w < machine->worker_count; w++)
         sockets[machine->workers[w].socket].workers += machine->workers[w].node == DUET_HOST;
     for (guint i = 0; i < edges->len; i++) {
@@ -72,4 +72,5 @@ void duet__neighbours_find(const struct duet_machine *machine,
         e->workers = socket->workers;
         e->others = fmin(fmax(e->others, 0), e->workers - 1);
     }
+    g_free(sockets);
 }

@@ -164,7 +164,7 @@ static void leave_out(const struct fitted *fitted, const struct duet__kernel_mod
 static void cross_validate(const struct fitted *fitted, const struct folds *folds,
                            struct duet__model_error errors[DUET__KERNEL_MODELS])
 {
-    g_autofree double *room = g_new(double, fitted->rows.count);
+    double *room = g_new(double, fitted->rows.count);
     for (int m = 0; m < DUET__KERNEL_MODELS; m++) {
         struct predictions p = {.errors = room};
         errors[m] = folds->count ? (struct duet__model_error){0}
@@ -176,6 +176,7 @@ static void cross_validate(const struct fitted *fitted, const struct folds *fold
                                                    .execution = duet_median(room, p.count),
                                                    .part = p.apart_s / p.measured_s};
     }
+    g_free(room);
 }
 
 /* Executions by condition, without outliers. */
@@ -201,8 +202,8 @@ void duet__point_fit(const struct duet__executions *executions, const struct due
                      const struct duet__miss *misses, double bandwidth_Bps,
                      const struct duet__model_options *options, struct duet__quality *out)
 {
-    g_autofree bool *rejected = g_new0(bool, group->members->len);
-    g_autofree unsigned *of = g_new0(unsigned, group->members->len);
+    bool *rejected = g_new0(bool, group->members->len);
+    unsigned *of = g_new0(unsigned, group->members->len);
     struct fitted fitted = {.executions = executions, .group = group, .rejected = rejected};
     struct folds folds = {.of = of};
     (void)g_strlcpy(out->kernel, group->kernel, DUET_NAME_MAX);
@@ -220,6 +221,8 @@ void duet__point_fit(const struct duet__executions *executions, const struct due
         folds.count = 0;
     cross_validate(&fitted, &folds, out->errors[DUET__LEFT_OUT_PROBLEMS]);
     duet__rows_fini(&fitted.rows);
+    g_free(rejected);
+    g_free(of);
 }
 
 struct duet__model_error duet__model_error_all(const struct duet__model *model,

@@ -96,9 +96,9 @@ static bool is_first(const struct duet__executions *all, size_t run)
 
 void duet__states_remove(struct duet__executions *all)
 {
-    g_autofree double *usual = g_new0(double, all->count + 1);
-    g_autofree double *levels = g_new0(double, all->run_count + 1);
-    g_autofree struct ranked *room = g_new0(struct ranked, all->count + 1);
+    double *usual = g_new0(double, all->count + 1);
+    double *levels = g_new0(double, all->run_count + 1);
+    struct ranked *room = g_new0(struct ranked, all->count + 1);
     for (guint g = 0; g < all->groups->len; g++)
         if (duet__group_at(all, g)->host)
             find_usual(all, duet__group_at(all, g), room, usual);
@@ -113,11 +113,15 @@ void duet__states_remove(struct duet__executions *all)
         if (state > 0 && usual[i] > 0)
             all->list[i].seconds /= state;
     }
+    g_free(usual);
+    g_free(levels);
+    g_free(room);
 }
 
 double duet__states_deviation(const struct duet__executions *all, const struct duet__group *group)
 {
-    g_autofree double *distances = g_new(double, all->run_count + 1);
+    double *distances = g_new(double, all->run_count + 1);
+    double deviation = 0;
     size_t known = 0, last = all->run_count;
     for (guint i = 0; i < group->members->len; i++) {
         size_t run = all->list[g_array_index(group->members, size_t, i)].run;
@@ -127,5 +131,8 @@ double duet__states_deviation(const struct duet__executions *all, const struct d
             distances[known++] = fabs(log(state));
         last = run;
     }
-    return known >= LEAST_RUNS - 1 ? TO_DEVIATION * duet_median(distances, known) : 0;
+    if (known >= LEAST_RUNS - 1)
+        deviation = TO_DEVIATION * duet_median(distances, known);
+    g_free(distances);
+    return deviation;
 }
