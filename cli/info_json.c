@@ -105,9 +105,10 @@ static void put_worker(const struct duet__info *info, struct duet__json_writer *
     const struct survey_device *device =
         info->devices[w] < 0 ? NULL : &info->survey.devices[info->devices[w]];
 
-    duet__json_print(json, "{name: %s, architecture: %s, programmed_by: %s, backend: %s",
-                     worker->name, arch->name, arch->backend,
-                     device ? info->survey.backends[device->backend].name : NULL);
+    duet__json_print(json, "{name: %s, architecture: %s, programmed_by: %s", worker->name,
+                     arch->name, arch->backend);
+    duet__json_put_string(json, "backend",
+                          device ? info->survey.backends[device->backend].name : NULL);
     known(json, "device", device && worker->node != DUET_HOST, device ? device->index : 0);
     duet__json_print(json, "node: %s, socket: %u", machine->nodes[worker->node].name,
                      worker->socket);
