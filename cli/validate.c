@@ -334,10 +334,9 @@ static int make_sides(struct validate *validate)
 /* ------------------------------------------------------------------------------------------- */
 /* What is said of it                                                                           */
 
-static int report(struct validate *validate)
+static int report(struct validate *validate, const struct duet_tally *tally)
 {
     struct duet_validation validation;
-    struct duet_tally tally;
     int status;
 
     duet_experiment_conclude(&validate->experiment, &validation);
@@ -347,11 +346,10 @@ static int report(struct validate *validate)
         return DUET__DONE;
     status = duet__validation_show(validate->job, &validation);
     duet_validation_fini(&validation);
-    tally = duet_experiment_tally(&validate->experiment);
-    if (status == DUET__DONE && tally.failures)
+    if (status == DUET__DONE && tally->failures)
         status =
-            duet__complain(DUET__FAILED, "%zu of %zu cases failed, the first %s", tally.failures,
-                           validate->experiment.pair_count, tally.failed->failure);
+            duet__complain(DUET__FAILED, "%zu of %zu cases failed, the first %s", tally->failures,
+                           validate->experiment.pair_count, tally->failed->failure);
     return status;
 }
 
@@ -370,7 +368,7 @@ static int validate_all(struct validate *validate)
         return duet__complain(duet__status_of(tally.failed->error), "%s under %s %s",
                               tally.failed->real.workload->name, tally.failed->real.policies[0],
                               tally.failed->failure);
-    status = report(validate);
+    status = report(validate, &tally);
     if (experiment->number)
         return duet__complain(DUET__SIGNALLED + experiment->number,
                               "interrupted: %zu measured run%s finished%s", tally.runs,

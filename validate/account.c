@@ -319,27 +319,17 @@ static void add_account(struct duet_account *to, const struct duet_account *from
     }
 }
 
-int duet_account_mean(const struct duet_account *accounts, size_t count, struct duet_account *out,
-                      struct duet_message *message)
+void duet_account_mean(const struct duet_account *accounts, size_t count, struct duet_account *out)
 {
     size_t most = 0;
 
-    *out = (struct duet_account){0};
-    if (!count)
-        return duet_fail(message, DUET_EINVAL, "no run, so no mean of their accounts");
-    for (size_t i = 0; i < count; i++) {
-        if (accounts[i].workers != accounts[0].workers)
-            return duet_fail(message, DUET_EINVAL,
-                             "runs with %u and with %u workers have no mean account",
-                             accounts[0].workers, accounts[i].workers);
+    for (size_t i = 0; i < count; i++)
         most += accounts[i].kernel_count;
-    }
-    out->kernels = g_new0(struct duet_account_kernel, most + 1);
-    out->workers = accounts[0].workers;
+    *out = (struct duet_account){.workers = accounts[0].workers,
+                                 .kernels = g_new0(struct duet_account_kernel, most + 1)};
     for (size_t i = 0; i < count; i++)
         add_account(out, &accounts[i], 1 / (double)count);
     complete(out);
-    return 0;
 }
 
 void duet_account_fini(struct duet_account *account)

@@ -56,9 +56,8 @@ struct duet_account {
 DUET_MUST_CHECK int duet_account_make(const struct duet_recording *recording,
                                       struct duet_account *out, struct duet_message *message);
 
-/* The mean of several accounts of runs with equally many workers. As duet_account_make. */
-DUET_MUST_CHECK int duet_account_mean(const struct duet_account *accounts, size_t count,
-                                      struct duet_account *out, struct duet_message *message);
+/* The mean of at least one account, of runs with equally many workers. The caller owns *out. */
+void duet_account_mean(const struct duet_account *accounts, size_t count, struct duet_account *out);
 
 void duet_account_fini(struct duet_account *account); /* safe on a zeroed one, and twice */
 

@@ -93,18 +93,13 @@ static void conclude(struct duet_experiment *experiment, struct duet_pair *pair,
                      struct duet_case *the)
 {
     double factor = duet_request_scale(&experiment->base);
-    struct duet_message message = {""};
-    int error;
 
     if (!experiment->keep_disturbed)
         experiment->left_out += duet_sample_leave_out(&pair->measured);
     if (experiment->follow_speed && the->speed > 0)
         factor /= the->speed;
-    error = duet_sample_conclude(&pair->predicted, factor, &the->predicted, &message);
-    if (!error)
-        error = duet_sample_conclude(&pair->measured, 1, &the->measured, &message);
-    if (error)
-        duet_pair_fail(pair, "accounted", error, &message);
+    duet_sample_conclude(&pair->predicted, factor, &the->predicted);
+    duet_sample_conclude(&pair->measured, 1, &the->measured);
 }
 
 static struct duet_case case_of(struct duet_experiment *experiment, struct duet_pair *pair)
@@ -120,11 +115,11 @@ static struct duet_case case_of(struct duet_experiment *experiment, struct duet_
                             .cpus = pair->cpus,
                             .gpus = pair->gpus,
                             .set_arch = real->config.set_arch,
-                            .speed = speed_of(experiment, pair)};
+                            .speed = speed_of(experiment, pair),
+                            .failure = pair->failure};
 
     if (!pair->failure)
         conclude(experiment, pair, &the);
-    the.failure = pair->failure;
     return the;
 }
 

@@ -208,23 +208,20 @@ static const struct duet_recording *choose(struct duet_sample *sample, double fa
     return chosen;
 }
 
-int duet_sample_conclude(struct duet_sample *sample, double factor, struct duet_side *out,
-                         struct duet_message *message)
+void duet_sample_conclude(struct duet_sample *sample, double factor, struct duet_side *out)
 {
     struct duet_account *accounts = (struct duet_account *)(void *)sample->accounts->data;
     size_t count = duet_sample_count(sample);
     const struct duet_recording *recording = choose(sample, factor);
-    int error;
 
     for (size_t i = 0; i < count; i++)
         scale_account(&accounts[i], factor);
     sample->makespans_s = makespans_of(sample);
-    error = duet_account_mean(accounts, count, &sample->mean, message);
+    duet_account_mean(accounts, count, &sample->mean);
     *out = (struct duet_side){.makespans_s = sample->makespans_s,
                               .count = count,
                               .rounds = rounds_of(sample),
                               .round_count = sample->rounds->len,
-                              .account = error ? NULL : &sample->mean,
+                              .account = &sample->mean,
                               .recording = recording};
-    return error;
 }

@@ -66,7 +66,6 @@ double duet_sample_width_within(const struct duet_sample *sample);
  * and keeps one recording, that of the run nearest to the median among those that were kept. *out
  * borrows from the sample.
  */
-DUET_MUST_CHECK int duet_sample_conclude(struct duet_sample *sample, double factor,
-                                         struct duet_side *out, struct duet_message *message);
+void duet_sample_conclude(struct duet_sample *sample, double factor, struct duet_side *out);
 
 #endif
