@@ -167,9 +167,8 @@ size_t duet__lab_events(struct duet__lab *lab, struct duet_event **events)
 
 void duet__measured_set(struct duet__measured *out, GArray *values)
 {
-    /* it fails where not all of them are finite, which says nothing */
-    if (values->len &&
-        !duet_summarise((const double *)(void *)values->data, values->len, &out->times, NULL))
+    out->times = duet_summarise((const double *)(void *)values->data, values->len);
+    if (out->times.count)
         out->why = NULL;
     g_array_unref(values);
 }

@@ -58,14 +58,13 @@ static void fill_point(const struct fitted *fitted, struct duet_point *out)
 {
     const struct duet__rows *rows = &fitted->rows;
     bool host = fitted->group->host;
-    struct duet_summary summary = {0};
+    struct duet_summary summary;
     g_autofree double *values = g_new0(double, rows->count + 1);
     size_t count = 0;
     for (size_t i = 0; i < rows->count; i++)
         if (!fitted->rejected[i])
             values[count++] = rows->seconds[i];
-    if (duet_summarise(values, count, &summary, NULL))
-        g_error("out of memory for %zu executions", count);
+    summary = duet_summarise(values, count);
     out->work = fitted->group->work;
     out->size = edge_of(fitted->executions, fitted->group);
     out->mean_s = summary.mean;
@@ -193,8 +192,7 @@ static void fill_conditions(const struct fitted *fitted, struct duet__quality *o
             if (!fitted->rejected[r] && own == i)
                 times[count++] = rows->seconds[r];
         }
-        if (count && duet_summarise(times, count, &out->conditions[i], NULL))
-            out->conditions[i].count = 0;
+        out->conditions[i] = duet_summarise(times, count);
     }
 }
 

@@ -27,7 +27,6 @@ struct duet_policy_summary duet_report_summarise(const struct duet_series *serie
 {
     struct duet_policy_summary summary = {.ci95_low_s = NAN, .ci95_high_s = NAN};
     double *values = g_new(double, series->count);
-    struct duet_message message;
     struct duet_summary makespans;
 
     for (size_t i = 0; i < series->count; i++) {
@@ -38,8 +37,7 @@ struct duet_policy_summary duet_report_summarise(const struct duet_series *serie
         summary.failed += !duet_run_passes(run);
         summary.residual = fmax(summary.residual, isnan(residual) ? INFINITY : residual);
     }
-    if (duet_summarise(values, series->count, &makespans, &message))
-        g_error("runs of %s: %s", series->policy, message.text);
+    makespans = duet_summarise(values, series->count);
     g_free(values);
     summary.makespan_s = makespans.median;
     summary.mean_s = makespans.mean;

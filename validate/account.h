@@ -93,15 +93,14 @@ struct duet_explanation {
 };
 
 /*
- * Explains first against second (predicted against measured). `first_s`, `second_s`: the makespans
- * to be explained (medians), by which DUET_REASON_SPREAD completes the sum; 0: those of the
- * accounts. A kernel's own part is (mean first - mean second) x count second / workers; what is
- * left of its seconds is the schedule's. The caller owns *out (duet_explanation_fini).
- * DUET_EINVAL (another number of workers).
+ * Explains first against second (predicted against measured), of equally many workers. `first_s`,
+ * `second_s`: the makespans to be explained (medians), by which DUET_REASON_SPREAD completes the
+ * sum; 0: those of the accounts. A kernel's own part is (mean first - mean second) x count second /
+ * workers; what is left of its seconds is the schedule's. The caller owns *out
+ * (duet_explanation_fini).
  */
-DUET_MUST_CHECK int duet_explain(const struct duet_account *first,
-                                 const struct duet_account *second, double first_s, double second_s,
-                                 struct duet_explanation *out, struct duet_message *message);
+void duet_explain(const struct duet_account *first, const struct duet_account *second,
+                  double first_s, double second_s, struct duet_explanation *out);
 
 void duet_explanation_fini(struct duet_explanation *explanation);
 

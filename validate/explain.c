@@ -159,19 +159,13 @@ static int by_size(const void *left, const void *right)
     return strcmp(a->what, b->what);
 }
 
-int duet_explain(const struct duet_account *first, const struct duet_account *second,
-                 double first_s, double second_s, struct duet_explanation *out,
-                 struct duet_message *message)
+void duet_explain(const struct duet_account *first, const struct duet_account *second,
+                  double first_s, double second_s, struct duet_explanation *out)
 {
     double workers = first->workers, schedule_s[2] = {0};
-    g_autoptr(GArray) pairs = NULL;
+    g_autoptr(GArray) pairs = make_pairs((const struct duet_account *const[]){first, second});
 
     *out = (struct duet_explanation){0};
-    if (!first->workers || first->workers != second->workers)
-        return duet_fail(message, DUET_EINVAL,
-                         "runs on %u and on %u workers are not explained by each other",
-                         first->workers, second->workers);
-    pairs = make_pairs((const struct duet_account *const[]){first, second});
     out->first_s = first_s > 0 ? first_s : first->makespan_s;
     out->second_s = second_s > 0 ? second_s : second->makespan_s;
     out->whole_s = out->first_s - out->second_s;
@@ -187,7 +181,6 @@ int duet_explain(const struct duet_account *first, const struct duet_account *se
         add(out, DUET_REASON_SPREAD, out->first_s - first->makespan_s,
             out->second_s - second->makespan_s);
     qsort(out->differences, out->count, sizeof(*out->differences), by_size);
-    return 0;
 }
 
 void duet_explanation_fini(struct duet_explanation *explanation)

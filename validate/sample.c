@@ -131,12 +131,11 @@ static double *makespans_of(const struct duet_sample *sample)
 double duet_sample_width(const struct duet_sample *sample)
 {
     g_autofree double *makespans_s = makespans_of(sample);
-    struct duet_summary summary;
-
-    if (duet_sample_count(sample) < 2 ||
+    const struct duet_summary summary =
         duet_summarise_clusters(makespans_s, duet_sample_count(sample), rounds_of(sample),
-                                sample->rounds->len, &summary, NULL) ||
-        !(summary.median > 0))
+                                sample->rounds->len);
+
+    if (summary.count < 2 || !(summary.median > 0))
         return INFINITY;
     return (summary.median_high - summary.median_low) / 2 / summary.median;
 }

@@ -203,62 +203,34 @@ static void widen_median(const double *ascending, size_t count, double error, si
     out->median_high = fmax(out->median_high, duet_quantile(ascending, count, 0.5 + half));
 }
 
-static int check_clusters(size_t count, const size_t *sizes, size_t cluster_count,
-                          struct duet_message *message)
+struct duet_summary duet_summarise(const double *values, size_t count)
 {
-    size_t left = count;
-
-    for (size_t i = 0; i < cluster_count; i++) {
-        if (!sizes[i] || sizes[i] > left)
-            return duet_fail(message, DUET_EINVAL, "statistics: cluster %zu has %zu of %zu values",
-                             i + 1, sizes[i], count);
-        left -= sizes[i];
-    }
-    if (cluster_count && left)
-        return duet_fail(message, DUET_EINVAL, "statistics: %zu of %zu values are in no cluster",
-                         left, count);
-    return 0;
+    return duet_summarise_clusters(values, count, NULL, 0);
 }
 
-int duet_summarise(const double *values, size_t count, struct duet_summary *out,
-                   struct duet_message *message)
+struct duet_summary duet_summarise_clusters(const double *values, size_t count, const size_t *sizes,
+                                            size_t cluster_count)
 {
-    return duet_summarise_clusters(values, count, NULL, 0, out, message);
-}
+    g_autofree double *ascending = g_memdup2(values, count * sizeof *values);
+    struct duet_summary out = {.count = count};
 
-int duet_summarise_clusters(const double *values, size_t count, const size_t *sizes,
-                            size_t cluster_count, struct duet_summary *out,
-                            struct duet_message *message)
-{
-    int result = check_clusters(count, sizes, cluster_count, message);
-    g_autofree double *ascending = NULL;
-
-    if (result)
-        return result;
-    if (!count)
-        return duet_fail(message, DUET_EINVAL, "statistics of no value: measure at least once");
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         if (!isfinite(values[i]))
-            return duet_fail(message, DUET_EINVAL,
-                             "statistics: value %zu of %zu is not a finite number", i + 1, count);
-    }
-    ascending = g_memdup2(values, count * sizeof *values);
+            out.count = 0;
+    if (!out.count)
+        return out;
     duet_sort(ascending, count);
-
-    *out = (struct duet_summary){
-        .count = count,
-        .median = duet_quantile(ascending, count, 0.5),
-        .minimum = ascending[0],
-        .quartile1 = duet_quantile(ascending, count, 0.25),
-        .quartile3 = duet_quantile(ascending, count, 0.75),
-    };
-    summarise_mean(ascending, count, out);
-    summarise_median(ascending, count, out);
+    out.median = duet_quantile(ascending, count, 0.5);
+    out.minimum = ascending[0];
+    out.quartile1 = duet_quantile(ascending, count, 0.25);
+    out.quartile3 = duet_quantile(ascending, count, 0.75);
+    summarise_mean(ascending, count, &out);
+    summarise_median(ascending, count, &out);
     if (cluster_count > 1)
         widen_median(ascending, count,
-                     cluster_error(values, count, sizes, cluster_count, out->median), cluster_count,
-                     out);
-    return 0;
+                     cluster_error(values, count, sizes, cluster_count, out.median), cluster_count,
+                     &out);
+    return out;
 }
 
 /* ------------------------------------------------------------------------------------------- */

@@ -5,8 +5,6 @@
 
 #include <stddef.h>
 
-#include <duet/error.h>
-
 /*
  * What is known of a sample, in its own unit. Intervals assume independent values (but see
  * duet_summarise_clusters); that of the mean also that the mean is about normally distributed.
@@ -26,15 +24,14 @@ struct duet_summary {
 };
 
 /*
- * Summarises `count` values, in any order, left as they are. Sums are compensated, so that many
- * close values lose nothing. Errors: DUET_EINVAL (no value, or one not finite: the message says
- * which); *out is then unchanged.
+ * Summarises `count` values, in any order, left as they are; count 0 where there are none, or not
+ * all are finite: nothing is known of them then. Sums are compensated, so that many close values
+ * lose nothing.
  *
  * The median's interval is the pair (l-th smallest, l-th largest) with the greatest l for which the
  * binomial distribution gives at least 95 % (Hahn, Meeker, Statistical Intervals, section 5.2).
  */
-DUET_MUST_CHECK int duet_summarise(const double *values, size_t count, struct duet_summary *out,
-                                   struct duet_message *message);
+struct duet_summary duet_summarise(const double *values, size_t count);
 
 /*
  * The same of values that come in clusters: `sizes[i]` >= 1 of them from each of `cluster_count`,
@@ -50,12 +47,10 @@ DUET_MUST_CHECK int duet_summarise(const double *values, size_t count, struct du
  * 0.975-quantile of Student's distribution with k - 1 degrees of freedom; it is the whole range if
  * these are not between 0 and 1. Of values that equal the median, the part that makes 1/2 of all N
  * counts as below. The mean's interval stays that of independent values. With one cluster, or none
- * where nothing is known of them (cluster_count 0), as duet_summarise. Errors: those of
- * duet_summarise; DUET_EINVAL also for an empty cluster and for sizes with another sum.
+ * where nothing is known of them (cluster_count 0), as duet_summarise.
  */
-DUET_MUST_CHECK int duet_summarise_clusters(const double *values, size_t count, const size_t *sizes,
-                                            size_t cluster_count, struct duet_summary *out,
-                                            struct duet_message *message);
+struct duet_summary duet_summarise_clusters(const double *values, size_t count, const size_t *sizes,
+                                            size_t cluster_count);
 
 /*
  * The p-quantile of `count` >= 1 ascending values, 0 <= p <= 1: type 7 of Hyndman and Fan (The

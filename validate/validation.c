@@ -40,13 +40,13 @@ char *duet__case_name(const struct duet_case *the)
     return g_string_free(text, FALSE);
 }
 
-static int judge_error(struct duet_case *the, struct duet_message *message)
+static void judge_error(struct duet_case *the)
 {
     const struct duet_side *predicted = &the->predicted, *measured = &the->measured;
     const struct duet_summary *first = &predicted->summary, *second = &measured->summary;
 
     if (the->failure || !first->count || !second->count || !(second->minimum > 0))
-        return 0;
+        return;
     duet_ratio_interval(first, second, &the->error_low, &the->error_high);
     the->error_low -= 1;
     the->error_high -= 1;
@@ -56,36 +56,23 @@ static int judge_error(struct duet_case *the, struct duet_message *message)
     /* runs of two machines with other workers have no common account */
     if (predicted->account && measured->account &&
         predicted->account->workers == measured->account->workers)
-        return duet_explain(predicted->account, measured->account, first->median, second->median,
-                            &the->explanation, message);
-    return 0;
+        duet_explain(predicted->account, measured->account, first->median, second->median,
+                     &the->explanation);
 }
 
-static int summarise(struct duet_side *side, struct duet_message *message)
+static void summarise(struct duet_side *side)
 {
-    side->summary = (struct duet_summary){0};
-    return side->count ? duet_summarise_clusters(side->makespans_s, side->count, side->rounds,
-                                                 side->round_count, &side->summary, message)
-                       : 0;
+    side->summary =
+        duet_summarise_clusters(side->makespans_s, side->count, side->rounds, side->round_count);
 }
 
-static int judge_case(struct duet_case *the, struct duet_message *message)
+static void judge_case(struct duet_case *the)
 {
-    struct duet_message reason = {""};
-    int error = summarise(&the->predicted, &reason);
-
     the->error = the->error_low = the->error_high = the->noise = NAN;
     the->explanation = (struct duet_explanation){0};
-    if (!error)
-        error = summarise(&the->measured, &reason);
-    if (!error)
-        error = judge_error(the, &reason);
-    if (error) {
-        g_autofree char *name = duet__case_name(the);
-
-        duet_fail(message, error, "%s: %s", name, reason.text);
-    }
-    return error;
+    summarise(&the->predicted);
+    summarise(&the->measured);
+    judge_error(the);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -217,23 +204,16 @@ static char *label_of(const char *name)
     return label;
 }
 
-int duet_validation_judge(struct duet_validation *validation, struct duet_message *message)
+void duet_validation_judge(struct duet_validation *validation)
 {
-    int error = 0;
-
     validation->within_noise = validation->failed = validation->refused = 0;
     validation->groups = validation->best_right = validation->pairs = validation->pairs_right = 0;
     validation->labels[0] = label_of(validation->first_name);
     validation->labels[1] = label_of(validation->second_name);
-    for (size_t i = 0; i < validation->case_count && !error; i++)
-        error = judge_case(&validation->cases[i], message);
-    if (error) {
-        duet_validation_fini(validation);
-        return error;
-    }
+    for (size_t i = 0; i < validation->case_count; i++)
+        judge_case(&validation->cases[i]);
     judge_errors(validation);
     judge_policies(validation);
-    return 0;
 }
 
 void duet_validation_fini(struct duet_validation *validation)

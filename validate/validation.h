@@ -86,9 +86,8 @@ struct duet_validation {
     size_t refused; /* cases that could not be predicted or measured: with a failure */
 };
 
-/* Judges the cases. DUET_EINVAL (values not finite), with nothing to free then. */
-DUET_MUST_CHECK int duet_validation_judge(struct duet_validation *validation,
-                                          struct duet_message *message);
+/* Judges the cases. Of values that are not all finite nothing is known. */
+void duet_validation_judge(struct duet_validation *validation);
 
 /* Frees explanations and labels; safe before the judging, and twice. */
 void duet_validation_fini(struct duet_validation *validation);

@@ -63,7 +63,7 @@ static char *validation_page(struct testing_validation *the)
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
 
-    g_assert_cmpint(duet_validation_judge(&the->validation, NULL), ==, 0);
+    duet_validation_judge(&the->validation);
     duet_page_write_validation(stream, &the->validation);
     fclose(stream);
     duet_validation_fini(&the->validation);
