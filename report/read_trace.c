@@ -103,11 +103,9 @@ static int read_arch(const struct duet__json *at, void *into, void *root)
 /* Threads, kernels and copies: elements of traceEvents                                         */
 
 struct record {
+    struct duet_event event; /* its dates in microseconds */
     const char *name;
     unsigned process, thread, worker, source, destination;
-    double start_us, length_us, ready_us, submitted_us;
-    uint64_t id, bytes;
-    bool failed, write_back;
 };
 
 #define AT(member) .offset = offsetof(struct record, member)
@@ -128,11 +126,11 @@ static const struct duet__field thread_fields[] = {
 };
 
 static const struct duet__field kernel_args[] = {
-    {"task", DUET__INTEGER, AT(id), WHOLE},
-    {"bytes", DUET__INTEGER, AT(bytes), WHOLE},
-    {"submitted_us", DUET__NUMBER, AT(submitted_us), DATE},
-    {"ready_us", DUET__NUMBER, AT(ready_us), DATE},
-    {"failed", DUET__BOOLEAN, DUET__OPTIONAL, AT(failed)},
+    {"task", DUET__INTEGER, AT(event.id), WHOLE},
+    {"bytes", DUET__INTEGER, AT(event.bytes), WHOLE},
+    {"submitted_us", DUET__NUMBER, AT(event.submit_s), DATE},
+    {"ready_us", DUET__NUMBER, AT(event.ready_s), DATE},
+    {"failed", DUET__BOOLEAN, DUET__OPTIONAL, AT(event.failed)},
     DUET__OTHERS,
 };
 
@@ -140,26 +138,26 @@ static const struct duet__field kernel_fields[] = {
     {"pid", DUET__UNSIGNED, AT(process), .most = UINT32_MAX},
     {"tid", DUET__UNSIGNED, AT(thread), .most = UINT32_MAX},
     {"name", DUET__TEXT, AT(name), .room = DUET_NAME_MAX},
-    {"ts", DUET__NUMBER, AT(start_us), DATE},
-    {"dur", DUET__NUMBER, AT(length_us), .most = MOST_US},
+    {"ts", DUET__NUMBER, AT(event.start_s), DATE},
+    {"dur", DUET__NUMBER, AT(event.end_s), .most = MOST_US},
     {"args", DUET__OBJECT, .fields = kernel_args},
     DUET__OTHERS,
 };
 
 static const struct duet__field copy_args[] = {
-    {"handle", DUET__INTEGER, AT(id), WHOLE},
-    {"bytes", DUET__INTEGER, AT(bytes), WHOLE},
-    {"ready_us", DUET__NUMBER, AT(ready_us), DATE},
+    {"handle", DUET__INTEGER, AT(event.id), WHOLE},
+    {"bytes", DUET__INTEGER, AT(event.bytes), WHOLE},
+    {"ready_us", DUET__NUMBER, AT(event.ready_s), DATE},
     {"source", DUET__INDEX, AT(source), .list = &nodes},
     {"destination", DUET__INDEX, AT(destination), .list = &nodes},
-    {"write_back", DUET__BOOLEAN, DUET__OPTIONAL, AT(write_back)},
-    {"failed", DUET__BOOLEAN, DUET__OPTIONAL, AT(failed)},
+    {"write_back", DUET__BOOLEAN, DUET__OPTIONAL, AT(event.write_back)},
+    {"failed", DUET__BOOLEAN, DUET__OPTIONAL, AT(event.failed)},
     DUET__OTHERS,
 };
 
 static const struct duet__field copy_fields[] = {
-    {"ts", DUET__NUMBER, AT(start_us), DATE},
-    {"dur", DUET__NUMBER, AT(length_us), .most = MOST_US},
+    {"ts", DUET__NUMBER, AT(event.start_s), DATE},
+    {"dur", DUET__NUMBER, AT(event.end_s), .most = MOST_US},
     {"args", DUET__OBJECT, .fields = copy_args},
     DUET__OTHERS,
 };
@@ -181,18 +179,6 @@ static int add_thread(struct loader *loader, const struct duet__json *at)
     return error;
 }
 
-/* What kernels and copies have in common. */
-static struct duet_event event_of(const struct record *record)
-{
-    return (struct duet_event){.submit_s = record->submitted_us * 1e-6,
-                               .ready_s = record->ready_us * 1e-6,
-                               .start_s = record->start_us * 1e-6,
-                               .end_s = (record->start_us + record->length_us) * 1e-6,
-                               .id = record->id,
-                               .bytes = record->bytes,
-                               .failed = record->failed};
-}
-
 /* Index of the kernel of that name, which is added where it is new. */
 static unsigned find_kernel(struct loader *loader, const char *name)
 {
@@ -209,41 +195,37 @@ static unsigned find_kernel(struct loader *loader, const char *name)
 
 static int add_kernel(struct loader *loader, const struct duet__json *at)
 {
-    struct record record = {0};
+    struct record record = {.event.kind = DUET_EVENT_TASK};
+    struct duet_event *event = &record.event;
     int error = duet__part_read(at, kernel_fields, &record, loader->machine);
     unsigned worker = GPOINTER_TO_UINT(g_hash_table_lookup(loader->threads, thread_of(&record)));
-    struct duet_event event = event_of(&record);
 
     if (!error && !worker)
         error = duet__json_fail(at, DUET_EPARSE, "a kernel in a thread of no worker");
     if (error)
         return error;
-    event.kind = DUET_EVENT_TASK;
-    event.worker = (int)worker - 1;
-    event.source = event.destination = (uint16_t)loader->machine->workers[worker - 1].node;
-    event.kernel = find_kernel(loader, record.name);
-    g_array_append_val(loader->events, event);
+    event->worker = (int)worker - 1;
+    event->source = event->destination = (uint16_t)loader->machine->workers[worker - 1].node;
+    event->kernel = find_kernel(loader, record.name);
+    event->end_s += event->start_s;
+    g_array_append_vals(loader->events, event, 1);
     return 0;
 }
 
 static int add_copy(struct loader *loader, const struct duet__json *at)
 {
-    struct record record = {0};
+    struct record record = {.event = {.kind = DUET_EVENT_COPY, .worker = DUET_NO_WORKER}};
+    struct duet_event *event = &record.event;
     int error = duet__part_read(at, copy_fields, &record, loader->machine);
-    struct duet_event event = event_of(&record);
 
     if (!error && record.source == record.destination)
         error = duet__json_fail(at, DUET_EPARSE, "a copy from a memory to itself");
-    if (error)
-        return error;
-    event.kind = DUET_EVENT_COPY;
-    event.submit_s = event.ready_s;
-    event.source = (uint16_t)record.source;
-    event.destination = (uint16_t)record.destination;
-    event.worker = DUET_NO_WORKER;
-    event.write_back = record.write_back;
-    g_array_append_val(loader->events, event);
-    return 0;
+    event->submit_s = event->ready_s;
+    event->source = (uint16_t)record.source;
+    event->destination = (uint16_t)record.destination;
+    event->end_s += event->start_s;
+    g_array_append_vals(loader->events, event, 1);
+    return error;
 }
 
 /* Whether a member is this word. */
@@ -300,7 +282,7 @@ static int by_start(const void *left, const void *right)
 }
 
 /* What was read becomes a recording: in order, dated from the first submission to the end of the
-   last kernel, of those that did not fail if there is one. */
+   last kernel, of those that did not fail if there is one, and in seconds. */
 static void finish(struct loader *loader, struct duet_recording *out)
 {
     double first_s = INFINITY, last_s = -INFINITY, failed_s = -INFINITY;
@@ -325,6 +307,7 @@ static void finish(struct loader *loader, struct duet_recording *out)
     g_array_sort(loader->events, by_start);
     out->events = (struct duet_event *)(void *)g_array_steal(loader->events, &out->event_count);
     duet_recording_shift(out, -first_s);
+    duet_recording_scale(out, 1e-6);
 }
 
 int duet_read_trace(const char *text, size_t length, const char *path, struct duet_recording *out,
