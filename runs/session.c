@@ -123,10 +123,10 @@ static int measure(struct duet_session *session, struct duet_run *run, enum duet
     run->seed = request->seed;
     duet_stats(session->runtime, &run->stats);
     /* without a time of every kernel there is no bound */
-    if (request->bounds && !duet_bounds(session->runtime, &bounds, NULL)) {
-        run->critical_path_s = bounds.critical_path_s;
-        run->area_s = bounds.area_s;
-    }
+    if (request->bounds)
+        bounds = duet_bounds(session->runtime);
+    run->critical_path_s = bounds.critical_path_s;
+    run->area_s = bounds.area_s;
     if (record != DUET_RECORDS_NONE)
         error =
             duet_recording_take(&run->recording, session->runtime, record == DUET_RECORDS_ACCESSES);

@@ -8,6 +8,7 @@
 #include "validate/bounds.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include <glib.h>
@@ -49,44 +50,31 @@ static int by_times(const void *left, const void *right, void *area)
     return 0;
 }
 
-/* Takes the times of one class where there are workers. DUET_EINVAL, DUET_ENOWORKER. */
-static int add_class(struct area *area, const struct duet_class_stats *class,
-                     const unsigned *workers, size_t arch_count, struct duet_message *message)
+/* Takes the times of one class where there are workers. False: it can run nowhere. */
+static bool add_class(struct area *area, const struct duet_class_stats *class,
+                      const unsigned *workers, size_t arch_count)
 {
     double *times_s = area->times_s + area->group_count * area->arch_count, *next = times_s;
     double best_s = INFINITY;
 
     for (size_t a = 0; a < arch_count; a++) {
-        double seconds = class->expected_s[a];
-
-        if (!isfinite(seconds))
-            return duet_fail(message, DUET_EINVAL,
-                             "area bound: the time expected of '%s' on architecture %zu is not a "
-                             "finite number",
-                             class->kernel, a);
         if (!workers[a])
             continue;
-        *next = seconds > 0 ? seconds : INFINITY;
+        *next = class->expected_s[a] > 0 ? class->expected_s[a] : INFINITY;
         best_s = fmin(best_s, *next++);
     }
-    if (isinf(best_s))
-        return duet_fail(message, DUET_ENOWORKER,
-                         "area bound: no worker can run the %" G_GUINT64_FORMAT
-                         " tasks like '%s': the machine needs a worker of an architecture with a "
-                         "time for it",
-                         class->tasks, class->kernel);
     area->groups[area->group_count++] = (struct group){(double)class->tasks, times_s};
-    return 0;
+    return isfinite(best_s);
 }
 
-/* Makes groups of a runtime's classes that have tasks, in order of their times. */
-static int area_init(struct area *area, const struct duet_runtime *runtime,
-                     struct duet_message *message)
+/* Makes groups of a runtime's classes that have tasks, in order of their times. False: one of them
+   can run nowhere. */
+static bool area_init(struct area *area, const struct duet_runtime *runtime)
 {
     const struct duet_machine *machine = duet_runtime_machine(runtime);
     size_t class_count = duet_class_count(runtime), used = 0;
     g_autofree unsigned *workers = g_new0(unsigned, machine->arch_count);
-    int error = 0;
+    bool known = true;
 
     *area = (struct area){.groups = g_new(struct group, class_count),
                           .workers = g_new(unsigned, machine->arch_count),
@@ -96,12 +84,11 @@ static int area_init(struct area *area, const struct duet_runtime *runtime,
     for (size_t a = 0; a < machine->arch_count; a++)
         if (workers[a])
             area->workers[area->arch_count++] = workers[a];
-    for (size_t c = 0; c < class_count && !error; c++) {
+    for (size_t c = 0; c < class_count && known; c++) {
         struct duet_class_stats class; /* its array lasts until the next call only */
 
-        error = duet_class_stats(runtime, c, &class);
-        if (!error && class.tasks)
-            error = add_class(area, &class, workers, machine->arch_count, message);
+        known = !duet_class_stats(runtime, c, &class) &&
+                (!class.tasks || add_class(area, &class, workers, machine->arch_count));
     }
     if (area->group_count)
         g_qsort_with_data(area->groups, (int)area->group_count, sizeof(*area->groups), by_times,
@@ -112,7 +99,7 @@ static int area_init(struct area *area, const struct duet_runtime *runtime,
         else
             area->groups[used++] = area->groups[i];
     area->group_count = used;
-    return error;
+    return known;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -308,20 +295,16 @@ static double bound_of(struct area *area)
     return income > 0 ? cost(area, prices, NULL) / income : 0;
 }
 
-int duet_bounds(const struct duet_runtime *runtime, struct duet_bounds *out,
-                struct duet_message *message)
+struct duet_bounds duet_bounds(const struct duet_runtime *runtime)
 {
-    struct area area;
-    int error = area_init(&area, runtime, message);
-    double area_s = error ? 0 : bound_of(&area);
+    struct duet_bounds bounds = {0};
     struct duet_stats stats;
+    struct area area;
 
-    if (!isfinite(area_s))
-        error = duet_fail(message, DUET_EINVAL, "area bound: the tasks' times overflow");
-    if (!error) {
+    if (area_init(&area, runtime)) {
         duet_stats(runtime, &stats);
-        *out = (struct duet_bounds){.critical_path_s = stats.critical_path_s, .area_s = area_s};
+        bounds = (struct duet_bounds){stats.critical_path_s, bound_of(&area)};
     }
     area_fini(&area);
-    return error;
+    return bounds;
 }

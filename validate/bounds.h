@@ -6,8 +6,6 @@
 #ifndef DUET_BOUNDS_H
 #define DUET_BOUNDS_H
 
-#include <duet/error.h>
-
 struct duet_runtime;
 
 struct duet_bounds {
@@ -30,10 +28,8 @@ struct duet_bounds {
  * whatever is rounded, it is a bound. 20,000 classes of different times take 20 ms with two
  * architectures, 40 ms with three, 90 ms with four.
  *
- * Errors: DUET_EINVAL (times not finite), DUET_ENOWORKER (a class that no worker can run: the
- * message names it). *out is then unchanged.
+ * Both are 0, not known, where some tasks have no time on any architecture that has workers.
  */
-DUET_MUST_CHECK int duet_bounds(const struct duet_runtime *runtime, struct duet_bounds *out,
-                                struct duet_message *message);
+struct duet_bounds duet_bounds(const struct duet_runtime *runtime);
 
 #endif
