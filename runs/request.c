@@ -15,8 +15,7 @@ void duet_request_init(struct duet_request *request)
         .reps = 1,
         .seed = 1,
         .jobs = 1,
-        .settings = g_array_new(FALSE, FALSE, sizeof(struct duet_setting)),
-        .strings = g_ptr_array_new_with_free_func(g_free),
+        .kept = g_ptr_array_new_with_free_func(g_free),
     };
     duet_config_init(&request->config);
 }
@@ -26,8 +25,7 @@ void duet_request_fini(struct duet_request *request)
     g_strfreev(request->policies);
     g_free(request->platform_name);
     duet_machine_fini(&request->machine);
-    g_clear_pointer(&request->settings, g_array_unref);
-    g_clear_pointer(&request->strings, g_ptr_array_unref);
+    g_clear_pointer(&request->kept, g_ptr_array_unref);
     *request = (struct duet_request){0};
 }
 
@@ -35,51 +33,42 @@ void duet_request_copy(struct duet_request *to, const struct duet_request *from)
 {
     *to = *from;
     to->policies = g_strdupv(from->policies);
-    to->settings = g_array_ref(from->settings);
-    to->strings = g_ptr_array_ref(from->strings);
+    to->kept = g_ptr_array_ref(from->kept);
     to->machine = (struct duet_machine){0};
     to->platform_name = NULL;
 }
 
-const char *duet_request_keep(struct duet_request *request, char *text)
+void *duet_request_keep(struct duet_request *request, void *memory)
 {
-    if (text)
-        g_ptr_array_add(request->strings, text);
-    return text;
-}
-
-/* A parameter of which name and value are kept. */
-static int add_setting(struct duet_request *request, const char *param,
-                       struct duet_message *message)
-{
-    const char *equals = strchr(param, '=');
-    struct duet_setting setting = {.value = ""};
-
-    if (!equals || equals == param)
-        return duet_fail(message, DUET_EINVAL, "--param takes NAME=VALUE, not '%s'", param);
-    setting.name = duet_request_keep(request, g_strndup(param, (size_t)(equals - param)));
-    setting.value = duet_request_keep(request, g_strdup(equals + 1));
-    for (guint i = 0; i < request->settings->len; i++)
-        if (strcmp(g_array_index(request->settings, struct duet_setting, i).name, setting.name) ==
-            0)
-            return duet_fail(message, DUET_EINVAL, "--param gives '%s' twice", setting.name);
-    g_array_append_val(request->settings, setting);
-    return 0;
+    if (memory)
+        g_ptr_array_add(request->kept, memory);
+    return memory;
 }
 
 int duet_request_set_params(struct duet_request *request, char *const *params,
                             struct duet_message *message)
 {
-    int error = 0;
+    size_t count = 0;
+    struct duet_setting *settings;
 
-    /* copies of the request may have the old ones */
-    g_array_unref(request->settings);
-    request->settings = g_array_new(FALSE, FALSE, sizeof(struct duet_setting));
-    for (; params && *params && !error; params++)
-        error = add_setting(request, *params, message);
-    request->problem.settings = (const struct duet_setting *)(void *)request->settings->data;
-    request->problem.setting_count = request->settings->len;
-    return error;
+    while (params && params[count])
+        count++;
+    settings = duet_request_keep(request, g_new0(struct duet_setting, count + 1));
+    for (size_t i = 0; i < count; i++) {
+        char *name = duet_request_keep(request, g_strdup(params[i]));
+        char *equals = strchr(name, '=');
+
+        if (!equals || equals == name)
+            return duet_fail(message, DUET_EINVAL, "--param takes NAME=VALUE, not '%s'", name);
+        *equals = 0;
+        settings[i] = (struct duet_setting){name, equals + 1};
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(settings[k].name, name) == 0)
+                return duet_fail(message, DUET_EINVAL, "--param gives '%s' twice", name);
+    }
+    request->problem.settings = settings;
+    request->problem.setting_count = count;
+    return 0;
 }
 
 char *duet_request_settings(const struct duet_request *request)

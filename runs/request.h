@@ -45,9 +45,7 @@ struct duet_request {
        known once a runtime is open */
     struct duet_machine machine;
     char *platform_name; /* as reports call it */
-    /* what the fields above point to; shared by copies */
-    GArray *settings;   /* struct duet_setting, what problem.settings points to */
-    GPtrArray *strings; /* all other texts */
+    GPtrArray *kept;     /* what the fields above point to, for g_free; shared by copies */
 };
 
 /* One run of "ws" with seed 1, of nothing yet. */
@@ -58,8 +56,8 @@ void duet_request_fini(struct duet_request *request);
 /* A copy of what is asked for, without the machine and its name; to be freed like any other. */
 void duet_request_copy(struct duet_request *to, const struct duet_request *from);
 
-/* A text that lives as long as the request and its copies; takes it over. NULL is fine. */
-const char *duet_request_keep(struct duet_request *request, char *text);
+/* Memory that lives as long as the request and its copies; takes it over. NULL is fine. */
+void *duet_request_keep(struct duet_request *request, void *memory);
 
 /*
  * Takes "NAME=VALUE"s (NULL-ended, NULL: none) as the parameters of the workload, instead of those

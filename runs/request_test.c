@@ -24,9 +24,9 @@ static void test_copy(void)
     g_assert_true(duet_request_paced(&second));
     g_assert_cmpstr(duet_request_platform(&second), ==, "idgraf");
     g_assert_cmpstr(second.policies[1], ==, "heft");
-    g_assert_cmpuint(second.settings->len, ==, 2);
-    g_assert_cmpstr(g_array_index(second.settings, struct duet_setting, 0).name, ==, "variant");
-    g_assert_cmpstr(g_array_index(second.settings, struct duet_setting, 1).value, ==, "any");
+    g_assert_cmpuint(second.problem.setting_count, ==, 2);
+    g_assert_cmpstr(second.problem.settings[0].name, ==, "variant");
+    g_assert_cmpstr(second.problem.settings[1].value, ==, "any");
     second.config.emulate = "free";
     g_assert_false(duet_request_paced(&second));
     g_assert_null(duet_request_platform(&second));
