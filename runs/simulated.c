@@ -56,8 +56,10 @@ static void leave(FILE *stream, const struct result *result)
     const struct duet_recording *recording = &result->run.recording;
 
     fwrite(result, sizeof *result, 1, stream);
-    fwrite(recording->events, sizeof *recording->events, recording->event_count, stream);
-    fwrite(recording->accesses, sizeof *recording->accesses, recording->access_count, stream);
+    if (recording->event_count)
+        fwrite(recording->events, sizeof *recording->events, recording->event_count, stream);
+    if (recording->access_count)
+        fwrite(recording->accesses, sizeof *recording->accesses, recording->access_count, stream);
     for (size_t i = 0; i < recording->kernel_count; i++)
         fwrite(recording->kernels[i], strlen(recording->kernels[i]) + 1, 1, stream);
     fflush(stream);
