@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What other processes, and other machines on the same hardware, take of this machine's cores while
- * something is measured on them.
+ * How fast this machine's cores are at the moment, and what other processes, and other machines on
+ * the same hardware, take of them while something is measured.
  */
 #ifndef DUET_CALIBRATE_LOAD_H
 #define DUET_CALIBRATE_LOAD_H
@@ -52,5 +52,14 @@ struct duet__disturbance duet__load_look(void);
 
 /* "other processes use 0.9 of 2 cores"; caller frees with g_free. */
 char *duet__load_text(const struct duet__disturbance *disturbance);
+
+/*
+ * Seconds of a fixed piece of double precision work, which needs no memory beyond a core's caches,
+ * on `threads` threads at once (0: one): the lower quartile over threads and repetitions. Takes
+ * some hundredths of a second. To be compared with other calls by the same duet: a machine whose
+ * clock or whose neighbours have changed gives another figure, and one with less memory bandwidth
+ * does not.
+ */
+double duet__probe_seconds(unsigned threads);
 
 #endif

@@ -260,33 +260,25 @@ static const char *cores_of(const struct duet__calibrating *c)
 static char *describe(const struct duet__calibrating *c)
 {
     const struct duet_machine *machine = &c->info.machine;
-    const char *cpu = c->request->paced ? c->request->runs->config.emulate : cores_of(c);
-    GString *text = g_string_new(NULL);
-    g_string_append_printf(text, "%u CPU%s", c->cpus, c->cpus == 1 ? "" : "s");
-    if (cpu)
-        g_string_append_printf(text, " (%s)", cpu);
-    if (c->gpus)
-        g_string_append_printf(text, " and %u GPU%s (%s)", c->gpus, c->gpus == 1 ? "" : "s",
-                               machine->archs[worker_of(machine, 1)->arch].name);
-    g_string_append(text, c->request->paced ? ", emulated" : ", calibrated");
-    return g_string_free(text, FALSE);
+    const char *of = c->request->paced ? c->request->runs->config.emulate : cores_of(c);
+    g_autofree char *cpu = of ? g_strdup_printf(" (%s)", of) : g_strdup("");
+    g_autofree char *gpus = g_strdup_printf(" and %u GPU%s (%s)", c->gpus, c->gpus == 1 ? "" : "s",
+                                            machine->archs[worker_of(machine, 1)->arch].name);
+    return g_strdup_printf("%u CPU%s%s%s, %s", c->cpus, c->cpus == 1 ? "" : "s", cpu,
+                           c->gpus ? gpus : "", c->request->paced ? "emulated" : "calibrated");
 }
 
 /* Where the figures come from, and which do not come from there; caller frees. */
 static char *origin(const struct duet__calibrating *c)
 {
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();
-    g_autofree char *date = g_date_time_format(now, "%Y-%m-%d");
-    GString *text = g_string_new(NULL);
-    g_string_append_printf(text, "measured by duet calibrate on %s", date);
-    if (c->request->paced)
-        g_string_append_printf(text, " at the pace of %s, times %g",
-                               c->request->runs->config.emulate, c->pace);
-    if (!c->has_costs)
-        g_string_append(text, "; costs are not measured");
-    if (c->gpus && !c->has_copies)
-        g_string_append(text, "; copies are not measured");
-    return g_string_free(text, FALSE);
+    g_autofree char *date = g_date_time_format(now, "measured by duet calibrate on %Y-%m-%d");
+    const char *emulate = c->request->runs->config.emulate;
+    g_autofree char *pace = c->request->paced
+                                ? g_strdup_printf(" at the pace of %s, times %g", emulate, c->pace)
+                                : g_strdup("");
+    return g_strconcat(date, pace, c->has_costs ? "" : "; costs are not measured",
+                       c->gpus && !c->has_copies ? "; copies are not measured" : "", NULL);
 }
 
 void duet__describe_machine(const struct duet__calibrating *c, struct duet_platform *platform)

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "calibrate/calibrate.h"
-#include "calibrate/probe.h"
 #include "world/clock.h"
 
 enum { TASKS_ENOUGH = 2000000 /* executions, whose records are kept until the end */ };

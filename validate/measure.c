@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The measured runs of an experiment. Neighbours that compute on the same data share it. */
 #include "calibrate/load.h"
-#include "calibrate/probe.h"
 #include "runs/session.h"
 #include "validate/experiment.h"
 #include "validate/stats.h"
