@@ -124,26 +124,17 @@ static void extend(struct duet_platform *d, unsigned wanted)
         }
 }
 
-static unsigned count_cores(const struct duet_platform *d, unsigned sockets)
-{
-    unsigned cores = 0;
-
-    for (unsigned i = 0; i < sockets; i++)
-        cores += d->sockets[i].cores;
-    return cores;
-}
-
 /* Decides which GPUs are used and how many cores compute. */
 static int choose_workers(struct plan *plan, struct duet_message *message)
 {
     struct duet_platform *d = &plan->d;
-    unsigned cores, described = count_cores(d, d->socket_count);
+    unsigned cores, described = duet_platform_cores(d);
 
     if (plan->gpus > d->gpu_count && d->gpu_count == 0)
         return duet_fail(message, DUET_EINVAL, "%s has no GPU to add more of", d->name);
     if (plan->gpus > d->gpu_count)
         extend(d, plan->gpus);
-    cores = count_cores(d, d->socket_count);
+    cores = duet_platform_cores(d);
     if (plan->gpus > cores)
         return duet_fail(message, DUET_EINVAL,
                          "%u GPUs need a core each, %s has %u: use fewer GPUs (--gpus)", plan->gpus,
