@@ -11,10 +11,8 @@ static const unsigned NONE = UINT_MAX;
 
 /* Links of one thing: towards devices (or lower GPUs), and towards the host (or higher ones). */
 struct pair {
-    unsigned in, out; /* indices of links, or NONE */
+    unsigned in, out; /* 1 + index of the link; 0: there is none */
 };
-
-static const struct pair no_links = {UINT_MAX, UINT_MAX};
 
 struct plan {
     struct duet_platform d; /* a copy, as options extend and change it; only its arrays are own */
@@ -100,7 +98,7 @@ static bool has_gpus(const struct duet_platform *d, unsigned sw)
 static void extend(struct duet_platform *d, unsigned wanted)
 {
     const unsigned gpus = d->gpu_count, switches = d->switch_count, sockets = d->socket_count;
-    g_autofree unsigned *stand_ins = g_new(unsigned, sockets);
+    unsigned *stand_ins = g_new0(unsigned, sockets + 1);
     unsigned listed = gpus;
 
     for (unsigned model = 0; d->gpu_count < wanted; model = (model + 1) % switches) {
@@ -122,6 +120,7 @@ static void extend(struct duet_platform *d, unsigned wanted)
             if (rank == round)
                 d->order[listed++] = i;
         }
+    g_free(stand_ins);
 }
 
 /* Decides which GPUs are used and how many cores compute. */
@@ -193,7 +192,7 @@ static unsigned add_link(struct plan *plan, double bandwidth, bool per_copy, con
     va_start(args, format);
     (void)g_vsnprintf(link->name, sizeof(link->name), format, args);
     va_end(args);
-    return plan->machine->link_count++;
+    return ++plan->machine->link_count;
 }
 
 /* The links of switches with GPUs in use, shared by these, and limits of GPUs slower than them. */
@@ -201,10 +200,8 @@ static void make_host_links(struct plan *plan)
 {
     const struct duet_platform *d = &plan->d;
 
-    plan->switches = g_new(struct pair, d->switch_count + 1);
-    plan->limits = g_new(struct pair, d->gpu_count + 1);
-    for (unsigned i = 0; i < d->switch_count; i++)
-        plan->switches[i] = no_links;
+    plan->switches = g_new0(struct pair, d->switch_count + 1);
+    plan->limits = g_new0(struct pair, d->gpu_count + 1);
     for (unsigned i = 0; i < plan->gpus; i++) {
         unsigned device = d->order[i], position = d->gpus[device].position;
         const struct duet_platform_gpu *gpu = &d->gpus[device];
@@ -212,11 +209,10 @@ static void make_host_links(struct plan *plan)
         struct pair *links = &plan->switches[position], *limits = &plan->limits[device];
         const char *kind = d->kinds[sw->kind].name;
 
-        if (links->in == NONE) {
+        if (links->in == 0) {
             links->in = add_link(plan, sw->to_device_Bps, false, "%s%u-to-device", kind, position);
             links->out = add_link(plan, sw->to_host_Bps, false, "%s%u-to-host", kind, position);
         }
-        *limits = no_links;
         if (gpu->to_device.bandwidth_Bps > 0 && gpu->to_device.bandwidth_Bps < sw->to_device_Bps)
             limits->in = add_link(plan, gpu->to_device.bandwidth_Bps, true, "%s-gpu%u-to-device",
                                   kind, device);
@@ -249,7 +245,6 @@ static void make_peer_links(struct plan *plan)
         const struct duet_platform_peer *peer = &d->peers[reach];
         struct pair *links = &plan->peers[reach];
 
-        *links = no_links;
         if (!used[reach] || peer->name[0] == '\0' || plan->options->no_peer)
             continue;
         links->in = add_link(plan, peer->down.bandwidth_Bps, true, "%s-down", peer->name);
@@ -257,17 +252,17 @@ static void make_peer_links(struct plan *plan)
     }
 }
 
-/* Appends a link (NONE: nothing) to a route and narrows its bandwidth. */
+/* Appends a link of a pair, if there is one, to a route and narrows its bandwidth. */
 static void cross(const struct duet_machine *machine, struct duet_route *route, unsigned link)
 {
     double bandwidth;
 
-    if (link == NONE)
+    if (link == 0)
         return;
-    bandwidth = machine->links[link].bandwidth_Bps;
+    bandwidth = machine->links[link - 1].bandwidth_Bps;
     route->direct = true;
     route->bandwidth_Bps = route->count > 0 ? fmin(route->bandwidth_Bps, bandwidth) : bandwidth;
-    route->links[route->count++] = (uint16_t)link;
+    route->links[route->count++] = (uint16_t)(link - 1);
 }
 
 static void make_host_routes(const struct plan *plan, unsigned node)
@@ -299,7 +294,7 @@ static void make_peer_route(const struct plan *plan, unsigned source, unsigned d
     const struct duet_platform_peer *peer = &d->peers[reach];
     struct duet_route *route = &m->routes[(size_t)source * m->node_count + destination];
 
-    if (link == NONE)
+    if (link == 0)
         return;
     route->latency_s = from < to ? peer->up.latency_s : peer->down.latency_s;
     if (reach != DUET_REACH_SWITCH && !peer->own_link) {
@@ -313,7 +308,7 @@ static void make_peer_route(const struct plan *plan, unsigned source, unsigned d
 static unsigned *free_cores(const struct plan *plan)
 {
     const struct duet_platform *d = &plan->d;
-    unsigned *cores = g_new(unsigned, d->socket_count + 1);
+    unsigned *cores = g_new0(unsigned, d->socket_count + 1);
 
     for (unsigned i = 0; i < d->socket_count; i++)
         cores[i] = d->sockets[i].cores;
@@ -332,7 +327,7 @@ static unsigned *free_cores(const struct plan *plan)
 static void make_cpus(const struct plan *plan)
 {
     const struct duet_platform *d = &plan->d;
-    g_autofree unsigned *cores = free_cores(plan), *dealt = g_new0(unsigned, d->socket_count + 1);
+    unsigned *cores = free_cores(plan), *dealt = g_new0(unsigned, d->socket_count + 1);
     struct duet_worker *worker = plan->machine->workers;
 
     for (unsigned left = plan->cpus; left > 0;)
@@ -350,6 +345,8 @@ static void make_cpus(const struct plan *plan)
             (void)g_snprintf(worker->name, sizeof(worker->name), "cpu%u",
                              (unsigned)(worker - plan->machine->workers));
         }
+    g_free(cores);
+    g_free(dealt);
 }
 
 static void make_gpus(const struct plan *plan)

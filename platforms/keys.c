@@ -290,7 +290,7 @@ static const struct duet__list switches = {LIST("switch", switch_count, switches
 static int read_order(const struct duet__json *at, void *into, void *root)
 {
     struct duet_platform *p = root;
-    g_autofree bool *seen = g_new0(bool, p->gpu_count + 1);
+    bool *seen = g_new0(bool, p->gpu_count + 1);
     unsigned count = 0;
     int error = duet__json_array(at, p->gpu_count, p->gpu_count, &count);
 
@@ -304,6 +304,7 @@ static int read_order(const struct duet__json *at, void *into, void *root)
         if (error == DUET_OK)
             seen[p->order[i]] = true;
     }
+    g_free(seen);
     return error;
 }
 

@@ -58,7 +58,7 @@ static int read_points(const struct duet__json *at, struct duet_platform *p,
 {
     struct duet__json list = duet__json_member(at, "points");
     struct duet_message why = {""};
-    g_autofree struct duet_point *points = NULL;
+    struct duet_point *points;
     const char *unit = NULL;
     unsigned count = 0;
     int error = duet__json_array(&list, 1, DUET__MAX_POINTS, &count);
@@ -72,13 +72,14 @@ static int read_points(const struct duet__json *at, struct duet_platform *p,
             error = read_work(&element, &unit, &points[i].work);
         points[i].origin = g_intern_string(points[i].origin);
     }
-    if (error != DUET_OK)
-        return error;
     curve->points = points;
     curve->count = count;
-    error = duet_calibration_add(&p->calibration, curve, &why);
-    if (error != DUET_OK)
-        error = duet__json_fail(at, error == DUET_EINVAL ? DUET_EPARSE : error, "%s", why.text);
+    if (error == DUET_OK) {
+        error = duet_calibration_add(&p->calibration, curve, &why);
+        if (error != DUET_OK)
+            error = duet__json_fail(at, error == DUET_EINVAL ? DUET_EPARSE : error, "%s", why.text);
+    }
+    g_free(points);
     return error;
 }
 

@@ -66,9 +66,11 @@ static void add_property(struct conversion *c, const xmlNode *node, json_t *obje
     char **key = keys;
     bool numbered;
 
-    if (id == NULL || value == NULL)
+    if (id == NULL || value == NULL) {
         fail(c, node, "needs id and value");
-    if (c->error != DUET_OK || !g_str_has_prefix(id, "duet."))
+        return;
+    }
+    if (!g_str_has_prefix(id, "duet."))
         return;
     numbered = g_ascii_string_to_unsigned(strrchr(id, '.') + 1, 10, 0, UINT_MAX, &number, NULL);
     for (; key[1] != NULL; key++) {

@@ -254,7 +254,7 @@ void duet__caches_free(struct duet__caches *caches)
 {
     if (!caches)
         return;
-    for (unsigned s = 0; s < caches->count; s++)
+    for (unsigned s = 0; caches->stacks && s < caches->count; s++)
         stack_fini(&caches->stacks[s]);
     free(caches->stacks);
     free(caches->shared);
