@@ -31,7 +31,7 @@ if(DUET_SANITIZE)
   list(APPEND DUET_TEST_ENVIRONMENT
     ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1
     LSAN_OPTIONS=suppressions=${suppressions}/leak.supp:print_suppressions=0
-    TSAN_OPTIONS=suppressions=${suppressions}/thread.supp:halt_on_error=1
+    TSAN_OPTIONS=suppressions=${suppressions}/thread.supp:halt_on_error=1:atexit_sleep_ms=50
     UBSAN_OPTIONS=print_stacktrace=1
     G_SLICE=always-malloc)
 endif()
@@ -43,7 +43,10 @@ function(duet_test_properties name)
   if(name MATCHES "^repo\\.")
     set_tests_properties(${name} PROPERTIES LABELS repo)
   elseif(name MATCHES "_long$")
-    set_tests_properties(${name} PROPERTIES LABELS long)
+    set_tests_properties(${name} PROPERTIES LABELS long COST 100)
+  elseif(name MATCHES "^(cli|report[.]page|examples)[.]")
+    # tests of whole commands: first those that take long, so that no core waits at the end
+    set_tests_properties(${name} PROPERTIES COST 10)
   endif()
 endfunction()
 
