@@ -15,21 +15,18 @@ static const char *plural(uint64_t number)
     return number == 1 ? "" : "s";
 }
 
-/* Adds a cell: a figure in this unit with three digits, or "-" for what is not known. */
-static void add_figure(struct duet__table *table, double value, double unit)
+/* Adds a cell, or "-" for what is not finite: not known. */
+static void add(struct duet__table *table, const char *format, double value)
 {
-    if (isfinite(value) && value != 0)
-        duet__table_print(table, "%.3g", value / unit);
-    else
-        duet__table_say(table, "-");
+    g_autofree char *text = g_strdup_printf(format, value);
+
+    duet__table_say(table, isfinite(value) ? text : "-");
 }
 
-static void add_percent(struct duet__table *table, double share)
+/* Adds a figure in this unit with three digits; 0: not known. */
+static void add_figure(struct duet__table *table, double value, double unit)
 {
-    if (isfinite(share))
-        duet__table_print(table, "%.1f", 100 * share);
-    else
-        duet__table_say(table, "-");
+    add(table, "%.3g", value != 0 ? value / unit : NAN);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -123,14 +120,11 @@ static void add_kernel(struct duet__table *table, const struct duet__quality *qu
     duet__table_print(table, "%" PRIu64, point->rejected);
     add_figure(table, point->mean_s, 1e-3);
     add_figure(table, point->median_s, 1e-3);
-    add_percent(table, point->deviation_s / point->mean_s);
+    add(table, "%.1f", 100 * (point->deviation_s / point->mean_s));
     for (int i = 0; i < DUET__CONDITIONS; i++)
         add_figure(table, quality->conditions[order[i]].mean, 1e-3);
-    if (isfinite(error->sum))
-        duet__table_print(table, "%+.1f", 100 * error->sum);
-    else
-        duet__table_say(table, "-");
-    add_percent(table, error->execution);
+    add(table, "%+.1f", 100 * error->sum);
+    add(table, "%.1f", 100 * error->execution);
 }
 
 static void put_kernels(const struct duet__model *model, FILE *stream)
@@ -173,10 +167,10 @@ static void put_models(const struct duet__model *model, FILE *stream)
         for (int left_out = 0; left_out < DUET__LEFT_OUT; left_out++) {
             struct duet__model_error error = duet__model_error_all(model, left_out, m);
 
-            add_percent(&table, error.sum);
-            add_percent(&table, error.execution);
+            add(&table, "%.1f", 100 * error.sum);
+            add(&table, "%.1f", 100 * error.execution);
             if (left_out == DUET__LEFT_OUT_PROBLEMS)
-                add_percent(&table, error.part);
+                add(&table, "%.1f", 100 * error.part);
         }
     }
     duet__table_put(&table, stream, 2);
@@ -221,7 +215,7 @@ static void put_copies(const struct duet__calibrating *c, const struct duet_plat
                           nodes[pair->destination].name, pair->direct ? "" : ", through the host");
         add_figure(&table, pair->latency_s, 1e-6);
         add_figure(&table, pair->bandwidth_Bps, 1e9);
-        add_percent(&table, pair->error);
+        add(&table, "%.1f", 100 * pair->error);
     }
     duet__table_put(&table, stream, 2);
     for (unsigned s = 0; s < platform->switch_count; s++) {
