@@ -251,7 +251,7 @@ static void fill(const struct duet_recording *recording, struct duet_account *ou
     size_t kinds = (recording->kernel_count + 1) * machine->arch_count;
     g_autoptr(GArray) edges = collect(recording);
     g_autoptr(GArray) gaps = g_array_new(FALSE, FALSE, sizeof(struct duet__gap));
-    g_autofree double *began_s = g_new(double, recording->event_count + 1);
+    double *began_s = g_new(double, recording->event_count + 1);
     struct sweep sweep = {recording, out, gaps, began_s};
     guint at = 0;
 
@@ -266,6 +266,7 @@ static void fill(const struct duet_recording *recording, struct duet_account *ou
     duet__account_waits(recording, gaps, out->parts_s);
     add_bytes(recording, out);
     complete(out);
+    g_free(began_s);
 }
 
 int duet_account_make(const struct duet_recording *recording, struct duet_account *out,
@@ -273,18 +274,19 @@ int duet_account_make(const struct duet_recording *recording, struct duet_accoun
 {
     struct duet_recording dated = *recording; /* from the first submission */
     double first_s = origin_s(recording);
-    g_autofree struct duet_event *events = NULL;
     int error;
 
     *out = (struct duet_account){0};
     if (first_s > 0) {
-        dated.events = events =
-            g_memdup2(recording->events, recording->event_count * sizeof(*events));
+        dated.events =
+            g_memdup2(recording->events, recording->event_count * sizeof(*recording->events));
         duet_recording_shift(&dated, -first_s);
     }
     error = check(&dated, message);
     if (!error)
         fill(&dated, out);
+    if (dated.events != recording->events)
+        g_free(dated.events);
     return error;
 }
 

@@ -28,6 +28,7 @@ struct area {
     unsigned *workers; /* of the architectures that have some */
     size_t arch_count;
     double *times_s; /* what the groups point to */
+    double *prices;  /* by architecture that has workers */
 };
 
 static void area_fini(struct area *area)
@@ -35,6 +36,7 @@ static void area_fini(struct area *area)
     g_free(area->groups);
     g_free(area->workers);
     g_free(area->times_s);
+    g_free(area->prices);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -73,12 +75,13 @@ static bool area_init(struct area *area, const struct duet_runtime *runtime)
 {
     const struct duet_machine *machine = duet_runtime_machine(runtime);
     size_t class_count = duet_class_count(runtime), used = 0;
-    g_autofree unsigned *workers = g_new0(unsigned, machine->arch_count);
+    unsigned *workers = g_new0(unsigned, machine->arch_count); /* also where there are none */
     bool known = true;
 
     *area = (struct area){.groups = g_new(struct group, class_count),
                           .workers = g_new(unsigned, machine->arch_count),
-                          .times_s = g_new(double, class_count * machine->arch_count)};
+                          .times_s = g_new(double, class_count * machine->arch_count),
+                          .prices = g_new0(double, machine->arch_count)};
     for (unsigned w = 0; w < machine->worker_count; w++)
         workers[machine->workers[w].arch]++;
     for (size_t a = 0; a < machine->arch_count; a++)
@@ -99,6 +102,7 @@ static bool area_init(struct area *area, const struct duet_runtime *runtime)
         else
             area->groups[used++] = area->groups[i];
     area->group_count = used;
+    g_free(workers);
     return known;
 }
 
@@ -280,8 +284,7 @@ static double search(const struct area *area, double *prices)
 
 static double bound_of(struct area *area)
 {
-    g_autofree double *prices = g_new0(double, area->arch_count + 1);
-    double income = 0;
+    double income = 0, *prices = area->prices;
 
     if (area->group_count == 0)
         return 0;

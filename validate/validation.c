@@ -162,8 +162,8 @@ static void judge_policies(struct duet_validation *validation)
 
 static void judge_errors(struct duet_validation *validation)
 {
-    g_autofree double *errors = g_new(double, validation->case_count + 1);
-    g_autofree double *absolute = g_new(double, validation->case_count + 1);
+    double *errors = g_new(double, validation->case_count + 1);
+    double *absolute = g_new(double, validation->case_count + 1);
     size_t known = 0;
 
     for (size_t i = 0; i < validation->case_count; i++) {
@@ -185,6 +185,8 @@ static void judge_errors(struct duet_validation *validation)
         validation->p95 = duet_quantile(absolute, known, 0.95);
         validation->worst = absolute[known - 1];
     }
+    g_free(absolute);
+    g_free(errors);
 }
 
 enum { LABEL = 14 }; /* characters of a side's name in a heading */
