@@ -56,7 +56,7 @@ REVIEWED = {
 OPENED = {
     "backends/cuda/nvml.c": "NVML, of NVIDIA's driver; neither linked nor distributed",
     "world/modules/module.c": "duet's own modules, which are looked at here",
-    "world/plugin.c": "the user's policy",
+    "world/open.c": "the user's policy",
     "workloads/kernels_cuda_library.c": "NVIDIA's cuBLAS and cuSOLVER, by the user's licence of "
                                         "CUDA; neither linked nor distributed",
 }
