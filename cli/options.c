@@ -59,9 +59,9 @@ static gboolean take(const char *option, const char *text, gpointer data, GError
 
 static int flags_of(const struct duet__option *setting)
 {
-    return setting->kind == DUET__KIND_FLAG   ? G_OPTION_FLAG_NO_ARG
-           : setting->kind == DUET__KIND_FILE ? G_OPTION_FLAG_FILENAME
-                                              : G_OPTION_FLAG_NONE;
+    if (!setting->value)
+        return G_OPTION_FLAG_NO_ARG;
+    return g_str_has_prefix(setting->value, "F.") ? G_OPTION_FLAG_FILENAME : G_OPTION_FLAG_NONE;
 }
 
 /* The options of the command, with the job for `take`. */

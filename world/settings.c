@@ -20,23 +20,25 @@ enum {
     CALIBRATE = DUET__IN_CALIBRATE,
     COMPARE = DUET__IN_COMPARE,
     IN_LIST = DUET__IN_LIST,
+};
 
-    FLAG = DUET__KIND_FLAG,
-    TEXT = DUET__KIND_TEXT,
-    NAME = DUET__KIND_NAME,
-    FILE_NAME = DUET__KIND_FILE,
-    LIST = DUET__KIND_LIST,
-    COUNT = DUET__KIND_COUNT,
-    COUNTS = DUET__KIND_COUNTS,
-    REAL = DUET__KIND_REAL,
-    SCALE = DUET__KIND_SCALE,
-    SECONDS = DUET__KIND_SECONDS,
-    PERCENT = DUET__KIND_PERCENT,
-    SHARE = DUET__KIND_SHARE,
-    MEMORY = DUET__KIND_MEMORY,
-    PIN = DUET__KIND_PIN,
-    WATCHDOG = DUET__KIND_WATCHDOG,
-    EFFECTS = DUET__KIND_EFFECTS,
+/* How a value is read. */
+enum {
+    FLAG,
+    TEXT,
+    NAME,    /* a text that may be empty: none */
+    LIST,    /* of texts: it can be repeated */
+    COUNT,   /* a whole number from `low` to `high` */
+    COUNTS,  /* several, separated by commas */
+    REAL,    /* from `low` to below `high` */
+    SCALE,   /* a factor of times, from a millionth to below a million */
+    SECONDS, /* the rest by functions of world/units.h */
+    PERCENT,
+    SHARE, /* the same, but its sign may be left out */
+    MEMORY,
+    PIN,
+    WATCHDOG,
+    EFFECTS, /* a list of effects of simulations */
 };
 
 /* A field of struct duet__values and its width; those of its configuration by their own name. */
@@ -58,7 +60,7 @@ static const struct duet__option settings[] = {
     {ENVIRONMENT, "report", 0, FLAG, AT(report), 0, 0, "Print a summary when the runtime is closed",
      NULL},
     {SIMULATE, "platform", 'p', TEXT, OWN(platform), 0, 0, "Machine: name or file", "P"},
-    {VALIDATE, "cases", 0, FILE_NAME, OWN(cases), 0, 0, "Read the cases from a file", "F.json"},
+    {VALIDATE, "cases", 0, TEXT, OWN(cases), 0, 0, "Read the cases from a file", "F.json"},
     {VALIDATE, "platform", 'p', TEXT, OWN(platform), 0, 0,
      "What to predict from; default: HOSTNAME.json here, or the emulated one", "P"},
     {RUN | INFO | VALIDATE | CALIBRATE | ENVIRONMENT, "emulate", 0, NAME, AT(emulate), 0, 0,
@@ -98,7 +100,7 @@ static const struct duet__option settings[] = {
      "Calibrate before, between and after the rounds, and predict from that", NULL},
     {VALIDATE, "calibrate-time", 0, SECONDS, OWN(calibrate_time_s), 0, 0,
      "Time for that; default: what the measured runs take, at least 20s", "TIME"},
-    {VALIDATE, "out", 'o', FILE_NAME, OWN(out), 0, 0, "Write that calibration here, too", "F.json"},
+    {VALIDATE, "out", 'o', TEXT, OWN(out), 0, 0, "Write that calibration here, too", "F.json"},
     {VALIDATE, "warmup", 0, COUNT, OWN(warmups), 0, 100000,
      "Runs before those of a round; default: 1", "W"},
     {VALIDATE, "budget", 0, SECONDS, OWN(budget_s), 0, 0, "Begin no round after so long, \"90s\"",
@@ -165,21 +167,21 @@ static const struct duet__option settings[] = {
     {VALIDATE | COMPARE, "csv", 0, FLAG, OWN(csv), 0, 0, "Print CSV, one line a case", NULL},
     {ALL, "csv", 0, FLAG, OWN(csv), 0, 0, "Print CSV, one line a run", NULL},
     {SIMULATE, "wall", 0, FLAG, OWN(wall), 0, 0, "Print how long the simulations took, too", NULL},
-    {ALL, "trace", 0, FILE_NAME, OWN(trace), 0, 0, "Write a Perfetto trace", "F.json"},
-    {ALL, "gantt", 0, FILE_NAME, OWN(gantt), 0, 0, "Write a Gantt chart", "F.svg"},
-    {ALL | VALIDATE | COMPARE, "html", 0, FILE_NAME, OWN(html), 0, 0, "Write a page with all of it",
+    {ALL, "trace", 0, TEXT, OWN(trace), 0, 0, "Write a Perfetto trace", "F.json"},
+    {ALL, "gantt", 0, TEXT, OWN(gantt), 0, 0, "Write a Gantt chart", "F.svg"},
+    {ALL | VALIDATE | COMPARE, "html", 0, TEXT, OWN(html), 0, 0, "Write a page with all of it",
      "F.html"},
-    {SIMULATE, "machine-xml", 0, FILE_NAME, OWN(machine_xml), 0, 0,
+    {SIMULATE, "machine-xml", 0, TEXT, OWN(machine_xml), 0, 0,
      "Write the machine as a SimGrid platform, and its kernel times beside it", "F.xml"},
-    {INFO, "machine-xml", 0, FILE_NAME, OWN(machine_xml), 0, 0,
+    {INFO, "machine-xml", 0, TEXT, OWN(machine_xml), 0, 0,
      "Write the machine as a SimGrid platform, without kernel times", "F.xml"},
     {VALIDATE, "jobs", 'j', COUNT, OWN(jobs), 1, 1000,
      "Simulations at a time; default: one a core of this machine", "J"},
     {SIMULATE, "jobs", 'j', COUNT, OWN(jobs), 1, 1000,
      "Runs at a time; default: one a core of this machine", "J"},
     {ALL | VALIDATE | CALIBRATE, "quiet", 'q', FLAG, OWN(quiet), 0, 0, "No progress bar", NULL},
-    {CALIBRATE, "out", 'o', FILE_NAME, OWN(out), 0, 0,
-     "Write the description here; default: NAME.json", "F.json"},
+    {CALIBRATE, "out", 'o', TEXT, OWN(out), 0, 0, "Write the description here; default: NAME.json",
+     "F.json"},
     {CALIBRATE, "replace", 0, FLAG, OWN(replace), 0, 0, "Replace the file if it is there", NULL},
     {CALIBRATE, "merge", 0, FLAG, OWN(merge), 0, 0,
      "Replace it, but keep those of its kernel times that are not measured now", NULL},

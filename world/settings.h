@@ -27,25 +27,6 @@ enum {
     DUET__IN_ENVIRONMENT = 32, /* DUET_NAME, and the argument --duet-NAME */
 };
 
-enum duet__kind {
-    DUET__KIND_FLAG,
-    DUET__KIND_TEXT,
-    DUET__KIND_NAME, /* a text that may be empty: none */
-    DUET__KIND_FILE,
-    DUET__KIND_LIST,    /* repeatable */
-    DUET__KIND_COUNT,   /* a whole number from `low` to `high` */
-    DUET__KIND_COUNTS,  /* several, separated by commas */
-    DUET__KIND_REAL,    /* from `low` to below `high` */
-    DUET__KIND_SCALE,   /* a factor of times, from a millionth to below a million */
-    DUET__KIND_SECONDS, /* from here on, read by the functions of world/units.h called so */
-    DUET__KIND_PERCENT,
-    DUET__KIND_SHARE, /* the same, but its sign may be left out */
-    DUET__KIND_MEMORY,
-    DUET__KIND_PIN,
-    DUET__KIND_WATCHDOG,
-    DUET__KIND_EFFECTS, /* a list of effects of simulations */
-};
-
 /* What "A,B,C" gives. */
 struct duet__numbers {
     uint64_t *items;
@@ -72,11 +53,11 @@ struct duet__option {
     unsigned where;       /* DUET__IN_... */
     const char *name;     /* "gpu-memory" */
     char letter;          /* of the short option; 0: none */
-    int kind;             /* enum duet__kind */
+    int kind;             /* how its value is read: one of settings.c */
     size_t offset, bytes; /* of its field in struct duet__values */
     uint64_t low, high;
     const char *help;  /* one line */
-    const char *value; /* what it takes, "SIZE|P%"; NULL: nothing */
+    const char *value; /* what it takes, "SIZE|P%", "F.json" of files only; NULL: nothing */
 };
 
 /* The table, line by line: NULL after the last. A name has a line for each meaning. */
