@@ -39,9 +39,9 @@ static int add_points(struct duet_calibration *calibration, const char *kernel, 
 {
     struct duet_curve curve = {.points = (struct duet_point *)(uintptr_t)list, .count = count};
 
-    strncpy(curve.kernel, kernel, sizeof(curve.kernel));
-    strncpy(curve.arch, arch, sizeof(curve.arch));
-    strncpy(curve.context, context, sizeof(curve.context));
+    memcpy(curve.kernel, kernel, MIN(strlen(kernel) + 1, sizeof(curve.kernel)));
+    memcpy(curve.arch, arch, MIN(strlen(arch) + 1, sizeof(curve.arch)));
+    memcpy(curve.context, context, MIN(strlen(context) + 1, sizeof(curve.context)));
     return duet_calibration_add(calibration, &curve, message);
 }
 
