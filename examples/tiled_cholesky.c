@@ -15,9 +15,9 @@
 
 #include <duet/duet.h>
 
-/* The matrix has 8 x 8 tiles of 320 x 320 elements. (Of idgraf, times for 320 and 960 are known.)
+/* The matrix has 6 x 6 tiles of 320 x 320 elements. (Of idgraf, times for 320 and 960 are known.)
  */
-enum { TILES = 8, TILE = 320 };
+enum { TILES = 6, TILE = 320 };
 
 enum { POTRF, TRSM, SYRK, GEMM, KERNELS };
 

@@ -13,7 +13,7 @@ import tempfile
 
 BUILD = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve()
 PROGRAM = BUILD / "examples" / "tiled_cholesky"
-TASKS = 8 + 28 + 28 + 56  # potrf, trsm, syrk, gemm of 8 x 8 tiles
+TASKS = 6 + 15 + 15 + 20  # potrf, trsm, syrk, gemm of 6 x 6 tiles
 LINE = re.compile(r"round (\d): (submitted|factorised|result read) at (\d+\.\d{6}) s")
 
 
@@ -41,7 +41,7 @@ def check_output():
     assert dates == sorted(dates), dates
     assert dates[1] > dates[0] > 0, dates
     assert dates[4] > dates[3] >= dates[2], dates
-    # 8 potrf, 7 trsm and 7 syrk of 320 x 320 come one after the other in each round
+    # 6 potrf, 5 trsm and 5 syrk of 320 x 320 come one after the other in each round
     assert dates[1] - dates[0] > 0.01, dates
     return dates
 
@@ -97,10 +97,10 @@ def check_errors():
 
 
 def last_pivot(noise):
-    """The deviation of the last of 2560 values of the process whose covariance is factorised, given
+    """The deviation of the last of 1920 values of the process whose covariance is factorised, given
     all others: by Kalman's filter."""
     keep, variance = math.exp(-2), 1.0
-    for _ in range(8 * 320 - 1):
+    for _ in range(6 * 320 - 1):
         variance -= variance * variance / (variance + noise)
         variance = keep * variance + 1 - keep
     return math.sqrt(variance + noise)
