@@ -165,7 +165,7 @@ static int begin_calibration(struct validate *validate, struct duet_message *mes
     struct duet_recalibration *recalibration = &validate->recalibration;
     const struct duet__values *values = &validate->job->values;
     g_autofree char *out = g_strdup(values->out);
-    int error = duet__calibrate_names(NULL, &out, &recalibration->name, message);
+    int error = duet__calibrate_names(NULL, &out, &recalibration->request.name, message);
 
     recalibration->time_s = values->calibrate_time_s;
     if (!error && duet__given(validate->job, "calibrate-time") &&

@@ -122,17 +122,19 @@ void duet_experiment_measure_round(struct duet_experiment *experiment, size_t nu
 void duet_experiment_conclude(struct duet_experiment *experiment, struct duet_validation *out);
 
 /* ------------------------------------------------------------------------------------------- */
-/* recalibrate.c: calibration between the rounds, so that the machine is measured as it is in the
-   same minutes: what duet calibrate does, in slices                                            */
+/* recalibrate.c                                                                                */
 
-/* Zero-initialise, set what is the caller's; duet_recalibration_fini. */
+/*
+ * Calibration between the rounds, so that the machine is measured as it is in the same minutes:
+ * what duet calibrate does, in slices. Zero-initialise, set what is the caller's;
+ * duet_recalibration_fini.
+ */
 struct duet_recalibration {
-    char *name;               /* the caller's, taken over: of the machine that is described */
     double time_s;            /* the caller's; 0: as much as the measured runs of the cases take */
     struct duet_request runs; /* what all runs of the calibration have in common */
-    struct duet__calibrate_request request;
-    struct duet__calibrating calibrating; /* its first failure says what failed */
-    GTimer *timer;                        /* from the beginning on */
+    struct duet__calibrate_request request; /* its name, of the machine, is the caller's */
+    struct duet__calibrating calibrating;   /* its first failure says what failed */
+    GTimer *timer;                          /* from the beginning on */
 };
 
 void duet_recalibration_fini(struct duet_recalibration *recalibration);

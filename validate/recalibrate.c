@@ -11,11 +11,10 @@ void duet_recalibration_fini(struct duet_recalibration *recalibration)
 {
     if (recalibration->timer) {
         duet__calibrating_fini(&recalibration->calibrating);
-        duet__calibrate_request_fini(&recalibration->request);
         duet_request_fini(&recalibration->runs);
         g_timer_destroy(recalibration->timer);
     }
-    g_free(recalibration->name);
+    duet__calibrate_request_fini(&recalibration->request);
     *recalibration = (struct duet_recalibration){0};
 }
 
@@ -64,7 +63,6 @@ int duet_recalibration_begin(struct duet_recalibration *recalibration,
     if (runs->config.emulate)
         runs->config.gpus = most_gpus(experiment);
     recalibration->request.runs = runs;
-    recalibration->request.name = g_strdup(recalibration->name);
     recalibration->request.subjects = g_array_new(FALSE, FALSE, sizeof(struct duet__subject));
     recalibration->calibrating.request = &recalibration->request;
     error = duet__calibrating_look(&recalibration->calibrating, message);
