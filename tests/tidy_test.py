@@ -55,7 +55,8 @@ def check(command):
         return None
     result = subprocess.run(
         ["clang-tidy", "--quiet", "-p", str(passed),
-         "--extra-arg=-Wno-ignored-optimization-argument", str(path)],
+         "--extra-arg=-Wno-ignored-optimization-argument",
+         "--extra-arg=-Wno-unknown-warning-option", str(path)],  # gcc has others
         cwd=repository.ROOT, capture_output=True, text=True, check=False)
     if result.returncode == 0:
         stamp.touch()
