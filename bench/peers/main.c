@@ -55,16 +55,15 @@ static void *prepare(struct problem *p, const void *x)
     size_t n = p->n;
     bool vectors = kinds[p->operation->kind].vectors;
     void *right = zeroed(n * element_bytes(p->precision));
-    void *last = p->given[p->arrays - 1];
     for (unsigned i = 0; i < p->arrays; i++)
         fill_values(p->given[i], p->precision, vectors ? n : n * n, i);
     if (p->operation->kind == CHOLESKY)
-        fill_positive(last, p->precision, n, 0);
+        fill_positive(p->last, p->precision, n, 0);
     if (vectors) {
-        memcpy(right, last, p->array_bytes);
+        memcpy(right, p->last, p->array_bytes);
         add(p->precision, n, ALPHA, p->given[0], right);
     } else {
-        multiply(last, p->precision, n, x, 0, right);
+        multiply(p->last, p->precision, n, x, 0, right);
     }
     if (p->operation->kind == PRODUCT) {
         void *between = zeroed(n * element_bytes(p->precision));
@@ -121,7 +120,7 @@ static void measure(struct problem *p, const struct request *request)
     for (unsigned made = 0;
          made < 2 || (made <= request->repeats && seconds() - begin < request->limit_s); made++) {
         if (!operation->in)
-            memcpy(p->result, p->given[p->arrays - 1], p->array_bytes);
+            memcpy(p->result, p->last, p->array_bytes);
         double start = seconds();
         if (operation->in)
             operation->in(p);
@@ -195,7 +194,8 @@ int main(int argc, char **argv)
     problem.array_bytes = count * element_bytes(problem.precision);
     problem.arrays = kinds[problem.operation->kind].arrays;
     for (unsigned i = 0; i < problem.arrays; i++)
-        problem.given[i] = peer_allocate(problem.array_bytes);
+        problem.last = problem.given[i] = peer_allocate(problem.array_bytes);
+    g_assert(problem.last); /* every kind has an array */
     problem.result = peer_allocate(problem.array_bytes);
     problem.pivots = zeroed(problem.n * sizeof *problem.pivots);
     peer_open(&problem);

@@ -30,10 +30,11 @@ struct problem {
     char precision;
     size_t n;
     size_t array_bytes;      /* of each array */
-    unsigned arrays;         /* which the operation has; the last one is changed */
+    unsigned arrays;         /* which the operation has */
     unsigned threads, block; /* 0: the library's default */
     void *given[ARRAYS_MAX]; /* the arrays as they were, in memory of peer_allocate */
-    void *result;            /* the same: what the last one has become */
+    void *last;              /* of them: the one that the operation changes */
+    void *result;            /* the same memory: what it has become */
     int64_t *pivots;         /* of LU, as LAPACK's getrf numbers them */
 };
 
