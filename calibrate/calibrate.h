@@ -183,13 +183,6 @@ void duet__calibrating_slice(struct duet__calibrating *c, double seconds, double
 /* The model of all runs so far, but for those that others disturbed. */
 void duet__calibrating_fit(struct duet__calibrating *c);
 
-/* What failed first; NULL: nothing. */
-static inline const struct duet__failure *duet__calibrating_failure(
-    const struct duet__calibrating *c)
-{
-    return c->failures->len ? &g_array_index(c->failures, struct duet__failure, 0) : NULL;
-}
-
 /*
  * A turn: makes some recorded runs of the setup into c->runs, after one that is not measured, until
  * `slice_s` have passed, three at most. Their data is kept for the next turns, which often need the

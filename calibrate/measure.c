@@ -47,6 +47,7 @@ static void G_GNUC_PRINTF(2, 3) begin(struct duet__calibrating *c, const char *f
     va_start(args, format);
     (void)g_vsnprintf(c->now.what, sizeof c->now.what, format, args);
     va_end(args);
+    c->now.message.text[0] = '\0';
     draw(c);
 }
 

@@ -159,15 +159,14 @@ static void leave_out(const struct fitted *fitted, const struct duet__kernel_mod
     p->apart_s += fabs(predicted_s - measured_s);
 }
 
-/* Without folds, nothing is known: NaN. */
+/* Where nothing could be left out, nothing is known: NaN. */
 static void cross_validate(const struct fitted *fitted, const struct folds *folds,
                            struct duet__model_error errors[DUET__KERNEL_MODELS])
 {
     double *room = g_new(double, fitted->rows.count);
     for (int m = 0; m < DUET__KERNEL_MODELS; m++) {
         struct predictions p = {.errors = room};
-        errors[m] = folds->count ? (struct duet__model_error){0}
-                                 : (struct duet__model_error){NAN, NAN, NAN};
+        errors[m] = (struct duet__model_error){NAN, NAN, NAN};
         for (unsigned fold = 0; fold < folds->count; fold++)
             leave_out(fitted, duet__kernel_models[m], folds, fold, &p);
         if (p.count)

@@ -14,6 +14,22 @@ void duet__warn_of_load(void)
                              text);
 }
 
+int duet__calibrate_complain(const struct duet__calibrating *c)
+{
+    int status = DUET__DONE;
+
+    for (guint i = 0; i < c->failures->len; i++) {
+        const struct duet__failure *failure = &g_array_index(c->failures, struct duet__failure, i);
+
+        status = duet__job_complain(failure->what, failure->error, failure->message.text);
+    }
+    if (!c->runs->len && !c->failures->len)
+        status = duet__complain(DUET__MISUSED,
+                                "a calibration of %gs has no time to run anything: give it more",
+                                c->request->budget_s);
+    return status;
+}
+
 /* Writes the file, then the report. Exit status. */
 static int finish(const struct duet__calibrate_options *options, const struct duet__calibrating *c)
 {
@@ -39,7 +55,7 @@ static int finish(const struct duet__calibrate_options *options, const struct du
 static int measure(const struct duet__calibrate_options *options, struct duet__calibrating *c)
 {
     struct duet_monitor monitor = {0};
-    int number, status = DUET__DONE;
+    int number, status;
 
     c->monitor = &monitor;
     duet_monitor_start(&monitor, false, 0, 0);
@@ -53,11 +69,7 @@ static int measure(const struct duet__calibrate_options *options, struct duet__c
         return duet__complain(DUET__SIGNALLED + number, "interrupted: %s %s", options->out,
                               g_file_test(options->out, G_FILE_TEST_EXISTS) ? "stays as it was"
                                                                             : "was not written");
-    for (guint i = 0; i < c->failures->len; i++) {
-        const struct duet__failure *failure = &g_array_index(c->failures, struct duet__failure, i);
-
-        status = duet__job_complain(failure->what, failure->error, failure->message.text);
-    }
+    status = duet__calibrate_complain(c);
     if (!c->model.quality_count)
         return status;
     return finish(options, c) || status ? DUET__FAILED : DUET__DONE;

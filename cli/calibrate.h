@@ -28,6 +28,9 @@ void duet__calibrate_options_fini(struct duet__calibrate_options *options);
 DUET_MUST_CHECK int duet__calibrate_names(const char *name, char **out, char **machine,
                                           struct duet_message *message);
 
+/* Says what could not be measured. Exit status: DUET__DONE where all could. */
+int duet__calibrate_complain(const struct duet__calibrating *c);
+
 /* Before minutes of measuring: complains where the machine has something else to do. */
 void duet__warn_of_load(void);
 

@@ -14,7 +14,7 @@ struct validate {
     struct duet__job *job;
     struct duet_experiment experiment;
     struct duet_recalibration recalibration; /* of --calibrate */
-    int written;                             /* exit status of writing its platform */
+    int status; /* exit status of calibrating, and of writing what that has found */
 };
 
 /* ------------------------------------------------------------------------------------------- */
@@ -235,20 +235,20 @@ static int read_all(struct validate *validate, int argc, char *const *argv,
 /* ------------------------------------------------------------------------------------------- */
 /* What is done                                                                                 */
 
-/* Calibrates before a round, or after the last one, where that was asked for. Exit status. */
+/* Calibrates before a round, or after the last one, where that was asked for. Exit status where no
+   kernel could be run. */
 static int calibrate(struct validate *validate, size_t round, double runs_s,
                      struct duet_monitor *monitor, struct duet_progress *progress)
 {
     struct duet_recalibration *recalibration = &validate->recalibration;
-    const struct duet__failure *failure;
-    int error;
 
     if (!validate->job->values.calibrate || duet_monitor_signal(monitor))
         return DUET__DONE;
     duet_progress_say(progress, (double)round / (double)validate->experiment.rounds, "calibrating");
-    error = duet_recalibration_slice(recalibration, &validate->experiment, round, runs_s, monitor);
-    failure = duet__calibrating_failure(&recalibration->calibrating);
-    return error ? duet__job_complain(failure->what, error, failure->message.text) : DUET__DONE;
+    duet_recalibration_slice(recalibration, &validate->experiment, round, runs_s, monitor);
+    if (recalibration->calibrating.runs->len || duet_monitor_signal(monitor))
+        return DUET__DONE;
+    return duet__calibrate_complain(&recalibration->calibrating);
 }
 
 /* Writes what was found where that was asked for: the measured runs are worth a report anyway. */
@@ -259,17 +259,18 @@ static void write_platform(struct validate *validate)
 
     if (out &&
         duet_platform_write(validate->experiment.platform, out, DUET_WRITE_REPLACE, &message))
-        validate->written = duet__complain(DUET__FAILED, "%s", message.text);
+        validate->status = duet__complain(DUET__FAILED, "%s", message.text);
 }
 
 static int finish_calibration(struct validate *validate)
 {
     struct duet_recalibration *recalibration = &validate->recalibration;
-    int error = duet_recalibration_finish(recalibration, &validate->experiment);
-    const struct duet__failure *failure = duet__calibrating_failure(&recalibration->calibrating);
+    bool fitted = duet_recalibration_finish(recalibration, &validate->experiment);
+    int status = duet__calibrate_complain(&recalibration->calibrating);
 
-    if (error)
-        return duet__job_complain(failure->what, error, failure->message.text);
+    if (!fitted)
+        return status;
+    validate->status = status ? DUET__FAILED : DUET__DONE;
     write_platform(validate);
     return DUET__DONE;
 }
@@ -308,6 +309,7 @@ static int make_sides(struct validate *validate)
 {
     struct duet_experiment *experiment = &validate->experiment;
     struct duet_message message = {""};
+    struct duet_signals signals;
     int status = DUET__DONE, error = 0;
 
     if (duet_request_paced(&experiment->base))
@@ -325,9 +327,13 @@ static int make_sides(struct validate *validate)
     if (status != DUET__DONE || experiment->number || !validate->job->values.calibrate ||
         !duet_experiment_tally(experiment).left)
         return status;
+    duet_signals_hold(&signals, false);
     status = finish_calibration(validate);
     if (status == DUET__DONE)
         duet_experiment_predict(experiment, validate->job->values.quiet);
+    if (!experiment->number)
+        experiment->number = duet_signals_take(&signals, 0);
+    duet_signals_release(&signals);
     return status;
 }
 
@@ -376,7 +382,7 @@ static int validate_all(struct validate *validate)
                               tally.runs && !tally.predicted
                                   ? ", and nothing is predicted to compare with"
                                   : "");
-    return status == DUET__DONE ? validate->written : status;
+    return status == DUET__DONE ? validate->status : status;
 }
 
 static int work(struct duet__job *job, int argc, char **argv)

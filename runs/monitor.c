@@ -49,6 +49,14 @@ void duet_signals_hold(struct duet_signals *signals, bool children)
             sigaction(held[i], &action, NULL);
 }
 
+int duet_signals_take(const struct duet_signals *signals, double seconds)
+{
+    const struct timespec pause = {.tv_nsec = (long)(seconds * 1e9)};
+    int number = sigtimedwait(&signals->watched, NULL, &pause);
+
+    return number <= 0 || number == SIGCHLD ? 0 : number;
+}
+
 void duet_signals_release(struct duet_signals *signals)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(held); i++)

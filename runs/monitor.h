@@ -29,6 +29,11 @@ struct duet_signals {
  * on; those that are started from now on block them.
  */
 void duet_signals_hold(struct duet_signals *signals, bool children);
+/*
+ * Waits for one of them for so long, below a second: the number of the one that came, 0 where none
+ * did or it was the end of a child.
+ */
+int duet_signals_take(const struct duet_signals *signals, double seconds);
 /* A signal that comes from now on does what it did before. */
 void duet_signals_release(struct duet_signals *signals);
 

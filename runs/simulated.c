@@ -111,8 +111,9 @@ static void child_main(const struct pool *pool, const struct child *child, pid_t
         result.error = duet_session_run(&session, &result.run, records, &result.message);
     }
     leave(child->stream, &result);
-    /* nothing is gained by tidying up what the system takes back */
-    _exit(ferror(child->stream) ? EXIT_FAILURE : EXIT_SUCCESS);
+    /* nothing is gained by tidying up what the system takes back; what could not be written is
+       missed when it is read */
+    _exit(EXIT_SUCCESS);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -303,10 +304,9 @@ static void draw(struct pool *pool)
 
 static void wait_for_signal(struct pool *pool)
 {
-    const struct timespec pause = {.tv_nsec = 100 * 1000 * 1000};
-    int number = sigtimedwait(&pool->signals.watched, NULL, &pause);
+    int number = duet_signals_take(&pool->signals, 0.1);
 
-    if (number <= 0 || number == SIGCHLD)
+    if (!number)
         return;
     /* what has ended meanwhile is finished */
     reap(pool);
@@ -356,6 +356,8 @@ static void run_all(struct pool *pool)
         start_some(pool);
         draw(pool);
     }
+    if (!pool->number)
+        pool->number = duet_signals_take(&pool->signals, 0);
     duet_signals_release(&pool->signals);
     for (size_t i = 0; i < request->policy_count; i++)
         gather(pool, i);

@@ -154,14 +154,15 @@ DUET_MUST_CHECK int duet_recalibration_plan(struct duet_recalibration *recalibra
 
 /*
  * Measures before round `round`, from 0 on, or after the last one, when the runs of the pairs have
- * taken `runs_s` so far. 0 also if a signal came.
+ * taken `runs_s` so far. What fails is noted, and the rest goes on.
  */
-DUET_MUST_CHECK int duet_recalibration_slice(struct duet_recalibration *recalibration,
-                                             const struct duet_experiment *experiment, size_t round,
-                                             double runs_s, struct duet_monitor *monitor);
+void duet_recalibration_slice(struct duet_recalibration *recalibration,
+                              const struct duet_experiment *experiment, size_t round, double runs_s,
+                              struct duet_monitor *monitor);
 
-/* Fits, and makes what was found the platform that all pairs are predicted from. */
-DUET_MUST_CHECK int duet_recalibration_finish(struct duet_recalibration *recalibration,
-                                              struct duet_experiment *experiment);
+/* Fits, and makes what was found the platform that all pairs are predicted from. False: there is
+   nothing to fit to. */
+DUET_MUST_CHECK bool duet_recalibration_finish(struct duet_recalibration *recalibration,
+                                               struct duet_experiment *experiment);
 
 #endif

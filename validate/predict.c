@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The simulations of an experiment, pair after pair, each replication in a child process. */
+#include "runs/monitor.h"
 #include "runs/simulated.h"
 #include "validate/experiment.h"
 
@@ -62,8 +63,11 @@ static int predict(struct duet_experiment *experiment, struct duet_pair *pair,
 void duet_experiment_predict(struct duet_experiment *experiment, bool quiet)
 {
     struct duet_progress progress = {0};
+    struct duet_signals signals;
     uint64_t tasks = 0, runs = 0;
 
+    /* also between the simulations: what was measured before is to be reported */
+    duet_signals_hold(&signals, false);
     for (size_t i = 0; i < experiment->pair_count; i++)
         if (!experiment->pairs[i].failure) {
             tasks += duet_request_tasks(&experiment->pairs[i].simulated) * experiment->sim_reps;
@@ -79,4 +83,7 @@ void duet_experiment_predict(struct duet_experiment *experiment, bool quiet)
             duet_pair_fail(pair, "simulated", error, &message);
     }
     duet_progress_clear(&progress);
+    if (!experiment->number)
+        experiment->number = duet_signals_take(&signals, 0);
+    duet_signals_release(&signals);
 }

@@ -127,17 +127,9 @@ static double round_time(const struct duet_recalibration *recalibration,
     return time_s / (double)(experiment->rounds + 1);
 }
 
-/* What has failed so far; 0: nothing. */
-static int failure(const struct duet__calibrating *c)
-{
-    const struct duet__failure *first = duet__calibrating_failure(c);
-
-    return first ? first->error : 0;
-}
-
-int duet_recalibration_slice(struct duet_recalibration *recalibration,
-                             const struct duet_experiment *experiment, size_t round, double runs_s,
-                             struct duet_monitor *monitor)
+void duet_recalibration_slice(struct duet_recalibration *recalibration,
+                              const struct duet_experiment *experiment, size_t round, double runs_s,
+                              struct duet_monitor *monitor)
 {
     struct duet__calibrating *c = &recalibration->calibrating;
     double all_s = due(recalibration, experiment, round, runs_s);
@@ -148,28 +140,29 @@ int duet_recalibration_slice(struct duet_recalibration *recalibration,
         duet__calibrating_once(c);
     duet__calibrating_slice(c, all_s - c->paused_s, round_time(recalibration, experiment));
     duet__calibrating_pause(c);
-    return failure(c);
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* After that                                                                                   */
 
-int duet_recalibration_finish(struct duet_recalibration *recalibration,
-                              struct duet_experiment *experiment)
+bool duet_recalibration_finish(struct duet_recalibration *recalibration,
+                               struct duet_experiment *experiment)
 {
+    struct duet__calibrating *c = &recalibration->calibrating;
     double wall_s = g_timer_elapsed(recalibration->timer, NULL);
     bool minutes = wall_s >= 120;
 
     g_free(experiment->calibrated);
     experiment->calibrated =
         g_strdup_printf("calibrated in the same %.0f %s: %u runs", wall_s / (minutes ? 60 : 1),
-                        minutes ? "minutes" : "seconds", recalibration->calibrating.runs->len);
+                        minutes ? "minutes" : "seconds", c->runs->len);
     /* nobody attends to signals any more */
-    recalibration->calibrating.monitor = NULL;
-    duet__calibrating_fit(&recalibration->calibrating);
-    if (failure(&recalibration->calibrating))
-        return failure(&recalibration->calibrating);
+    c->monitor = NULL;
+    if (c->runs->len)
+        duet__calibrating_fit(c);
+    if (!c->model.quality_count)
+        return false;
     use_platform(recalibration, experiment);
     duet_pairs_rebuild(experiment);
-    return 0;
+    return true;
 }
