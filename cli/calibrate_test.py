@@ -171,11 +171,7 @@ def check_failure():
     assert {run["n"] for run in report["runs"]} == {256, 512} and report["rounds"] == 2, report
     assert simulate("./partial.json", 128).returncode == 0
 
-    result = duet("calibrate", "cholesky", "--tile", "128", "--budget", "0.001s", "--no-costs",
-                  "--precision", "d", "--out", "nothing.json")
-    assert result.returncode in (0, 2), result
-    result = duet("calibrate", "cholesky", "--budget", "0.001s", "--no-costs", "--out",
-                  "nothing.json")
+    result = duet("calibrate", "cholesky", "--budget", "0.1s", "--out", "nothing.json")
     assert result.returncode == 2 and "has no time to run anything" in result.stderr, result
     result = duet("calibrate", "cholesky", "--n", "1000064", *TINY[3:], "--no-costs", "--out",
                   "nothing.json")
