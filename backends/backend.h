@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The seam between the real engine and a kind of device: one folder, one external `const struct
- * duet_backend` and one line in list.h each.
+ * duet__backend` and one line in list.h each.
  *
  * A backend is either synchronous (it has `execute`: CPUs), or asynchronous: kernels and copies are
  * given to a device's streams and reported by `poll` when they have ended. A device has three
@@ -115,7 +115,7 @@ struct backend_link {
 
 struct backend_device; /* each backend's own */
 
-struct duet_backend {
+struct duet__backend {
     const char *name; /* "cpu", "emulated", "cuda" */
     const char *description;
 
@@ -193,7 +193,7 @@ struct duet_backend {
 };
 
 /* The backend of this name, or NULL. The index-th one, NULL beyond the last. */
-const struct duet_backend *duet__backend_find(const char *name);
-const struct duet_backend *duet__backend_at(size_t index);
+const struct duet__backend *duet__backend_find(const char *name);
+const struct duet__backend *duet__backend_at(size_t index);
 
 #endif

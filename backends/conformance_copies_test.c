@@ -36,7 +36,7 @@ static void open_large(struct testing_device *d, struct testing *t, unsigned ind
 }
 
 /* One that page-locks memory; false: skipped. */
-static bool can_lock(const struct duet_backend *backend)
+static bool can_lock(const struct duet__backend *backend)
 {
     if (testing_absent(backend, 1))
         return false;
@@ -164,7 +164,7 @@ struct way {
     bool marks;
 };
 
-static void go(const struct duet_backend *backend, const struct way *way)
+static void go(const struct duet__backend *backend, const struct way *way)
 {
     struct testing t;
     struct testing_device d;
@@ -303,7 +303,7 @@ static void test_sharing(const void *argument)
     g_free(memory);
 }
 
-static void add(const struct duet_backend *backend, const char *name, GTestDataFunc test)
+static void add(const struct duet__backend *backend, const char *name, GTestDataFunc test)
 {
     char path[128];
     g_snprintf(path, sizeof path, "/backends/copies/%s/%s", backend->name, name);
@@ -314,7 +314,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     for (size_t i = 0; duet__backend_at(i); i++) {
-        const struct duet_backend *backend = duet__backend_at(i);
+        const struct duet__backend *backend = duet__backend_at(i);
         if (backend->execute)
             continue;
         add(backend, "pin", test_pin);

@@ -123,7 +123,7 @@ static void test_overlap(const void *argument)
     testing_stop(&t, &d);
 }
 
-static void add(const struct duet_backend *backend, const char *name, GTestDataFunc test)
+static void add(const struct duet__backend *backend, const char *name, GTestDataFunc test)
 {
     char path[128];
     g_snprintf(path, sizeof path, "/backends/kernels/%s/%s", backend->name, name);
@@ -134,7 +134,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     for (size_t i = 0; duet__backend_at(i); i++) {
-        const struct duet_backend *backend = duet__backend_at(i);
+        const struct duet__backend *backend = duet__backend_at(i);
         if (backend->execute)
             continue;
         add(backend, "statuses", test_statuses);

@@ -13,7 +13,7 @@
 
 static void test_table(const void *argument)
 {
-    const struct duet_backend *b = argument;
+    const struct duet__backend *b = argument;
     g_assert_true(b->name && *b->name && b->description && *b->description);
     g_assert_true(duet__backend_find(b->name) == b);
     g_assert_true(b->count && b->describe && b->attach && b->detach && b->open && b->close);
@@ -35,7 +35,7 @@ static void test_unknown(void)
 
 static void test_describe(const void *argument)
 {
-    const struct duet_backend *b = argument;
+    const struct duet__backend *b = argument;
     if (testing_absent(b, 1))
         return;
     unsigned indices[2] = {0, b->count(NULL) - 1};
@@ -58,7 +58,7 @@ static void test_describe(const void *argument)
 
 static void test_open_close(const void *argument)
 {
-    const struct duet_backend *b = argument;
+    const struct duet__backend *b = argument;
     if (testing_absent(b, 1))
         return;
     b->close(NULL);
@@ -79,7 +79,7 @@ static void test_open_close(const void *argument)
 
 static void test_execute(const void *argument)
 {
-    const struct duet_backend *b = argument;
+    const struct duet__backend *b = argument;
     struct testing t;
     struct testing_device d;
     static const int statuses[] = {DUET_OK, DUET_ETASK, DUET_ENOMEM, DUET_OK};
@@ -452,7 +452,7 @@ static gpointer use_device(gpointer argument)
 static void test_two_threads(const void *argument)
 {
     struct testing t;
-    if (testing_absent(argument, 2) || ((const struct duet_backend *)argument)->execute)
+    if (testing_absent(argument, 2) || ((const struct duet__backend *)argument)->execute)
         return;
     testing_init(&t, argument);
     struct user users[2] = {{&t, 0}, {&t, 1}};
@@ -464,14 +464,14 @@ static void test_two_threads(const void *argument)
     testing_fini(&t);
 }
 
-static void add(const struct duet_backend *backend, const char *name, GTestDataFunc test)
+static void add(const struct duet__backend *backend, const char *name, GTestDataFunc test)
 {
     char path[128];
     g_snprintf(path, sizeof path, "/backends/%s/%s", backend->name, name);
     g_test_add_data_func(path, backend, test);
 }
 
-static void add_asynchronous(const struct duet_backend *backend)
+static void add_asynchronous(const struct duet__backend *backend)
 {
     add(backend, "base", test_base);
     add(backend, "shapes", test_shapes);
@@ -489,7 +489,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/backends/unknown", test_unknown);
     for (size_t i = 0; duet__backend_at(i); i++) {
-        const struct duet_backend *backend = duet__backend_at(i);
+        const struct duet__backend *backend = duet__backend_at(i);
         add(backend, "table", test_table);
         add(backend, "describe", test_describe);
         add(backend, "open_close", test_open_close);

@@ -27,7 +27,7 @@ enum {
 
 /* A backend in use by a test. */
 struct testing {
-    const struct duet_backend *backend;
+    const struct duet__backend *backend;
     struct duet_machine machine;
     void *shared;
 };
@@ -64,7 +64,7 @@ static inline void testing_machine(struct duet_machine *machine)
 }
 
 /* Attaches the backend, free, with a real clock and so much memory to page-lock. */
-static inline void testing_init_pinning(struct testing *t, const struct duet_backend *backend,
+static inline void testing_init_pinning(struct testing *t, const struct duet__backend *backend,
                                         uint64_t pin_bytes)
 {
     struct duet_message message = {""};
@@ -78,7 +78,7 @@ static inline void testing_init_pinning(struct testing *t, const struct duet_bac
         g_error("%s", message.text);
 }
 
-static inline void testing_init(struct testing *t, const struct duet_backend *backend)
+static inline void testing_init(struct testing *t, const struct duet__backend *backend)
 {
     testing_init_pinning(t, backend, 0);
 }
@@ -163,7 +163,7 @@ static inline uint64_t testing_notices(struct testing_device *d)
 static inline void testing_collect_by(struct testing_device *d, struct backend_completion *out,
                                       size_t count, size_t step)
 {
-    const struct duet_backend *backend = d->testing->backend;
+    const struct duet__backend *backend = d->testing->backend;
     double begun = testing_now(NULL);
     size_t got = 0;
     while (got < count) {
@@ -231,7 +231,7 @@ static inline struct backend_copy testing_out(const struct testing_device *d, si
 /* Gives a copy to the device, which must take it. */
 static inline void testing_copy(struct testing_device *d, struct backend_copy copy)
 {
-    const struct duet_backend *backend = d->testing->backend;
+    const struct duet__backend *backend = d->testing->backend;
     int error = backend->copy(d->device, &copy);
     const char *why = error && backend->why ? backend->why(d->device) : NULL;
     if (error)
@@ -262,7 +262,7 @@ static inline void testing_read(struct testing_device *d, size_t offset, void *d
 
 /* Both at once: the first device of a backend. */
 static inline void testing_start(struct testing *t, struct testing_device *d,
-                                 const struct duet_backend *backend)
+                                 const struct duet__backend *backend)
 {
     testing_init(t, backend);
     testing_open(d, t, 0);
@@ -274,7 +274,7 @@ static inline void testing_stop(struct testing *t, struct testing_device *d)
     testing_fini(t);
 }
 
-static inline bool testing_absent(const struct duet_backend *backend, unsigned devices)
+static inline bool testing_absent(const struct duet__backend *backend, unsigned devices)
 {
     struct duet_message why = {""};
     unsigned count = backend->count(&why);
@@ -380,7 +380,7 @@ struct testing_kernels {
     duet_kernel_fn probe, blocking, add, status;
 };
 
-static inline const struct testing_kernels *testing_kernels(const struct duet_backend *backend)
+static inline const struct testing_kernels *testing_kernels(const struct duet__backend *backend)
 {
     static const struct testing_kernels cuda = {testing_probe_cuda, testing_blocking_cuda,
                                                 testing_add_cuda, testing_probe_cuda};
@@ -394,14 +394,14 @@ static inline const struct testing_kernels *testing_kernels(const struct duet_ba
 /* Before and after all tests with kernels of devices that need it. */
 static inline void testing_kernels_start(void)
 {
-    const struct duet_backend *cuda = duet__backend_find("cuda");
+    const struct duet__backend *cuda = duet__backend_find("cuda");
     if (cuda && cuda->count(NULL))
         g_assert_cmpint(testing_cuda_start(), ==, DUET_OK);
 }
 
 static inline void testing_kernels_stop(void)
 {
-    const struct duet_backend *cuda = duet__backend_find("cuda");
+    const struct duet__backend *cuda = duet__backend_find("cuda");
     if (cuda && cuda->count(NULL))
         testing_cuda_stop();
 }

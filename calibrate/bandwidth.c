@@ -90,7 +90,7 @@ static double sweeps(const struct streaming *self, const struct duet_codelet *co
         rates[count++] =
             (double)self->pairs * 2 * BLOCK_BYTES / sweep(self, codelet, DUET_R, workers);
     *samples += count;
-    return duet_median(rates, count);
+    return duet__median(rates, count);
 }
 
 static void measure(struct duet__lab *lab, struct duet__bandwidth *out)

@@ -24,7 +24,7 @@ enum { DUET__ROUNDS = 3 }; /* less of them say little of how times spread */
 
 /* Of which runs are to be made. */
 struct duet__subject {
-    const struct duet_workload *workload;
+    const struct duet__workload *workload;
     uint64_t tile;
     char precision;
     bool devices; /* on devices alone */
@@ -34,9 +34,9 @@ struct duet__subject {
 struct duet__calibrate_request {
     /* configuration and seed of all runs, without workload and problem; borrowed. Its policy may be
        NULL: then there are two, in turn */
-    const struct duet_request *runs;
+    const struct duet__request *runs;
     GArray *subjects; /* struct duet__subject: these alone; NULL: what the following stand for */
-    GPtrArray *workloads;              /* const struct duet_workload * */
+    GPtrArray *workloads;              /* const struct duet__workload * */
     bool chosen;                       /* they were named; else those that can run are measured */
     struct duet__numbers sizes, tiles; /* borrowed; empty: by default */
     const char *precisions;            /* "d", "s", "sd": a constant */
@@ -58,9 +58,9 @@ enum duet__size {
 
 /* A problem on certain resources, of which runs are made in each round. */
 struct duet__setup {
-    const struct duet_workload *workload;
-    struct duet_problem problem; /* n is 0 until duet__setup_size has chosen it */
-    uint64_t warmup_n;           /* of the run before the measured ones */
+    const struct duet__workload *workload;
+    struct duet__problem problem; /* n is 0 until duet__setup_size has chosen it */
+    uint64_t warmup_n;            /* of the run before the measured ones */
     enum duet__size size;
     bool devices;  /* kernels that devices have run on these only */
     bool optional; /* nobody has asked for it: left out where the budget has no time for it */
@@ -82,8 +82,8 @@ struct duet__failure {
 
 /* Data that is kept for further runs. */
 struct duet__kept_data {
-    const struct duet_workload *workload;
-    struct duet_problem problem; /* with its data; NULL: none */
+    const struct duet__workload *workload;
+    struct duet__problem problem; /* with its data; NULL: none */
 };
 
 /*
@@ -92,8 +92,8 @@ struct duet__kept_data {
  */
 struct duet__calibrating {
     const struct duet__calibrate_request *request; /* borrowed */
-    struct duet_monitor *monitor;   /* borrowed, started when something is measured */
-    struct duet_progress bar;       /* zeroed: none */
+    struct duet__monitor *monitor;  /* borrowed, started when something is measured */
+    struct duet__progress bar;      /* zeroed: none */
     double start_s;                 /* later by the pauses */
     double paused_s;                /* when the last one began, since start_s */
     struct duet__failure now;       /* what is being measured, and why it failed */
@@ -200,8 +200,8 @@ void duet__kept_data_free(struct duet__calibrating *c);
 /* Sizes of the caches that the first core has for itself and that it shares; 0: not known. */
 void duet__caches_find(struct duet_sharing *sharing);
 
-/* Describes the machine by what was found, kernel times included. duet_platform_fini frees it. */
-void duet__describe_machine(const struct duet__calibrating *c, struct duet_platform *platform);
+/* Describes the machine by what was found, kernel times included. duet__platform_fini frees it. */
+void duet__describe_machine(const struct duet__calibrating *c, struct duet__platform *platform);
 
 /* ------------------------------------------------------------------------------------------- */
 /* confidence.c                                                                                  */

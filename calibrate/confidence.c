@@ -35,7 +35,7 @@ void duet__confidence(const struct duet__calibrating *c, struct duet__confidence
             out->fewest_runs = MIN(out->fewest_runs, runs);
     }
     if (out->points) {
-        out->half = duet_median(errors, out->points);
-        out->most = duet_quantile(errors, out->points, 0.9);
+        out->half = duet__median(errors, out->points);
+        out->most = duet__quantile(errors, out->points, 0.9);
     }
 }

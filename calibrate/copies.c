@@ -76,13 +76,13 @@ static void make_pairs(struct duet__copies *out, const struct duet_machine *mach
 {
     unsigned nodes = machine->node_count;
     out->node_count = nodes;
-    out->pairs = g_new0(struct duet__pair, (gsize)nodes * nodes);
+    out->pairs = g_new0(struct duet__copy_pair, (gsize)nodes * nodes);
     out->together = g_new0(struct duet__together, (gsize)nodes * nodes);
     for (unsigned with_host = 0; with_host < 2; with_host++)
         for (unsigned s = 0; s < nodes; s++)
             for (unsigned d = 0; d < nodes; d++)
                 if (s != d && (s == DUET_HOST || d == DUET_HOST) == !with_host)
-                    out->pairs[out->pair_count++] = (struct duet__pair){
+                    out->pairs[out->pair_count++] = (struct duet__copy_pair){
                         .source = s,
                         .destination = d,
                         .direct = duet_machine_route(machine, s, d)->direct,
@@ -127,7 +127,7 @@ static const double LONGEST_S = 5e-3; /* larger copies say nothing more */
 
 /* A copy from `source` to `destination` began and ended; through the host there are two. Returns
    the seconds of the longest. */
-static double add_copies(GArray *samples, const struct duet__pair *pair,
+static double add_copies(GArray *samples, const struct duet__copy_pair *pair,
                          const struct duet_event *events, size_t count)
 {
     double begin_s = -1, longest_s = 0;
@@ -149,7 +149,7 @@ static double add_copies(GArray *samples, const struct duet__pair *pair,
 
 /* Copies data that is not on the devices yet, in a part of the host's memory that has not been used
    for the longest time: no cache has it. */
-static void copy_once(struct copying *copying, const struct duet__pair *pair, size_t bytes)
+static void copy_once(struct copying *copying, const struct duet__copy_pair *pair, size_t bytes)
 {
     struct duet__lab *lab = &copying->lab;
     struct duet_handle *data;
@@ -163,7 +163,7 @@ static void copy_once(struct copying *copying, const struct duet__pair *pair, si
     duet__lab_forget(lab, data);
 }
 
-static void measure_pair(struct copying *copying, struct duet__pair *pair, double end_s)
+static void measure_pair(struct copying *copying, struct duet__copy_pair *pair, double end_s)
 {
     GArray *samples = g_array_new(FALSE, FALSE, sizeof(struct duet__copy_sample));
     size_t most = MIN(most_bytes(copying, 1), LARGEST), bytes = SMALLEST;
@@ -200,7 +200,7 @@ static const double GOAL_S = 1.5e-3; /* of one copy alone: long beside its laten
 
 /* What one pair copies. */
 struct side {
-    const struct duet__pair *pair;
+    const struct duet__copy_pair *pair;
     struct duet_access accesses[COPIES];
     double bytes, seconds; /* of its copies that count */
 };

@@ -13,7 +13,7 @@
 #include "calibrate/costs.h"
 
 /* Copies of one pair of memory nodes, alone. */
-struct duet__pair {
+struct duet__copy_pair {
     unsigned source, destination; /* memory nodes */
     uint64_t samples;
     double latency_s, bandwidth_Bps; /* t = latency + bytes / bandwidth, robust fit */
@@ -29,7 +29,7 @@ struct duet__together {
 
 struct duet__copies {
     unsigned node_count;
-    struct duet__pair *pairs;
+    struct duet__copy_pair *pairs;
     size_t pair_count;
     struct duet__together *together;
     size_t together_count;
@@ -68,7 +68,7 @@ struct duet__copy_sample {
  * samples, or only such that take no time, all is 0.
  */
 void duet__copies_fit(const struct duet__copy_sample *samples, size_t count,
-                      struct duet__pair *out);
+                      struct duet__copy_pair *out);
 
 void duet__copies_fini(struct duet__copies *copies); /* safe on a zeroed one, and twice */
 

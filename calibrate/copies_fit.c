@@ -53,7 +53,8 @@ static struct line solve(const struct timed *timed, size_t count, const struct l
     return out;
 }
 
-void duet__copies_fit(const struct duet__copy_sample *samples, size_t count, struct duet__pair *out)
+void duet__copies_fit(const struct duet__copy_sample *samples, size_t count,
+                      struct duet__copy_pair *out)
 {
     struct timed *timed = g_new0(struct timed, count + 1);
     double *room = g_new(double, count + 1);
@@ -66,7 +67,7 @@ void duet__copies_fit(const struct duet__copy_sample *samples, size_t count, str
         for (size_t k = 0; k < kept; k++)
             if (timed[k].copy.bytes == timed[i].copy.bytes)
                 room[same++] = timed[k].copy.seconds;
-        timed[i].usual_s = duet_median(room, same);
+        timed[i].usual_s = duet__median(room, same);
     }
     out->samples = kept;
     out->latency_s = out->bandwidth_Bps = out->error = 0;
@@ -78,7 +79,7 @@ void duet__copies_fit(const struct duet__copy_sample *samples, size_t count, str
             room[i] = relative(&line, &timed[i]);
         out->latency_s = line.latency_s;
         out->bandwidth_Bps = 1 / line.byte_s;
-        out->error = duet_median(room, kept);
+        out->error = duet__median(room, kept);
     }
     g_free(timed);
     g_free(room);

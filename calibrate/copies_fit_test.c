@@ -21,9 +21,9 @@ static void make(struct duet__copy_sample *samples, double noise)
     }
 }
 
-static struct duet__pair fit(const struct duet__copy_sample *samples, size_t count)
+static struct duet__copy_pair fit(const struct duet__copy_sample *samples, size_t count)
 {
-    struct duet__pair pair = {.source = 1, .destination = 2};
+    struct duet__copy_pair pair = {.source = 1, .destination = 2};
     duet__copies_fit(samples, count, &pair);
     g_assert_cmpuint(pair.source, ==, 1);
     return pair;
@@ -39,7 +39,7 @@ static void test_exact(void)
 {
     struct duet__copy_sample samples[COUNT];
     make(samples, 0);
-    struct duet__pair pair = fit(samples, COUNT);
+    struct duet__copy_pair pair = fit(samples, COUNT);
     assert_near(pair.latency_s, LATENCY_S, 1e-9);
     assert_near(pair.bandwidth_Bps, BYTES_PER_S, 1e-9);
     g_assert_cmpuint(pair.samples, ==, COUNT);
@@ -50,7 +50,7 @@ static void test_noise(void)
 {
     struct duet__copy_sample samples[COUNT];
     make(samples, 0.05);
-    struct duet__pair pair = fit(samples, COUNT);
+    struct duet__copy_pair pair = fit(samples, COUNT);
     assert_near(pair.latency_s, LATENCY_S, 0.05);
     assert_near(pair.bandwidth_Bps, BYTES_PER_S, 0.05);
     g_assert_cmpfloat(pair.error, <, 0.05);
@@ -64,7 +64,7 @@ static void test_outliers(void)
     make(samples, 0);
     for (unsigned i = 0; i < COUNT; i += TIMES)
         samples[i].seconds += 1e-3;
-    struct duet__pair pair = fit(samples, COUNT);
+    struct duet__copy_pair pair = fit(samples, COUNT);
     assert_near(pair.latency_s, LATENCY_S, 1e-3);
     assert_near(pair.bandwidth_Bps, BYTES_PER_S, 1e-3);
 }
@@ -76,7 +76,7 @@ static void test_scattered(void)
     make(samples, 0);
     for (unsigned i = 0; i < COUNT; i++)
         samples[i].seconds /= i % TIMES < (TIMES - 1) / 2 ? 10 : 1;
-    struct duet__pair pair = fit(samples, COUNT);
+    struct duet__copy_pair pair = fit(samples, COUNT);
     assert_near(pair.latency_s, LATENCY_S, 1e-3);
     assert_near(pair.bandwidth_Bps, BYTES_PER_S, 1e-3);
 }
@@ -85,7 +85,7 @@ static void test_scattered(void)
 static void test_no_latency(void)
 {
     struct duet__copy_sample samples[] = {{1e6, 1e-3}, {1e6, 1e-3}, {2e6, 3e-3}, {4e6, 7e-3}};
-    struct duet__pair pair = fit(samples, 2);
+    struct duet__copy_pair pair = fit(samples, 2);
     g_assert_cmpfloat(pair.latency_s, ==, 0);
     assert_near(pair.bandwidth_Bps, 1e9, 1e-9);
     pair = fit(samples, 4);
@@ -96,7 +96,7 @@ static void test_no_latency(void)
 static void test_nothing(void)
 {
     struct duet__copy_sample samples[] = {{1e6, 0}, {0, 1e-3}};
-    struct duet__pair pair = fit(samples, 2);
+    struct duet__copy_pair pair = fit(samples, 2);
     g_assert_cmpuint(pair.samples, ==, 0);
     g_assert_cmpfloat(pair.bandwidth_Bps, ==, 0);
     pair = fit(NULL, 0);

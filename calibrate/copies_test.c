@@ -65,7 +65,7 @@ static void test_no_peer(void)
     testing_machine(&config, &machine);
     testing_pairs(&copies, &machine);
     for (size_t i = 0; i < copies.pair_count; i++) {
-        const struct duet__pair *pair = &copies.pairs[i];
+        const struct duet__copy_pair *pair = &copies.pairs[i];
         double ratio = 0;
         if (pair->direct)
             continue;

@@ -29,10 +29,10 @@ struct duet__measurement {
 
 /* A measured time. */
 struct duet__measured {
-    const char *name;          /* "submit", a constant */
-    const char *description;   /* one line, a constant */
-    struct duet_summary times; /* seconds; count 0: it could not be measured, `why` says why */
-    const char *why;           /* NULL: it was measured */
+    const char *name;           /* "submit", a constant */
+    const char *description;    /* one line, a constant */
+    struct duet__summary times; /* seconds; count 0: it could not be measured, `why` says why */
+    const char *why;            /* NULL: it was measured */
 };
 
 enum duet__cost {

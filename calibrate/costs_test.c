@@ -42,7 +42,7 @@ static void measure(const struct duet_config *config, struct duet__measured *cos
         g_assert_nonnull(cost->name);
         g_assert_nonnull(cost->description);
         g_assert_null(strchr(cost->description, '\n'));
-        const struct duet_summary *times = &cost->times;
+        const struct duet__summary *times = &cost->times;
         g_assert_true((times->count == 0) == (cost->why != NULL));
         g_assert_true(isfinite(times->median) && isfinite(times->mean));
         g_assert_cmpfloat(times->deviation, >=, 0);

@@ -77,7 +77,7 @@ void duet__costs_wakes(struct duet__lab *lab, struct duet__measured *costs)
     spin->why = "there are fewer cores than workers: none watches before it sleeps";
     if (duet__usable_cores() >= lab->cpus) {
         spin->times =
-            (struct duet_summary){1, spin_s, spin_s, .quartile1 = spin_s, .quartile3 = spin_s};
+            (struct duet__summary){1, spin_s, spin_s, .quartile1 = spin_s, .quartile3 = spin_s};
         spin->why = NULL;
     }
     waking.stamp = duet__lab_kernel(lab, "calibrate_stamp", run_stamp, NULL);

@@ -16,7 +16,7 @@ static bool is_task(const struct duet_event *event, const struct duet_machine *m
 }
 
 /* Index of the first access of a task, or of a later one. */
-static size_t first_access(const struct duet_recording *recording, uint64_t task)
+static size_t first_access(const struct duet__recording *recording, uint64_t task)
 {
     size_t low = 0, high = recording->access_count;
     while (low < high) {
@@ -29,7 +29,7 @@ static size_t first_access(const struct duet_recording *recording, uint64_t task
     return low;
 }
 
-static void read_operands(struct duet__executions *all, const struct duet_recording *recording,
+static void read_operands(struct duet__executions *all, const struct duet__recording *recording,
                           uint64_t task, struct duet__execution *execution)
 {
     execution->first = all->operand_count;
@@ -60,7 +60,7 @@ static struct duet__group *find_group(GArray *groups, const struct duet__group *
 static void read_task(struct duet__executions *all, const struct duet__observation *run,
                       const struct duet_event *event, double overhead_s)
 {
-    const struct duet_recording *recording = &run->recording;
+    const struct duet__recording *recording = &run->recording;
     const struct duet_worker *worker = &recording->machine->workers[event->worker];
     double seconds = event->end_s - event->start_s;
     size_t index = all->count++;
@@ -78,7 +78,7 @@ static void read_task(struct duet__executions *all, const struct duet__observati
     if (!(seconds > 0) || !isfinite(seconds) || !(event->work > 0) || !isfinite(event->work))
         return;
     group = find_group(all->groups, &(struct duet__group){
-                                        .kernel = duet_recording_kernel(recording, event),
+                                        .kernel = duet__recording_kernel(recording, event),
                                         .arch = recording->machine->archs[worker->arch].name,
                                         .context = run->context ? run->context : "",
                                         .work = event->work,
@@ -90,7 +90,7 @@ static void read_task(struct duet__executions *all, const struct duet__observati
 }
 
 /* The bytes of all handles that are accessed. */
-static uint64_t registered(const struct duet_recording *recording)
+static uint64_t registered(const struct duet__recording *recording)
 {
     g_autoptr(GHashTable) seen = g_hash_table_new(NULL, NULL);
     uint64_t sum = 0;
@@ -103,7 +103,7 @@ static uint64_t registered(const struct duet_recording *recording)
 static void read_run(struct duet__executions *all, const struct duet__observation *run,
                      double overhead_s)
 {
-    const struct duet_recording *recording = &run->recording;
+    const struct duet__recording *recording = &run->recording;
     g_autofree const struct duet_event **events =
         g_new0(const struct duet_event *, recording->event_count + 1);
     size_t first = all->count;

@@ -19,8 +19,8 @@
 
 /* One recorded run. Everything is borrowed. */
 struct duet__observation {
-    struct duet_recording recording; /* with accesses, or its operands are not known */
-    const char *context;             /* the workload; NULL: "" */
+    struct duet__recording recording; /* with accesses, or its operands are not known */
+    const char *context;              /* the workload; NULL: "" */
     /* the same for runs that did the same: the same problem, on as many workers, under one policy;
        0: like no other */
     uint64_t repeats;

@@ -68,7 +68,7 @@ double duet__rough_median(const double *values, size_t count);
 size_t duet__outliers(const double *measured, const double *expected, size_t count, bool *rejected);
 
 /*
- * Quantiles of `count` >= 1 ratios (sorted here) at duet_quantile_levels, scaled to mean 1 (linear
+ * Quantiles of `count` >= 1 ratios (sorted here) at duet__quantile_levels, scaled to mean 1 (linear
  * between them). The two ends are not the extremes: they are chosen so that what lies beyond the
  * 0.01 and the 0.99 quantile has the mean that was measured there, as a single extreme value of
  * many thousand would spoil the mean of all.

@@ -188,7 +188,7 @@ static void test_quantiles(void)
     duet__quantiles(ratios, MANY, q);
     for (unsigned i = 1; i < DUET_QUANTILES; i++) {
         g_assert_cmpfloat(q[i], >=, q[i - 1]);
-        mean += (duet_quantile_levels[i] - duet_quantile_levels[i - 1]) * (q[i] + q[i - 1]) / 2;
+        mean += (duet__quantile_levels[i] - duet__quantile_levels[i - 1]) * (q[i] + q[i - 1]) / 2;
     }
     g_assert_cmpfloat(fabs(mean - 1), <, 1e-12);
     /* the mean of the ratios is 1.0049: one of 50 in ten thousand. The median is 1 / 1.0049, give
@@ -196,7 +196,7 @@ static void test_quantiles(void)
     g_assert_cmpfloat(fabs(q[5] - 1 / 1.0049), <, 0.003);
     g_assert_cmpfloat(q[LAST], >, 1.2); /* what is beyond 0.99 has a mean of more than 1.29 */
     g_assert_cmpfloat(q[LAST], <, 2);
-    struct duet_point point = {.mean_s = 1};
+    struct duet__point point = {.mean_s = 1};
     memcpy(point.quantiles, q, sizeof q);
     mean = 0;
     for (int i = 0; i < 1000; i++)

@@ -167,7 +167,7 @@ size_t duet__lab_events(struct duet__lab *lab, struct duet_event **events)
 
 void duet__measured_set(struct duet__measured *out, GArray *values)
 {
-    out->times = duet_summarise((const double *)(void *)values->data, values->len);
+    out->times = duet__summarise((const double *)(void *)values->data, values->len);
     if (out->times.count)
         out->why = NULL;
     g_array_unref(values);

@@ -9,7 +9,7 @@
 static const double SLOWER = 0.9; /* of what a pair gets alone: below it has been slowed down */
 
 /* The device of a pair with the host, counted from 0. */
-static unsigned device_of(const struct duet__pair *pair)
+static unsigned device_of(const struct duet__copy_pair *pair)
 {
     return (pair->source == DUET_HOST ? pair->destination : pair->source) - 1;
 }
@@ -18,7 +18,7 @@ static unsigned device_of(const struct duet__pair *pair)
 static bool is_like(const struct duet__copies *copies, const struct duet__together *t,
                     bool to_device)
 {
-    const struct duet__pair *a = &copies->pairs[t->first], *b = &copies->pairs[t->second];
+    const struct duet__copy_pair *a = &copies->pairs[t->first], *b = &copies->pairs[t->second];
     if (to_device ? a->source != DUET_HOST || b->source != DUET_HOST
                   : a->destination != DUET_HOST || b->destination != DUET_HOST)
         return false;
@@ -98,7 +98,7 @@ static double get_together(const struct duet__copies *copies, unsigned number, b
             copies->switches[device_of(&copies->pairs[t->second])] == number)
             room[count++] = sum(t);
     }
-    return duet_median(room, count);
+    return duet__median(room, count);
 }
 
 /* A link is at least as wide as what one device gets through it alone. */
@@ -110,7 +110,7 @@ static void find_links(struct duet__copies *copies)
         copies->to_host_Bps[s] = get_together(copies, s, false, room);
     }
     for (size_t i = 0; i < copies->pair_count; i++) {
-        const struct duet__pair *pair = &copies->pairs[i];
+        const struct duet__copy_pair *pair = &copies->pairs[i];
         if (pair->source != DUET_HOST && pair->destination != DUET_HOST)
             continue;
         double *links = pair->source == DUET_HOST ? copies->to_device_Bps : copies->to_host_Bps;

@@ -38,17 +38,17 @@ static struct duet__copies infer(const struct figures *figures)
 {
     unsigned devices = figures->devices ? figures->devices : DEVICES;
     struct duet__copies copies = {.node_count = devices + 1};
-    copies.pairs = g_new0(struct duet__pair, 2 * (size_t)devices);
+    copies.pairs = g_new0(struct duet__copy_pair, 2 * (size_t)devices);
     copies.together = g_new0(struct duet__together, 3 * (size_t)devices * devices);
     for (unsigned d = 0; d < devices; d++) {
         copies.pairs[copies.pair_count++] =
-            (struct duet__pair){.source = DUET_HOST,
-                                .destination = d + 1,
-                                .bandwidth_Bps = figures->to_device[d]};
+            (struct duet__copy_pair){.source = DUET_HOST,
+                                     .destination = d + 1,
+                                     .bandwidth_Bps = figures->to_device[d]};
         copies.pairs[copies.pair_count++] =
-            (struct duet__pair){.source = d + 1,
-                                .destination = DUET_HOST,
-                                .bandwidth_Bps = figures->to_host[d]};
+            (struct duet__copy_pair){.source = d + 1,
+                                     .destination = DUET_HOST,
+                                     .bandwidth_Bps = figures->to_host[d]};
     }
     for (unsigned a = 0; a < devices; a++) {
         /* both directions of one device share what they share: that is no switch */

@@ -60,13 +60,13 @@ static unsigned place_of(const struct duet_machine *machine, unsigned socket)
 }
 
 /* Each worker takes a core of its socket: those of GPUs feed these. */
-static void describe_sockets(const struct duet_machine *machine, struct duet_platform *p)
+static void describe_sockets(const struct duet_machine *machine, struct duet__platform *p)
 {
-    p->sockets = g_new0(struct duet_platform_socket, machine->worker_count);
+    p->sockets = g_new0(struct duet__platform_socket, machine->worker_count);
     for (unsigned w = 0; w < machine->worker_count; w++) {
         const struct duet_worker *worker = &machine->workers[w];
         unsigned place = place_of(machine, worker->socket);
-        struct duet_platform_socket *socket = &p->sockets[place];
+        struct duet__platform_socket *socket = &p->sockets[place];
         p->socket_count = MAX(p->socket_count, place + 1);
         if (!socket->cores++)
             socket->arch = machine->workers[0].arch;
@@ -88,22 +88,22 @@ static const struct duet_worker *worker_of(const struct duet_machine *machine, u
 }
 
 /* Copies from one node to another: as measured, else as the machine is thought to be. */
-static struct duet_platform_figure figures(const struct duet__calibrating *c, unsigned source,
-                                           unsigned destination)
+static struct duet__platform_figure figures(const struct duet__calibrating *c, unsigned source,
+                                            unsigned destination)
 {
     const struct duet_route *route = duet_machine_route(&c->info.machine, source, destination);
     for (size_t i = 0; c->has_copies && i < c->copies.pair_count; i++) {
-        const struct duet__pair *pair = &c->copies.pairs[i];
+        const struct duet__copy_pair *pair = &c->copies.pairs[i];
         if (pair->source == source && pair->destination == destination && pair->bandwidth_Bps > 0)
-            return (struct duet_platform_figure){pair->bandwidth_Bps, pair->latency_s};
+            return (struct duet__platform_figure){pair->bandwidth_Bps, pair->latency_s};
     }
-    return (struct duet_platform_figure){route->bandwidth_Bps / c->pace,
-                                         route->latency_s * c->pace};
+    return (struct duet__platform_figure){route->bandwidth_Bps / c->pace,
+                                          route->latency_s * c->pace};
 }
 
 /* Devices whose routes from the host begin with one link are behind one switch. */
 static unsigned assumed_switch(const struct duet_machine *machine, unsigned node,
-                               const struct duet_platform *platform)
+                               const struct duet__platform *platform)
 {
     unsigned next = 0;
     for (unsigned other = 1; other < node; other++) {
@@ -120,19 +120,19 @@ static unsigned assumed_switch(const struct duet_machine *machine, unsigned node
  * GPUs, and the switches they are behind, numbered in the order of their first GPUs: each as fast
  * as its GPUs are together, and at least as the fastest of them alone.
  */
-static void describe_gpus(const struct duet__calibrating *c, struct duet_platform *p)
+static void describe_gpus(const struct duet__calibrating *c, struct duet__platform *p)
 {
     const struct duet_machine *machine = &c->info.machine;
     bool measured = c->has_copies && c->copies.switches;
-    p->gpus = g_new0(struct duet_platform_gpu, machine->node_count);
-    p->switches = g_new0(struct duet_platform_switch, machine->node_count);
+    p->gpus = g_new0(struct duet__platform_gpu, machine->node_count);
+    p->switches = g_new0(struct duet__platform_switch, machine->node_count);
     for (unsigned node = 1; node < machine->node_count; node++) {
         const struct duet_worker *worker = worker_of(machine, node);
-        struct duet_platform_gpu *gpu = &p->gpus[p->gpu_count++];
-        struct duet_platform_switch *place;
+        struct duet__platform_gpu *gpu = &p->gpus[p->gpu_count++];
+        struct duet__platform_switch *place;
         unsigned number =
             measured ? c->copies.switches[node - 1] : assumed_switch(machine, node, p);
-        *gpu = (struct duet_platform_gpu){
+        *gpu = (struct duet__platform_gpu){
             .arch = worker->arch,
             .position = number,
             .memory_bytes = machine->nodes[node].capacity_bytes,
@@ -157,17 +157,17 @@ static double middle(const double *first, size_t stride, unsigned count)
     g_autofree double *values = g_new(double, count);
     for (unsigned i = 0; i < count; i++)
         values[i] = *(const double *)(const void *)((const char *)first + i * stride);
-    duet_sort(values, count);
+    duet__sort(values, count);
     return values[(count - 1) / 2];
 }
 
 /* One kind of all links between host and switches, as hypothetical ones would be. */
-static void describe_kind(struct duet_platform *p)
+static void describe_kind(struct duet__platform *p)
 {
     size_t sw = sizeof(*p->switches), gpu = sizeof(*p->gpus);
-    p->kinds = g_new0(struct duet_platform_link, 1);
+    p->kinds = g_new0(struct duet__platform_link, 1);
     p->kind_count = 1;
-    p->kinds[0] = (struct duet_platform_link){
+    p->kinds[0] = (struct duet__platform_link){
         .name = "pcie",
         .to_device = {middle(&p->switches->to_device_Bps, sw, p->switch_count),
                       middle(&p->gpus->to_device.latency_s, gpu, p->gpu_count)},
@@ -176,7 +176,7 @@ static void describe_kind(struct duet_platform *p)
     };
 }
 
-static enum duet_reach reach_of(const struct duet_platform *p, unsigned a, unsigned b)
+static enum duet__reach reach_of(const struct duet__platform *p, unsigned a, unsigned b)
 {
     unsigned first = p->gpus[a].position, second = p->gpus[b].position;
     if (first == second)
@@ -186,15 +186,15 @@ static enum duet_reach reach_of(const struct duet_platform *p, unsigned a, unsig
 }
 
 /* The mean of those pairs of a reach and direction that copy directly. */
-static struct duet_platform_figure mean_peer(const struct duet__calibrating *c,
-                                             const struct duet_platform *p, enum duet_reach wanted,
-                                             bool up)
+static struct duet__platform_figure mean_peer(const struct duet__calibrating *c,
+                                              const struct duet__platform *p,
+                                              enum duet__reach wanted, bool up)
 {
-    struct duet_platform_figure sum = {0, 0};
+    struct duet__platform_figure sum = {0, 0};
     unsigned count = 0;
     for (unsigned i = 0; i < p->gpu_count * p->gpu_count; i++) {
         unsigned source = i / p->gpu_count, destination = i % p->gpu_count;
-        struct duet_platform_figure link;
+        struct duet__platform_figure link;
         if (source == destination || (destination > source) != up ||
             reach_of(p, source, destination) != wanted ||
             !duet_machine_route(&c->info.machine, source + 1, destination + 1)->direct)
@@ -204,8 +204,8 @@ static struct duet_platform_figure mean_peer(const struct duet__calibrating *c,
         sum.latency_s += link.latency_s;
         count++;
     }
-    return (struct duet_platform_figure){sum.bandwidth_Bps / MAX(count, 1),
-                                         sum.latency_s / MAX(count, 1)};
+    return (struct duet__platform_figure){sum.bandwidth_Bps / MAX(count, 1),
+                                          sum.latency_s / MAX(count, 1)};
 }
 
 /*
@@ -215,9 +215,9 @@ static struct duet_platform_figure mean_peer(const struct duet__calibrating *c,
 static const double OWN_LINK = 1.1;
 
 /* Are the direct copies of this reach too fast for the links to the host between any two GPUs? */
-static bool is_own(const struct duet_platform *p, enum duet_reach reach)
+static bool is_own(const struct duet__platform *p, enum duet__reach reach)
 {
-    const struct duet_platform_peer *peer = &p->peers[reach];
+    const struct duet__platform_peer *peer = &p->peers[reach];
     for (unsigned a = 0; reach != DUET_REACH_SWITCH && a < p->gpu_count; a++)
         for (unsigned b = 0; b < p->gpu_count; b++) {
             double direct = a < b ? peer->up.bandwidth_Bps : peer->down.bandwidth_Bps;
@@ -229,11 +229,11 @@ static bool is_own(const struct duet_platform *p, enum duet_reach reach)
     return false;
 }
 
-static void describe_peers(const struct duet__calibrating *c, struct duet_platform *p)
+static void describe_peers(const struct duet__calibrating *c, struct duet__platform *p)
 {
     static const char *const names[DUET_REACHES] = {"peer_switch", "peer_socket", "peer_remote"};
     for (unsigned i = 0; i < DUET_REACHES; i++) {
-        struct duet_platform_peer *peer = &p->peers[i];
+        struct duet__platform_peer *peer = &p->peers[i];
         peer->up = mean_peer(c, p, i, true);
         peer->down = mean_peer(c, p, i, false);
         if (!(peer->up.bandwidth_Bps > 0 && peer->down.bandwidth_Bps > 0))
@@ -281,11 +281,11 @@ static char *origin(const struct duet__calibrating *c)
                        c->gpus && !c->has_copies ? "; copies are not measured" : "", NULL);
 }
 
-void duet__describe_machine(const struct duet__calibrating *c, struct duet_platform *platform)
+void duet__describe_machine(const struct duet__calibrating *c, struct duet__platform *platform)
 {
     const struct duet_machine *machine = &c->info.machine;
-    const struct duet_calibration *times = &c->model.calibration;
-    *platform = (struct duet_platform){
+    const struct duet__calibration *times = &c->model.calibration;
+    *platform = (struct duet__platform){
         .description = describe(c),
         .origin = origin(c),
         .archs = g_memdup2(machine->archs, machine->arch_count * sizeof(*machine->archs)),
@@ -307,6 +307,6 @@ void duet__describe_machine(const struct duet__calibrating *c, struct duet_platf
         describe_peers(c, platform);
     }
     for (size_t i = 0; i < times->count; i++)
-        if (duet_calibration_add(&platform->calibration, &times->curves[i], NULL))
+        if (duet__calibration_add(&platform->calibration, &times->curves[i], NULL))
             g_error("kernel times that were added once cannot be added again");
 }

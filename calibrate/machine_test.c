@@ -29,12 +29,12 @@ static void machine_init(struct duet_machine *machine)
     }
 }
 
-static void describe(bool measured, struct duet_platform *platform)
+static void describe(bool measured, struct duet__platform *platform)
 {
     unsigned switches[GPUS] = {0, 0, 1};
     double to_device_Bps[] = {10e9, 5e9}, to_host_Bps[] = {14e9, 2e9};
-    struct duet__pair pairs[2 * GPUS];
-    struct duet_request runs = {0};
+    struct duet__copy_pair pairs[2 * GPUS];
+    struct duet__request runs = {0};
     char name[] = "box";
     const struct duet__calibrate_request request = {.runs = &runs, .name = name};
     struct duet__calibrating c = {
@@ -54,11 +54,11 @@ static void describe(bool measured, struct duet_platform *platform)
 
     machine_init(&c.info.machine);
     for (unsigned i = 0; i < 2 * GPUS; i++)
-        pairs[i] = (struct duet__pair){.source = i % 2 ? i / 2 + 1 : DUET_HOST,
-                                       .destination = i % 2 ? DUET_HOST : i / 2 + 1,
-                                       .samples = 1,
-                                       .bandwidth_Bps = alone_Bps[i / 2],
-                                       .direct = true};
+        pairs[i] = (struct duet__copy_pair){.source = i % 2 ? i / 2 + 1 : DUET_HOST,
+                                            .destination = i % 2 ? DUET_HOST : i / 2 + 1,
+                                            .samples = 1,
+                                            .bandwidth_Bps = alone_Bps[i / 2],
+                                            .direct = true};
     duet__describe_machine(&c, platform);
     g_assert_cmpstr(platform->name, ==, "box");
     g_assert_cmpuint(platform->gpu_count, ==, GPUS);
@@ -68,7 +68,7 @@ static void describe(bool measured, struct duet_platform *platform)
 /* A switch is as fast as its GPUs are together, and at least as the fastest of them is alone. */
 static void test_measured(void)
 {
-    struct duet_platform platform;
+    struct duet__platform platform;
 
     describe(true, &platform);
     g_assert_cmpuint(platform.switch_count, ==, 2);
@@ -83,14 +83,14 @@ static void test_measured(void)
     /* hypothetical ones are as the middle one of these */
     g_assert_cmpfloat(platform.kinds[0].to_device.bandwidth_Bps, ==, 5e9);
     g_assert_null(strstr(platform.origin, "copies are not measured"));
-    duet_platform_fini(&platform);
+    duet__platform_fini(&platform);
 }
 
 /* Nobody has measured: each GPU has a switch of its own, which is as fast as it is thought to be.
  */
 static void test_assumed(void)
 {
-    struct duet_platform platform;
+    struct duet__platform platform;
 
     describe(false, &platform);
     g_assert_cmpuint(platform.switch_count, ==, GPUS);
@@ -100,7 +100,7 @@ static void test_assumed(void)
         g_assert_cmpfloat(platform.switches[gpu].to_host_Bps, ==, alone_Bps[gpu]);
     }
     g_assert_nonnull(strstr(platform.origin, "copies are not measured"));
-    duet_platform_fini(&platform);
+    duet__platform_fini(&platform);
 }
 
 int main(int argc, char **argv)

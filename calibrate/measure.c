@@ -32,13 +32,13 @@ void duet__calibrating_pause(struct duet__calibrating *c)
 
 static bool given_up(const struct duet__calibrating *c)
 {
-    return c->monitor && duet_monitor_signal(c->monitor) != 0;
+    return c->monitor && duet__monitor_signal(c->monitor) != 0;
 }
 
 /* Draws a bar of the time that has passed. */
 static void draw(struct duet__calibrating *c)
 {
-    duet_progress_say(&c->bar, elapsed(c) / c->request->budget_s, c->now.what);
+    duet__progress_say(&c->bar, elapsed(c) / c->request->budget_s, c->now.what);
 }
 
 static void G_GNUC_PRINTF(2, 3) begin(struct duet__calibrating *c, const char *format, ...)
@@ -142,7 +142,7 @@ static bool affordable(const struct duet__calibrating *c, const struct duet__set
 static void take_turn(struct duet__calibrating *c, double round_s)
 {
     struct duet__setup *setup = duet__setup_at(c, c->next);
-    const struct duet_problem *problem = &setup->problem;
+    const struct duet__problem *problem = &setup->problem;
     const struct duet__load before = duet__load_now();
     guint first = c->runs->len;
     if (!setup->failed && affordable(c, setup)) {
@@ -279,7 +279,7 @@ void duet__calibrating_fini(struct duet__calibrating *c)
 {
     duet__kept_data_free(c);
     for (guint i = 0; c->runs && i < c->runs->len; i++)
-        duet_recording_fini(&g_array_index(c->runs, struct duet__observation, i).recording);
+        duet__recording_fini(&g_array_index(c->runs, struct duet__observation, i).recording);
     g_clear_pointer(&c->runs, g_array_unref);
     g_clear_pointer(&c->disturbed_rounds, g_array_unref);
     g_clear_pointer(&c->failures, g_array_unref);

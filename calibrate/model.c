@@ -54,7 +54,7 @@ static double attained(const struct duet__rows *rows, bool busy)
         if (got(&rows->list[i], busy) > 0)
             rates[count++] = got(&rows->list[i], busy) / rows->seconds[i];
     if (count >= LEAST_ROWS)
-        median = duet_median(rates, count);
+        median = duet__median(rates, count);
     for (size_t i = 0; i < rows->count && median > 0; i++) {
         double own = got(&rows->list[i], busy);
         if (!(own > 0) || fabs(log(own / rows->seconds[i] / median)) > log(2))
@@ -96,7 +96,7 @@ static void find_bandwidth(struct fitting *fitting, const struct duet_sharing *s
 /* Curves of the points: those that differ only in work are beside each other. */
 static int add_curves(struct duet__model *out, struct duet_message *message)
 {
-    struct duet_point *points = g_new(struct duet_point, out->quality_count);
+    struct duet__point *points = g_new(struct duet__point, out->quality_count);
     int error = DUET_OK;
     for (size_t i = 0, next; i < out->quality_count && !error; i = next) {
         const struct duet__quality *first = &out->quality[i];
@@ -107,11 +107,11 @@ static int add_curves(struct duet__model *out, struct duet_message *message)
                 break;
             points[next - i] = own->point;
         }
-        struct duet_curve curve = {.count = next - i, .points = points};
+        struct duet__curve curve = {.count = next - i, .points = points};
         g_strlcpy(curve.kernel, first->kernel, sizeof(curve.kernel));
         g_strlcpy(curve.arch, first->arch, sizeof(curve.arch));
         g_strlcpy(curve.context, first->context, sizeof(curve.context));
-        error = duet_calibration_add(&out->calibration, &curve, message);
+        error = duet__calibration_add(&out->calibration, &curve, message);
     }
     g_free(points);
     return error;
@@ -154,7 +154,7 @@ int duet__model_fit(const struct duet__observation *runs, size_t run_count,
 
 void duet__model_fini(struct duet__model *model)
 {
-    duet_calibration_fini(&model->calibration);
+    duet__calibration_fini(&model->calibration);
     g_free(model->quality);
     *model = (struct duet__model){0};
 }

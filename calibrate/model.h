@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From recorded runs on this machine to what its kernels take: for each kernel, architecture, size
- * and workload a struct duet_point, and the sizes of caches that explain the times best.
+ * and workload a struct duet__point, and the sizes of caches that explain the times best.
  */
 #ifndef DUET_CALIBRATE_MODEL_H
 #define DUET_CALIBRATE_MODEL_H
@@ -45,16 +45,16 @@ struct duet__model_error {
 /* One point, and how good it is. */
 struct duet__quality {
     char kernel[DUET_NAME_MAX], arch[DUET_NAME_MAX], context[DUET_NAME_MAX];
-    struct duet_point point;
+    struct duet__point point;
     /* times by conditions (their bits), count 0: none was measured; of kernels of the host */
-    struct duet_summary conditions[DUET__CONDITIONS];
+    struct duet__summary conditions[DUET__CONDITIONS];
     /* cross-validated. Without problems to leave out, or where they are not asked for: NaN */
     struct duet__model_error errors[DUET__LEFT_OUT][DUET__KERNEL_MODELS];
 };
 
 /* Owned by the caller: duet__model_fini. */
 struct duet__model {
-    struct duet_calibration calibration; /* curves with contexts */
+    struct duet__calibration calibration; /* curves with contexts */
     struct duet_sharing sharing;   /* of the options, the sizes as found; the bandwidth at least
                                       what kernels got */
     struct duet__quality *quality; /* one a point */
@@ -62,7 +62,7 @@ struct duet__model {
 };
 
 /*
- * Fits. Host kernels (of workers of node 0) get everything a struct duet_point has; those of
+ * Fits. Host kernels (of workers of node 0) get everything a struct duet__point has; those of
  * devices mean, median, deviation, quantiles, samples. Kernels that failed are left out. Outliers
  * are rejected (the rule stands in docs/calibrate.md) and counted. Runs with one busy worker give
  * the condition "others idle", runs with several the busy ones. Times of the host are those of the

@@ -25,11 +25,11 @@ static void add(struct made *made, int worker, int kernel, double work, double s
     }
 }
 
-static const struct duet_curve *curve_of(const struct duet__model *model, int kernel,
-                                         const char *arch)
+static const struct duet__curve *curve_of(const struct duet__model *model, int kernel,
+                                          const char *arch)
 {
-    const struct duet_curve *curve =
-        duet_calibration_find(&model->calibration, kernel_names[kernel], arch);
+    const struct duet__curve *curve =
+        duet__calibration_find(&model->calibration, kernel_names[kernel], arch);
     g_assert_nonnull(curve);
     return curve;
 }
@@ -45,7 +45,7 @@ static void test_stream(void)
         add(&made, 0, GEMM, 2 * MIB, i, 1e-3 * (i % 2 ? 1.01 : 0.99), 2, MIB);
     made_observe(&made, "saxpy");
     fit_runs(&made, 1, &sharing, &model);
-    const struct duet_point *point = point_of(&model, GEMM);
+    const struct duet__point *point = point_of(&model, GEMM);
     /* memory gets what its bandwidth says, the base what remains */
     double bytes_s = MIB / 10e9;
     g_assert_cmpfloat(fabs(point->far_s[0] / bytes_s - 1), <, 0.01);
@@ -73,8 +73,8 @@ static void test_devices(void)
         add(&made, 1, GEMM, 1e6, i, i == 50 ? 1 : 1e-3 * (i % 2 ? 1.1 : 0.9), 2, MIB);
     made_observe(&made, "gemm");
     fit_runs(&made, 1, &sharing, &model);
-    const struct duet_curve *curve = curve_of(&model, GEMM, "device");
-    const struct duet_point *point = &curve->points[0];
+    const struct duet__curve *curve = curve_of(&model, GEMM, "device");
+    const struct duet__point *point = &curve->points[0];
     g_assert_cmpuint(curve->count, ==, 1);
     g_assert_cmpuint(point->samples, ==, 99);
     g_assert_cmpuint(point->rejected, ==, 1);
@@ -105,7 +105,7 @@ static void test_few(void)
         }
         made_observe(&made, NULL);
         fit_runs(&made, 1, &sharing, &model);
-        const struct duet_point *point = point_of(&model, TRSM);
+        const struct duet__point *point = point_of(&model, TRSM);
         g_assert_cmpuint(point->samples, ==, count);
         g_assert_cmpfloat(fabs(point->mean_s * count / sum - 1), <, 1e-12);
         g_assert_cmpfloat(point->base_s, >, 0);
@@ -161,7 +161,7 @@ static void test_refused(void)
     options.folds = 0;
     made.observation.recording.access_count = 0;
     g_assert_cmpint(duet__model_fit(&made.observation, 1, &options, &model, &message), ==, 0);
-    const struct duet_point *point = point_of(&model, GEMM);
+    const struct duet__point *point = point_of(&model, GEMM);
     g_assert_cmpfloat(fabs(point->base_s / point->mean_s - 1), <, 1e-12);
     duet__model_fini(&model);
     made.observation.recording.event_count = 0;

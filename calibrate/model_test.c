@@ -45,7 +45,7 @@ static void test_exact(void)
     g_assert_cmpuint(model.sharing.private_bytes, ==, sizes.private_bytes);
     g_assert_cmpuint(model.sharing.shared_bytes, ==, sizes.shared_bytes);
     for (int k = 0; k < KERNELS; k++) {
-        const struct duet_point *point = point_of(&model, k);
+        const struct duet__point *point = point_of(&model, k);
         /* a tile that is never near cannot be told from the base: 10 us of 400 and more */
         g_assert_cmpfloat(distance(point->base_s, truth[k].base_s), <, 0.026);
         g_assert_cmpuint(point->rejected, ==, 0);
@@ -256,7 +256,7 @@ static void test_deterministic(void)
     for (int m = 0; m < 2; m++)
         fit_runs(made, 2, &sizes, &models[m]);
     for (int k = 0; k < KERNELS; k++) {
-        const struct duet_point *a = point_of(&models[0], k), *b = point_of(&models[1], k);
+        const struct duet__point *a = point_of(&models[0], k), *b = point_of(&models[1], k);
         assert_same(&a->mean_s, &b->mean_s, 1);
         assert_same(&a->base_s, &b->base_s, 1);
         assert_same(a->near_s, b->near_s, DUET_OPERANDS);
@@ -283,7 +283,7 @@ static void test_contexts(void)
     g_assert_cmpuint(model.calibration.count, ==, 2 * KERNELS);
     g_assert_cmpuint(model.quality_count, ==, 3 * KERNELS);
     for (size_t i = 0; i < model.calibration.count; i++) {
-        const struct duet_curve *curve = &model.calibration.curves[i];
+        const struct duet__curve *curve = &model.calibration.curves[i];
         g_assert_cmpuint(curve->count, ==, strcmp(curve->context, "one") == 0 ? 2 : 1);
         if (strcmp(curve->context, "one") != 0 || strcmp(curve->kernel, "dpotrf") != 0)
             continue;

@@ -18,7 +18,7 @@ double duet__rough_median(const double *values, size_t count)
     size_t step = count / ROUGH + 1, kept = 0;
     for (size_t i = 0; i < count && kept < ROUGH; i += step)
         some[kept++] = values[i];
-    return duet_median(some, kept);
+    return duet__median(some, kept);
 }
 
 /* What was lost, if this is a stall rather than an outlier; else 0. */
@@ -34,10 +34,10 @@ size_t duet__outliers(const double *measured, const double *expected, size_t cou
     size_t step = count / ROUGH + 1, some = 0, marked = 0;
     for (size_t i = 0; i < count && some < ROUGH; i += step)
         logs[some++] = log(measured[i] / expected[i]);
-    double median = duet_median(logs, some), usual = exp(median);
+    double median = duet__median(logs, some), usual = exp(median);
     for (size_t i = 0; i < some; i++)
         logs[i] = fabs(logs[i] - median);
-    double limit = fmax(MADS * duet_median(logs, some), log(AT_LEAST));
+    double limit = fmax(MADS * duet__median(logs, some), log(AT_LEAST));
     double above = fmin(limit, log(ALWAYS));
     for (size_t i = 0; i < count; i++) {
         double distance = log(measured[i] / expected[i]) - median;
@@ -57,7 +57,7 @@ size_t duet__outliers(const double *measured, const double *expected, size_t cou
     return 0;
 }
 
-/* The integral of the quantile function (type 7, as duet_quantile) from 0 to p. */
+/* The integral of the quantile function (type 7, as duet__quantile) from 0 to p. */
 static double integral(const double *sorted, size_t count, double p)
 {
     double place = p * (double)(count - 1), sum = 0;
@@ -75,11 +75,11 @@ static double integral(const double *sorted, size_t count, double p)
 void duet__quantiles(double *ratios, size_t count, double quantiles[DUET_QUANTILES])
 {
     enum { LAST = DUET_QUANTILES - 1 };
-    const double *levels = duet_quantile_levels;
+    const double *levels = duet__quantile_levels;
     double mean = 0;
-    duet_sort(ratios, count);
+    duet__sort(ratios, count);
     for (unsigned i = 0; i <= LAST; i++)
-        quantiles[i] = duet_quantile(ratios, count, levels[i]);
+        quantiles[i] = duet__quantile(ratios, count, levels[i]);
     /* a straight line from 0 to the 0.01 quantile, say, has the mean of its two ends */
     double below = integral(ratios, count, levels[1]) / levels[1];
     double beyond = (integral(ratios, count, 1) - integral(ratios, count, levels[LAST - 1])) /

@@ -20,9 +20,9 @@ static const uint64_t vector_tiles[TILES_DEFAULT] = {1 << 16, 1 << 18, 1 << 20};
 static const uint64_t device_tiles[] = {1024, 2048};
 
 /* In caches, one pass over the vectors is over before there is anything to see. */
-static const struct duet_setting passes[] = {{"iterations", "8"}};
+static const struct duet__setting passes[] = {{"iterations", "8"}};
 
-static bool on_vectors(const struct duet_workload *workload)
+static bool on_vectors(const struct duet__workload *workload)
 {
     return strcmp(workload->name, "saxpy") == 0;
 }
@@ -36,8 +36,8 @@ static double shared_bytes(const struct duet__calibrating *c)
 /* Sizes                                                                                        */
 
 /* The most tiles a side with which the data fits in a quarter of the shared cache. */
-static uint64_t warm_size(const struct duet__calibrating *c, const struct duet_workload *workload,
-                          struct duet_problem problem)
+static uint64_t warm_size(const struct duet__calibrating *c, const struct duet__workload *workload,
+                          struct duet__problem problem)
 {
     uint64_t chosen = TILES_MIN * problem.tile;
     for (uint64_t tiles = TILES_MIN; tiles <= TILES_WARM; tiles++) {
@@ -59,7 +59,7 @@ static uint64_t least_tiles(const struct duet__setup *setup)
 /* Flops of a turn with one run, which the warm-up comes before. */
 static double effort(const struct duet__setup *setup)
 {
-    struct duet_problem warmup = setup->problem, problem = setup->problem;
+    struct duet__problem warmup = setup->problem, problem = setup->problem;
     warmup.n = setup->warmup_n;
     if (!problem.n)
         problem.n = least_tiles(setup) * problem.tile;
@@ -81,10 +81,10 @@ double duet__setup_seconds(const struct duet__calibrating *c, const struct duet_
 
 void duet__setup_size(const struct duet__calibrating *c, struct duet__setup *setup, double fair_s)
 {
-    const struct duet_workload *workload = setup->workload;
+    const struct duet__workload *workload = setup->workload;
     double cache = shared_bytes(c), memory = (double)c->info.survey.memory_bytes / 4;
     double rate = 0; /* flops a second of the first runs of its group; 0: there are none yet */
-    struct duet_problem problem = setup->problem;
+    struct duet__problem problem = setup->problem;
     uint64_t least = least_tiles(setup);
     if (setup->problem.n)
         return;
@@ -178,7 +178,7 @@ static int add_subject(struct duet__calibrating *c, const struct duet__subject *
 
 /* The tile of a workload at this place of its list; 0: the list is shorter. */
 static uint64_t tile_at(const struct duet__calibrate_request *request,
-                        const struct duet_workload *workload, size_t place)
+                        const struct duet__workload *workload, size_t place)
 {
     uint64_t own = workload->real_tile ? workload->real_tile : workload->default_tile;
     if (request->tiles.count)
@@ -195,7 +195,7 @@ static void list_tiles(const struct duet__calibrate_request *request, size_t pla
 {
     for (const char *precision = request->precisions; *precision; precision++) {
         for (guint i = 0; i < request->workloads->len; i++) {
-            const struct duet_workload *workload = request->workloads->pdata[i];
+            const struct duet__workload *workload = request->workloads->pdata[i];
             struct duet__subject subject = {workload, device_tile, *precision, device_tile > 0};
             if (!device_tile)
                 subject.tile = tile_at(request, workload, place);

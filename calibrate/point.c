@@ -40,7 +40,7 @@ static double edge_of(const struct duet__executions *executions, const struct du
 }
 
 /* What only kernels of the host have. */
-static void fill_host(const struct fitted *fitted, struct duet_point *out)
+static void fill_host(const struct fitted *fitted, struct duet__point *out)
 {
     const struct duet__kernel_fit *kernel = &fitted->kernel;
     unsigned half = kernel->columns / 2;
@@ -54,17 +54,17 @@ static void fill_host(const struct fitted *fitted, struct duet_point *out)
 }
 
 /* Everything that a point says. */
-static void fill_point(const struct fitted *fitted, struct duet_point *out)
+static void fill_point(const struct fitted *fitted, struct duet__point *out)
 {
     const struct duet__rows *rows = &fitted->rows;
     bool host = fitted->group->host;
-    struct duet_summary summary;
+    struct duet__summary summary;
     g_autofree double *values = g_new0(double, rows->count + 1);
     size_t count = 0;
     for (size_t i = 0; i < rows->count; i++)
         if (!fitted->rejected[i])
             values[count++] = rows->seconds[i];
-    summary = duet_summarise(values, count);
+    summary = duet__summarise(values, count);
     out->work = fitted->group->work;
     out->size = edge_of(fitted->executions, fitted->group);
     out->mean_s = summary.mean;
@@ -171,7 +171,7 @@ static void cross_validate(const struct fitted *fitted, const struct folds *fold
             leave_out(fitted, duet__kernel_models[m], folds, fold, &p);
         if (p.count)
             errors[m] = (struct duet__model_error){.sum = p.predicted_s / p.measured_s - 1,
-                                                   .execution = duet_median(room, p.count),
+                                                   .execution = duet__median(room, p.count),
                                                    .part = p.apart_s / p.measured_s};
     }
     g_free(room);
@@ -191,7 +191,7 @@ static void fill_conditions(const struct fitted *fitted, struct duet__quality *o
             if (!fitted->rejected[r] && own == i)
                 times[count++] = rows->seconds[r];
         }
-        out->conditions[i] = duet_summarise(times, count);
+        out->conditions[i] = duet__summarise(times, count);
     }
 }
 

@@ -84,7 +84,7 @@ double duet__probe_seconds(unsigned threads)
     for (size_t i = 1; i < count; i++)
         g_thread_join(probers[i].thread);
     free(probers);
-    duet_sort(seconds, values);
+    duet__sort(seconds, values);
     /* not the median: threads that are not bound may share a core at first */
-    return duet_quantile(seconds, values, 0.25);
+    return duet__quantile(seconds, values, 0.25);
 }

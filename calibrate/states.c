@@ -80,7 +80,7 @@ static void scale_states(struct duet__executions *all, size_t first, double *roo
         if (all->runs[r].of->repeats == repeats && all->runs[r].state > 0)
             room[count++] = all->runs[r].state;
     if (count >= LEAST_RUNS)
-        median = duet_median(room, count);
+        median = duet__median(room, count);
     for (size_t r = first; r < all->run_count; r++)
         if (all->runs[r].of->repeats == repeats)
             all->runs[r].state = median > 0 ? all->runs[r].state / median : 0;
@@ -132,7 +132,7 @@ double duet__states_deviation(const struct duet__executions *all, const struct d
         last = run;
     }
     if (known >= LEAST_RUNS - 1)
-        deviation = TO_DEVIATION * duet_median(distances, known);
+        deviation = TO_DEVIATION * duet__median(distances, known);
     g_free(distances);
     return deviation;
 }

@@ -51,7 +51,7 @@ static void test_median(void)
         fit_runs(made, RUNS, &sizes, &model);
         predict(&model, &made[0], ratio);
         for (int k = 0; k < KERNELS; k++) {
-            const struct duet_point *point = point_of(&model, k);
+            const struct duet__point *point = point_of(&model, k);
             if (!known) {
                 g_assert_cmpfloat(ratio[k], >, 1.03);
                 g_assert_cmpfloat(point->run_deviation, ==, 0);

@@ -39,7 +39,7 @@ static inline void testing_pairs(const struct duet__copies *copies,
     g_assert_cmpuint(copies->node_count, ==, nodes);
     g_assert_cmpuint(copies->pair_count, ==, (size_t)nodes * (nodes - 1));
     for (size_t i = 0; i < copies->pair_count; i++) {
-        const struct duet__pair *pair = &copies->pairs[i];
+        const struct duet__copy_pair *pair = &copies->pairs[i];
         const struct duet_route *route =
             duet_machine_route(machine, pair->source, pair->destination);
         g_assert_true(pair->direct == route->direct);

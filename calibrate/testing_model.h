@@ -16,7 +16,7 @@ enum { POTRF, TRSM, SYRK, GEMM, KERNELS, MIB = 1 << 20 };
 static const char *kernel_names[KERNELS] = {"dpotrf", "dtrsm", "dsyrk", "dgemm"};
 
 /* What the kernels take; the busy ratio is the same for all. Tiles of 256, as on a real machine. */
-static const struct duet_point truth[KERNELS] = {
+static const struct duet__point truth[KERNELS] = {
     {.base_s = 300e-6, .near_s = {5e-6}, .far_s = {40e-6}},
     {.base_s = 400e-6, .near_s = {30e-6, 10e-6}, .far_s = {80e-6, 40e-6}},
     {.base_s = 390e-6, .near_s = {20e-6, 10e-6}, .far_s = {90e-6, 40e-6}},
@@ -70,7 +70,7 @@ static double true_seconds(struct maker *maker, int kernel, const struct duet__o
                            const struct duet__miss *miss, size_t count)
 {
     const struct plan *plan = maker->plan;
-    struct duet_point point = truth[kernel];
+    struct duet__point point = truth[kernel];
     struct duet__demand demand;
     struct duet__running running[16] = {{NULL}};
     point.busy_ratio = plan->busy_ratio;
@@ -226,10 +226,10 @@ static void fit_runs(struct made *made, size_t count, const struct duet_sharing 
     g_assert_cmpint(error, ==, DUET_OK);
 }
 
-static const struct duet_point *point_of(const struct duet__model *model, int kernel)
+static const struct duet__point *point_of(const struct duet__model *model, int kernel)
 {
-    const struct duet_curve *curve =
-        duet_calibration_find(&model->calibration, kernel_names[kernel], "core");
+    const struct duet__curve *curve =
+        duet__calibration_find(&model->calibration, kernel_names[kernel], "core");
     g_assert_nonnull(curve);
     g_assert_cmpuint(curve->count, ==, 1);
     return &curve->points[0];

@@ -16,7 +16,7 @@ static const char *policy_of(const struct duet__calibrating *c)
 }
 
 /* Counts a run, and keeps its records. */
-static void keep(struct duet__calibrating *c, struct duet__setup *setup, struct duet_run *run)
+static void keep(struct duet__calibrating *c, struct duet__setup *setup, struct duet__run *run)
 {
     uint64_t place = (uint64_t)(setup - duet__setup_at(c, 0));
     const struct duet__observation observation = {
@@ -25,7 +25,7 @@ static void keep(struct duet__calibrating *c, struct duet__setup *setup, struct 
         .repeats = 2 * place + 1 + (strcmp(policy_of(c), "eager") == 0),
         .problem = place + 1,
     };
-    run->recording = (struct duet_recording){0};
+    run->recording = (struct duet__recording){0};
     g_array_append_val(c->runs, observation);
     setup->run_s =
         (setup->run_s * (double)setup->runs + run->stats.makespan_s) / (double)(setup->runs + 1);
@@ -35,24 +35,24 @@ static void keep(struct duet__calibrating *c, struct duet__setup *setup, struct 
 
 /* The warm-up, then the others, on data of their own. */
 static int run_all(struct duet__calibrating *c, struct duet__setup *setup,
-                   struct duet_session *session, double slice_s)
+                   struct duet__session *session, double slice_s)
 {
-    struct duet_problem *problem = &session->problem;
+    struct duet__problem *problem = &session->problem;
     double start_s;
     int error;
     *problem = setup->problem;
     problem->n = setup->warmup_n;
     problem->data = c->kept[0].problem.data;
-    error = duet_session_run(session, NULL, DUET_RECORDS_NONE, &c->now.message);
+    error = duet__session_run(session, NULL, DUET_RECORDS_NONE, &c->now.message);
     problem->n = setup->problem.n;
     problem->data = c->kept[problem->n != setup->warmup_n].problem.data;
     start_s = duet__clock_s();
     for (int i = 0; i < RUNS_MAX && !error; i++) {
-        struct duet_run run = {0};
-        error = duet_session_run(session, &run, DUET_RECORDS_ACCESSES, &c->now.message);
+        struct duet__run run = {0};
+        error = duet__session_run(session, &run, DUET_RECORDS_ACCESSES, &c->now.message);
         if (!error)
             keep(c, setup, &run);
-        duet_run_fini(&run);
+        duet__run_fini(&run);
         if (duet__clock_s() - start_s >= slice_s)
             break;
     }
@@ -72,9 +72,9 @@ static bool was_opened(const struct duet__calibrating *c, const struct duet__set
 
 /* What a setup's runs are of, on which resources. */
 static void make_request(const struct duet__calibrating *c, const struct duet__setup *setup,
-                         struct duet_request *request)
+                         struct duet__request *request)
 {
-    duet_request_copy(request, c->request->runs);
+    duet__request_copy(request, c->request->runs);
     request->workload = setup->workload;
     request->records = DUET_RECORDS_ACCESSES;
     request->bounds = false;
@@ -98,7 +98,7 @@ static void discard(struct duet__kept_data *kept)
 static int keep_data(struct duet__kept_data *kept, const struct duet__setup *setup, uint64_t n,
                      struct duet_message *message)
 {
-    struct duet_problem *old = &kept->problem;
+    struct duet__problem *old = &kept->problem;
     int error;
     if (old->data && kept->workload == setup->workload && old->n == n &&
         old->tile == setup->problem.tile && old->precision == setup->problem.precision &&
@@ -115,11 +115,11 @@ static int keep_data(struct duet__kept_data *kept, const struct duet__setup *set
 
 int duet__setup_measure(struct duet__calibrating *c, struct duet__setup *setup, double slice_s)
 {
-    struct duet_request request;
-    struct duet_session session = {.request = &request,
-                                   .policy = policy_of(c),
-                                   .monitor = c->monitor,
-                                   .quiet = was_opened(c, setup)};
+    struct duet__request request;
+    struct duet__session session = {.request = &request,
+                                    .policy = policy_of(c),
+                                    .monitor = c->monitor,
+                                    .quiet = was_opened(c, setup)};
     size_t at = setup->problem.n != setup->warmup_n; /* else one serves for both */
     double start_s = duet__clock_s();
     int error = 0;
@@ -130,10 +130,10 @@ int duet__setup_measure(struct duet__calibrating *c, struct duet__setup *setup, 
         error = keep_data(&c->kept[at], setup, setup->problem.n, &c->now.message);
     if (!error)
         error = run_all(c, setup, &session, slice_s);
-    duet_session_close(&session);
-    duet_request_fini(&request);
+    duet__session_close(&session);
+    duet__request_fini(&request);
     setup->turn_s = duet__clock_s() - start_s;
-    return duet_monitor_signal(c->monitor) ? 0 : error;
+    return duet__monitor_signal(c->monitor) ? 0 : error;
 }
 
 void duet__kept_data_free(struct duet__calibrating *c)

@@ -33,12 +33,12 @@ int duet__calibrate_complain(const struct duet__calibrating *c)
 /* Writes the file, then the report. Exit status. */
 static int finish(const struct duet__calibrate_options *options, const struct duet__calibrating *c)
 {
-    struct duet_platform platform;
+    struct duet__platform platform;
     struct duet_message message = {""};
     int status = DUET__DONE;
 
     duet__describe_machine(c, &platform);
-    if (duet_platform_write(&platform, options->out, options->how, &message)) {
+    if (duet__platform_write(&platform, options->out, options->how, &message)) {
         status = duet__complain(DUET__FAILED, "%s", message.text);
     } else {
         if (options->job.values.json)
@@ -47,24 +47,24 @@ static int finish(const struct duet__calibrate_options *options, const struct du
             duet__calibrate_put_text(options, c, &platform, stdout);
         status = duet__finish_output();
     }
-    duet_platform_fini(&platform);
+    duet__platform_fini(&platform);
     return status;
 }
 
 /* Measures, then writes what could be measured and says what could not. Exit status. */
 static int measure(const struct duet__calibrate_options *options, struct duet__calibrating *c)
 {
-    struct duet_monitor monitor = {0};
+    struct duet__monitor monitor = {0};
     int number, status;
 
     c->monitor = &monitor;
-    duet_monitor_start(&monitor, false, 0, 0);
+    duet__monitor_start(&monitor, false, 0, 0);
     duet__warn_of_load();
-    duet_progress_init(&c->bar, !options->job.values.quiet, 0, 0);
+    duet__progress_init(&c->bar, !options->job.values.quiet, 0, 0);
     duet__calibrating_all(c);
-    duet_progress_clear(&c->bar);
-    duet_monitor_stop(&monitor);
-    number = duet_monitor_signal(&monitor);
+    duet__progress_clear(&c->bar);
+    duet__monitor_stop(&monitor);
+    number = duet__monitor_signal(&monitor);
     if (number) /* nothing has changed */
         return duet__complain(DUET__SIGNALLED + number, "interrupted: %s %s", options->out,
                               g_file_test(options->out, G_FILE_TEST_EXISTS) ? "stays as it was"
@@ -81,7 +81,7 @@ static int calibrate(const struct duet__calibrate_options *options)
     struct duet_message message = {""};
     int status, error;
 
-    if (duet_platform_may_write(options->out, options->how, &message))
+    if (duet__platform_may_write(options->out, options->how, &message))
         return duet__complain(DUET__MISUSED, "%s", message.text);
     error = duet__calibrating_look(&c, &message);
     if (!error)

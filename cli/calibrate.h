@@ -13,7 +13,7 @@ struct duet__calibrate_options {
     struct duet__job job; /* its request is what all runs have in common */
     struct duet__calibrate_request request;
     char *out; /* file of the machine's description */
-    enum duet_write how;
+    enum duet__write how;
 };
 
 /* Reads a command line. Below 0, or the exit status: there is nothing more to do. */
@@ -37,10 +37,10 @@ void duet__warn_of_load(void);
 /* Prints the report for people, and for programs (docs/calibrate.md). */
 void duet__calibrate_put_text(const struct duet__calibrate_options *options,
                               const struct duet__calibrating *c,
-                              const struct duet_platform *platform, FILE *stream);
+                              const struct duet__platform *platform, FILE *stream);
 void duet__calibrate_put_json(const struct duet__calibrate_options *options,
                               const struct duet__calibrating *c,
-                              const struct duet_platform *platform, FILE *stream);
+                              const struct duet__platform *platform, FILE *stream);
 
 /* The command, whose texts stand with its options. */
 int duet__calibrate_run(int argc, char **argv);

@@ -13,7 +13,7 @@ static double known(double value)
     return value > 0 ? value : NAN;
 }
 
-static void put_machine(const struct duet__calibrating *c, const struct duet_platform *platform,
+static void put_machine(const struct duet__calibrating *c, const struct duet__platform *platform,
                         struct duet__json_writer *json)
 {
     const struct duet_sharing *sharing = &platform->sharing;
@@ -64,7 +64,7 @@ static void put_kernel(const struct duet__quality *q, struct duet__json_writer *
     static const char *const names[DUET__CONDITIONS] = {"warm_alone", "cold_alone", "warm_busy",
                                                         "cold_busy"};
     const struct duet__model_error *errors = q->errors[DUET__LEFT_OUT_RUNS];
-    const struct duet_point *point = &q->point;
+    const struct duet__point *point = &q->point;
 
     duet__json_print(json,
                      "{kernel: %s, architecture: %s, workload: %s, work: %g, tile: %g, "
@@ -74,7 +74,7 @@ static void put_kernel(const struct duet__quality *q, struct duet__json_writer *
                      point->samples, point->rejected, point->mean_s, point->median_s,
                      point->deviation_s);
     for (int i = 0; i < DUET__CONDITIONS; i++) {
-        const struct duet_summary *times = &q->conditions[i];
+        const struct duet__summary *times = &q->conditions[i];
 
         if (times->count)
             duet__json_print(json, "%s: {samples: %zu, mean_s: %g, median_s: %g, deviation_s: %g}",
@@ -112,7 +112,7 @@ static void put_costs(const struct duet__calibrating *c, struct duet__json_write
     duet__json_begin(json, "costs", '[');
     for (int i = 0; c->has_costs && i < DUET__COSTS; i++) {
         const struct duet__measured *cost = &c->costs[i];
-        const struct duet_summary *times = &cost->times;
+        const struct duet__summary *times = &cost->times;
         double unit = times->count ? 1 : NAN;
 
         duet__json_print(json,
@@ -125,7 +125,7 @@ static void put_costs(const struct duet__calibrating *c, struct duet__json_write
     duet__json_end(json, ']');
 }
 
-static void put_copies(const struct duet__calibrating *c, const struct duet_platform *platform,
+static void put_copies(const struct duet__calibrating *c, const struct duet__platform *platform,
                        struct duet__json_writer *json)
 {
     const struct duet_node *nodes = c->info.machine.nodes;
@@ -133,7 +133,7 @@ static void put_copies(const struct duet__calibrating *c, const struct duet_plat
 
     duet__json_begin(json, "copies", '[');
     for (size_t i = 0; i < copies->pair_count; i++) {
-        const struct duet__pair *pair = &copies->pairs[i];
+        const struct duet__copy_pair *pair = &copies->pairs[i];
 
         duet__json_print(json,
                          "{source: %s, destination: %s, direct: %d, samples: %" PRIu64
@@ -160,7 +160,7 @@ static void put_copies(const struct duet__calibrating *c, const struct duet_plat
 
 void duet__calibrate_put_json(const struct duet__calibrate_options *options,
                               const struct duet__calibrating *c,
-                              const struct duet_platform *platform, FILE *stream)
+                              const struct duet__platform *platform, FILE *stream)
 {
     struct duet__json_writer json = {.stream = stream, .indented = true};
     struct duet__confidence confidence;

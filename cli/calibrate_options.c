@@ -27,7 +27,7 @@ static int read_precisions(struct duet__calibrate_request *request, const char *
                      "--precision is s (single), d (double), or sd for both, not '%s'", text);
 }
 
-static bool can_compute(const struct duet_workload *workload)
+static bool can_compute(const struct duet__workload *workload)
 {
     return workload->generate && workload->retrieve;
 }
@@ -36,7 +36,7 @@ static bool can_compute(const struct duet_workload *workload)
 static int add_workload(struct duet__calibrate_options *options, const char *name,
                         struct duet_message *message)
 {
-    const struct duet_workload *workload;
+    const struct duet__workload *workload;
     int error = duet__job_find_workload(&options->job, name, &workload, message);
 
     if (error)
@@ -61,7 +61,7 @@ static int read_workloads(struct duet__calibrate_options *options, int argc, cha
     for (int i = 1; i < argc && !error; i++)
         error = add_workload(options, argv[i], message);
     for (size_t i = 0; i < G_N_ELEMENTS(usual) && !request->chosen; i++) {
-        const struct duet_workload *workload = duet_workload_find(usual[i]);
+        const struct duet__workload *workload = duet__workload_find(usual[i]);
 
         if (workload && can_compute(workload))
             g_ptr_array_add(request->workloads, (void *)(uintptr_t)workload);
@@ -134,7 +134,7 @@ static int read_own(struct duet__calibrate_options *options, struct duet_message
 
 static int read_policy(struct duet__job *job, struct duet_message *message)
 {
-    struct duet_request *runs = &job->request;
+    struct duet__request *runs = &job->request;
     int error;
 
     if (!job->values.config.policy)
@@ -156,7 +156,7 @@ static int read_all(struct duet__calibrate_options *options, int argc, char *con
 
     error = error ? error : read_own(options, message);
     error = error ? error : duet__job_check_emulation(job, message);
-    options->request.paced = duet_request_paced(&job->request);
+    options->request.paced = duet__request_paced(&job->request);
     error = error ? error : read_workloads(options, argc, argv, message);
     error = error ? error : read_policy(job, message);
     error = error ? error : duet__job_check_machine(job, message);

@@ -32,7 +32,7 @@ static void add_figure(struct duet__table *table, double value, double unit)
 /* ------------------------------------------------------------------------------------------- */
 /* The machine                                                                                  */
 
-static void put_caches(const struct duet__calibrating *c, const struct duet_platform *platform,
+static void put_caches(const struct duet__calibrating *c, const struct duet__platform *platform,
                        FILE *stream)
 {
     const struct duet_sharing *sharing = &platform->sharing, *known = &c->known;
@@ -88,7 +88,7 @@ static void put_others(const struct duet__calibrating *c, FILE *stream)
                         c->left_out ? "" : ": there are no others of the same");
 }
 
-static void put_machine(const struct duet__calibrating *c, const struct duet_platform *platform,
+static void put_machine(const struct duet__calibrating *c, const struct duet__platform *platform,
                         FILE *stream)
 {
     fprintf(stream, "%s: %s\n", platform->name, platform->description);
@@ -111,7 +111,7 @@ static void add_kernel(struct duet__table *table, const struct duet__quality *qu
     static const int order[DUET__CONDITIONS] = {0, DUET__CONDITION_BUSY, DUET__CONDITION_COLD,
                                                 DUET__CONDITION_COLD | DUET__CONDITION_BUSY};
     const struct duet__model_error *error = &quality->errors[DUET__LEFT_OUT_RUNS][0];
-    const struct duet_point *point = &quality->point;
+    const struct duet__point *point = &quality->point;
 
     duet__table_say(table, quality->kernel);
     duet__table_print(table, point->size > 0 ? "%.0f" : "%.3g",
@@ -186,7 +186,7 @@ static void put_costs(const struct duet__calibrating *c, FILE *stream)
     fputs("\nthe runtime's own operations: median, quartiles\n\n", stream);
     for (int i = 0; i < DUET__COSTS; i++) {
         const struct duet__measured *cost = &c->costs[i];
-        const struct duet_summary *times = &cost->times;
+        const struct duet__summary *times = &cost->times;
 
         if (times->count)
             duet__put_field(stream, cost->name, AT, "%.3g us (%.3g to %.3g): %s",
@@ -197,7 +197,7 @@ static void put_costs(const struct duet__calibrating *c, FILE *stream)
     }
 }
 
-static void put_copies(const struct duet__calibrating *c, const struct duet_platform *platform,
+static void put_copies(const struct duet__calibrating *c, const struct duet__platform *platform,
                        FILE *stream)
 {
     const struct duet_node *nodes = c->info.machine.nodes;
@@ -209,7 +209,7 @@ static void put_copies(const struct duet__calibrating *c, const struct duet_plat
     duet__table_init(&table, "lrrr");
     duet__table_row(&table, "copies", "us", "GB/s", "error %", NULL);
     for (size_t i = 0; i < c->copies.pair_count; i++) {
-        const struct duet__pair *pair = &c->copies.pairs[i];
+        const struct duet__copy_pair *pair = &c->copies.pairs[i];
 
         duet__table_print(&table, "%s to %s%s", nodes[pair->source].name,
                           nodes[pair->destination].name, pair->direct ? "" : ", through the host");
@@ -322,7 +322,7 @@ static void put_confidence(const struct duet__calibrating *c, FILE *stream)
 
 void duet__calibrate_put_text(const struct duet__calibrate_options *options,
                               const struct duet__calibrating *c,
-                              const struct duet_platform *platform, FILE *stream)
+                              const struct duet__platform *platform, FILE *stream)
 {
     put_machine(c, platform, stream);
     put_kernels(&c->model, stream);

@@ -26,7 +26,7 @@ static int read_all(const struct duet__job *job, int argc, char *const *argv,
     return error;
 }
 
-static int report(const struct duet__job *job, struct duet_comparison *comparison)
+static int report(const struct duet__job *job, struct duet__comparison *comparison)
 {
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();
     g_autofree char *date = g_date_time_format(now, "%Y-%m-%d %H:%M UTC");
@@ -43,15 +43,15 @@ static int report(const struct duet__job *job, struct duet_comparison *compariso
 
 static int work(struct duet__job *job, int argc, char **argv)
 {
-    struct duet_comparison comparison = {0};
+    struct duet__comparison comparison = {0};
     struct duet_message message = {""};
     int error = read_all(job, argc, argv, &message), status;
 
     if (!error)
-        error = duet_comparison_make(&comparison, (const char *const *)argv + 1,
-                                     job->values.config.policy, &message);
+        error = duet__comparison_make(&comparison, (const char *const *)argv + 1,
+                                      job->values.config.policy, &message);
     status = error ? duet__job_refuse(error, &message) : report(job, &comparison);
-    duet_comparison_fini(&comparison);
+    duet__comparison_fini(&comparison);
     return status;
 }
 

@@ -15,44 +15,44 @@
 
 /* What a file is made from. */
 struct source {
-    const struct duet_report *report;
-    const struct duet_series *series; /* of the policy that the file is about */
+    const struct duet__report *report;
+    const struct duet__series *series; /* of the policy that the file is about */
 };
 
 static void write_trace(FILE *stream, const void *data)
 {
     const struct source *source = data;
 
-    duet_perfetto_write(stream, duet_series_recording(source->series));
+    duet__perfetto_write(stream, duet__series_recording(source->series));
 }
 
 static void write_gantt(FILE *stream, const void *data)
 {
     const struct source *source = data;
-    const struct duet_report *report = source->report;
-    const struct duet_recording *recording = duet_series_recording(source->series);
-    g_autofree char *resources = duet_report_resources(&report->request->machine);
-    g_autofree char *problem = duet_report_problem(report);
-    g_autofree char *place = duet_request_place(report->request);
+    const struct duet__report *report = source->report;
+    const struct duet__recording *recording = duet__series_recording(source->series);
+    g_autofree char *resources = duet__report_resources(&report->request->machine);
+    g_autofree char *problem = duet__report_problem(report);
+    g_autofree char *place = duet__request_place(report->request);
     g_autofree char *title =
         g_strdup_printf("%s on %s: %s, %.4g s", report->request->workload->name, place,
                         source->series->policy, recording->makespan_s);
     g_autofree char *subtitle = g_strdup_printf("%s; %s", problem, resources);
 
-    duet_gantt_write_svg(stream, recording, title, subtitle);
+    duet__gantt_write_svg(stream, recording, title, subtitle);
 }
 
 static void write_html(FILE *stream, const void *data)
 {
-    duet_page_write_report(stream, ((const struct source *)data)->report);
+    duet__page_write_report(stream, ((const struct source *)data)->report);
 }
 
 /* The options that name a file to be written. */
 static const struct output {
     const char *option;
-    size_t offset;       /* of its value in struct duet__values */
-    bool each;           /* of each policy there is one */
-    duet_file_fn *write; /* from a struct source; NULL: it is written by others */
+    size_t offset;        /* of its value in struct duet__values */
+    bool each;            /* of each policy there is one */
+    duet__file_fn *write; /* from a struct source; NULL: it is written by others */
 } outputs[] = {
     {"--trace", offsetof(struct duet__values, trace), true, write_trace},
     {"--gantt", offsetof(struct duet__values, gantt), true, write_gantt},
@@ -108,22 +108,22 @@ int duet__files_check(const struct duet__job *job)
         g_auto(GStrv) paths = paths_of(job, &outputs[i]);
 
         for (char **path = paths; *path; path++)
-            if (duet_file_check(*path, &message))
+            if (duet__file_check(*path, &message))
                 return duet__complain(DUET__MISUSED, "%s", message.text);
     }
     return DUET__DONE;
 }
 
 /* The runs of a policy of which the first was recorded; NULL: there are none. */
-static const struct duet_series *recorded(const struct duet_report *report, const char *policy)
+static const struct duet__series *recorded(const struct duet__report *report, const char *policy)
 {
     for (size_t i = 0; i < report->series_count; i++)
         if (strcmp(report->series[i].policy, policy) == 0)
-            return duet_series_recording(&report->series[i]) ? &report->series[i] : NULL;
+            return duet__series_recording(&report->series[i]) ? &report->series[i] : NULL;
     return NULL;
 }
 
-int duet__files_write(const struct duet__job *job, const struct duet_report *report)
+int duet__files_write(const struct duet__job *job, const struct duet__report *report)
 {
     struct duet_message message;
     int status = DUET__DONE;
@@ -138,7 +138,7 @@ int duet__files_write(const struct duet__job *job, const struct duet_report *rep
                                                       ? recorded(report, job->request.policies[i])
                                                       : report->series};
 
-            if (source.series && duet_file_write(paths[i], output->write, &source, &message))
+            if (source.series && duet__file_write(paths[i], output->write, &source, &message))
                 status = duet__complain(DUET__FAILED, "%s", message.text);
         }
     }
@@ -248,7 +248,7 @@ static int claim_output(GHashTable *files, const struct duet__job *job, const st
 int duet__files_distinct(const struct duet__job *job, struct duet_message *message)
 {
     g_autoptr(GHashTable) files = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-    const char *platform = duet_request_platform(&job->request), *xml = job->values.machine_xml;
+    const char *platform = duet__request_platform(&job->request), *xml = job->values.machine_xml;
     int error = 0;
 
     if (platform)

@@ -129,8 +129,8 @@ static int find(struct duet__facts *facts, const struct duet_config *config,
     facts->has_blas = duet__blas_about(&facts->blas);
     facts->cuda_error = duet__cuda_about(&facts->cuda_why);
     find_unused(facts);
-    for (size_t i = 0; duet_workload_at(i); i++)
-        for (const char *const *name = duet_workload_at(i)->kernels; *name; name++)
+    for (size_t i = 0; duet__workload_at(i); i++)
+        for (const char *const *name = duet__workload_at(i)->kernels; *name; name++)
             if (!g_ptr_array_find_with_equal_func(facts->kernels, *name, g_str_equal, NULL))
                 g_ptr_array_add(facts->kernels, g_strdup(*name));
     return 0;
@@ -142,13 +142,13 @@ static int find(struct duet__facts *facts, const struct duet_config *config,
 static int write_platform(const struct duet__facts *facts, const char *path,
                           struct duet_message *message)
 {
-    static const struct duet_calibration none = {0};
+    static const struct duet__calibration none = {0};
 
     if (!path)
         return 0;
     if (facts->info.error)
         return duet_fail(message, facts->info.error, "%s", facts->info.why.text);
-    return duet_platform_write_xml(&facts->info.machine, &none, path, message);
+    return duet__platform_write_xml(&facts->info.machine, &none, path, message);
 }
 
 static int show(const struct duet__facts *facts, const struct duet__job *job)

@@ -398,7 +398,7 @@ static void put_machine(const struct duet__facts *facts, FILE *stream)
         duet__put_field(stream, "", 2, "%s", facts->info.why.text);
         return;
     }
-    resources = duet_report_resources(machine);
+    resources = duet__report_resources(machine);
     fprintf(stream, "\nmachine of a run%s%s: %s\n\n",
             facts->config->emulate ? " with --emulate " : "",
             facts->config->emulate ? facts->config->emulate : "", resources);

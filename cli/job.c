@@ -43,23 +43,23 @@ void duet__job_init(struct duet__job *job, const struct duet__command *command, 
     };
     duet_config_init(&job->values.config);
     job->values.config.seed = 1;
-    duet_request_init(&job->request);
+    duet__request_init(&job->request);
 }
 
 void duet__job_fini(struct duet__job *job)
 {
     g_free(job->line);
-    duet_request_fini(&job->request);
+    duet__request_fini(&job->request);
     g_clear_pointer(&job->given, g_ptr_array_unref);
     g_clear_pointer(&job->values.kept, g_ptr_array_unref);
-    duet_platform_free(job->platform);
+    duet__platform_free(job->platform);
     *job = (struct duet__job){0};
 }
 
 int duet__job_parse(struct duet__job *job, int *argc, char ***argv)
 {
     const struct duet__values *values = &job->values;
-    struct duet_request *request = &job->request;
+    struct duet__request *request = &job->request;
 
     if (!duet__job_options(job, argc, argv))
         return DUET__MISUSED;
@@ -119,15 +119,15 @@ int duet__job_check_run(struct duet__job *job, struct duet_message *message)
 }
 
 int duet__job_find_workload(const struct duet__job *job, const char *name,
-                            const struct duet_workload **out, struct duet_message *message)
+                            const struct duet__workload **out, struct duet_message *message)
 {
     g_autoptr(GString) known = g_string_new(NULL);
 
-    *out = name ? duet_workload_find(name) : NULL;
+    *out = name ? duet__workload_find(name) : NULL;
     if (*out)
         return 0;
-    for (size_t i = 0; duet_workload_at(i); i++)
-        g_string_append_printf(known, "%s%s", i ? ", " : "", duet_workload_at(i)->name);
+    for (size_t i = 0; duet__workload_at(i); i++)
+        g_string_append_printf(known, "%s%s", i ? ", " : "", duet__workload_at(i)->name);
     if (name)
         return duet_fail(message, DUET_ENOTFOUND, "unknown workload '%s', known are: %s", name,
                          known->str);
@@ -137,7 +137,7 @@ int duet__job_find_workload(const struct duet__job *job, const char *name,
 
 int duet__job_find_policies(struct duet__job *job, struct duet_message *message)
 {
-    int error = duet_policies_read(job->values.config.policy, &job->request.policies, message);
+    int error = duet__policies_read(job->values.config.policy, &job->request.policies, message);
 
     job->request.policy_count = error ? 0 : g_strv_length(job->request.policies);
     return error;
@@ -150,7 +150,7 @@ int duet__job_check_emulation(struct duet__job *job, struct duet_message *messag
     static const char of_computing[] = "is for GPUs that compute: an emulated platform's run one "
                                        "kernel at a time and copy nothing";
     const char *emulate = job->request.config.emulate;
-    const bool paced = duet_request_paced(&job->request);
+    const bool paced = duet__request_paced(&job->request);
     const struct {
         const char *option;
         bool wrong;
@@ -183,7 +183,7 @@ static int check_windows(const struct duet__job *job, struct duet_message *messa
 {
     enum { USUAL = 2 };
     const struct duet_config *config = &job->request.config;
-    const char *platform = duet_request_platform(&job->request);
+    const char *platform = duet__request_platform(&job->request);
     unsigned window = config->gpu_window ? config->gpu_window : USUAL;
 
     if (!config->gpu_window_short || config->gpu_window_short >= window)
@@ -201,6 +201,6 @@ int duet__job_check_machine(struct duet__job *job, struct duet_message *message)
     char **links = job->values.links;
 
     if (links)
-        job->request.config.links = duet_request_keep(&job->request, g_strjoinv(",", links));
+        job->request.config.links = duet__request_keep(&job->request, g_strjoinv(",", links));
     return check_windows(job, message);
 }

@@ -22,9 +22,9 @@ struct duet__job {
     char *line;                 /* the command line, quoted for a shell */
     struct duet__values values; /* of the options; defaults can be set before these are read */
     GPtrArray *given;           /* names of the options that were given */
-    struct duet_request request;
-    struct duet_platform *platform; /* that is simulated or emulated at its pace, owned */
-    const char *platform_option;    /* by which a platform was given: "--platform" */
+    struct duet__request request;
+    struct duet__platform *platform; /* that is simulated or emulated at its pace, owned */
+    const char *platform_option;     /* by which a platform was given: "--platform" */
 };
 
 /* Prepares a job of a command whose command line is argv. */
@@ -59,7 +59,7 @@ DUET_MUST_CHECK int duet__exclude(const struct duet__job *job, const char *first
 DUET_MUST_CHECK int duet__job_check_run(struct duet__job *job, struct duet_message *message);
 /* A workload by its name; NULL: it is missing. */
 DUET_MUST_CHECK int duet__job_find_workload(const struct duet__job *job, const char *name,
-                                            const struct duet_workload **out,
+                                            const struct duet__workload **out,
                                             struct duet_message *message);
 DUET_MUST_CHECK int duet__job_find_policies(struct duet__job *job, struct duet_message *message);
 /* The emulation, and what means something only of an emulated platform or only of GPUs. */
@@ -100,6 +100,6 @@ int duet__files_check(const struct duet__job *job);
  * page; none if it has no policy. Exit status, after a complaint for each that could not be
  * written.
  */
-int duet__files_write(const struct duet__job *job, const struct duet_report *report);
+int duet__files_write(const struct duet__job *job, const struct duet__report *report);
 
 #endif

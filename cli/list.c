@@ -27,9 +27,9 @@ void duet__print_models(void)
         printf("%-16s %s\n", duet_model_at(i)->name, duet_model_at(i)->description);
 }
 
-static void print_workload(const struct duet_workload *workload)
+static void print_workload(const struct duet__workload *workload)
 {
-    const struct duet_parameter *parameter = workload->parameters;
+    const struct duet__parameter *parameter = workload->parameters;
 
     printf("%-16s %s\n%-16s   %s\n%-16s   ", workload->name, workload->description, "",
            workload->source, "");
@@ -47,45 +47,45 @@ static void print_workload(const struct duet_workload *workload)
 
 static void print_workloads(void)
 {
-    for (size_t i = 0; duet_workload_at(i); i++)
-        print_workload(duet_workload_at(i));
+    for (size_t i = 0; duet__workload_at(i); i++)
+        print_workload(duet__workload_at(i));
 }
 
 /* Hands one platform to `print`, or all where `name` is NULL. */
-static int with_platforms(const char *name, void (*print)(const struct duet_platform *platform))
+static int with_platforms(const char *name, void (*print)(const struct duet__platform *platform))
 {
-    g_auto(GStrv) all = name ? NULL : duet_platform_names();
+    g_auto(GStrv) all = name ? NULL : duet__platform_names();
     const char *one[] = {name, NULL};
     int status = DUET__DONE;
 
     for (const char *const *at = all ? (const char *const *)all : one; *at && !status; at++) {
         struct duet_message message = {""};
-        struct duet_platform *platform = NULL;
+        struct duet__platform *platform = NULL;
 
-        if (duet_platform_load(*at, &platform, &message))
+        if (duet__platform_load(*at, &platform, &message))
             status = duet__complain(DUET__MISUSED, "%s", message.text);
         else
             print(platform);
-        duet_platform_free(platform);
+        duet__platform_free(platform);
     }
     return status;
 }
 
-static void print_platform(const struct duet_platform *platform)
+static void print_platform(const struct duet__platform *platform)
 {
     printf("%-16s %s\n%-16s   %u cores, %u GPUs\n", platform->name, platform->description, "",
-           duet_platform_cores(platform), duet_platform_gpus(platform));
+           duet__platform_cores(platform), duet__platform_gpus(platform));
 }
 
-static void print_curve(const struct duet_platform *platform, const struct duet_curve *curve)
+static void print_curve(const struct duet__platform *platform, const struct duet__curve *curve)
 {
-    g_autofree char *origin = duet_platform_origin(platform, curve->kernel, curve->arch);
+    g_autofree char *origin = duet__platform_origin(platform, curve->kernel, curve->arch);
 
     printf("%s: %s on %s\n  %s\n", platform->name, curve->kernel, curve->arch, origin);
     printf("  %8s %14s %12s %12s %10s %8s\n", "tile", "work", "mean ms", "deviation ms", "GFlop/s",
            "samples");
     for (size_t i = 0; i < curve->count; i++) {
-        const struct duet_point *point = &curve->points[i];
+        const struct duet__point *point = &curve->points[i];
 
         if (point->size > 0)
             printf("  %8.0f", point->size);
@@ -97,18 +97,18 @@ static void print_curve(const struct duet_platform *platform, const struct duet_
 }
 
 /* All curves, and what an architecture of the machine lacks and another has. */
-static void print_kernels(const struct duet_platform *platform)
+static void print_kernels(const struct duet__platform *platform)
 {
-    const struct duet_platform_options whole = {.cpus = -1, .gpus = -1};
-    const struct duet_calibration *calibration = &platform->calibration;
+    const struct duet__platform_options whole = {.cpus = -1, .gpus = -1};
+    const struct duet__calibration *calibration = &platform->calibration;
     g_autofree char *holes = NULL;
     struct duet_machine machine;
 
     for (size_t i = 0; i < calibration->count; i++)
         print_curve(platform, &calibration->curves[i]);
-    if (duet_platform_build(platform, &whole, &machine, NULL))
+    if (duet__platform_build(platform, &whole, &machine, NULL))
         return;
-    holes = duet_platform_holes(calibration, &machine, NULL);
+    holes = duet__platform_holes(calibration, &machine, NULL);
     if (holes)
         printf("%s: no times: %s\n", platform->name, holes);
     duet_machine_fini(&machine);
@@ -144,7 +144,7 @@ static const struct topic {
     bool is_long;
     void (*print)(void);
     void (*print_of)(
-        const struct duet_platform *platform); /* in place of it: platform by platform */
+        const struct duet__platform *platform); /* in place of it: platform by platform */
 } topics[] = {
     {"policies", false, duet__print_policies, NULL}, {"models", false, duet__print_models, NULL},
     {"workloads", false, print_workloads, NULL},     {"platforms", false, NULL, print_platform},

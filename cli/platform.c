@@ -11,13 +11,13 @@
 static int check(const char *name)
 {
     struct duet_message message = {""};
-    struct duet_platform *platform = NULL;
+    struct duet__platform *platform = NULL;
     char **found;
     int status = DUET__DONE;
 
-    if (duet_platform_load(name, &platform, &message))
+    if (duet__platform_load(name, &platform, &message))
         return duet__complain(DUET__MISUSED, "%s", message.text);
-    found = duet_platform_suspicions(platform);
+    found = duet__platform_suspicions(platform);
     for (char **at = found; *at; at++) {
         printf("%s: %s\n", name, *at);
         status = DUET__FAILED;
@@ -25,7 +25,7 @@ static int check(const char *name)
     if (status == DUET__DONE)
         printf("%s: nothing is suspicious\n", name);
     g_strfreev(found);
-    duet_platform_free(platform);
+    duet__platform_free(platform);
     return status;
 }
 

@@ -40,7 +40,7 @@ static int find_platform(struct duet__job *job, struct duet_message *message)
 static int read_workload(struct duet__job *job, int argc, char *const *argv,
                          struct duet_message *message)
 {
-    struct duet_request *request = &job->request;
+    struct duet__request *request = &job->request;
     int error;
 
     if (argc > 2)
@@ -53,16 +53,16 @@ static int read_workload(struct duet__job *job, int argc, char *const *argv,
 }
 
 /* Whether the workload can be computed and verified as is wanted, where its runs are made. */
-static int check_workload(const struct duet_request *request, struct duet_message *message)
+static int check_workload(const struct duet__request *request, struct duet_message *message)
 {
-    if (!duet_request_platform(request) && !request->workload->generate)
+    if (!duet__request_platform(request) && !request->workload->generate)
         return duet_fail(message, DUET_EINVAL,
                          "%s has no kernels that compute%s: duet simulate %s, or an emulated "
                          "platform (--emulate)",
                          request->workload->name,
                          request->workload->kernels[0] ? " in this duet" : "",
                          request->workload->name);
-    if (request->verify && duet_request_paced(request))
+    if (request->verify && duet__request_paced(request))
         return duet_fail(message, DUET_EINVAL,
                          "--verify: an emulated platform computes nothing that could be verified");
     if (request->verify && !request->workload->verify)
@@ -74,9 +74,9 @@ static int check_workload(const struct duet_request *request, struct duet_messag
 static int make_problem(struct duet__job *job, struct duet_message *message)
 {
     const struct duet__values *values = &job->values;
-    const struct duet_workload *workload = job->request.workload;
-    struct duet_problem *problem = &job->request.problem;
-    bool real = !duet_request_platform(&job->request) && workload->real_n;
+    const struct duet__workload *workload = job->request.workload;
+    struct duet__problem *problem = &job->request.problem;
+    bool real = !duet__request_platform(&job->request) && workload->real_n;
     int error = 0;
 
     problem->n = values->n ? values->n : real ? workload->real_n : workload->default_n;
@@ -85,16 +85,16 @@ static int make_problem(struct duet__job *job, struct duet_message *message)
                                  : workload->default_tile;
     problem->seed = job->request.seed;
     if (values->precision)
-        error = duet_precision_read(values->precision, &problem->precision, message);
+        error = duet__precision_read(values->precision, &problem->precision, message);
     if (!error)
-        error = duet_request_set_params(&job->request, values->params, message);
+        error = duet__request_set_params(&job->request, values->params, message);
     return error ? error : workload->check(problem, message);
 }
 
 /* One line each about what of the platform is not as one would think. */
 static void remark(const struct duet__job *job)
 {
-    const struct duet_request *request = &job->request;
+    const struct duet__request *request = &job->request;
     g_autoptr(GPtrArray) kernels = g_ptr_array_new_with_free_func(g_free);
     g_autofree char *kept = duet__open_kept_links(job->platform, &request->config), *holes = NULL;
 
@@ -102,8 +102,8 @@ static void remark(const struct duet__job *job)
         g_ptr_array_add(kernels, g_strdup_printf("%c%s", request->problem.precision,
                                                  request->workload->kernels[i]));
     g_ptr_array_add(kernels, NULL);
-    holes = duet_platform_holes(&job->platform->calibration, &request->machine,
-                                (const char *const *)kernels->pdata);
+    holes = duet__platform_holes(&job->platform->calibration, &request->machine,
+                                 (const char *const *)kernels->pdata);
     if (kept)
         duet__complain(DUET__DONE, "--link leaves %s as they are (--link all=... changes all)",
                        kept);
@@ -115,19 +115,19 @@ static void remark(const struct duet__job *job)
 /* The machine of a platform that runs are made on, and as a file if one is asked for. */
 static int build_machine(struct duet__job *job, struct duet_message *message)
 {
-    struct duet_request *request = &job->request;
-    int error = duet_platform_load(duet_request_platform(request), &job->platform, message);
+    struct duet__request *request = &job->request;
+    int error = duet__platform_load(duet__request_platform(request), &job->platform, message);
 
     if (error)
         return error;
-    duet_calibration_select(&job->platform->calibration, request->config.context);
+    duet__calibration_select(&job->platform->calibration, request->config.context);
     request->platform = job->platform;
-    error = duet_request_build(request, message);
+    error = duet__request_build(request, message);
     if (!error)
         remark(job);
     if (!error && job->values.machine_xml)
-        error = duet_platform_write_xml(&request->machine, &job->platform->calibration,
-                                        job->values.machine_xml, message);
+        error = duet__platform_write_xml(&request->machine, &job->platform->calibration,
+                                         job->values.machine_xml, message);
     return error;
 }
 
@@ -154,7 +154,7 @@ static int read_all(struct duet__job *job, int argc, char *const *argv,
         error = duet__job_check_machine(job, message);
     if (!error)
         error = duet__files_distinct(job, message);
-    if (!error && duet_request_platform(&job->request))
+    if (!error && duet__request_platform(&job->request))
         error = build_machine(job, message);
     return error;
 }
@@ -162,26 +162,26 @@ static int read_all(struct duet__job *job, int argc, char *const *argv,
 /* ------------------------------------------------------------------------------------------- */
 /* The report                                                                                   */
 
-static int print(const struct duet__job *job, const struct duet_report *report)
+static int print(const struct duet__job *job, const struct duet__report *report)
 {
     if (job->values.json)
-        duet_report_write_json(stdout, report);
+        duet__report_write_json(stdout, report);
     else if (job->values.csv)
-        duet_report_write_csv(stdout, report);
+        duet__report_write_csv(stdout, report);
     else
-        duet_report_write_table(stdout, report);
+        duet__report_write_table(stdout, report);
     return duet__finish_output();
 }
 
 /* One line if the result of a run is wrong. Exit status. */
-static int judge(const struct duet_report *report)
+static int judge(const struct duet__report *report)
 {
     size_t runs = 0, wrong = 0;
 
     for (size_t i = 0; i < report->series_count; i++) {
         runs += report->series[i].count;
         for (size_t k = 0; k < report->series[i].count; k++)
-            wrong += !duet_run_passes(&report->series[i].runs[k]);
+            wrong += !duet__run_passes(&report->series[i].runs[k]);
     }
     if (!wrong)
         return DUET__DONE;
@@ -192,7 +192,7 @@ static int judge(const struct duet_report *report)
  * Names the policies that failed. Where none has a run, the input may be to blame, and what several
  * say is told once. Exit status.
  */
-static int complain(const struct duet__job *job, const struct duet_series *series, bool some)
+static int complain(const struct duet__job *job, const struct duet__series *series, bool some)
 {
     int status = DUET__DONE;
 
@@ -215,16 +215,16 @@ static int complain(const struct duet__job *job, const struct duet_series *serie
 }
 
 /* Reports what is finished and says what has failed; `number` is of the signal that came, or 0. */
-static int report(const struct duet__job *job, const struct duet_series *series, int number)
+static int report(const struct duet__job *job, const struct duet__series *series, int number)
 {
-    const struct duet_request *request = &job->request;
-    struct duet_series *finished = g_new0(struct duet_series, request->policy_count);
-    struct duet_report report = {.command = job->line,
-                                 .request = request,
-                                 .series = finished,
-                                 .cores = duet__usable_cores(),
-                                 .interrupted = number != 0,
-                                 .show_wall = job->values.wall || !is_simulated(job)};
+    const struct duet__request *request = &job->request;
+    struct duet__series *finished = g_new0(struct duet__series, request->policy_count);
+    struct duet__report report = {.command = job->line,
+                                  .request = request,
+                                  .series = finished,
+                                  .cores = duet__usable_cores(),
+                                  .interrupted = number != 0,
+                                  .show_wall = job->values.wall || !is_simulated(job)};
     size_t runs = 0, failed = 0;
     int status = DUET__DONE, written, wrong;
 
@@ -259,8 +259,8 @@ static int report(const struct duet__job *job, const struct duet_series *series,
 static void announce(const struct duet__job *job)
 {
     enum { TASKS_PER_S = 100000, LONG_S = 60 }; /* of a process, on a machine of today */
-    const struct duet_request *request = &job->request;
-    uint64_t tasks = duet_request_tasks(request);
+    const struct duet__request *request = &job->request;
+    uint64_t tasks = duet__request_tasks(request);
     size_t runs = request->policy_count * request->reps;
     double seconds = (double)tasks * (double)runs / TASKS_PER_S / (double)MIN(runs, request->jobs);
 
@@ -271,40 +271,40 @@ static void announce(const struct duet__job *job)
             seconds < 7200 ? "minutes" : "hours");
 }
 
-static int make_runs(struct duet__job *job, struct duet_series *series, int *number,
+static int make_runs(struct duet__job *job, struct duet__series *series, int *number,
                      struct duet_message *message)
 {
-    struct duet_request *request = &job->request;
-    uint64_t tasks = duet_request_tasks(request);
+    struct duet__request *request = &job->request;
+    uint64_t tasks = duet__request_tasks(request);
     size_t runs = request->policy_count * (request->warmups + request->reps);
-    struct duet_progress progress;
-    struct duet_monitor monitor = {0};
+    struct duet__progress progress;
+    struct duet__monitor monitor = {0};
     int error;
 
     if (is_simulated(job)) {
         announce(job);
-        duet_progress_init(&progress, !job->values.quiet, tasks * runs, runs);
-        error = duet_simulate(request, &progress, series, number, message);
-        duet_progress_clear(&progress);
+        duet__progress_init(&progress, !job->values.quiet, tasks * runs, runs);
+        error = duet__simulate(request, &progress, series, number, message);
+        duet__progress_clear(&progress);
         return error;
     }
-    duet_monitor_start(&monitor, !job->values.quiet, tasks, runs);
-    error = duet_run_all(request, &monitor, series, message);
-    duet_monitor_stop(&monitor);
-    *number = duet_monitor_signal(&monitor);
+    duet__monitor_start(&monitor, !job->values.quiet, tasks, runs);
+    error = duet__run_all(request, &monitor, series, message);
+    duet__monitor_stop(&monitor);
+    *number = duet__monitor_signal(&monitor);
     return error;
 }
 
 static int make_and_report(struct duet__job *job)
 {
-    g_autofree struct duet_series *series = g_new0(struct duet_series, job->request.policy_count);
+    g_autofree struct duet__series *series = g_new0(struct duet__series, job->request.policy_count);
     struct duet_message message = {""};
     int number = 0, error = make_runs(job, series, &number, &message), status;
 
     status = error && !number ? duet__job_complain("it", error, message.text)
                               : report(job, series, number);
     for (size_t i = 0; i < job->request.policy_count; i++)
-        duet_series_fini(&series[i]);
+        duet__series_fini(&series[i]);
     return status;
 }
 

@@ -12,8 +12,8 @@
 /* What was asked for, and what comes of it. */
 struct validate {
     struct duet__job *job;
-    struct duet_experiment experiment;
-    struct duet_recalibration recalibration; /* of --calibrate */
+    struct duet__experiment experiment;
+    struct duet__recalibration recalibration; /* of --calibrate */
     int status; /* exit status of calibrating, and of writing what that has found */
 };
 
@@ -23,11 +23,11 @@ struct validate {
 /* How many runs, in how many rounds, and how many are enough. */
 static void count_runs(struct validate *validate)
 {
-    struct duet_experiment *experiment = &validate->experiment;
+    struct duet__experiment *experiment = &validate->experiment;
     const struct duet__job *job = validate->job;
     const struct duet__values *values = &job->values;
     bool until = values->until > 0 || duet__given(job, "case-time") ||
-                 (!values->reps && !duet_request_paced(&experiment->base));
+                 (!values->reps && !duet__request_paced(&experiment->base));
     /* what rounds differ by is learnt from many short ones, unless the number of runs is given */
     uint64_t rounds = values->rounds ? values->rounds : values->reps ? 5 : 10;
     /* at least as many as will say something; those at a pace are all alike */
@@ -46,7 +46,7 @@ static void count_runs(struct validate *validate)
 static int check_combinations(const struct duet__job *job, struct duet_message *message)
 {
     const struct duet__values *values = &job->values;
-    bool paced = duet_request_paced(&job->request);
+    bool paced = duet__request_paced(&job->request);
 
     if (!values->calibrate && (values->out || duet__given(job, "calibrate-time")))
         return duet_fail(message, DUET_EINVAL, "%s is for --calibrate",
@@ -67,22 +67,22 @@ static int check_combinations(const struct duet__job *job, struct duet_message *
 
 static int read_settings(struct validate *validate, struct duet_message *message)
 {
-    struct duet_experiment *experiment = &validate->experiment;
-    struct duet_request *request = &validate->job->request;
+    struct duet__experiment *experiment = &validate->experiment;
+    struct duet__request *request = &validate->job->request;
     const struct duet__values *values = &validate->job->values;
     int error = duet__job_check_emulation(validate->job, message);
 
     if (!error)
-        error = duet_request_set_params(request, values->params, message);
+        error = duet__request_set_params(request, values->params, message);
     if (!error && values->precision)
-        error = duet_precision_read(values->precision, &request->problem.precision, message);
+        error = duet__precision_read(values->precision, &request->problem.precision, message);
     if (!error)
         error = duet__job_find_policies(validate->job, message);
     if (!error)
         error = check_combinations(validate->job, message);
-    duet_request_fini(&experiment->base);
-    duet_request_copy(&experiment->base, request);
-    experiment->noise = !values->no_noise && !duet_request_paced(&experiment->base);
+    duet__request_fini(&experiment->base);
+    duet__request_copy(&experiment->base, request);
+    experiment->noise = !values->no_noise && !duet__request_paced(&experiment->base);
     experiment->follow_speed = values->follow_speed;
     experiment->keep_disturbed = values->keep_disturbed;
     experiment->keep = values->html != NULL;
@@ -107,7 +107,7 @@ static int make_specs(struct validate *validate, int argc, char *const *argv,
     int error = 0;
 
     for (int i = 1; (i < argc || i == 1) && !error; i++) {
-        struct duet_spec *spec = duet_spec_new(&validate->experiment.base);
+        struct duet__spec *spec = duet__spec_new(&validate->experiment.base);
 
         g_ptr_array_add(validate->experiment.specs, spec);
         error = duet__job_find_workload(validate->job, i < argc ? argv[i] : NULL,
@@ -118,7 +118,7 @@ static int make_specs(struct validate *validate, int argc, char *const *argv,
         for (int k = 0; k < DUET_LISTS; k++)
             g_array_append_vals(spec->lists[k], lists[k]->items, (guint)lists[k]->count);
         if (!error)
-            error = duet_spec_check(spec, message);
+            error = duet__spec_check(spec, message);
     }
     return error;
 }
@@ -137,15 +137,15 @@ static int read_specs(struct validate *validate, int argc, char *const *argv,
     for (size_t i = 0; i < G_N_ELEMENTS(said) && !error; i++)
         error = duet__exclude(validate->job, "cases", said[i], message);
     return error ? error
-                 : duet_specs_read(validate->experiment.specs, &validate->experiment.base,
-                                   validate->job->values.cases, message);
+                 : duet__specs_read(validate->experiment.specs, &validate->experiment.base,
+                                    validate->job->values.cases, message);
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* The platform                                                                                 */
 
 /* The file that duet calibrate writes for this machine. */
-static int find_own_platform(struct duet_experiment *experiment, struct duet_message *message)
+static int find_own_platform(struct duet__experiment *experiment, struct duet_message *message)
 {
     const char *host = g_get_host_name();
 
@@ -162,7 +162,7 @@ static int find_own_platform(struct duet_experiment *experiment, struct duet_mes
 /* What is measured between the rounds, and a platform without times until then. */
 static int begin_calibration(struct validate *validate, struct duet_message *message)
 {
-    struct duet_recalibration *recalibration = &validate->recalibration;
+    struct duet__recalibration *recalibration = &validate->recalibration;
     const struct duet__values *values = &validate->job->values;
     g_autofree char *out = g_strdup(values->out);
     int error = duet__calibrate_names(NULL, &out, &recalibration->request.name, message);
@@ -173,16 +173,16 @@ static int begin_calibration(struct validate *validate, struct duet_message *mes
         error = duet_fail(message, DUET_EINVAL, "--calibrate-time takes 0.1s or more, not '%gs'",
                           values->calibrate_time_s);
     if (!error && values->out)
-        error = duet_platform_may_write(values->out, DUET_WRITE_REPLACE, message);
-    return error ? error : duet_recalibration_begin(recalibration, &validate->experiment, message);
+        error = duet__platform_may_write(values->out, DUET_WRITE_REPLACE, message);
+    return error ? error : duet__recalibration_begin(recalibration, &validate->experiment, message);
 }
 
 static int read_platform(struct validate *validate, struct duet_message *message)
 {
-    struct duet_experiment *experiment = &validate->experiment;
+    struct duet__experiment *experiment = &validate->experiment;
     const struct duet__values *values = &validate->job->values;
     const char *emulate = values->config.emulate;
-    bool paced = duet_request_paced(&experiment->base);
+    bool paced = duet__request_paced(&experiment->base);
     int error = 0;
 
     if (values->platform && !*values->platform)
@@ -202,7 +202,7 @@ static int read_platform(struct validate *validate, struct duet_message *message
         return error;
     validate->job->request.config.simulate = experiment->platform_name;
     validate->job->platform_option = "--platform";
-    error = duet_platform_load(experiment->platform_name, &experiment->platform, message);
+    error = duet__platform_load(experiment->platform_name, &experiment->platform, message);
     if (!error && values->follow_speed && !(experiment->platform->probe_s > 0))
         error = duet_fail(message, DUET_EINVAL,
                           "--follow-speed: %s does not say how fast the cores were when it was "
@@ -226,9 +226,9 @@ static int read_all(struct validate *validate, int argc, char *const *argv,
     if (!error)
         error = duet__files_distinct(validate->job, message);
     if (!error)
-        error = duet_pairs_make(&validate->experiment, message);
+        error = duet__pairs_make(&validate->experiment, message);
     if (!error && validate->job->values.calibrate)
-        error = duet_recalibration_plan(&validate->recalibration, &validate->experiment, message);
+        error = duet__recalibration_plan(&validate->recalibration, &validate->experiment, message);
     return error;
 }
 
@@ -238,15 +238,16 @@ static int read_all(struct validate *validate, int argc, char *const *argv,
 /* Calibrates before a round, or after the last one, where that was asked for. Exit status where no
    kernel could be run. */
 static int calibrate(struct validate *validate, size_t round, double runs_s,
-                     struct duet_monitor *monitor, struct duet_progress *progress)
+                     struct duet__monitor *monitor, struct duet__progress *progress)
 {
-    struct duet_recalibration *recalibration = &validate->recalibration;
+    struct duet__recalibration *recalibration = &validate->recalibration;
 
-    if (!validate->job->values.calibrate || duet_monitor_signal(monitor))
+    if (!validate->job->values.calibrate || duet__monitor_signal(monitor))
         return DUET__DONE;
-    duet_progress_say(progress, (double)round / (double)validate->experiment.rounds, "calibrating");
-    duet_recalibration_slice(recalibration, &validate->experiment, round, runs_s, monitor);
-    if (recalibration->calibrating.runs->len || duet_monitor_signal(monitor))
+    duet__progress_say(progress, (double)round / (double)validate->experiment.rounds,
+                       "calibrating");
+    duet__recalibration_slice(recalibration, &validate->experiment, round, runs_s, monitor);
+    if (recalibration->calibrating.runs->len || duet__monitor_signal(monitor))
         return DUET__DONE;
     return duet__calibrate_complain(&recalibration->calibrating);
 }
@@ -258,14 +259,14 @@ static void write_platform(struct validate *validate)
     struct duet_message message = {""};
 
     if (out &&
-        duet_platform_write(validate->experiment.platform, out, DUET_WRITE_REPLACE, &message))
+        duet__platform_write(validate->experiment.platform, out, DUET_WRITE_REPLACE, &message))
         validate->status = duet__complain(DUET__FAILED, "%s", message.text);
 }
 
 static int finish_calibration(struct validate *validate)
 {
-    struct duet_recalibration *recalibration = &validate->recalibration;
-    bool fitted = duet_recalibration_finish(recalibration, &validate->experiment);
+    struct duet__recalibration *recalibration = &validate->recalibration;
+    bool fitted = duet__recalibration_finish(recalibration, &validate->experiment);
     int status = duet__calibrate_complain(&recalibration->calibrating);
 
     if (!fitted)
@@ -278,42 +279,42 @@ static int finish_calibration(struct validate *validate)
 /* The rounds, with calibration before, between and after them where that was asked for. */
 static int measure(struct validate *validate)
 {
-    struct duet_experiment *experiment = &validate->experiment;
-    struct duet_monitor monitor = {0};
-    struct duet_progress progress = {0};
+    struct duet__experiment *experiment = &validate->experiment;
+    struct duet__monitor monitor = {0};
+    struct duet__progress progress = {0};
     double start_s = duet__clock_s(), runs_s = 0;
     int status;
 
-    duet_monitor_start(&monitor, false, 0, 0);
+    duet__monitor_start(&monitor, false, 0, 0);
     duet__warn_of_load();
-    duet_progress_init(&progress, !validate->job->values.quiet, 0, 0);
+    duet__progress_init(&progress, !validate->job->values.quiet, 0, 0);
     status = calibrate(validate, 0, runs_s, &monitor, &progress);
     for (size_t round = 0; round < experiment->rounds && status == DUET__DONE; round++) {
         double round_s = duet__clock_s();
 
-        if (duet_monitor_signal(&monitor) || (round && validate->job->values.budget_s > 0 &&
-                                              round_s - start_s >= validate->job->values.budget_s))
+        if (duet__monitor_signal(&monitor) || (round && validate->job->values.budget_s > 0 &&
+                                               round_s - start_s >= validate->job->values.budget_s))
             break;
-        duet_experiment_measure_round(experiment, round, &monitor, &progress);
+        duet__experiment_measure_round(experiment, round, &monitor, &progress);
         runs_s += duet__clock_s() - round_s;
         status = calibrate(validate, round + 1, runs_s, &monitor, &progress);
     }
-    duet_progress_clear(&progress);
-    duet_monitor_stop(&monitor);
-    experiment->number = duet_monitor_signal(&monitor);
+    duet__progress_clear(&progress);
+    duet__monitor_stop(&monitor);
+    experiment->number = duet__monitor_signal(&monitor);
     return status;
 }
 
 /* Both sides of all cases. Exit status of what has failed as a whole. */
 static int make_sides(struct validate *validate)
 {
-    struct duet_experiment *experiment = &validate->experiment;
+    struct duet__experiment *experiment = &validate->experiment;
     struct duet_message message = {""};
-    struct duet_signals signals;
+    struct duet__signals signals;
     int status = DUET__DONE, error = 0;
 
-    if (duet_request_paced(&experiment->base))
-        error = duet_experiment_measure_threads(experiment, &message);
+    if (duet__request_paced(&experiment->base))
+        error = duet__experiment_measure_threads(experiment, &message);
     if (error)
         return duet__complain(duet__status_of(error), "measuring this machine's threads: %s",
                               message.text);
@@ -321,37 +322,37 @@ static int make_sides(struct validate *validate)
         return status;
     /* what cannot be predicted is not measured; but for what the calibration has yet to tell */
     if (!validate->job->values.calibrate)
-        duet_experiment_predict(experiment, validate->job->values.quiet);
-    if (!experiment->number && duet_experiment_tally(experiment).left)
+        duet__experiment_predict(experiment, validate->job->values.quiet);
+    if (!experiment->number && duet__experiment_tally(experiment).left)
         status = measure(validate);
     if (status != DUET__DONE || experiment->number || !validate->job->values.calibrate ||
-        !duet_experiment_tally(experiment).left)
+        !duet__experiment_tally(experiment).left)
         return status;
-    duet_signals_hold(&signals, false);
+    duet__signals_hold(&signals, false);
     status = finish_calibration(validate);
     if (status == DUET__DONE)
-        duet_experiment_predict(experiment, validate->job->values.quiet);
+        duet__experiment_predict(experiment, validate->job->values.quiet);
     if (!experiment->number)
-        experiment->number = duet_signals_take(&signals, 0);
-    duet_signals_release(&signals);
+        experiment->number = duet__signals_take(&signals, 0);
+    duet__signals_release(&signals);
     return status;
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* What is said of it                                                                           */
 
-static int report(struct validate *validate, const struct duet_tally *tally)
+static int report(struct validate *validate, const struct duet__tally *tally)
 {
-    struct duet_validation validation;
+    struct duet__validation validation;
     int status;
 
-    duet_experiment_conclude(&validate->experiment, &validation);
+    duet__experiment_conclude(&validate->experiment, &validation);
     validation.command = validate->job->line;
     validation.fail_over = validate->job->values.fail_over;
     if (!validation.case_count)
         return DUET__DONE;
     status = duet__validation_show(validate->job, &validation);
-    duet_validation_fini(&validation);
+    duet__validation_fini(&validation);
     if (status == DUET__DONE && tally->failures)
         status =
             duet__complain(DUET__FAILED, "%zu of %zu cases failed, the first %s", tally->failures,
@@ -361,15 +362,15 @@ static int report(struct validate *validate, const struct duet_tally *tally)
 
 static int validate_all(struct validate *validate)
 {
-    const struct duet_experiment *experiment = &validate->experiment;
+    const struct duet__experiment *experiment = &validate->experiment;
     int status = duet__files_check(validate->job);
-    struct duet_tally tally;
+    struct duet__tally tally;
 
     if (status == DUET__DONE)
         status = make_sides(validate);
     if (status != DUET__DONE)
         return status;
-    tally = duet_experiment_tally(experiment);
+    tally = duet__experiment_tally(experiment);
     if (!tally.left && !experiment->number)
         return duet__complain(duet__status_of(tally.failed->error), "%s under %s %s",
                               tally.failed->real.workload->name, tally.failed->real.policies[0],
@@ -391,11 +392,11 @@ static int work(struct duet__job *job, int argc, char **argv)
     struct duet_message message = {""};
     int error, status;
 
-    duet_experiment_init(&validate.experiment);
+    duet__experiment_init(&validate.experiment);
     error = read_all(&validate, argc, argv, &message);
     status = error ? duet__job_refuse(error, &message) : validate_all(&validate);
-    duet_experiment_fini(&validate.experiment);
-    duet_recalibration_fini(&validate.recalibration);
+    duet__experiment_fini(&validate.experiment);
+    duet__recalibration_fini(&validate.recalibration);
     return status;
 }
 

@@ -8,25 +8,25 @@
 
 static void write_page(FILE *stream, const void *validation)
 {
-    duet_page_write_validation(stream, validation);
+    duet__page_write_validation(stream, validation);
 }
 
-int duet__validation_show(const struct duet__job *job, struct duet_validation *validation)
+int duet__validation_show(const struct duet__job *job, struct duet__validation *validation)
 {
     const struct duet__values *values = &job->values;
     struct duet_message message = {""};
     int status;
 
-    duet_validation_judge(validation);
+    duet__validation_judge(validation);
     /* the table first: a long run is not lost because a disk is full */
     if (values->json)
-        duet_validation_write_json(stdout, validation);
+        duet__validation_write_json(stdout, validation);
     else if (values->csv)
-        duet_validation_write_csv(stdout, validation);
+        duet__validation_write_csv(stdout, validation);
     else
-        duet_validation_write_text(stdout, validation, values->verbose);
+        duet__validation_write_text(stdout, validation, values->verbose);
     status = duet__finish_output();
-    if (values->html && duet_file_write(values->html, write_page, validation, &message))
+    if (values->html && duet__file_write(values->html, write_page, validation, &message))
         status = duet__complain(DUET__FAILED, "%s", message.text);
     if (status == DUET__DONE && validation->failed)
         status = duet__complain(DUET__FAILED,

@@ -8,8 +8,8 @@
 
 /*
  * Judges the cases, prints them as the options say, writes the page, and complains where a case is
- * off by more than is allowed. Exit status; duet_validation_fini afterwards.
+ * off by more than is allowed. Exit status; duet__validation_fini afterwards.
  */
-int duet__validation_show(const struct duet__job *job, struct duet_validation *validation);
+int duet__validation_show(const struct duet__job *job, struct duet__validation *validation);
 
 #endif

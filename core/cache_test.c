@@ -73,7 +73,7 @@ static void test_write_back(void)
     g_assert_cmpuint(log.count, ==, 0);
     touch(&t, &log, h[1], DUET_R, NULL, 0);
     (void)testing_submit(&t, t.gpu, h[2], DUET_R, NULL, 0, 0);
-    struct duet_command command = testing_next(&t, GPU);
+    struct duet__engine_command command = testing_next(&t, GPU);
     g_assert_cmpint(command.kind, ==, DUET_COPY);
     g_assert_true(command.copy->write_back && command.copy->handle == h[0]);
     g_assert_cmpint(command.stream, ==, DUET_STREAM_OUT);
@@ -105,7 +105,7 @@ static void test_pins(void)
         h[i] = testing_handle(&t, BLOCK);
     (void)testing_submit(&t, t.gpu, h[0], DUET_W, h[1], DUET_W, 0);
     (void)testing_submit(&t, t.gpu, h[2], DUET_W, h[3], DUET_W, 0);
-    struct duet_command command = testing_next(&t, GPU);
+    struct duet__engine_command command = testing_next(&t, GPU);
     g_assert_cmpint(command.kind, ==, DUET_RUN);
     g_assert_cmpint(testing_next(&t, GPU).kind, ==, DUET_IDLE);
     g_assert_cmpuint(atomic_load(&t.core->nodes[1].pinned), ==, 2);
@@ -129,7 +129,7 @@ static void test_pinned_by_another(void)
     (void)testing_submit(&t, t.gpu, a, DUET_W, NULL, 0, 0);
     g_assert_cmpuint(testing_work(&t, GPU, NULL), ==, 1);
     (void)testing_submit(&t, t.gpu, a, DUET_R, NULL, 0, 0);
-    struct duet_command copy = testing_next(&t, GPU2);
+    struct duet__engine_command copy = testing_next(&t, GPU2);
     g_assert_cmpint(copy.kind, ==, DUET_COPY);
     g_assert_cmpuint(copy.copy->source, ==, 1);
     (void)testing_submit(&t, t.gpu, b, DUET_W, NULL, 0, 0);
@@ -208,7 +208,7 @@ static void test_dead(void)
     struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
     touch(&t, &log, a, DUET_W, NULL, 0);
     (void)testing_submit(&t, t.cpu, a, DUET_W, NULL, 0, 0);
-    struct duet_command command = testing_next(&t, CPU);
+    struct duet__engine_command command = testing_next(&t, CPU);
     g_assert_cmpint(command.kind, ==, DUET_RUN);
     touch(&t, &log, b, DUET_R, NULL, 0);
     g_assert_cmpuint(log.count, ==, 1);
@@ -234,14 +234,14 @@ static void test_used_while_leaving(void)
         touch(&t, NULL, a, DUET_W, NULL, 0);
         touch(&t, NULL, b, DUET_W, NULL, 0);
         (void)testing_submit(&t, t.gpu, c, DUET_W, NULL, 0, 0);
-        struct duet_command out = testing_next(&t, GPU);
+        struct duet__engine_command out = testing_next(&t, GPU);
         g_assert_true(out.kind == DUET_COPY && out.copy->handle == a);
         g_assert_true(a->replicas[1]->leaving);
         (void)duet_unregister(t.core, b); /* makes room otherwise */
-        struct duet_command run = testing_next(&t, GPU);
+        struct duet__engine_command run = testing_next(&t, GPU);
         g_assert_cmpint(run.kind, ==, DUET_RUN);
         (void)testing_submit(&t, t.gpu, a, mode, NULL, 0, 0);
-        struct duet_command again = testing_next(&t, GPU);
+        struct duet__engine_command again = testing_next(&t, GPU);
         g_assert_cmpint(again.kind, ==, mode == DUET_R ? DUET_RUN : DUET_IDLE);
         t.woken[GPU] = false;
         testing_done(&t, &out, 1e-6, 0);
@@ -267,10 +267,10 @@ static void test_renewed_while_leaving(void)
         touch(&t, NULL, a, DUET_W, NULL, 0);
         touch(&t, NULL, b, DUET_W, NULL, 0);
         (void)testing_submit(&t, t.gpu, testing_handle(&t, BLOCK), DUET_W, NULL, 0, 0);
-        struct duet_command out = testing_next(&t, GPU);
+        struct duet__engine_command out = testing_next(&t, GPU);
         g_assert_true(out.kind == DUET_COPY && out.copy->handle == a);
         (void)duet_unregister(t.core, b);
-        struct duet_command run = testing_next(&t, GPU);
+        struct duet__engine_command run = testing_next(&t, GPU);
         g_assert_cmpint(run.kind, ==, DUET_RUN);
         (void)testing_submit(&t, t.gpu, a, DUET_W, NULL, 0, 0);
         g_assert_cmpuint(testing_work(&t, GPU2, NULL), ==, 1);

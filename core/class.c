@@ -35,7 +35,7 @@ static struct key key_of(const struct duet_codelet *codelet, const void *args,
     return key;
 }
 
-static bool same(const struct duet_class *klass, const struct duet_codelet *codelet,
+static bool same(const struct duet__class *klass, const struct duet_codelet *codelet,
                  const struct key *key)
 {
     return klass->codelet == codelet && klass->work == key->work &&
@@ -51,19 +51,19 @@ static size_t bucket_of(const struct duet_runtime *core, const struct duet_codel
     return (size_t)(duet_random_next(&mix) & (core->class_buckets - 1));
 }
 
-static struct duet_class *lookup(struct duet_runtime *core, const struct duet_codelet *codelet,
-                                 const struct key *key)
+static struct duet__class *lookup(struct duet_runtime *core, const struct duet_codelet *codelet,
+                                  const struct key *key)
 {
     if (!core->class_buckets)
         return NULL;
     size_t bucket = bucket_of(core, codelet, key->work, key->footprint);
-    struct duet_class *klass = core->class_table[bucket];
+    struct duet__class *klass = core->class_table[bucket];
     while (klass && !same(klass, codelet, key))
         klass = klass->next;
     return klass;
 }
 
-static void class_free(struct duet_class *klass)
+static void class_free(struct duet__class *klass)
 {
     if (!klass)
         return;
@@ -83,7 +83,7 @@ static double believable(double seconds)
 }
 
 /* The model's word, or the codelet's own. model_lock is not held. */
-static double predict(const struct duet_class *klass, unsigned arch)
+static double predict(const struct duet__class *klass, unsigned arch)
 {
     struct duet_codelet *codelet = klass->codelet;
     spin_lock(&codelet->model_lock);
@@ -96,7 +96,7 @@ static double predict(const struct duet_class *klass, unsigned arch)
 }
 
 /* Which kinds of workers can run it, out of the architectures that have code and times. */
-static void choose_kinds(struct duet_runtime *core, struct duet_class *klass, uint64_t archs)
+static void choose_kinds(struct duet_runtime *core, struct duet__class *klass, uint64_t archs)
 {
     uint64_t kinds = duet__kinds_of_archs(core, archs), devices = 0;
     for (unsigned k = 0; k < core->kind_count; k++) {
@@ -129,14 +129,14 @@ static uint64_t host_kinds(const struct duet_runtime *core)
 }
 
 /* What an execution takes for the bounds on the makespan: what is known, else what is believed. */
-double duet__class_seconds(const struct duet_class *klass, unsigned arch)
+double duet__class_seconds(const struct duet__class *klass, unsigned arch)
 {
     double mean = klass->mean[arch];
     return mean > 0 ? mean : atomic_load_explicit(&klass->expected[arch], memory_order_relaxed);
 }
 
 /* The shortest time that is known of the class now, on the kinds of workers that may run it. */
-void duet__class_best(struct duet_class *klass)
+void duet__class_best(struct duet__class *klass)
 {
     const struct duet_runtime *core = klass->codelet->core;
     uint64_t kinds = atomic_load_explicit(&klass->possible, memory_order_relaxed);
@@ -151,7 +151,7 @@ void duet__class_best(struct duet_class *klass)
 }
 
 /* The first word of model and engine on the class. */
-static void expect(struct duet_runtime *core, struct duet_class *klass)
+static void expect(struct duet_runtime *core, struct duet__class *klass)
 {
     for (unsigned a = 0; a < core->machine.arch_count; a++) {
         bool implemented = klass->codelet->archs >> a & 1;
@@ -163,11 +163,11 @@ static void expect(struct duet_runtime *core, struct duet_class *klass)
 }
 
 static int class_new(struct duet_codelet *codelet, const void *args, const struct key *key,
-                     struct duet_class **out, struct duet_message *message)
+                     struct duet__class **out, struct duet_message *message)
 {
     struct duet_runtime *core = codelet->core;
     unsigned archs = core->machine.arch_count;
-    struct duet_class *klass = calloc(1, sizeof *klass);
+    struct duet__class *klass = calloc(1, sizeof *klass);
     if (!klass)
         return DUET_ENOMEM;
     klass->codelet = codelet;
@@ -211,18 +211,18 @@ static bool reserve(struct duet_runtime *core)
     if (core->class_count < core->class_capacity)
         return true;
     size_t capacity = core->class_capacity ? 2 * core->class_capacity : 64;
-    struct duet_class **classes = realloc(core->classes, capacity * sizeof(struct duet_class *));
+    struct duet__class **classes = realloc(core->classes, capacity * sizeof(struct duet__class *));
     if (!classes)
         return false;
     core->classes = classes;
-    struct duet_class **table = calloc(capacity, sizeof(struct duet_class *));
+    struct duet__class **table = calloc(capacity, sizeof(struct duet__class *));
     if (!table)
         return false;
     free(core->class_table);
     core->class_table = table;
     core->class_buckets = core->class_capacity = capacity;
     for (size_t i = 0; i < core->class_count; i++) {
-        struct duet_class *klass = core->classes[i];
+        struct duet__class *klass = core->classes[i];
         size_t bucket = bucket_of(core, klass->codelet, klass->work, klass->footprint);
         klass->next = table[bucket];
         table[bucket] = klass;
@@ -231,10 +231,10 @@ static bool reserve(struct duet_runtime *core)
 }
 
 /* Enters a class unless another thread was faster; registry_lock is held. */
-static struct duet_class *enter(struct duet_runtime *core, struct duet_class *klass,
-                                const struct key *key)
+static struct duet__class *enter(struct duet_runtime *core, struct duet__class *klass,
+                                 const struct key *key)
 {
-    struct duet_class *other = lookup(core, klass->codelet, key);
+    struct duet__class *other = lookup(core, klass->codelet, key);
     if (other)
         return other;
     if (!reserve(core))
@@ -249,14 +249,14 @@ static struct duet_class *enter(struct duet_runtime *core, struct duet_class *kl
 
 /* The class by its key, made if there is none. */
 static int find_or_make(struct duet_codelet *codelet, const void *args, const struct key *key,
-                        struct duet_class **out, struct duet_message *message)
+                        struct duet__class **out, struct duet_message *message)
 {
     struct duet_runtime *core = codelet->core;
     spin_lock(&core->registry_lock);
-    struct duet_class *klass = lookup(core, codelet, key);
+    struct duet__class *klass = lookup(core, codelet, key);
     spin_unlock(&core->registry_lock);
     if (!klass) {
-        struct duet_class *fresh = NULL;
+        struct duet__class *fresh = NULL;
         int error = class_new(codelet, args, key, &fresh, message);
         if (error)
             return error;
@@ -278,10 +278,10 @@ static int find_or_make(struct duet_codelet *codelet, const void *args, const st
  * classify says, DUET_ENOMEM.
  */
 int duet__class_find(struct duet_codelet *codelet, const void *args, const struct access *accesses,
-                     unsigned count, struct duet_class **out, struct duet_message *message)
+                     unsigned count, struct duet__class **out, struct duet_message *message)
 {
     struct key key = key_of(codelet, args, accesses, count);
-    struct duet_class *klass = atomic_load_explicit(&codelet->last, memory_order_acquire);
+    struct duet__class *klass = atomic_load_explicit(&codelet->last, memory_order_acquire);
     if (!klass || !same(klass, codelet, &key))
         return find_or_make(codelet, args, &key, out, message);
     *out = klass;
@@ -289,7 +289,7 @@ int duet__class_find(struct duet_codelet *codelet, const void *args, const struc
 }
 
 /* Feeds the model with measured executions and refreshes the class's expectation. */
-static void tell_model(struct duet_class *klass, unsigned arch, double mean_s, uint64_t samples)
+static void tell_model(struct duet__class *klass, unsigned arch, double mean_s, uint64_t samples)
 {
     struct duet_codelet *codelet = klass->codelet;
     const struct duet_model *model = codelet->core->model;
@@ -308,7 +308,7 @@ static void tell_model(struct duet_class *klass, unsigned arch, double mean_s, u
  * two, four and so on, since telling the model costs a good part of a microsecond when several
  * workers do it.
  */
-void duet__class_measured(struct duet_class *klass, const struct worker *worker, double seconds)
+void duet__class_measured(struct duet__class *klass, const struct worker *worker, double seconds)
 {
     enum { BUNDLE = 64 };
     struct executions *own = &klass->executions[worker->index];
@@ -332,47 +332,47 @@ void duet__classes_fini(struct duet_runtime *core)
     free(core->class_table);
 }
 
-unsigned duet__class_index(const struct duet_class *klass)
+unsigned duet__class_index(const struct duet__class *klass)
 {
     return klass->index;
 }
 
-const char *duet__class_kernel(const struct duet_class *klass)
+const char *duet__class_kernel(const struct duet__class *klass)
 {
     return klass->codelet->name;
 }
 
-const struct duet_machine *duet__class_machine(const struct duet_class *klass)
+const struct duet_machine *duet__class_machine(const struct duet__class *klass)
 {
     return &klass->codelet->core->machine;
 }
 
-double duet__class_work(const struct duet_class *klass)
+double duet__class_work(const struct duet__class *klass)
 {
     return klass->work;
 }
 
-bool duet__class_counts_flops(const struct duet_class *klass)
+bool duet__class_counts_flops(const struct duet__class *klass)
 {
     return klass->counts_flops;
 }
 
-double duet__class_cost(const struct duet_class *klass, unsigned arch)
+double duet__class_cost(const struct duet__class *klass, unsigned arch)
 {
     return klass->cost[arch];
 }
 
-duet_kernel_fn duet__class_function(const struct duet_class *klass, unsigned arch)
+duet_kernel_fn duet__class_function(const struct duet__class *klass, unsigned arch)
 {
     return klass->codelet->run[arch];
 }
 
-duet_kernel_fn duet__class_emulation(const struct duet_class *klass)
+duet_kernel_fn duet__class_emulation(const struct duet__class *klass)
 {
     return klass->codelet->emulation;
 }
 
-bool duet__class_expands(const struct duet_class *klass)
+bool duet__class_expands(const struct duet__class *klass)
 {
     return klass->codelet->expand != NULL;
 }

@@ -88,7 +88,7 @@ static void test_work(void)
     struct duet_handle *a = testing_handle(&t, 100), *b = testing_handle(&t, 50);
     t.hold = true;
     g_assert_cmpint(submit(&t, codelet, 1, a, b, 0), ==, DUET_OK);
-    const struct duet_class *klass = duet__task_class(t.held);
+    const struct duet__class *klass = duet__task_class(t.held);
     g_assert_cmpfloat(duet__class_work(klass), ==, 150);
     g_assert_false(duet__class_counts_flops(klass));
     g_assert_cmpfloat(duet__class_cost(klass, 0), ==, 0);
@@ -279,7 +279,7 @@ static void test_stop(void)
     testing_init(&t, &both, "eager", 1);
     struct duet_handle *h = testing_handle(&t, 8);
     (void)testing_submit(&t, t.gpu, h, DUET_R, NULL, 0, 0);
-    struct duet_command copy = testing_next(&t, 1);
+    struct duet__engine_command copy = testing_next(&t, 1);
     g_assert_cmpint(copy.kind, ==, DUET_COPY);
     duet__core_stop(t.core);
     g_assert_cmpuint(t.wakes, >=, 3);

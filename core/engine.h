@@ -24,11 +24,11 @@
 #include <duet/policy.h>
 #include <duet/trace.h>
 
-struct duet_class;
+struct duet__class;
 
 enum { DUET_OUTSIDE = -2 }; /* of ops.inside, beside workers and DUET_SUBMITTER */
 
-enum duet_command_kind {
+enum duet__engine_command_kind {
     DUET_IDLE, /* nothing now; the core will wake the worker */
     DUET_RUN,  /* run `task` on the worker's kernel stream, after the kernels before it */
     DUET_COPY, /* run `copy`, after the copies before it in the same direction */
@@ -36,13 +36,13 @@ enum duet_command_kind {
 };
 
 /* The FIFO of a device on which a copy runs: one copy a direction a device at a time. */
-enum duet_stream {
+enum duet__stream {
     DUET_STREAM_IN,  /* from the host or another device into this worker's device */
     DUET_STREAM_OUT, /* from this worker's device to the host */
 };
 
 /* A copy of one handle's data. Owned by the core, valid until duet__done. */
-struct duet_copy {
+struct duet__copy {
     struct duet_handle *handle;
     uint64_t handle_id;                         /* from 1 */
     uint64_t bytes;                             /* > 0 */
@@ -53,7 +53,7 @@ struct duet_copy {
 };
 
 /* Scheduling operations that a call made, for the engine to charge. Added to, never reset. */
-struct duet_ops {
+struct duet__ops {
     unsigned submissions;    /* children that expanding tasks submitted */
     unsigned pushes;         /* tasks placed on lists */
     unsigned pops;           /* tasks taken from own or shared lists */
@@ -61,23 +61,23 @@ struct duet_ops {
     unsigned steals;         /* tasks stolen */
 };
 
-struct duet_command {
-    enum duet_command_kind kind;
+struct duet__engine_command {
+    enum duet__engine_command_kind kind;
     unsigned worker;
-    enum duet_stream stream; /* COPY */
-    struct duet_task *task;  /* RUN */
-    struct duet_copy *copy;  /* COPY */
+    enum duet__stream stream; /* COPY */
+    struct duet_task *task;   /* RUN */
+    struct duet__copy *copy;  /* COPY */
 };
 
 /* How a command went. */
-struct duet_report {
+struct duet__report {
     double start_s, end_s; /* of the kernel or the copy itself */
     int status;            /* 0 or a negative enum duet_error */
     const char *why;       /* the run's message about an error; NULL or "": its own text */
 };
 
 /* What an engine provides. All slots are needed but those that say so. */
-struct duet_engine_ops {
+struct duet__engine_ops {
     /* Ask duet__next again for this worker, soon. May be called more than needed. */
     void (*wake)(void *engine, unsigned worker);
     /*
@@ -108,14 +108,14 @@ struct duet_engine_ops {
      * engine time or run it on? Bits of *archs that it cannot are to be cleared. An error refuses
      * the submission.
      */
-    int (*classify)(void *engine, const struct duet_class *klass, uint64_t *archs,
+    int (*classify)(void *engine, const struct duet__class *klass, uint64_t *archs,
                     struct duet_message *message);
     /*
      * Seconds that executions of the class take on that architecture on average, if the engine
      * knows it for sure: what bounds on the makespan are computed from. 0: the model's word counts.
      * May be NULL.
      */
-    double (*mean)(void *engine, const struct duet_class *klass, unsigned arch);
+    double (*mean)(void *engine, const struct duet__class *klass, unsigned arch);
     /*
      * As duet_pin and duet_unpin, of a checked range, not at NULL. Both may be NULL: then nothing
      * is done. Any thread.
@@ -133,7 +133,7 @@ struct duet_engine_ops {
 };
 
 /* What a core is made from. Everything is copied but `engine`, which it takes over. */
-struct duet_core_config {
+struct duet__core_config {
     const struct duet_machine *machine;
     const struct duet_policy *policy;
     const struct duet_model *model;
@@ -143,7 +143,7 @@ struct duet_core_config {
     bool computes;         /* kernels run: data without an address is refused */
     bool record, record_accesses;
     double model_error;
-    const struct duet_engine_ops *ops;
+    const struct duet__engine_ops *ops;
     void *engine;
 };
 
@@ -152,7 +152,8 @@ struct duet_core_config {
  * library's start-up). On error `engine` still belongs to the caller. Errors: DUET_EINVAL with a
  * message, DUET_ENOMEM.
  */
-DUET_MUST_CHECK int duet__core_new(struct duet_runtime **out, const struct duet_core_config *config,
+DUET_MUST_CHECK int duet__core_new(struct duet_runtime **out,
+                                   const struct duet__core_config *config,
                                    struct duet_message *message);
 
 /* Frees a core whose tasks are finished or will never run, and destroys its engine. NULL is fine.
@@ -177,21 +178,21 @@ DUET_MUST_CHECK int duet__prime(struct duet_runtime *core, const char *kernel, u
  * DUET_SUBMITTER.
  */
 void duet__link(struct duet_runtime *core, struct duet_task *task, int by, double now,
-                struct duet_ops *ops);
+                struct duet__ops *ops);
 
 /*
  * What `worker` should do at date `now`. Called until it says IDLE; operations added to *ops.
  */
 void duet__next(struct duet_runtime *core, unsigned worker, double now,
-                struct duet_command *command, struct duet_ops *ops);
+                struct duet__engine_command *command, struct duet__ops *ops);
 
 /*
  * The command (RUN or COPY) has ended. Successors are released and given to the policy; operations
  * added to *ops. The task or copy is not to be used afterwards. The caller then asks duet__next for
  * this worker again.
  */
-void duet__done(struct duet_runtime *core, const struct duet_command *command, double now,
-                const struct duet_report *report, struct duet_ops *ops);
+void duet__done(struct duet_runtime *core, const struct duet__engine_command *command, double now,
+                const struct duet__report *report, struct duet__ops *ops);
 
 /*
  * The device of `worker` is gone, with its memory: called on the worker's thread before the
@@ -200,7 +201,8 @@ void duet__done(struct duet_runtime *core, const struct duet_command *command, d
  * needs it fails. From then on duet__next says IDLE (or EXIT) to it. For a worker of the host's
  * memory: DUET_EINVAL.
  */
-int duet__worker_lost(struct duet_runtime *core, unsigned worker, double now, struct duet_ops *ops);
+int duet__worker_lost(struct duet_runtime *core, unsigned worker, double now,
+                      struct duet__ops *ops);
 
 /*
  * Nested tasks that a worker keeps to itself, see core/nested.c. An engine whose ops.inside names a
@@ -212,11 +214,11 @@ int duet__worker_lost(struct duet_runtime *core, unsigned worker, double now, st
  */
 bool duet__nested_any(const struct duet_runtime *core, unsigned worker);
 struct duet_task *duet__nested_next(struct duet_runtime *core, unsigned worker, double now,
-                                    struct duet_ops *ops);
+                                    struct duet__ops *ops);
 void duet__nested_done(struct duet_runtime *core, unsigned worker, struct duet_task *task,
-                       const struct duet_report *report);
+                       const struct duet__report *report);
 void duet__nested_end(struct duet_runtime *core, unsigned worker, double start_s, double now,
-                      struct duet_ops *ops);
+                      struct duet__ops *ops);
 
 /* true if the run is recorded. */
 bool duet__records(const struct duet_runtime *core);
@@ -244,25 +246,25 @@ void duet__fail_run(struct duet_runtime *core, int error, const char *format, ..
  * An execution class: kernel, work, footprint. Numbered from 0 in order of appearance; while the
  * engine classifies it, it has no number yet.
  */
-unsigned duet__class_index(const struct duet_class *klass);
-const char *duet__class_kernel(const struct duet_class *klass);
-double duet__class_work(const struct duet_class *klass); /* flops, or bytes */
-bool duet__class_counts_flops(const struct duet_class *klass);
+unsigned duet__class_index(const struct duet__class *klass);
+const char *duet__class_kernel(const struct duet__class *klass);
+double duet__class_work(const struct duet__class *klass); /* flops, or bytes */
+bool duet__class_counts_flops(const struct duet__class *klass);
 /* Seconds by the codelet's cost function for the task that made the class; <= 0: not known. */
-double duet__class_cost(const struct duet_class *klass, unsigned arch);
+double duet__class_cost(const struct duet__class *klass, unsigned arch);
 /* The machine of its runtime: what architectures are numbered by. */
-const struct duet_machine *duet__class_machine(const struct duet_class *klass);
+const struct duet_machine *duet__class_machine(const struct duet__class *klass);
 
-const struct duet_class *duet__task_class(const struct duet_task *task);
+const struct duet__class *duet__task_class(const struct duet_task *task);
 /* Finds what to call: the implementation for the worker's architecture; NULL if it has none. */
 duet_kernel_fn duet__task_function(const struct duet_task *task, unsigned arch);
 /* What an emulated device calls: the implementation "emulated", else "cpu"; NULL if none. */
 duet_kernel_fn duet__task_emulation(const struct duet_task *task);
 /* The same two for a class, for ops.classify. */
-duet_kernel_fn duet__class_function(const struct duet_class *klass, unsigned arch);
-duet_kernel_fn duet__class_emulation(const struct duet_class *klass);
+duet_kernel_fn duet__class_function(const struct duet__class *klass, unsigned arch);
+duet_kernel_fn duet__class_emulation(const struct duet__class *klass);
 /* true for a class of tasks that expand: the engine never runs one. */
-bool duet__class_expands(const struct duet_class *klass);
+bool duet__class_expands(const struct duet__class *klass);
 /* Number of the handle of its index-th access, from 1 in order of registration. */
 uint64_t duet__task_handle_id(const struct duet_task *task, size_t index);
 /* Bytes of all handles that are registered. */

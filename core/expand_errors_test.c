@@ -301,7 +301,7 @@ static void test_child_fails(void)
     (void)plan_submit(&t, &plan, h, DUET_RW, NULL, 0);
     (void)testing_submit(&t, t.cpu, h, DUET_R, NULL, 0, 0);
     g_assert_cmpint(testing_next(&t, CPU).kind, ==, DUET_IDLE);
-    struct duet_command first = testing_next(&t, GPU), second = testing_next(&t, GPU);
+    struct duet__engine_command first = testing_next(&t, GPU), second = testing_next(&t, GPU);
     g_assert_true(first.kind == DUET_RUN && second.kind == DUET_RUN);
     testing_done(&t, &first, 1e-6, 0);
     testing_done(&t, &second, 1e-6, DUET_ETASK);
@@ -322,10 +322,10 @@ static void test_child_fails_during_copy(void)
     struct plan plan = {.expand = four};
     (void)plan_submit(&t, &plan, h, DUET_RW, NULL, 0);
     g_assert_cmpint(testing_next(&t, CPU).kind, ==, DUET_IDLE);
-    struct duet_command first = testing_next(&t, GPU), second = testing_next(&t, GPU);
+    struct duet__engine_command first = testing_next(&t, GPU), second = testing_next(&t, GPU);
     testing_done(&t, &first, 1e-6, 0);
     g_assert_cmpint(testing_next(&t, CPU).kind, ==, DUET_IDLE);
-    struct duet_command copy = testing_next(&t, GPU);
+    struct duet__engine_command copy = testing_next(&t, GPU);
     g_assert_cmpint(copy.kind, ==, DUET_COPY);
     testing_done(&t, &second, 1e-6, DUET_ETASK);
     g_assert_cmpint(testing_next(&t, CPU).kind, ==, DUET_IDLE);
@@ -368,7 +368,7 @@ static void test_failed_before(void)
     struct plan plan = {.expand = nothing};
     (void)testing_submit(&t, t.cpu, h, DUET_RW, NULL, 0, 0);
     (void)plan_submit(&t, &plan, h, DUET_RW, NULL, 0);
-    struct duet_command run = testing_next(&t, CPU);
+    struct duet__engine_command run = testing_next(&t, CPU);
     testing_done(&t, &run, 1e-6, DUET_ETASK);
     check_failed(&t, DUET_ETASK, "task 1");
     (void)plan_submit(&t, &plan, h, DUET_RW, NULL, 0);
@@ -388,7 +388,7 @@ static void test_cancelled(void)
     (void)plan_submit(&t, &plan, h, DUET_RW, NULL, 0);
     (void)testing_submit(&t, t.cpu, h, DUET_RW, NULL, 0, 0);
     g_assert_cmpint(testing_next(&t, CPU).kind, ==, DUET_IDLE);
-    struct duet_command run = testing_next(&t, GPU);
+    struct duet__engine_command run = testing_next(&t, GPU);
     g_assert_cmpint(run.kind, ==, DUET_RUN);
     duet_cancel(t.core);
     g_assert_true(t.woken[CPU] && t.woken[GPU]);

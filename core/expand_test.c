@@ -90,8 +90,8 @@ static void test_all_children(void)
     struct plan plan = {.expand = two_readers};
     (void)plan_submit(&t, &plan, h, DUET_R, NULL, 0);
     (void)testing_submit(&t, t.cpu, h, DUET_W, NULL, 0, 0);
-    struct duet_command first = testing_next(&t, CPU);
-    struct duet_command second = testing_next(&t, CPU1);
+    struct duet__engine_command first = testing_next(&t, CPU);
+    struct duet__engine_command second = testing_next(&t, CPU1);
     g_assert_cmpint(first.kind, ==, DUET_RUN);
     g_assert_cmpint(second.kind, ==, DUET_RUN);
     g_assert_cmpuint(duet_task_id(first.task), ==, plan.ids[0]);
@@ -99,7 +99,7 @@ static void test_all_children(void)
     testing_done(&t, &second, 1e-6, 0);
     g_assert_cmpint(testing_next(&t, CPU1).kind, ==, DUET_IDLE);
     testing_done(&t, &first, 1e-6, 0);
-    struct duet_command successor = testing_next(&t, CPU);
+    struct duet__engine_command successor = testing_next(&t, CPU);
     g_assert_cmpint(successor.kind, ==, DUET_RUN);
     testing_done(&t, &successor, 1e-6, 0);
     g_assert_cmpuint(t.ops.submissions, ==, 2);
@@ -120,7 +120,7 @@ static void test_wakes(void)
     (void)plan_submit(&t, &plan, h, DUET_R, NULL, 0);
     g_assert_cmpuint(t.wakes, ==, 1);
     unsigned woken = t.woken[0] ? 0 : t.woken[1] ? 1 : 2;
-    struct duet_command first = testing_next(&t, woken);
+    struct duet__engine_command first = testing_next(&t, woken);
     g_assert_cmpint(first.kind, ==, DUET_RUN);
     g_assert_cmpuint(t.wakes, >=, 2);
     bool ran = false;
@@ -155,11 +155,11 @@ static void test_gather(void)
     (void)plan_submit(&t, &plan, h, DUET_RW, NULL, 0);
     (void)testing_submit(&t, t.cpu, h, DUET_R, NULL, 0, 0);
     g_assert_cmpint(testing_next(&t, CPU).kind, ==, DUET_IDLE);
-    struct duet_command run = testing_next(&t, GPU);
+    struct duet__engine_command run = testing_next(&t, GPU);
     g_assert_cmpint(run.kind, ==, DUET_RUN);
     testing_done(&t, &run, 1e-6, 0);
     g_assert_cmpint(testing_next(&t, CPU).kind, ==, DUET_IDLE);
-    struct duet_command back = testing_next(&t, GPU);
+    struct duet__engine_command back = testing_next(&t, GPU);
     g_assert_cmpint(back.kind, ==, DUET_COPY);
     g_assert_true(back.stream == DUET_STREAM_OUT && back.copy->handle == plan.blocks[1]);
     g_assert_cmpuint(back.copy->bytes, ==, BLOCK);
@@ -395,7 +395,7 @@ static void test_two_parents(void)
     (void)plan_submit(&t, &one, h, DUET_R, NULL, 0);
     (void)plan_submit(&t, &other, h, DUET_R, NULL, 0);
     (void)testing_submit(&t, t.cpu, h, DUET_RW, NULL, 0, 0);
-    struct duet_command first = testing_next(&t, 0), second = testing_next(&t, 1);
+    struct duet__engine_command first = testing_next(&t, 0), second = testing_next(&t, 1);
     g_assert_true(one.calls == 1 && other.calls == 1);
     g_assert_true(one.blocks[0] != other.blocks[0]);
     g_assert_cmpint(first.kind, ==, DUET_RUN);

@@ -243,7 +243,7 @@ void duet__link_in(struct duet_view *view, struct duet_task *task)
 }
 
 void duet__link(struct duet_runtime *core, struct duet_task *task, int by, double now,
-                struct duet_ops *ops)
+                struct duet__ops *ops)
 {
     struct duet_view view;
     view_begin(&view, core, now, by, ops);

@@ -71,7 +71,7 @@ static void random_program(uint64_t seed)
     struct testing t;
     struct program p = {.count = {0}};
     struct duet_handle *handles[HANDLES];
-    struct duet_command commands[WORKERS] = {{.kind = DUET_IDLE}};
+    struct duet__engine_command commands[WORKERS] = {{.kind = DUET_IDLE}};
     unsigned submitted = 0, done = 0;
     uint64_t rng = seed;
     testing_init(&t, &(struct testing_machine){.cpus = WORKERS}, "eager", seed);
@@ -116,7 +116,7 @@ static void test_pairs(void)
             struct duet_handle *h = testing_handle(&t, 8);
             (void)testing_submit(&t, t.any, h, first, NULL, 0, 0);
             (void)testing_submit(&t, t.any, h, second, NULL, 0, 0);
-            struct duet_command a = testing_next(&t, 0), b = testing_next(&t, 1);
+            struct duet__engine_command a = testing_next(&t, 0), b = testing_next(&t, 1);
             g_assert_cmpint(a.kind, ==, DUET_RUN);
             g_assert_cmpint(b.kind, ==, ((first | second) & DUET_W) ? DUET_IDLE : DUET_RUN);
             testing_done(&t, &a, 1e-6, 0);
@@ -134,7 +134,7 @@ static void test_pairs(void)
 static void test_groups(void)
 {
     struct testing t;
-    struct duet_command commands[5];
+    struct duet__engine_command commands[5];
     testing_init(&t, &(struct testing_machine){.cpus = 5}, "eager", 1);
     struct duet_handle *h = testing_handle(&t, 8);
     static const int modes[] = {DUET_RW, DUET_R, DUET_R, DUET_W, DUET_R};
@@ -163,7 +163,7 @@ static void test_duplicates(void)
     testing_init(&t, &(struct testing_machine){.cpus = 2}, "eager", 1);
     struct duet_handle *h = testing_handle(&t, 8);
     (void)testing_submit(&t, t.any, h, DUET_R, h, DUET_W, 0);
-    struct duet_command command = testing_next(&t, 0);
+    struct duet__engine_command command = testing_next(&t, 0);
     g_assert_cmpuint(duet_task_accesses(command.task), ==, 2);
     g_assert_true(duet_task_reads(command.task, 0) && duet_task_writes(command.task, 0));
     g_assert_false(duet_task_reads(command.task, 1) || duet_task_writes(command.task, 1));
@@ -220,7 +220,7 @@ static void test_chain(void)
     }
     uint64_t last = 0;
     while (duet_tasks_done(t.core) < 2 * LENGTH) {
-        struct duet_command command = testing_next(&t, 0);
+        struct duet__engine_command command = testing_next(&t, 0);
         g_assert_cmpint(command.kind, ==, DUET_RUN);
         uint64_t id = duet_task_id(command.task);
         g_assert_true(id % 2 == 0 || id == last + 2 || id == 1);
@@ -250,7 +250,7 @@ static void test_acquire(void)
     g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
     /* unregistering waits for readers as well */
     (void)testing_submit(&t, t.any, h, DUET_R, NULL, 0, 0);
-    struct duet_command command = testing_next(&t, 0);
+    struct duet__engine_command command = testing_next(&t, 0);
     g_assert_cmpint(duet_unregister(t.core, h), ==, DUET_ESTUCK);
     testing_done(&t, &command, 1e-6, 0);
     g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);

@@ -239,7 +239,7 @@ int duet_release(struct duet_runtime *runtime, struct duet_handle *handle)
 /* Ends the acquisition at once: nothing has been submitted since it was there. */
 static void release_now(struct duet_runtime *runtime, struct duet_handle *handle)
 {
-    struct duet_ops ops = {0};
+    struct duet__ops ops = {0};
     struct duet_view view;
     view_begin(&view, runtime, runtime->ops->now(runtime->engine), DUET_SUBMITTER, &ops);
     duet__acquire_end(&view, take_acquired(runtime, handle));

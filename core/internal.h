@@ -48,7 +48,7 @@ enum {
  */
 struct duet_view {
     struct duet_runtime *core;
-    struct duet_ops *ops;
+    struct duet__ops *ops;
     double now;
     int by;                 /* calling worker, or DUET_SUBMITTER */
     struct duet_task *over; /* to be ended when no lock is held: see duet__task_over */
@@ -85,10 +85,10 @@ enum task_state {
 struct duet_task {
     struct duet_task *next, *prev; /* list, heap, pool or engine queue: whoever holds the task */
     uint64_t id;
-    struct duet_class *klass; /* NULL: an acquisition by the application */
-    int64_t position;         /* list lock: order within its list */
-    _Atomic(int32_t) pending; /* accesses not granted, and 1 while being linked */
-    _Atomic(int32_t) missing; /* inputs on their way */
+    struct duet__class *klass; /* NULL: an acquisition by the application */
+    int64_t position;          /* list lock: order within its list */
+    _Atomic(int32_t) pending;  /* accesses not granted, and 1 while being linked */
+    _Atomic(int32_t) missing;  /* inputs on their way */
     int32_t priority;
     uint16_t access_count;
     uint8_t mask;      /* index into core->masks */
@@ -138,7 +138,7 @@ struct duet_codelet {
     void **models;         /* by architecture: the model's state; model_lock */
     double *belief_factor; /* by architecture: model_error at work */
     struct spin model_lock;
-    _Atomic(struct duet_class *) last; /* class found last */
+    _Atomic(struct duet__class *) last; /* class found last */
     struct duet_codelet *next;
 };
 
@@ -154,7 +154,7 @@ struct executions {
 };
 
 /* Executions of one kernel with the same work and data sizes. */
-struct duet_class {
+struct duet__class {
     struct duet_codelet *codelet;
     unsigned index;
     double work;
@@ -172,7 +172,7 @@ struct duet_class {
     double *snapshot;                      /* by architecture: for duet_class_stats */
     uint64_t *ran;                         /* by worker: likewise */
     struct executions *executions;         /* by worker */
-    struct duet_class *next;               /* hash chain */
+    struct duet__class *next;              /* hash chain */
 };
 
 /* ------------------------------------------------------------------------------------------- */
@@ -191,7 +191,7 @@ struct replica {
     struct access *waiters;
     struct replica *chained,
         *chain_next;            /* copies that start when this replica (the host's) is there */
-    struct duet_copy copy;      /* into this replica */
+    struct duet__copy copy;     /* into this replica */
     uint64_t copy_version;      /* the handle's version when the copy was decided */
     struct replica *queue_next; /* copy queue lock */
 };
@@ -239,10 +239,11 @@ struct node {
 
 /* Nested tasks that a worker keeps to itself (nested.c). Its thread only. */
 struct nested {
-    const struct duet_class *running; /* of the kernel that the engine was given last; NULL: none */
-    double now;                       /* when it was given */
-    uint64_t ended;                   /* of those that were kept, not counted in `finished` */
-    uint64_t next, end, reserved;     /* numbers left of a bundle, and how many it had; 0: none */
+    const struct duet__class
+        *running;                 /* of the kernel that the engine was given last; NULL: none */
+    double now;                   /* when it was given */
+    uint64_t ended;               /* of those that were kept, not counted in `finished` */
+    uint64_t next, end, reserved; /* numbers left of a bundle, and how many it had; 0: none */
     struct duet_task *oldest, *newest; /* `next` of each is the one after it */
     struct duet_task *spare;           /* records, chained by `next` */
 };
@@ -312,7 +313,7 @@ struct duet_runtime {
     char *worker_states; /* policy->state_size_a_worker (rounded) for each worker */
     size_t worker_state_bytes;
     const struct duet_model *model;
-    const struct duet_engine_ops *ops;
+    const struct duet__engine_ops *ops;
     void *engine;
     void *kept; /* by the library's start-up */
     void (*free_kept)(void *data);
@@ -345,9 +346,9 @@ struct duet_runtime {
     struct spin registry_lock; /* codelets, classes, handles, primes */
     struct duet_codelet *codelets, *last_codelet;
     unsigned codelet_count;
-    struct duet_class **class_table; /* hash chains */
+    struct duet__class **class_table; /* hash chains */
     size_t class_buckets;
-    struct duet_class **classes; /* by index */
+    struct duet__class **classes; /* by index */
     size_t class_count, class_capacity;
     struct duet_handle *handles;
     uint64_t handle_count;
@@ -405,7 +406,7 @@ static inline void bit_clear(_Atomic(uint64_t) *set, unsigned i)
 
 /* Begins a call into the core; the list of workers to wake is left unset, being mostly unused. */
 static inline void view_begin(struct duet_view *view, struct duet_runtime *core, double now, int by,
-                              struct duet_ops *ops)
+                              struct duet__ops *ops)
 {
     view->core = core;
     view->ops = ops;
@@ -438,10 +439,10 @@ static inline void duet__view_flush(struct duet_view *view)
 
 /* class.c */
 int duet__class_find(struct duet_codelet *codelet, const void *args, const struct access *accesses,
-                     unsigned count, struct duet_class **out, struct duet_message *message);
-double duet__class_seconds(const struct duet_class *klass, unsigned arch);
-void duet__class_best(struct duet_class *klass);
-void duet__class_measured(struct duet_class *klass, const struct worker *worker, double seconds);
+                     unsigned count, struct duet__class **out, struct duet_message *message);
+double duet__class_seconds(const struct duet__class *klass, unsigned arch);
+void duet__class_best(struct duet__class *klass);
+void duet__class_measured(struct duet__class *klass, const struct worker *worker, double seconds);
 void duet__classes_fini(struct duet_runtime *core);
 
 /* accesses.c; trace_lock held */
@@ -498,7 +499,7 @@ void duet__slot_remove(struct worker *worker, struct duet_task *task);
 void duet__task_cancel(struct duet_view *view, struct worker *worker, struct duet_task *task);
 
 /* transfer.c */
-struct duet_copy *duet__next_copy(struct worker *worker);
+struct duet__copy *duet__next_copy(struct worker *worker);
 struct replica *duet__replica_get(struct duet_runtime *core, struct duet_handle *handle,
                                   unsigned node);
 enum fetch { FETCH_HIT, FETCH_MERGED, FETCH_STARTED, FETCH_FAILED };
@@ -506,8 +507,8 @@ enum fetch duet__fetch(struct duet_view *view, struct access *waiter, unsigned n
 void duet__write_back(struct duet_view *view, struct replica *replica);
 void duet__replica_pin(struct duet_runtime *core, struct replica *replica);
 void duet__replica_unpin(struct duet_view *view, struct replica *replica);
-void duet__copy_done(struct duet_view *view, struct duet_copy *copy);
-void duet__copy_lost(struct duet_view *view, struct duet_copy *copy);
+void duet__copy_done(struct duet_view *view, struct duet__copy *copy);
+void duet__copy_lost(struct duet_view *view, struct duet__copy *copy);
 void duet__arrived(struct duet_view *view, struct duet_task *task, int count);
 double duet__transfer_seconds(const struct duet_runtime *core, const struct duet_handle *handle,
                               unsigned node, double accelerators);
@@ -538,12 +539,12 @@ void duet__acquire_end(struct duet_view *view, struct duet_task *task);
 
 /* trace.c */
 void duet__trace_task(struct duet_runtime *core, struct worker *worker,
-                      const struct duet_task *task, const struct duet_report *report, bool failed);
+                      const struct duet_task *task, const struct duet__report *report, bool failed);
 void duet__trace_record(struct duet_runtime *core, struct worker *worker,
-                        const struct duet_task *task, const struct duet_report *report,
+                        const struct duet_task *task, const struct duet__report *report,
                         bool failed);
 void duet__trace_copy(struct duet_runtime *core, struct worker *worker,
-                      const struct duet_copy *copy, const struct duet_report *report);
+                      const struct duet__copy *copy, const struct duet__report *report);
 
 /* true if no worker lives that can run tasks of this mask. */
 static inline bool doomed(const struct duet_runtime *core, unsigned mask)

@@ -114,7 +114,7 @@ static void test_load(void)
     g_assert_cmpfloat_with_epsilon(duet_view_load(&view, 0), 2e-3, 1e-9);
     (void)duet_pop_tail(&view, duet_view_list(&view, 0), 0);
     g_assert_cmpfloat_with_epsilon(duet_view_load(&view, 0), 1e-3, 1e-9);
-    struct duet_command command = testing_next(&t, 0);
+    struct duet__engine_command command = testing_next(&t, 0);
     g_assert_cmpint(command.kind, ==, DUET_RUN);
     g_assert_cmpuint(duet_list_length(duet_view_list(&view, 0)), ==, 0);
     g_assert_cmpfloat_with_epsilon(duet_view_load(&view, 0), 1e-3, 1e-9);

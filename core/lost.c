@@ -43,7 +43,7 @@ void duet__lost_requeue(struct duet_view *view, struct worker *worker, struct du
  */
 void duet__lost_next(struct duet_view *view, struct worker *worker)
 {
-    struct duet_copy *copy;
+    struct duet__copy *copy;
     while ((copy = duet__next_copy(worker)))
         duet__copy_lost(view, copy);
     for (unsigned i = 0; i < worker->taken; i++) {
@@ -68,7 +68,7 @@ static void kind_lost(struct duet_view *view, unsigned kind)
         duet__list_doom(view, &core->workers[w].list);
 }
 
-int duet__worker_lost(struct duet_runtime *core, unsigned worker, double now, struct duet_ops *ops)
+int duet__worker_lost(struct duet_runtime *core, unsigned worker, double now, struct duet__ops *ops)
 {
     struct worker *self = &core->workers[worker];
     if (self->node == DUET_HOST)

@@ -135,9 +135,9 @@ static void test_changed_in_place(void)
     lost_start(&t, &make, "eager");
     struct duet_handle *a = testing_handle(&t, BLOCK);
     (void)testing_submit(&t, t.gpu, a, DUET_RW, NULL, 0, 0);
-    struct duet_command copy = expect_copy(&t, GPU, a, 0, 1);
+    struct duet__engine_command copy = expect_copy(&t, GPU, a, 0, 1);
     testing_done(&t, &copy, 1e-6, DUET_OK);
-    struct duet_command run = expect_run(&t, GPU);
+    struct duet__engine_command run = expect_run(&t, GPU);
     lose(&t, GPU);
     done_lost(&t, &run);
     g_assert_cmpuint(go(&t, &log), ==, 1);
@@ -155,8 +155,8 @@ enum ending { QUEUED, ENDS_LOST, ENDS_WELL };
  * Two write-backs, the first in flight and the second queued (only one is decided at a time when
  * one makes enough room, so the next task needs two blocks).
  */
-static struct duet_command write_back_two(struct testing *t, struct duet_handle **a,
-                                          struct duet_handle **b)
+static struct duet__engine_command write_back_two(struct testing *t, struct duet_handle **a,
+                                                  struct duet_handle **b)
 {
     start(t, 2, false, 2);
     *a = testing_handle(t, BLOCK);
@@ -164,7 +164,7 @@ static struct duet_command write_back_two(struct testing *t, struct duet_handle 
     touch(t, "card0", *a, DUET_W);
     touch(t, "card0", *b, DUET_W);
     submit_to(t, t->gpu, "cuda", testing_handle(t, 2 * BLOCK), DUET_W, NULL, 0);
-    struct duet_command out = expect_copy(t, GPU, *a, 1, 0);
+    struct duet__engine_command out = expect_copy(t, GPU, *a, 1, 0);
     g_assert_true(out.copy->write_back);
     g_assert_cmpuint(atomic_load(&t->core->workers[GPU].copies), ==, 1);
     return out;
@@ -176,7 +176,7 @@ static void test_write_backs(void)
     for (unsigned well = 0; well < 2; well++) {
         struct testing t;
         struct duet_handle *a, *b;
-        struct duet_command out = write_back_two(&t, &a, &b);
+        struct duet__engine_command out = write_back_two(&t, &a, &b);
         lose(&t, GPU);
         testing_done(&t, &out, 1e-6, well ? DUET_OK : DUET_ELOST);
         expect_idle(&t, GPU);
@@ -199,7 +199,7 @@ static void test_waiting_for_write_back(void)
         for (unsigned well = 0; well < 2; well++) {
             struct testing t;
             struct duet_handle *a, *b;
-            struct duet_command out = write_back_two(&t, &a, &b);
+            struct duet__engine_command out = write_back_two(&t, &a, &b);
             submit_to(&t, t.cpu, NULL, second ? b : a, DUET_R, NULL, 0);
             expect_idle(&t, CPU);
             lose(&t, GPU);
@@ -223,7 +223,7 @@ static void test_writer_waits(void)
 {
     struct testing t;
     struct duet_handle *a, *b;
-    struct duet_command out = write_back_two(&t, &a, &b);
+    struct duet__engine_command out = write_back_two(&t, &a, &b);
     submit_to(&t, t.cpu, NULL, a, DUET_W, b, DUET_W);
     expect_idle(&t, CPU);
     lose(&t, GPU);
@@ -247,14 +247,14 @@ static void test_changed_while_leaving(void)
     touch(&t, "card0", a, DUET_W);
     touch(&t, "card0", b, DUET_W);
     submit_to(&t, t.any, "cuda,cpu", testing_handle(&t, BLOCK), DUET_W, NULL, 0);
-    struct duet_command out = expect_copy(&t, GPU, a, 1, 0);
+    struct duet__engine_command out = expect_copy(&t, GPU, a, 1, 0);
     g_assert_cmpint(duet_unregister(t.core, b), ==, DUET_OK); /* makes room otherwise */
     submit_to(&t, t.any, NULL, a, DUET_RW, NULL, 0);
-    struct duet_command other = expect_run(&t, GPU);
+    struct duet__engine_command other = expect_run(&t, GPU);
     expect_idle(&t, GPU);
     testing_done(&t, &out, 1e-6, DUET_OK);
     g_assert_true(t.woken[GPU]);
-    struct duet_command run = expect_run(&t, GPU);
+    struct duet__engine_command run = expect_run(&t, GPU);
     g_assert_true(valid(a, 0) && valid(a, 1));
     lose(&t, GPU);
     done_lost(&t, &other);
@@ -276,7 +276,7 @@ static void test_other_source(void)
         touch(&t, "card1", a, DUET_R);
         submit_to(&t, t.cpu, NULL, a, DUET_R, NULL, 0);
         expect_idle(&t, CPU);
-        struct duet_command out = {.kind = DUET_IDLE};
+        struct duet__engine_command out = {.kind = DUET_IDLE};
         if (ending != QUEUED)
             out = expect_copy(&t, GPU, a, 1, 0);
         lose(&t, GPU);
@@ -306,7 +306,7 @@ static void test_stalled_behind(void)
         touch(&t, "card1", a, DUET_R);
         submit_to(&t, t.cpu, NULL, a, DUET_R, NULL, 0);
         expect_idle(&t, CPU);
-        struct duet_command out = expect_copy(&t, GPU, a, 1, 0);
+        struct duet__engine_command out = expect_copy(&t, GPU, a, 1, 0);
         lose(&t, GPU);
         submit_to(&t, t.gpu, "card1", b, DUET_W, NULL, 0);
         expect_idle(&t, GPU2);
@@ -330,7 +330,7 @@ static void test_old_arrives(void)
         struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
         touch(&t, "card0", a, DUET_W);
         submit_to(&t, t.gpu, "card0", b, DUET_W, NULL, 0);
-        struct duet_command out = expect_copy(&t, GPU, a, 1, 0);
+        struct duet__engine_command out = expect_copy(&t, GPU, a, 1, 0);
         touch(&t, "card1", a, DUET_W);
         submit_to(&t, chained ? t.gpu : t.cpu, chained ? "card2" : "cpu", a, DUET_R, NULL, 0);
         expect_idle(&t, chained ? GPU3 : CPU);
@@ -357,7 +357,7 @@ static void test_chain_source(void)
         touch(&t, "card0", a, DUET_W);
         submit_to(&t, t.gpu, "card1", a, DUET_R, NULL, 0);
         expect_idle(&t, GPU2);
-        struct duet_command out = {.kind = DUET_IDLE};
+        struct duet__engine_command out = {.kind = DUET_IDLE};
         if (ending != QUEUED)
             out = expect_copy(&t, GPU, a, 1, 0);
         lose(&t, GPU);
@@ -386,7 +386,7 @@ static void test_chain_other_source(void)
     g_assert_false(valid(a, 0));
     submit_to(&t, t.gpu, "card2", a, DUET_R, NULL, 0);
     expect_idle(&t, GPU3);
-    struct duet_command out = expect_copy(&t, GPU, a, 1, 0);
+    struct duet__engine_command out = expect_copy(&t, GPU, a, 1, 0);
     lose(&t, GPU);
     done_lost(&t, &out);
     g_assert_cmpuint(go(&t, &log), ==, 1);
@@ -406,7 +406,7 @@ static void test_chain_destination(void)
     touch(&t, "card1", a, DUET_W);
     submit_to(&t, t.gpu, "card0", a, DUET_R, NULL, 0);
     expect_idle(&t, GPU);
-    struct duet_command out = expect_copy(&t, GPU2, a, 2, 0);
+    struct duet__engine_command out = expect_copy(&t, GPU2, a, 2, 0);
     lose(&t, GPU);
     g_assert_cmpuint(t.core->workers[GPU].taken, ==, 1);
     g_assert_cmpuint(go(&t, NULL), ==, 0);
@@ -427,7 +427,7 @@ static void test_chain_both(void)
         submit_to(&t, t.gpu, "cuda", a, DUET_R, NULL, 0);
         submit_to(&t, t.gpu, "card1", a, DUET_R, NULL, 0);
         expect_idle(&t, GPU2);
-        struct duet_command out = expect_copy(&t, GPU, a, 1, 0);
+        struct duet__engine_command out = expect_copy(&t, GPU, a, 1, 0);
         lose(&t, first ? GPU2 : GPU);
         lose(&t, first ? GPU : GPU2);
         done_lost(&t, &out);
@@ -453,9 +453,9 @@ static void test_told_by_peer(void)
     touch(&t, "card0", a, DUET_W);
     touch(&t, "cpu", a, DUET_R);
     submit_to(&t, t.gpu, "cuda", b, DUET_W, NULL, 0);
-    struct duet_command run = expect_run(&t, GPU);
+    struct duet__engine_command run = expect_run(&t, GPU);
     submit_to(&t, t.gpu, "card1", a, DUET_R, NULL, 0);
-    struct duet_command copy = expect_copy(&t, GPU2, a, 1, 2);
+    struct duet__engine_command copy = expect_copy(&t, GPU2, a, 1, 2);
     testing_done(&t, &copy, 1e-6, DUET_ELOST);
     copy = expect_copy(&t, GPU2, a, 0, 2);
     g_assert_false(valid(a, 1));
@@ -479,7 +479,7 @@ static void test_told_by_peer_too_late(void)
     struct duet_handle *a = testing_handle(&t, BLOCK);
     touch(&t, "card0", a, DUET_W);
     submit_to(&t, t.gpu, "card1", a, DUET_RW, NULL, 0);
-    struct duet_command copy = expect_copy(&t, GPU2, a, 1, 2);
+    struct duet__engine_command copy = expect_copy(&t, GPU2, a, 1, 2);
     testing_done(&t, &copy, 1e-6, DUET_ELOST);
     g_assert_cmpuint(go(&t, NULL), ==, 0);
     lose(&t, GPU);
@@ -495,7 +495,7 @@ static void test_pinned_by_lost(void)
         struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
         touch(&t, "card0", a, DUET_W);
         submit_to(&t, t.any, "cpu,card1", a, DUET_R, NULL, 0);
-        struct duet_command copy = expect_copy(&t, GPU2, a, 1, 2);
+        struct duet__engine_command copy = expect_copy(&t, GPU2, a, 1, 2);
         submit_to(&t, t.gpu, "card0", b, DUET_W, NULL, 0);
         expect_idle(&t, GPU);
         lose(&t, GPU2);
@@ -510,7 +510,7 @@ static void test_pinned_by_lost(void)
 /* ------------------------------------------------------------------------------------------- */
 /* The application                                                                              */
 
-static struct duet_command held;
+static struct duet__engine_command held;
 
 /* While the application waits: the copy is started, the device is lost, the copy reported. */
 static int wait_and_lose(void *engine, bool (*reached)(void *arg), void *arg)
@@ -532,13 +532,13 @@ static void test_acquire(void)
 {
     for (unsigned elsewhere = 0; elsewhere < 2; elsewhere++) {
         struct testing t;
-        struct duet_engine_ops ops = testing_ops;
+        struct duet__engine_ops ops = testing_ops;
         start(&t, 2, false, 4);
         struct duet_handle *a = testing_handle(&t, BLOCK);
         touch(&t, "card0", a, DUET_W);
         if (elsewhere)
             touch(&t, "card1", a, DUET_R);
-        held = (struct duet_command){.kind = DUET_IDLE};
+        held = (struct duet__engine_command){.kind = DUET_IDLE};
         ops.wait = wait_and_lose;
         t.core->ops = &ops;
         int expected = elsewhere ? DUET_OK : DUET_ELOST;

@@ -68,7 +68,7 @@ static void test_woken_to_steal(void)
             (void)duet_view_random(&(struct duet_view){.core = t.core, .by = DUET_SUBMITTER},
                                    DUET_SUBMITTER, 2);
         (void)testing_submit(&t, t.cpu, NULL, 0, NULL, 0, 0);
-        struct duet_command busy = expect_run(&t, CPU);
+        struct duet__engine_command busy = expect_run(&t, CPU);
         (void)testing_submit(&t, t.any, NULL, 0, NULL, 0, 0);
         if (t.woken[THIEF] && ++tried)
             lose(&t, THIEF);
@@ -89,7 +89,7 @@ static void test_without_room(void)
     struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
     submit_to(&t, t.any, "cuda", a, DUET_W, NULL, 0);
     submit_to(&t, t.any, NULL, b, DUET_RW, NULL, 0);
-    struct duet_command run = expect_run(&t, GPU);
+    struct duet__engine_command run = expect_run(&t, GPU);
     expect_idle(&t, GPU);
     g_assert_cmpint(t.core->workers[GPU].slots[1]->state, ==, TASK_TAKEN);
     lose(&t, GPU);
@@ -108,7 +108,7 @@ static void test_fetching(void)
     lost_start(&t, &two, "eager");
     struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
     (void)testing_submit(&t, t.gpu, a, DUET_R, b, DUET_RW, 0);
-    struct duet_command copy = expect_copy(&t, GPU, a, 0, 1);
+    struct duet__engine_command copy = expect_copy(&t, GPU, a, 0, 1);
     lose(&t, GPU);
     g_assert_cmpuint(t.core->workers[GPU].taken, ==, 1);
     g_assert_cmpuint(go(&t, NULL), ==, 0);
@@ -129,7 +129,7 @@ static void test_fetched(void)
     lost_start(&t, &two, "eager");
     struct duet_handle *a = testing_handle(&t, BLOCK);
     (void)testing_submit(&t, t.gpu, a, DUET_R, NULL, 0, 0);
-    struct duet_command copy = expect_copy(&t, GPU, a, 0, 1);
+    struct duet__engine_command copy = expect_copy(&t, GPU, a, 0, 1);
     lose(&t, GPU);
     testing_done(&t, &copy, 1e-6, DUET_OK);
     expect_idle(&t, GPU);
@@ -146,7 +146,7 @@ static void test_arrived(void)
     lost_start(&t, &two, "eager");
     struct duet_handle *a = testing_handle(&t, BLOCK);
     (void)testing_submit(&t, t.gpu, a, DUET_R, NULL, 0, 0);
-    struct duet_command copy = expect_copy(&t, GPU, a, 0, 1);
+    struct duet__engine_command copy = expect_copy(&t, GPU, a, 0, 1);
     testing_done(&t, &copy, 1e-6, DUET_OK);
     g_assert_true(bit_test(a->valid, 1));
     lose(&t, GPU);
@@ -167,7 +167,7 @@ static void test_running(void)
         struct duet_handle *a = testing_handle(&t, BLOCK);
         (void)testing_submit(&t, t.gpu, a, DUET_W, NULL, 0, 0);
         (void)testing_submit(&t, t.cpu, a, DUET_R, NULL, 0, 0);
-        struct duet_command run = expect_run(&t, GPU);
+        struct duet__engine_command run = expect_run(&t, GPU);
         lose(&t, GPU);
         g_assert_cmpuint(go(&t, NULL), ==, 0);
         testing_done(&t, &run, 1e-6, statuses[i]);
@@ -195,9 +195,9 @@ static void test_window(void)
     for (unsigned i = 0; i < 8; i++)
         (void)testing_submit(&t, t.gpu, h[i % 4], DUET_RW, NULL, 0, 0);
     (void)testing_submit(&t, t.gpu, h[0], DUET_R, h[1], DUET_RW, 0);
-    struct duet_command copies[] = {testing_next(&t, GPU), testing_next(&t, GPU)};
+    struct duet__engine_command copies[] = {testing_next(&t, GPU), testing_next(&t, GPU)};
     testing_done(&t, &copies[0], 1e-6, DUET_OK);
-    struct duet_command run = expect_run(&t, GPU);
+    struct duet__engine_command run = expect_run(&t, GPU);
     lose(&t, GPU);
     done_lost(&t, &copies[1]);
     done_lost(&t, &run);
@@ -214,7 +214,7 @@ static void test_after_failure(void)
     struct duet_handle *a = testing_handle(&t, BLOCK);
     (void)testing_submit(&t, t.gpu, a, DUET_W, NULL, 0, 0);
     (void)testing_submit(&t, t.gpu, NULL, 0, NULL, 0, 0);
-    struct duet_command run = expect_run(&t, GPU), other = expect_run(&t, GPU);
+    struct duet__engine_command run = expect_run(&t, GPU), other = expect_run(&t, GPU);
     testing_done(&t, &run, 1e-6, DUET_ETASK);
     lose(&t, GPU);
     done_lost(&t, &other);
@@ -240,7 +240,7 @@ static void test_only_device(void)
     for (unsigned i = 0; i < 4; i++)
         (void)testing_submit(&t, t.gpu, NULL, 0, NULL, 0, 0);
     (void)testing_submit(&t, t.cpu, a, DUET_R, b, DUET_W, 0);
-    struct duet_command run = expect_run(&t, GPU);
+    struct duet__engine_command run = expect_run(&t, GPU);
     lose(&t, GPU);
     done_lost(&t, &run);
     g_assert_cmpuint(go(&t, NULL), ==, 0);
@@ -259,7 +259,7 @@ static void test_only_device_later(void)
     struct duet_handle *a = testing_handle(&t, BLOCK);
     (void)testing_submit(&t, t.cpu, a, DUET_W, NULL, 0, 0);
     (void)testing_submit(&t, t.gpu, a, DUET_RW, NULL, 0, 0);
-    struct duet_command run = expect_run(&t, CPU);
+    struct duet__engine_command run = expect_run(&t, CPU);
     lose(&t, GPU);
     g_assert_cmpint(atomic_load(&t.core->error), ==, 0);
     testing_done(&t, &run, 1e-6, DUET_OK);
@@ -302,7 +302,7 @@ static void test_one_after_another(void)
 {
     struct testing t;
     struct testing_machine make = {.cpus = 1, .gpus = 3};
-    struct duet_command runs[3];
+    struct duet__engine_command runs[3];
     lost_start(&t, &make, "eager");
     for (unsigned i = 0; i < 6; i++)
         (void)testing_submit(&t, t.gpu, testing_handle(&t, BLOCK), DUET_W, NULL, 0, 0);
@@ -313,7 +313,7 @@ static void test_one_after_another(void)
     lose(&t, GPU);
     done_lost(&t, &runs[0]);
     testing_done(&t, &runs[1], 1e-6, DUET_OK);
-    struct duet_command again = expect_run(&t, GPU2);
+    struct duet__engine_command again = expect_run(&t, GPU2);
     g_assert_cmpuint(duet_task_id(again.task), ==, duet_task_id(runs[0].task));
     lose(&t, GPU2);
     done_lost(&t, &again);
@@ -326,9 +326,9 @@ static void test_one_after_another(void)
     g_assert_cmpint(atomic_load(&t.core->error), ==, DUET_ELOST);
     for (unsigned w = GPU; w <= GPU3; w++) {
         while (t.core->workers[w].taken) {
-            struct duet_command rest = {.kind = DUET_RUN,
-                                        .worker = w,
-                                        .task = t.core->workers[w].slots[0]};
+            struct duet__engine_command rest = {.kind = DUET_RUN,
+                                                .worker = w,
+                                                .task = t.core->workers[w].slots[0]};
             done_lost(&t, &rest);
         }
     }
@@ -382,7 +382,7 @@ static void test_closing(void)
     lost_start(&t, &make, "eager");
     struct duet_handle *a = testing_handle(&t, BLOCK);
     (void)testing_submit(&t, t.gpu, a, DUET_R, NULL, 0, 0);
-    struct duet_command copy = expect_copy(&t, GPU, a, 0, 1);
+    struct duet__engine_command copy = expect_copy(&t, GPU, a, 0, 1);
     lose(&t, GPU);
     duet__core_stop(t.core);
     expect_idle(&t, GPU);

@@ -19,7 +19,7 @@
 
 enum { NUMBERS_MAX = 64 };
 
-static bool is_short(const struct duet_class *klass, unsigned worker)
+static bool is_short(const struct duet__class *klass, unsigned worker)
 {
     double usual_s = klass->executions[worker].usual_s;
     return usual_s > 0 && usual_s < SHORT_S;
@@ -112,11 +112,11 @@ bool duet__nested_submit(struct duet_runtime *core, const struct duet_task_desc 
     if (!desc->codelet || desc->args_bytes > DUET_ARGS_MAX || (desc->args_bytes && !desc->args))
         return false;
     struct worker *worker = keeper(core);
-    struct duet_class *klass;
+    struct duet__class *klass;
     if (!worker || duet__class_find((struct duet_codelet *)(uintptr_t)desc->codelet, desc->args,
                                     NULL, 0, &klass, NULL))
         return false;
-    const struct duet_class *running = worker->nested.running;
+    const struct duet__class *running = worker->nested.running;
     if (!is_short(klass, worker->index) || (running != klass && !is_short(running, worker->index)))
         return false;
     uint16_t mask = atomic_load_explicit(&klass->mask, memory_order_acquire);
@@ -184,7 +184,7 @@ static void cancel_all(struct duet_view *view, struct worker *worker)
 }
 
 struct duet_task *duet__nested_next(struct duet_runtime *core, unsigned worker, double now,
-                                    struct duet_ops *ops)
+                                    struct duet__ops *ops)
 {
     struct worker *self = &core->workers[worker];
     struct nested *nested = &self->nested;
@@ -208,10 +208,10 @@ struct duet_task *duet__nested_next(struct duet_runtime *core, unsigned worker, 
 }
 
 void duet__nested_done(struct duet_runtime *core, unsigned worker, struct duet_task *task,
-                       const struct duet_report *report)
+                       const struct duet__report *report)
 {
     struct worker *self = &core->workers[worker];
-    struct duet_class *klass = task->klass;
+    struct duet__class *klass = task->klass;
     if (report->status) {
         duet__fail_run(core, report->status, "task %llu (%s) failed on %s: %s",
                        (unsigned long long)task->id, klass->codelet->name,
@@ -231,7 +231,7 @@ void duet__nested_done(struct duet_runtime *core, unsigned worker, struct duet_t
 }
 
 void duet__nested_end(struct duet_runtime *core, unsigned worker, double start_s, double now,
-                      struct duet_ops *ops)
+                      struct duet__ops *ops)
 {
     struct worker *self = &core->workers[worker];
     struct nested *nested = &self->nested;

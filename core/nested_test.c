@@ -27,7 +27,7 @@ static void test_order(void)
         struct duet_handle *h = testing_handle(&t, BLOCK);
         uint64_t outer = testing_submit(&t, t.cpu, h, DUET_RW, NULL, 0, 0);
         unsigned worker = t.woken[0] ? 0 : 1;
-        struct duet_command run = expect_run(&t, worker);
+        struct duet__engine_command run = expect_run(&t, worker);
         uint64_t before = testing_submit(&t, t.cpu, h, DUET_R, NULL, 0, 0);
         uint64_t inner = nested(&t, worker, t.cpu, h, DUET_RW);
         uint64_t after = testing_submit(&t, t.cpu, h, DUET_R, NULL, 0, 0);
@@ -52,7 +52,7 @@ static void test_taken_by_others(void)
         unsigned worker = 0;
         while (!t.woken[worker])
             worker++;
-        struct duet_command run = expect_run(&t, worker);
+        struct duet__engine_command run = expect_run(&t, worker);
         for (unsigned i = 0; i < 3; i++) {
             (void)nested(&t, worker, t.cpu, NULL, 0);
             if (duet_policy_at(p)->steal)
@@ -75,7 +75,7 @@ static void test_from_device(void)
     lost_start(&t, &make, "ws");
     struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
     (void)testing_submit(&t, t.gpu, a, DUET_W, NULL, 0, 0);
-    struct duet_command run = expect_run(&t, GPU);
+    struct duet__engine_command run = expect_run(&t, GPU);
     (void)nested(&t, GPU, t.gpu, b, DUET_W);
     (void)nested(&t, GPU, t.cpu, b, DUET_R);
     (void)nested(&t, GPU, t.cpu, NULL, 0);
@@ -104,7 +104,7 @@ static void test_from_expansion(void)
     (void)plan_submit(&t, &plan, a, DUET_RW, NULL, 0);
     (void)testing_submit(&t, t.cpu, a, DUET_RW, NULL, 0, 0);
     unsigned worker = t.woken[0] ? 0 : 1;
-    struct duet_command free_one = expect_run(&t, worker);
+    struct duet__engine_command free_one = expect_run(&t, worker);
     g_assert_cmpuint(go(&t, NULL), ==, 2); /* the child and the successor */
     g_assert_cmpuint(unfinished(t.core), ==, 1);
     testing_done(&t, &free_one, 1e-6, 0);
@@ -133,7 +133,7 @@ static void keep_start(struct testing *t, unsigned cpus, double seconds)
         unsigned worker = 0;
         while (!t->woken[worker])
             worker++;
-        struct duet_command command = expect_run(t, worker);
+        struct duet__engine_command command = expect_run(t, worker);
         testing_done(t, &command, seconds, 0);
         expect_idle(t, worker);
     }
@@ -146,7 +146,7 @@ static uint64_t next_kept(struct testing *t, unsigned worker)
     if (!task)
         return 0;
     uint64_t id = task->id;
-    struct duet_report report = {.start_s = t->now, .end_s = t->now + 1e-6};
+    struct duet__report report = {.start_s = t->now, .end_s = t->now + 1e-6};
     t->now = report.end_s;
     duet__nested_done(t->core, worker, task, &report);
     return id;
@@ -158,7 +158,7 @@ static void test_newest_first(void)
     struct testing t;
     uint64_t ids[4];
     keep_start(&t, 1, 1e-6);
-    struct duet_command run = expect_run(&t, 0);
+    struct duet__engine_command run = expect_run(&t, 0);
     for (unsigned i = 0; i < 3; i++)
         ids[i] = submit_inside(&t, 0);
     g_assert_cmpuint(t.ops.pushes, ==, 11);
@@ -193,19 +193,19 @@ static void test_oldest_given(void)
     uint64_t ids[4];
     keep_start(&t, 2, 1e-6);
     unsigned worker = t.woken[0] ? 0 : 1, other = 1 - worker;
-    struct duet_command run = expect_run(&t, worker);
+    struct duet__engine_command run = expect_run(&t, worker);
     for (unsigned i = 0; i < 4; i++)
         ids[i] = submit_inside(&t, worker);
     testing_done(&t, &run, 1e-6, 0);
     g_assert_false(t.woken[other]);
     g_assert_cmpuint(next_kept(&t, worker), ==, ids[3]);
     g_assert_true(t.woken[other]);
-    struct duet_command given = expect_run(&t, other);
+    struct duet__engine_command given = expect_run(&t, other);
     g_assert_cmpuint(given.task->id, ==, ids[0]);
     g_assert_cmpuint(next_kept(&t, worker), ==, ids[2]);
     duet__nested_end(t.core, worker, t.now, t.now, &t.ops);
     testing_done(&t, &given, 1e-6, 0);
-    struct duet_command last = expect_run(&t, other);
+    struct duet__engine_command last = expect_run(&t, other);
     g_assert_cmpuint(last.task->id, ==, ids[1]);
     testing_done(&t, &last, 1e-6, 0);
     expect_idle(&t, other);
@@ -218,7 +218,7 @@ static void test_long_not_kept(void)
 {
     struct testing t;
     keep_start(&t, 1, 1e-3);
-    struct duet_command run = expect_run(&t, 0);
+    struct duet__engine_command run = expect_run(&t, 0);
     g_assert_cmpuint(submit_inside(&t, 0), ==, 0);
     g_assert_false(duet__nested_any(t.core, 0));
     g_assert_cmpuint(t.ops.pushes, ==, 12);
@@ -233,7 +233,7 @@ static void test_kept_and_failed(void)
 {
     struct testing t;
     keep_start(&t, 1, 1e-6);
-    struct duet_command run = expect_run(&t, 0);
+    struct duet__engine_command run = expect_run(&t, 0);
     (void)submit_inside(&t, 0);
     (void)submit_inside(&t, 0);
     testing_done(&t, &run, 1e-6, DUET_EIO);

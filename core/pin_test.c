@@ -65,7 +65,7 @@ static void test_no_slots(void)
     struct testing t;
     char data[8];
     testing_init(&t, &both, "eager", 1);
-    struct duet_engine_ops few = *t.core->ops;
+    struct duet__engine_ops few = *t.core->ops;
     few.pin = NULL;
     few.unpin = NULL;
     few.forget = NULL;
@@ -136,13 +136,13 @@ static void test_blocks(void)
 /* Reasons                                                                                      */
 
 /* Reports a command as failed, with a reason; the run's message is `expected`. */
-static void fail(struct testing *t, const struct duet_command *command, int status, const char *why,
-                 const char *expected)
+static void fail(struct testing *t, const struct duet__engine_command *command, int status,
+                 const char *why, const char *expected)
 {
-    const struct duet_report report = {.start_s = t->now,
-                                       .end_s = t->now,
-                                       .status = status,
-                                       .why = why};
+    const struct duet__report report = {.start_s = t->now,
+                                        .end_s = t->now,
+                                        .status = status,
+                                        .why = why};
     duet__done(t->core, command, t->now, &report, &t->ops);
     (void)testing_work(t, command->worker, NULL);
     g_assert_cmpint(duet_wait(t->core), ==, status);
@@ -150,12 +150,12 @@ static void fail(struct testing *t, const struct duet_command *command, int stat
     testing_fini(t);
 }
 
-static struct duet_command started(struct testing *t, bool with_copy)
+static struct duet__engine_command started(struct testing *t, bool with_copy)
 {
     testing_init(t, &(struct testing_machine){.gpus = 1}, "eager", 1);
     struct duet_handle *handle = testing_handle(t, BLOCK);
     (void)testing_submit(t, t->gpu, handle, with_copy ? DUET_R : DUET_W, NULL, 0, 0);
-    struct duet_command command = testing_next(t, 0);
+    struct duet__engine_command command = testing_next(t, 0);
     g_assert_cmpint(command.kind, ==, with_copy ? DUET_COPY : DUET_RUN);
     return command;
 }
@@ -163,7 +163,7 @@ static struct duet_command started(struct testing *t, bool with_copy)
 static void test_reasons(void)
 {
     struct testing t;
-    struct duet_command command = started(&t, false);
+    struct duet__engine_command command = started(&t, false);
     fail(&t, &command, DUET_ETASK, "cublasDgemm: CUBLAS_STATUS_EXECUTION_FAILED",
          "task 1 (for_gpus) failed on gpu0: cublasDgemm: CUBLAS_STATUS_EXECUTION_FAILED");
     command = started(&t, false);

@@ -108,7 +108,7 @@ static int make_policy(struct duet_runtime *core, struct duet_message *message)
     core->worker_states = calloc(core->machine.worker_count, core->worker_state_bytes + 1);
     if (!core->policy_state || !core->worker_states)
         return DUET_ENOMEM;
-    struct duet_ops ops = {0};
+    struct duet__ops ops = {0};
     struct duet_view view;
     view_begin(&view, core, 0, DUET_SUBMITTER, &ops);
     int error = policy->init ? policy->init(core->policy_state, &view) : DUET_OK;
@@ -117,7 +117,7 @@ static int make_policy(struct duet_runtime *core, struct duet_message *message)
     return DUET_OK;
 }
 
-static int fill(struct duet_runtime *core, const struct duet_core_config *config,
+static int fill(struct duet_runtime *core, const struct duet__core_config *config,
                 struct duet_message *message)
 {
     int error = duet_machine_copy(&core->machine, config->machine);
@@ -142,7 +142,7 @@ static int fill(struct duet_runtime *core, const struct duet_core_config *config
     return error ? error : make_policy(core, message);
 }
 
-int duet__core_new(struct duet_runtime **out, const struct duet_core_config *config,
+int duet__core_new(struct duet_runtime **out, const struct duet__core_config *config,
                    struct duet_message *message)
 {
     *out = NULL;

@@ -63,7 +63,7 @@ static int copy_accesses(struct duet_task *task, const struct duet_task_desc *de
 }
 
 /* true if a task is too large for some device; *largest is the memory of the largest of them. */
-static bool too_small(const struct duet_runtime *core, const struct duet_class *klass,
+static bool too_small(const struct duet_runtime *core, const struct duet__class *klass,
                       uint64_t where, uint64_t *largest)
 {
     uint64_t archs = klass->codelet->archs & (where ? where : UINT64_MAX);
@@ -81,7 +81,7 @@ static bool too_small(const struct duet_runtime *core, const struct duet_class *
     return any;
 }
 
-static int refuse(const struct duet_runtime *core, const struct duet_class *klass, uint64_t where,
+static int refuse(const struct duet_runtime *core, const struct duet__class *klass, uint64_t where,
                   struct duet_message *message)
 {
     const char *kernel = klass->codelet->name;
@@ -120,7 +120,7 @@ static bool any_device(const struct duet_runtime *core, uint64_t kinds)
  * The bounds on the makespan count in every kind of worker that some task may run on: a task that
  * names workers means them, whatever SetArch says of others of its kernel.
  */
-static void count_in(struct duet_class *klass, uint64_t kinds)
+static void count_in(struct duet__class *klass, uint64_t kinds)
 {
     if (!(kinds & ~atomic_load_explicit(&klass->possible, memory_order_relaxed)))
         return;

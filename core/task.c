@@ -148,7 +148,7 @@ void duet_task_set_note(struct duet_task *task, double note)
     task->note = note;
 }
 
-const struct duet_class *duet__task_class(const struct duet_task *task)
+const struct duet__class *duet__task_class(const struct duet_task *task)
 {
     return task->klass;
 }

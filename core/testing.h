@@ -110,7 +110,7 @@ struct testing {
     size_t pinned_bytes;
     unsigned forgotten;                   /* handles that the engine was told to forget */
     uint64_t last_forgotten;              /* the number of the last one */
-    struct duet_ops ops;                  /* operations made so far */
+    struct duet__ops ops;                 /* operations made so far */
     struct duet_codelet *any, *cpu, *gpu; /* kernels for everything, CPUs, devices; NULL: none */
 };
 
@@ -137,19 +137,19 @@ static inline int testing_inside(void *engine)
     return t->in_kernel ? (int)t->in_kernel - 1 : DUET_OUTSIDE;
 }
 
-static inline struct duet_command testing_next(struct testing *t, unsigned worker)
+static inline struct duet__engine_command testing_next(struct testing *t, unsigned worker)
 {
-    struct duet_command command;
+    struct duet__engine_command command;
     t->woken[worker] = false;
     duet__next(t->core, worker, t->now, &command, &t->ops);
     return command;
 }
 
 /* The command took `seconds`, and that is where the clock is now. */
-static inline void testing_done(struct testing *t, const struct duet_command *command,
+static inline void testing_done(struct testing *t, const struct duet__engine_command *command,
                                 double seconds, int status)
 {
-    struct duet_report report = {.start_s = t->now, .end_s = t->now + seconds, .status = status};
+    struct duet__report report = {.start_s = t->now, .end_s = t->now + seconds, .status = status};
     t->now += seconds;
     duet__done(t->core, command, t->now, &report, &t->ops);
 }
@@ -157,7 +157,7 @@ static inline void testing_done(struct testing *t, const struct duet_command *co
 /* Copies that were made, in order. */
 struct testing_log {
     unsigned count;
-    struct duet_copy copies[256];
+    struct duet__copy copies[256];
 };
 
 /* Lets one worker do what it can until it is idle. How many tasks it ran. */
@@ -165,7 +165,7 @@ static inline unsigned testing_work(struct testing *t, unsigned worker, struct t
 {
     unsigned runs = 0;
     for (;;) {
-        struct duet_command command = testing_next(t, worker);
+        struct duet__engine_command command = testing_next(t, worker);
         if (command.kind != DUET_RUN && command.kind != DUET_COPY)
             return runs;
         runs += command.kind == DUET_RUN;
@@ -210,7 +210,7 @@ static inline double testing_now(void *engine)
     return t->now;
 }
 
-static inline int testing_classify(void *engine, const struct duet_class *klass, uint64_t *archs,
+static inline int testing_classify(void *engine, const struct duet__class *klass, uint64_t *archs,
                                    struct duet_message *message)
 {
     const struct testing *t = engine;
@@ -253,7 +253,7 @@ static inline void testing_destroy(void *engine)
     t->destroyed++;
 }
 
-static const struct duet_engine_ops testing_ops = {
+static const struct duet__engine_ops testing_ops = {
     .wake = testing_wake,
     .submitted = testing_submitted,
     .wait = testing_wait,
@@ -314,14 +314,14 @@ static inline void testing_init_policy(struct testing *t, const struct testing_m
     t->workers = machine.worker_count;
     t->cpus = make->cpus;
     TESTING_MUST(t->workers <= TESTING_WORKERS);
-    struct duet_core_config config = {.machine = &machine,
-                                      .policy = policy,
-                                      .model = duet_model_at(0),
-                                      .seed = seed,
-                                      .record = true,
-                                      .record_accesses = true,
-                                      .ops = &testing_ops,
-                                      .engine = t};
+    struct duet__core_config config = {.machine = &machine,
+                                       .policy = policy,
+                                       .model = duet_model_at(0),
+                                       .seed = seed,
+                                       .record = true,
+                                       .record_accesses = true,
+                                       .ops = &testing_ops,
+                                       .engine = t};
     TESTING_MUST(!duet__core_new(&t->core, &config, &message));
     duet_machine_fini(&machine);
     if (make->cpus && make->gpus)

@@ -39,7 +39,7 @@ struct engine_setting {
 };
 
 struct fifo {
-    struct duet_command commands[FIFO_MAX];
+    struct duet__engine_command commands[FIFO_MAX];
     int status[FIFO_MAX];
     unsigned first, count;
     unsigned ended; /* of them, from the first: carried out, but not reported yet */
@@ -86,7 +86,7 @@ static inline char *engine_place(const struct engine *engine, unsigned node,
     return node == DUET_HOST ? handle->data : engine->memories[node] + offset;
 }
 
-static inline int engine_copy(struct engine *engine, const struct duet_copy *copy)
+static inline int engine_copy(struct engine *engine, const struct duet__copy *copy)
 {
     uint64_t number = atomic_fetch_add(&engine->copies, 1) + 1;
     if (number == engine->setting->fail_copy)
@@ -127,7 +127,7 @@ static inline int engine_kernel(struct engine *engine, unsigned worker, struct d
 static inline void engine_carry_out(struct engine *engine, struct thread *self, struct fifo *fifo)
 {
     unsigned i = (fifo->first + fifo->ended++) % FIFO_MAX;
-    const struct duet_command *command = &fifo->commands[i];
+    const struct duet__engine_command *command = &fifo->commands[i];
     unsigned node = engine->core->workers[self->worker].node;
     if (++self->begun == self->lose_at)
         atomic_store(&engine->gone[node], true);
@@ -142,7 +142,7 @@ static inline void engine_carry_out(struct engine *engine, struct thread *self, 
 /* The core learns, once, that the device is lost. */
 static inline void engine_tell_lost(struct engine *engine, struct thread *self)
 {
-    struct duet_ops ops = {0};
+    struct duet__ops ops = {0};
     if (self->told)
         return;
     self->told = true;
@@ -162,9 +162,9 @@ static inline void engine_lose_idle(struct engine *engine, struct thread *self)
 /* Reports the first command of a queue, which has been carried out. */
 static inline void engine_report(struct engine *engine, struct thread *self, struct fifo *fifo)
 {
-    struct duet_ops ops = {0};
-    struct duet_command command = fifo->commands[fifo->first];
-    struct duet_report report = {.end_s = 1e-6, .status = fifo->status[fifo->first]};
+    struct duet__ops ops = {0};
+    struct duet__engine_command command = fifo->commands[fifo->first];
+    struct duet__report report = {.end_s = 1e-6, .status = fifo->status[fifo->first]};
     fifo->first = (fifo->first + 1) % FIFO_MAX;
     fifo->count--;
     fifo->ended--;
@@ -202,8 +202,8 @@ static inline bool engine_ask(struct engine *engine, struct thread *self)
 {
     engine_lose_idle(engine, self);
     for (;;) {
-        struct duet_ops ops = {0};
-        struct duet_command command;
+        struct duet__ops ops = {0};
+        struct duet__engine_command command;
         duet__next(engine->core, self->worker, 0, &command, &ops);
         if (command.kind == DUET_IDLE)
             return true;
@@ -297,7 +297,7 @@ static inline void engine_wake(void *self, unsigned worker)
 static inline void engine_submitted(void *self, struct duet_task *task)
 {
     struct engine *engine = self;
-    struct duet_ops ops = {0};
+    struct duet__ops ops = {0};
     int by = engine_inside >= 0 ? engine_inside : DUET_SUBMITTER;
     duet__link(engine->core, task, by, 0, &ops);
     /* alone, work may begin before the next task is submitted */
@@ -339,7 +339,7 @@ static inline double engine_now(void *self)
     return 0;
 }
 
-static inline int engine_classify(void *self, const struct duet_class *klass, uint64_t *archs,
+static inline int engine_classify(void *self, const struct duet__class *klass, uint64_t *archs,
                                   struct duet_message *message)
 {
     return DUET_OK;
@@ -370,7 +370,7 @@ static inline void engine_destroy(void *self)
     g_free(engine);
 }
 
-static const struct duet_engine_ops engine_ops = {
+static const struct duet__engine_ops engine_ops = {
     .wake = engine_wake,
     .submitted = engine_submitted,
     .wait = engine_wait,
@@ -434,14 +434,14 @@ static inline struct engine *engine_new(const struct engine_setting *setting)
     for (unsigned w = 0; w < engine->workers; w++)
         engine_make_thread(engine, w);
     engine_draw_losses(engine);
-    struct duet_core_config config = {.machine = &machine,
-                                      .policy = duet_policy_find(setting->policy),
-                                      .model = duet_model_at(setting->seed % 2),
-                                      .seed = setting->seed,
-                                      .window = 64,
-                                      .record = true,
-                                      .ops = &engine_ops,
-                                      .engine = engine};
+    struct duet__core_config config = {.machine = &machine,
+                                       .policy = duet_policy_find(setting->policy),
+                                       .model = duet_model_at(setting->seed % 2),
+                                       .seed = setting->seed,
+                                       .window = 64,
+                                       .record = true,
+                                       .ops = &engine_ops,
+                                       .engine = engine};
     int error = duet__core_new(&engine->core, &config, &message);
     if (error)
         g_error("%s", message.text);

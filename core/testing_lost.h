@@ -28,7 +28,7 @@ static inline void lose(struct testing *t, unsigned worker)
 }
 
 /* Reports a command of a device that is gone. */
-static inline void done_lost(struct testing *t, const struct duet_command *command)
+static inline void done_lost(struct testing *t, const struct duet__engine_command *command)
 {
     testing_done(t, command, 1e-6, DUET_ELOST);
     g_assert_cmpint(testing_next(t, command->worker).kind, ==, DUET_IDLE);
@@ -48,11 +48,11 @@ static inline unsigned go(struct testing *t, struct testing_log *log)
 }
 
 /* The next command of a worker, which is a copy of that handle between these nodes. */
-static inline struct duet_command expect_copy(struct testing *t, unsigned worker,
-                                              const struct duet_handle *handle, unsigned source,
-                                              unsigned destination)
+static inline struct duet__engine_command expect_copy(struct testing *t, unsigned worker,
+                                                      const struct duet_handle *handle,
+                                                      unsigned source, unsigned destination)
 {
-    struct duet_command command = testing_next(t, worker);
+    struct duet__engine_command command = testing_next(t, worker);
     g_assert_cmpint(command.kind, ==, DUET_COPY);
     g_assert_true(command.copy->handle == handle);
     g_assert_cmpuint(command.copy->source, ==, source);
@@ -60,9 +60,9 @@ static inline struct duet_command expect_copy(struct testing *t, unsigned worker
     return command;
 }
 
-static inline struct duet_command expect_run(struct testing *t, unsigned worker)
+static inline struct duet__engine_command expect_run(struct testing *t, unsigned worker)
 {
-    struct duet_command command = testing_next(t, worker);
+    struct duet__engine_command command = testing_next(t, worker);
     g_assert_cmpint(command.kind, ==, DUET_RUN);
     return command;
 }

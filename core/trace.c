@@ -26,7 +26,7 @@ static void add_event(struct worker *worker, const struct duet_event *event)
 }
 
 static void count_task(struct worker *worker, const struct duet_task *task,
-                       const struct duet_report *report)
+                       const struct duet__report *report)
 {
     worker->tasks++;
     worker->accesses += task->access_count;
@@ -43,7 +43,8 @@ static void count_task(struct worker *worker, const struct duet_task *task,
 
 /* The record of a task that has ended on the worker. */
 void duet__trace_record(struct duet_runtime *core, struct worker *worker,
-                        const struct duet_task *task, const struct duet_report *report, bool failed)
+                        const struct duet_task *task, const struct duet__report *report,
+                        bool failed)
 {
     const struct duet_event event = {.kind = DUET_EVENT_TASK,
                                      .worker = (int)worker->index,
@@ -67,7 +68,7 @@ void duet__trace_record(struct duet_runtime *core, struct worker *worker,
 
 /* A task has ended on the worker; failed ones count in the records only. */
 void duet__trace_task(struct duet_runtime *core, struct worker *worker,
-                      const struct duet_task *task, const struct duet_report *report, bool failed)
+                      const struct duet_task *task, const struct duet__report *report, bool failed)
 {
     if (!failed)
         count_task(worker, task, report);
@@ -76,7 +77,7 @@ void duet__trace_task(struct duet_runtime *core, struct worker *worker,
 }
 
 /* trace_lock held. */
-static void count_copy(struct worker *worker, const struct duet_copy *copy)
+static void count_copy(struct worker *worker, const struct duet__copy *copy)
 {
     if (copy->source == DUET_HOST) {
         worker->bytes_in += copy->bytes;
@@ -92,7 +93,7 @@ static void count_copy(struct worker *worker, const struct duet_copy *copy)
 
 /* A copy has ended; failed ones count in the records only. */
 void duet__trace_copy(struct duet_runtime *core, struct worker *worker,
-                      const struct duet_copy *copy, const struct duet_report *report)
+                      const struct duet__copy *copy, const struct duet__report *report)
 {
     const struct duet_event event = {.kind = DUET_EVENT_COPY,
                                      .worker = (int)worker->index,
@@ -294,7 +295,7 @@ size_t duet_class_count(const struct duet_runtime *runtime)
  * Mean of the executions since the last reset on an architecture, if the engine does not know it
  * for sure; what is expected if there were none.
  */
-static double class_mean(const struct duet_runtime *runtime, const struct duet_class *klass,
+static double class_mean(const struct duet_runtime *runtime, const struct duet__class *klass,
                          unsigned arch)
 {
     uint64_t timed = 0;
@@ -315,7 +316,7 @@ int duet_class_stats(const struct duet_runtime *runtime, size_t index,
 {
     if (index >= runtime->class_count)
         return DUET_EINVAL;
-    struct duet_class *klass = runtime->classes[index];
+    struct duet__class *klass = runtime->classes[index];
     for (unsigned a = 0; a < runtime->machine.arch_count; a++) {
         bool able = atomic_load(&klass->possible) & duet__kinds_of_archs(runtime, UINT64_C(1) << a);
         klass->snapshot[a] = able ? class_mean(runtime, klass, a) : 0;

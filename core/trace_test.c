@@ -36,8 +36,8 @@ static void test_failed(void)
     struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
     submit_to(&t, t.any, "cuda", a, DUET_R, b, DUET_RW);
     submit_to(&t, t.any, NULL, NULL, 0, NULL, 0);
-    struct duet_command good = expect_copy(&t, GPU, a, 0, 1);
-    struct duet_command bad = expect_copy(&t, GPU, b, 0, 1);
+    struct duet__engine_command good = expect_copy(&t, GPU, a, 0, 1);
+    struct duet__engine_command bad = expect_copy(&t, GPU, b, 0, 1);
     testing_done(&t, &good, 1e-6, DUET_OK);
     testing_done(&t, &bad, 1e-6, DUET_EIO);
     (void)go(&t, NULL);

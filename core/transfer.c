@@ -123,7 +123,7 @@ static void enqueue(struct duet_view *view, struct replica *into)
 }
 
 /* The next copy a worker is to start, oldest first, or NULL. */
-struct duet_copy *duet__next_copy(struct worker *worker)
+struct duet__copy *duet__next_copy(struct worker *worker)
 {
     if (atomic_load_explicit(&worker->copies, memory_order_acquire) == 0)
         return NULL;
@@ -148,7 +148,7 @@ static void start(struct duet_view *view, struct replica *from, struct replica *
     bit_set(handle->coming, into->node);
     duet__replica_pin(view->core, from);
     into->copy_version = handle->version;
-    into->copy = (struct duet_copy){
+    into->copy = (struct duet__copy){
         .handle = handle,
         .handle_id = handle->id,
         .bytes = handle->bytes,
@@ -351,7 +351,7 @@ static struct access *settle(struct duet_view *view, struct replica *from, struc
  * tasks go on; copies that go through the host continue; an eviction is completed. All of it under
  * one hold of the locks: once they are free, the handle may be unregistered.
  */
-static void ended(struct duet_view *view, struct duet_copy *copy, bool arrived)
+static void ended(struct duet_view *view, struct duet__copy *copy, bool arrived)
 {
     struct duet_runtime *core = view->core;
     struct duet_handle *handle = copy->handle;
@@ -377,7 +377,7 @@ static void ended(struct duet_view *view, struct duet_copy *copy, bool arrived)
     all_arrived(view, waiters);
 }
 
-void duet__copy_done(struct duet_view *view, struct duet_copy *copy)
+void duet__copy_done(struct duet_view *view, struct duet__copy *copy)
 {
     ended(view, copy, true);
 }
@@ -386,7 +386,7 @@ void duet__copy_done(struct duet_view *view, struct duet_copy *copy)
  * A copy that will not arrive because the device at one of its ends is gone. Who waits for it gets
  * the data from elsewhere; what is nowhere else is lost, and the run fails.
  */
-void duet__copy_lost(struct duet_view *view, struct duet_copy *copy)
+void duet__copy_lost(struct duet_view *view, struct duet__copy *copy)
 {
     ended(view, copy, false);
 }

@@ -31,7 +31,7 @@ static void on(struct testing *t, const char *where, struct duet_handle *handle,
     g_assert_cmpint(duet_submit(t->core, &desc), ==, DUET_OK);
 }
 
-static void check_copy(const struct duet_command *command, unsigned worker, unsigned source,
+static void check_copy(const struct duet__engine_command *command, unsigned worker, unsigned source,
                        unsigned destination)
 {
     g_assert_cmpint(command->kind, ==, DUET_COPY);
@@ -60,7 +60,7 @@ static void test_source(void)
         on(&t, "card0", h, DUET_R);
         g_assert_cmpuint(testing_work(&t, GPU0, NULL), ==, 1);
         on(&t, "card1", h, DUET_R);
-        struct duet_command command = testing_next(&t, GPU1);
+        struct duet__engine_command command = testing_next(&t, GPU1);
         check_copy(&command, GPU1, sources[i], 2);
         g_assert_cmpuint(command.copy->bytes, ==, BYTES);
         testing_done(&t, &command, 1e-6, 0);
@@ -78,7 +78,7 @@ static void test_merging(void)
     struct duet_handle *h = testing_handle(&t, BYTES);
     on(&t, "card0", h, DUET_R);
     on(&t, "card0", h, DUET_R);
-    struct duet_command copy = testing_next(&t, GPU0);
+    struct duet__engine_command copy = testing_next(&t, GPU0);
     check_copy(&copy, GPU0, 0, 1);
     g_assert_cmpint(testing_next(&t, GPU0).kind, ==, DUET_IDLE);
     g_assert_false(t.woken[GPU0]);
@@ -104,13 +104,13 @@ static void test_staging(void)
     (void)testing_submit(&t, t.cpu, h, DUET_R, NULL, 0, 0);
     g_assert_cmpint(testing_next(&t, GPU1).kind, ==, DUET_IDLE);
     g_assert_cmpint(testing_next(&t, CPU).kind, ==, DUET_IDLE); /* merged with the way out */
-    struct duet_command out = testing_next(&t, GPU0);
+    struct duet__engine_command out = testing_next(&t, GPU0);
     check_copy(&out, GPU0, 1, 0);
     g_assert_cmpint(testing_next(&t, GPU0).kind, ==, DUET_IDLE);
     testing_done(&t, &out, 1e-6, 0);
     g_assert_true(bit_test(h->valid, 0));
     g_assert_cmpuint(testing_work(&t, CPU, NULL), ==, 1);
-    struct duet_command in = testing_next(&t, GPU1);
+    struct duet__engine_command in = testing_next(&t, GPU1);
     check_copy(&in, GPU1, 0, 2);
     testing_done(&t, &in, 1e-6, 0);
     g_assert_cmpuint(testing_work(&t, GPU1, NULL), ==, 1);
@@ -118,13 +118,13 @@ static void test_staging(void)
 }
 
 /* Leaves a write-back of `h` from the first device on its way, and `h` rewritten on the second. */
-static struct duet_command overtake(struct testing *t, struct duet_handle *h)
+static struct duet__engine_command overtake(struct testing *t, struct duet_handle *h)
 {
     struct duet_handle *other = testing_handle(t, BYTES);
     on(t, "card0", h, DUET_W);
     g_assert_cmpuint(testing_work(t, GPU0, NULL), ==, 1);
     on(t, "card0", other, DUET_W);
-    struct duet_command out = testing_next(t, GPU0);
+    struct duet__engine_command out = testing_next(t, GPU0);
     check_copy(&out, GPU0, 1, 0);
     g_assert_true(out.copy->write_back);
     on(t, "card1", h, DUET_W);
@@ -139,13 +139,13 @@ static void test_overtaken(void)
     struct testing t;
     start(&t, false, 1024);
     struct duet_handle *h = testing_handle(&t, BYTES);
-    struct duet_command out = overtake(&t, h);
+    struct duet__engine_command out = overtake(&t, h);
     (void)testing_submit(&t, t.cpu, h, DUET_R, NULL, 0, 0);
     g_assert_cmpint(testing_next(&t, CPU).kind, ==, DUET_IDLE);
     testing_done(&t, &out, 1e-6, 0);
     g_assert_false(bit_test(h->valid, 0));
     g_assert_cmpint(testing_next(&t, CPU).kind, ==, DUET_IDLE);
-    struct duet_command second = testing_next(&t, GPU1);
+    struct duet__engine_command second = testing_next(&t, GPU1);
     check_copy(&second, GPU1, 2, 0);
     g_assert_false(second.copy->write_back);
     testing_done(&t, &second, 1e-6, 0);
@@ -161,7 +161,7 @@ static void test_overtaken_by_writer(void)
     struct testing t;
     start(&t, false, 1024);
     struct duet_handle *h = testing_handle(&t, BYTES);
-    struct duet_command out = overtake(&t, h);
+    struct duet__engine_command out = overtake(&t, h);
     (void)testing_submit(&t, t.cpu, h, DUET_W, NULL, 0, 0);
     g_assert_cmpint(testing_next(&t, CPU).kind, ==, DUET_IDLE);
     testing_done(&t, &out, 1e-6, 0);
@@ -178,7 +178,7 @@ static void test_overtaken_and_evicted(void)
     struct testing t;
     start(&t, false, 1024);
     struct duet_handle *h = testing_handle(&t, BYTES), *third = testing_handle(&t, BYTES);
-    struct duet_command out = overtake(&t, h);
+    struct duet__engine_command out = overtake(&t, h);
     on(&t, "card1", third, DUET_W);
     g_assert_cmpint(testing_next(&t, GPU1).kind, ==, DUET_IDLE);
     testing_done(&t, &out, 1e-6, 0);
@@ -198,7 +198,7 @@ static void test_overtaken_chain(void)
     struct testing t;
     start(&t, true, 1024);
     struct duet_handle *h = testing_handle(&t, BYTES);
-    struct duet_command out = overtake(&t, h);
+    struct duet__engine_command out = overtake(&t, h);
     on(&t, "card0", h, DUET_R); /* on the second device now: through the host */
     testing_done(&t, &out, 1e-6, 0);
     testing_drain(&t);
@@ -224,7 +224,7 @@ static void test_estimate(void)
     g_assert_cmpuint(duet_view_valid_bytes(&view, 1, task), ==, 0);
     t.hold = false;
     on(&t, "card0", h, DUET_RW);
-    struct duet_command copy = testing_next(&t, GPU0);
+    struct duet__engine_command copy = testing_next(&t, GPU0);
     g_assert_true(duet_view_valid(&view, 1, task, 0)); /* on its way counts */
     g_assert_cmpfloat(duet_view_transfer_seconds(&view, GPU0, task), ==, 0);
     testing_done(&t, &copy, 1e-6, 0);

@@ -19,11 +19,11 @@ static void submit_us(struct testing *t, const struct duet_codelet *codelet, dou
 }
 
 /* Asks for kernels until there is none. How many. */
-static unsigned launch(struct testing *t, struct duet_command *commands)
+static unsigned launch(struct testing *t, struct duet__engine_command *commands)
 {
     unsigned count = 0;
     for (;;) {
-        struct duet_command command = testing_next(t, GPU);
+        struct duet__engine_command command = testing_next(t, GPU);
         if (command.kind == DUET_IDLE)
             return count;
         g_assert_cmpint(command.kind, ==, DUET_RUN);
@@ -32,7 +32,7 @@ static unsigned launch(struct testing *t, struct duet_command *commands)
 }
 
 /* Ends what is in flight, and what follows; the models' beliefs do not change. */
-static void end(struct testing *t, const struct duet_command *commands, unsigned count)
+static void end(struct testing *t, const struct duet__engine_command *commands, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
         testing_done(t, &commands[i], 0, 0);
@@ -44,7 +44,7 @@ static void end(struct testing *t, const struct duet_command *commands, unsigned
 static void check(const struct testing_machine *machine, double microseconds, unsigned expected)
 {
     struct testing t;
-    struct duet_command commands[20];
+    struct duet__engine_command commands[20];
     lost_start(&t, machine, "eager");
     for (unsigned i = 0; i < 10; i++)
         submit_us(&t, t.gpu, microseconds);
@@ -75,7 +75,7 @@ static void test_short(void)
 static void test_mixed(void)
 {
     struct testing t;
-    struct duet_command commands[20];
+    struct duet__engine_command commands[20];
     lost_start(&t, &one, "eager");
     submit_us(&t, t.gpu, 10);
     submit_us(&t, t.gpu, 10);
@@ -98,7 +98,7 @@ static const struct duet_implementation cuda = {.arch = "cuda"};
 static void test_unknown(void)
 {
     struct testing t;
-    struct duet_command commands[20];
+    struct duet__engine_command commands[20];
     struct duet_codelet *unknown = NULL;
     const struct duet_codelet_desc desc = {.name = "unknown",
                                            .implementations = &cuda,
@@ -127,7 +127,7 @@ static void test_given_back(void)
 {
     const struct testing_machine two = {.cpus = 0, .gpus = 2, .window = 1, .window_short = 4};
     struct testing t;
-    struct duet_command commands[20];
+    struct duet__engine_command commands[20];
     lost_start(&t, &two, "eager");
     for (unsigned i = 0; i < 10; i++)
         submit_us(&t, t.gpu, 1);
@@ -168,12 +168,12 @@ static void submit_reader(struct testing *t, struct duet_handle *handle)
 static void test_copies(void)
 {
     struct testing t;
-    struct duet_command commands[20];
+    struct duet__engine_command commands[20];
     lost_start(&t, &one, "eager");
     struct duet_handle *first = testing_handle(&t, BLOCK), *second = testing_handle(&t, BLOCK);
     for (unsigned i = 0; i < 10; i++)
         submit_reader(&t, i == 4 ? second : first);
-    struct duet_command copy = testing_next(&t, GPU);
+    struct duet__engine_command copy = testing_next(&t, GPU);
     g_assert_true(copy.kind == DUET_COPY && copy.copy->handle == first);
     expect_idle(&t, GPU);
     g_assert_cmpuint(t.core->workers[GPU].taken, ==, 2);
@@ -195,7 +195,7 @@ static void test_not_stolen(void)
     const struct testing_machine two = {.gpus = 2, .window = 2, .window_short = 6};
     enum { THIEF = 1 };
     struct testing t;
-    struct duet_command stolen[2], commands[20];
+    struct duet__engine_command stolen[2], commands[20];
     lost_start(&t, &two, "ws");
     for (unsigned i = 0; i < 10; i++)
         submit_us(&t, t.gpu, 1);
@@ -225,12 +225,12 @@ static void test_left_to_others(void)
     lost_start(&t, &two, "ws");
     struct duet_handle *handle = testing_handle(&t, BLOCK);
     submit_reader(&t, handle);
-    struct duet_command copy = testing_next(&t, GPU);
+    struct duet__engine_command copy = testing_next(&t, GPU);
     testing_done(&t, &copy, 0, 0);
-    struct duet_command first = expect_run(&t, GPU);
+    struct duet__engine_command first = expect_run(&t, GPU);
     submit_to(&t, t.gpu, NULL, handle, DUET_RW, NULL, 0);
     submit_us(&t, t.gpu, 1000);
-    struct duet_command second = expect_run(&t, GPU);
+    struct duet__engine_command second = expect_run(&t, GPU);
     expect_idle(&t, GPU);
     expect_idle(&t, OTHER);
     testing_done(&t, &first, 0, 0);

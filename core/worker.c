@@ -89,7 +89,7 @@ void duet__task_cancel(struct duet_view *view, struct worker *worker, struct due
 {
     bool placed = task->state == TASK_FETCHING || task->state == TASK_RUNNING;
     bool pinned = placed && worker->node != DUET_HOST;
-    struct duet_report report = {.start_s = view->now, .end_s = view->now};
+    struct duet__report report = {.start_s = view->now, .end_s = view->now};
     duet__trace_task(view->core, worker, task, &report, true);
     duet__graph_finish(view, task, worker->node, pinned, false);
     duet__task_end(view, task);
@@ -191,11 +191,11 @@ static void expand(struct duet_view *view, struct worker *worker, struct duet_ta
     duet__expand(view, task);
 }
 
-static bool next_copy(struct worker *worker, struct duet_command *command)
+static bool next_copy(struct worker *worker, struct duet__engine_command *command)
 {
     if (atomic_load_explicit(&worker->copies, memory_order_relaxed) == 0)
         return false;
-    struct duet_copy *copy = duet__next_copy(worker);
+    struct duet__copy *copy = duet__next_copy(worker);
     if (!copy)
         return false;
     worker->copying++;
@@ -206,7 +206,8 @@ static bool next_copy(struct worker *worker, struct duet_command *command)
 }
 
 /* Fills *command with what the worker can start now. */
-static void choose(struct duet_view *view, struct worker *worker, struct duet_command *command)
+static void choose(struct duet_view *view, struct worker *worker,
+                   struct duet__engine_command *command)
 {
     for (;;) {
         if (next_copy(worker, command))
@@ -234,12 +235,12 @@ static void choose(struct duet_view *view, struct worker *worker, struct duet_co
 }
 
 void duet__next(struct duet_runtime *core, unsigned worker, double now,
-                struct duet_command *command, struct duet_ops *ops)
+                struct duet__engine_command *command, struct duet__ops *ops)
 {
     struct duet_view view;
     view_begin(&view, core, now, (int)worker, ops);
     struct worker *self = &core->workers[worker];
-    *command = (struct duet_command){.kind = DUET_IDLE, .worker = worker};
+    *command = (struct duet__engine_command){.kind = DUET_IDLE, .worker = worker};
     if (atomic_load_explicit(&self->lost, memory_order_relaxed))
         duet__lost_next(&view, self);
     else
@@ -254,21 +255,21 @@ void duet__next(struct duet_runtime *core, unsigned worker, double now,
 /* What follows                                                                                 */
 
 /* What the run's message says of it: the engine's reason, or else the text of the error. */
-static const char *reason_of(const struct duet_report *report)
+static const char *reason_of(const struct duet__report *report)
 {
     return report->why && *report->why ? report->why : duet_strerror(report->status);
 }
 
 static void task_failed(struct duet_view *view, const struct worker *worker,
-                        const struct duet_task *task, const struct duet_report *report)
+                        const struct duet_task *task, const struct duet__report *report)
 {
     duet__fail_run(view->core, report->status, "task %llu (%s) failed on %s: %s",
                    (unsigned long long)task->id, duet_task_kernel(task),
                    view->core->machine.workers[worker->index].name, reason_of(report));
 }
 
-static void copy_failed(struct duet_view *view, const struct duet_copy *copy,
-                        const struct duet_report *report)
+static void copy_failed(struct duet_view *view, const struct duet__copy *copy,
+                        const struct duet__report *report)
 {
     const struct duet_node *nodes = view->core->machine.nodes;
     duet__fail_run(view->core, report->status, "copy of handle %llu from %s to %s failed: %s",
@@ -277,7 +278,7 @@ static void copy_failed(struct duet_view *view, const struct duet_copy *copy,
 }
 
 static void task_done(struct duet_view *view, struct worker *worker, struct duet_task *task,
-                      const struct duet_report *report)
+                      const struct duet__report *report)
 {
     struct duet_runtime *core = view->core;
     struct duet_times times = {.start_s = report->start_s,
@@ -301,8 +302,8 @@ static void task_done(struct duet_view *view, struct worker *worker, struct duet
     duet__task_end(view, task);
 }
 
-static void copy_done(struct duet_view *view, struct worker *worker, struct duet_copy *copy,
-                      const struct duet_report *report)
+static void copy_done(struct duet_view *view, struct worker *worker, struct duet__copy *copy,
+                      const struct duet__report *report)
 {
     struct duet_runtime *core = view->core;
     worker->copying--;
@@ -319,8 +320,8 @@ static void copy_done(struct duet_view *view, struct worker *worker, struct duet
     duet__copy_done(view, copy);
 }
 
-void duet__done(struct duet_runtime *core, const struct duet_command *command, double now,
-                const struct duet_report *report, struct duet_ops *ops)
+void duet__done(struct duet_runtime *core, const struct duet__engine_command *command, double now,
+                const struct duet__report *report, struct duet__ops *ops)
 {
     struct duet_view view;
     view_begin(&view, core, now, (int)command->worker, ops);

@@ -63,11 +63,11 @@ static char *folder;
 static int parse(const char *text, size_t length, bool xml, struct duet_message *message)
 {
     char *path = g_build_filename(folder, xml ? "bad.xml" : "bad.json", NULL);
-    struct duet_platform *p = NULL;
+    struct duet__platform *p = NULL;
     int error = duet__platform_parse(text, length, path, xml, &p, message);
 
     g_assert_cmpint(error == DUET_OK, ==, p != NULL);
-    duet_platform_free(p);
+    duet__platform_free(p);
     g_free(path);
     return error;
 }
@@ -278,9 +278,9 @@ static void test_xml(void)
 static void read_calibration(const char *text, int expected, const char *fragment)
 {
     static const struct duet_arch archs[] = {{"a", "cpu"}, {"b", "cuda"}};
-    struct duet_platform p = {.name = "toy",
-                              .archs = g_memdup2(archs, sizeof(archs)),
-                              .arch_count = G_N_ELEMENTS(archs)};
+    struct duet__platform p = {.name = "toy",
+                               .archs = g_memdup2(archs, sizeof(archs)),
+                               .arch_count = G_N_ELEMENTS(archs)};
     struct duet_message message = {""};
 
     g_assert_cmpint(duet__read_calibration(&p, text, strlen(text), "t.json", &message), ==,
@@ -290,7 +290,7 @@ static void read_calibration(const char *text, int expected, const char *fragmen
         assert_contains(message.text, fragment);
     }
     g_assert_cmpuint(p.calibration.count, ==, expected == DUET_OK);
-    duet_platform_fini(&p);
+    duet__platform_fini(&p);
 }
 
 static void test_calibrations(void)

@@ -47,13 +47,13 @@ static void check_latencies(const struct duet_machine *m, GPtrArray *list)
     }
 }
 
-double duet__best_rate(const struct duet_calibration *calibration, const char *kernel,
+double duet__best_rate(const struct duet__calibration *calibration, const char *kernel,
                        const char *arch)
 {
     double best = 0;
 
     for (size_t i = 0; calibration != NULL && i < calibration->count; i++) {
-        const struct duet_curve *curve = &calibration->curves[i];
+        const struct duet__curve *curve = &calibration->curves[i];
 
         if (strcmp(curve->arch, arch) == 0 && (!kernel || strcmp(curve->kernel, kernel) == 0))
             for (size_t k = 0; k < curve->count; k++)
@@ -63,7 +63,7 @@ double duet__best_rate(const struct duet_calibration *calibration, const char *k
 }
 
 /* No kernel does more flops a second than a product of matrices of its precision (its letter). */
-static void check_peak(const struct duet_calibration *calibration, const struct duet_curve *curve,
+static void check_peak(const struct duet__calibration *calibration, const struct duet__curve *curve,
                        GPtrArray *list)
 {
     const char product[] = {curve->kernel[0], 'g', 'e', 'm', 'm', '\0'};
@@ -80,7 +80,7 @@ static void check_peak(const struct duet_calibration *calibration, const struct 
 
 /* How far a time is outside of what a neighbour leaves possible: between as long and in proportion
  * to work; 1: it is inside. */
-static double distance(const struct duet_point *point, const struct duet_point *neighbour)
+static double distance(const struct duet__point *point, const struct duet__point *neighbour)
 {
     double proportional = neighbour->mean_s * point->work / neighbour->work;
     double least = fmin(neighbour->mean_s, proportional);
@@ -90,7 +90,7 @@ static double distance(const struct duet_point *point, const struct duet_point *
 }
 
 /* A point that is far from both its neighbours; at an end these are the next two. */
-static void check_neighbours(const struct duet_curve *curve, GPtrArray *list)
+static void check_neighbours(const struct duet__curve *curve, GPtrArray *list)
 {
     for (size_t i = 0; curve->count > 1 && i < curve->count; i++) {
         size_t first = i > 0 ? i - 1 : 1, second = i > 0 ? i + 1 : 2;
@@ -107,7 +107,7 @@ static void check_neighbours(const struct duet_curve *curve, GPtrArray *list)
 }
 
 /* Adds "dgemm on c2050" for each architecture in use without times of a kernel that others have. */
-static void add_holes(const struct duet_calibration *calibration, const struct duet_machine *m,
+static void add_holes(const struct duet__calibration *calibration, const struct duet_machine *m,
                       const char *kernel, GPtrArray *holes)
 {
     g_autoptr(GPtrArray) lacking = g_ptr_array_new();
@@ -116,7 +116,7 @@ static void add_holes(const struct duet_calibration *calibration, const struct d
     for (unsigned i = 0; i < m->worker_count; i++) {
         char *arch = m->archs[m->workers[i].arch].name;
 
-        if (duet_calibration_find(calibration, kernel, arch) != NULL)
+        if (duet__calibration_find(calibration, kernel, arch) != NULL)
             known = true;
         else if (!g_ptr_array_find(lacking, arch, NULL))
             g_ptr_array_add(lacking, arch);
@@ -125,8 +125,8 @@ static void add_holes(const struct duet_calibration *calibration, const struct d
         add(holes, "%s on %s", kernel, (const char *)lacking->pdata[i]);
 }
 
-char *duet_platform_holes(const struct duet_calibration *calibration,
-                          const struct duet_machine *machine, const char *const *kernels)
+char *duet__platform_holes(const struct duet__calibration *calibration,
+                           const struct duet_machine *machine, const char *const *kernels)
 {
     g_autoptr(GPtrArray) holes = g_ptr_array_new_with_free_func(g_free);
     g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
@@ -140,20 +140,20 @@ char *duet_platform_holes(const struct duet_calibration *calibration,
     return holes->len > 1 ? g_strjoinv(", ", (char **)holes->pdata) : NULL;
 }
 
-char **duet_platform_suspicions(const struct duet_platform *platform)
+char **duet__platform_suspicions(const struct duet__platform *platform)
 {
-    static const struct duet_platform_options whole = {.cpus = -1, .gpus = -1};
-    const struct duet_calibration *calibration = &platform->calibration;
+    static const struct duet__platform_options whole = {.cpus = -1, .gpus = -1};
+    const struct duet__calibration *calibration = &platform->calibration;
     GPtrArray *list = g_ptr_array_new();
     struct duet_machine machine = {.node_count = 0};
     struct duet_message message = {""};
     char *holes = NULL;
 
-    if (duet_platform_build(platform, &whole, &machine, &message) != DUET_OK) {
+    if (duet__platform_build(platform, &whole, &machine, &message) != DUET_OK) {
         add(list, "the whole machine cannot be built: %s", message.text);
     } else {
         check_latencies(&machine, list);
-        holes = duet_platform_holes(calibration, &machine, NULL);
+        holes = duet__platform_holes(calibration, &machine, NULL);
     }
     for (size_t i = 0; i < calibration->count; i++) {
         check_peak(calibration, &calibration->curves[i], list);

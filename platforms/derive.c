@@ -15,8 +15,8 @@ struct pair {
 };
 
 struct plan {
-    struct duet_platform d; /* a copy, as options extend and change it; only its arrays are own */
-    const struct duet_platform_options *options;
+    struct duet__platform d; /* a copy, as options extend and change it; only its arrays are own */
+    const struct duet__platform_options *options;
     struct duet_machine *machine;
     unsigned gpus, cpus;   /* in use */
     struct pair *switches; /* by switch */
@@ -34,10 +34,10 @@ static void *copy_of(const void *array, unsigned count, unsigned more, size_t si
     return copy;
 }
 
-static void plan_init(struct plan *plan, const struct duet_platform *platform,
-                      const struct duet_platform_options *options, struct duet_machine *machine)
+static void plan_init(struct plan *plan, const struct duet__platform *platform,
+                      const struct duet__platform_options *options, struct duet_machine *machine)
 {
-    struct duet_platform *d = &plan->d;
+    struct duet__platform *d = &plan->d;
     unsigned gpus = options->gpus < 0 ? platform->gpu_count : (unsigned)options->gpus;
     unsigned more = gpus > platform->gpu_count ? gpus - platform->gpu_count : 0;
 
@@ -61,29 +61,29 @@ static void plan_fini(struct plan *plan)
 }
 
 /* One more switch like switch `model`, with GPUs like its first, as many but at most `most`. */
-static void add_switch(struct duet_platform *d, unsigned model, unsigned socket, unsigned described,
-                       unsigned most)
+static void add_switch(struct duet__platform *d, unsigned model, unsigned socket,
+                       unsigned described, unsigned most)
 {
-    const struct duet_platform_link *kind = &d->kinds[d->switches[model].kind];
-    struct duet_platform_gpu gpu = {.memory_bytes = 0};
+    const struct duet__platform_link *kind = &d->kinds[d->switches[model].kind];
+    struct duet__platform_gpu gpu = {.memory_bytes = 0};
     unsigned count = 0;
 
     for (unsigned i = 0; i < described; i++)
         if (d->gpus[i].position == model && count++ == 0)
             gpu = d->gpus[i];
     gpu.position = d->switch_count;
-    gpu.to_device = (struct duet_platform_figure){.latency_s = kind->to_device.latency_s};
-    gpu.to_host = (struct duet_platform_figure){.latency_s = kind->to_host.latency_s};
+    gpu.to_device = (struct duet__platform_figure){.latency_s = kind->to_device.latency_s};
+    gpu.to_host = (struct duet__platform_figure){.latency_s = kind->to_host.latency_s};
     for (unsigned i = 0; i < MIN(count, most); i++)
         d->gpus[d->gpu_count++] = gpu;
     d->switches[d->switch_count++] =
-        (struct duet_platform_switch){.socket = socket,
-                                      .kind = d->switches[model].kind,
-                                      .to_device_Bps = kind->to_device.bandwidth_Bps,
-                                      .to_host_Bps = kind->to_host.bandwidth_Bps};
+        (struct duet__platform_switch){.socket = socket,
+                                       .kind = d->switches[model].kind,
+                                       .to_device_Bps = kind->to_device.bandwidth_Bps,
+                                       .to_host_Bps = kind->to_host.bandwidth_Bps};
 }
 
-static bool has_gpus(const struct duet_platform *d, unsigned sw)
+static bool has_gpus(const struct duet__platform *d, unsigned sw)
 {
     for (unsigned i = 0; i < d->gpu_count; i++)
         if (d->gpus[i].position == sw)
@@ -95,7 +95,7 @@ static bool has_gpus(const struct duet_platform *d, unsigned sw)
  * Adds what it takes to have `wanted` GPUs: the description's switches over again, each time on new
  * sockets that stand in for its own. One of each switch is used first.
  */
-static void extend(struct duet_platform *d, unsigned wanted)
+static void extend(struct duet__platform *d, unsigned wanted)
 {
     const unsigned gpus = d->gpu_count, switches = d->switch_count, sockets = d->socket_count;
     unsigned *stand_ins = g_new0(unsigned, sockets + 1);
@@ -126,14 +126,14 @@ static void extend(struct duet_platform *d, unsigned wanted)
 /* Decides which GPUs are used and how many cores compute. */
 static int choose_workers(struct plan *plan, struct duet_message *message)
 {
-    struct duet_platform *d = &plan->d;
-    unsigned cores, described = duet_platform_cores(d);
+    struct duet__platform *d = &plan->d;
+    unsigned cores, described = duet__platform_cores(d);
 
     if (plan->gpus > d->gpu_count && d->gpu_count == 0)
         return duet_fail(message, DUET_EINVAL, "%s has no GPU to add more of", d->name);
     if (plan->gpus > d->gpu_count)
         extend(d, plan->gpus);
-    cores = duet_platform_cores(d);
+    cores = duet__platform_cores(d);
     if (plan->gpus > cores)
         return duet_fail(message, DUET_EINVAL,
                          "%u GPUs need a core each, %s has %u: use fewer GPUs (--gpus)", plan->gpus,
@@ -157,17 +157,17 @@ static int choose_workers(struct plan *plan, struct duet_message *message)
  */
 static void change_links(struct plan *plan)
 {
-    struct duet_platform *d = &plan->d;
+    struct duet__platform *d = &plan->d;
 
     for (unsigned i = 0; i < d->gpu_count; i++) {
-        struct duet_platform_gpu *gpu = &d->gpus[i];
+        struct duet__platform_gpu *gpu = &d->gpus[i];
         const char *kind = d->kinds[d->switches[gpu->position].kind].name;
 
         duet__change_bandwidth(plan->options, kind, &gpu->to_device.bandwidth_Bps);
         duet__change_bandwidth(plan->options, kind, &gpu->to_host.bandwidth_Bps);
     }
     for (unsigned i = 0; i < d->switch_count; i++) {
-        struct duet_platform_switch *sw = &d->switches[i];
+        struct duet__platform_switch *sw = &d->switches[i];
 
         duet__change_bandwidth(plan->options, d->kinds[sw->kind].name, &sw->to_device_Bps);
         duet__change_bandwidth(plan->options, d->kinds[sw->kind].name, &sw->to_host_Bps);
@@ -198,14 +198,14 @@ static unsigned add_link(struct plan *plan, double bandwidth, bool per_copy, con
 /* The links of switches with GPUs in use, shared by these, and limits of GPUs slower than them. */
 static void make_host_links(struct plan *plan)
 {
-    const struct duet_platform *d = &plan->d;
+    const struct duet__platform *d = &plan->d;
 
     plan->switches = g_new0(struct pair, d->switch_count + 1);
     plan->limits = g_new0(struct pair, d->gpu_count + 1);
     for (unsigned i = 0; i < plan->gpus; i++) {
         unsigned device = d->order[i], position = d->gpus[device].position;
-        const struct duet_platform_gpu *gpu = &d->gpus[device];
-        const struct duet_platform_switch *sw = &d->switches[position];
+        const struct duet__platform_gpu *gpu = &d->gpus[device];
+        const struct duet__platform_switch *sw = &d->switches[position];
         struct pair *links = &plan->switches[position], *limits = &plan->limits[device];
         const char *kind = d->kinds[sw->kind].name;
 
@@ -222,7 +222,7 @@ static void make_host_links(struct plan *plan)
     }
 }
 
-static enum duet_reach reach_between(const struct duet_platform *d, unsigned a, unsigned b)
+static enum duet__reach reach_between(const struct duet__platform *d, unsigned a, unsigned b)
 {
     unsigned switch_a = d->gpus[a].position, switch_b = d->gpus[b].position;
 
@@ -235,14 +235,14 @@ static enum duet_reach reach_between(const struct duet_platform *d, unsigned a, 
 /* The limits of direct copies, for the reaches that GPUs in use have between them. */
 static void make_peer_links(struct plan *plan)
 {
-    const struct duet_platform *d = &plan->d;
+    const struct duet__platform *d = &plan->d;
     bool used[DUET_REACHES] = {false};
 
     for (unsigned i = 0; i < plan->gpus; i++)
         for (unsigned j = 0; j < i; j++)
             used[reach_between(d, d->order[i], d->order[j])] = true;
     for (unsigned reach = 0; reach < DUET_REACHES; reach++) {
-        const struct duet_platform_peer *peer = &d->peers[reach];
+        const struct duet__platform_peer *peer = &d->peers[reach];
         struct pair *links = &plan->peers[reach];
 
         if (!used[reach] || peer->name[0] == '\0' || plan->options->no_peer)
@@ -269,7 +269,7 @@ static void make_host_routes(const struct plan *plan, unsigned node)
 {
     struct duet_machine *m = plan->machine;
     unsigned device = plan->d.order[node - 1];
-    const struct duet_platform_gpu *gpu = &plan->d.gpus[device];
+    const struct duet__platform_gpu *gpu = &plan->d.gpus[device];
     struct duet_route *in = &m->routes[node], *out = &m->routes[(size_t)node * m->node_count];
 
     in->latency_s = gpu->to_device.latency_s;
@@ -286,12 +286,12 @@ static void make_host_routes(const struct plan *plan, unsigned node)
  */
 static void make_peer_route(const struct plan *plan, unsigned source, unsigned destination)
 {
-    const struct duet_platform *d = &plan->d;
+    const struct duet__platform *d = &plan->d;
     struct duet_machine *m = plan->machine;
     unsigned from = d->order[source - 1], to = d->order[destination - 1];
-    enum duet_reach reach = reach_between(d, from, to);
+    enum duet__reach reach = reach_between(d, from, to);
     unsigned link = from < to ? plan->peers[reach].out : plan->peers[reach].in;
-    const struct duet_platform_peer *peer = &d->peers[reach];
+    const struct duet__platform_peer *peer = &d->peers[reach];
     struct duet_route *route = &m->routes[(size_t)source * m->node_count + destination];
 
     if (link == 0)
@@ -307,7 +307,7 @@ static void make_peer_route(const struct plan *plan, unsigned source, unsigned d
 /* Takes a core for each GPU in use, on its own socket while there is one. */
 static unsigned *free_cores(const struct plan *plan)
 {
-    const struct duet_platform *d = &plan->d;
+    const struct duet__platform *d = &plan->d;
     unsigned *cores = g_new0(unsigned, d->socket_count + 1);
 
     for (unsigned i = 0; i < d->socket_count; i++)
@@ -326,7 +326,7 @@ static unsigned *free_cores(const struct plan *plan)
 /* CPU workers: dealt over the sockets in turn, then numbered socket by socket. */
 static void make_cpus(const struct plan *plan)
 {
-    const struct duet_platform *d = &plan->d;
+    const struct duet__platform *d = &plan->d;
     unsigned *cores = free_cores(plan), *dealt = g_new0(unsigned, d->socket_count + 1);
     struct duet_worker *worker = plan->machine->workers;
 
@@ -351,11 +351,11 @@ static void make_cpus(const struct plan *plan)
 
 static void make_gpus(const struct plan *plan)
 {
-    const struct duet_platform *d = &plan->d;
+    const struct duet__platform *d = &plan->d;
 
     for (unsigned i = 0; i < plan->gpus; i++) {
         unsigned device = d->order[i];
-        const struct duet_platform_gpu *gpu = &d->gpus[device];
+        const struct duet__platform_gpu *gpu = &d->gpus[device];
         struct duet_node *node = &plan->machine->nodes[i + 1];
         struct duet_worker *worker = &plan->machine->workers[plan->cpus + i];
 
@@ -372,7 +372,7 @@ static void make_gpus(const struct plan *plan)
 static int make_machine(struct plan *plan, struct duet_message *message)
 {
     enum { LINKS_EACH = 4 }; /* of a GPU, at most; and two of each reach */
-    const struct duet_platform *d = &plan->d;
+    const struct duet__platform *d = &plan->d;
     struct duet_machine *machine = plan->machine;
     int error = duet_machine_init(machine, d->arch_count, plan->gpus + 1, plan->cpus + plan->gpus,
                                   LINKS_EACH * plan->gpus + 2 * DUET_REACHES);
@@ -404,8 +404,9 @@ static int make_machine(struct plan *plan, struct duet_message *message)
     return error;
 }
 
-int duet__derive(const struct duet_platform *platform, const struct duet_platform_options *options,
-                 struct duet_machine *machine, struct duet_message *message)
+int duet__derive(const struct duet__platform *platform,
+                 const struct duet__platform_options *options, struct duet_machine *machine,
+                 struct duet_message *message)
 {
     struct plan plan;
     int error;

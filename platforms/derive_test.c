@@ -26,7 +26,7 @@ static bool crosses(const struct duet_machine *m, const char *from, const char *
 
 static void test_idgraf_alone(void)
 {
-    struct duet_platform *p = load("idgraf");
+    struct duet__platform *p = load("idgraf");
     struct duet_machine m = build(p, 4, 8);
 
     assert_route(&m, "host", "gpu0", 5985.2e6, 11.019e-6, 1);
@@ -41,12 +41,12 @@ static void test_idgraf_alone(void)
     assert_route(&m, "gpu0", "gpu4", 3075.225e6, 2.756937e-05, 3); /* the other socket: slower */
     assert_route(&m, "gpu4", "gpu0", 3801.975e6, 2.668131e-05, 3); /* ... one way */
     duet_machine_fini(&m);
-    duet_platform_free(p);
+    duet__platform_free(p);
 }
 
 static void test_idgraf_sharing(void)
 {
-    struct duet_platform *p = load("idgraf");
+    struct duet__platform *p = load("idgraf");
     struct duet_machine m = build(p, 4, 8);
 
     g_assert_true(crosses(&m, "host", "gpu0", "pcie0-to-device"));
@@ -64,7 +64,7 @@ static void test_idgraf_sharing(void)
                             strcmp(m.links[i].name, "pcie-gpu3-to-host") == 0);
     g_assert_cmpuint(m.link_count, ==, 8 + 1 + 6);
     duet_machine_fini(&m);
-    duet_platform_free(p);
+    duet__platform_free(p);
 }
 
 static void test_idgraf_workers(void)
@@ -72,7 +72,7 @@ static void test_idgraf_workers(void)
     static const char *const order[] = {"gpu0", "gpu2", "gpu4", "gpu6",
                                         "gpu1", "gpu3", "gpu5", "gpu7"};
     static const unsigned sockets[] = {0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1};
-    struct duet_platform *p = load("idgraf");
+    struct duet__platform *p = load("idgraf");
     struct duet_machine m = build(p, -1, -1);
 
     g_assert_cmpuint(m.worker_count, ==, 12);
@@ -106,14 +106,14 @@ static void test_idgraf_workers(void)
     g_assert_cmpuint(m.worker_count, ==, 4);
     g_assert_cmpuint(m.link_count, ==, 8 + 4);
     duet_machine_fini(&m);
-    duet_platform_free(p);
+    duet__platform_free(p);
 }
 
 /* Memory as a part of the description's, and a window for short tasks of its own. */
 static void test_parts(void)
 {
-    struct duet_platform_options options = {.cpus = 1, .gpus = 1};
-    struct duet_platform *p = load("idgraf");
+    struct duet__platform_options options = {.cpus = 1, .gpus = 1};
+    struct duet__platform *p = load("idgraf");
     struct duet_message message = {""};
     struct duet_machine m = build_with(p, &options);
     uint64_t all = m.nodes[1].capacity_bytes;
@@ -133,32 +133,32 @@ static void test_parts(void)
     g_assert_cmpuint(m.workers[1].window_short, ==, 20);
     duet_machine_fini(&m);
     options.gpu_window = 21;
-    g_assert_cmpint(duet_platform_build(p, &options, &m, &message), ==, DUET_EINVAL);
+    g_assert_cmpint(duet__platform_build(p, &options, &m, &message), ==, DUET_EINVAL);
     assert_contains(message.text, "worker gpu0: the window of short tasks");
     options.gpu_window = 0;
     options.gpu_memory_share = 1.01;
-    g_assert_cmpint(duet_platform_build(p, &options, &m, &message), ==, DUET_EINVAL);
+    g_assert_cmpint(duet__platform_build(p, &options, &m, &message), ==, DUET_EINVAL);
     assert_contains(message.text, "a part of 1.01");
     options.gpu_memory_share = 0.5;
     options.gpu_memory_bytes = 1;
-    g_assert_cmpint(duet_platform_build(p, &options, &m, &message), ==, DUET_EINVAL);
+    g_assert_cmpint(duet__platform_build(p, &options, &m, &message), ==, DUET_EINVAL);
     assert_contains(message.text, "given twice");
-    duet_platform_free(p);
+    duet__platform_free(p);
 }
 
 static void test_options(void)
 {
-    static const struct duet_link_override links[] = {{"pcie", 12e9, 0},
-                                                      {"peer_switch", 10e9, 0},
-                                                      {"pcie", 13e9, 0}};
-    const struct duet_platform_options options = {.cpus = 1,
-                                                  .gpus = 8,
-                                                  .gpu_memory_bytes = 1 << 30,
-                                                  .gpu_window = 5,
-                                                  .links = links,
-                                                  .link_count = G_N_ELEMENTS(links)};
-    struct duet_platform_options apart = options;
-    struct duet_platform *p = load("idgraf");
+    static const struct duet__link_override links[] = {{"pcie", 12e9, 0},
+                                                       {"peer_switch", 10e9, 0},
+                                                       {"pcie", 13e9, 0}};
+    const struct duet__platform_options options = {.cpus = 1,
+                                                   .gpus = 8,
+                                                   .gpu_memory_bytes = 1 << 30,
+                                                   .gpu_window = 5,
+                                                   .links = links,
+                                                   .link_count = G_N_ELEMENTS(links)};
+    struct duet__platform_options apart = options;
+    struct duet__platform *p = load("idgraf");
     struct duet_machine m = build_with(p, &options);
 
     assert_route(&m, "host", "gpu0", 13e9, 11.019e-6, 1);
@@ -178,13 +178,13 @@ static void test_options(void)
             g_assert_false(duet_machine_route(&m, i, j)->direct);
     g_assert_cmpuint(m.link_count, ==, 8);
     duet_machine_fini(&m);
-    duet_platform_free(p);
+    duet__platform_free(p);
 }
 
 static void test_sixteen(void)
 {
     static const unsigned order[] = {0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15};
-    struct duet_platform *p = load("idgraf");
+    struct duet__platform *p = load("idgraf");
     struct duet_machine m = build(p, -1, 16);
 
     g_assert_cmpuint(m.worker_count, ==, 24); /* two more sockets of six cores */
@@ -206,19 +206,19 @@ static void test_sixteen(void)
     g_assert_cmpstr(m.nodes[9].name, ==, "gpu8");
     g_assert_cmpuint(m.worker_count, ==, 13);
     duet_machine_fini(&m);
-    duet_platform_free(p);
+    duet__platform_free(p);
 }
 
 static void test_many(void)
 {
-    struct duet_platform *p = load("idgraf");
+    struct duet__platform *p = load("idgraf");
     gint64 start = g_get_monotonic_time();
     struct duet_machine m = build(p, 4, 64);
 
     g_assert_cmpfloat((double)(g_get_monotonic_time() - start), <, 1e6);
     g_assert_cmpuint(m.node_count, ==, 65);
     duet_machine_fini(&m);
-    duet_platform_free(p);
+    duet__platform_free(p);
     for (unsigned i = 0; i < G_N_ELEMENTS(built_ins); i++) {
         p = load(built_ins[i]);
         for (int gpus = 0; gpus <= 40; gpus++) {
@@ -226,27 +226,27 @@ static void test_many(void)
             g_assert_cmpuint(m.node_count, ==, (unsigned)gpus + 1);
             duet_machine_fini(&m);
         }
-        duet_platform_free(p);
+        duet__platform_free(p);
     }
 }
 
-static void refused(const struct duet_platform *p, const struct duet_platform_options *options,
+static void refused(const struct duet__platform *p, const struct duet__platform_options *options,
                     const char *fragment)
 {
     struct duet_machine m;
     struct duet_message message = {""};
 
-    g_assert_cmpint(duet_platform_build(p, options, &m, &message), ==, DUET_EINVAL);
+    g_assert_cmpint(duet__platform_build(p, options, &m, &message), ==, DUET_EINVAL);
     assert_contains(message.text, fragment);
     g_assert_null(m.routes);
-    g_assert_cmpint(duet_platform_build(p, options, &m, NULL), ==, DUET_EINVAL);
+    g_assert_cmpint(duet__platform_build(p, options, &m, NULL), ==, DUET_EINVAL);
 }
 
 static void test_refusals(void)
 {
-    static const struct duet_link_override unknown = {"qpi", 1e9, 0}, zero = {"pcie", 0, 0};
+    static const struct duet__link_override unknown = {"qpi", 1e9, 0}, zero = {"pcie", 0, 0};
     static const struct {
-        struct duet_platform_options options;
+        struct duet__platform_options options;
         const char *fragment;
     } cases[] = {
         {{.cpus = 5, .gpus = 8},
@@ -261,21 +261,21 @@ static void test_refusals(void)
          "no link is named qpi (known: pcie, peer_switch, peer_socket, peer_remote, all)"},
         {{.cpus = -1, .gpus = -1, .links = &zero, .link_count = 1}, "link pcie: the bandwidth"},
     };
-    struct duet_platform *p = load("idgraf");
+    struct duet__platform *p = load("idgraf");
 
     for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++)
         refused(p, &cases[i].options, cases[i].fragment);
-    duet_platform_free(p);
+    duet__platform_free(p);
 }
 
 /* Every figure of the links that factors are about, and of no others. */
 static void test_link_factors(void)
 {
-    static const struct duet_link_override all[] = {{"all", 0, 2}}, half[] = {{"pcie", 0, 0.5}},
-                                           both[] = {{"peer_switch", 1e9, 0}, {"all", 0, 3}},
-                                           same[] = {{"all", 5e9, 0}};
+    static const struct duet__link_override all[] = {{"all", 0, 2}}, half[] = {{"pcie", 0, 0.5}},
+                                            both[] = {{"peer_switch", 1e9, 0}, {"all", 0, 3}},
+                                            same[] = {{"all", 5e9, 0}};
     static const struct {
-        const struct duet_link_override *links;
+        const struct duet__link_override *links;
         size_t count;
         double pcie, peer_switch, other; /* factors */
         const char *kept;
@@ -285,16 +285,16 @@ static void test_link_factors(void)
         {both, 2, 3, 0, 3, NULL},
         {same, 1, 0, 0, 0, NULL},
     };
-    struct duet_platform *p = load("idgraf");
+    struct duet__platform *p = load("idgraf");
     struct duet_machine usual = build(p, 4, 8);
 
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-        const struct duet_platform_options options = {.cpus = 4,
-                                                      .gpus = 8,
-                                                      .links = cases[i].links,
-                                                      .link_count = cases[i].count};
+        const struct duet__platform_options options = {.cpus = 4,
+                                                       .gpus = 8,
+                                                       .links = cases[i].links,
+                                                       .link_count = cases[i].count};
         struct duet_machine m = build_with(p, &options);
-        char *kept = duet_platform_kept_links(p, &options);
+        char *kept = duet__platform_kept_links(p, &options);
 
         g_assert_cmpstr(kept, ==, cases[i].kept);
         for (unsigned k = 0; k < m.link_count; k++) {
@@ -320,7 +320,7 @@ static void test_link_factors(void)
         duet_machine_fini(&m);
     }
     duet_machine_fini(&usual);
-    duet_platform_free(p);
+    duet__platform_free(p);
 }
 
 int main(int argc, char **argv)

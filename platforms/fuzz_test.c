@@ -15,29 +15,28 @@ static const char *const path = "/nonexistent/fuzz";
 
 static void read_platform(const char *text, size_t size, bool xml)
 {
-    static const struct duet_platform_options options[] = {{.cpus = -1, .gpus = -1},
-                                                           {.cpus = 1, .gpus = 9},
-                                                           {.cpus = 0, .gpus = 1, .no_peer = true}};
-    struct duet_platform *p = NULL;
+    static const struct duet__platform_options options[] =
+        {{.cpus = -1, .gpus = -1}, {.cpus = 1, .gpus = 9}, {.cpus = 0, .gpus = 1, .no_peer = true}};
+    struct duet__platform *p = NULL;
     struct duet_message message = {""};
 
     /* A calibration beside /nonexistent/fuzz is never there, so old descriptions stop at it: read
      * them one level deeper, where what follows is reached. */
     if (!xml) {
-        struct duet_platform inner = {.name = ""};
+        struct duet__platform inner = {.name = ""};
         char *times = NULL;
         int error = duet__read_description(&inner, text, size, path, &times, &message);
 
         g_assert_true(error == DUET_OK || message.text[0] != '\0');
         for (unsigned i = 0; error == DUET_OK && i < G_N_ELEMENTS(options); i++) {
             struct duet_machine m;
-            int result = duet_platform_build(&inner, &options[i], &m, &message);
+            int result = duet__platform_build(&inner, &options[i], &m, &message);
 
             g_assert_true(result == DUET_OK || result == DUET_EINVAL);
             duet_machine_fini(&m);
         }
         g_free(times);
-        duet_platform_fini(&inner);
+        duet__platform_fini(&inner);
         return;
     }
     if (duet__platform_parse(text, size, path, true, &p, &message) != DUET_OK) {
@@ -47,24 +46,24 @@ static void read_platform(const char *text, size_t size, bool xml)
     }
     for (unsigned i = 0; i < G_N_ELEMENTS(options); i++) {
         struct duet_machine m;
-        int result = duet_platform_build(p, &options[i], &m, &message);
+        int result = duet__platform_build(p, &options[i], &m, &message);
 
         g_assert_true(result == DUET_OK || result == DUET_EINVAL);
         duet_machine_fini(&m);
     }
-    duet_platform_free(p);
+    duet__platform_free(p);
 }
 
 static void read_calibration(const char *text, size_t size)
 {
     static const struct duet_arch archs[] = {{"x5650", "cpu"}, {"m2070", "cuda"}};
-    struct duet_platform p = {.archs = g_memdup2(archs, sizeof(archs)),
-                              .arch_count = G_N_ELEMENTS(archs)};
+    struct duet__platform p = {.archs = g_memdup2(archs, sizeof(archs)),
+                               .arch_count = G_N_ELEMENTS(archs)};
     struct duet_message message = {""};
     int error = duet__read_calibration(&p, text, size, path, &message);
 
     g_assert_true(error == DUET_OK || message.text[0] != '\0');
-    duet_platform_fini(&p);
+    duet__platform_fini(&p);
 }
 
 /* The first byte of the document chooses the reader: '<' is XML, all else is JSON of both kinds. */
@@ -178,28 +177,28 @@ static void test_description(void)
 /* Kernel times alone, as an old pair of files has them. */
 static void test_calibration(void)
 {
-    struct duet_platform *p = load("mirage");
+    struct duet__platform *p = load("mirage");
     char *text = duet__format_times(&p->calibration);
 
     fuzz(text, strlen(text));
     free(text);
-    duet_platform_free(p);
+    duet__platform_free(p);
 }
 
 /* Small files of a machine that was measured: they have every key there is. */
 static void test_measured(void)
 {
     struct folder folder = make_folder();
-    struct duet_platform draft = make_draft();
+    struct duet__platform draft = make_draft();
     GRand *random = g_rand_new_with_seed(1);
-    const struct duet_point points[] = {any_point(random, 1e6), any_point(random, 1e9)};
-    struct duet_calibration times = {0};
+    const struct duet__point points[] = {any_point(random, 1e6), any_point(random, 1e9)};
+    struct duet__calibration times = {0};
 
     add_curve(&times, "dgemm", "x5650", "cholesky", points, G_N_ELEMENTS(points));
     write_draft(&draft, &times, folder.json, DUET_WRITE_NEW);
     fuzz_file(folder.json);
     g_rand_free(random);
-    duet_calibration_fini(&times);
+    duet__calibration_fini(&times);
     remove_folder(&folder);
 }
 
@@ -207,7 +206,7 @@ static void test_xml(void)
 {
     char *directory = g_dir_make_tmp("duet-XXXXXX", NULL);
     char *file = g_build_filename(directory, "m.xml", NULL);
-    struct duet_platform *p = load("mirage");
+    struct duet__platform *p = load("mirage");
     struct duet_machine m = build(p, 1, 2);
     struct duet_message message = {""};
     char *text = NULL;
@@ -217,14 +216,14 @@ static void test_xml(void)
     m.cores = 3;
     m.first_waits = true;
     m.costs.wake_s = 5e-5;
-    g_assert_cmpint(duet_platform_write_xml(&m, NULL, file, &message), ==, DUET_OK);
+    g_assert_cmpint(duet__platform_write_xml(&m, NULL, file, &message), ==, DUET_OK);
     g_assert_true(g_file_get_contents(file, &text, &length, NULL));
     fuzz(text, length);
     g_free(text);
     (void)g_remove(file);
     (void)g_rmdir(directory);
     duet_machine_fini(&m);
-    duet_platform_free(p);
+    duet__platform_free(p);
     g_free(file);
     g_free(directory);
 }

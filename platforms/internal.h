@@ -33,7 +33,7 @@ enum {
 #define DUET__ALL_LINKS "all"
 
 /* Whether the platform is a machine read from XML, to which nothing can be added. */
-static inline bool duet__is_fixed(const struct duet_platform *platform)
+static inline bool duet__is_fixed(const struct duet__platform *platform)
 {
     return platform->fixed.node_count > 0;
 }
@@ -43,11 +43,11 @@ static inline bool duet__is_fixed(const struct duet_platform *platform)
  * *calibration is the name of a file beside it that has the kernel times, NULL where they are in
  * the text; free with g_free.
  */
-DUET_MUST_CHECK int duet__read_description(struct duet_platform *platform, const char *text,
+DUET_MUST_CHECK int duet__read_description(struct duet__platform *platform, const char *text,
                                            size_t length, const char *path, char **calibration,
                                            struct duet_message *message);
 /* read_xml.c: the same from a SimGrid platform. */
-DUET_MUST_CHECK int duet__read_xml(struct duet_platform *platform, const char *text, size_t length,
+DUET_MUST_CHECK int duet__read_xml(struct duet__platform *platform, const char *text, size_t length,
                                    const char *path, char **calibration,
                                    struct duet_message *message);
 
@@ -55,7 +55,7 @@ DUET_MUST_CHECK int duet__read_xml(struct duet_platform *platform, const char *t
  * read_json.c: adds the curves of a file that has kernel times alone. Each must be of an
  * architecture that `platform`, whose machine is read already, has.
  */
-DUET_MUST_CHECK int duet__read_calibration(struct duet_platform *platform, const char *text,
+DUET_MUST_CHECK int duet__read_calibration(struct duet__platform *platform, const char *text,
                                            size_t length, const char *path,
                                            struct duet_message *message);
 
@@ -63,42 +63,42 @@ DUET_MUST_CHECK int duet__read_calibration(struct duet_platform *platform, const
  * write_json.c: the text of a platform's file, and that of kernel times alone; free with free.
  * What cannot be written (a number that is not finite, an index of nothing) is null.
  */
-char *duet__format_platform(const struct duet_platform *platform);
-char *duet__format_times(const struct duet_calibration *calibration);
+char *duet__format_platform(const struct duet__platform *platform);
+char *duet__format_times(const struct duet__calibration *calibration);
 
 /* options.c: what options make of the bandwidth of a link of the kind `name`. */
-void duet__change_bandwidth(const struct duet_platform_options *options, const char *name,
+void duet__change_bandwidth(const struct duet__platform_options *options, const char *name,
                             double *bandwidth);
 
 /* options.c: the memory that options leave of a GPU's `bytes`: at least 1. */
-uint64_t duet__gpu_memory(const struct duet_platform_options *options, uint64_t bytes);
+uint64_t duet__gpu_memory(const struct duet__platform_options *options, uint64_t bytes);
 
 /*
  * options.c: sets the two windows of a GPU's worker; where options say nothing they stay as they
  * are, or become the usual ones where there are none yet.
  */
-void duet__set_windows(const struct duet_platform_options *options, struct duet_worker *worker);
+void duet__set_windows(const struct duet__platform_options *options, struct duet_worker *worker);
 
 /*
  * check.c: the most work a second that a curve of the kernel (NULL: any) has on this architecture;
  * 0 where there is none. NULL is fine for no calibration.
  */
-double duet__best_rate(const struct duet_calibration *calibration, const char *kernel,
+double duet__best_rate(const struct duet__calibration *calibration, const char *kernel,
                        const char *arch);
 
 /* options.c: checks what can be checked without a machine, and the names of links. */
-DUET_MUST_CHECK int duet__check_options(const struct duet_platform *platform,
-                                        const struct duet_platform_options *options,
+DUET_MUST_CHECK int duet__check_options(const struct duet__platform *platform,
+                                        const struct duet__platform_options *options,
                                         struct duet_message *message);
 
 /* derive.c: the machine a description gives under options, which have been checked. */
-DUET_MUST_CHECK int duet__derive(const struct duet_platform *platform,
-                                 const struct duet_platform_options *options,
+DUET_MUST_CHECK int duet__derive(const struct duet__platform *platform,
+                                 const struct duet__platform_options *options,
                                  struct duet_machine *machine, struct duet_message *message);
 
 /* subset.c: the part of a machine read from XML that options, which have been checked, leave. */
-DUET_MUST_CHECK int duet__subset(const struct duet_platform *platform,
-                                 const struct duet_platform_options *options,
+DUET_MUST_CHECK int duet__subset(const struct duet__platform *platform,
+                                 const struct duet__platform_options *options,
                                  struct duet_machine *machine, struct duet_message *message);
 /*
  * subset.c: the kind of a link, from its name: "pcie" for "pcie0-to-host", "peer_switch" for
@@ -118,7 +118,7 @@ char **duet__platform_directories(void);
  * that its machine can be built.
  */
 DUET_MUST_CHECK int duet__platform_parse(const char *text, size_t length, const char *path,
-                                         bool xml, struct duet_platform **out,
+                                         bool xml, struct duet__platform **out,
                                          struct duet_message *message);
 
 /* files.c: the whole of a regular file of at most DUET__MAX_FILE_MIB; free with g_free. */

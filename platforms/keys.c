@@ -33,12 +33,12 @@
 #define NUMBER(type, member, from, to) #member, DUET__NUMBER, AT(type, member), RANGE(from, to)
 #define INTEGER(type, member, from, to) #member, DUET__INTEGER, AT(type, member), RANGE(from, to)
 #define OBJECT(type, member, table) #member, DUET__OBJECT, AT(type, member), .fields = (table)
-#define ORIGIN "origin", DUET__ORIGIN, AT(duet_platform, origin)
+#define ORIGIN "origin", DUET__ORIGIN, AT(duet__platform, origin)
 #define ELSEWHERE(name) .key = (name), .kind = DUET__ELSEWHERE, .when = DUET__OPTIONAL
 
 /* An array of a platform; `count` and `array` are members. */
 #define LIST(name, count, array, type, least, most, fields, check)                                 \
-    name, offsetof(struct duet_platform, count), offsetof(struct duet_platform, array),            \
+    name, offsetof(struct duet__platform, count), offsetof(struct duet__platform, array),          \
         sizeof(struct type), least, most, fields, check
 
 static int twice(const struct duet__json *at, const char *what, const char *name)
@@ -56,7 +56,7 @@ static const struct duet__field arch_fields[] = {
 
 static int check_arch(const struct duet__json *at, void *root, unsigned index)
 {
-    const struct duet_arch *archs = ((struct duet_platform *)root)->archs;
+    const struct duet_arch *archs = ((struct duet__platform *)root)->archs;
 
     for (unsigned i = 0; i < index; i++)
         if (strcmp(archs[i].name, archs[index].name) == 0)
@@ -79,16 +79,16 @@ static int check_backend(const struct duet__json *parent, const struct duet_arch
 }
 
 static const struct duet__field socket_fields[] = {
-    {"architecture", DUET__INDEX, AT(duet_platform_socket, arch), .list = &duet__archs},
-    {"cores", DUET__UNSIGNED, AT(duet_platform_socket, cores), RANGE(1, DUET__MAX_SOCKET_CORES)},
+    {"architecture", DUET__INDEX, AT(duet__platform_socket, arch), .list = &duet__archs},
+    {"cores", DUET__UNSIGNED, AT(duet__platform_socket, cores), RANGE(1, DUET__MAX_SOCKET_CORES)},
     {ORIGIN},
     {NULL},
 };
 
 static int check_socket(const struct duet__json *at, void *root, unsigned index)
 {
-    const struct duet_platform *p = root;
-    unsigned cores = duet_platform_cores(p);
+    const struct duet__platform *p = root;
+    unsigned cores = duet__platform_cores(p);
 
     if (cores > DUET__MAX_CORES)
         return duet__json_fail(at, DUET_EPARSE, "%u cores up to here, the most is %u", cores,
@@ -97,25 +97,25 @@ static int check_socket(const struct duet__json *at, void *root, unsigned index)
 }
 
 static const struct duet__list sockets = {LIST("socket", socket_count, sockets,
-                                               duet_platform_socket, 1, DUET__MAX_SOCKETS,
+                                               duet__platform_socket, 1, DUET__MAX_SOCKETS,
                                                socket_fields, check_socket)};
 
 static const struct duet__field figure[] = {
-    {NUMBER(duet_platform_figure, bandwidth_Bps, LEAST_BPS, MOST_BPS)},
-    {NUMBER(duet_platform_figure, latency_s, 0, MOST_SECONDS)},
+    {NUMBER(duet__platform_figure, bandwidth_Bps, LEAST_BPS, MOST_BPS)},
+    {NUMBER(duet__platform_figure, latency_s, 0, MOST_SECONDS)},
     {NULL},
 };
 
 static const struct duet__field link_fields[] = {
-    {NAME(duet_platform_link, name)},
-    {OBJECT(duet_platform_link, to_device, figure)},
-    {OBJECT(duet_platform_link, to_host, figure)},
+    {NAME(duet__platform_link, name)},
+    {OBJECT(duet__platform_link, to_device, figure)},
+    {OBJECT(duet__platform_link, to_host, figure)},
     {ORIGIN},
     {NULL},
 };
 
 /* The name of a kind of link: unlike those of the first `count` kinds and of peers. */
-static int check_kind_name(const struct duet__json *at, const struct duet_platform *p,
+static int check_kind_name(const struct duet__json *at, const struct duet__platform *p,
                            unsigned count, const char *name)
 {
     struct duet__json member = duet__json_member(at, "name");
@@ -133,15 +133,15 @@ static int check_kind_name(const struct duet__json *at, const struct duet_platfo
 
 static int check_kind(const struct duet__json *at, void *root, unsigned index)
 {
-    return check_kind_name(at, root, index, ((struct duet_platform *)root)->kinds[index].name);
+    return check_kind_name(at, root, index, ((struct duet__platform *)root)->kinds[index].name);
 }
 
-static const struct duet__list kinds = {LIST("link kind", kind_count, kinds, duet_platform_link, 0,
+static const struct duet__list kinds = {LIST("link kind", kind_count, kinds, duet__platform_link, 0,
                                              DUET__MAX_LINK_KINDS, link_fields, check_kind)};
 
 /* A kind of direct copies as the file has it: the platform has them by reach. */
 struct peer {
-    struct duet_platform_peer figures;
+    struct duet__platform_peer figures;
     unsigned reach;
 };
 
@@ -159,7 +159,7 @@ static const struct duet__field peer_fields[] = {
 
 static int read_peers(const struct duet__json *at, void *into, void *root)
 {
-    struct duet_platform *p = root;
+    struct duet__platform *p = root;
     unsigned count = 0;
     int error = duet__json_array(at, 0, DUET_REACHES, &count);
 
@@ -180,7 +180,7 @@ static int read_peers(const struct duet__json *at, void *into, void *root)
 
 static void write_peers(struct duet__json_writer *writer, const void *from, const void *root)
 {
-    const struct duet_platform *p = root;
+    const struct duet__platform *p = root;
 
     if (p->gpu_count == 0)
         return;
@@ -199,15 +199,15 @@ static void write_peers(struct duet__json_writer *writer, const void *from, cons
 
 /* Latencies that are no numbers are those of the switch's kind of link. */
 static const struct duet__field gpu_fields[] = {
-    {"architecture", DUET__INDEX, AT(duet_platform_gpu, arch), .list = &duet__archs},
-    {INTEGER(duet_platform_gpu, memory_bytes, 1, MOST_BYTES)},
+    {"architecture", DUET__INDEX, AT(duet__platform_gpu, arch), .list = &duet__archs},
+    {INTEGER(duet__platform_gpu, memory_bytes, 1, MOST_BYTES)},
     {"to_device_limit_Bps", DUET__NUMBER, DUET__OPTIONAL,
-     AT(duet_platform_gpu, to_device.bandwidth_Bps), RANGE(LEAST_BPS, MOST_BPS)},
+     AT(duet__platform_gpu, to_device.bandwidth_Bps), RANGE(LEAST_BPS, MOST_BPS)},
     {"to_host_limit_Bps", DUET__NUMBER, DUET__OPTIONAL,
-     AT(duet_platform_gpu, to_host.bandwidth_Bps), RANGE(LEAST_BPS, MOST_BPS)},
+     AT(duet__platform_gpu, to_host.bandwidth_Bps), RANGE(LEAST_BPS, MOST_BPS)},
     {"to_device_latency_s", DUET__NUMBER, DUET__OPTIONAL,
-     AT(duet_platform_gpu, to_device.latency_s), RANGE(0, MOST_SECONDS), .unsaid = NAN},
-    {"to_host_latency_s", DUET__NUMBER, DUET__OPTIONAL, AT(duet_platform_gpu, to_host.latency_s),
+     AT(duet__platform_gpu, to_device.latency_s), RANGE(0, MOST_SECONDS), .unsaid = NAN},
+    {"to_host_latency_s", DUET__NUMBER, DUET__OPTIONAL, AT(duet__platform_gpu, to_host.latency_s),
      RANGE(0, MOST_SECONDS), .unsaid = NAN},
     {ORIGIN},
     {NULL},
@@ -215,19 +215,19 @@ static const struct duet__field gpu_fields[] = {
 
 static int check_gpu(const struct duet__json *at, void *root, unsigned index)
 {
-    struct duet_platform *p = root;
+    struct duet__platform *p = root;
 
     p->gpus[index].position = DUET__NOWHERE;
     return check_backend(at, &p->archs[p->gpus[index].arch], false);
 }
 
 static const struct duet__list gpus = {
-    LIST("GPU", gpu_count, gpus, duet_platform_gpu, 0, DUET__MAX_GPUS, gpu_fields, check_gpu)};
+    LIST("GPU", gpu_count, gpus, duet__platform_gpu, 0, DUET__MAX_GPUS, gpu_fields, check_gpu)};
 
 /* The GPUs of a switch, each of which must exist and be on no other. */
 static int read_switch_gpus(const struct duet__json *at, void *into, void *root)
 {
-    struct duet_platform *p = root;
+    struct duet__platform *p = root;
     unsigned count = 0, device = 0;
     int error = duet__json_array(at, 1, DUET__MAX_GPUS, &count);
 
@@ -243,29 +243,29 @@ static int read_switch_gpus(const struct duet__json *at, void *into, void *root)
                                     device, p->gpus[device].position);
         else if (error == DUET_OK)
             p->gpus[device].position =
-                (unsigned)((struct duet_platform_switch *)into - p->switches);
+                (unsigned)((struct duet__platform_switch *)into - p->switches);
     }
     return error;
 }
 
 static void write_switch_gpus(struct duet__json_writer *writer, const void *from, const void *root)
 {
-    const struct duet_platform *p = root;
+    const struct duet__platform *p = root;
 
     duet__json_begin(writer, "gpus", '[');
     for (unsigned i = 0; i < p->gpu_count; i++)
         if (p->gpus[i].position ==
-            (unsigned)((const struct duet_platform_switch *)from - p->switches))
+            (unsigned)((const struct duet__platform_switch *)from - p->switches))
             duet__json_put_integer(writer, NULL, i);
     duet__json_end(writer, ']');
 }
 
 /* Bandwidths of 0 are those of the switch's kind of link. */
 static const struct duet__field switch_fields[] = {
-    {"link", DUET__INDEX, AT(duet_platform_switch, kind), .list = &kinds},
-    {"socket", DUET__UNSIGNED, AT(duet_platform_switch, socket), RANGE(0, DUET__MAX_SOCKETS)},
-    {NUMBER(duet_platform_switch, to_device_Bps, LEAST_BPS, MOST_BPS), .when = DUET__OPTIONAL},
-    {NUMBER(duet_platform_switch, to_host_Bps, LEAST_BPS, MOST_BPS), .when = DUET__OPTIONAL},
+    {"link", DUET__INDEX, AT(duet__platform_switch, kind), .list = &kinds},
+    {"socket", DUET__UNSIGNED, AT(duet__platform_switch, socket), RANGE(0, DUET__MAX_SOCKETS)},
+    {NUMBER(duet__platform_switch, to_device_Bps, LEAST_BPS, MOST_BPS), .when = DUET__OPTIONAL},
+    {NUMBER(duet__platform_switch, to_host_Bps, LEAST_BPS, MOST_BPS), .when = DUET__OPTIONAL},
     {"gpus", DUET__ELSEWHERE, .read = read_switch_gpus, .write = write_switch_gpus},
     {ORIGIN},
     {NULL},
@@ -273,7 +273,7 @@ static const struct duet__field switch_fields[] = {
 
 static int check_switch(const struct duet__json *at, void *root, unsigned index)
 {
-    const struct duet_platform *p = root;
+    const struct duet__platform *p = root;
     const struct duet__json member = duet__json_member(at, "socket");
 
     if (p->switches[index].socket >= p->socket_count)
@@ -283,13 +283,13 @@ static int check_switch(const struct duet__json *at, void *root, unsigned index)
 }
 
 static const struct duet__list switches = {LIST("switch", switch_count, switches,
-                                                duet_platform_switch, 0, DUET__MAX_GPUS,
+                                                duet__platform_switch, 0, DUET__MAX_GPUS,
                                                 switch_fields, check_switch)};
 
 /* The order of use: each GPU once. */
 static int read_order(const struct duet__json *at, void *into, void *root)
 {
-    struct duet_platform *p = root;
+    struct duet__platform *p = root;
     bool *seen = g_new0(bool, p->gpu_count + 1);
     unsigned count = 0;
     int error = duet__json_array(at, p->gpu_count, p->gpu_count, &count);
@@ -310,7 +310,7 @@ static int read_order(const struct duet__json *at, void *into, void *root)
 
 static void write_order(struct duet__json_writer *writer, const void *from, const void *root)
 {
-    const struct duet_platform *p = root;
+    const struct duet__platform *p = root;
 
     if (p->order == NULL)
         return;
@@ -345,13 +345,13 @@ const struct duet__field duet__sharing_fields[] = {
 };
 
 static const struct duet__field host_fields[] = {
-    {"memory_bytes", DUET__INTEGER, AT(duet_platform, host_memory_bytes), RANGE(1, MOST_BYTES)},
+    {"memory_bytes", DUET__INTEGER, AT(duet__platform, host_memory_bytes), RANGE(1, MOST_BYTES)},
     {ORIGIN},
     {NULL},
 };
 
 static const struct duet__field probe_fields[] = {
-    {"seconds", DUET__NUMBER, AT(duet_platform, probe_s), RANGE(1e-9, MOST_SECONDS)},
+    {"seconds", DUET__NUMBER, AT(duet__platform, probe_s), RANGE(1e-9, MOST_SECONDS)},
     {ORIGIN},
     {NULL},
 };
@@ -359,11 +359,11 @@ static const struct duet__field probe_fields[] = {
 /* In the order in which they are read and written: what is named comes before who names it. */
 const struct duet__field duet__platform_fields[] = {
     {ELSEWHERE("schema")},
-    {NAME(duet_platform, name)},
-    {"cores", DUET__UNSIGNED, DUET__OPTIONAL, AT(duet_platform, cores), RANGE(0, DUET__MAX_CORES)},
-    {"first_waits", DUET__BOOLEAN, DUET__OPTIONAL, AT(duet_platform, first_waits)},
-    {"description", DUET__COPY, AT(duet_platform, description)},
-    {"origin", DUET__COPY, DUET__OPTIONAL, AT(duet_platform, origin)},
+    {NAME(duet__platform, name)},
+    {"cores", DUET__UNSIGNED, DUET__OPTIONAL, AT(duet__platform, cores), RANGE(0, DUET__MAX_CORES)},
+    {"first_waits", DUET__BOOLEAN, DUET__OPTIONAL, AT(duet__platform, first_waits)},
+    {"description", DUET__COPY, AT(duet__platform, description)},
+    {"origin", DUET__COPY, DUET__OPTIONAL, AT(duet__platform, origin)},
     {ELSEWHERE("calibration")},
     {"architectures", DUET__LIST, .list = &duet__archs},
     {"host", DUET__OBJECT, DUET__OPTIONAL, .fields = host_fields},
@@ -373,8 +373,8 @@ const struct duet__field duet__platform_fields[] = {
     {"gpus", DUET__LIST, DUET__OPTIONAL, .list = &gpus},
     {"switches", DUET__LIST, DUET__OPTIONAL, .list = &switches},
     {ELSEWHERE("order"), .read = read_order, .write = write_order},
-    {OBJECT(duet_platform, costs, duet__cost_fields)},
-    {OBJECT(duet_platform, sharing, duet__sharing_fields), .when = DUET__OPTIONAL},
+    {OBJECT(duet__platform, costs, duet__cost_fields)},
+    {OBJECT(duet__platform, sharing, duet__sharing_fields), .when = DUET__OPTIONAL},
     {"probe", DUET__OBJECT, DUET__OPTIONAL, .fields = probe_fields},
     {ELSEWHERE("curves")},
     {NULL},
@@ -383,21 +383,21 @@ const struct duet__field duet__platform_fields[] = {
 /* Of a file of kernel times alone. */
 const struct duet__field duet__times_fields[] = {
     {ELSEWHERE("schema")},
-    {"origin", DUET__COPY, DUET__OPTIONAL, AT(duet_platform, origin)},
+    {"origin", DUET__COPY, DUET__OPTIONAL, AT(duet__platform, origin)},
     {ELSEWHERE("curves")},
     {NULL},
 };
 
 const struct duet__field duet__curve_fields[] = {
-    {NAME(duet_curve, kernel)},
-    {NAME(duet_curve, arch)},
-    {NAME(duet_curve, context), .when = DUET__OPTIONAL},
-    {"origin", DUET__TEXT, DUET__OPTIONAL, AT(duet_curve, origin)},
+    {NAME(duet__curve, kernel)},
+    {NAME(duet__curve, arch)},
+    {NAME(duet__curve, context), .when = DUET__OPTIONAL},
+    {"origin", DUET__TEXT, DUET__OPTIONAL, AT(duet__curve, origin)},
     {ELSEWHERE("points")},
     {NULL},
 };
 
-#define POINT(member, most) NUMBER(duet_point, member, 0, most)
+#define POINT(member, most) NUMBER(duet__point, member, 0, most)
 
 /* One of the three units has the point's work. What is 0 and optional was not measured. */
 const struct duet__field duet__point_fields[] = {
@@ -405,23 +405,23 @@ const struct duet__field duet__point_fields[] = {
     {ELSEWHERE("bytes")},
     {ELSEWHERE("work")},
     {POINT(size, MOST_WORK)},
-    {NUMBER(duet_point, mean_s, 1e-12, MOST_TIME)},
+    {NUMBER(duet__point, mean_s, 1e-12, MOST_TIME)},
     {POINT(deviation_s, MOST_TIME)},
-    {INTEGER(duet_point, samples, 1, MOST_SAMPLES)},
-    {INTEGER(duet_point, rejected, 0, MOST_SAMPLES), .when = DUET__OPTIONAL},
+    {INTEGER(duet__point, samples, 1, MOST_SAMPLES)},
+    {INTEGER(duet__point, rejected, 0, MOST_SAMPLES), .when = DUET__OPTIONAL},
     {POINT(median_s, MOST_TIME), .when = DUET__OPTIONAL},
     {POINT(base_s, MOST_TIME), .when = DUET__OPTIONAL},
-    {"near_s", DUET__NUMBERS, DUET__OPTIONAL, AT(duet_point, near_s), COUNT(duet_point, near_s),
+    {"near_s", DUET__NUMBERS, DUET__OPTIONAL, AT(duet__point, near_s), COUNT(duet__point, near_s),
      RANGE(0, MOST_TIME)},
-    {"far_s", DUET__NUMBERS, DUET__OPTIONAL, AT(duet_point, far_s), COUNT(duet_point, far_s),
+    {"far_s", DUET__NUMBERS, DUET__OPTIONAL, AT(duet__point, far_s), COUNT(duet__point, far_s),
      RANGE(0, MOST_TIME)},
     {POINT(busy_ratio, MOST_RATIO), .when = DUET__OPTIONAL},
-    {"quantiles", DUET__ALL, DUET__OPTIONAL, AT(duet_point, quantiles),
-     COUNT(duet_point, quantiles), RANGE(0, MOST_RATIO)},
+    {"quantiles", DUET__ALL, DUET__OPTIONAL, AT(duet__point, quantiles),
+     COUNT(duet__point, quantiles), RANGE(0, MOST_RATIO)},
     {POINT(run_deviation, MOST_DEVIATION), .when = DUET__OPTIONAL},
     {ELSEWHERE("conditions")},
-    {"origin", DUET__TEXT, DUET__OPTIONAL, AT(duet_point, origin)},
+    {"origin", DUET__TEXT, DUET__OPTIONAL, AT(duet__point, origin)},
     {NULL},
 };
 
-const struct duet__field duet__work_field = {NUMBER(duet_point, work, 1e-9, MOST_WORK)};
+const struct duet__field duet__work_field = {NUMBER(duet__point, work, 1e-9, MOST_WORK)};

@@ -6,7 +6,7 @@
 #include "platforms/internal.h"
 #include "platforms/keys.h"
 
-double *duet_cost_find(struct duet_costs *costs, const char *name)
+double *duet__cost_find(struct duet_costs *costs, const char *name)
 {
     g_autofree char *key = g_strdelimit(g_strconcat(name, "_s", NULL), "-", '_');
 
@@ -16,7 +16,7 @@ double *duet_cost_find(struct duet_costs *costs, const char *name)
     return NULL;
 }
 
-char *duet_cost_names(void)
+char *duet__cost_names(void)
 {
     GString *names = g_string_new(NULL);
 
@@ -28,16 +28,16 @@ char *duet_cost_names(void)
 }
 
 /* Whether an option is about the kind `name`. */
-static bool means(const struct duet_link_override *link, const char *name)
+static bool means(const struct duet__link_override *link, const char *name)
 {
     return strcmp(link->name, name) == 0 || strcmp(link->name, DUET__ALL_LINKS) == 0;
 }
 
-void duet__change_bandwidth(const struct duet_platform_options *options, const char *name,
+void duet__change_bandwidth(const struct duet__platform_options *options, const char *name,
                             double *bandwidth)
 {
     for (size_t i = 0; i < options->link_count; i++) {
-        const struct duet_link_override *link = &options->links[i];
+        const struct duet__link_override *link = &options->links[i];
 
         if (means(link, name))
             *bandwidth = link->bandwidth_Bps > 0 ? link->bandwidth_Bps : *bandwidth * link->factor;
@@ -54,7 +54,7 @@ static void add_name(GPtrArray *names, char *name)
 }
 
 /* The names of all kinds of links, in the order of the file; only of direct copies if `peers`. */
-static GPtrArray *link_kinds(const struct duet_platform *platform, bool peers)
+static GPtrArray *link_kinds(const struct duet__platform *platform, bool peers)
 {
     GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
 
@@ -67,8 +67,8 @@ static GPtrArray *link_kinds(const struct duet_platform *platform, bool peers)
     return names;
 }
 
-char *duet_platform_kept_links(const struct duet_platform *platform,
-                               const struct duet_platform_options *options)
+char *duet__platform_kept_links(const struct duet__platform *platform,
+                                const struct duet__platform_options *options)
 {
     g_autoptr(GPtrArray) names = link_kinds(platform, false), peers = link_kinds(platform, true);
     GString *kept = g_string_new(NULL);
@@ -86,7 +86,7 @@ char *duet_platform_kept_links(const struct duet_platform *platform,
     return g_string_free(kept, kept->len == 0);
 }
 
-static int check_link(const struct duet_link_override *link, GPtrArray *names,
+static int check_link(const struct duet__link_override *link, GPtrArray *names,
                       struct duet_message *message)
 {
     g_autofree char *list = NULL;
@@ -112,7 +112,7 @@ static int check_link(const struct duet_link_override *link, GPtrArray *names,
     return DUET_OK;
 }
 
-uint64_t duet__gpu_memory(const struct duet_platform_options *options, uint64_t bytes)
+uint64_t duet__gpu_memory(const struct duet__platform_options *options, uint64_t bytes)
 {
     if (options->gpu_memory_bytes > 0)
         return options->gpu_memory_bytes;
@@ -121,7 +121,7 @@ uint64_t duet__gpu_memory(const struct duet_platform_options *options, uint64_t 
     return MAX((uint64_t)((double)bytes * options->gpu_memory_share), 1);
 }
 
-void duet__set_windows(const struct duet_platform_options *options, struct duet_worker *worker)
+void duet__set_windows(const struct duet__platform_options *options, struct duet_worker *worker)
 {
     enum { USUAL = 2, USUAL_SHORT = 8 };
 
@@ -135,8 +135,8 @@ void duet__set_windows(const struct duet_platform_options *options, struct duet_
         worker->window_short = options->gpu_window_short;
 }
 
-int duet__check_options(const struct duet_platform *platform,
-                        const struct duet_platform_options *options, struct duet_message *message)
+int duet__check_options(const struct duet__platform *platform,
+                        const struct duet__platform_options *options, struct duet_message *message)
 {
     g_autoptr(GPtrArray) names = link_kinds(platform, false);
     double share = options->gpu_memory_share;

@@ -33,7 +33,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-char **duet_platform_names(void)
+char **duet__platform_names(void)
 {
     g_auto(GStrv) directories = duet__platform_directories();
     GPtrArray *names = g_ptr_array_new();
@@ -58,7 +58,7 @@ char **duet_platform_names(void)
 
 static int not_found(const char *name, struct duet_message *message)
 {
-    g_auto(GStrv) names = duet_platform_names();
+    g_auto(GStrv) names = duet__platform_names();
     g_autofree char *list = g_strjoinv(", ", names);
 
     return duet_fail(message, DUET_ENOTFOUND,
@@ -68,7 +68,7 @@ static int not_found(const char *name, struct duet_message *message)
                      name, list[0] != '\0' ? list : "none");
 }
 
-static int read_times(struct duet_platform *platform, const char *path, const char *name,
+static int read_times(struct duet__platform *platform, const char *path, const char *name,
                       struct duet_message *message)
 {
     g_autofree char *directory = g_path_get_dirname(path);
@@ -80,15 +80,15 @@ static int read_times(struct duet_platform *platform, const char *path, const ch
 }
 
 /* A description that gives no machine is refused when it is read, not when it is used. */
-static int try_machine(const struct duet_platform *platform, const char *path,
+static int try_machine(const struct duet__platform *platform, const char *path,
                        struct duet_message *message)
 {
     enum { ENOUGH = 64 }; /* GPUs; with more, only the room and the time grow */
-    unsigned gpus = MIN(duet_platform_gpus(platform), duet_platform_cores(platform));
-    const struct duet_platform_options options = {.cpus = -1, .gpus = (int)MIN(gpus, ENOUGH)};
+    unsigned gpus = MIN(duet__platform_gpus(platform), duet__platform_cores(platform));
+    const struct duet__platform_options options = {.cpus = -1, .gpus = (int)MIN(gpus, ENOUGH)};
     struct duet_machine machine = {.node_count = 0};
     struct duet_message why = {""};
-    int error = duet_platform_build(platform, &options, &machine, &why);
+    int error = duet__platform_build(platform, &options, &machine, &why);
 
     duet_machine_fini(&machine);
     if (error != DUET_OK)
@@ -97,9 +97,9 @@ static int try_machine(const struct duet_platform *platform, const char *path,
 }
 
 int duet__platform_parse(const char *text, size_t length, const char *path, bool xml,
-                         struct duet_platform **out, struct duet_message *message)
+                         struct duet__platform **out, struct duet_message *message)
 {
-    struct duet_platform *platform = g_new0(struct duet_platform, 1);
+    struct duet__platform *platform = g_new0(struct duet__platform, 1);
     g_autofree char *times = NULL;
     int error;
 
@@ -112,12 +112,12 @@ int duet__platform_parse(const char *text, size_t length, const char *path, bool
     if (error == DUET_OK && !xml)
         error = try_machine(platform, path, message);
     if (error != DUET_OK)
-        g_clear_pointer(&platform, duet_platform_free);
+        g_clear_pointer(&platform, duet__platform_free);
     *out = platform;
     return error;
 }
 
-int duet_platform_load(const char *name, struct duet_platform **out, struct duet_message *message)
+int duet__platform_load(const char *name, struct duet__platform **out, struct duet_message *message)
 {
     g_autofree char *path = is_path(name) ? g_strdup(name) : find_built_in(name);
     g_autofree char *text = NULL;
@@ -134,7 +134,7 @@ int duet_platform_load(const char *name, struct duet_platform **out, struct duet
     return error;
 }
 
-void duet_platform_fini(struct duet_platform *p)
+void duet__platform_fini(struct duet__platform *p)
 {
     g_free(p->description);
     g_free(p->origin);
@@ -144,19 +144,19 @@ void duet_platform_fini(struct duet_platform *p)
     g_free(p->switches);
     g_free(p->gpus);
     g_free(p->order);
-    duet_calibration_fini(&p->calibration);
+    duet__calibration_fini(&p->calibration);
     duet_machine_fini(&p->fixed);
     memset(p, 0, sizeof(*p));
 }
 
-void duet_platform_free(struct duet_platform *platform)
+void duet__platform_free(struct duet__platform *platform)
 {
     if (platform != NULL)
-        duet_platform_fini(platform);
+        duet__platform_fini(platform);
     g_free(platform);
 }
 
-unsigned duet_platform_cores(const struct duet_platform *platform)
+unsigned duet__platform_cores(const struct duet__platform *platform)
 {
     unsigned cores = duet__is_fixed(platform) ? platform->fixed.worker_count : 0;
 
@@ -165,19 +165,19 @@ unsigned duet_platform_cores(const struct duet_platform *platform)
     return cores;
 }
 
-unsigned duet_platform_gpus(const struct duet_platform *platform)
+unsigned duet__platform_gpus(const struct duet__platform *platform)
 {
     return duet__is_fixed(platform) ? platform->fixed.node_count - 1 : platform->gpu_count;
 }
 
-char *duet_platform_origin(const struct duet_platform *p, const char *kernel, const char *arch)
+char *duet__platform_origin(const struct duet__platform *p, const char *kernel, const char *arch)
 {
-    const struct duet_curve *curve = duet_calibration_find(&p->calibration, kernel, arch);
+    const struct duet__curve *curve = duet__calibration_find(&p->calibration, kernel, arch);
     const char *common = curve != NULL && curve->origin != NULL ? curve->origin : p->origin;
     GString *text = g_string_new(curve != NULL ? common : NULL);
 
     for (size_t i = 0; curve != NULL && i < curve->count; i++) {
-        const struct duet_point *point = &curve->points[i];
+        const struct duet__point *point = &curve->points[i];
 
         if (point->origin != NULL && g_strcmp0(point->origin, common) != 0)
             g_string_append_printf(text, "; at work %g: %s", point->work, point->origin);
@@ -185,9 +185,9 @@ char *duet_platform_origin(const struct duet_platform *p, const char *kernel, co
     return g_string_free(text, FALSE);
 }
 
-int duet_platform_build(const struct duet_platform *platform,
-                        const struct duet_platform_options *options, struct duet_machine *machine,
-                        struct duet_message *message)
+int duet__platform_build(const struct duet__platform *platform,
+                         const struct duet__platform_options *options, struct duet_machine *machine,
+                         struct duet_message *message)
 {
     int error = duet__check_options(platform, options, message);
 

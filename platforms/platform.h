@@ -16,11 +16,11 @@
 #include "platforms/model/curves.h"
 
 /* One direction of a link, for a copy that is alone. */
-struct duet_platform_figure {
+struct duet__platform_figure {
     double bandwidth_Bps, latency_s;
 };
 
-struct duet_platform_socket {
+struct duet__platform_socket {
     unsigned arch;  /* index into archs */
     unsigned cores; /* one for each CPU worker, and one for each GPU on its switches */
 };
@@ -28,13 +28,13 @@ struct duet_platform_socket {
 enum { DUET_KIND_MAX = 13 }; /* bytes of the name of a kind of link, final zero included */
 
 /* A kind of link between the host and switches; what a switch does not say itself. */
-struct duet_platform_link {
+struct duet__platform_link {
     char name[DUET_KIND_MAX];
-    struct duet_platform_figure to_device, to_host;
+    struct duet__platform_figure to_device, to_host;
 };
 
 /* How far apart two GPUs are. */
-enum duet_reach {
+enum duet__reach {
     DUET_REACH_SWITCH, /* behind one switch */
     DUET_REACH_SOCKET, /* on one socket, behind two switches */
     DUET_REACH_REMOTE, /* on two sockets */
@@ -42,50 +42,50 @@ enum duet_reach {
 };
 
 /* Direct copies between GPUs of one reach; `up` goes to the higher device number. */
-struct duet_platform_peer {
+struct duet__platform_peer {
     char name[DUET_KIND_MAX]; /* of the kind of link; "": there are none */
     bool own_link;            /* copies cross nothing else, not the links of switches to the host */
-    struct duet_platform_figure up, down;
+    struct duet__platform_figure up, down;
 };
 
-struct duet_platform_switch {
+struct duet__platform_switch {
     unsigned socket, kind;             /* indices */
     double to_device_Bps, to_host_Bps; /* of its link to the host */
 };
 
-struct duet_platform_gpu {
+struct duet__platform_gpu {
     unsigned arch;
     unsigned position; /* the switch that it is behind */
     uint64_t memory_bytes;
-    struct duet_platform_figure to_device, to_host; /* bandwidth: the most that it gets alone; 0, or
-                                                       as its switch: no limit of its own */
+    struct duet__platform_figure to_device, to_host; /* bandwidth: the most that it gets alone; 0,
+                                                       or as its switch: no limit of its own */
 };
 
 /*
  * A machine as described, and what kernels take on it: what a file says. Made by
- * duet_platform_load, or filled by who measures: zero-initialise, all arrays, texts and the
- * calibration are then owned and freed by duet_platform_fini (g_malloc).
+ * duet__platform_load, or filled by who measures: zero-initialise, all arrays, texts and the
+ * calibration are then owned and freed by duet__platform_fini (g_malloc).
  */
-struct duet_platform {
+struct duet__platform {
     char name[DUET_NAME_MAX];
     char *description; /* one line */
     char *origin;      /* of figures that do not say where they come from; NULL: all do */
     unsigned arch_count, socket_count, kind_count, switch_count, gpu_count;
     struct duet_arch *archs;
-    struct duet_platform_socket *sockets;
-    struct duet_platform_link *kinds;
-    struct duet_platform_peer peers[DUET_REACHES];
-    struct duet_platform_switch *switches;
-    struct duet_platform_gpu *gpus; /* by device number */
-    unsigned *order;                /* device numbers in the order they are taken into use; NULL: as
-                                       they are */
-    uint64_t host_memory_bytes;     /* 0: not known */
+    struct duet__platform_socket *sockets;
+    struct duet__platform_link *kinds;
+    struct duet__platform_peer peers[DUET_REACHES];
+    struct duet__platform_switch *switches;
+    struct duet__platform_gpu *gpus; /* by device number */
+    unsigned *order;            /* device numbers in the order they are taken into use; NULL: as
+                                   they are */
+    uint64_t host_memory_bytes; /* 0: not known */
     struct duet_costs costs;
     struct duet_sharing sharing;
     unsigned cores;   /* as in struct duet_machine */
     bool first_waits; /* likewise */
     double probe_s;   /* time of the reference kernel when this was measured; 0: not known */
-    struct duet_calibration calibration;
+    struct duet__calibration calibration;
     struct duet_machine fixed; /* read from XML: the machine itself, and nothing else is there
                                   but name, description and calibration */
 };
@@ -95,7 +95,7 @@ struct duet_platform {
  * kind) gets this bandwidth, or so many times what it has, in both directions. Several of one kind
  * apply one after another.
  */
-struct duet_link_override {
+struct duet__link_override {
     const char *name;
     double bandwidth_Bps; /* 0: the factor counts */
     double factor;
@@ -103,7 +103,7 @@ struct duet_link_override {
 
 /* How to derive a machine from a description. Zero-initialise, then set counts to -1 for "default".
  */
-struct duet_platform_options {
+struct duet__platform_options {
     int cpus; /* computing cores; -1: all cores that feed no GPU */
     int gpus; /* GPUs in use; -1: all the description has. More than that adds switches of the same
                  kind (and, if needed, sockets and cores: hypothetical machine) */
@@ -114,7 +114,7 @@ struct duet_platform_options {
     unsigned gpu_window_short; /* the same while those in it are short; 0: 8, or gpu_window if that
                                   is given */
     bool no_peer;              /* true: no direct copies between GPUs */
-    const struct duet_link_override *links;
+    const struct duet__link_override *links;
     size_t link_count;
 };
 
@@ -122,64 +122,66 @@ struct duet_platform_options {
  * Loads the platform `name`: a built-in one ("idgraf"), or a path to a file if it contains a '/' or
  * ends in .json or .xml. Built-in files are looked for in ../share/duet/platforms of the library or
  * program that holds this code, then in the source tree's and the configured platforms directory.
- * *out is owned by the caller (duet_platform_free). Errors: DUET_ENOTFOUND (message lists the known
- * names), DUET_EIO, DUET_EPARSE, DUET_EINVAL, DUET_ENOMEM; the message names file, and line or key.
+ * *out is owned by the caller (duet__platform_free). Errors: DUET_ENOTFOUND (message lists the
+ * known names), DUET_EIO, DUET_EPARSE, DUET_EINVAL, DUET_ENOMEM; the message names file, and line
+ * or key.
  */
-DUET_MUST_CHECK int duet_platform_load(const char *name, struct duet_platform **out,
-                                       struct duet_message *message);
+DUET_MUST_CHECK int duet__platform_load(const char *name, struct duet__platform **out,
+                                        struct duet_message *message);
 
-void duet_platform_free(struct duet_platform *platform); /* NULL is fine */
+void duet__platform_free(struct duet__platform *platform); /* NULL is fine */
 
 /* Frees what it holds, for who has filled one. Safe on a zeroed one, and twice. */
-void duet_platform_fini(struct duet_platform *platform);
+void duet__platform_fini(struct duet__platform *platform);
 
 /* Cores and GPUs the description has (before any option). */
-unsigned duet_platform_cores(const struct duet_platform *platform);
-unsigned duet_platform_gpus(const struct duet_platform *platform);
+unsigned duet__platform_cores(const struct duet__platform *platform);
+unsigned duet__platform_gpus(const struct duet__platform *platform);
 
 /*
  * Where the points of a curve come from ("measured on mirage (same chip) ..."); "" if unknown. Free
  * with g_free.
  */
-char *duet_platform_origin(const struct duet_platform *platform, const char *kernel,
-                           const char *arch);
+char *duet__platform_origin(const struct duet__platform *platform, const char *kernel,
+                            const char *arch);
 
 /*
  * Builds the machine. The caller owns it (duet_machine_fini); it does not point into the platform.
  * Errors: DUET_EINVAL with a message (more CPUs than there are, no worker at all, unknown link
  * name: the known ones are listed, ...), DUET_ENOMEM.
  */
-DUET_MUST_CHECK int duet_platform_build(const struct duet_platform *platform,
-                                        const struct duet_platform_options *options,
-                                        struct duet_machine *machine, struct duet_message *message);
+DUET_MUST_CHECK int duet__platform_build(const struct duet__platform *platform,
+                                         const struct duet__platform_options *options,
+                                         struct duet_machine *machine,
+                                         struct duet_message *message);
 
 /*
  * The kinds of links that keep their figures although options change others', for a remark
  * ("peer_switch, peer_remote"); NULL: none does, or no figure changes. Free with g_free.
  */
-char *duet_platform_kept_links(const struct duet_platform *platform,
-                               const struct duet_platform_options *options);
+char *duet__platform_kept_links(const struct duet__platform *platform,
+                                const struct duet__platform_options *options);
 
 /*
  * Kernels that an architecture in use has no times of although another has: "dgemm on c2050, dgem
  * on x5650"; NULL: none. Of these kernels (NULL-ended), or of all that there are where `kernels` is
  * NULL. Free with g_free.
  */
-char *duet_platform_holes(const struct duet_calibration *calibration,
-                          const struct duet_machine *machine, const char *const *kernels);
+char *duet__platform_holes(const struct duet__calibration *calibration,
+                           const struct duet_machine *machine, const char *const *kernels);
 
 /*
  * What can be read and is hardly meant, a line each: latencies and costs of seconds, kernels faster
  * than the machine's products of matrices, times far off the neighbouring sizes, holes. NULL-ended,
  * free with g_strfreev.
  */
-char **duet_platform_suspicions(const struct duet_platform *platform);
+char **duet__platform_suspicions(const struct duet__platform *platform);
 
 /* The cost of this name in options ("kernel-launch"), NULL: there is none; and all their names. */
-double *duet_cost_find(struct duet_costs *costs, const char *name);
-char *duet_cost_names(void); /* "submit, push, ..."; free with g_free */
+double *duet__cost_find(struct duet_costs *costs, const char *name);
+char *duet__cost_names(void); /* "submit, push, ..."; free with g_free */
 
-enum duet_write {
+enum duet__write {
     DUET_WRITE_NEW,     /* DUET_EINVAL if the file exists, with the options that help */
     DUET_WRITE_REPLACE, /* whatever was there is gone */
     DUET_WRITE_MERGE,   /* kernel times of the old file stay where there are no new ones:
@@ -191,35 +193,35 @@ enum duet_write {
 };
 
 /*
- * Writes `path` ("NAME.json"), from which duet_platform_load makes this platform again. The file is
- * replaced in one step: whatever happens, the old or the new one is whole. With DUET_WRITE_MERGE,
- * `platform` has afterwards what was kept of the old one, too. Errors: DUET_EIO, DUET_EINVAL (path
- * without .json; something in the platform that the format does not allow; a file to be merged
- * with that is not one of these), DUET_EPARSE, DUET_ENOMEM; with a message, and nothing is changed
- * on the disk.
+ * Writes `path` ("NAME.json"), from which duet__platform_load makes this platform again. The file
+ * is replaced in one step: whatever happens, the old or the new one is whole. With
+ * DUET_WRITE_MERGE, `platform` has afterwards what was kept of the old one, too. Errors: DUET_EIO,
+ * DUET_EINVAL (path without .json; something in the platform that the format does not allow; a file
+ * to be merged with that is not one of these), DUET_EPARSE, DUET_ENOMEM; with a message, and
+ * nothing is changed on the disk.
  */
-DUET_MUST_CHECK int duet_platform_write(struct duet_platform *platform, const char *path,
-                                        enum duet_write how, struct duet_message *message);
+DUET_MUST_CHECK int duet__platform_write(struct duet__platform *platform, const char *path,
+                                         enum duet__write how, struct duet_message *message);
 
 /*
- * The checks that duet_platform_write makes of `path` and of what is there already, before minutes
+ * The checks that duet__platform_write makes of `path` and of what is there already, before minutes
  * of measuring: the same errors, and DUET_EIO where its folder is missing or cannot be written.
  */
-DUET_MUST_CHECK int duet_platform_may_write(const char *path, enum duet_write how,
-                                            struct duet_message *message);
+DUET_MUST_CHECK int duet__platform_may_write(const char *path, enum duet__write how,
+                                             struct duet_message *message);
 
 /* Names of the built-in platforms, sorted, NULL-ended; free with g_strfreev. */
-char **duet_platform_names(void);
+char **duet__platform_names(void);
 
 /*
  * Writes `machine` as a SimGrid platform file that stock SimGrid tools load: hosts for memory
- * nodes, links, routes, and properties from which duet_platform_load of that file builds an equal
+ * nodes, links, routes, and properties from which duet__platform_load of that file builds an equal
  * machine. Kernel times, where `calibration` has any, go into a second file that it names:
  * `path` with ".kernels.json" added. Each is replaced in one step: on error the old one stays
  * whole. Errors: DUET_EIO with a message, DUET_ENOMEM.
  */
-DUET_MUST_CHECK int duet_platform_write_xml(const struct duet_machine *machine,
-                                            const struct duet_calibration *calibration,
-                                            const char *path, struct duet_message *message);
+DUET_MUST_CHECK int duet__platform_write_xml(const struct duet_machine *machine,
+                                             const struct duet__calibration *calibration,
+                                             const char *path, struct duet_message *message);
 
 #endif

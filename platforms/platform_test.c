@@ -4,10 +4,10 @@
 
 #include "platforms/testing.h"
 
-static const struct duet_curve *curve(const struct duet_platform *p, const char *kernel,
-                                      const char *arch)
+static const struct duet__curve *curve(const struct duet__platform *p, const char *kernel,
+                                       const char *arch)
 {
-    const struct duet_curve *c = duet_calibration_find(&p->calibration, kernel, arch);
+    const struct duet__curve *c = duet__calibration_find(&p->calibration, kernel, arch);
 
     if (c == NULL)
         g_error("%s has no %s on %s", p->name, kernel, arch);
@@ -16,19 +16,19 @@ static const struct duet_curve *curve(const struct duet_platform *p, const char 
 
 static void test_names(void)
 {
-    char **names = duet_platform_names();
+    char **names = duet__platform_names();
 
     g_assert_cmpuint(g_strv_length(names), ==, G_N_ELEMENTS(built_ins));
     for (unsigned i = 0; i < G_N_ELEMENTS(built_ins); i++) {
-        struct duet_platform *p = load(built_ins[i]);
+        struct duet__platform *p = load(built_ins[i]);
 
         g_assert_cmpstr(names[i], ==, built_ins[i]);
         g_assert_cmpstr(p->name, ==, built_ins[i]);
         g_assert_cmpstr(p->description, !=, "");
-        duet_platform_free(p);
+        duet__platform_free(p);
     }
     g_strfreev(names);
-    duet_platform_free(NULL);
+    duet__platform_free(NULL);
 }
 
 static void test_counts(void)
@@ -36,12 +36,12 @@ static void test_counts(void)
     static const unsigned counts[][2] = {{12, 3}, {12, 8}, {12, 3}, {24, 4}};
 
     for (unsigned i = 0; i < G_N_ELEMENTS(built_ins); i++) {
-        struct duet_platform *p = load(built_ins[i]);
+        struct duet__platform *p = load(built_ins[i]);
 
-        g_assert_cmpuint(duet_platform_cores(p), ==, counts[i][0]);
-        g_assert_cmpuint(duet_platform_gpus(p), ==, counts[i][1]);
+        g_assert_cmpuint(duet__platform_cores(p), ==, counts[i][0]);
+        g_assert_cmpuint(duet__platform_gpus(p), ==, counts[i][1]);
         g_assert_cmpuint(p->host_memory_bytes, ==, i == 1 ? UINT64_C(72) << 30 : 0);
-        duet_platform_free(p);
+        duet__platform_free(p);
     }
 }
 
@@ -70,8 +70,8 @@ static void test_kernel_times(void)
     };
 
     for (unsigned i = 0; i < G_N_ELEMENTS(spots); i++) {
-        struct duet_platform *p = load(spots[i].platform);
-        const struct duet_curve *c = curve(p, spots[i].kernel, spots[i].arch);
+        struct duet__platform *p = load(spots[i].platform);
+        const struct duet__curve *c = curve(p, spots[i].kernel, spots[i].arch);
         bool found = false;
         char *origin;
 
@@ -83,10 +83,10 @@ static void test_kernel_times(void)
             g_assert_cmpuint(c->points[j].samples, ==, spots[i].samples);
         }
         g_assert_true(found);
-        origin = duet_platform_origin(p, spots[i].kernel, spots[i].arch);
+        origin = duet__platform_origin(p, spots[i].kernel, spots[i].arch);
         assert_contains(origin, spots[i].origin);
         g_free(origin);
-        duet_platform_free(p);
+        duet__platform_free(p);
     }
 }
 
@@ -100,17 +100,17 @@ static void test_kernel_sets(void)
     enum { STAND_INS = 10 }; /* kernels from here on were measured on mirage's chips only */
 
     for (unsigned i = 0; i < G_N_ELEMENTS(built_ins); i++) {
-        struct duet_platform *p = load(built_ins[i]);
+        struct duet__platform *p = load(built_ins[i]);
         struct duet_machine m = build(p, -1, -1);
         bool sirocco = strcmp(built_ins[i], "sirocco") == 0;
 
         for (unsigned j = 0; j < G_N_ELEMENTS(kernels); j++)
             for (unsigned k = 0; k < m.arch_count; k++)
-                g_assert_cmpint(duet_calibration_find(&p->calibration, kernels[j],
-                                                      m.archs[k].name) != NULL,
+                g_assert_cmpint(duet__calibration_find(&p->calibration, kernels[j],
+                                                       m.archs[k].name) != NULL,
                                 ==, !sirocco || j < STAND_INS);
         duet_machine_fini(&m);
-        duet_platform_free(p);
+        duet__platform_free(p);
     }
 }
 
@@ -118,33 +118,33 @@ static void test_kernel_sets(void)
 static void test_times_grow(void)
 {
     for (unsigned i = 0; i < G_N_ELEMENTS(built_ins); i++) {
-        struct duet_platform *p = load(built_ins[i]);
-        const struct duet_calibration *c = &p->calibration;
+        struct duet__platform *p = load(built_ins[i]);
+        const struct duet__calibration *c = &p->calibration;
 
         for (size_t j = 0; j < c->count; j++)
             for (size_t k = 1; k < c->curves[j].count; k++)
                 g_assert_cmpfloat(c->curves[j].points[k - 1].mean_s, <,
                                   c->curves[j].points[k].mean_s);
-        duet_platform_free(p);
+        duet__platform_free(p);
     }
 }
 
 static void test_not_found(void)
 {
-    struct duet_platform *p = NULL;
+    struct duet__platform *p = NULL;
     struct duet_message message = {""};
 
-    g_assert_cmpint(duet_platform_load("idgraph", &p, &message), ==, DUET_ENOTFOUND);
+    g_assert_cmpint(duet__platform_load("idgraph", &p, &message), ==, DUET_ENOTFOUND);
     assert_contains(message.text, "attila, idgraf, mirage, sirocco");
     g_assert_null(p);
-    g_assert_cmpint(duet_platform_load("", &p, &message), ==, DUET_ENOTFOUND);
+    g_assert_cmpint(duet__platform_load("", &p, &message), ==, DUET_ENOTFOUND);
     assert_contains(message.text, "the name of the platform is empty (known: attila");
-    g_assert_cmpint(duet_platform_load("no/such.json", &p, &message), ==, DUET_EIO);
+    g_assert_cmpint(duet__platform_load("no/such.json", &p, &message), ==, DUET_EIO);
     assert_contains(message.text, "no/such.json: cannot open");
-    g_assert_cmpint(duet_platform_load("/", &p, &message), ==, DUET_EIO);
+    g_assert_cmpint(duet__platform_load("/", &p, &message), ==, DUET_EIO);
     assert_contains(message.text, "not a regular file");
-    g_assert_cmpint(duet_platform_load("/dev/zero", &p, &message), ==, DUET_EIO);
-    g_assert_cmpint(duet_platform_load("nothing.xml", &p, NULL), ==, DUET_EIO);
+    g_assert_cmpint(duet__platform_load("/dev/zero", &p, &message), ==, DUET_EIO);
+    g_assert_cmpint(duet__platform_load("nothing.xml", &p, NULL), ==, DUET_EIO);
 }
 
 int main(int argc, char **argv)

@@ -35,7 +35,7 @@ static int read_work(const struct duet__json *at, const char **unit, double *wor
 }
 
 /* The architecture of a curve is one of the machine's: a misspelt one would lose the kernel. */
-static int check_arch(const struct duet__json *parent, const struct duet_platform *p,
+static int check_arch(const struct duet__json *parent, const struct duet__platform *p,
                       const char *name)
 {
     struct duet__json at = duet__json_member(parent, "arch");
@@ -53,17 +53,17 @@ static int check_arch(const struct duet__json *parent, const struct duet_platfor
 }
 
 /* What older files say of single conditions is of no use any more. */
-static int read_points(const struct duet__json *at, struct duet_platform *p,
-                       struct duet_curve *curve)
+static int read_points(const struct duet__json *at, struct duet__platform *p,
+                       struct duet__curve *curve)
 {
     struct duet__json list = duet__json_member(at, "points");
     struct duet_message why = {""};
-    struct duet_point *points;
+    struct duet__point *points;
     const char *unit = NULL;
     unsigned count = 0;
     int error = duet__json_array(&list, 1, DUET__MAX_POINTS, &count);
 
-    points = g_new0(struct duet_point, count);
+    points = g_new0(struct duet__point, count);
     for (unsigned i = 0; i < count && error == DUET_OK; i++) {
         struct duet__json element = duet__json_element(&list, i);
 
@@ -75,7 +75,7 @@ static int read_points(const struct duet__json *at, struct duet_platform *p,
     curve->points = points;
     curve->count = count;
     if (error == DUET_OK) {
-        error = duet_calibration_add(&p->calibration, curve, &why);
+        error = duet__calibration_add(&p->calibration, curve, &why);
         if (error != DUET_OK)
             error = duet__json_fail(at, error == DUET_EINVAL ? DUET_EPARSE : error, "%s", why.text);
     }
@@ -84,7 +84,7 @@ static int read_points(const struct duet__json *at, struct duet_platform *p,
 }
 
 /* Adds curves; each is of an architecture that the machine, which has been read already, has. */
-static int read_curves(const struct duet__json *at, struct duet_platform *p)
+static int read_curves(const struct duet__json *at, struct duet__platform *p)
 {
     unsigned count = 0;
     int error = duet__json_array(at, 0, DUET__MAX_CURVES, &count);
@@ -92,7 +92,7 @@ static int read_curves(const struct duet__json *at, struct duet_platform *p)
     for (unsigned i = 0; i < count && error == DUET_OK; i++) {
         struct duet__json element = duet__json_element(at, i);
         struct duet__json origin = duet__json_member(&element, "origin");
-        struct duet_curve curve = {.kernel = ""};
+        struct duet__curve curve = {.kernel = ""};
 
         error = duet__part_read(&element, duet__curve_fields, &curve, p);
         if (error == DUET_OK)
@@ -107,7 +107,7 @@ static int read_curves(const struct duet__json *at, struct duet_platform *p)
 }
 
 /* Kernel times are here, or in a file beside this one: a name, not a path. */
-static int read_times(const struct duet__json *root, struct duet_platform *p, char **calibration)
+static int read_times(const struct duet__json *root, struct duet__platform *p, char **calibration)
 {
     struct duet__json name = duet__json_member(root, "calibration");
     struct duet__json curves = duet__json_member(root, "curves");
@@ -129,13 +129,13 @@ static int read_times(const struct duet__json *root, struct duet_platform *p, ch
 }
 
 /* What switches and GPUs do not say is as their kind of link has it; each GPU is somewhere. */
-static int complete(const struct duet__json *root, struct duet_platform *p)
+static int complete(const struct duet__json *root, struct duet__platform *p)
 {
     struct duet__json gpus = duet__json_member(root, "gpus");
 
     for (unsigned i = 0; i < p->switch_count; i++) {
-        struct duet_platform_switch *sw = &p->switches[i];
-        const struct duet_platform_link *kind = &p->kinds[sw->kind];
+        struct duet__platform_switch *sw = &p->switches[i];
+        const struct duet__platform_link *kind = &p->kinds[sw->kind];
 
         if (sw->to_device_Bps == 0)
             sw->to_device_Bps = kind->to_device.bandwidth_Bps;
@@ -144,8 +144,8 @@ static int complete(const struct duet__json *root, struct duet_platform *p)
     }
     for (unsigned i = 0; i < p->gpu_count; i++) {
         struct duet__json gpu = duet__json_element(&gpus, i);
-        struct duet_platform_gpu *g = &p->gpus[i];
-        const struct duet_platform_link *kind;
+        struct duet__platform_gpu *g = &p->gpus[i];
+        const struct duet__platform_link *kind;
 
         if (g->position == DUET__NOWHERE)
             return duet__json_fail(&gpu, DUET_EPARSE, "GPU %u is behind no switch", i);
@@ -159,9 +159,9 @@ static int complete(const struct duet__json *root, struct duet_platform *p)
 }
 
 /* Opens a document and reads its schema and the members of a table. */
-static int open_document(struct duet_platform *p, const char *text, size_t length, const char *path,
-                         const struct duet__field *fields, struct duet_message *message,
-                         struct duet__json *root)
+static int open_document(struct duet__platform *p, const char *text, size_t length,
+                         const char *path, const struct duet__field *fields,
+                         struct duet_message *message, struct duet__json *root)
 {
     struct duet__json at;
     unsigned schema = 0;
@@ -179,7 +179,7 @@ static int open_document(struct duet_platform *p, const char *text, size_t lengt
     return error;
 }
 
-int duet__read_description(struct duet_platform *p, const char *text, size_t length,
+int duet__read_description(struct duet__platform *p, const char *text, size_t length,
                            const char *path, char **calibration, struct duet_message *message)
 {
     struct duet__json root;
@@ -193,7 +193,7 @@ int duet__read_description(struct duet_platform *p, const char *text, size_t len
     return error;
 }
 
-int duet__read_calibration(struct duet_platform *p, const char *text, size_t length,
+int duet__read_calibration(struct duet__platform *p, const char *text, size_t length,
                            const char *path, struct duet_message *message)
 {
     struct duet__json root, curves;

@@ -29,7 +29,7 @@ struct route {
 
 /* The file while it is read. */
 struct zone {
-    struct duet_platform platform; /* first: name, architectures, costs and the like */
+    struct duet__platform platform; /* first: name, architectures, costs and the like */
     unsigned routing, schema, host_count, link_count, route_count, worker_count;
     struct host *hosts;
     struct link *links;
@@ -353,7 +353,7 @@ static int fill_route(const struct duet__json *at, const struct zone *zone, unsi
 static int make_machine(const struct duet__json *at, const struct zone *zone,
                         struct duet_machine *machine)
 {
-    const struct duet_platform *p = &zone->platform;
+    const struct duet__platform *p = &zone->platform;
     struct duet_message why = {""};
     int error = duet_machine_init(machine, p->arch_count, zone->host_count, zone->worker_count,
                                   zone->machine_links->len);
@@ -416,7 +416,7 @@ static const struct duet__field document_fields[] = {
     {NULL},
 };
 
-int duet__read_xml(struct duet_platform *platform, const char *text, size_t length,
+int duet__read_xml(struct duet__platform *platform, const char *text, size_t length,
                    const char *path, char **calibration, struct duet_message *message)
 {
     struct zone zone = {.by_name = g_hash_table_new(g_str_hash, g_str_equal),
@@ -434,7 +434,7 @@ int duet__read_xml(struct duet_platform *platform, const char *text, size_t leng
         *calibration = zone.calibration[0] != '\0' ? g_strdup(zone.calibration) : NULL;
     }
     duet__json_close(&root);
-    duet_platform_fini(&zone.platform);
+    duet__platform_fini(&zone.platform);
     g_free(zone.hosts);
     g_free(zone.links);
     g_free(zone.routes);

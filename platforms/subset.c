@@ -18,7 +18,7 @@ char *duet__kind_of(const char *link)
     return length > 0 ? g_strndup(link, length) : g_strdup(link);
 }
 
-static void change_links(struct duet_machine *m, const struct duet_platform_options *options)
+static void change_links(struct duet_machine *m, const struct duet__platform_options *options)
 {
     for (unsigned i = 0; i < m->link_count; i++) {
         g_autofree char *kind = duet__kind_of(m->links[i].name);
@@ -29,7 +29,7 @@ static void change_links(struct duet_machine *m, const struct duet_platform_opti
 
 /* Leaves the host and the first `gpus` devices, and the routes between them. */
 static void keep_nodes(struct duet_machine *m, unsigned gpus,
-                       const struct duet_platform_options *options)
+                       const struct duet__platform_options *options)
 {
     unsigned count = gpus + 1;
 
@@ -55,7 +55,7 @@ static void keep_nodes(struct duet_machine *m, unsigned gpus,
 
 /* Leaves the first `cpus` CPU workers and those of the first `gpus` devices. */
 static void keep_workers(struct duet_machine *m, unsigned cpus, unsigned gpus,
-                         const struct duet_platform_options *options)
+                         const struct duet__platform_options *options)
 {
     unsigned count = 0;
 
@@ -73,7 +73,7 @@ static void keep_workers(struct duet_machine *m, unsigned cpus, unsigned gpus,
     m->worker_count = count;
 }
 
-static int choose(const struct duet_platform *platform, const struct duet_platform_options *o,
+static int choose(const struct duet__platform *platform, const struct duet__platform_options *o,
                   unsigned *cpus, unsigned *gpus, struct duet_message *message)
 {
     const struct duet_machine *m = &platform->fixed;
@@ -97,8 +97,9 @@ static int choose(const struct duet_platform *platform, const struct duet_platfo
     return DUET_OK;
 }
 
-int duet__subset(const struct duet_platform *platform, const struct duet_platform_options *options,
-                 struct duet_machine *machine, struct duet_message *message)
+int duet__subset(const struct duet__platform *platform,
+                 const struct duet__platform_options *options, struct duet_machine *machine,
+                 struct duet_message *message)
 {
     unsigned cpus = 0, gpus = 0;
     int error = choose(platform, options, &cpus, &gpus, message);

@@ -11,31 +11,31 @@
 
 static const char *const built_ins[] = {"attila", "idgraf", "mirage", "sirocco"};
 
-static inline struct duet_platform *load(const char *name)
+static inline struct duet__platform *load(const char *name)
 {
-    struct duet_platform *platform = NULL;
+    struct duet__platform *platform = NULL;
     struct duet_message message = {""};
 
-    if (duet_platform_load(name, &platform, &message) != DUET_OK)
+    if (duet__platform_load(name, &platform, &message) != DUET_OK)
         g_error("%s", message.text);
     return platform;
 }
 
-static inline struct duet_machine build_with(const struct duet_platform *platform,
-                                             const struct duet_platform_options *options)
+static inline struct duet_machine build_with(const struct duet__platform *platform,
+                                             const struct duet__platform_options *options)
 {
     struct duet_machine machine;
     struct duet_message message = {""};
 
-    if (duet_platform_build(platform, options, &machine, &message) != DUET_OK)
+    if (duet__platform_build(platform, options, &machine, &message) != DUET_OK)
         g_error("%s", message.text);
     g_assert_cmpint(duet_machine_check(&machine, &message), ==, DUET_OK);
     return machine;
 }
 
-static inline struct duet_machine build(const struct duet_platform *platform, int cpus, int gpus)
+static inline struct duet_machine build(const struct duet__platform *platform, int cpus, int gpus)
 {
-    const struct duet_platform_options options = {.cpus = cpus, .gpus = gpus};
+    const struct duet__platform_options options = {.cpus = cpus, .gpus = gpus};
 
     return build_with(platform, &options);
 }
@@ -47,10 +47,10 @@ static inline void assert_contains(const char *text, const char *fragment)
     g_assert_null(strchr(text, '\n'));
 }
 
-static inline void assert_origin(const struct duet_platform *platform, const char *kernel,
+static inline void assert_origin(const struct duet__platform *platform, const char *kernel,
                                  const char *arch, const char *expected)
 {
-    char *origin = duet_platform_origin(platform, kernel, arch);
+    char *origin = duet__platform_origin(platform, kernel, arch);
 
     g_assert_cmpstr(origin, ==, expected);
     g_free(origin);

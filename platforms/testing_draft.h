@@ -12,13 +12,13 @@
 static const struct duet_arch draft_archs[] = {{"x5650", "cpu"}, {"m2070", "cuda"}};
 
 /* Two sockets, three switches, four GPUs: 1 + 3 cores are left to compute. */
-static const struct duet_platform_socket draft_sockets[] = {{0, 4}, {0, 4}};
-static const struct duet_platform_switch draft_switches[] = {{0, 0, 24.3e9, 25.1e9},
-                                                             {0, 0, 23.9e9, 24.7e9},
-                                                             {1, 0, 26.25e9, 26.125e9}};
-static const struct duet_platform_link draft_kinds[] = {
+static const struct duet__platform_socket draft_sockets[] = {{0, 4}, {0, 4}};
+static const struct duet__platform_switch draft_switches[] = {{0, 0, 24.3e9, 25.1e9},
+                                                              {0, 0, 23.9e9, 24.7e9},
+                                                              {1, 0, 26.25e9, 26.125e9}};
+static const struct duet__platform_link draft_kinds[] = {
     {"pcie", {24.3e9, 9.1e-6}, {25.1e9, 8.7e-6}}};
-static const struct duet_platform_gpu draft_gpus[] = {
+static const struct duet__platform_gpu draft_gpus[] = {
     {1, 0, UINT64_C(80) << 30, {24.3e9, 9.1e-6}, {25.1e9, 8.7e-6}},
     {1, 0, UINT64_C(80) << 30, {24.1e9, 9.3e-6}, {25.1e9, 8.7e-6}},
     {1, 1, UINT64_C(40) << 30, {23.9e9, 9.1e-6}, {24.7e9, 8.8e-6}},
@@ -28,25 +28,25 @@ static const struct duet_platform_gpu draft_gpus[] = {
 #define BORROW(type, array) (struct type *)(uintptr_t)(array)
 
 /* A machine that owns nothing: copy_of makes one of it that does. */
-static inline struct duet_platform make_draft(void)
+static inline struct duet__platform make_draft(void)
 {
     static char description[] = "2 x \"Epyc\", 4 x H200 \xe2\x80\x94 measured\\";
     static char origin[] = "measured by duet calibrate on 2026-11-21";
 
-    return (struct duet_platform){
+    return (struct duet__platform){
         .name = "mine",
         .description = description,
         .origin = origin,
         .archs = BORROW(duet_arch, draft_archs),
         .arch_count = G_N_ELEMENTS(draft_archs),
-        .sockets = BORROW(duet_platform_socket, draft_sockets),
+        .sockets = BORROW(duet__platform_socket, draft_sockets),
         .socket_count = G_N_ELEMENTS(draft_sockets),
         .host_memory_bytes = UINT64_C(256) << 30,
-        .kinds = BORROW(duet_platform_link, draft_kinds),
+        .kinds = BORROW(duet__platform_link, draft_kinds),
         .kind_count = 1,
-        .switches = BORROW(duet_platform_switch, draft_switches),
+        .switches = BORROW(duet__platform_switch, draft_switches),
         .switch_count = G_N_ELEMENTS(draft_switches),
-        .gpus = BORROW(duet_platform_gpu, draft_gpus),
+        .gpus = BORROW(duet__platform_gpu, draft_gpus),
         .gpu_count = G_N_ELEMENTS(draft_gpus),
         .peers = {{"peer_switch", false, {20.1e9, 1.1e-5}, {20.3e9, 1.2e-5}},
                   {"", false, {0, 0}, {0, 0}},
@@ -66,18 +66,18 @@ static inline double any_time(GRand *random)
 }
 
 /* A point with every field set: all from the generator. */
-static inline struct duet_point any_point(GRand *random, double work)
+static inline struct duet__point any_point(GRand *random, double work)
 {
-    struct duet_point p = {.work = work,
-                           .size = g_rand_int_range(random, 1, 5000),
-                           .mean_s = any_time(random),
-                           .deviation_s = any_time(random),
-                           .samples = (uint64_t)g_rand_int(random) + 1,
-                           .rejected = (uint64_t)g_rand_int(random) + 1,
-                           .median_s = any_time(random),
-                           .base_s = any_time(random),
-                           .busy_ratio = g_rand_double_range(random, 0.1, 1000),
-                           .run_deviation = g_rand_double(random)};
+    struct duet__point p = {.work = work,
+                            .size = g_rand_int_range(random, 1, 5000),
+                            .mean_s = any_time(random),
+                            .deviation_s = any_time(random),
+                            .samples = (uint64_t)g_rand_int(random) + 1,
+                            .rejected = (uint64_t)g_rand_int(random) + 1,
+                            .median_s = any_time(random),
+                            .base_s = any_time(random),
+                            .busy_ratio = g_rand_double_range(random, 0.1, 1000),
+                            .run_deviation = g_rand_double(random)};
     double quantile = 0;
 
     for (unsigned i = 0; i < DUET_OPERANDS; i++) {
@@ -89,33 +89,33 @@ static inline struct duet_point any_point(GRand *random, double work)
     return p;
 }
 
-static inline void add_curve(struct duet_calibration *calibration, const char *kernel,
-                             const char *arch, const char *context, const struct duet_point *points,
-                             size_t count)
+static inline void add_curve(struct duet__calibration *calibration, const char *kernel,
+                             const char *arch, const char *context,
+                             const struct duet__point *points, size_t count)
 {
-    struct duet_curve curve = {.points = (struct duet_point *)(uintptr_t)points, .count = count};
+    struct duet__curve curve = {.points = (struct duet__point *)(uintptr_t)points, .count = count};
     struct duet_message message = {""};
 
     g_strlcpy(curve.kernel, kernel, sizeof(curve.kernel));
     g_strlcpy(curve.arch, arch, sizeof(curve.arch));
     g_strlcpy(curve.context, context != NULL ? context : "", sizeof(curve.context));
-    if (duet_calibration_add(calibration, &curve, &message) != DUET_OK)
+    if (duet__calibration_add(calibration, &curve, &message) != DUET_OK)
         g_error("%s", message.text);
 }
 
 /* Curves with all there is: several points, contexts, architectures. */
-static inline struct duet_calibration any_calibration(guint32 seed)
+static inline struct duet__calibration any_calibration(guint32 seed)
 {
     static const char *const names[][3] = {{"dgemm", "x5650", "cholesky"},
                                            {"dgemm", "x5650", "gemm"},
                                            {"dgemm", "x5650", NULL},
                                            {"dgemm", "m2070", NULL},
                                            {"dsyrk", "x5650", "cholesky"}};
-    struct duet_calibration calibration = {0};
+    struct duet__calibration calibration = {0};
     GRand *random = g_rand_new_with_seed(seed);
 
     for (unsigned i = 0; i < G_N_ELEMENTS(names); i++) {
-        struct duet_point points[5];
+        struct duet__point points[5];
 
         for (unsigned j = 0; j < G_N_ELEMENTS(points); j++)
             points[j] = any_point(random, pow(7, 5 + j) / 3);
@@ -126,21 +126,22 @@ static inline struct duet_calibration any_calibration(guint32 seed)
     return calibration;
 }
 
-/* Bit by bit, but for the origin: struct duet_point has nothing between its members. */
-static inline void assert_equal_point(const struct duet_point *a, const struct duet_point *b)
+/* Bit by bit, but for the origin: struct duet__point has nothing between its members. */
+static inline void assert_equal_point(const struct duet__point *a, const struct duet__point *b)
 {
-    g_assert_cmpmem(a, offsetof(struct duet_point, origin), b, offsetof(struct duet_point, origin));
+    g_assert_cmpmem(a, offsetof(struct duet__point, origin), b,
+                    offsetof(struct duet__point, origin));
 }
 
-static inline void assert_equal_points(const struct duet_curve *a, const struct duet_curve *b)
+static inline void assert_equal_points(const struct duet__curve *a, const struct duet__curve *b)
 {
     g_assert_cmpuint(a->count, ==, b->count);
     for (size_t i = 0; i < a->count; i++)
         assert_equal_point(&a->points[i], &b->points[i]);
 }
 
-static inline void assert_equal_calibrations(const struct duet_calibration *a,
-                                             const struct duet_calibration *b)
+static inline void assert_equal_calibrations(const struct duet__calibration *a,
+                                             const struct duet__calibration *b)
 {
     g_assert_cmpuint(a->count, ==, b->count);
     for (size_t i = 0; i < a->count; i++) {
@@ -173,11 +174,11 @@ static inline void remove_folder(struct folder *folder)
     g_free(folder->json);
 }
 
-/* A draft and kernel times as a platform of its own, which duet_platform_fini frees. */
-static inline struct duet_platform copy_of(const struct duet_platform *draft,
-                                           const struct duet_calibration *times)
+/* A draft and kernel times as a platform of its own, which duet__platform_fini frees. */
+static inline struct duet__platform copy_of(const struct duet__platform *draft,
+                                            const struct duet__calibration *times)
 {
-    struct duet_platform p = *draft;
+    struct duet__platform p = *draft;
 
     p.description = g_strdup(draft->description);
     p.origin = g_strdup(draft->origin);
@@ -192,19 +193,20 @@ static inline struct duet_platform copy_of(const struct duet_platform *draft,
     return p;
 }
 
-static inline int try_write(const struct duet_platform *draft, const struct duet_calibration *times,
-                            const char *path, enum duet_write how, struct duet_message *message)
+static inline int try_write(const struct duet__platform *draft,
+                            const struct duet__calibration *times, const char *path,
+                            enum duet__write how, struct duet_message *message)
 {
-    struct duet_platform p = copy_of(draft, times);
-    int error = duet_platform_write(&p, path, how, message);
+    struct duet__platform p = copy_of(draft, times);
+    int error = duet__platform_write(&p, path, how, message);
 
-    duet_platform_fini(&p);
+    duet__platform_fini(&p);
     return error;
 }
 
-static inline void write_draft(const struct duet_platform *draft,
-                               const struct duet_calibration *times, const char *path,
-                               enum duet_write how)
+static inline void write_draft(const struct duet__platform *draft,
+                               const struct duet__calibration *times, const char *path,
+                               enum duet__write how)
 {
     struct duet_message message = {""};
 

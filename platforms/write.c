@@ -36,7 +36,7 @@ static int check_path(const char *path, struct duet_message *message)
  * Checks the path, and what there is already by what is to be done with it; *old is loaded where
  * that is to merge.
  */
-static int look(const char *path, enum duet_write how, struct duet_platform **old,
+static int look(const char *path, enum duet__write how, struct duet__platform **old,
                 struct duet_message *message)
 {
     int error = check_path(path, message);
@@ -50,21 +50,21 @@ static int look(const char *path, enum duet_write how, struct duet_platform **ol
                          "%s is there already: --replace writes over it, --merge keeps the kernel "
                          "times that are not measured again",
                          path);
-    return duet_platform_load(path, old, message);
+    return duet__platform_load(path, old, message);
 }
 
 /*
  * What misses in caches cost was found for certain sizes of caches, and means nothing for others:
  * means are kept then.
  */
-static void forget_misses(struct duet_platform *old, const struct duet_sharing *sharing)
+static void forget_misses(struct duet__platform *old, const struct duet_sharing *sharing)
 {
     if (old->sharing.private_bytes == sharing->private_bytes &&
         old->sharing.shared_bytes == sharing->shared_bytes)
         return;
     for (size_t i = 0; i < old->calibration.count; i++) {
         for (size_t k = 0; k < old->calibration.curves[i].count; k++) {
-            struct duet_point *point = &old->calibration.curves[i].points[k];
+            struct duet__point *point = &old->calibration.curves[i].points[k];
 
             point->base_s = 0;
             memset(point->near_s, 0, sizeof(point->near_s));
@@ -74,11 +74,11 @@ static void forget_misses(struct duet_platform *old, const struct duet_sharing *
 }
 
 /* The curve of the same kernel, architecture and context; NULL: there is none. */
-static const struct duet_curve *counterpart(const struct duet_calibration *calibration,
-                                            const struct duet_curve *curve)
+static const struct duet__curve *counterpart(const struct duet__calibration *calibration,
+                                             const struct duet__curve *curve)
 {
     for (size_t i = 0; i < calibration->count; i++) {
-        const struct duet_curve *other = &calibration->curves[i];
+        const struct duet__curve *other = &calibration->curves[i];
 
         if (strcmp(other->kernel, curve->kernel) == 0 && strcmp(other->arch, curve->arch) == 0 &&
             strcmp(other->context, curve->context) == 0)
@@ -87,7 +87,7 @@ static const struct duet_curve *counterpart(const struct duet_calibration *calib
     return NULL;
 }
 
-static bool has_work(const struct duet_curve *curve, double work)
+static bool has_work(const struct duet__curve *curve, double work)
 {
     for (size_t i = 0; i < curve->count; i++)
         if (fabs(curve->points[i].work - work) <= SAME_WORK * work)
@@ -99,11 +99,11 @@ static bool has_work(const struct duet_curve *curve, double work)
  * Adds to `all` the measured curve with the points that only `old` has, either of which may be
  * NULL. Old ones keep their origin, else `origin`.
  */
-static int join(const struct duet_curve *measured, const struct duet_curve *old, const char *origin,
-                struct duet_calibration *all, struct duet_message *message)
+static int join(const struct duet__curve *measured, const struct duet__curve *old,
+                const char *origin, struct duet__calibration *all, struct duet_message *message)
 {
-    struct duet_curve curve = measured != NULL ? *measured : *old;
-    g_autoptr(GArray) points = g_array_new(FALSE, FALSE, sizeof(struct duet_point));
+    struct duet__curve curve = measured != NULL ? *measured : *old;
+    g_autoptr(GArray) points = g_array_new(FALSE, FALSE, sizeof(struct duet__point));
 
     if (old != NULL && old->origin != NULL)
         origin = old->origin;
@@ -112,7 +112,7 @@ static int join(const struct duet_curve *measured, const struct duet_curve *old,
     else
         curve.origin = origin;
     for (size_t i = 0; old != NULL && i < old->count; i++) {
-        struct duet_point point = old->points[i];
+        struct duet__point point = old->points[i];
 
         if (measured != NULL && has_work(measured, point.work))
             continue;
@@ -120,13 +120,13 @@ static int join(const struct duet_curve *measured, const struct duet_curve *old,
             point.origin = origin;
         g_array_append_val(points, point);
     }
-    curve.points = (struct duet_point *)(void *)points->data;
+    curve.points = (struct duet__point *)(void *)points->data;
     curve.count = points->len;
-    return duet_calibration_add(all, &curve, message);
+    return duet__calibration_add(all, &curve, message);
 }
 
 /* An architecture that only kept kernel times are of stays, too. */
-static void keep_archs(struct duet_platform *p, const struct duet_platform *old)
+static void keep_archs(struct duet__platform *p, const struct duet__platform *old)
 {
     for (unsigned i = 0; i < old->arch_count; i++) {
         bool listed = false, needed = false;
@@ -143,10 +143,10 @@ static void keep_archs(struct duet_platform *p, const struct duet_platform *old)
 }
 
 /* Adds to `p` the kernel times of `old` that it has not. */
-static int merge(struct duet_platform *p, struct duet_platform *old, struct duet_message *message)
+static int merge(struct duet__platform *p, struct duet__platform *old, struct duet_message *message)
 {
-    struct duet_calibration all = {.count = 0};
-    const struct duet_calibration *measured = &p->calibration;
+    struct duet__calibration all = {.count = 0};
+    const struct duet__calibration *measured = &p->calibration;
     const char *origin = g_intern_string(old->origin);
     int error = DUET_OK;
 
@@ -158,21 +158,21 @@ static int merge(struct duet_platform *p, struct duet_platform *old, struct duet
         if (counterpart(measured, &old->calibration.curves[i]) == NULL)
             error = join(NULL, &old->calibration.curves[i], origin, &all, message);
     if (error != DUET_OK) {
-        duet_calibration_fini(&all);
+        duet__calibration_fini(&all);
         return error;
     }
-    duet_calibration_fini(&p->calibration);
+    duet__calibration_fini(&p->calibration);
     p->calibration = all;
     keep_archs(p, old);
     return DUET_OK;
 }
 
 /* The text of the file, read back and built: what cannot be loaded is never written. */
-static int format(const struct duet_platform *p, const char *path, char **text,
+static int format(const struct duet__platform *p, const char *path, char **text,
                   struct duet_message *message)
 {
-    static const struct duet_platform_options whole = {.cpus = -1, .gpus = -1};
-    struct duet_platform *again = NULL;
+    static const struct duet__platform_options whole = {.cpus = -1, .gpus = -1};
+    struct duet__platform *again = NULL;
     struct duet_machine machine = {.node_count = 0};
     struct duet_message why = {""};
     int error;
@@ -180,19 +180,19 @@ static int format(const struct duet_platform *p, const char *path, char **text,
     *text = duet__format_platform(p);
     error = duet__platform_parse(*text, strlen(*text), path, false, &again, message);
     if (error == DUET_OK) {
-        error = duet_platform_build(again, &whole, &machine, &why);
+        error = duet__platform_build(again, &whole, &machine, &why);
         if (error != DUET_OK)
             duet_fail(message, error, "%s: %s", path, why.text);
     }
     duet_machine_fini(&machine);
-    duet_platform_free(again);
+    duet__platform_free(again);
     return error == DUET_EPARSE ? DUET_EINVAL : error; /* it is the machine that is wrong */
 }
 
-int duet_platform_write(struct duet_platform *platform, const char *path, enum duet_write how,
-                        struct duet_message *message)
+int duet__platform_write(struct duet__platform *platform, const char *path, enum duet__write how,
+                         struct duet_message *message)
 {
-    struct duet_platform *old = NULL;
+    struct duet__platform *old = NULL;
     char *text = NULL;
     int error = look(path, how, &old, message);
 
@@ -203,13 +203,13 @@ int duet_platform_write(struct duet_platform *platform, const char *path, enum d
     if (error == DUET_OK)
         error = duet__write_file(path, text, strlen(text), message);
     free(text);
-    duet_platform_free(old);
+    duet__platform_free(old);
     return error;
 }
 
-int duet_platform_may_write(const char *path, enum duet_write how, struct duet_message *message)
+int duet__platform_may_write(const char *path, enum duet__write how, struct duet_message *message)
 {
-    struct duet_platform *old = NULL;
+    struct duet__platform *old = NULL;
     g_autofree char *folder = g_path_get_dirname(path);
     int error = look(path, how, &old, message);
 
@@ -217,6 +217,6 @@ int duet_platform_may_write(const char *path, enum duet_write how, struct duet_m
         error = duet_fail(message, DUET_EIO, "%s: there is no folder %s", path, folder);
     else if (error == DUET_OK && g_access(folder, W_OK) != 0)
         error = duet_fail(message, DUET_EIO, "%s: cannot write: %s", path, g_strerror(errno));
-    duet_platform_free(old);
+    duet__platform_free(old);
     return error;
 }

@@ -4,11 +4,11 @@
 
 #include "platforms/testing_draft.h"
 
-static const struct duet_calibration nothing = {0};
+static const struct duet__calibration nothing = {0};
 
-static struct duet_point simple_point(double work, double mean_s)
+static struct duet__point simple_point(double work, double mean_s)
 {
-    return (struct duet_point){.work = work, .mean_s = mean_s, .samples = 7};
+    return (struct duet__point){.work = work, .mean_s = mean_s, .samples = 7};
 }
 
 static char *contents(const char *path)
@@ -21,8 +21,8 @@ static char *contents(const char *path)
 }
 
 /* Writing must fail, say why, and leave the file as it is and no other one. */
-static void refused(const struct duet_platform *draft, const struct duet_calibration *times,
-                    const struct folder *folder, enum duet_write how, int expected,
+static void refused(const struct duet__platform *draft, const struct duet__calibration *times,
+                    const struct folder *folder, enum duet__write how, int expected,
                     const char *fragment)
 {
     char *json = contents(folder->json), *after;
@@ -40,16 +40,16 @@ static void refused(const struct duet_platform *draft, const struct duet_calibra
 static void test_new(void)
 {
     struct folder folder = make_folder();
-    struct duet_platform draft = make_draft();
+    struct duet__platform draft = make_draft();
     struct duet_message message = {""};
 
-    g_assert_cmpint(duet_platform_may_write(folder.json, DUET_WRITE_NEW, &message), ==, DUET_OK);
+    g_assert_cmpint(duet__platform_may_write(folder.json, DUET_WRITE_NEW, &message), ==, DUET_OK);
     write_draft(&draft, &nothing, folder.json, DUET_WRITE_NEW);
     refused(&draft, &nothing, &folder, DUET_WRITE_NEW, DUET_EINVAL,
             "mine.json is there already: --replace writes over it, --merge keeps");
-    g_assert_cmpint(duet_platform_may_write(folder.json, DUET_WRITE_NEW, &message), ==,
+    g_assert_cmpint(duet__platform_may_write(folder.json, DUET_WRITE_NEW, &message), ==,
                     DUET_EINVAL);
-    g_assert_cmpint(duet_platform_may_write(folder.json, DUET_WRITE_MERGE, &message), ==, DUET_OK);
+    g_assert_cmpint(duet__platform_may_write(folder.json, DUET_WRITE_MERGE, &message), ==, DUET_OK);
     write_draft(&draft, &nothing, folder.json, DUET_WRITE_REPLACE);
     remove_folder(&folder);
 }
@@ -57,9 +57,9 @@ static void test_new(void)
 static void test_replace(void)
 {
     struct folder folder = make_folder();
-    struct duet_platform draft = make_draft();
-    struct duet_calibration times = any_calibration(1);
-    struct duet_platform *p;
+    struct duet__platform draft = make_draft();
+    struct duet__calibration times = any_calibration(1);
+    struct duet__platform *p;
 
     g_assert_true(g_file_set_contents(folder.json, "no platform", -1, NULL));
     refused(&draft, &times, &folder, DUET_WRITE_MERGE, DUET_EPARSE, "mine.json:1: ");
@@ -68,15 +68,15 @@ static void test_replace(void)
     write_draft(&draft, &nothing, folder.json, DUET_WRITE_REPLACE);
     p = load(folder.json);
     g_assert_cmpuint(p->calibration.count, ==, 0);
-    duet_platform_free(p);
-    duet_calibration_fini(&times);
+    duet__platform_free(p);
+    duet__calibration_fini(&times);
     remove_folder(&folder);
 }
 
-static const struct duet_curve *curve_of(const struct duet_platform *p, const char *kernel,
-                                         const char *arch, const char *context)
+static const struct duet__curve *curve_of(const struct duet__platform *p, const char *kernel,
+                                          const char *arch, const char *context)
 {
-    const struct duet_calibration *c = &p->calibration;
+    const struct duet__calibration *c = &p->calibration;
 
     for (size_t i = 0; i < c->count; i++)
         if (strcmp(c->curves[i].kernel, kernel) == 0 && strcmp(c->curves[i].arch, arch) == 0 &&
@@ -89,14 +89,14 @@ static void test_merge(void)
 {
     char again[] = "measured again";
     struct folder folder = make_folder();
-    struct duet_platform draft = make_draft();
-    struct duet_calibration old = any_calibration(1), new = {0};
-    const struct duet_point points[] = {
+    struct duet__platform draft = make_draft();
+    struct duet__calibration old = any_calibration(1), new = {0};
+    const struct duet__point points[] = {
         simple_point(old.curves[0].points[1].work * (1 + 5e-10), 1), /* the same but for rounding */
         simple_point(old.curves[0].points[2].work * (1 + 5e-9), 2),  /* another */
     };
-    const struct duet_curve *curve;
-    struct duet_platform *p;
+    const struct duet__curve *curve;
+    struct duet__platform *p;
     struct duet_message message = {""};
 
     write_draft(&draft, &old, folder.json, DUET_WRITE_MERGE); /* there is nothing yet */
@@ -117,7 +117,7 @@ static void test_merge(void)
         assert_equal_points(&old.curves[i], curve_of(p, old.curves[i].kernel, old.curves[i].arch,
                                                      old.curves[i].context));
     g_assert_cmpuint(curve_of(p, "dpotrf", "x5650", "")->count, ==, 1);
-    duet_platform_free(p);
+    duet__platform_free(p);
     /* once more is no change, times or texts */
     {
         char *once = contents(folder.json), *twice;
@@ -128,9 +128,9 @@ static void test_merge(void)
         g_free(once);
         g_free(twice);
     }
-    g_assert_cmpint(duet_platform_may_write(folder.json, DUET_WRITE_MERGE, &message), ==, DUET_OK);
-    duet_calibration_fini(&old);
-    duet_calibration_fini(&new);
+    g_assert_cmpint(duet__platform_may_write(folder.json, DUET_WRITE_MERGE, &message), ==, DUET_OK);
+    duet__calibration_fini(&old);
+    duet__calibration_fini(&new);
     remove_folder(&folder);
 }
 
@@ -138,18 +138,18 @@ static void test_merge(void)
 static void test_origins(void)
 {
     struct folder folder = make_folder();
-    struct duet_platform draft = make_draft();
-    struct duet_platform *p;
+    struct duet__platform draft = make_draft();
+    struct duet__platform *p;
 
     for (unsigned day = 1; day <= 4; day++) {
-        const struct duet_point points[] = {simple_point(100, day), simple_point(100 + day, day)};
-        struct duet_calibration times = {0};
+        const struct duet__point points[] = {simple_point(100, day), simple_point(100 + day, day)};
+        struct duet__calibration times = {0};
         char *origin = g_strdup_printf("\"day\" %u", day);
 
         add_curve(&times, "dgemm", "x5650", NULL, points, G_N_ELEMENTS(points));
         draft.origin = origin;
         write_draft(&draft, &times, folder.json, DUET_WRITE_MERGE);
-        duet_calibration_fini(&times);
+        duet__calibration_fini(&times);
         g_free(origin);
     }
     p = load(folder.json);
@@ -157,7 +157,7 @@ static void test_origins(void)
                   "\"day\" 4; at work 101: \"day\" 1; at work 102: \"day\" 2; at work 103: "
                   "\"day\" 3");
     g_assert_cmpfloat(curve_of(p, "dgemm", "x5650", "")->points[0].mean_s, ==, 4);
-    duet_platform_free(p);
+    duet__platform_free(p);
     remove_folder(&folder);
 }
 
@@ -165,9 +165,9 @@ static void test_origins(void)
 static void test_lost_architecture(void)
 {
     struct folder folder = make_folder();
-    struct duet_platform draft = make_draft(), alone = make_draft();
-    struct duet_calibration old = any_calibration(1);
-    struct duet_platform *p;
+    struct duet__platform draft = make_draft(), alone = make_draft();
+    struct duet__calibration old = any_calibration(1);
+    struct duet__platform *p;
     struct duet_machine m;
 
     write_draft(&draft, &old, folder.json, DUET_WRITE_NEW);
@@ -181,14 +181,14 @@ static void test_lost_architecture(void)
     g_assert_cmpuint(m.arch_count, ==, 2);
     g_assert_cmpstr(m.archs[1].backend, ==, "cuda");
     duet_machine_fini(&m);
-    duet_platform_free(p);
+    duet__platform_free(p);
     write_draft(&alone, &nothing, folder.json, DUET_WRITE_REPLACE);
     p = load(folder.json);
     m = build(p, -1, -1);
     g_assert_cmpuint(m.arch_count, ==, 1);
     duet_machine_fini(&m);
-    duet_platform_free(p);
-    duet_calibration_fini(&old);
+    duet__platform_free(p);
+    duet__calibration_fini(&old);
     remove_folder(&folder);
 }
 
@@ -206,7 +206,7 @@ static void test_names(void)
         {"my machine.json", "the file's name must have", DUET_EINVAL},
         {"/nonexistent/mine.json", "/nonexistent", DUET_EIO},
     };
-    struct duet_platform draft = make_draft();
+    struct duet__platform draft = make_draft();
 
     for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
         struct duet_message message = {""};
@@ -215,7 +215,7 @@ static void test_names(void)
                         cases[i].error);
         assert_contains(message.text, cases[i].fragment);
         message.text[0] = '\0';
-        g_assert_cmpint(duet_platform_may_write(cases[i].path, DUET_WRITE_NEW, &message), ==,
+        g_assert_cmpint(duet__platform_may_write(cases[i].path, DUET_WRITE_NEW, &message), ==,
                         cases[i].error);
         assert_contains(message.text, cases[i].fragment);
     }
@@ -225,37 +225,37 @@ static void test_names(void)
 static void test_in_the_way(void)
 {
     struct folder folder = make_folder();
-    struct duet_platform draft = make_draft();
-    struct duet_calibration times = any_calibration(1);
+    struct duet__platform draft = make_draft();
+    struct duet__calibration times = any_calibration(1);
 
     g_assert_cmpint(g_mkdir(folder.json, 0700), ==, 0);
     refused(&draft, &times, &folder, DUET_WRITE_REPLACE, DUET_EIO, "mine.json: cannot write");
     g_assert_cmpint(g_rmdir(folder.json), ==, 0);
     write_draft(&draft, &times, folder.json, DUET_WRITE_NEW);
-    duet_calibration_fini(&times);
+    duet__calibration_fini(&times);
     remove_folder(&folder);
 }
 
 /* What the format does not allow is found before anything is written. */
 static void test_bad_drafts(void)
 {
-    static struct duet_platform_socket no_arch[] = {{2, 4}, {0, 4}}, gpu_arch[] = {{1, 4}, {0, 4}},
-                                       no_cores[] = {{0, 0}, {0, 8}}, few[] = {{0, 1}, {0, 2}};
-    static struct duet_platform_switch no_socket[] = {{0, 0, 1e9, 1e9},
-                                                      {9, 0, 1e9, 1e9},
-                                                      {1, 0, 1e9, 1e9}},
-                                       negative[] = {{0, 0, -1, 1e9}, {0, 0, 0, 0}, {1, 0, 0, 0}},
-                                       no_kind[] = {{0, 0, 1e9, 1e9}, {0, 1, 1, 1}, {1, 0, 1, 1}};
-    static struct duet_platform_gpu lonely[] = {{1, 0, 1, {1e9, 0}, {1e9, 0}}},
-                                    slow[] = {{1, 0, 1, {1, 0}, {1e9, 0}}},
-                                    away[] = {{1, 3, 1, {1e9, 0}, {1e9, 0}}},
-                                    late[] = {{1, 0, 1, {1e9, INFINITY}, {1e9, 0}}},
-                                    odd[] = {{2, 0, 1, {1e9, 0}, {1e9, 0}}};
+    static struct duet__platform_socket no_arch[] = {{2, 4}, {0, 4}}, gpu_arch[] = {{1, 4}, {0, 4}},
+                                        no_cores[] = {{0, 0}, {0, 8}}, few[] = {{0, 1}, {0, 2}};
+    static struct duet__platform_switch no_socket[] = {{0, 0, 1e9, 1e9},
+                                                       {9, 0, 1e9, 1e9},
+                                                       {1, 0, 1e9, 1e9}},
+                                        negative[] = {{0, 0, -1, 1e9}, {0, 0, 0, 0}, {1, 0, 0, 0}},
+                                        no_kind[] = {{0, 0, 1e9, 1e9}, {0, 1, 1, 1}, {1, 0, 1, 1}};
+    static struct duet__platform_gpu lonely[] = {{1, 0, 1, {1e9, 0}, {1e9, 0}}},
+                                     slow[] = {{1, 0, 1, {1, 0}, {1e9, 0}}},
+                                     away[] = {{1, 3, 1, {1e9, 0}, {1e9, 0}}},
+                                     late[] = {{1, 0, 1, {1e9, INFINITY}, {1e9, 0}}},
+                                     odd[] = {{2, 0, 1, {1e9, 0}, {1e9, 0}}};
     static char bad_text[] = "\xff";
     struct folder folder = make_folder();
-    struct duet_calibration times = any_calibration(1);
-    const struct duet_point far = simple_point(1e30, 1);
-    struct duet_platform d;
+    struct duet__calibration times = any_calibration(1);
+    const struct duet__point far = simple_point(1e30, 1);
+    struct duet__platform d;
 
 #define REFUSED(change, fragment)                                                                  \
     d = make_draft();                                                                              \
@@ -293,7 +293,7 @@ static void test_bad_drafts(void)
     add_curve(&times, "far", "x5650", NULL, &far, 1);
     REFUSED(d.cores = 1, "mine.json: curves[5].points[0].work: 1e+30 is out of range");
 #undef REFUSED
-    duet_calibration_fini(&times);
+    duet__calibration_fini(&times);
     remove_folder(&folder);
 }
 
@@ -301,7 +301,7 @@ static void test_bad_drafts(void)
 static void test_digits(void)
 {
     struct folder folder = make_folder();
-    struct duet_platform draft = make_draft();
+    struct duet__platform draft = make_draft();
     char *text;
 
     write_draft(&draft, &nothing, folder.json, DUET_WRITE_NEW);

@@ -13,8 +13,8 @@ static const char *own_origin(const char *own, const char *common)
     return g_strcmp0(own, common) != 0 ? own : NULL;
 }
 
-static void write_curve(struct duet__json_writer *w, const struct duet_platform *p,
-                        struct duet_curve curve)
+static void write_curve(struct duet__json_writer *w, const struct duet__platform *p,
+                        struct duet__curve curve)
 {
     const char *origin = curve.origin != NULL ? curve.origin : p->origin != NULL ? p->origin : "";
 
@@ -23,7 +23,7 @@ static void write_curve(struct duet__json_writer *w, const struct duet_platform 
     duet__fields_write(w, duet__curve_fields, &curve, p);
     duet__json_begin(w, "points", '[');
     for (size_t i = 0; i < curve.count; i++) {
-        struct duet_point point = curve.points[i];
+        struct duet__point point = curve.points[i];
 
         point.samples = MAX(point.samples, 1); /* what has none was given, not measured */
         point.origin = own_origin(point.origin, origin);
@@ -35,7 +35,7 @@ static void write_curve(struct duet__json_writer *w, const struct duet_platform 
 }
 
 /* The members of a table, then the kernel times. */
-static char *format(const struct duet_platform *p, const struct duet__field *fields)
+static char *format(const struct duet__platform *p, const struct duet__field *fields)
 {
     char *text = NULL;
     size_t length = 0;
@@ -52,12 +52,12 @@ static char *format(const struct duet_platform *p, const struct duet__field *fie
 }
 
 /* What switches and GPUs have like their kind of link is left out, and limits that are none. */
-static void leave_out(struct duet_platform *p)
+static void leave_out(struct duet__platform *p)
 {
     for (unsigned i = 0; i < p->gpu_count; i++) {
-        struct duet_platform_gpu *gpu = &p->gpus[i];
-        const struct duet_platform_switch *sw;
-        const struct duet_platform_link *kind;
+        struct duet__platform_gpu *gpu = &p->gpus[i];
+        const struct duet__platform_switch *sw;
+        const struct duet__platform_link *kind;
 
         if (gpu->position >= p->switch_count || p->switches[gpu->position].kind >= p->kind_count)
             continue; /* it is refused when the text is read back */
@@ -73,7 +73,7 @@ static void leave_out(struct duet_platform *p)
             gpu->to_host.bandwidth_Bps = 0;
     }
     for (unsigned i = 0; i < p->switch_count; i++) {
-        struct duet_platform_switch *sw = &p->switches[i];
+        struct duet__platform_switch *sw = &p->switches[i];
 
         if (sw->kind >= p->kind_count)
             continue;
@@ -84,9 +84,9 @@ static void leave_out(struct duet_platform *p)
     }
 }
 
-char *duet__format_platform(const struct duet_platform *platform)
+char *duet__format_platform(const struct duet__platform *platform)
 {
-    struct duet_platform p = *platform;
+    struct duet__platform p = *platform;
     char *text;
 
     p.switches = g_memdup2(p.switches, p.switch_count * sizeof(*p.switches));
@@ -98,10 +98,10 @@ char *duet__format_platform(const struct duet_platform *platform)
     return text;
 }
 
-char *duet__format_times(const struct duet_calibration *calibration)
+char *duet__format_times(const struct duet__calibration *calibration)
 {
     static char origin[] = "copied from the platform it was made from";
-    const struct duet_platform p = {.origin = origin, .calibration = *calibration};
+    const struct duet__platform p = {.origin = origin, .calibration = *calibration};
 
     return format(&p, duet__times_fields);
 }

@@ -2,19 +2,19 @@
 /* Measured machines: what is written is read back as it was measured. */
 #include "platforms/testing_draft.h"
 
-static const struct duet_calibration nothing = {0};
+static const struct duet__calibration nothing = {0};
 
 /* The machine of a draft, written and read back. */
-static struct duet_machine through_files(const struct duet_platform *draft)
+static struct duet_machine through_files(const struct duet__platform *draft)
 {
     struct folder folder = make_folder();
-    struct duet_platform *p;
+    struct duet__platform *p;
     struct duet_machine m;
 
     write_draft(draft, &nothing, folder.json, DUET_WRITE_NEW);
     p = load(folder.json);
     m = build(p, -1, -1);
-    duet_platform_free(p);
+    duet__platform_free(p);
     remove_folder(&folder);
     return m;
 }
@@ -32,7 +32,7 @@ static void assert_equal_sharing(const struct duet_sharing *a, const struct duet
 }
 
 static void assert_route(const struct duet_machine *m, const char *from, const char *to,
-                         const struct duet_platform_figure *expected)
+                         const struct duet__platform_figure *expected)
 {
     const struct duet_route *r = route_of(m, from, to);
 
@@ -51,7 +51,7 @@ static const char *link_of(const struct duet_machine *m, const char *from, const
 
 static void test_workers(void)
 {
-    struct duet_platform draft = make_draft();
+    struct duet__platform draft = make_draft();
     struct duet_machine m = through_files(&draft);
 
     g_assert_cmpstr(m.name, ==, "mine");
@@ -77,7 +77,7 @@ static void test_workers(void)
 
 static void test_copies(void)
 {
-    struct duet_platform draft = make_draft();
+    struct duet__platform draft = make_draft();
     struct duet_machine m = through_files(&draft);
 
     for (unsigned i = 0; i < draft.gpu_count; i++) {
@@ -107,7 +107,7 @@ static void test_copies(void)
 /* Direct copies with links of their own do not cross those of the host. */
 static void test_own_links(void)
 {
-    struct duet_platform draft = make_draft();
+    struct duet__platform draft = make_draft();
     struct duet_machine m;
 
     draft.peers[2].up.bandwidth_Bps = 300e9;
@@ -129,15 +129,15 @@ static void test_own_links(void)
 
 static void test_cpus_alone(void)
 {
-    static struct duet_platform_socket sockets[] = {{0, 2}};
+    static struct duet__platform_socket sockets[] = {{0, 2}};
     static char empty[] = "";
-    const struct duet_platform draft = {.name = "small",
-                                        .description = empty,
-                                        .origin = empty,
-                                        .archs = BORROW(duet_arch, draft_archs),
-                                        .arch_count = 1,
-                                        .sockets = sockets,
-                                        .socket_count = 1};
+    const struct duet__platform draft = {.name = "small",
+                                         .description = empty,
+                                         .origin = empty,
+                                         .archs = BORROW(duet_arch, draft_archs),
+                                         .arch_count = 1,
+                                         .sockets = sockets,
+                                         .socket_count = 1};
     struct duet_machine m = through_files(&draft);
 
     g_assert_cmpuint(m.worker_count, ==, 2);
@@ -153,8 +153,8 @@ static void test_cpus_alone(void)
 static void test_options(void)
 {
     struct folder folder = make_folder();
-    struct duet_platform draft = make_draft();
-    struct duet_platform *p;
+    struct duet__platform draft = make_draft();
+    struct duet__platform *p;
     struct duet_machine m;
 
     write_draft(&draft, &nothing, folder.json, DUET_WRITE_NEW);
@@ -172,10 +172,10 @@ static void test_options(void)
     g_assert_cmpfloat(p->probe_s, ==, draft.probe_s);
     g_assert_cmpstr(p->description, ==, draft.description);
     g_assert_cmpuint(p->host_memory_bytes, ==, draft.host_memory_bytes);
-    duet_platform_free(p);
+    duet__platform_free(p);
     p = load("idgraf");
     g_assert_cmpfloat(p->probe_s, ==, 0);
-    duet_platform_free(p);
+    duet__platform_free(p);
     remove_folder(&folder);
 }
 
@@ -184,16 +184,16 @@ static void test_times(void)
 {
     for (guint32 seed = 1; seed <= 8; seed++) {
         struct folder folder = make_folder();
-        struct duet_platform draft = make_draft();
-        struct duet_calibration times = any_calibration(seed);
-        struct duet_platform *p;
+        struct duet__platform draft = make_draft();
+        struct duet__calibration times = any_calibration(seed);
+        struct duet__platform *p;
 
         write_draft(&draft, &times, folder.json, DUET_WRITE_NEW);
         p = load(folder.json);
         assert_equal_calibrations(&times, &p->calibration);
         assert_origin(p, "dsyrk", "x5650", draft.origin);
-        duet_platform_free(p);
-        duet_calibration_fini(&times);
+        duet__platform_free(p);
+        duet__calibration_fini(&times);
         remove_folder(&folder);
     }
 }
@@ -204,13 +204,13 @@ static void test_xml(void)
     struct folder folder = make_folder();
     char *xml = g_build_filename(folder.path, "m.xml", NULL);
     char *xml_times = g_strconcat(xml, ".kernels.json", NULL);
-    struct duet_platform draft = make_draft();
-    struct duet_calibration times = any_calibration(3);
+    struct duet__platform draft = make_draft();
+    struct duet__calibration times = any_calibration(3);
     struct duet_machine m = through_files(&draft), again, part;
     struct duet_message message = {""};
-    struct duet_platform *p;
+    struct duet__platform *p;
 
-    g_assert_cmpint(duet_platform_write_xml(&m, &times, xml, &message), ==, DUET_OK);
+    g_assert_cmpint(duet__platform_write_xml(&m, &times, xml, &message), ==, DUET_OK);
     p = load(xml);
     again = build(p, -1, -1);
     assert_equal_machines(&m, &again);
@@ -220,11 +220,11 @@ static void test_xml(void)
     assert_equal_sharing(&part.sharing, &draft.sharing);
     g_assert_cmpuint(part.cores, ==, 6);
     g_assert_true(part.first_waits);
-    duet_platform_free(p);
+    duet__platform_free(p);
     duet_machine_fini(&m);
     duet_machine_fini(&again);
     duet_machine_fini(&part);
-    duet_calibration_fini(&times);
+    duet__calibration_fini(&times);
     (void)g_remove(xml);
     (void)g_remove(xml_times);
     g_free(xml);
@@ -237,10 +237,10 @@ static void test_select(void)
 {
     char first[] = "the first day", second[] = "the second day";
     struct folder folder = make_folder();
-    struct duet_platform draft = make_draft();
-    struct duet_calibration old = any_calibration(4), new = {0};
-    const struct duet_calibration *kept;
-    struct duet_platform *p;
+    struct duet__platform draft = make_draft();
+    struct duet__calibration old = any_calibration(4), new = {0};
+    const struct duet__calibration *kept;
+    struct duet__platform *p;
 
     draft.origin = first;
     write_draft(&draft, &old, folder.json, DUET_WRITE_NEW);
@@ -248,19 +248,19 @@ static void test_select(void)
     add_curve(&new, "dgemm", "x5650", "gemm", old.curves[0].points, 5);
     write_draft(&draft, &new, folder.json, DUET_WRITE_MERGE);
     p = load(folder.json);
-    duet_calibration_select(&p->calibration, "gemm");
+    duet__calibration_select(&p->calibration, "gemm");
     kept = &p->calibration;
     g_assert_cmpuint(kept->count, ==, 3);
-    g_assert_cmpstr(duet_calibration_find(kept, "dgemm", "x5650")->context, ==, "gemm");
+    g_assert_cmpstr(duet__calibration_find(kept, "dgemm", "x5650")->context, ==, "gemm");
     assert_origin(p, "dgemm", "x5650", "the second day");
     assert_origin(p, "dgemm", "m2070", "the first day");
     assert_origin(p, "dsyrk", "x5650", "the first day");
-    duet_calibration_select(&p->calibration, NULL); /* nothing is left to choose from */
+    duet__calibration_select(&p->calibration, NULL); /* nothing is left to choose from */
     g_assert_cmpuint(kept->count, ==, 3);
     assert_origin(p, "dgemm", "x5650", "the second day");
-    duet_platform_free(p);
-    duet_calibration_fini(&old);
-    duet_calibration_fini(&new);
+    duet__platform_free(p);
+    duet__calibration_fini(&old);
+    duet__calibration_fini(&new);
     remove_folder(&folder);
 }
 

@@ -68,7 +68,7 @@ static void write_members(struct writer *w, const char *prefix, const struct due
 static void write_props(struct writer *w, const char *calibration)
 {
     const struct duet_machine *m = w->machine;
-    const struct duet_platform rest = {.cores = m->cores, .first_waits = m->first_waits};
+    const struct duet__platform rest = {.cores = m->cores, .first_waits = m->first_waits};
 
     add(w, "    <prop id=\"duet.schema\" value=\"1\"/>\n");
     if (calibration != NULL)
@@ -91,7 +91,7 @@ static void write_props(struct writer *w, const char *calibration)
     }
 }
 
-static void write_hosts(struct writer *w, const struct duet_calibration *calibration)
+static void write_hosts(struct writer *w, const struct duet__calibration *calibration)
 {
     const struct duet_machine *m = w->machine;
     char digits[DUET__DIGITS_MAX];
@@ -182,7 +182,7 @@ static void write_routes(struct writer *w)
 }
 
 static char *format_xml(const struct duet_machine *machine,
-                        const struct duet_calibration *calibration, const char *times)
+                        const struct duet__calibration *calibration, const char *times)
 {
     struct writer w = {.machine = machine,
                        .text = g_string_new(NULL),
@@ -209,20 +209,20 @@ static char *format_xml(const struct duet_machine *machine,
 /* What cannot be read back is never written. */
 static int check_text(const char *text, const char *path, struct duet_message *message)
 {
-    struct duet_platform again = {.name = ""};
+    struct duet__platform again = {.name = ""};
     struct duet_message why = {""};
     g_autofree char *times = NULL;
     int error = duet__read_xml(&again, text, strlen(text), path, &times, &why);
 
-    duet_platform_fini(&again);
+    duet__platform_fini(&again);
     return error == DUET_OK
                ? DUET_OK
                : duet_fail(message, DUET_EINVAL, "the machine cannot be written: %s", why.text);
 }
 
-int duet_platform_write_xml(const struct duet_machine *machine,
-                            const struct duet_calibration *calibration, const char *path,
-                            struct duet_message *message)
+int duet__platform_write_xml(const struct duet_machine *machine,
+                             const struct duet__calibration *calibration, const char *path,
+                             struct duet_message *message)
 {
     bool timed = calibration != NULL && calibration->count > 0;
     /* machine.xml.kernels.json: machine.kernels.json may be the times of machine.json */

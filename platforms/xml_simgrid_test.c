@@ -124,7 +124,7 @@ static void load_into_simgrid(const struct test *test)
     char *path = g_build_filename(directory, "idgraf.xml", NULL);
     struct duet_message message = {""};
 
-    if (duet_platform_write_xml(&test->machine, NULL, path, &message) != DUET_OK)
+    if (duet__platform_write_xml(&test->machine, NULL, path, &message) != DUET_OK)
         g_error("%s", message.text);
     test->simgrid.load_platform(path);
     (void)g_remove(path);
@@ -146,7 +146,7 @@ int main(int argc, char **argv)
     char *all[G_N_ELEMENTS(arguments)];
     int count = G_N_ELEMENTS(arguments) - 1;
     void *library = dlopen("libsimgrid.so", RTLD_NOW);
-    struct duet_platform *p;
+    struct duet__platform *p;
     struct test test = {.copies = 0};
     char address[64];
     char *actor_arguments[] = {address, NULL};
@@ -166,7 +166,7 @@ int main(int argc, char **argv)
         test.simgrid.run();
         g_assert_cmpuint(test.copies, ==, 72);
         duet_machine_fini(&test.machine);
-        duet_platform_free(p);
+        duet__platform_free(p);
     }
     for (size_t i = 0; all[i] != NULL; i++)
         g_free(all[i]);

@@ -28,16 +28,16 @@ static void remove_place(struct place *place)
     g_free(place->times);
 }
 
-static void write_xml(const struct duet_machine *m, const struct duet_calibration *c,
+static void write_xml(const struct duet_machine *m, const struct duet__calibration *c,
                       const char *path)
 {
     struct duet_message message = {""};
 
-    if (duet_platform_write_xml(m, c, path, &message) != DUET_OK)
+    if (duet__platform_write_xml(m, c, path, &message) != DUET_OK)
         g_error("%s", message.text);
 }
 
-static void assert_equal_times(const struct duet_calibration *a, const struct duet_calibration *b)
+static void assert_equal_times(const struct duet__calibration *a, const struct duet__calibration *b)
 {
     g_assert_cmpuint(a->count, ==, b->count);
     for (size_t i = 0; i < a->count; i++) {
@@ -45,32 +45,32 @@ static void assert_equal_times(const struct duet_calibration *a, const struct du
         g_assert_cmpstr(a->curves[i].arch, ==, b->curves[i].arch);
         g_assert_cmpuint(a->curves[i].count, ==, b->curves[i].count);
         for (size_t j = 0; j < a->curves[i].count; j++)
-            g_assert_cmpmem(&a->curves[i].points[j], offsetof(struct duet_point, origin),
-                            &b->curves[i].points[j], offsetof(struct duet_point, origin));
+            g_assert_cmpmem(&a->curves[i].points[j], offsetof(struct duet__point, origin),
+                            &b->curves[i].points[j], offsetof(struct duet__point, origin));
     }
 }
 
-static void round_trip(const struct duet_platform *p, const struct duet_platform_options *options)
+static void round_trip(const struct duet__platform *p, const struct duet__platform_options *options)
 {
     struct place place = make_place();
     struct duet_machine m = build_with(p, options);
     struct duet_machine again, third;
-    struct duet_platform *q;
+    struct duet__platform *q;
 
     write_xml(&m, &p->calibration, place.xml);
     q = load(place.xml);
     again = build(q, -1, -1);
     assert_equal_machines(&m, &again);
     assert_equal_times(&p->calibration, &q->calibration);
-    g_assert_cmpuint(duet_platform_cores(q), ==, m.worker_count);
-    g_assert_cmpuint(duet_platform_gpus(q), ==, m.node_count - 1);
-    duet_platform_free(q);
+    g_assert_cmpuint(duet__platform_cores(q), ==, m.worker_count);
+    g_assert_cmpuint(duet__platform_gpus(q), ==, m.node_count - 1);
+    duet__platform_free(q);
     write_xml(&again, NULL, place.xml); /* over the old file, without times */
     q = load(place.xml);
     third = build(q, -1, -1);
     assert_equal_machines(&m, &third);
     g_assert_cmpuint(q->calibration.count, ==, 0);
-    duet_platform_free(q);
+    duet__platform_free(q);
     duet_machine_fini(&m);
     duet_machine_fini(&again);
     duet_machine_fini(&third);
@@ -79,8 +79,8 @@ static void round_trip(const struct duet_platform *p, const struct duet_platform
 
 static void test_round_trips(void)
 {
-    static const struct duet_link_override link = {"pcie", 12.3456789e9, 0};
-    static const struct duet_platform_options options[] = {
+    static const struct duet__link_override link = {"pcie", 12.3456789e9, 0};
+    static const struct duet__platform_options options[] = {
         {.cpus = -1, .gpus = -1},
         {.cpus = 1, .gpus = 2, .gpu_window = 3, .gpu_memory_bytes = 123456789},
         {.cpus = 1, .gpus = 2, .gpu_window_short = 5, .gpu_memory_share = 0.3},
@@ -90,27 +90,27 @@ static void test_round_trips(void)
     };
 
     for (unsigned i = 0; i < G_N_ELEMENTS(built_ins); i++) {
-        struct duet_platform *p = load(built_ins[i]);
+        struct duet__platform *p = load(built_ins[i]);
 
         for (unsigned j = 0; j < G_N_ELEMENTS(options); j++)
             round_trip(p, &options[j]);
-        duet_platform_free(p);
+        duet__platform_free(p);
     }
 }
 
 /* Options on a machine read from XML give what they give on its description. */
 static void test_options(void)
 {
-    static const struct duet_link_override link = {"peer_remote", 1e9, 0};
-    static const struct duet_platform_options options = {.cpus = 2,
-                                                         .gpus = 8,
-                                                         .gpu_window = 4,
-                                                         .gpu_memory_bytes = 1 << 28,
-                                                         .links = &link,
-                                                         .link_count = 1};
-    struct duet_platform_options apart = options;
+    static const struct duet__link_override link = {"peer_remote", 1e9, 0};
+    static const struct duet__platform_options options = {.cpus = 2,
+                                                          .gpus = 8,
+                                                          .gpu_window = 4,
+                                                          .gpu_memory_bytes = 1 << 28,
+                                                          .links = &link,
+                                                          .link_count = 1};
+    struct duet__platform_options apart = options;
     struct place place = make_place();
-    struct duet_platform *p = load("idgraf"), *q;
+    struct duet__platform *p = load("idgraf"), *q;
     struct duet_machine all = build(p, 2, 8), m = build_with(p, &options), n;
     struct duet_message message = {""};
 
@@ -135,14 +135,14 @@ static void test_options(void)
     g_assert_cmpuint(n.nodes[1].capacity_bytes, ==, all.nodes[1].capacity_bytes / 2);
     duet_machine_fini(&n);
     apart.gpus = 9;
-    g_assert_cmpint(duet_platform_build(q, &apart, &n, &message), ==, DUET_EINVAL);
+    g_assert_cmpint(duet__platform_build(q, &apart, &n, &message), ==, DUET_EINVAL);
     assert_contains(message.text, "idgraf has 8 and nothing can be added");
     apart.gpus = 8;
     apart.cpus = 3;
-    g_assert_cmpint(duet_platform_build(q, &apart, &n, &message), ==, DUET_EINVAL);
+    g_assert_cmpint(duet__platform_build(q, &apart, &n, &message), ==, DUET_EINVAL);
     assert_contains(message.text, "idgraf has 2 computing cores");
-    duet_platform_free(p);
-    duet_platform_free(q);
+    duet__platform_free(p);
+    duet__platform_free(q);
     duet_machine_fini(&all);
     duet_machine_fini(&m);
     remove_place(&place);
@@ -170,7 +170,7 @@ static const char foreign[] =
 static void test_foreign(void)
 {
     struct place place = make_place();
-    struct duet_platform *p;
+    struct duet__platform *p;
     struct duet_machine m;
     const struct duet_route *r;
 
@@ -193,34 +193,34 @@ static void test_foreign(void)
     r = route_of(&m, "card", "ram");
     g_assert_cmpstr(m.links[r->links[1]].name, ==, "bus_UP");
     duet_machine_fini(&m);
-    duet_platform_free(p);
+    duet__platform_free(p);
     remove_place(&place);
 }
 
 static void test_write_errors(void)
 {
-    struct duet_platform *p = load("attila");
+    struct duet__platform *p = load("attila");
     struct duet_machine m = build(p, -1, -1);
     struct duet_message message = {""};
     struct place place = make_place();
     char *old = NULL;
 
-    g_assert_cmpint(duet_platform_write_xml(&m, NULL, "/nonexistent/a.xml", &message), ==,
+    g_assert_cmpint(duet__platform_write_xml(&m, NULL, "/nonexistent/a.xml", &message), ==,
                     DUET_EIO);
     assert_contains(message.text, "/nonexistent/a.xml: cannot write");
-    g_assert_cmpint(duet_platform_write_xml(&m, NULL, "a.txt", &message), ==, DUET_EINVAL);
+    g_assert_cmpint(duet__platform_write_xml(&m, NULL, "a.txt", &message), ==, DUET_EINVAL);
     assert_contains(message.text, "must end in .xml");
     g_assert_true(g_file_set_contents(place.xml, "old", -1, NULL));
     g_strlcpy(m.nodes[1].name, "<&\"", DUET_NAME_MAX);
-    g_assert_cmpint(duet_platform_write_xml(&m, NULL, place.xml, &message), ==, DUET_EINVAL);
+    g_assert_cmpint(duet__platform_write_xml(&m, NULL, place.xml, &message), ==, DUET_EINVAL);
     assert_contains(message.text, "cannot be written");
     g_strlcpy(m.nodes[1].name, m.nodes[2].name, DUET_NAME_MAX);
-    g_assert_cmpint(duet_platform_write_xml(&m, NULL, place.xml, &message), ==, DUET_EINVAL);
+    g_assert_cmpint(duet__platform_write_xml(&m, NULL, place.xml, &message), ==, DUET_EINVAL);
     g_assert_true(g_file_get_contents(place.xml, &old, NULL, NULL));
     g_assert_cmpstr(old, ==, "old");
     g_free(old);
     duet_machine_fini(&m);
-    duet_platform_free(p);
+    duet__platform_free(p);
     remove_place(&place);
 }
 

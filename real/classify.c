@@ -2,7 +2,7 @@
 /* What can run here: kernels that have code, or a time where time is all that passes. */
 #include "real/internal.h"
 
-static bool can_run(const struct real *real, const struct duet_class *klass, unsigned arch)
+static bool can_run(const struct real *real, const struct duet__class *klass, unsigned arch)
 {
     const struct real_options *options = &real->options;
     if (options->scale > 0)
@@ -11,7 +11,7 @@ static bool can_run(const struct real *real, const struct duet_class *klass, uns
                                 : duet__class_function(klass, arch) != NULL;
 }
 
-int duet__real_classify(void *engine, const struct duet_class *klass, uint64_t *archs,
+int duet__real_classify(void *engine, const struct duet__class *klass, uint64_t *archs,
                         struct duet_message *message)
 {
     const struct real *real = engine;
@@ -36,7 +36,7 @@ int duet__real_classify(void *engine, const struct duet_class *klass, uint64_t *
                      kernel, real->machine.name);
 }
 
-double duet__real_mean(void *engine, const struct duet_class *klass, unsigned arch)
+double duet__real_mean(void *engine, const struct duet__class *klass, unsigned arch)
 {
     const struct real_options *options = &((const struct real *)engine)->options;
     double seconds = options->scale > 0 ? options->seconds(options->pace, klass, arch) : 0;

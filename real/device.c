@@ -45,7 +45,7 @@ static void show(struct worker *self)
 /* The core is told once, before it hears of the first command that was lost. */
 static void lose(struct worker *self)
 {
-    struct duet_ops ops = {0};
+    struct duet__ops ops = {0};
     if (self->lost)
         return;
     self->lost = true;
@@ -67,11 +67,11 @@ static const char *why(const struct slot *slot, const struct backend_completion 
 /* Reports one completion to the core. A copy's tag is the core's own record of it. */
 static void report(struct worker *self, const struct backend_completion *completion)
 {
-    struct duet_ops ops = {0};
-    struct duet_report report = {.start_s = completion->start_s,
-                                 .end_s = completion->end_s,
-                                 .status = completion->status};
-    struct duet_command command = {.kind = DUET_COPY, .worker = self->index};
+    struct duet__ops ops = {0};
+    struct duet__report report = {.start_s = completion->start_s,
+                                  .end_s = completion->end_s,
+                                  .status = completion->status};
+    struct duet__engine_command command = {.kind = DUET_COPY, .worker = self->index};
     struct slot *slot = is_kernel(self, completion->tag) ? completion->tag : NULL;
     if (report.status)
         report.why = why(slot, completion);
@@ -139,7 +139,7 @@ static int run_inside(const struct duet_call *call)
     return status;
 }
 
-static void launch(struct worker *self, const struct duet_command *command)
+static void launch(struct worker *self, const struct duet__engine_command *command)
 {
     struct real *real = self->real;
     struct slot *slot = self->slots;
@@ -171,7 +171,7 @@ static void launch(struct worker *self, const struct duet_command *command)
 }
 
 /* One end of a copy; *pitch: bytes from one column to the next. */
-static void *end_of(const struct real *real, const struct duet_copy *copy, unsigned node,
+static void *end_of(const struct real *real, const struct duet__copy *copy, unsigned node,
                     uint64_t offset, size_t *pitch, struct backend_device **device)
 {
     struct duet_buffer buffer;
@@ -194,10 +194,10 @@ static _Atomic(void *) *mark_of(const struct worker *self, struct duet_handle *h
     return marker && marker->backend == self->backend ? duet__handle_mark(handle) : NULL;
 }
 
-static void start_copy(struct worker *self, const struct duet_command *command)
+static void start_copy(struct worker *self, const struct duet__engine_command *command)
 {
     const struct real *real = self->real;
-    struct duet_copy *from = command->copy;
+    struct duet__copy *from = command->copy;
     struct backend_device *devices[2];
     struct duet_buffer buffer;
     duet__handle_buffer(from->handle, &buffer);
@@ -226,8 +226,8 @@ static void start_copy(struct worker *self, const struct duet_command *command)
 static bool ask(struct worker *self)
 {
     for (;;) {
-        struct duet_ops ops = {0};
-        struct duet_command command;
+        struct duet__ops ops = {0};
+        struct duet__engine_command command;
         duet__next(self->real->core, self->index, duet__worker_now(self), &command, &ops);
         if (command.kind == DUET_RUN)
             launch(self, &command);

@@ -68,14 +68,14 @@ static void destroy(void *engine)
 /* Making                                                                                       */
 
 /* The backend that runs this worker's kernels, or NULL with a message. */
-static const struct duet_backend *backend_of(const struct real *real, const struct worker *worker,
-                                             struct duet_message *message)
+static const struct duet__backend *backend_of(const struct real *real, const struct worker *worker,
+                                              struct duet_message *message)
 {
     const char *name = real->machine.archs[worker->arch].backend;
     const char *who = real->machine.workers[worker->index].name;
     if (worker->device && real->options.emulate)
         name = "emulated";
-    const struct duet_backend *backend = duet__backend_find(name);
+    const struct duet__backend *backend = duet__backend_find(name);
     if (!backend)
         (void)duet_fail(message, DUET_EABSENT, "%s is programmed by %s, which this duet lacks", who,
                         name);
@@ -90,7 +90,7 @@ static const struct duet_backend *backend_of(const struct real *real, const stru
 }
 
 /* Puts the backend on the list of those in use. */
-static void use(struct real *real, const struct duet_backend *backend)
+static void use(struct real *real, const struct duet__backend *backend)
 {
     for (unsigned i = 0; i < real->use_count; i++)
         if (real->uses[i].backend == backend)
@@ -302,8 +302,8 @@ static int open_cores(struct real *real, struct duet_message *message)
 /* As every worker does at its start, the one without a thread asks for work once, and is idle. */
 static void ask_first(struct real *real)
 {
-    struct duet_command command;
-    struct duet_ops ops = {0};
+    struct duet__engine_command command;
+    struct duet__ops ops = {0};
     duet__next(real->core, 0, duet__worker_now(&real->workers[0]), &command, &ops);
     atomic_store(&real->workers[0].resting, true);
 }
@@ -320,9 +320,9 @@ int duet__real_attach(void *engine, struct duet_runtime *core, struct duet_messa
     return error ? error : duet__threads_start(real, message);
 }
 
-const struct duet_engine_ops *duet__real_ops(void)
+const struct duet__engine_ops *duet__real_ops(void)
 {
-    static const struct duet_engine_ops ops = {
+    static const struct duet__engine_ops ops = {
         .wake = duet__real_wake,
         .submitted = duet__real_submitted,
         .wait = duet__real_wait,

@@ -48,7 +48,7 @@ struct slot {
     size_t room;              /* of `many` */
     /* of a device */
     bool used;
-    struct duet_command command;
+    struct duet__engine_command command;
     duet_kernel_fn run;
     const struct inside *inside; /* while it runs on a thread of the backend's */
     uint64_t number;             /* kernels were launched in this order */
@@ -63,7 +63,7 @@ struct worker {
     bool device;
     bool owed; /* it is to be asked again: not idle when it was last asked, or called since */
     double now_s;
-    const struct duet_backend *backend;
+    const struct duet__backend *backend;
     struct backend_device *opened;
     struct slot *slots; /* as many as kernels may be in flight */
     unsigned slot_count;
@@ -96,7 +96,7 @@ struct said {
 
 /* A backend in use. */
 struct use {
-    const struct duet_backend *backend;
+    const struct duet__backend *backend;
     void *shared;
     bool attached;
 };
@@ -286,9 +286,9 @@ void duet__say(void *engine, const char *line);
 /* ------------------------------------------------------------------------------------------- */
 /* classify.c and lose.c                                                                        */
 
-int duet__real_classify(void *engine, const struct duet_class *klass, uint64_t *archs,
+int duet__real_classify(void *engine, const struct duet__class *klass, uint64_t *archs,
                         struct duet_message *message);
-double duet__real_mean(void *engine, const struct duet_class *klass, unsigned arch);
+double duet__real_mean(void *engine, const struct duet__class *klass, unsigned arch);
 
 /* Sets workers' lose_at from "gpu1@100,gpu0@5"; NULL: none. DUET_EINVAL with a message. */
 int duet__lose_parse(struct real *real, const char *text, struct duet_message *message);

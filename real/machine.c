@@ -40,7 +40,7 @@ static void add_reason(struct duet_message *reasons, const char *reason)
 }
 
 /* Devices of one backend, while more are wanted. One that cannot be used is a reason. */
-static int find_devices(struct parts *parts, const struct duet_backend *backend, unsigned wanted,
+static int find_devices(struct parts *parts, const struct duet__backend *backend, unsigned wanted,
                         struct duet_message *reasons, bool *left_out)
 {
     struct duet_message why = {""};
@@ -80,7 +80,7 @@ static int find_all(struct parts *parts, struct duet_message *message)
     unsigned all = emulate ? 1 : UINT32_MAX;
     unsigned wanted = parts->wanted->gpus < 0 ? all : (unsigned)parts->wanted->gpus;
     for (size_t i = 0; wanted && duet__backend_at(i); i++) {
-        const struct duet_backend *backend = duet__backend_at(i);
+        const struct duet__backend *backend = duet__backend_at(i);
         if (backend->execute || !strcmp(backend->name, EMULATED) != emulate)
             continue;
         if (find_devices(parts, backend, wanted, &reasons, &left_out))

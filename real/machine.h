@@ -12,7 +12,7 @@
 
 /* A device that will be used. */
 struct found {
-    const struct duet_backend *backend;
+    const struct duet__backend *backend;
     unsigned index; /* of it, among its backend's */
     struct backend_info info;
     unsigned arch; /* in the machine: set by duet__machine_make */

@@ -70,7 +70,7 @@ static void test_wanted(void)
 {
     struct real_wanted wanted = {.cpus = 1, .gpus = 1, .emulate = true};
     struct backend_info info;
-    const struct duet_backend *backend = duet__backend_find("emulated");
+    const struct duet__backend *backend = duet__backend_find("emulated");
     g_assert_cmpint(backend->describe(0, &info, NULL), ==, DUET_OK);
     uint64_t all = info.memory_bytes, most = all;
     check_gpu(&wanted, 2, 8, most);

@@ -37,9 +37,9 @@ struct real_options {
      * seconds(pace, class, arch) x scale and compute nothing; <= 0 seconds: cannot run there.
      */
     double scale;
-    double (*seconds)(void *pace, const struct duet_class *klass, unsigned arch);
+    double (*seconds)(void *pace, const struct duet__class *klass, unsigned arch);
     /* Says, instead of `seconds`, what can run where, as ops.classify does; may be NULL. */
-    int (*classify)(void *pace, const struct duet_class *klass, uint64_t *archs,
+    int (*classify)(void *pace, const struct duet__class *klass, uint64_t *archs,
                     struct duet_message *message);
     void (*free_pace)(void *pace); /* by the engine's destroy; may be NULL */
     void *pace;
@@ -94,7 +94,7 @@ DUET_MUST_CHECK int duet__real_new(void **out, const struct duet_machine *machin
                                    const struct real_options *options,
                                    struct duet_message *message);
 
-const struct duet_engine_ops *duet__real_ops(void);
+const struct duet__engine_ops *duet__real_ops(void);
 
 /*
  * Ties the engine to its core, starts the threads and opens the devices, and returns when all are

@@ -15,7 +15,7 @@
 /* ------------------------------------------------------------------------------------------- */
 /* Backends and their devices                                                                   */
 
-static void describe(struct survey_device *device, const struct duet_backend *backend)
+static void describe(struct survey_device *device, const struct duet__backend *backend)
 {
     struct backend_info info = {.arch = ""};
     device->error = backend->describe(device->index, &info, &device->why);
@@ -36,7 +36,7 @@ static void describe(struct survey_device *device, const struct duet_backend *ba
 static int add_devices(struct duet__survey *survey, unsigned number)
 {
     const struct survey_backend *of = &survey->backends[number];
-    const struct duet_backend *backend = duet__backend_at(number);
+    const struct duet__backend *backend = duet__backend_at(number);
     unsigned shown = of->kind == SURVEY_DEVICES || !of->count ? of->count : 1;
     size_t room = survey->device_count + (size_t)shown;
     struct survey_device *devices =
@@ -52,7 +52,7 @@ static int add_devices(struct duet__survey *survey, unsigned number)
     return DUET_OK;
 }
 
-static enum survey_kind kind_of(const struct duet_backend *backend)
+static enum survey_kind kind_of(const struct duet__backend *backend)
 {
     if (backend->execute)
         return SURVEY_CORES;
@@ -68,7 +68,7 @@ static int look_at_backends(struct duet__survey *survey)
     if (!survey->backends)
         return DUET_ENOMEM;
     for (unsigned i = 0; i < count; i++) {
-        const struct duet_backend *backend = duet__backend_at(i);
+        const struct duet__backend *backend = duet__backend_at(i);
         struct survey_backend *to = &survey->backends[survey->backend_count++];
         to->name = backend->name;
         to->description = backend->description;

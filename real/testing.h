@@ -37,7 +37,7 @@ struct testing {
 };
 
 /* A paced emulation's time: the same for all kernels. */
-static inline double testing_seconds(void *pace, const struct duet_class *klass, unsigned arch)
+static inline double testing_seconds(void *pace, const struct duet__class *klass, unsigned arch)
 {
     const struct testing *t = pace;
     return t->seconds;
@@ -70,7 +70,7 @@ static inline struct duet_runtime *testing_try(struct testing *t, int *error)
     *error = duet__real_machine(&machine, NULL, &wanted, &t->message);
     if (*error)
         return NULL;
-    struct duet_core_config config = {
+    struct duet__core_config config = {
         .machine = &machine,
         .policy = duet_policy_find(t->policy ? t->policy : "ws"),
         .model = duet_model_at(0),

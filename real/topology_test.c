@@ -103,7 +103,7 @@ static void test_memory_limit(void)
 static void test_places(void)
 {
     struct places *places;
-    const struct duet_backend *cpu = duet__backend_find("cpu");
+    const struct duet__backend *cpu = duet__backend_find("cpu");
     struct backend_info info;
     struct duet_message message = {""};
     g_assert_cmpint(duet__places_new(&places), ==, DUET_OK);

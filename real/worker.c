@@ -32,7 +32,7 @@ int duet__inside(void *engine)
 void duet__real_submitted(void *engine, struct duet_task *task)
 {
     struct real *real = engine;
-    struct duet_ops ops = {0};
+    struct duet__ops ops = {0};
     int by = duet__inside(real);
     uint64_t submissions = atomic_load_explicit(&real->submissions, memory_order_relaxed);
     atomic_store_explicit(&real->submissions, submissions + 1, memory_order_relaxed);
@@ -127,7 +127,8 @@ static void show(struct worker *self, const struct duet_task *task, double start
 }
 
 /* Runs a kernel to its end and reports it. */
-static void run(struct worker *self, const struct duet_command *command, struct duet_ops *ops)
+static void run(struct worker *self, const struct duet__engine_command *command,
+                struct duet__ops *ops)
 {
     struct real *real = self->real;
     struct slot *slot = self->slots;
@@ -137,7 +138,7 @@ static void run(struct worker *self, const struct duet_command *command, struct 
     double start_s = ops->steal_attempts ? duet__worker_now(self) : self->now_s;
     start_s = later(start_s, duet__task_ready(task));
     show(self, task, start_s);
-    struct duet_report report = {.start_s = start_s, .end_s = start_s};
+    struct duet__report report = {.start_s = start_s, .end_s = start_s};
     report.status = duet__slot_fill(self, slot, task);
     if (!report.status)
         report.status = real->options.scale > 0 ? pass(self, task, &report.end_s)
@@ -205,7 +206,7 @@ static int run_one_nested(struct worker *self, const struct duet_task *task, con
 }
 
 /* Runs the tasks that the worker has kept to itself. true: enough. */
-static bool run_nested(struct worker *self, const struct until *until, struct duet_ops *ops)
+static bool run_nested(struct worker *self, const struct until *until, struct duet__ops *ops)
 {
     struct duet_runtime *core = self->real->core;
     const double start_s = self->now_s;
@@ -213,7 +214,7 @@ static bool run_nested(struct worker *self, const struct until *until, struct du
     bool ends = false;
     struct duet_task *task;
     while (!ends && (task = duet__nested_next(core, self->index, self->now_s, ops))) {
-        struct duet_report report = {.start_s = self->now_s};
+        struct duet__report report = {.start_s = self->now_s};
         uint64_t steps = atomic_load_explicit(&self->steps, memory_order_relaxed);
         atomic_store_explicit(&self->steps, steps + 1, memory_order_relaxed);
         report.status = run_one_nested(self, task, &report.why);
@@ -232,12 +233,12 @@ static bool run_nested(struct worker *self, const struct until *until, struct du
  */
 static enum served serve(struct worker *self, const struct until *until)
 {
-    struct duet_ops ops = {0};
+    struct duet__ops ops = {0};
     bool ends = false;
     (void)duet__worker_now(self);
     self->owed = true;
     for (;;) {
-        struct duet_command command;
+        struct duet__engine_command command;
         duet__next(self->real->core, self->index, self->now_s, &command, &ops);
         if (command.kind == DUET_EXIT)
             return SERVED_EXIT;

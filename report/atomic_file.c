@@ -19,7 +19,7 @@ static int refuse(const char *path, struct duet_message *message)
 }
 
 /* Writes `name`, which stands for `path`; nothing where `contents` is NULL. */
-static int write_stream(const char *name, const char *path, duet_file_fn *contents,
+static int write_stream(const char *name, const char *path, duet__file_fn *contents,
                         const void *data, struct duet_message *message)
 {
     FILE *stream = fopen(name, "we");
@@ -35,7 +35,7 @@ static int write_stream(const char *name, const char *path, duet_file_fn *conten
     return bad ? refuse(path, message) : 0;
 }
 
-static int write_file(const char *path, duet_file_fn *contents, const void *data,
+static int write_file(const char *path, duet__file_fn *contents, const void *data,
                       struct duet_message *message)
 {
     char *resolved = realpath(path, NULL); /* of a link, what it leads to */
@@ -59,19 +59,19 @@ static int write_file(const char *path, duet_file_fn *contents, const void *data
     return error;
 }
 
-int duet_file_write(const char *path, duet_file_fn *contents, const void *data,
-                    struct duet_message *message)
+int duet__file_write(const char *path, duet__file_fn *contents, const void *data,
+                     struct duet_message *message)
 {
     sigset_t before;
     int error;
 
-    duet__signals_hold(&before);
+    duet__signals_block(&before);
     error = write_file(path, contents, data, message);
-    duet__signals_release(&before);
+    duet__signals_unblock(&before);
     return error;
 }
 
-int duet_file_check(const char *path, struct duet_message *message)
+int duet__file_check(const char *path, struct duet_message *message)
 {
-    return duet_file_write(path, NULL, NULL, message);
+    return duet__file_write(path, NULL, NULL, message);
 }

@@ -8,7 +8,7 @@
 #include <duet/error.h>
 
 /* Writes what a file is to hold, and leaves write errors to the stream. */
-typedef void duet_file_fn(FILE *stream, const void *data);
+typedef void duet__file_fn(FILE *stream, const void *data);
 
 /*
  * Has `contents` write, with `data`, a temporary file beside `path` (beside its target, where it is
@@ -17,10 +17,10 @@ typedef void duet_file_fn(FILE *stream, const void *data);
  * temporary file stays. DUET_EIO, upon which an older file stays, with a message that names the
  * file.
  */
-DUET_MUST_CHECK int duet_file_write(const char *path, duet_file_fn *contents, const void *data,
-                                    struct duet_message *message);
+DUET_MUST_CHECK int duet__file_write(const char *path, duet__file_fn *contents, const void *data,
+                                     struct duet_message *message);
 
 /* Whether it can be written, without a change of it. DUET_EIO likewise. */
-DUET_MUST_CHECK int duet_file_check(const char *path, struct duet_message *message);
+DUET_MUST_CHECK int duet__file_check(const char *path, struct duet_message *message);
 
 #endif

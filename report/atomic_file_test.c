@@ -62,13 +62,13 @@ static void test_whole_or_not(void)
     struct duet_message message = {""};
     sigset_t held;
 
-    g_assert_cmpint(duet_file_check(path, NULL), ==, 0);
+    g_assert_cmpint(duet__file_check(path, NULL), ==, 0);
     g_assert_cmpuint(files_in(folder), ==, 0);
-    g_assert_cmpint(duet_file_write(path, put, "first", NULL), ==, 0);
+    g_assert_cmpint(duet__file_write(path, put, "first", NULL), ==, 0);
     assert_contents(path, "first");
-    g_assert_cmpint(duet_file_write(path, put_and_fail, "second", &message), ==, DUET_EIO);
+    g_assert_cmpint(duet__file_write(path, put_and_fail, "second", &message), ==, DUET_EIO);
     g_assert_nonnull(strstr(message.text, path));
-    g_assert_cmpint(duet_file_check(path, NULL), ==, 0);
+    g_assert_cmpint(duet__file_check(path, NULL), ==, 0);
     assert_contents(path, "first");
     g_assert_cmpuint(files_in(folder), ==, 1);
     g_assert_cmpint(pthread_sigmask(SIG_BLOCK, NULL, &held), ==, 0);
@@ -87,7 +87,7 @@ static void test_link(void)
 
     g_assert_true(g_file_set_contents(path, "old", -1, NULL));
     g_assert_cmpint(symlink(path, link), ==, 0);
-    g_assert_cmpint(duet_file_write(link, put, "new", NULL), ==, 0);
+    g_assert_cmpint(duet__file_write(link, put, "new", NULL), ==, 0);
     g_assert_true(g_file_test(link, G_FILE_TEST_IS_SYMLINK));
     assert_contents(path, "new");
     g_unlink(link);
@@ -103,12 +103,12 @@ static void test_errors(void)
     struct duet_message message = {""};
     struct stat before, after;
 
-    g_assert_cmpint(duet_file_check("/nowhere/out", &message), ==, DUET_EIO);
+    g_assert_cmpint(duet__file_check("/nowhere/out", &message), ==, DUET_EIO);
     g_assert_nonnull(strstr(message.text, "/nowhere/out"));
-    g_assert_cmpint(duet_file_write("/nowhere/out", put, "text", &message), ==, DUET_EIO);
+    g_assert_cmpint(duet__file_write("/nowhere/out", put, "text", &message), ==, DUET_EIO);
     /* a device is written, not replaced */
     g_assert_cmpint(stat("/dev/full", &before), ==, 0);
-    g_assert_cmpint(duet_file_write("/dev/full", put, "text", &message), ==, DUET_EIO);
+    g_assert_cmpint(duet__file_write("/dev/full", put, "text", &message), ==, DUET_EIO);
     g_assert_nonnull(strstr(message.text, "/dev/full"));
     g_assert_cmpint(stat("/dev/full", &after), ==, 0);
     g_assert_cmpuint(before.st_ino, ==, after.st_ino);

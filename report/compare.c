@@ -8,8 +8,8 @@
 
 enum { MOST_NOTES = 20 }; /* about runs that are in one file only */
 
-static void note(struct duet_comparison *comparison, const char *format, ...) G_GNUC_PRINTF(2, 3);
-static void note(struct duet_comparison *comparison, const char *format, ...)
+static void note(struct duet__comparison *comparison, const char *format, ...) G_GNUC_PRINTF(2, 3);
+static void note(struct duet__comparison *comparison, const char *format, ...)
 {
     va_list args;
 
@@ -18,31 +18,31 @@ static void note(struct duet_comparison *comparison, const char *format, ...)
     va_end(args);
 }
 
-static const char *keep(struct duet_comparison *comparison, char *text)
+static const char *keep(struct duet__comparison *comparison, char *text)
 {
     g_ptr_array_add(comparison->texts, text);
     return text;
 }
 
 /* Two names that are mostly one. */
-static const char *both(struct duet_comparison *comparison, const char *first, const char *second)
+static const char *both(struct duet__comparison *comparison, const char *first, const char *second)
 {
     if (strcmp(first, second) == 0)
         return first;
     return keep(comparison, g_strdup_printf("%s / %s", first, second));
 }
 
-static struct duet_read_run *run_at(const struct duet_read_file *file, guint index)
+static struct duet__read_run *run_at(const struct duet__file_runs *file, guint index)
 {
-    return &g_array_index(file->runs, struct duet_read_run, index);
+    return &g_array_index(file->runs, struct duet__read_run, index);
 }
 
-static bool is_predicted(const struct duet_read_run *run)
+static bool is_predicted(const struct duet__read_run *run)
 {
     return strcmp(run->world, "predicted") == 0 || strcmp(run->world, "simulated") == 0;
 }
 
-static bool same_problem(const struct duet_case *a, const struct duet_case *b)
+static bool same_problem(const struct duet__case *a, const struct duet__case *b)
 {
     return strcmp(a->workload, b->workload) == 0 && strcmp(a->settings, b->settings) == 0 &&
            strcmp(a->policy, b->policy) == 0 && a->n == b->n && a->tile == b->tile &&
@@ -51,7 +51,7 @@ static bool same_problem(const struct duet_case *a, const struct duet_case *b)
 }
 
 /* "cholesky, n 3840, ..., simulated": free with g_free. */
-static char *name_of(const struct duet_read_run *run)
+static char *name_of(const struct duet__read_run *run)
 {
     g_autofree char *name = duet__case_name(&run->problem);
 
@@ -59,13 +59,13 @@ static char *name_of(const struct duet_read_run *run)
 }
 
 /* Where the runs of a file were made; free with g_free. */
-static char *place_of(const struct duet_read_file *file)
+static char *place_of(const struct duet__file_runs *file)
 {
     const char *platform = run_at(file, 0)->problem.platform;
     bool several = false;
 
     if (file->traced) {
-        g_autofree char *resources = duet_report_resources(file->recording.machine);
+        g_autofree char *resources = duet__report_resources(file->recording.machine);
 
         return g_strdup_printf("%s, %s", platform, resources);
     }
@@ -74,11 +74,11 @@ static char *place_of(const struct duet_read_file *file)
     return g_strconcat(platform, several ? " and others" : "", NULL);
 }
 
-static void add_pair(struct duet_comparison *comparison, const struct duet_read_run *first,
-                     const struct duet_read_run *second, bool worlds)
+static void add_pair(struct duet__comparison *comparison, const struct duet__read_run *first,
+                     const struct duet__read_run *second, bool worlds)
 {
-    struct duet_case the = first->problem;
-    const struct duet_case *other = &second->problem;
+    struct duet__case the = first->problem;
+    const struct duet__case *other = &second->problem;
 
     the.workload = both(comparison, the.workload, other->workload);
     the.settings = both(comparison, the.settings, other->settings);
@@ -94,14 +94,14 @@ static void add_pair(struct duet_comparison *comparison, const struct duet_read_
 
 /* Each run of the first with the first one of the second that is left. A validation has runs of
    both kinds of one problem, and each is compared with its own kind. */
-static void match_same(struct duet_comparison *comparison)
+static void match_same(struct duet__comparison *comparison)
 {
-    const struct duet_read_file *a = &comparison->files[0], *b = &comparison->files[1];
+    const struct duet__file_runs *a = &comparison->files[0], *b = &comparison->files[1];
     bool worlds = a->cases || b->cases;
 
     for (guint i = 0; i < a->runs->len; i++)
         for (guint j = 0; j < b->runs->len && !run_at(a, i)->matched; j++) {
-            struct duet_read_run *first = run_at(a, i), *second = run_at(b, j);
+            struct duet__read_run *first = run_at(a, i), *second = run_at(b, j);
 
             if (second->matched || !same_problem(&first->problem, &second->problem) ||
                 (worlds && is_predicted(first) != is_predicted(second)))
@@ -111,9 +111,9 @@ static void match_same(struct duet_comparison *comparison)
         }
 }
 
-static void note_unmatched(struct duet_comparison *comparison, unsigned which)
+static void note_unmatched(struct duet__comparison *comparison, unsigned which)
 {
-    const struct duet_read_file *file = &comparison->files[which];
+    const struct duet__file_runs *file = &comparison->files[which];
     guint left = 0;
 
     for (guint i = 0; i < file->runs->len; i++) {
@@ -127,10 +127,10 @@ static void note_unmatched(struct duet_comparison *comparison, unsigned which)
 }
 
 /* One run each, of problems that may differ. */
-static void match_only(struct duet_comparison *comparison)
+static void match_only(struct duet__comparison *comparison)
 {
-    struct duet_read_file *files = comparison->files;
-    struct duet_read_run *runs[] = {run_at(&files[0], 0), run_at(&files[1], 0)};
+    struct duet__file_runs *files = comparison->files;
+    struct duet__read_run *runs[] = {run_at(&files[0], 0), run_at(&files[1], 0)};
     bool traces[] = {files[0].traced, files[1].traced};
 
     if (traces[0] != traces[1]) {
@@ -151,10 +151,10 @@ static void match_only(struct duet_comparison *comparison)
     add_pair(comparison, runs[0], runs[1], false);
 }
 
-static int match(struct duet_comparison *comparison, const char *const names[2], const char *policy,
-                 struct duet_message *message)
+static int match(struct duet__comparison *comparison, const char *const names[2],
+                 const char *policy, struct duet_message *message)
 {
-    const struct duet_read_file *files = comparison->files;
+    const struct duet__file_runs *files = comparison->files;
     bool trace = files[0].traced || files[1].traced;
     guint counts[] = {files[0].runs->len, files[1].runs->len};
 
@@ -179,26 +179,26 @@ static int match(struct duet_comparison *comparison, const char *const names[2],
 }
 
 /* Leaves the runs of one policy. */
-static void choose(struct duet_read_file *file, const char *policy)
+static void choose(struct duet__file_runs *file, const char *policy)
 {
     for (guint i = file->runs->len; i-- > 0;)
         if (strcmp(run_at(file, i)->problem.policy, policy) != 0)
             g_array_remove_index(file->runs, i);
 }
 
-int duet_comparison_make(struct duet_comparison *comparison, const char *const paths[2],
-                         const char *policy, struct duet_message *message)
+int duet__comparison_make(struct duet__comparison *comparison, const char *const paths[2],
+                          const char *policy, struct duet_message *message)
 {
-    struct duet_read_file *files = comparison->files;
+    struct duet__file_runs *files = comparison->files;
     const char *names[2], *places[2];
     unsigned traces = 0;
     int error;
 
-    comparison->cases = g_array_new(FALSE, FALSE, sizeof(struct duet_case));
+    comparison->cases = g_array_new(FALSE, FALSE, sizeof(struct duet__case));
     comparison->texts = g_ptr_array_new_with_free_func(g_free);
     comparison->notes = g_ptr_array_new_with_free_func(g_free);
     for (unsigned i = 0; i < 2; i++) {
-        error = duet_read_file(paths[i], &files[i], message);
+        error = duet__file_runs(paths[i], &files[i], message);
         if (error)
             return error;
         names[i] = keep(comparison, g_strdup_printf("%c: %s", 'A' + i, paths[i]));
@@ -211,7 +211,7 @@ int duet_comparison_make(struct duet_comparison *comparison, const char *const p
         if (policy && !files[i].traced)
             choose(&files[i], policy);
     error = match(comparison, names, policy, message);
-    comparison->validation = (struct duet_validation){
+    comparison->validation = (struct duet__validation){
         .title = keep(comparison, g_strdup_printf("%s against %s", names[0], names[1])),
         .first_name = names[0],
         .second_name = names[1],
@@ -220,21 +220,21 @@ int duet_comparison_make(struct duet_comparison *comparison, const char *const p
                 ? places[0]
                 : keep(comparison, g_strdup_printf("%s (A) and %s (B)", places[0], places[1])),
         .calibration = "",
-        .cases = (struct duet_case *)(void *)comparison->cases->data,
+        .cases = (struct duet__case *)(void *)comparison->cases->data,
         .case_count = comparison->cases->len,
     };
     return error;
 }
 
-void duet_comparison_fini(struct duet_comparison *comparison)
+void duet__comparison_fini(struct duet__comparison *comparison)
 {
-    duet_validation_fini(&comparison->validation);
+    duet__validation_fini(&comparison->validation);
     for (unsigned i = 0; i < 2; i++)
-        duet_read_fini(&comparison->files[i]);
+        duet__read_fini(&comparison->files[i]);
     if (comparison->cases) {
         g_array_free(comparison->cases, TRUE);
         g_ptr_array_free(comparison->texts, TRUE);
         g_ptr_array_free(comparison->notes, TRUE);
     }
-    *comparison = (struct duet_comparison){0};
+    *comparison = (struct duet__comparison){0};
 }

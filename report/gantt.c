@@ -5,32 +5,32 @@
 
 #include <math.h>
 
-const char *const duet_gantt_colours[] = {"#4e79a7", "#f28e2b", "#59a14f", "#b07aa1",
-                                          "#e15759", "#3aa6a0", "#d4a72c", "#9c755f"};
-const char *const duet_gantt_copy_colours[] = {"#7c93ad", "#c08a5a", "#6a5acd"};
-const char *const duet_gantt_copy_names[] = {"copy to GPU", "copy to host", "copy between GPUs"};
+const char *const duet__gantt_colours[] = {"#4e79a7", "#f28e2b", "#59a14f", "#b07aa1",
+                                           "#e15759", "#3aa6a0", "#d4a72c", "#9c755f"};
+const char *const duet__gantt_copy_colours[] = {"#7c93ad", "#c08a5a", "#6a5acd"};
+const char *const duet__gantt_copy_names[] = {"copy to GPU", "copy to host", "copy between GPUs"};
 
-const char *duet_gantt_unit(double end_s, double *scale)
+const char *duet__gantt_unit(double end_s, double *scale)
 {
     *scale = end_s >= 1 ? 1 : end_s >= 1e-3 ? 1e3 : 1e6;
     return end_s >= 1 ? "s" : end_s >= 1e-3 ? "ms" : "\xc2\xb5s";
 }
 
-static void add_row(struct duet_gantt *gantt, const char *name, enum duet_gantt_lane lane,
+static void add_row(struct duet__gantt *gantt, const char *name, enum duet__gantt_lane lane,
                     unsigned index, unsigned node)
 {
     gantt->rows[gantt->row_count++] =
-        (struct duet_gantt_row){name, lane, index, node,
-                                g_array_new(FALSE, FALSE, sizeof(struct duet_gantt_bar))};
+        (struct duet__gantt_row){name, lane, index, node,
+                                 g_array_new(FALSE, FALSE, sizeof(struct duet__gantt_bar))};
 }
 
 /* CPU workers as they come, then device by device its workers and its copies. */
-static void add_rows(struct duet_gantt *gantt)
+static void add_rows(struct duet__gantt *gantt)
 {
     const struct duet_machine *machine = gantt->recording->machine;
 
     gantt->rows =
-        g_new0(struct duet_gantt_row, machine->worker_count + 2 * (size_t)machine->node_count);
+        g_new0(struct duet__gantt_row, machine->worker_count + 2 * (size_t)machine->node_count);
     for (unsigned node = 0; node < machine->node_count; node++) {
         for (unsigned i = 0; i < machine->worker_count; i++)
             if (machine->workers[i].node == node)
@@ -43,8 +43,8 @@ static void add_rows(struct duet_gantt *gantt)
 }
 
 /* Adds a bar to the row of that lane and index; to none where there is no such row. */
-static void add_bar(struct duet_gantt *gantt, enum duet_gantt_lane lane, unsigned index,
-                    const struct duet_gantt_bar *bar)
+static void add_bar(struct duet__gantt *gantt, enum duet__gantt_lane lane, unsigned index,
+                    const struct duet__gantt_bar *bar)
 {
     for (size_t i = 0; i < gantt->row_count; i++)
         if (gantt->rows[i].lane == lane && gantt->rows[i].index == index) {
@@ -53,17 +53,17 @@ static void add_bar(struct duet_gantt *gantt, enum duet_gantt_lane lane, unsigne
         }
 }
 
-static enum duet_gantt_copy copy_kind(const struct duet_event *event)
+static enum duet__gantt_copy copy_kind(const struct duet_event *event)
 {
     if (event->destination == DUET_HOST)
         return DUET_GANTT_TO_HOST;
     return event->source == DUET_HOST ? DUET_GANTT_TO_DEVICE : DUET_GANTT_BETWEEN;
 }
 
-static void add_event(struct duet_gantt *gantt, const struct duet_event *event)
+static void add_event(struct duet__gantt *gantt, const struct duet_event *event)
 {
     bool task = event->kind == DUET_EVENT_TASK;
-    const struct duet_gantt_bar bar = {
+    const struct duet__gantt_bar bar = {
         .start_s = event->start_s,
         .end_s = event->end_s,
         .id = event->id,
@@ -94,8 +94,8 @@ static guint merge_row(GArray *bars, double shortest)
     double votes = 0;
 
     for (guint i = 0; i < bars->len; i++) {
-        struct duet_gantt_bar bar = g_array_index(bars, struct duet_gantt_bar, i);
-        struct duet_gantt_bar *last = &g_array_index(bars, struct duet_gantt_bar, left) - 1;
+        struct duet__gantt_bar bar = g_array_index(bars, struct duet__gantt_bar, i);
+        struct duet__gantt_bar *last = &g_array_index(bars, struct duet__gantt_bar, left) - 1;
         double length = bar.end_s - bar.start_s;
 
         if (left && last->end_s - last->start_s < shortest &&
@@ -110,17 +110,17 @@ static guint merge_row(GArray *bars, double shortest)
             last->count += bar.count;
         } else {
             votes = length;
-            g_array_index(bars, struct duet_gantt_bar, left++) = bar;
+            g_array_index(bars, struct duet__gantt_bar, left++) = bar;
         }
     }
     g_array_set_size(bars, left);
     return left;
 }
 
-void duet_gantt_init(struct duet_gantt *gantt, const struct duet_recording *recording,
-                     size_t max_bars)
+void duet__gantt_init(struct duet__gantt *gantt, const struct duet__recording *recording,
+                      size_t max_bars)
 {
-    *gantt = (struct duet_gantt){.recording = recording, .end_s = recording->makespan_s};
+    *gantt = (struct duet__gantt){.recording = recording, .end_s = recording->makespan_s};
     add_rows(gantt);
     for (size_t i = 0; i < recording->event_count; i++)
         add_event(gantt, &recording->events[i]);
@@ -134,10 +134,10 @@ void duet_gantt_init(struct duet_gantt *gantt, const struct duet_recording *reco
         gantt->bar_count += merge_row(gantt->rows[i].bars, gantt->merged_s);
 }
 
-void duet_gantt_fini(struct duet_gantt *gantt)
+void duet__gantt_fini(struct duet__gantt *gantt)
 {
     for (size_t i = 0; i < gantt->row_count; i++)
         g_array_free(gantt->rows[i].bars, TRUE);
     g_free(gantt->rows);
-    *gantt = (struct duet_gantt){0};
+    *gantt = (struct duet__gantt){0};
 }

@@ -11,14 +11,14 @@
 
 #include "runs/recording.h"
 
-enum duet_gantt_lane {
+enum duet__gantt_lane {
     DUET_GANTT_KERNELS, /* of one worker */
     DUET_GANTT_IN,      /* copies to a device */
     DUET_GANTT_OUT,     /* copies from a device; one to another device stands in both rows */
 };
 
 /* What is moved by a copy, by the ends it has: the colour of its bar. */
-enum duet_gantt_copy {
+enum duet__gantt_copy {
     DUET_GANTT_TO_DEVICE,
     DUET_GANTT_TO_HOST,
     DUET_GANTT_BETWEEN,
@@ -26,25 +26,25 @@ enum duet_gantt_copy {
 };
 
 /* One event, or several neighbours that have been merged. */
-struct duet_gantt_bar {
+struct duet__gantt_bar {
     double start_s, end_s;
     uint64_t id, bytes;           /* of the first event; bytes: of all */
-    uint64_t colour;              /* kernel index, or enum duet_gantt_copy: the larger part's */
+    uint64_t colour;              /* kernel index, or enum duet__gantt_copy: the larger part's */
     uint64_t count;               /* events */
     uint64_t source, destination; /* memory nodes of the first event */
 };
 
-struct duet_gantt_row {
+struct duet__gantt_row {
     const char *name; /* of the worker, or of the node; owned by the machine */
-    enum duet_gantt_lane lane;
+    enum duet__gantt_lane lane;
     unsigned index; /* worker (KERNELS) or memory node */
     unsigned node;  /* memory node that the row belongs to */
-    GArray *bars;   /* of struct duet_gantt_bar, by start_s */
+    GArray *bars;   /* of struct duet__gantt_bar, by start_s */
 };
 
-struct duet_gantt {
-    const struct duet_recording *recording; /* borrowed */
-    struct duet_gantt_row *rows;            /* CPUs, then each device: kernels, in, out */
+struct duet__gantt {
+    const struct duet__recording *recording; /* borrowed */
+    struct duet__gantt_row *rows;            /* CPUs, then each device: kernels, in, out */
     size_t row_count, bar_count;
     double end_s;    /* end of the time axis, from 0; > 0 */
     double merged_s; /* bars shorter than this were merged with what follows; 0: none were */
@@ -52,19 +52,19 @@ struct duet_gantt {
 
 /*
  * Makes the chart of a recording, which must outlive it, with about `max_bars` bars at most: if
- * there are more events, short neighbours become one bar. The caller owns it (duet_gantt_fini).
+ * there are more events, short neighbours become one bar. The caller owns it (duet__gantt_fini).
  */
-void duet_gantt_init(struct duet_gantt *gantt, const struct duet_recording *recording,
-                     size_t max_bars);
+void duet__gantt_init(struct duet__gantt *gantt, const struct duet__recording *recording,
+                      size_t max_bars);
 
 /* Frees it. Safe on a zeroed chart, and twice. */
-void duet_gantt_fini(struct duet_gantt *gantt);
+void duet__gantt_fini(struct duet__gantt *gantt);
 
 /* One of a row's bars. */
-static inline const struct duet_gantt_bar *duet_gantt_bar(const struct duet_gantt_row *row,
-                                                          size_t index)
+static inline const struct duet__gantt_bar *duet__gantt_bar(const struct duet__gantt_row *row,
+                                                            size_t index)
 {
-    return &g_array_index(row->bars, struct duet_gantt_bar, index);
+    return &g_array_index(row->bars, struct duet__gantt_bar, index);
 }
 
 /* Bars of the chart in a file of its own, so that it stays below a few megabytes. */
@@ -74,17 +74,17 @@ enum { DUET_GANTT_SVG_BARS = 20000 };
  * Writes a recording as a self-contained SVG picture with `title` and `subtitle`, which says so
  * where bars are merged. Write errors are left for the one who closes the stream.
  */
-void duet_gantt_write_svg(FILE *stream, const struct duet_recording *recording, const char *title,
-                          const char *subtitle);
+void duet__gantt_write_svg(FILE *stream, const struct duet__recording *recording, const char *title,
+                           const char *subtitle);
 
 /* Colours of kernels, which begin again behind the last, and of kinds of copies: "#rrggbb",
  * readable on white and on dark grey. And what kinds of copies are called in legends. */
 enum { DUET_GANTT_COLOURS = 8 };
-extern const char *const duet_gantt_colours[DUET_GANTT_COLOURS];
-extern const char *const duet_gantt_copy_colours[DUET_GANTT_COPIES];
-extern const char *const duet_gantt_copy_names[DUET_GANTT_COPIES];
+extern const char *const duet__gantt_colours[DUET_GANTT_COLOURS];
+extern const char *const duet__gantt_copy_colours[DUET_GANTT_COPIES];
+extern const char *const duet__gantt_copy_names[DUET_GANTT_COPIES];
 
 /* The unit to write times of that order in: *scale of them make a second ("ms" and 1000). */
-const char *duet_gantt_unit(double end_s, double *scale);
+const char *duet__gantt_unit(double end_s, double *scale);
 
 #endif

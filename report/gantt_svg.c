@@ -45,23 +45,23 @@ static void put(GString *svg, const char *format, ...)
 
 static const char *colour_of(bool kernel, uint64_t colour)
 {
-    return kernel ? duet_gantt_colours[colour % DUET_GANTT_COLOURS]
-                  : duet_gantt_copy_colours[colour % DUET_GANTT_COPIES];
+    return kernel ? duet__gantt_colours[colour % DUET_GANTT_COLOURS]
+                  : duet__gantt_copy_colours[colour % DUET_GANTT_COPIES];
 }
 
-static bool is_used(const struct duet_gantt *gantt, bool kernel, uint64_t colour)
+static bool is_used(const struct duet__gantt *gantt, bool kernel, uint64_t colour)
 {
     for (size_t i = 0; i < gantt->row_count; i++)
         for (guint k = 0; k < gantt->rows[i].bars->len; k++)
             if ((gantt->rows[i].lane == DUET_GANTT_KERNELS) == kernel &&
-                duet_gantt_bar(&gantt->rows[i], k)->colour == colour)
+                duet__gantt_bar(&gantt->rows[i], k)->colour == colour)
                 return true;
     return false;
 }
 
 /* The legend, of what the chart has, in lines that fit into the picture; returns where the last
    one's baseline is. */
-static int put_legend(GString *svg, const struct duet_gantt *gantt, int y)
+static int put_legend(GString *svg, const struct duet__gantt *gantt, int y)
 {
     size_t kernels = gantt->recording->kernel_count;
     int x = LEFT;
@@ -70,7 +70,7 @@ static int put_legend(GString *svg, const struct duet_gantt *gantt, int y)
         bool kernel = i < kernels;
         uint64_t colour = (uint64_t)(kernel ? i : i - kernels);
         const char *name =
-            kernel ? gantt->recording->kernels[colour] : duet_gantt_copy_names[colour];
+            kernel ? gantt->recording->kernels[colour] : duet__gantt_copy_names[colour];
         int width = 48 + (int)strlen(name) * CHARACTER;
 
         if (!is_used(gantt, kernel, colour))
@@ -90,10 +90,10 @@ static int put_legend(GString *svg, const struct duet_gantt *gantt, int y)
 }
 
 /* The time axis of rows between two heights: grid lines, and dates with about 12 of them. */
-static void put_axis(GString *svg, const struct duet_gantt *gantt, int top, int bottom)
+static void put_axis(GString *svg, const struct duet__gantt *gantt, int top, int bottom)
 {
     double scale, step, power;
-    const char *unit = duet_gantt_unit(gantt->end_s, &scale);
+    const char *unit = duet__gantt_unit(gantt->end_s, &scale);
 
     step = gantt->end_s * scale / 12;
     power = pow(10, floor(log10(step)));
@@ -109,16 +109,16 @@ static void put_axis(GString *svg, const struct duet_gantt *gantt, int top, int 
     }
 }
 
-static void put_tooltip(GString *svg, const struct duet_gantt *gantt,
-                        const struct duet_gantt_row *row, const struct duet_gantt_bar *bar)
+static void put_tooltip(GString *svg, const struct duet__gantt *gantt,
+                        const struct duet__gantt_row *row, const struct duet__gantt_bar *bar)
 {
-    const struct duet_recording *recording = gantt->recording;
+    const struct duet__recording *recording = gantt->recording;
     const struct duet_node *nodes = recording->machine->nodes;
     bool kernel = row->lane == DUET_GANTT_KERNELS;
     const char *name =
         kernel && bar->colour < recording->kernel_count ? recording->kernels[bar->colour] : "?";
     double scale;
-    const char *unit = duet_gantt_unit(gantt->end_s, &scale);
+    const char *unit = duet__gantt_unit(gantt->end_s, &scale);
 
     if (kernel && bar->count == 1)
         put(svg, "<title>%s task %" PRIu64, name, bar->id);
@@ -133,8 +133,8 @@ static void put_tooltip(GString *svg, const struct duet_gantt *gantt,
         (bar->end_s - bar->start_s) * 1e3);
 }
 
-static void put_row(GString *svg, const struct duet_gantt *gantt, const struct duet_gantt_row *row,
-                    int y, int height)
+static void put_row(GString *svg, const struct duet__gantt *gantt,
+                    const struct duet__gantt_row *row, int y, int height)
 {
     double scale = (WIDTH - LEFT - RIGHT) / gantt->end_s;
     bool kernels = row->lane == DUET_GANTT_KERNELS;
@@ -143,7 +143,7 @@ static void put_row(GString *svg, const struct duet_gantt *gantt, const struct d
         put(svg, "<text text-anchor=\"end\" x=\"%d\" y=\"%d\">%s</text>\n", LEFT - 8,
             y + height - 4, row->name);
     for (guint i = 0; i < row->bars->len; i++) {
-        const struct duet_gantt_bar *bar = duet_gantt_bar(row, i);
+        const struct duet__gantt_bar *bar = duet__gantt_bar(row, i);
         double width = (bar->end_s - bar->start_s) * scale;
 
         /* a hair less wide than it is long, so that neighbours can be told apart */
@@ -156,13 +156,13 @@ static void put_row(GString *svg, const struct duet_gantt *gantt, const struct d
 }
 
 /* All rows from height `y` on, and the axis of them; returns the height where they end. */
-static int put_rows(GString *svg, const struct duet_gantt *gantt, int y)
+static int put_rows(GString *svg, const struct duet__gantt *gantt, int y)
 {
     GString *rows = g_string_new(NULL); /* drawn over the grid, whose height they tell */
     int top = y;
 
     for (size_t i = 0; i < gantt->row_count; i++) {
-        const struct duet_gantt_row *row = &gantt->rows[i];
+        const struct duet__gantt_row *row = &gantt->rows[i];
         int height = row->lane == DUET_GANTT_KERNELS ? KERNEL_HEIGHT : COPY_HEIGHT;
 
         y += i > 0 && row->node != row[-1].node ? DEVICE_GAP : GAP;
@@ -175,17 +175,17 @@ static int put_rows(GString *svg, const struct duet_gantt *gantt, int y)
     return y + GAP;
 }
 
-void duet_gantt_write_svg(FILE *stream, const struct duet_recording *recording, const char *title,
-                          const char *subtitle)
+void duet__gantt_write_svg(FILE *stream, const struct duet__recording *recording, const char *title,
+                           const char *subtitle)
 {
     GString *svg = g_string_new(NULL);
-    struct duet_gantt gantt;
+    struct duet__gantt gantt;
     double scale;
     const char *unit;
     int height;
 
-    duet_gantt_init(&gantt, recording, DUET_GANTT_SVG_BARS);
-    unit = duet_gantt_unit(gantt.merged_s, &scale);
+    duet__gantt_init(&gantt, recording, DUET_GANTT_SVG_BARS);
+    unit = duet__gantt_unit(gantt.merged_s, &scale);
     put(svg, "<text class=\"title\" x=\"%d\" y=\"%d\">%s</text>\n", LEFT, TOP, title);
     put(svg, "<text class=\"soft\" x=\"%d\" y=\"%d\">%s", LEFT, TOP + LINE, subtitle);
     if (gantt.merged_s > 0)
@@ -199,5 +199,5 @@ void duet_gantt_write_svg(FILE *stream, const struct duet_recording *recording, 
             "viewBox=\"0 0 %d %d\">\n%s%s</svg>\n",
             WIDTH, height, WIDTH, height, style, svg->str);
     g_string_free(svg, TRUE);
-    duet_gantt_fini(&gantt);
+    duet__gantt_fini(&gantt);
 }

@@ -7,21 +7,21 @@
 static void test_rows(void)
 {
     struct sample sample;
-    struct duet_gantt gantt;
+    struct duet__gantt gantt;
     size_t tasks = 0, copies = 0;
 
     sample_init(&sample, 2, 2, 100);
-    duet_gantt_init(&gantt, &sample.recordings[0], 100000);
+    duet__gantt_init(&gantt, &sample.recordings[0], 100000);
     g_assert_cmpuint(gantt.row_count, ==, 2 + 2 * 3);
     g_assert_cmpstr(gantt.rows[2].name, ==, "gpu0");
     g_assert_cmpint(gantt.rows[3].lane, ==, DUET_GANTT_IN);
     g_assert_cmpint(gantt.rows[4].lane, ==, DUET_GANTT_OUT);
     g_assert_cmpuint(gantt.rows[4].node, ==, gantt.rows[2].node);
     for (size_t r = 0; r < gantt.row_count; r++) {
-        const struct duet_gantt_row *row = &gantt.rows[r];
+        const struct duet__gantt_row *row = &gantt.rows[r];
 
         for (guint i = 0; i < row->bars->len; i++)
-            g_assert_cmpuint(duet_gantt_bar(row, i)->count, ==, 1);
+            g_assert_cmpuint(duet__gantt_bar(row, i)->count, ==, 1);
         *(row->lane == DUET_GANTT_KERNELS ? &tasks : &copies) += row->bars->len;
     }
     g_assert_cmpuint(tasks, ==, 100);
@@ -29,8 +29,8 @@ static void test_rows(void)
     g_assert_cmpuint(tasks + copies, ==, gantt.bar_count);
     g_assert_cmpfloat(gantt.end_s, >=, sample.recordings[0].makespan_s);
     g_assert_cmpfloat(gantt.merged_s, ==, 0);
-    duet_gantt_fini(&gantt);
-    duet_gantt_fini(&gantt);
+    duet__gantt_fini(&gantt);
+    duet__gantt_fini(&gantt);
     sample_fini(&sample);
 }
 
@@ -38,29 +38,29 @@ static void test_rows(void)
 static void test_merge(void)
 {
     struct sample sample;
-    struct duet_gantt whole, merged;
+    struct duet__gantt whole, merged;
     size_t events = 0;
 
     sample_init(&sample, 2, 4, 5000);
-    duet_gantt_init(&whole, &sample.recordings[0], 1000000);
-    duet_gantt_init(&merged, &sample.recordings[0], 500);
+    duet__gantt_init(&whole, &sample.recordings[0], 1000000);
+    duet__gantt_init(&merged, &sample.recordings[0], 500);
     g_assert_cmpuint(merged.bar_count, <=, 500 + 2 * merged.row_count);
     g_assert_cmpfloat(merged.merged_s, >, 0);
     for (size_t r = 0; r < merged.row_count; r++) {
-        const struct duet_gantt_row *row = &merged.rows[r];
+        const struct duet__gantt_row *row = &merged.rows[r];
         double end = 0;
 
-        g_assert_cmpfloat(duet_gantt_bar(row, 0)->start_s, ==,
-                          duet_gantt_bar(&whole.rows[r], 0)->start_s);
+        g_assert_cmpfloat(duet__gantt_bar(row, 0)->start_s, ==,
+                          duet__gantt_bar(&whole.rows[r], 0)->start_s);
         for (guint i = 0; i < row->bars->len; i++) {
-            g_assert_cmpfloat(duet_gantt_bar(row, i)->start_s, >=, end - 1e-2);
-            end = duet_gantt_bar(row, i)->end_s;
-            events += duet_gantt_bar(row, i)->count;
+            g_assert_cmpfloat(duet__gantt_bar(row, i)->start_s, >=, end - 1e-2);
+            end = duet__gantt_bar(row, i)->end_s;
+            events += duet__gantt_bar(row, i)->count;
         }
     }
     g_assert_cmpuint(events, ==, whole.bar_count);
-    duet_gantt_fini(&whole);
-    duet_gantt_fini(&merged);
+    duet__gantt_fini(&whole);
+    duet__gantt_fini(&merged);
     sample_fini(&sample);
 }
 
@@ -68,13 +68,13 @@ static void test_units(void)
 {
     double scale;
 
-    g_assert_cmpstr(duet_gantt_unit(2, &scale), ==, "s");
-    g_assert_cmpstr(duet_gantt_unit(0.2, &scale), ==, "ms");
+    g_assert_cmpstr(duet__gantt_unit(2, &scale), ==, "s");
+    g_assert_cmpstr(duet__gantt_unit(0.2, &scale), ==, "ms");
     g_assert_cmpfloat(scale, ==, 1000);
 }
 
 /* GLib's parser takes well-formed markup only. Where bars are merged, the picture says so. */
-static void check_svg(const struct duet_recording *recording, const char *title, bool merged)
+static void check_svg(const struct duet__recording *recording, const char *title, bool merged)
 {
     const GMarkupParser parser = {0};
     GMarkupParseContext *context = g_markup_parse_context_new(&parser, 0, NULL, NULL);
@@ -83,7 +83,7 @@ static void check_svg(const struct duet_recording *recording, const char *title,
     FILE *stream = open_memstream(&text, &size);
     GError *error = NULL;
 
-    duet_gantt_write_svg(stream, recording, title, "below");
+    duet__gantt_write_svg(stream, recording, title, "below");
     fclose(stream);
     g_markup_parse_context_parse(context, text, (gssize)size, &error);
     g_assert_no_error(error);
@@ -98,7 +98,7 @@ static void check_svg(const struct duet_recording *recording, const char *title,
 static void test_svg(void)
 {
     struct sample sample;
-    struct duet_recording empty;
+    struct duet__recording empty;
 
     sample_init(&sample, 2, 2, 300);
     check_svg(&sample.recordings[1], "<title> & \"more\"", false);

@@ -12,7 +12,7 @@
 /* ------------------------------------------------------------------------------------------- */
 /* When a column is shown                                                                       */
 
-static bool if_repeated(const struct duet_report *report)
+static bool if_repeated(const struct duet__report *report)
 {
     for (size_t i = 0; i < report->series_count; i++)
         if (report->series[i].count > 1)
@@ -20,23 +20,23 @@ static bool if_repeated(const struct duet_report *report)
     return false;
 }
 
-static bool if_scaled(const struct duet_report *report)
+static bool if_scaled(const struct duet__report *report)
 {
-    return duet_request_scale(report->request) < 1 || duet_request_scale(report->request) > 1;
+    return duet__request_scale(report->request) < 1 || duet__request_scale(report->request) > 1;
 }
 
-static bool if_wall(const struct duet_report *report)
+static bool if_wall(const struct duet__report *report)
 {
     return report->show_wall;
 }
 
-static bool if_verified(const struct duet_report *report)
+static bool if_verified(const struct duet__report *report)
 {
-    return duet_report_verdict(report).formula != NULL;
+    return duet__report_verdict(report).formula != NULL;
 }
 
 /* Workers of an architecture, or, below 0, all of them. */
-static unsigned workers_of(const struct duet_report *report, int arch)
+static unsigned workers_of(const struct duet__report *report, int arch)
 {
     const struct duet_machine *machine = &report->request->machine;
     unsigned workers = 0;
@@ -46,14 +46,14 @@ static unsigned workers_of(const struct duet_report *report, int arch)
     return workers;
 }
 
-static bool if_several(const struct duet_report *report)
+static bool if_several(const struct duet__report *report)
 {
     unsigned first = report->request->machine.workers[0].arch;
 
     return workers_of(report, (int)first) < workers_of(report, -1);
 }
 
-static bool if_alike(const struct duet_report *report)
+static bool if_alike(const struct duet__report *report)
 {
     return !if_several(report);
 }
@@ -61,13 +61,13 @@ static bool if_alike(const struct duet_report *report)
 /* ------------------------------------------------------------------------------------------- */
 /* The metrics                                                                                  */
 
-static double unscaled(const struct duet_report *report, const struct duet_run *run, int arch)
+static double unscaled(const struct duet__report *report, const struct duet__run *run, int arch)
 {
     (void)arch;
-    return run->stats.makespan_s / duet_request_scale(report->request);
+    return run->stats.makespan_s / duet__request_scale(report->request);
 }
 
-static double flops(const struct duet_report *report, const struct duet_run *run, int arch)
+static double flops(const struct duet__report *report, const struct duet__run *run, int arch)
 {
     double whole = report->request->workload->flops(&report->request->problem);
 
@@ -75,16 +75,16 @@ static double flops(const struct duet_report *report, const struct duet_run *run
     return whole > 0 ? whole : run->stats.flops;
 }
 
-static double rate(const struct duet_report *report, const struct duet_run *run, int arch)
+static double rate(const struct duet__report *report, const struct duet__run *run, int arch)
 {
     double makespan_s = run->stats.makespan_s;
 
-    if (duet_request_paced(report->request))
+    if (duet__request_paced(report->request))
         return NAN;
     return makespan_s > 0 ? flops(report, run, arch) / makespan_s / 1e9 : 0;
 }
 
-static double hit_ratio(const struct duet_report *report, const struct duet_run *run, int arch)
+static double hit_ratio(const struct duet__report *report, const struct duet__run *run, int arch)
 {
     (void)report;
     (void)arch;
@@ -93,7 +93,7 @@ static double hit_ratio(const struct duet_report *report, const struct duet_run 
     return (double)run->stats.read_hits / (double)run->stats.reads_on_device;
 }
 
-static double idle(const struct duet_report *report, const struct duet_run *run, int arch)
+static double idle(const struct duet__report *report, const struct duet__run *run, int arch)
 {
     double room_s = run->stats.makespan_s * workers_of(report, arch);
 
@@ -104,7 +104,7 @@ static double idle(const struct duet_report *report, const struct duet_run *run,
                : 0;
 }
 
-#define MEMBER(member) .at = offsetof(struct duet_run, member)
+#define MEMBER(member) .at = offsetof(struct duet__run, member)
 #define PERCENT .unit = 0.01, .digits = 1
 #define BYTES(name, head, member, ...)                                                             \
     {                                                                                              \
@@ -167,8 +167,8 @@ const struct duet__metric duet__metrics[DUET__METRICS] = {
     [DUET__RESIDUAL] = {.heads = {"residual", "scaled"}, .tabled = if_verified},
 };
 
-double duet__metric(const struct duet__metric *metric, const struct duet_report *report,
-                    const struct duet_run *run, int arch)
+double duet__metric(const struct duet__metric *metric, const struct duet__report *report,
+                    const struct duet__run *run, int arch)
 {
     const void *member = (const char *)run + metric->at;
 
@@ -177,7 +177,8 @@ double duet__metric(const struct duet__metric *metric, const struct duet_report 
     return metric->counts ? (double)*(const uint64_t *)member : *(const double *)member;
 }
 
-int duet__metric_next(const struct duet__metric *metric, const struct duet_report *report, int arch)
+int duet__metric_next(const struct duet__metric *metric, const struct duet__report *report,
+                      int arch)
 {
     if (!metric->by_arch)
         return arch > 0 ? -1 : 0;
@@ -187,13 +188,13 @@ int duet__metric_next(const struct duet__metric *metric, const struct duet_repor
     return -1;
 }
 
-double duet__metric_median(const struct duet__metric *metric, const struct duet_report *report,
-                           const struct duet_series *series, int arch)
+double duet__metric_median(const struct duet__metric *metric, const struct duet__report *report,
+                           const struct duet__series *series, int arch)
 {
     static const struct duet__metric work = {.of = flops};
     double *values, median = 0, makespan_s;
 
-    if (metric->of == rate && !duet_request_paced(report->request)) {
+    if (metric->of == rate && !duet__request_paced(report->request)) {
         makespan_s = duet__metric_median(&duet__metrics[DUET__MAKESPAN], report, series, arch);
         return makespan_s > 0 ? duet__metric_median(&work, report, series, arch) / makespan_s / 1e9
                               : 0;
@@ -205,7 +206,7 @@ double duet__metric_median(const struct duet__metric *metric, const struct duet_
             median = NAN;
     }
     if (!isnan(median))
-        median = duet_median(values, series->count);
+        median = duet__median(values, series->count);
     g_free(values);
     return median;
 }

@@ -20,12 +20,12 @@ struct duet__metric {
     /* after the point, in the table; below 0: those that make five significant digits of the
        largest, of all in its group if it has one, but no more than minus this */
     int digits;
-    bool bound;                                       /* in the table, a part of the makespan */
-    bool (*tabled)(const struct duet_report *report); /* NULL: always */
-    bool (*known)(const struct duet_report *report);  /* NULL: always; else null, and no column */
+    bool bound;                                        /* in the table, a part of the makespan */
+    bool (*tabled)(const struct duet__report *report); /* NULL: always */
+    bool (*known)(const struct duet__report *report);  /* NULL: always; else null, and no column */
     /* the value, of an architecture or, below 0, of all; NaN: not known, or makes no sense. NULL:
        it is the member of the run at `at` */
-    double (*of)(const struct duet_report *report, const struct duet_run *run, int arch);
+    double (*of)(const struct duet__report *report, const struct duet__run *run, int arch);
     size_t at;
     bool counts;  /* a whole number, as a member a uint64_t; else a double */
     bool by_arch; /* one of each architecture, whose name is the unit, and the end of `csv` */
@@ -53,19 +53,19 @@ enum {
 extern const struct duet__metric duet__metrics[DUET__METRICS];
 
 /* The metric of one run; `arch` matters where it is by_arch. */
-double duet__metric(const struct duet__metric *metric, const struct duet_report *report,
-                    const struct duet_run *run, int arch);
+double duet__metric(const struct duet__metric *metric, const struct duet__report *report,
+                    const struct duet__run *run, int arch);
 
 /* The median over the runs of a policy (the rate's is that at the median makespan); NaN if one is.
  */
-double duet__metric_median(const struct duet__metric *metric, const struct duet_report *report,
-                           const struct duet_series *series, int arch);
+double duet__metric_median(const struct duet__metric *metric, const struct duet__report *report,
+                           const struct duet__series *series, int arch);
 
 /*
  * For loops over its values: the first, from number `arch` on, of 0 or, where it is by_arch, the
  * architectures that have workers; -1 at the end.
  */
-int duet__metric_next(const struct duet__metric *metric, const struct duet_report *report,
+int duet__metric_next(const struct duet__metric *metric, const struct duet__report *report,
                       int arch);
 
 #endif

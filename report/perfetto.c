@@ -20,7 +20,7 @@ struct lane {
 
 struct writer {
     struct duet__json_writer json;
-    const struct duet_recording *recording;
+    const struct duet__recording *recording;
     struct lane *lanes; /* LANES a track */
 };
 
@@ -130,7 +130,7 @@ static void put_task(struct writer *writer, const struct duet_event *event)
     worker = &machine->workers[event->worker];
     begin_event(writer, event, (size_t)event->worker, worker->node,
                 worker->node == DUET_HOST ? worker->name : "kernels", "kernel",
-                duet_recording_kernel(writer->recording, event));
+                duet__recording_kernel(writer->recording, event));
     duet__json_print(&writer->json, "task: %" PRIu64 ", bytes: %" PRIu64, event->id, event->bytes);
     put_us(writer, "submitted_us", nanoseconds(event->submit_s));
     put_us(writer, "ready_us", nanoseconds(event->ready_s));
@@ -161,7 +161,7 @@ static void put_copy(struct writer *writer, const struct duet_event *event)
     duet__json_print(&writer->json, event->failed ? "failed: true}}" : "}}");
 }
 
-void duet_perfetto_write(FILE *stream, const struct duet_recording *recording)
+void duet__perfetto_write(FILE *stream, const struct duet__recording *recording)
 {
     const struct duet_machine *machine = recording->machine;
     size_t tracks = (size_t)machine->worker_count + 2 * (size_t)machine->node_count;

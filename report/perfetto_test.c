@@ -7,14 +7,14 @@
 #include "report/testing_report.h"
 
 /* The trace, read back; free with json_decref. */
-static json_t *exported(const struct duet_recording *recording)
+static json_t *exported(const struct duet__recording *recording)
 {
     json_t *root;
     char *text = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
 
-    duet_perfetto_write(stream, recording);
+    duet__perfetto_write(stream, recording);
     fclose(stream);
     root = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
     g_assert_nonnull(root);
@@ -72,7 +72,7 @@ static void test_overlap(void)
          .write_back = true},
     };
     struct sample sample;
-    struct duet_recording recording;
+    struct duet__recording recording;
     json_t *root;
     json_t *list;
     json_t *found[2];

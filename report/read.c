@@ -17,7 +17,7 @@ enum {
 
 static const double least_s = 1e-12, most_s = 1e15; /* of a makespan that makes sense */
 
-#define AT(member) .offset = offsetof(struct duet_read_run, member)
+#define AT(member) .offset = offsetof(struct duet__read_run, member)
 #define WHOLE .most = (double)INT64_MAX
 
 /* What says which problem a run is of. */
@@ -39,15 +39,15 @@ static const struct duet__field run_fields[] = {
 /* Runs                                                                                         */
 
 /* Memory for `count` elements that lives as long as the file. */
-static void *keep(struct duet_read_file *file, size_t count, size_t size)
+static void *keep(struct duet__file_runs *file, size_t count, size_t size)
 {
     g_ptr_array_add(file->arrays, g_malloc0_n(count + 1, size));
     return file->arrays->pdata[file->arrays->len - 1];
 }
 
 /* How many makespans each round has, or null: together all of those that are there. */
-static int read_rounds(struct duet_read_file *file, const struct duet__json *at,
-                       struct duet_side *side)
+static int read_rounds(struct duet__file_runs *file, const struct duet__json *at,
+                       struct duet__side *side)
 {
     unsigned count = 0;
     uint64_t *rounds, sum = 0;
@@ -72,8 +72,8 @@ static int read_rounds(struct duet_read_file *file, const struct duet__json *at,
 }
 
 /* An object, if it is there, that has the makespans under `key`. */
-static int read_makespans(struct duet_read_file *file, const struct duet__json *at, const char *key,
-                          struct duet_side *side)
+static int read_makespans(struct duet__file_runs *file, const struct duet__json *at,
+                          const char *key, struct duet__side *side)
 {
     struct duet__json values = duet__json_member(at, key), rounds = duet__json_member(at, "rounds");
     unsigned count = 0;
@@ -99,12 +99,12 @@ static int read_makespans(struct duet_read_file *file, const struct duet__json *
  * A run of a report, or one side of a case, whose makespans are in the member `side` of it under
  * `values`; one without makespans is left out. `world`: of a side; NULL: it says that itself.
  */
-static int read_run(struct duet_read_file *file, const struct duet__json *at, const char *side,
+static int read_run(struct duet__file_runs *file, const struct duet__json *at, const char *side,
                     const char *values, const char *world)
 {
     struct duet__json makespans = duet__json_member(at, side),
                       precision = duet__json_member(at, "precision");
-    struct duet_read_run run = {.world = world, .problem = {.settings = "", .platform = ""}};
+    struct duet__read_run run = {.world = world, .problem = {.settings = "", .platform = ""}};
     const char *letter = "";
     int error = duet__fields_read(at, run_fields, &run);
 
@@ -120,7 +120,7 @@ static int read_run(struct duet_read_file *file, const struct duet__json *at, co
     return error;
 }
 
-static int read_runs(struct duet_read_file *file)
+static int read_runs(struct duet__file_runs *file)
 {
     const struct duet__json *root = &file->document;
     struct duet__json schema = duet__json_member(root, "schema"),
@@ -155,13 +155,13 @@ static int read_runs(struct duet_read_file *file)
 }
 
 /* A trace is one run, of a problem that nobody knows. */
-static int read_traced(struct duet_read_file *file, const char *text, size_t length,
+static int read_traced(struct duet__file_runs *file, const char *text, size_t length,
                        const char *path, struct duet_message *message)
 {
-    struct duet_recording *recording = &file->recording;
+    struct duet__recording *recording = &file->recording;
     struct duet_message why = {""};
-    int error = duet_read_trace(text, length, path, recording, message);
-    struct duet_read_run run = {
+    int error = duet__read_trace(text, length, path, recording, message);
+    struct duet__read_run run = {
         .world = "traced",
         .problem = {.workload = "trace", .settings = "", .policy = "-", .precision = '-'},
         .side = {.makespans_s = &recording->makespan_s,
@@ -172,14 +172,14 @@ static int read_traced(struct duet_read_file *file, const char *text, size_t len
 
     if (error)
         return error;
-    error = duet_account_make(recording, &file->account, &why);
+    error = duet__account_make(recording, &file->account, &why);
     if (error)
         return duet_fail(message, error, "%.300s: %s", path, why.text);
     if (!(recording->makespan_s > 0))
         return duet_fail(message, DUET_EPARSE, "%.300s: its kernels take no time", path);
     run.problem.platform = recording->machine->name;
-    run.problem.cpus = duet_report_cpus(recording->machine);
-    run.problem.gpus = duet_report_gpus(recording->machine);
+    run.problem.cpus = duet__report_cpus(recording->machine);
+    run.problem.gpus = duet__report_gpus(recording->machine);
     g_array_append_val(file->runs, run);
     return 0;
 }
@@ -187,14 +187,14 @@ static int read_traced(struct duet_read_file *file, const char *text, size_t len
 /* ------------------------------------------------------------------------------------------- */
 /* Files                                                                                        */
 
-int duet_read_text(const char *text, size_t length, const char *path, struct duet_read_file *out,
-                   struct duet_message *message)
+int duet__read_text(const char *text, size_t length, const char *path, struct duet__file_runs *out,
+                    struct duet_message *message)
 {
     int error;
 
-    *out = (struct duet_read_file){
+    *out = (struct duet__file_runs){
         .traced = g_strstr_len(text, (gssize)length, "\"traceEvents\"") != NULL,
-        .runs = g_array_new(FALSE, FALSE, sizeof(struct duet_read_run)),
+        .runs = g_array_new(FALSE, FALSE, sizeof(struct duet__read_run)),
         .arrays = g_ptr_array_new_with_free_func(g_free),
     };
     if (out->traced)
@@ -203,14 +203,14 @@ int duet_read_text(const char *text, size_t length, const char *path, struct due
     return error ? error : read_runs(out);
 }
 
-int duet_read_file(const char *path, struct duet_read_file *out, struct duet_message *message)
+int duet__file_runs(const char *path, struct duet__file_runs *out, struct duet_message *message)
 {
     FILE *file = fopen(path, "rb");
     GString *text;
     int error = 0;
     size_t got;
 
-    *out = (struct duet_read_file){0};
+    *out = (struct duet__file_runs){0};
     if (!file)
         return duet_fail(message, DUET_EIO, "%s: cannot open: %s", path, g_strerror(errno));
     text = g_string_new(NULL);
@@ -227,18 +227,18 @@ int duet_read_file(const char *path, struct duet_read_file *out, struct duet_mes
         error = duet_fail(message, DUET_EIO, "%s: larger than %d MiB, the most that is read", path,
                           MOST_MIB);
     else
-        error = duet_read_text(text->str, text->len, path, out, message);
+        error = duet__read_text(text->str, text->len, path, out, message);
     fclose(file);
     g_string_free(text, TRUE);
     return error;
 }
 
-void duet_read_fini(struct duet_read_file *file)
+void duet__read_fini(struct duet__file_runs *file)
 {
     g_clear_pointer(&file->arrays, g_ptr_array_unref);
     g_clear_pointer(&file->runs, g_array_unref);
     duet__json_close(&file->document);
-    duet_account_fini(&file->account);
-    duet_recording_fini(&file->recording);
-    *file = (struct duet_read_file){0};
+    duet__account_fini(&file->account);
+    duet__recording_fini(&file->recording);
+    *file = (struct duet__file_runs){0};
 }

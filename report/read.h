@@ -15,48 +15,48 @@
 #include "validate/validation.h"
 
 /* Runs of one problem under one policy. */
-struct duet_read_run {
+struct duet__read_run {
     const char *world; /* "simulated", "real", "emulated"; of a validation the side: "predicted" */
-    struct duet_case problem; /* without sides */
-    struct duet_side side;    /* at least one run */
-    bool matched;             /* for those who look for its like */
+    struct duet__case problem; /* without sides */
+    struct duet__side side;    /* at least one run */
+    bool matched;              /* for those who look for its like */
 };
 
 /* All of a file. */
-struct duet_read_file {
+struct duet__file_runs {
     bool traced;  /* a trace: of one run, with its account and recording */
     bool cases;   /* of duet validate or duet compare, else of duet simulate or duet run */
-    GArray *runs; /* struct duet_read_run */
+    GArray *runs; /* struct duet__read_run */
     /* what they point to: */
     struct duet__json document;
     GPtrArray *arrays;
-    struct duet_recording recording;
-    struct duet_account account;
+    struct duet__recording recording;
+    struct duet__account account;
 };
 
 /*
  * Reads a file, or what a pipe gives. Cases of a validation are two runs; a side without values is
- * left out. The caller owns *out (duet_read_fini), also after an error, and does not move it.
+ * left out. The caller owns *out (duet__read_fini), also after an error, and does not move it.
  * Errors, with one line that names file and place: DUET_EIO, DUET_EPARSE (no JSON, another schema,
  * something missing, no run in it).
  */
-DUET_MUST_CHECK int duet_read_file(const char *path, struct duet_read_file *out,
-                                   struct duet_message *message);
+DUET_MUST_CHECK int duet__file_runs(const char *path, struct duet__file_runs *out,
+                                    struct duet_message *message);
 
 /* The same from a text of length bytes and a final zero; `path` is for messages. */
-DUET_MUST_CHECK int duet_read_text(const char *text, size_t length, const char *path,
-                                   struct duet_read_file *out, struct duet_message *message);
+DUET_MUST_CHECK int duet__read_text(const char *text, size_t length, const char *path,
+                                    struct duet__file_runs *out, struct duet_message *message);
 
 /*
  * Reads the text of a trace. Dates count from the first submission that it shows, the makespan is
  * from there to the end of the last kernel that did not fail; both to the nanosecond, as they are
  * written. Copies have no worker; of the machine, names, workers and memories are known.
- * The caller owns *out (duet_recording_fini), which is empty after an error. DUET_EPARSE as above.
+ * The caller owns *out (duet__recording_fini), which is empty after an error. DUET_EPARSE as above.
  */
-DUET_MUST_CHECK int duet_read_trace(const char *text, size_t length, const char *path,
-                                    struct duet_recording *out, struct duet_message *message);
+DUET_MUST_CHECK int duet__read_trace(const char *text, size_t length, const char *path,
+                                     struct duet__recording *out, struct duet_message *message);
 
 /* Frees it. Safe on a zeroed one, and twice. */
-void duet_read_fini(struct duet_read_file *file);
+void duet__read_fini(struct duet__file_runs *file);
 
 #endif

@@ -8,17 +8,17 @@
 #include "report/testing_report.h"
 #include "report/testing_mutate.h"
 
-static const struct duet_read_run *run_at(const struct duet_read_file *file, guint index)
+static const struct duet__read_run *run_at(const struct duet__file_runs *file, guint index)
 {
-    return &g_array_index(file->runs, struct duet_read_run, index);
+    return &g_array_index(file->runs, struct duet__read_run, index);
 }
 
-static char *written(const struct duet_report *report, size_t *length)
+static char *written(const struct duet__report *report, size_t *length)
 {
     char *text = NULL;
     FILE *stream = open_memstream(&text, length);
 
-    duet_report_write_json(stream, report);
+    duet__report_write_json(stream, report);
     fclose(stream);
     return text;
 }
@@ -26,20 +26,20 @@ static char *written(const struct duet_report *report, size_t *length)
 static void test_report(void)
 {
     struct sample sample;
-    struct duet_read_file file;
+    struct duet__file_runs file;
     struct duet_message message = {""};
     size_t length = 0;
     char *text;
 
     sample_init(&sample, 4, 3, 60);
-    sample.request.problem.settings = &(struct duet_setting){"variant", "left"};
+    sample.request.problem.settings = &(struct duet__setting){"variant", "left"};
     sample.request.problem.setting_count = 1;
     text = written(&sample.report, &length);
-    g_assert_cmpint(duet_read_text(text, length, "r.json", &file, &message), ==, 0);
+    g_assert_cmpint(duet__read_text(text, length, "r.json", &file, &message), ==, 0);
     g_assert_false(file.cases);
     g_assert_cmpuint(file.runs->len, ==, SAMPLE_POLICIES);
     for (unsigned p = 0; p < SAMPLE_POLICIES; p++) {
-        const struct duet_read_run *run = run_at(&file, p);
+        const struct duet__read_run *run = run_at(&file, p);
 
         g_assert_cmpstr(run->problem.workload, ==, "cholesky");
         g_assert_cmpstr(run->problem.settings, ==, "variant=left");
@@ -56,8 +56,8 @@ static void test_report(void)
         for (unsigned r = 0; r < SAMPLE_RUNS; r++)
             g_assert_cmpfloat(run->side.makespans_s[r], ==, sample.runs[p][r].stats.makespan_s);
     }
-    duet_read_fini(&file);
-    duet_read_fini(&file);
+    duet__read_fini(&file);
+    duet__read_fini(&file);
     free(text);
     sample_fini(&sample);
 }
@@ -72,10 +72,10 @@ static void test_validation(void)
         "\"predicted\":{\"makespans_s\":[1,2],\"median_s\":1.5},\"error\":null,"
         "\"measured\":{\"rounds\":[1,2],\"makespans_s\":[3,5,4]}},{" CASE ",\"failure\":\"no\","
         "\"predicted\":{\"makespans_s\":[]},\"measured\":{\"makespans_s\":[4]}}]}";
-    struct duet_read_file file;
+    struct duet__file_runs file;
     struct duet_message message = {""};
 
-    g_assert_cmpint(duet_read_text(text, strlen(text), "v", &file, &message), ==, 0);
+    g_assert_cmpint(duet__read_text(text, strlen(text), "v", &file, &message), ==, 0);
     g_assert_cmpuint(file.runs->len, ==, 3);
     g_assert_cmpstr(run_at(&file, 0)->world, ==, "predicted");
     g_assert_cmpuint(run_at(&file, 0)->side.count, ==, 2);
@@ -89,7 +89,7 @@ static void test_validation(void)
     g_assert_cmpstr(run_at(&file, 2)->world, ==, "measured");
     g_assert_cmpstr(run_at(&file, 2)->problem.settings, ==, "");
     g_assert_cmpfloat(run_at(&file, 2)->side.makespans_s[0], ==, 4);
-    duet_read_fini(&file);
+    duet__read_fini(&file);
 }
 
 static void test_refused(void)
@@ -128,15 +128,15 @@ static void test_refused(void)
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-        struct duet_read_file file;
+        struct duet__file_runs file;
         struct duet_message message = {""};
 
-        g_assert_cmpint(duet_read_text(cases[i].text, strlen(cases[i].text), "r.json", &file,
-                                       &message),
+        g_assert_cmpint(duet__read_text(cases[i].text, strlen(cases[i].text), "r.json", &file,
+                                        &message),
                         ==, DUET_EPARSE);
         if (!strstr(message.text, cases[i].says) || !strstr(message.text, "r.json"))
             g_error("'%s', not '%s'", message.text, cases[i].says);
-        duet_read_fini(&file);
+        duet__read_fini(&file);
     }
 }
 
@@ -154,18 +154,18 @@ static void test_fuzz(void)
     seed = written(&sample.report, &length);
     for (unsigned i = 0; i < MOST_ROUNDS && g_get_monotonic_time() < end; i++) {
         GString *text = g_string_new_len(seed, (gssize)length);
-        struct duet_read_file file;
+        struct duet__file_runs file;
         struct duet_message message = {""};
         char *exact;
 
         testing_mutate(text, random);
         exact = g_malloc(text->len + 1); /* exactly this long, so that sanitizers see an overrun */
         memcpy(exact, text->str, text->len + 1);
-        if (duet_read_text(exact, text->len, "fuzz", &file, &message))
+        if (duet__read_text(exact, text->len, "fuzz", &file, &message))
             g_assert_cmpstr(message.text, !=, "");
         else
             g_assert_cmpuint(file.runs->len, >, 0);
-        duet_read_fini(&file);
+        duet__read_fini(&file);
         g_free(exact);
         g_string_free(text, TRUE);
     }

@@ -283,7 +283,7 @@ static int by_start(const void *left, const void *right)
 
 /* What was read becomes a recording: in order, dated from the first submission to the end of the
    last kernel, of those that did not fail if there is one, and in seconds. */
-static void finish(struct loader *loader, struct duet_recording *out)
+static void finish(struct loader *loader, struct duet__recording *out)
 {
     double first_s = INFINITY, last_s = -INFINITY, failed_s = -INFINITY;
     const size_t kernels = loader->names->len;
@@ -298,7 +298,7 @@ static void finish(struct loader *loader, struct duet_recording *out)
         *end_s = fmax(*end_s, event->end_s);
     }
     g_ptr_array_add(loader->names, NULL);
-    *out = (struct duet_recording){
+    *out = (struct duet__recording){
         .machine = g_steal_pointer(&loader->machine),
         .kernel_count = kernels,
         .kernels = (const char **)(void *)g_ptr_array_steal(loader->names, NULL),
@@ -306,12 +306,12 @@ static void finish(struct loader *loader, struct duet_recording *out)
     };
     g_array_sort(loader->events, by_start);
     out->events = (struct duet_event *)(void *)g_array_steal(loader->events, &out->event_count);
-    duet_recording_shift(out, -first_s);
-    duet_recording_scale(out, 1e-6);
+    duet__recording_shift(out, -first_s);
+    duet__recording_scale(out, 1e-6);
 }
 
-int duet_read_trace(const char *text, size_t length, const char *path, struct duet_recording *out,
-                    struct duet_message *message)
+int duet__read_trace(const char *text, size_t length, const char *path, struct duet__recording *out,
+                     struct duet_message *message)
 {
     struct loader loader = {
         .machine = g_new0(struct duet_machine, 1),
@@ -322,7 +322,7 @@ int duet_read_trace(const char *text, size_t length, const char *path, struct du
     };
     int error = duet__json_each(text, length, path, read_value, &loader, message);
 
-    *out = (struct duet_recording){0};
+    *out = (struct duet__recording){0};
     if (!error && !loader.ours)
         error = refuse(&(struct duet__json){.path = path, .message = message});
     if (!error && !loader.names->len)

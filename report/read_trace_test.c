@@ -9,23 +9,23 @@
 #include "validate/testing_account.h"
 #include "report/testing_mutate.h"
 
-static char *written(const struct duet_recording *recording, size_t *length)
+static char *written(const struct duet__recording *recording, size_t *length)
 {
     char *text = NULL;
     FILE *stream = open_memstream(&text, length);
 
-    duet_perfetto_write(stream, recording);
+    duet__perfetto_write(stream, recording);
     fclose(stream);
     return text;
 }
 
-static void same_accounts(const struct duet_recording *first, const struct duet_recording *second)
+static void same_accounts(const struct duet__recording *first, const struct duet__recording *second)
 {
-    struct duet_account a, b;
+    struct duet__account a, b;
     struct duet_message message = {""};
 
-    g_assert_cmpint(duet_account_make(first, &a, &message), ==, 0);
-    g_assert_cmpint(duet_account_make(second, &b, &message), ==, 0);
+    g_assert_cmpint(duet__account_make(first, &a, &message), ==, 0);
+    g_assert_cmpint(duet__account_make(second, &b, &message), ==, 0);
     g_assert_cmpuint(a.workers, ==, b.workers);
     g_assert_cmpuint(a.kernel_count, ==, b.kernel_count);
     /* every date of thousands is rounded to a nanosecond, by half of one at most */
@@ -33,24 +33,24 @@ static void same_accounts(const struct duet_recording *first, const struct duet_
         g_assert_cmpfloat_with_epsilon(a.parts_s[i], b.parts_s[i], 1e-9 * first->event_count);
     for (unsigned i = 0; i < 3; i++)
         g_assert_cmpfloat(a.bytes[i], ==, b.bytes[i]);
-    duet_account_fini(&a);
-    duet_account_fini(&b);
+    duet__account_fini(&a);
+    duet__account_fini(&b);
 }
 
 /* The sample has all kinds of events; one GPU more than it uses stays known, too. */
 static void test_round_trip(void)
 {
     struct sample sample;
-    struct duet_recording file;
+    struct duet__recording file;
     struct duet_message message = {""};
-    const struct duet_recording *recording;
+    const struct duet__recording *recording;
     size_t length = 0;
     char *text;
 
     sample_init(&sample, 3, 4, 800);
     recording = &sample.recordings[1];
     text = written(recording, &length);
-    g_assert_cmpint(duet_read_trace(text, length, "t.json", &file, &message), ==, 0);
+    g_assert_cmpint(duet__read_trace(text, length, "t.json", &file, &message), ==, 0);
     g_assert_cmpuint(file.event_count, ==, recording->event_count);
     g_assert_cmpuint(file.machine->worker_count, ==, 7);
     g_assert_cmpuint(file.machine->arch_count, ==, 2);
@@ -70,13 +70,13 @@ static void test_round_trip(void)
         g_assert_cmpfloat_with_epsilon(a->ready_s, b->ready_s, 1e-9);
         if (a->kind == DUET_EVENT_TASK) {
             g_assert_cmpint(a->worker, ==, b->worker);
-            g_assert_cmpstr(duet_recording_kernel(recording, a), ==,
-                            duet_recording_kernel(&file, b));
+            g_assert_cmpstr(duet__recording_kernel(recording, a), ==,
+                            duet__recording_kernel(&file, b));
         }
     }
     same_accounts(recording, &file);
-    duet_recording_fini(&file);
-    duet_recording_fini(&file);
+    duet__recording_fini(&file);
+    duet__recording_fini(&file);
     free(text);
     sample_fini(&sample);
 }
@@ -85,7 +85,7 @@ static void test_round_trip(void)
 static void test_odd(void)
 {
     struct testing_recording testing;
-    struct duet_recording file;
+    struct duet__recording file;
     struct duet_message message = {""};
     size_t length = 0;
     char *text;
@@ -98,7 +98,7 @@ static void test_odd(void)
     for (size_t i = 0; i < testing.recording.event_count; i++)
         testing.events[i].submit_s = 2;
     text = written(&testing.recording, &length);
-    g_assert_cmpint(duet_read_trace(text, length, "t.json", &file, &message), ==, 0);
+    g_assert_cmpint(duet__read_trace(text, length, "t.json", &file, &message), ==, 0);
     testing_near(file.makespan_s, 6);
     g_assert_cmpuint(file.machine->worker_count, ==, 3);
     g_assert_cmpuint(file.event_count, ==, 12);
@@ -108,7 +108,7 @@ static void test_odd(void)
     for (size_t i = 0; i < 12; i++)
         g_assert_cmpint(file.events[i].failed, ==,
                         file.events[i].kind == DUET_EVENT_COPY || file.events[i].worker == 0);
-    duet_recording_fini(&file);
+    duet__recording_fini(&file);
     free(text);
     testing_fini(&testing);
 }
@@ -189,10 +189,10 @@ static void test_refused(void)
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-        struct duet_recording file;
+        struct duet__recording file;
         struct duet_message message = {""};
         int error =
-            duet_read_trace(cases[i].text, strlen(cases[i].text), "t.json", &file, &message);
+            duet__read_trace(cases[i].text, strlen(cases[i].text), "t.json", &file, &message);
 
         g_assert_cmpint(error, ==, DUET_EPARSE);
         g_assert_nonnull(strstr(message.text, "t.json"));
@@ -209,16 +209,16 @@ static void test_tolerated(void)
         HEAD "\"more\":[[],{},{\"a\":[1.5e-3,true,false,null,\"\\ud83d\\ude00\\n\"]}],"
              "\"traceEvents\":[" THREAD ",{\"ph\":\"i\",\"s\":\"g\"},"
              "{\"ph\":\"X\",\"cat\":\"else\"}," TASK "]}";
-    struct duet_recording file;
+    struct duet__recording file;
     struct duet_message message = {""};
     GString *deep = g_string_new("{\"a\":");
 
-    g_assert_cmpint(duet_read_trace(text, strlen(text), "t.json", &file, &message), ==, 0);
+    g_assert_cmpint(duet__read_trace(text, strlen(text), "t.json", &file, &message), ==, 0);
     testing_near(file.makespan_s, 3e-6);
-    duet_recording_fini(&file);
+    duet__recording_fini(&file);
     for (unsigned i = 0; i < 100000; i++)
         g_string_append_c(deep, '[');
-    g_assert_cmpint(duet_read_trace(deep->str, deep->len, "t.json", &file, &message), ==,
+    g_assert_cmpint(duet__read_trace(deep->str, deep->len, "t.json", &file, &message), ==,
                     DUET_EPARSE);
     g_assert_nonnull(strstr(message.text, "depth"));
     g_string_free(deep, TRUE);
@@ -227,13 +227,13 @@ static void test_tolerated(void)
 enum { SECONDS = 1, MOST_ROUNDS = 20000 };
 
 /* What is read has an account whose sum holds, or none because its dates make no sense. */
-static void try_account(const struct duet_recording *recording)
+static void try_account(const struct duet__recording *recording)
 {
     struct duet_message message = {""};
-    struct duet_account account;
+    struct duet__account account;
     double sum_s = 0, whole_s;
 
-    if (duet_account_make(recording, &account, &message)) {
+    if (duet__account_make(recording, &account, &message)) {
         g_assert_cmpstr(message.text, !=, "");
         return;
     }
@@ -241,7 +241,7 @@ static void try_account(const struct duet_recording *recording)
     for (unsigned i = 0; i < DUET_PARTS; i++)
         sum_s += account.parts_s[i];
     g_assert_cmpfloat_with_epsilon(sum_s, whole_s, 1e-9 * (1 + whole_s));
-    duet_account_fini(&account);
+    duet__account_fini(&account);
 }
 
 static void test_fuzz(void)
@@ -257,21 +257,21 @@ static void test_fuzz(void)
     seed = written(&sample.recordings[0], &length);
     for (; rounds < MOST_ROUNDS && g_get_monotonic_time() < end; rounds++) {
         GString *text = g_string_new_len(seed, (gssize)length);
-        struct duet_recording file;
+        struct duet__recording file;
         struct duet_message message = {""};
         char *exact;
 
         testing_mutate(text, random);
         exact = g_malloc(text->len + 1); /* exactly this long, so that sanitizers see an overrun */
         memcpy(exact, text->str, text->len + 1);
-        if (duet_read_trace(exact, text->len, "fuzz", &file, &message)) {
+        if (duet__read_trace(exact, text->len, "fuzz", &file, &message)) {
             g_assert_cmpstr(message.text, !=, "");
             g_assert_null(strchr(message.text, '\n'));
         } else {
             try_account(&file);
             good++;
         }
-        duet_recording_fini(&file);
+        duet__recording_fini(&file);
         g_free(exact);
         g_string_free(text, TRUE);
     }

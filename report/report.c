@@ -9,7 +9,7 @@
 
 #include "validate/stats.h"
 
-unsigned duet_report_cpus(const struct duet_machine *machine)
+unsigned duet__report_cpus(const struct duet_machine *machine)
 {
     unsigned count = 0;
 
@@ -18,26 +18,26 @@ unsigned duet_report_cpus(const struct duet_machine *machine)
     return count;
 }
 
-unsigned duet_report_gpus(const struct duet_machine *machine)
+unsigned duet__report_gpus(const struct duet_machine *machine)
 {
-    return machine->worker_count - duet_report_cpus(machine);
+    return machine->worker_count - duet__report_cpus(machine);
 }
 
-struct duet_policy_summary duet_report_summarise(const struct duet_series *series)
+struct duet__policy_summary duet__report_summarise(const struct duet__series *series)
 {
-    struct duet_policy_summary summary = {.ci95_low_s = NAN, .ci95_high_s = NAN};
+    struct duet__policy_summary summary = {.ci95_low_s = NAN, .ci95_high_s = NAN};
     double *values = g_new(double, series->count);
-    struct duet_summary makespans;
+    struct duet__summary makespans;
 
     for (size_t i = 0; i < series->count; i++) {
-        const struct duet_run *run = &series->runs[i];
+        const struct duet__run *run = &series->runs[i];
         double residual = run->verdict.residual;
 
         values[i] = run->stats.makespan_s;
-        summary.failed += !duet_run_passes(run);
+        summary.failed += !duet__run_passes(run);
         summary.residual = fmax(summary.residual, isnan(residual) ? INFINITY : residual);
     }
-    makespans = duet_summarise(values, series->count);
+    makespans = duet__summarise(values, series->count);
     g_free(values);
     summary.makespan_s = makespans.median;
     summary.mean_s = makespans.mean;
@@ -53,7 +53,7 @@ static void append_workers(GString *text, const struct duet_machine *machine, bo
                            const char *name)
 {
     g_autoptr(GString) archs = g_string_new(NULL);
-    unsigned count = host ? duet_report_cpus(machine) : duet_report_gpus(machine);
+    unsigned count = host ? duet__report_cpus(machine) : duet__report_gpus(machine);
 
     for (unsigned arch = 0; arch < machine->arch_count; arch++)
         for (unsigned i = 0; i < machine->worker_count; i++)
@@ -68,7 +68,7 @@ static void append_workers(GString *text, const struct duet_machine *machine, bo
                                count == 1 ? "" : "s", archs->str);
 }
 
-char *duet_report_resources(const struct duet_machine *machine)
+char *duet__report_resources(const struct duet_machine *machine)
 {
     GString *text = g_string_new(NULL);
 
@@ -77,23 +77,23 @@ char *duet_report_resources(const struct duet_machine *machine)
     return g_string_free(text, FALSE);
 }
 
-const char *duet_report_world(const struct duet_report *report)
+const char *duet__report_world(const struct duet__report *report)
 {
     const struct duet_config *config = &report->request->config;
 
     return config->simulate ? "simulated" : config->emulate ? "emulated" : "real";
 }
 
-struct duet_verdict duet_report_verdict(const struct duet_report *report)
+struct duet__verdict duet__report_verdict(const struct duet__report *report)
 {
-    return report->series_count ? report->series[0].runs[0].verdict : (struct duet_verdict){0};
+    return report->series_count ? report->series[0].runs[0].verdict : (struct duet__verdict){0};
 }
 
-char *duet_report_problem(const struct duet_report *report)
+char *duet__report_problem(const struct duet__report *report)
 {
-    const struct duet_problem *problem = &report->request->problem;
+    const struct duet__problem *problem = &report->request->problem;
     const struct duet_config *config = &report->request->config;
-    g_autofree char *settings = duet_request_settings(report->request);
+    g_autofree char *settings = duet__request_settings(report->request);
     uint64_t tasks = report->series_count ? report->series[0].runs[0].stats.tasks : 0;
 
     return g_strdup_printf("%s, n %" PRIu64 ", tile %" PRIu64 ", %s precision, %" PRIu64

@@ -19,10 +19,10 @@
 #include "runs/run.h"
 
 /* What was asked for, and what came out of it. Everything is borrowed. */
-struct duet_report {
-    const char *command;                /* the command line that makes this report again */
-    const struct duet_request *request; /* with the machine that the runs were made on */
-    const struct duet_series *series;   /* each with a run */
+struct duet__report {
+    const char *command;                 /* the command line that makes this report again */
+    const struct duet__request *request; /* with the machine that the runs were made on */
+    const struct duet__series *series;   /* each with a run */
     size_t series_count;
     unsigned cores;   /* that runs on this machine could use */
     bool interrupted; /* some runs were not made, because somebody gave up */
@@ -31,41 +31,41 @@ struct duet_report {
 
 /* What all runs of a policy say of its makespan, and whether they were right. For the medians of
  * other metrics see metrics.h. */
-struct duet_policy_summary {
+struct duet__policy_summary {
     double makespan_s, mean_s;
     double ci95_low_s, ci95_high_s; /* interval of the mean; NaN of fewer than DUET_INTERVAL_RUNS */
     double residual;                /* the largest; infinite if one is not a number */
     size_t failed;                  /* residuals that do not pass */
 };
 
-struct duet_policy_summary duet_report_summarise(const struct duet_series *series);
+struct duet__policy_summary duet__report_summarise(const struct duet__series *series);
 
 /* Computing CPU cores and accelerators of a machine: workers by memory node. */
-unsigned duet_report_cpus(const struct duet_machine *machine);
-unsigned duet_report_gpus(const struct duet_machine *machine);
+unsigned duet__report_cpus(const struct duet_machine *machine);
+unsigned duet__report_gpus(const struct duet_machine *machine);
 
 /* The writers leave write errors to the one who closes the stream. */
 
 /* A table for a terminal: one row a policy. */
-void duet_report_write_table(FILE *stream, const struct duet_report *report);
+void duet__report_write_table(FILE *stream, const struct duet__report *report);
 /* One JSON object, schema 1. */
-void duet_report_write_json(FILE *stream, const struct duet_report *report);
+void duet__report_write_json(FILE *stream, const struct duet__report *report);
 /* A header line and one line a run. */
-void duet_report_write_csv(FILE *stream, const struct duet_report *report);
+void duet__report_write_csv(FILE *stream, const struct duet__report *report);
 
 /* "simulated", "real", or "emulated": on this machine, but not its GPUs. */
-const char *duet_report_world(const struct duet_report *report);
-static inline bool duet_report_simulated(const struct duet_report *report)
+const char *duet__report_world(const struct duet__report *report);
+static inline bool duet__report_simulated(const struct duet__report *report)
 {
     return report->request->config.simulate != NULL;
 }
 
 /* What the results of all runs were judged by; formula NULL: they were not. */
-struct duet_verdict duet_report_verdict(const struct duet_report *report);
+struct duet__verdict duet__report_verdict(const struct duet__report *report);
 
 /* "4 CPUs (x5650), 8 GPUs (c2050)". Never NULL; free with g_free. */
-char *duet_report_resources(const struct duet_machine *machine);
+char *duet__report_resources(const struct duet_machine *machine);
 /* "cholesky, n 38400, tile 960, double precision, 11480 tasks, ...": likewise. */
-char *duet_report_problem(const struct duet_report *report);
+char *duet__report_problem(const struct duet__report *report);
 
 #endif

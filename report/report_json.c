@@ -11,26 +11,26 @@
 #include "report/metrics.h"
 
 /* Which problem it is; of CSV without its parameters. */
-static void put_problem(struct duet__json_writer *writer, const struct duet_report *report,
+static void put_problem(struct duet__json_writer *writer, const struct duet__report *report,
                         const char *policy)
 {
-    const struct duet_request *request = report->request;
+    const struct duet__request *request = report->request;
     const char precision[] = {request->problem.precision, 0};
-    g_autofree char *settings = duet_request_settings(report->request);
+    g_autofree char *settings = duet__request_settings(report->request);
 
     duet__json_print(writer,
                      "world: %s, workload: %s, n: %" PRIu64 ", tile: %" PRIu64 ", precision: %s",
-                     duet_report_world(report), request->workload->name, request->problem.n,
+                     duet__report_world(report), request->workload->name, request->problem.n,
                      request->problem.tile, precision);
     if (!writer->csv)
         duet__json_put_string(writer, "settings", settings);
     duet__json_print(writer, "\n     platform: %s, cpus: %u, gpus: %u, policy: %s, set_arch: %d",
-                     request->platform_name, duet_report_cpus(&request->machine),
-                     duet_report_gpus(&request->machine), policy, request->config.set_arch);
+                     request->platform_name, duet__report_cpus(&request->machine),
+                     duet__report_gpus(&request->machine), policy, request->config.set_arch);
 }
 
-static void put_makespan(struct duet__json_writer *json, const struct duet_series *series,
-                         const struct duet_policy_summary *summary)
+static void put_makespan(struct duet__json_writer *json, const struct duet__series *series,
+                         const struct duet__policy_summary *summary)
 {
     duet__json_print(json,
                      "\n     makespan_s: {median: %g, mean: %g, ci95_low: %g, ci95_high: %g"
@@ -53,7 +53,7 @@ static void put_value(struct duet__json_writer *writer, const struct duet__metri
 }
 
 static void put_median(struct duet__json_writer *json, const struct duet__metric *metric,
-                       const struct duet_report *report, const struct duet_series *series)
+                       const struct duet__report *report, const struct duet__series *series)
 {
     if (metric->by_arch)
         duet__json_begin(json, metric->key, '{');
@@ -67,8 +67,9 @@ static void put_median(struct duet__json_writer *json, const struct duet__metric
         duet__json_end(json, '}');
 }
 
-static void put_metrics(struct duet__json_writer *json, const struct duet_report *report,
-                        const struct duet_series *series, const struct duet_policy_summary *summary)
+static void put_metrics(struct duet__json_writer *json, const struct duet__report *report,
+                        const struct duet__series *series,
+                        const struct duet__policy_summary *summary)
 {
     for (size_t i = 0; i < DUET__METRICS; i++) {
         const struct duet__metric *metric = &duet__metrics[i];
@@ -88,16 +89,16 @@ static void put_metrics(struct duet__json_writer *json, const struct duet_report
 }
 
 /* What only runs on this machine have. */
-static void put_real(struct duet__json_writer *json, const struct duet_report *report,
-                     const struct duet_series *series, const struct duet_policy_summary *summary)
+static void put_real(struct duet__json_writer *json, const struct duet__report *report,
+                     const struct duet__series *series, const struct duet__policy_summary *summary)
 {
-    const struct duet_request *request = report->request;
-    const struct duet_verdict *verdict = &series->runs[0].verdict;
-    bool paced = duet_request_paced(request);
+    const struct duet__request *request = report->request;
+    const struct duet__verdict *verdict = &series->runs[0].verdict;
+    bool paced = duet__request_paced(request);
 
     if (paced)
         duet__json_print(json, "\n     emulation: {kind: %s, scale: %g}", "paced",
-                         duet_request_scale(report->request));
+                         duet__request_scale(report->request));
     else if (request->config.emulate)
         duet__json_print(json, "\n     emulation: {kind: %s}", "free");
     else
@@ -119,27 +120,27 @@ static void put_real(struct duet__json_writer *json, const struct duet_report *r
     duet__json_print(json, "]}");
 }
 
-static void put_series(struct duet__json_writer *json, const struct duet_report *report,
-                       const struct duet_series *series)
+static void put_series(struct duet__json_writer *json, const struct duet__report *report,
+                       const struct duet__series *series)
 {
-    const struct duet_policy_summary summary = duet_report_summarise(series);
+    const struct duet__policy_summary summary = duet__report_summarise(series);
 
     duet__json_print(json, "\n    {");
     put_problem(json, report, series->policy);
     put_metrics(json, report, series, &summary);
-    if (duet_report_simulated(report))
+    if (duet__report_simulated(report))
         duet__json_print(json, "without: %s", report->request->config.without);
     else
         put_real(json, report, series, &summary);
     duet__json_end(json, '}');
 }
 
-void duet_report_write_json(FILE *stream, const struct duet_report *report)
+void duet__report_write_json(FILE *stream, const struct duet__report *report)
 {
     struct duet__json_writer json = {.stream = stream};
 
     duet__json_print(&json, "{schema: 1\n command: %s\n ", report->command);
-    if (report->interrupted || !duet_report_simulated(report))
+    if (report->interrupted || !duet__report_simulated(report))
         duet__json_print(&json, "interrupted: %d\n ", report->interrupted);
     duet__json_print(&json, "runs: [");
     for (size_t i = 0; i < report->series_count; i++)
@@ -152,7 +153,7 @@ void duet_report_write_json(FILE *stream, const struct duet_report *report)
 /* CSV                                                                                          */
 
 static void put_cells(struct duet__json_writer *csv, const struct duet__metric *metric,
-                      const struct duet_report *report, const struct duet_run *run)
+                      const struct duet__report *report, const struct duet__run *run)
 {
     for (int i = 0; (i = duet__metric_next(metric, report, i)) >= 0; i++) {
         const char *arch = metric->by_arch ? report->request->machine.archs[i].name : "";
@@ -162,20 +163,20 @@ static void put_cells(struct duet__json_writer *csv, const struct duet__metric *
     }
 }
 
-static void put_real_cells(struct duet__json_writer *csv, const struct duet_report *report,
-                           const struct duet_run *run)
+static void put_real_cells(struct duet__json_writer *csv, const struct duet__report *report,
+                           const struct duet__run *run)
 {
-    const struct duet_request *request = report->request;
+    const struct duet__request *request = report->request;
     const char *emulate = request->config.emulate;
-    const struct duet_verdict *verdict = &run->verdict;
-    bool paced = duet_request_paced(request);
+    const struct duet__verdict *verdict = &run->verdict;
+    bool paced = duet__request_paced(request);
 
     duet__json_print(csv,
                      "emulation: %s, scale: %g, lose: %s, cores: %u, warmups: %zu, interrupted: %d",
                      paced     ? "paced"
                      : emulate ? "free"
                                : "",
-                     paced ? duet_request_scale(report->request) : NAN, request->config.lose,
+                     paced ? duet__request_scale(report->request) : NAN, request->config.lose,
                      report->cores, request->warmups, report->interrupted);
     if (verdict->formula && !isfinite(verdict->residual))
         duet__json_print(csv, "residual: inf"); /* an empty cell is a run that was not verified */
@@ -184,8 +185,8 @@ static void put_real_cells(struct duet__json_writer *csv, const struct duet_repo
     duet__json_print(csv, "threshold: %g", verdict->formula ? verdict->threshold : NAN);
 }
 
-static void put_line(struct duet__json_writer *csv, const struct duet_report *report,
-                     const char *policy, const struct duet_run *run, size_t rep)
+static void put_line(struct duet__json_writer *csv, const struct duet__report *report,
+                     const char *policy, const struct duet__run *run, size_t rep)
 {
     put_problem(csv, report, policy);
     duet__json_print(csv, "rep: %zu, seed: %" PRIu64, rep, run->seed);
@@ -193,16 +194,16 @@ static void put_line(struct duet__json_writer *csv, const struct duet_report *re
          metric++)
         if (metric->csv && !metric->by_arch && (!metric->known || metric->known(report)))
             put_cells(csv, metric, report, run);
-    if (!duet_report_simulated(report))
+    if (!duet__report_simulated(report))
         put_real_cells(csv, report, run);
     /* as many as architectures: behind all others */
     put_cells(csv, &duet__metrics[DUET__ARCH_IDLE], report, run);
     duet__csv_end(csv);
 }
 
-void duet_report_write_csv(FILE *stream, const struct duet_report *report)
+void duet__report_write_csv(FILE *stream, const struct duet__report *report)
 {
-    static const struct duet_run nothing = {0};
+    static const struct duet__run nothing = {0};
     struct duet__json_writer csv = {.stream = stream, .csv = DUET__CSV_HEADING};
 
     put_line(&csv, report, NULL, &nothing, 0);

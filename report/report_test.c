@@ -17,9 +17,9 @@ static double median(const struct sample *sample, unsigned metric)
     return duet__metric_median(&duet__metrics[metric], &sample->report, &sample->series[0], 0);
 }
 
-typedef void (*write_fn)(FILE *stream, const struct duet_report *report);
+typedef void (*write_fn)(FILE *stream, const struct duet__report *report);
 
-static char *written(write_fn writer, const struct duet_report *report)
+static char *written(write_fn writer, const struct duet__report *report)
 {
     char *text = NULL;
     size_t size = 0;
@@ -32,7 +32,7 @@ static char *written(write_fn writer, const struct duet_report *report)
 
 static void test_summary(void)
 {
-    struct duet_policy_summary summary;
+    struct duet__policy_summary summary;
     struct sample sample;
 
     sample_init(&sample, 2, 2, 10);
@@ -43,7 +43,7 @@ static void test_summary(void)
         stats->busy_s = 2;
         stats->bytes_to_device = 100 * (i + 1);
     }
-    summary = duet_report_summarise(&sample.series[0]);
+    summary = duet__report_summarise(&sample.series[0]);
     g_assert_cmpfloat(summary.makespan_s, ==, 2);
     g_assert_cmpfloat(summary.mean_s, ==, 2);
     /* Student's t, 2 degrees of freedom: 4.30265 standard errors of 1 / sqrt(3) */
@@ -64,7 +64,7 @@ static void test_no_device(void)
     sample_init(&sample, 2, 0, 10);
     sample.runs[0][1].stats.reads_on_device = 0;
     g_assert_true(isnan(median(&sample, DUET__HITS)));
-    text = written(duet_report_write_json, &sample.report);
+    text = written(duet__report_write_json, &sample.report);
     g_assert_nonnull(strstr(text, "\"cache_hit_ratio\": null"));
     free(text);
     sample_fini(&sample);
@@ -87,11 +87,11 @@ static void test_json(void)
     char *text;
 
     sample_init(&sample, 2, 2, 100);
-    sample.request.problem.settings = &(struct duet_setting){"variant", "left"};
+    sample.request.problem.settings = &(struct duet__setting){"variant", "left"};
     sample.request.problem.setting_count = 1;
     sample.request.config.without = "caches,start";
     sample.report.command = "duet simulate \"x\" \\";
-    text = written(duet_report_write_json, &sample.report);
+    text = written(duet__report_write_json, &sample.report);
     root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     assert_members(root, "schema command runs");
     g_assert_cmpint(json_integer_value(json_object_get(root, "schema")), ==, 1);
@@ -128,7 +128,7 @@ static void test_csv(void)
     g_free(sample.request.platform_name);
     sample.request.platform_name = g_strdup("a,\"b\"");
     sample.report.show_wall = true;
-    text = written(duet_report_write_csv, &sample.report);
+    text = written(duet__report_write_csv, &sample.report);
     lines = g_strsplit(text, "\n", -1);
     g_assert_cmpuint(g_strv_length(lines), ==, 1 + SAMPLE_POLICIES * SAMPLE_RUNS + 1);
     g_assert_true(g_str_has_prefix(lines[0], "world,workload,n,tile,"));
@@ -159,15 +159,15 @@ static void test_idle(void)
     }
     sample.report.series_count = 1;
     sample.series[0].count = 1;
-    text = written(duet_report_write_json, &sample.report);
+    text = written(duet__report_write_json, &sample.report);
     g_assert_nonnull(strstr(text, "\"idle_share\": 0.5, \"idle_share_by_arch\": "
                                   "{\"x5650\": 0.75, \"c2050\": 0.25}"));
     free(text);
-    text = written(duet_report_write_csv, &sample.report);
+    text = written(duet__report_write_csv, &sample.report);
     g_assert_nonnull(strstr(text, ",idle_share_x5650,idle_share_c2050\n"));
     g_assert_nonnull(strstr(text, ",0.75,0.25\n"));
     free(text);
-    text = written(duet_report_write_table, &sample.report);
+    text = written(duet__report_write_table, &sample.report);
     lines = g_strsplit(text, "\n", -1);
     g_assert_nonnull(strstr(lines[3], " idle%  idle%"));
     g_assert_nonnull(strstr(lines[4], " x5650  c2050"));
@@ -178,7 +178,7 @@ static void test_idle(void)
 
     /* one that no worker has is left out */
     sample_init(&sample, 2, 0, 10);
-    text = written(duet_report_write_table, &sample.report);
+    text = written(duet__report_write_table, &sample.report);
     lines = g_strsplit(text, "\n", -1);
     g_assert_nonnull(strstr(lines[3], " idle "));
     g_assert_null(strstr(text, "c2050"));
@@ -190,7 +190,7 @@ static void test_idle(void)
 /* Of one run or two nothing is known of their spread. */
 static void test_few_runs(void)
 {
-    struct duet_policy_summary summary;
+    struct duet__policy_summary summary;
     struct sample sample;
     char *text, **lines;
 
@@ -198,12 +198,12 @@ static void test_few_runs(void)
     for (size_t count = 1; count < DUET_INTERVAL_RUNS; count++) {
         for (unsigned p = 0; p < SAMPLE_POLICIES; p++)
             sample.series[p].count = count;
-        summary = duet_report_summarise(sample.series);
+        summary = duet__report_summarise(sample.series);
         g_assert_true(isnan(summary.ci95_low_s) && isnan(summary.ci95_high_s));
-        text = written(duet_report_write_json, &sample.report);
+        text = written(duet__report_write_json, &sample.report);
         g_assert_nonnull(strstr(text, "\"ci95_low\": null, \"ci95_high\": null"));
         free(text);
-        text = written(duet_report_write_table, &sample.report);
+        text = written(duet__report_write_table, &sample.report);
         lines = g_strsplit(text, "\n", -1);
         g_assert_true(!strstr(lines[3], "95% of mean") == (count == 1));
         g_assert_true(!strstr(lines[5], "  -  ") == (count == 1));
@@ -219,7 +219,7 @@ static void test_table(void)
     char *text, **lines;
 
     sample_init(&sample, 4, 8, 1000);
-    text = written(duet_report_write_table, &sample.report);
+    text = written(duet__report_write_table, &sample.report);
     lines = g_strsplit(text, "\n", -1);
     g_assert_cmpstr(lines[0], ==, "simulated on sample: 4 CPUs (x5650) + 8 GPUs (c2050)");
     g_assert_cmpstr(lines[1], ==,
@@ -235,7 +235,7 @@ static void test_table(void)
     free(text);
 
     sample.request.config.without = "caches";
-    text = written(duet_report_write_table, &sample.report);
+    text = written(duet__report_write_table, &sample.report);
     g_assert_nonnull(strstr(text, "set-arch, noise, without caches, 3 runs a policy"));
     free(text);
     sample_fini(&sample);
@@ -251,9 +251,9 @@ static void sample_real(struct sample *sample)
 {
     for (unsigned p = 0; p < SAMPLE_POLICIES; p++)
         for (unsigned r = 0; r < SAMPLE_RUNS; r++)
-            sample->runs[p][r].verdict = (struct duet_verdict){.formula = formula,
-                                                               .residual = 0.01 * (1 + r),
-                                                               .threshold = 30};
+            sample->runs[p][r].verdict = (struct duet__verdict){.formula = formula,
+                                                                .residual = 0.01 * (1 + r),
+                                                                .threshold = 30};
     sample->request.config.simulate = NULL;
     sample->request.config.noise = false;
     sample->report.cores = 2;
@@ -265,7 +265,7 @@ static void sample_unverified(struct sample *sample)
 {
     for (unsigned p = 0; p < SAMPLE_POLICIES; p++)
         for (unsigned r = 0; r < SAMPLE_RUNS; r++)
-            sample->runs[p][r].verdict = (struct duet_verdict){0};
+            sample->runs[p][r].verdict = (struct duet__verdict){0};
 }
 
 /* The runs of one policy; *root is to be freed with json_decref. */
@@ -284,7 +284,7 @@ static void test_real_json(void)
 
     sample_init(&sample, 2, 2, 100);
     sample_real(&sample);
-    text = written(duet_report_write_json, &sample.report);
+    text = written(duet__report_write_json, &sample.report);
     run = policy_of(&root, text, 1);
     assert_members(run, "world workload n tile precision settings platform cpus gpus policy "
                         "set_arch tasks makespan_s gflops bytes cache_hit_ratio idle_share "
@@ -309,7 +309,7 @@ static void test_real_json(void)
     sample.request.config.lose = "gpu1@3";
     sample.report.interrupted = true;
     sample.runs[1][0].verdict.residual = NAN;
-    text = written(duet_report_write_json, &sample.report);
+    text = written(duet__report_write_json, &sample.report);
     run = policy_of(&root, text, 1);
     part = json_object_get(run, "verification");
     g_assert_false(json_is_true(json_object_get(part, "passed")));
@@ -335,13 +335,13 @@ static void test_paced(void)
     sample.request.config.scale = 0.25;
     sample_unverified(&sample);
     g_assert_true(isnan(median(&sample, DUET__GFLOPS)));
-    text = written(duet_report_write_json, &sample.report);
+    text = written(duet__report_write_json, &sample.report);
     g_assert_nonnull(strstr(text, "\"gflops\": null"));
     g_assert_nonnull(strstr(text, "\"emulation\": {\"kind\": \"paced\", \"scale\": 0.25}"));
     g_assert_nonnull(strstr(text, "\"bounds_from\": \"platform\""));
     g_assert_nonnull(strstr(text, "\"verification\": null"));
     free(text);
-    text = written(duet_report_write_table, &sample.report);
+    text = written(duet__report_write_table, &sample.report);
     lines = g_strsplit(text, "\n", -1);
     g_assert_cmpstr(lines[0], ==,
                     "run on an emulated sample (times x 0.25, nothing computed): 2 CPUs (x5650) + "
@@ -362,7 +362,7 @@ static void test_real_table(void)
     sample_real(&sample);
     sample.runs[0][0].critical_path_s = 0;
     sample.runs[0][1].critical_path_s = 0;
-    text = written(duet_report_write_table, &sample.report);
+    text = written(duet__report_write_table, &sample.report);
     g_assert_true(g_str_has_prefix(text, "run on sample: 2 CPUs (x5650) + 2 GPUs (c2050)\n"));
     g_assert_nonnull(strstr(text, ", 3 runs a policy after 1 warm-up, 2 cores\n"));
     g_assert_nonnull(strstr(text, "lower bounds of heft: critical path not known, area "));
@@ -373,7 +373,7 @@ static void test_real_table(void)
     sample.request.config.lose = "gpu0@7";
     sample.runs[2][1].verdict.residual = 30;
     sample.series[2].count = 2;
-    text = written(duet_report_write_table, &sample.report);
+    text = written(duet__report_write_table, &sample.report);
     g_assert_true(g_str_has_prefix(
         text, "interrupted: of 3 runs a policy, heft has 3, ws has 3, locality-aware has 2\n"));
     g_assert_nonnull(strstr(text, "\nlost on purpose: gpu0@7\n"));
@@ -382,7 +382,7 @@ static void test_real_table(void)
     free(text);
 
     sample.report.series_count = 0;
-    text = written(duet_report_write_table, &sample.report);
+    text = written(duet__report_write_table, &sample.report);
     g_assert_cmpstr(text, ==, "interrupted: of 3 runs a policy, none is finished\n");
     free(text);
     sample_fini(&sample);
@@ -399,7 +399,7 @@ static void test_real_csv(void)
     sample.request.config.lose = "gpu0@7,gpu1@8";
     sample.report.interrupted = true;
     sample.runs[0][1].verdict.residual = INFINITY;
-    text = written(duet_report_write_csv, &sample.report);
+    text = written(duet__report_write_csv, &sample.report);
     lines = g_strsplit(text, "\n", -1);
     g_assert_true(g_str_has_suffix(
         lines[0], ",wall_s,emulation,scale,lose,cores,warmups,interrupted,residual,threshold,"
@@ -409,7 +409,7 @@ static void test_real_csv(void)
     sample_unverified(&sample);
     g_strfreev(lines);
     free(text);
-    text = written(duet_report_write_csv, &sample.report);
+    text = written(duet__report_write_csv, &sample.report);
     lines = g_strsplit(text, "\n", -1);
     g_assert_nonnull(strstr(lines[1], ",true,,,0."));
     g_strfreev(lines);

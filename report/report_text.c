@@ -10,7 +10,7 @@
 #include "report/table.h"
 
 /* Digits after the point of a metric's column. */
-static int digits_of(const struct duet_report *report, const struct duet__metric *metric)
+static int digits_of(const struct duet__report *report, const struct duet__metric *metric)
 {
     double most = 0;
 
@@ -24,10 +24,10 @@ static int digits_of(const struct duet_report *report, const struct duet__metric
     return MIN(duet__decimals(metric->unit > 0 ? most / metric->unit : most, 5), -metric->digits);
 }
 
-static char *cell_of(const struct duet_report *report, const struct duet__metric *metric,
-                     const struct duet_series *series, int arch)
+static char *cell_of(const struct duet__report *report, const struct duet__metric *metric,
+                     const struct duet__series *series, int arch)
 {
-    const struct duet_policy_summary summary = duet_report_summarise(series);
+    const struct duet__policy_summary summary = duet__report_summarise(series);
     int digits = digits_of(report, metric);
     double value;
 
@@ -49,7 +49,7 @@ static char *cell_of(const struct duet_report *report, const struct duet__metric
 }
 
 /* The first column of a metric from number `column` on that the table has, -1: none. */
-static int next_column(const struct duet_report *report, const struct duet__metric *metric,
+static int next_column(const struct duet__report *report, const struct duet__metric *metric,
                        int column)
 {
     if (!metric->heads[0] || (metric->known && !metric->known(report)) ||
@@ -59,9 +59,9 @@ static int next_column(const struct duet_report *report, const struct duet__metr
 }
 
 /* A row of the table; -2 and -1 are its headings. */
-static void add_row(struct duet__table *table, const struct duet_report *report, int row)
+static void add_row(struct duet__table *table, const struct duet__report *report, int row)
 {
-    const struct duet_series *series = row < 0 ? NULL : &report->series[row];
+    const struct duet__series *series = row < 0 ? NULL : &report->series[row];
 
     duet__table_say(table, series ? series->policy : row == -2 ? "policy" : "");
     for (const struct duet__metric *metric = duet__metrics; metric < duet__metrics + DUET__METRICS;
@@ -75,7 +75,7 @@ static void add_row(struct duet__table *table, const struct duet_report *report,
                 duet__table_say(table, metric->heads[row + 2]);
 }
 
-static void put_table(FILE *stream, const struct duet_report *report)
+static void put_table(FILE *stream, const struct duet__report *report)
 {
     g_autoptr(GString) sides = g_string_new("l");
     struct duet__table table;
@@ -91,7 +91,7 @@ static void put_table(FILE *stream, const struct duet_report *report)
 }
 
 /* How many measured runs there are of each policy, when not all were made. */
-static void put_interrupted(FILE *stream, const struct duet_report *report)
+static void put_interrupted(FILE *stream, const struct duet__report *report)
 {
     fprintf(stream, "interrupted: of %zu run%s a policy,", report->request->reps,
             report->request->reps == 1 ? "" : "s");
@@ -102,7 +102,7 @@ static void put_interrupted(FILE *stream, const struct duet_report *report)
 }
 
 /* ", 5 runs a policy", or "3 to 5" where not all have as many. */
-static void put_counts(FILE *stream, const struct duet_report *report)
+static void put_counts(FILE *stream, const struct duet__report *report)
 {
     size_t least = report->series[0].count, most = least;
 
@@ -112,17 +112,17 @@ static void put_counts(FILE *stream, const struct duet_report *report)
     }
     if (least < most)
         fprintf(stream, ", %zu to %zu runs a policy", least, most);
-    else if (most > 1 || !duet_report_simulated(report))
+    else if (most > 1 || !duet__report_simulated(report))
         fprintf(stream, ", %zu run%s a policy", most, most == 1 ? "" : "s");
 }
 
-static void put_head(FILE *stream, const struct duet_report *report)
+static void put_head(FILE *stream, const struct duet__report *report)
 {
-    const struct duet_request *request = report->request;
-    g_autofree char *resources = duet_report_resources(&request->machine);
-    g_autofree char *problem = duet_report_problem(report),
-                    *place = duet_request_place(report->request);
-    bool simulated = duet_report_simulated(report);
+    const struct duet__request *request = report->request;
+    g_autofree char *resources = duet__report_resources(&request->machine);
+    g_autofree char *problem = duet__report_problem(report),
+                    *place = duet__request_place(report->request);
+    bool simulated = duet__report_simulated(report);
 
     fprintf(stream, "%s on %s: %s\n%s", simulated ? "simulated" : "run", place, resources, problem);
     put_counts(stream, report);
@@ -135,7 +135,7 @@ static void put_head(FILE *stream, const struct duet_report *report)
 }
 
 /* "critical path 1.5 s", of a metric. */
-static void put_bound(FILE *stream, const struct duet_report *report, const char *name,
+static void put_bound(FILE *stream, const struct duet__report *report, const char *name,
                       unsigned metric)
 {
     double bound_s = duet__metric_median(&duet__metrics[metric], report, &report->series[0], 0);
@@ -146,9 +146,9 @@ static void put_bound(FILE *stream, const struct duet_report *report, const char
         fprintf(stream, "%s not known", name);
 }
 
-static void put_bounds(FILE *stream, const struct duet_report *report)
+static void put_bounds(FILE *stream, const struct duet__report *report)
 {
-    bool simulated = duet_report_simulated(report);
+    bool simulated = duet__report_simulated(report);
 
     fputs("\nlower bounds", stream);
     if (!simulated && report->series_count > 1) /* measured times are each policy's own */
@@ -160,19 +160,20 @@ static void put_bounds(FILE *stream, const struct duet_report *report)
     fputs(" (path, area: their share of the makespan)\n", stream);
     if (!simulated)
         fprintf(stream, "by the mean times %s\n",
-                duet_request_paced(report->request) ? "of the platform" : "measured in these runs");
+                duet__request_paced(report->request) ? "of the platform"
+                                                     : "measured in these runs");
 }
 
-static void put_verification(FILE *stream, const struct duet_report *report)
+static void put_verification(FILE *stream, const struct duet__report *report)
 {
-    const struct duet_verdict verdict = duet_report_verdict(report);
+    const struct duet__verdict verdict = duet__report_verdict(report);
     size_t runs = 0, failed = 0;
 
     if (!verdict.formula)
         return;
     for (size_t i = 0; i < report->series_count; i++) {
         runs += report->series[i].count;
-        failed += duet_report_summarise(&report->series[i]).failed;
+        failed += duet__report_summarise(&report->series[i]).failed;
     }
     fprintf(stream, "verification: residual %s, to be below %g: ", verdict.formula,
             verdict.threshold);
@@ -183,7 +184,7 @@ static void put_verification(FILE *stream, const struct duet_report *report)
                 runs > 1 ? "s" : "");
 }
 
-void duet_report_write_table(FILE *stream, const struct duet_report *report)
+void duet__report_write_table(FILE *stream, const struct duet__report *report)
 {
     if (report->interrupted)
         put_interrupted(stream, report);

@@ -15,21 +15,21 @@ enum { SAMPLE_POLICIES = 3, SAMPLE_RUNS = 3 };
 static const char *const sample_policies[SAMPLE_POLICIES] = {"heft", "ws", "locality-aware"};
 static const char *sample_kernels[] = {"dpotrf", "dtrsm", "dsyrk", "dgemm"};
 
-static inline double sample_flops(const struct duet_problem *problem)
+static inline double sample_flops(const struct duet__problem *problem)
 {
     (void)problem;
     return 1e12;
 }
 
-static const struct duet_workload sample_workload = {.name = "cholesky", .flops = sample_flops};
+static const struct duet__workload sample_workload = {.name = "cholesky", .flops = sample_flops};
 
 struct sample {
-    struct duet_recording recordings[SAMPLE_POLICIES];
+    struct duet__recording recordings[SAMPLE_POLICIES];
     struct duet_event *events[SAMPLE_POLICIES];
-    struct duet_run runs[SAMPLE_POLICIES][SAMPLE_RUNS];
-    struct duet_series series[SAMPLE_POLICIES];
-    struct duet_request request;
-    struct duet_report report;
+    struct duet__run runs[SAMPLE_POLICIES][SAMPLE_RUNS];
+    struct duet__series series[SAMPLE_POLICIES];
+    struct duet__request request;
+    struct duet__report report;
 };
 
 static inline void sample_machine(struct duet_machine *machine, unsigned cpus, unsigned gpus)
@@ -134,12 +134,12 @@ static inline void sample_events(struct sample *sample, unsigned policy, unsigne
     qsort(events, count, sizeof(*events), sample_order);
     sample->events[policy] = events;
     sample->recordings[policy] =
-        (struct duet_recording){.machine = machine,
-                                .events = events,
-                                .event_count = count,
-                                .kernels = sample_kernels,
-                                .kernel_count = G_N_ELEMENTS(sample_kernels),
-                                .makespan_s = stats->makespan_s};
+        (struct duet__recording){.machine = machine,
+                                 .events = events,
+                                 .event_count = count,
+                                 .kernels = sample_kernels,
+                                 .kernel_count = G_N_ELEMENTS(sample_kernels),
+                                 .makespan_s = stats->makespan_s};
     g_rand_free(random);
     g_free(free_s);
 }
@@ -147,7 +147,7 @@ static inline void sample_events(struct sample *sample, unsigned policy, unsigne
 static inline void sample_init(struct sample *sample, unsigned cpus, unsigned gpus, unsigned tasks)
 {
     *sample = (struct sample){0};
-    duet_request_init(&sample->request);
+    duet__request_init(&sample->request);
     sample->request.workload = &sample_workload;
     sample->request.platform_name = g_strdup("sample");
     sample->request.problem.n = 38400;
@@ -172,21 +172,21 @@ static inline void sample_init(struct sample *sample, unsigned cpus, unsigned gp
             sample->runs[p][r].wall_s = 0.25;
             sample->runs[p][r].stats.makespan_s *= 1 + 0.02 * r;
         }
-        sample->series[p] = (struct duet_series){.policy = sample_policies[p],
-                                                 .runs = sample->runs[p],
-                                                 .count = SAMPLE_RUNS};
+        sample->series[p] = (struct duet__series){.policy = sample_policies[p],
+                                                  .runs = sample->runs[p],
+                                                  .count = SAMPLE_RUNS};
     }
-    sample->report = (struct duet_report){.command = "duet simulate cholesky --platform sample",
-                                          .request = &sample->request,
-                                          .series = sample->series,
-                                          .series_count = SAMPLE_POLICIES};
+    sample->report = (struct duet__report){.command = "duet simulate cholesky --platform sample",
+                                           .request = &sample->request,
+                                           .series = sample->series,
+                                           .series_count = SAMPLE_POLICIES};
 }
 
 static inline void sample_fini(struct sample *sample)
 {
     for (unsigned p = 0; p < SAMPLE_POLICIES; p++)
         g_free(sample->events[p]);
-    duet_request_fini(&sample->request);
+    duet__request_fini(&sample->request);
 }
 
 #endif

@@ -24,7 +24,7 @@ static double known(bool is_known, double value)
 }
 
 /* Whether there are enough runs for an interval. */
-static bool enough(const struct duet_summary *summary)
+static bool enough(const struct duet__summary *summary)
 {
     return summary->count >= DUET_INTERVAL_RUNS;
 }
@@ -38,9 +38,10 @@ static void put_sizes(struct duet__json_writer *json, const char *key, const siz
     duet__json_end(json, ']');
 }
 
-static void put_side(struct duet__json_writer *json, const char *name, const struct duet_side *side)
+static void put_side(struct duet__json_writer *json, const char *name,
+                     const struct duet__side *side)
 {
-    const struct duet_summary *summary = &side->summary;
+    const struct duet__summary *summary = &side->summary;
 
     duet__json_print(json, "\n     %s: {", name);
     duet__json_put_numbers(json, "makespans_s", side->makespans_s, side->count);
@@ -57,8 +58,8 @@ static void put_side(struct duet__json_writer *json, const char *name, const str
 }
 
 static void put_explanation(struct duet__json_writer *json,
-                            const struct duet_validation *validation,
-                            const struct duet_explanation *explanation)
+                            const struct duet__validation *validation,
+                            const struct duet__explanation *explanation)
 {
     g_autofree char *text = duet__culprit_text(validation, explanation);
 
@@ -74,7 +75,7 @@ static void put_explanation(struct duet__json_writer *json,
                      explanation->moved_share, duet__difference_name(duet__culprit(explanation)),
                      text);
     for (size_t i = 0; i < explanation->count; i++) {
-        const struct duet_difference *part = &explanation->differences[i];
+        const struct duet__difference *part = &explanation->differences[i];
 
         duet__json_print(json,
                          "\n       {reason: %s, what: %s, name: %s, seconds: %g, first: %g,"
@@ -86,7 +87,7 @@ static void put_explanation(struct duet__json_writer *json,
 }
 
 /* What the case is of; in both formats, as what follows. */
-static void put_problem(struct duet__json_writer *writer, const struct duet_case *the)
+static void put_problem(struct duet__json_writer *writer, const struct duet__case *the)
 {
     const char precision[] = {the->precision, 0};
 
@@ -97,13 +98,13 @@ static void put_problem(struct duet__json_writer *writer, const struct duet_case
                      the->cpus, the->gpus, the->policy, the->set_arch);
 }
 
-static void put_result(struct duet__json_writer *writer, const struct duet_case *the)
+static void put_result(struct duet__json_writer *writer, const struct duet__case *the)
 {
     duet__json_print(writer, "speed: %g, failure: %s", known(the->speed > 0, the->speed),
                      the->failure);
 }
 
-static void put_error(struct duet__json_writer *writer, const struct duet_case *the)
+static void put_error(struct duet__json_writer *writer, const struct duet__case *the)
 {
     bool interval = enough(&the->measured.summary);
 
@@ -112,8 +113,8 @@ static void put_error(struct duet__json_writer *writer, const struct duet_case *
                      the->noise);
 }
 
-static void put_case(struct duet__json_writer *json, const struct duet_validation *validation,
-                     const struct duet_case *the)
+static void put_case(struct duet__json_writer *json, const struct duet__validation *validation,
+                     const struct duet__case *the)
 {
     g_autofree char *name = duet__case_name(the);
 
@@ -128,7 +129,7 @@ static void put_case(struct duet__json_writer *json, const struct duet_validatio
 }
 
 /* The explanation of all cases together; null where none is explained. */
-static void put_causes(struct duet__json_writer *json, const struct duet_validation *validation)
+static void put_causes(struct duet__json_writer *json, const struct duet__validation *validation)
 {
     struct duet__causes causes = duet__causes_of(validation);
 
@@ -143,7 +144,7 @@ static void put_causes(struct duet__json_writer *json, const struct duet_validat
     g_free(causes.parts);
 }
 
-void duet_validation_write_json(FILE *stream, const struct duet_validation *validation)
+void duet__validation_write_json(FILE *stream, const struct duet__validation *validation)
 {
     struct duet__json_writer json = {.stream = stream};
 
@@ -176,7 +177,7 @@ void duet_validation_write_json(FILE *stream, const struct duet_validation *vali
 /* CSV                                                                                          */
 
 static void put_side_cells(struct duet__json_writer *csv, const char *side,
-                           const struct duet_summary *summary)
+                           const struct duet__summary *summary)
 {
     g_autofree char *runs = g_strconcat(side, "_runs", NULL);
     g_autofree char *median = g_strconcat(side, "_s", NULL);
@@ -190,7 +191,7 @@ static void put_side_cells(struct duet__json_writer *csv, const char *side,
 }
 
 static void put_explanation_cells(struct duet__json_writer *csv,
-                                  const struct duet_explanation *explanation)
+                                  const struct duet__explanation *explanation)
 {
     double sums[G_N_ELEMENTS(reasons)] = {0};
     bool has = explanation->count > 0;
@@ -206,7 +207,7 @@ static void put_explanation_cells(struct duet__json_writer *csv,
     duet__json_print(csv, "moved_share: %g", known(has, explanation->moved_share));
 }
 
-static void put_line(struct duet__json_writer *csv, const struct duet_case *the)
+static void put_line(struct duet__json_writer *csv, const struct duet__case *the)
 {
     put_problem(csv, the);
     put_side_cells(csv, "predicted", &the->predicted.summary);
@@ -217,9 +218,9 @@ static void put_line(struct duet__json_writer *csv, const struct duet_case *the)
     duet__csv_end(csv);
 }
 
-void duet_validation_write_csv(FILE *stream, const struct duet_validation *validation)
+void duet__validation_write_csv(FILE *stream, const struct duet__validation *validation)
 {
-    static const struct duet_case nothing = {0};
+    static const struct duet__case nothing = {0};
     struct duet__json_writer csv = {.stream = stream, .csv = DUET__CSV_HEADING};
 
     put_line(&csv, &nothing);

@@ -14,20 +14,20 @@
    the critical path has the workers that wait for it idle, so that its own part is the smaller. */
 static const double cause_share = 1.0 / 3;
 
-const char *duet__error_word(const struct duet_validation *validation)
+const char *duet__error_word(const struct duet__validation *validation)
 {
     return strcmp(validation->first_name, "predicted") == 0 ? "error" : "difference";
 }
 
-const char *duet__difference_name(const struct duet_difference *difference)
+const char *duet__difference_name(const struct duet__difference *difference)
 {
-    return difference->what[0] ? difference->what : duet_reason_name(difference->reason);
+    return difference->what[0] ? difference->what : duet__reason_name(difference->reason);
 }
 
 char *duet__time_text(double seconds)
 {
     double scale;
-    const char *unit = duet_gantt_unit(fabs(seconds), &scale);
+    const char *unit = duet__gantt_unit(fabs(seconds), &scale);
 
     if (!(fabs(seconds) >= 1e-9)) /* less than a clock tells */
         return g_strdup("0 s");
@@ -45,18 +45,18 @@ char *duet__percent_text(double share)
 }
 
 /* Whether a part is mostly what others lead to, or says nothing of what was run. */
-static bool follows(enum duet_reason reason)
+static bool follows(enum duet__reason reason)
 {
     return reason == DUET_REASON_IDLE || reason == DUET_REASON_OVERHEAD ||
            reason == DUET_REASON_SPREAD;
 }
 
-const struct duet_difference *duet__culprit(const struct duet_explanation *explanation)
+const struct duet__difference *duet__culprit(const struct duet__explanation *explanation)
 {
-    const struct duet_difference *most = explanation->differences;
+    const struct duet__difference *most = explanation->differences;
 
     for (size_t i = 0; i < explanation->count; i++) {
-        const struct duet_difference *part = &explanation->differences[i];
+        const struct duet__difference *part = &explanation->differences[i];
 
         /* what makes up for the largest part has not caused it */
         if (!follows(part->reason) && part->seconds * most->seconds > 0 &&
@@ -66,10 +66,10 @@ const struct duet_difference *duet__culprit(const struct duet_explanation *expla
     return explanation->count ? most : NULL;
 }
 
-char *duet__culprit_text(const struct duet_validation *validation,
-                         const struct duet_explanation *explanation)
+char *duet__culprit_text(const struct duet__validation *validation,
+                         const struct duet__explanation *explanation)
 {
-    const struct duet_difference *most = duet__culprit(explanation);
+    const struct duet__difference *most = duet__culprit(explanation);
     g_autofree char *first = NULL, *second = NULL, *change = NULL;
 
     if (!most)
@@ -91,7 +91,7 @@ static int compare_causes(const void *left, const void *right)
     return x > y || x < y ? (x > y ? -1 : 1) : strcmp(a->name, b->name);
 }
 
-static struct duet__cause *find_cause(GArray *parts, const struct duet_difference *difference)
+static struct duet__cause *find_cause(GArray *parts, const struct duet__difference *difference)
 {
     struct duet__cause part = {.reason = difference->reason};
 
@@ -106,13 +106,13 @@ static struct duet__cause *find_cause(GArray *parts, const struct duet_differenc
     return &g_array_index(parts, struct duet__cause, parts->len - 1);
 }
 
-struct duet__causes duet__causes_of(const struct duet_validation *validation)
+struct duet__causes duet__causes_of(const struct duet__validation *validation)
 {
     GArray *parts = g_array_new(FALSE, FALSE, sizeof(struct duet__cause));
     struct duet__causes causes = {0};
 
     for (size_t i = 0; i < validation->case_count; i++) {
-        const struct duet_explanation *explanation = &validation->cases[i].explanation;
+        const struct duet__explanation *explanation = &validation->cases[i].explanation;
 
         if (!explanation->count || !(explanation->second_s > 0))
             continue;

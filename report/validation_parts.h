@@ -11,10 +11,10 @@
 #include "validate/validation.h"
 
 /* "error", or, where nothing was predicted, "difference". */
-const char *duet__error_word(const struct duet_validation *validation);
+const char *duet__error_word(const struct duet__validation *validation);
 
 /* "dgemm on c2050", or what the reason is called. Borrowed from the difference or constant. */
-const char *duet__difference_name(const struct duet_difference *difference);
+const char *duet__difference_name(const struct duet__difference *difference);
 
 /* A time with four significant digits and its unit: "15.20 ms". Likewise. */
 char *duet__time_text(double seconds);
@@ -27,18 +27,18 @@ char *duet__percent_text(double share);
  * spread, if it goes in the same direction as the largest of all and is at least a third of it;
  * else that one. Borrowed; NULL where nothing is explained.
  */
-const struct duet_difference *duet__culprit(const struct duet_explanation *explanation);
+const struct duet__difference *duet__culprit(const struct duet__explanation *explanation);
 
 /*
  * That part in words: "dgemm on cpu takes 1.52 ms predicted, 1.01 ms measured (+50 %)". Never NULL
  * where something is explained, else NULL; free with g_free.
  */
-char *duet__culprit_text(const struct duet_validation *validation,
-                         const struct duet_explanation *explanation);
+char *duet__culprit_text(const struct duet__validation *validation,
+                         const struct duet__explanation *explanation);
 
 /* One part of the explanation over all cases. */
 struct duet__cause {
-    enum duet_reason reason;
+    enum duet__reason reason;
     char name[2 * DUET_NAME_MAX];
     double share; /* mean over the explained cases of its seconds by the measured makespan */
 };
@@ -53,6 +53,6 @@ struct duet__causes {
 };
 
 /* The caller frees .parts with g_free. */
-struct duet__causes duet__causes_of(const struct duet_validation *validation);
+struct duet__causes duet__causes_of(const struct duet__validation *validation);
 
 #endif

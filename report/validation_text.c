@@ -42,7 +42,7 @@ static char *percent(double share, bool sign)
     return g_strdup_printf(sign ? "%+.*f" : "%.*f", fabs(share) < 10 ? 1 : 0, share * 100);
 }
 
-static void add_side(struct duet__table *table, const struct duet_summary *summary, double scale)
+static void add_side(struct duet__table *table, const struct duet__summary *summary, double scale)
 {
     int digits = duet__decimals(summary->median * scale, 4);
 
@@ -66,7 +66,7 @@ static void add_count(struct duet__table *table, uint64_t count)
 }
 
 /* One row; `scale`: units of time a second. */
-static void add_row(struct duet__table *table, const struct duet_case *the, double scale)
+static void add_row(struct duet__table *table, const struct duet__case *the, double scale)
 {
     duet__table_say(table, the->workload);
     duet__table_say(table, the->settings);
@@ -90,7 +90,7 @@ static void add_row(struct duet__table *table, const struct duet_case *the, doub
 }
 
 /* The two lines of headings. */
-static void add_heads(struct duet__table *table, const struct duet_validation *validation,
+static void add_heads(struct duet__table *table, const struct duet__validation *validation,
                       const char *unit)
 {
     const char *word = strcmp(duet__error_word(validation), "error") == 0 ? "error" : "diff.";
@@ -117,7 +117,7 @@ static bool is_mixed(const struct duet__table *table, size_t rows, int column)
     return false;
 }
 
-static void choose_columns(struct duet__table *table, const struct duet_validation *validation)
+static void choose_columns(struct duet__table *table, const struct duet__validation *validation)
 {
     bool repeated[2] = {false, false}, speed = false;
 
@@ -139,12 +139,12 @@ static void choose_columns(struct duet__table *table, const struct duet_validati
 }
 
 /* The unit of all times: that of the shortest median, but milliseconds at least. */
-static const char *unit_of(const struct duet_validation *validation, double *scale)
+static const char *unit_of(const struct duet__validation *validation, double *scale)
 {
     double least = INFINITY;
 
     for (size_t i = 0; i < validation->case_count; i++) {
-        const struct duet_case *the = &validation->cases[i];
+        const struct duet__case *the = &validation->cases[i];
 
         if (the->predicted.count)
             least = fmin(least, the->predicted.summary.median);
@@ -156,7 +156,7 @@ static const char *unit_of(const struct duet_validation *validation, double *sca
 }
 
 /* What the columns that are left out say of all cases. */
-static void put_common(FILE *stream, const struct duet_case *the, const struct duet__table *table)
+static void put_common(FILE *stream, const struct duet__case *the, const struct duet__table *table)
 {
     if (table->columns[SETTINGS].hidden && the->settings[0])
         fprintf(stream, "all with %s\n", the->settings);
@@ -166,7 +166,7 @@ static void put_common(FILE *stream, const struct duet_case *the, const struct d
         fputs("all with set-arch\n", stream);
 }
 
-static void put_cases(FILE *stream, const struct duet_validation *validation)
+static void put_cases(FILE *stream, const struct duet__validation *validation)
 {
     const char *const names[] = {validation->first_name, validation->second_name};
     struct duet__table table;
@@ -189,7 +189,7 @@ static void put_cases(FILE *stream, const struct duet_validation *validation)
 }
 
 /* In which rounds others used the cores, and what became of the runs meanwhile. */
-static void put_disturbed(FILE *stream, const struct duet_validation *validation)
+static void put_disturbed(FILE *stream, const struct duet__validation *validation)
 {
     g_autoptr(GString) text = g_string_new("disturbed by other processes: round");
 
@@ -201,7 +201,7 @@ static void put_disturbed(FILE *stream, const struct duet_validation *validation
         duet__put_wrapped(stream, text->str, 4);
 }
 
-static void put_head(FILE *stream, const struct duet_validation *validation)
+static void put_head(FILE *stream, const struct duet__validation *validation)
 {
     size_t runs[2] = {0, 0};
     g_autofree char *where = g_strdup_printf("on %s, %s", validation->machine, validation->date);
@@ -223,7 +223,7 @@ static void put_head(FILE *stream, const struct duet_validation *validation)
     put_disturbed(stream, validation);
 }
 
-static void put_order(FILE *stream, const struct duet_validation *validation)
+static void put_order(FILE *stream, const struct duet__validation *validation)
 {
     bool predicted = strcmp(validation->first_name, "predicted") == 0;
 
@@ -239,7 +239,7 @@ static void put_order(FILE *stream, const struct duet_validation *validation)
     putc('\n', stream);
 }
 
-static void put_failed(FILE *stream, const struct duet_validation *validation)
+static void put_failed(FILE *stream, const struct duet__validation *validation)
 {
     double limit = validation->fail_over * 100;
 
@@ -253,7 +253,7 @@ static void put_failed(FILE *stream, const struct duet_validation *validation)
         fprintf(stream, "passed: no %s over %g %%\n", duet__error_word(validation), limit);
 }
 
-static void put_summary(FILE *stream, const struct duet_validation *validation)
+static void put_summary(FILE *stream, const struct duet__validation *validation)
 {
     bool noise = false; /* known of any case */
 
@@ -295,7 +295,7 @@ static void add_others(struct duet__table *table, size_t count)
 static void add_part(struct duet__table *table, double seconds, double whole_s)
 {
     double scale;
-    const char *unit = duet_gantt_unit(whole_s, &scale);
+    const char *unit = duet__gantt_unit(whole_s, &scale);
 
     duet__table_print(table, "%+.*f %s", duet__decimals(whole_s * scale, 5), seconds * scale, unit);
     duet__table_add(table, duet__percent_text(whole_s > 0 ? seconds / whole_s : NAN));
@@ -313,8 +313,8 @@ static void add_figures(struct duet__table *table, double first, double second, 
     duet__table_say(table, what);
 }
 
-static void put_parts(FILE *stream, const struct duet_validation *validation,
-                      const struct duet_explanation *explanation)
+static void put_parts(FILE *stream, const struct duet__validation *validation,
+                      const struct duet__explanation *explanation)
 {
     double whole_s = explanation->second_s, rest_s = 0;
     struct duet__table table;
@@ -324,7 +324,7 @@ static void put_parts(FILE *stream, const struct duet_validation *validation,
     table.page = DUET__WIDE_PAGE;
     duet__table_row(&table, "", "", "", validation->labels[0], validation->labels[1], "", NULL);
     for (size_t i = 0; i < explanation->count; i++) {
-        const struct duet_difference *part = &explanation->differences[i];
+        const struct duet__difference *part = &explanation->differences[i];
 
         if (i > 0 && fabs(part->seconds) < least_share * whole_s) {
             rest++;
@@ -347,10 +347,10 @@ static void put_parts(FILE *stream, const struct duet_validation *validation,
     duet__table_put(&table, stream, 2);
 }
 
-static void explain_case(FILE *stream, const struct duet_validation *validation,
-                         const struct duet_case *the)
+static void explain_case(FILE *stream, const struct duet__validation *validation,
+                         const struct duet__case *the)
 {
-    const struct duet_explanation *explanation = &the->explanation;
+    const struct duet__explanation *explanation = &the->explanation;
     g_autofree char *name = duet__case_name(the);
     g_autofree char *error = duet__percent_text(the->error);
     g_autofree char *line = g_strdup_printf("%s: %s", name, error);
@@ -366,7 +366,7 @@ static void explain_case(FILE *stream, const struct duet_validation *validation,
                 explanation->moved_share * 100);
 }
 
-static void explain_all(FILE *stream, const struct duet_validation *validation,
+static void explain_all(FILE *stream, const struct duet__validation *validation,
                         const struct duet__causes *causes)
 {
     size_t shown = MIN(causes->count, PARTS);
@@ -399,19 +399,19 @@ static void explain_all(FILE *stream, const struct duet_validation *validation,
 /* Those with the largest absolute error first, unknown ones last. */
 static int compare_errors(const void *left, const void *right)
 {
-    const struct duet_case *a = *(const struct duet_case *const *)left;
-    const struct duet_case *b = *(const struct duet_case *const *)right;
+    const struct duet__case *a = *(const struct duet__case *const *)left;
+    const struct duet__case *b = *(const struct duet__case *const *)right;
     double x = isnan(a->error) ? -1 : fabs(a->error), y = isnan(b->error) ? -1 : fabs(b->error);
 
     return x > y || x < y ? (x > y ? -1 : 1) : (a > b) - (a < b);
 }
 
 /* Over all cases, then of the worst, or of all if `verbose`; nothing if none is known. */
-static void put_explanation(FILE *stream, const struct duet_validation *validation, bool verbose)
+static void put_explanation(FILE *stream, const struct duet__validation *validation, bool verbose)
 {
     struct duet__causes causes = duet__causes_of(validation);
     size_t count = validation->case_count, written = 0;
-    const struct duet_case **order = g_new(const struct duet_case *, count + 1);
+    const struct duet__case **order = g_new(const struct duet__case *, count + 1);
 
     if (causes.cases > 1) /* of one case its own explanation says it */
         explain_all(stream, validation, &causes);
@@ -429,8 +429,8 @@ static void put_explanation(FILE *stream, const struct duet_validation *validati
     g_free(causes.parts);
 }
 
-void duet_validation_write_text(FILE *stream, const struct duet_validation *validation,
-                                bool verbose)
+void duet__validation_write_text(FILE *stream, const struct duet__validation *validation,
+                                 bool verbose)
 {
     put_head(stream, validation);
     if (!validation->case_count)

@@ -29,7 +29,7 @@ static void hand_on(int number, siginfo_t *info, void *context)
     errno = error;
 }
 
-void duet_signals_hold(struct duet_signals *signals, bool children)
+void duet__signals_hold(struct duet__signals *signals, bool children)
 {
     struct sigaction action = {.sa_flags = SA_SIGINFO | SA_RESTART};
 
@@ -49,7 +49,7 @@ void duet_signals_hold(struct duet_signals *signals, bool children)
             sigaction(held[i], &action, NULL);
 }
 
-int duet_signals_take(const struct duet_signals *signals, double seconds)
+int duet__signals_take(const struct duet__signals *signals, double seconds)
 {
     const struct timespec pause = {.tv_nsec = (long)(seconds * 1e9)};
     int number = sigtimedwait(&signals->watched, NULL, &pause);
@@ -57,7 +57,7 @@ int duet_signals_take(const struct duet_signals *signals, double seconds)
     return number <= 0 || number == SIGCHLD ? 0 : number;
 }
 
-void duet_signals_release(struct duet_signals *signals)
+void duet__signals_release(struct duet__signals *signals)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(held); i++)
         if (sigismember(&signals->watched, held[i]))
@@ -66,12 +66,12 @@ void duet_signals_release(struct duet_signals *signals)
 }
 
 /* Takes the runtime out, or gives NULL where it is not there. */
-static struct duet_runtime *borrow(struct duet_monitor *monitor)
+static struct duet_runtime *borrow(struct duet__monitor *monitor)
 {
     return atomic_exchange(&monitor->runtime, NULL);
 }
 
-static void draw(struct duet_monitor *monitor)
+static void draw(struct duet__monitor *monitor)
 {
     uint64_t runs = atomic_load(&monitor->finished_runs), done = 0;
     struct duet_runtime *runtime = borrow(monitor);
@@ -82,15 +82,15 @@ static void draw(struct duet_monitor *monitor)
     }
     /* tasks that others submit while they run are not counted among those of the run */
     done = runs * monitor->tasks + MIN(done, monitor->tasks);
-    duet_progress_draw(&monitor->progress, done, runs);
+    duet__progress_draw(&monitor->progress, done, runs);
 }
 
 /* The process ends by the signal, as if nobody had attended to it. */
-static void die(struct duet_monitor *monitor, int number)
+static void die(struct duet__monitor *monitor, int number)
 {
     sigset_t one;
 
-    duet_progress_clear(&monitor->progress);
+    duet__progress_clear(&monitor->progress);
     signal(number, SIG_DFL);
     sigemptyset(&one);
     sigaddset(&one, number);
@@ -98,7 +98,7 @@ static void die(struct duet_monitor *monitor, int number)
     raise(number);
 }
 
-static void give_up(struct duet_monitor *monitor, int number)
+static void give_up(struct duet__monitor *monitor, int number)
 {
     struct duet_runtime *runtime;
 
@@ -116,7 +116,7 @@ static void give_up(struct duet_monitor *monitor, int number)
  * from the policy never lets it end. Then the process does, after a second in which nothing else
  * has happened.
  */
-static void end_if_stuck(struct duet_monitor *monitor)
+static void end_if_stuck(struct duet__monitor *monitor)
 {
     struct duet_runtime *runtime = borrow(monitor);
     uint64_t steps = 0;
@@ -131,7 +131,7 @@ static void end_if_stuck(struct duet_monitor *monitor)
     monitor->stuck_worker = worker;
     monitor->stuck_steps = steps;
     if (worker != DUET_NO_WORKER && ++monitor->stuck_looks > STUCK_LOOKS) {
-        duet_progress_clear(&monitor->progress);
+        duet__progress_clear(&monitor->progress);
         fprintf(stderr,
                 "duet: the scheduling policy does not return on %s: the run ends without a report "
                 "of what was finished\n",
@@ -144,7 +144,7 @@ static void end_if_stuck(struct duet_monitor *monitor)
 static void *attend(void *argument)
 {
     const struct timespec pause = {.tv_nsec = 100 * 1000 * 1000};
-    struct duet_monitor *monitor = argument;
+    struct duet__monitor *monitor = argument;
 
     while (!atomic_load(&monitor->over)) {
         int number = sigtimedwait(&monitor->signals.watched, NULL, &pause);
@@ -159,23 +159,23 @@ static void *attend(void *argument)
     return NULL;
 }
 
-void duet_monitor_start(struct duet_monitor *monitor, bool bar, uint64_t tasks, uint64_t runs)
+void duet__monitor_start(struct duet__monitor *monitor, bool bar, uint64_t tasks, uint64_t runs)
 {
-    duet_progress_init(&monitor->progress, bar, tasks * runs, runs);
+    duet__progress_init(&monitor->progress, bar, tasks * runs, runs);
     monitor->tasks = tasks;
-    duet_signals_hold(&monitor->signals, false);
+    duet__signals_hold(&monitor->signals, false);
     monitor->thread = g_thread_new("monitor", attend, monitor);
 }
 
-void duet_monitor_stop(struct duet_monitor *monitor)
+void duet__monitor_stop(struct duet__monitor *monitor)
 {
     atomic_store(&monitor->over, true);
     g_thread_join(monitor->thread);
-    duet_progress_clear(&monitor->progress);
-    duet_signals_release(&monitor->signals);
+    duet__progress_clear(&monitor->progress);
+    duet__signals_release(&monitor->signals);
 }
 
-void duet_monitor_watch(struct duet_monitor *monitor, struct duet_runtime *runtime)
+void duet__monitor_watch(struct duet__monitor *monitor, struct duet_runtime *runtime)
 {
     atomic_store(&monitor->before, 0);
     atomic_store(&monitor->runtime, runtime);
@@ -184,19 +184,19 @@ void duet_monitor_watch(struct duet_monitor *monitor, struct duet_runtime *runti
         duet_cancel(runtime);
 }
 
-void duet_monitor_leave(struct duet_monitor *monitor)
+void duet__monitor_leave(struct duet__monitor *monitor)
 {
     while (!borrow(monitor))
         g_usleep(100); /* it is in the monitor's hands for a moment */
 }
 
-void duet_monitor_count(struct duet_monitor *monitor, const struct duet_runtime *runtime)
+void duet__monitor_count(struct duet__monitor *monitor, const struct duet_runtime *runtime)
 {
     atomic_store(&monitor->before, duet_tasks_done(runtime));
     atomic_fetch_add(&monitor->finished_runs, 1);
 }
 
-int duet_monitor_signal(struct duet_monitor *monitor)
+int duet__monitor_signal(struct duet__monitor *monitor)
 {
     return atomic_load(&monitor->number);
 }

@@ -18,7 +18,7 @@
 #include "runs/progress.h"
 
 /* Signals that are waited for, by one thread. */
-struct duet_signals {
+struct duet__signals {
     sigset_t watched, mask;      /* those; the mask as it was */
     struct sigaction actions[4]; /* as they were */
 };
@@ -28,25 +28,25 @@ struct duet_signals {
  * that of the end of a child: they can be waited for then. Threads that are there already hand them
  * on; those that are started from now on block them.
  */
-void duet_signals_hold(struct duet_signals *signals, bool children);
+void duet__signals_hold(struct duet__signals *signals, bool children);
 /*
  * Waits for one of them for so long, below a second: the number of the one that came, 0 where none
  * did or it was the end of a child.
  */
-int duet_signals_take(const struct duet_signals *signals, double seconds);
+int duet__signals_take(const struct duet__signals *signals, double seconds);
 /* A signal that comes from now on does what it did before. */
-void duet_signals_release(struct duet_signals *signals);
+void duet__signals_release(struct duet__signals *signals);
 
-/* Zero-initialise, then duet_monitor_start. */
-struct duet_monitor {
+/* Zero-initialise, then duet__monitor_start. */
+struct duet__monitor {
     /* that runs; taken out by whoever uses it, so that it is not closed meanwhile */
     _Atomic(struct duet_runtime *) runtime;
     _Atomic(uint64_t) before, finished_runs; /* tasks of this runtime, before the run at hand */
     atomic_int number;                       /* of the signal that came; 0: none */
     atomic_bool over;
     GThread *thread;
-    struct duet_signals signals;
-    struct duet_progress progress;
+    struct duet__signals signals;
+    struct duet__progress progress;
     uint64_t tasks; /* of a run */
     /* the thread's: a worker that is in the policy, since how many looks nothing else happened */
     int stuck_worker;
@@ -56,21 +56,21 @@ struct duet_monitor {
 
 /*
  * Starts it, before any runtime is opened (so that no thread of one takes a signal). `bar` as in
- * duet_progress_init; `tasks` are those of each of the `runs`. Signals that are ignored stay so.
+ * duet__progress_init; `tasks` are those of each of the `runs`. Signals that are ignored stay so.
  */
-void duet_monitor_start(struct duet_monitor *monitor, bool bar, uint64_t tasks, uint64_t runs);
+void duet__monitor_start(struct duet__monitor *monitor, bool bar, uint64_t tasks, uint64_t runs);
 
-/* Ends it. A signal that comes from now on does what it did before duet_monitor_start. */
-void duet_monitor_stop(struct duet_monitor *monitor);
+/* Ends it. A signal that comes from now on does what it did before duet__monitor_start. */
+void duet__monitor_stop(struct duet__monitor *monitor);
 
 /* Shows it a runtime; takes it away again, before it is closed. */
-void duet_monitor_watch(struct duet_monitor *monitor, struct duet_runtime *runtime);
-void duet_monitor_leave(struct duet_monitor *monitor);
+void duet__monitor_watch(struct duet__monitor *monitor, struct duet_runtime *runtime);
+void duet__monitor_leave(struct duet__monitor *monitor);
 
 /* A run in that runtime is finished. */
-void duet_monitor_count(struct duet_monitor *monitor, const struct duet_runtime *runtime);
+void duet__monitor_count(struct duet__monitor *monitor, const struct duet_runtime *runtime);
 
 /* The number of the signal that came; 0: none. */
-int duet_monitor_signal(struct duet_monitor *monitor);
+int duet__monitor_signal(struct duet__monitor *monitor);
 
 #endif

@@ -8,10 +8,10 @@
 
 #include "world/clock.h"
 
-void duet_progress_init(struct duet_progress *progress, bool wanted, uint64_t total,
-                        uint64_t run_count)
+void duet__progress_init(struct duet__progress *progress, bool wanted, uint64_t total,
+                         uint64_t run_count)
 {
-    *progress = (struct duet_progress){
+    *progress = (struct duet__progress){
         .shown = wanted && isatty(STDERR_FILENO),
         .total = total ? total : 1,
         .run_count = run_count,
@@ -19,7 +19,7 @@ void duet_progress_init(struct duet_progress *progress, bool wanted, uint64_t to
     };
 }
 
-static void put_bar(struct duet_progress *progress, double share)
+static void put_bar(struct duet__progress *progress, double share)
 {
     static const char full[] = "##############################";
     static const char empty[] = "..............................";
@@ -32,7 +32,7 @@ static void put_bar(struct duet_progress *progress, double share)
     progress->drawn = true;
 }
 
-void duet_progress_draw(struct duet_progress *progress, uint64_t done, uint64_t runs)
+void duet__progress_draw(struct duet__progress *progress, uint64_t done, uint64_t runs)
 {
     double elapsed = duet__clock_s() - progress->start_s;
 
@@ -48,7 +48,7 @@ void duet_progress_draw(struct duet_progress *progress, uint64_t done, uint64_t 
     fflush(stderr);
 }
 
-void duet_progress_say(struct duet_progress *progress, double share, const char *what)
+void duet__progress_say(struct duet__progress *progress, double share, const char *what)
 {
     if (!progress->shown)
         return;
@@ -57,7 +57,7 @@ void duet_progress_say(struct duet_progress *progress, double share, const char 
     fflush(stderr);
 }
 
-void duet_progress_clear(struct duet_progress *progress)
+void duet__progress_clear(struct duet__progress *progress)
 {
     if (progress->drawn)
         fputs("\r\033[K", stderr);

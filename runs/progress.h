@@ -6,26 +6,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Zero-initialise, then duet_progress_init. */
-struct duet_progress {
+/* Zero-initialise, then duet__progress_init. */
+struct duet__progress {
     bool shown;     /* standard error is a terminal, and a bar was not forbidden */
     bool drawn;     /* there is a bar to be removed */
     uint64_t total; /* tasks of all runs */
     uint64_t run_count;
-    uint64_t before_tasks, before_runs; /* finished before those that duet_progress_draw is told */
+    uint64_t before_tasks, before_runs; /* finished before those that duet__progress_draw is told */
     double start_s;
 };
 
-void duet_progress_init(struct duet_progress *progress, bool wanted, uint64_t total,
-                        uint64_t run_count);
+void duet__progress_init(struct duet__progress *progress, bool wanted, uint64_t total,
+                         uint64_t run_count);
 
 /* Draws the bar: `done` tasks, `runs` finished runs. */
-void duet_progress_draw(struct duet_progress *progress, uint64_t done, uint64_t runs);
+void duet__progress_draw(struct duet__progress *progress, uint64_t done, uint64_t runs);
 
 /* Draws the bar at this share of the whole, and beside it what is being done. */
-void duet_progress_say(struct duet_progress *progress, double share, const char *what);
+void duet__progress_say(struct duet__progress *progress, double share, const char *what);
 
 /* Removes the bar. Before anything else is written on the terminal. */
-void duet_progress_clear(struct duet_progress *progress);
+void duet__progress_clear(struct duet__progress *progress);
 
 #endif

@@ -6,13 +6,13 @@
 
 #include <glib.h>
 
-int duet_recording_take(struct duet_recording *out, const struct duet_runtime *runtime,
-                        bool accesses)
+int duet__recording_take(struct duet__recording *out, const struct duet_runtime *runtime,
+                         bool accesses)
 {
     struct duet_stats stats;
     int error;
 
-    *out = (struct duet_recording){.machine = calloc(1, sizeof(*out->machine))};
+    *out = (struct duet__recording){.machine = calloc(1, sizeof(*out->machine))};
     error =
         out->machine ? duet_machine_copy(out->machine, duet_runtime_machine(runtime)) : DUET_ENOMEM;
     if (!error)
@@ -26,12 +26,12 @@ int duet_recording_take(struct duet_recording *out, const struct duet_runtime *r
     duet_stats(runtime, &stats);
     out->makespan_s = stats.makespan_s;
     if (error)
-        duet_recording_fini(out);
+        duet__recording_fini(out);
     return error;
 }
 
 /* Makes every date t of the events factor * t + shift_s. */
-static void move_dates(struct duet_recording *recording, double factor, double shift_s)
+static void move_dates(struct duet__recording *recording, double factor, double shift_s)
 {
     for (size_t i = 0; i < recording->event_count; i++) {
         struct duet_event *event = &recording->events[i];
@@ -42,18 +42,18 @@ static void move_dates(struct duet_recording *recording, double factor, double s
     }
 }
 
-void duet_recording_shift(struct duet_recording *recording, double seconds)
+void duet__recording_shift(struct duet__recording *recording, double seconds)
 {
     move_dates(recording, 1, seconds);
 }
 
-void duet_recording_scale(struct duet_recording *recording, double factor)
+void duet__recording_scale(struct duet__recording *recording, double factor)
 {
     recording->makespan_s *= factor;
     move_dates(recording, factor, 0);
 }
 
-void duet_recording_fini(struct duet_recording *recording)
+void duet__recording_fini(struct duet__recording *recording)
 {
     if (recording->machine)
         duet_machine_fini(recording->machine);
@@ -61,5 +61,5 @@ void duet_recording_fini(struct duet_recording *recording)
     free(recording->events);
     free(recording->accesses);
     g_strfreev((char **)(void *)recording->kernels);
-    *recording = (struct duet_recording){0};
+    *recording = (struct duet__recording){0};
 }

@@ -10,10 +10,10 @@
 #include <duet/trace.h>
 
 /*
- * Owned, by duet_recording_fini: arrays of malloc, and names as g_strfreev frees them. Those who
+ * Owned, by duet__recording_fini: arrays of malloc, and names as g_strfreev frees them. Those who
  * only show it may fill one with what belongs to others, and never call that. Zero-initialise.
  */
-struct duet_recording {
+struct duet__recording {
     struct duet_machine *machine; /* NULL: nothing was recorded */
     struct duet_event *events;    /* sorted by start_s, as duet_trace_events gives them */
     size_t event_count;
@@ -31,20 +31,20 @@ struct duet_runtime;
  * wanted (and were recorded: struct duet_config). No task is in flight. Dates count from the
  * opening of the runtime. DUET_EINVAL, DUET_ENOMEM; *out is then empty.
  */
-DUET_MUST_CHECK int duet_recording_take(struct duet_recording *out,
-                                        const struct duet_runtime *runtime, bool accesses);
+DUET_MUST_CHECK int duet__recording_take(struct duet__recording *out,
+                                         const struct duet_runtime *runtime, bool accesses);
 
 /* Moves every date by `seconds`. */
-void duet_recording_shift(struct duet_recording *recording, double seconds);
+void duet__recording_shift(struct duet__recording *recording, double seconds);
 
 /* Multiplies every date, and the makespan. */
-void duet_recording_scale(struct duet_recording *recording, double factor);
+void duet__recording_scale(struct duet__recording *recording, double factor);
 
-void duet_recording_fini(struct duet_recording *recording); /* safe on a zeroed one, and twice */
+void duet__recording_fini(struct duet__recording *recording); /* safe on a zeroed one, and twice */
 
 /* Name of the kernel of a TASK event; "?" where the index has no name. Never NULL. */
-static inline const char *duet_recording_kernel(const struct duet_recording *recording,
-                                                const struct duet_event *event)
+static inline const char *duet__recording_kernel(const struct duet__recording *recording,
+                                                 const struct duet_event *event)
 {
     return event->kernel < recording->kernel_count ? recording->kernels[event->kernel] : "?";
 }

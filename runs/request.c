@@ -8,9 +8,9 @@
 
 #include "world/open.h"
 
-void duet_request_init(struct duet_request *request)
+void duet__request_init(struct duet__request *request)
 {
-    *request = (struct duet_request){
+    *request = (struct duet__request){
         .problem = {.precision = 'd'},
         .reps = 1,
         .seed = 1,
@@ -20,16 +20,16 @@ void duet_request_init(struct duet_request *request)
     duet_config_init(&request->config);
 }
 
-void duet_request_fini(struct duet_request *request)
+void duet__request_fini(struct duet__request *request)
 {
     g_strfreev(request->policies);
     g_free(request->platform_name);
     duet_machine_fini(&request->machine);
     g_clear_pointer(&request->kept, g_ptr_array_unref);
-    *request = (struct duet_request){0};
+    *request = (struct duet__request){0};
 }
 
-void duet_request_copy(struct duet_request *to, const struct duet_request *from)
+void duet__request_copy(struct duet__request *to, const struct duet__request *from)
 {
     *to = *from;
     to->policies = g_strdupv(from->policies);
@@ -38,30 +38,30 @@ void duet_request_copy(struct duet_request *to, const struct duet_request *from)
     to->platform_name = NULL;
 }
 
-void *duet_request_keep(struct duet_request *request, void *memory)
+void *duet__request_keep(struct duet__request *request, void *memory)
 {
     if (memory)
         g_ptr_array_add(request->kept, memory);
     return memory;
 }
 
-int duet_request_set_params(struct duet_request *request, char *const *params,
-                            struct duet_message *message)
+int duet__request_set_params(struct duet__request *request, char *const *params,
+                             struct duet_message *message)
 {
     size_t count = 0;
-    struct duet_setting *settings;
+    struct duet__setting *settings;
 
     while (params && params[count])
         count++;
-    settings = duet_request_keep(request, g_new0(struct duet_setting, count + 1));
+    settings = duet__request_keep(request, g_new0(struct duet__setting, count + 1));
     for (size_t i = 0; i < count; i++) {
-        char *name = duet_request_keep(request, g_strdup(params[i]));
+        char *name = duet__request_keep(request, g_strdup(params[i]));
         char *equals = strchr(name, '=');
 
         if (!equals || equals == name)
             return duet_fail(message, DUET_EINVAL, "--param takes NAME=VALUE, not '%s'", name);
         *equals = 0;
-        settings[i] = (struct duet_setting){name, equals + 1};
+        settings[i] = (struct duet__setting){name, equals + 1};
         for (size_t k = 0; k < i; k++)
             if (strcmp(settings[k].name, name) == 0)
                 return duet_fail(message, DUET_EINVAL, "--param gives '%s' twice", name);
@@ -71,9 +71,9 @@ int duet_request_set_params(struct duet_request *request, char *const *params,
     return 0;
 }
 
-char *duet_request_settings(const struct duet_request *request)
+char *duet__request_settings(const struct duet__request *request)
 {
-    const struct duet_problem *problem = &request->problem;
+    const struct duet__problem *problem = &request->problem;
     GString *text = g_string_new(NULL);
 
     for (size_t i = 0; i < problem->setting_count; i++)
@@ -96,7 +96,7 @@ static int add_policies(GPtrArray *names, const char *element, struct duet_messa
     return 0;
 }
 
-int duet_policies_read(const char *list, char ***policies, struct duet_message *message)
+int duet__policies_read(const char *list, char ***policies, struct duet_message *message)
 {
     GPtrArray *names = g_ptr_array_new();
     g_auto(GStrv) parts = g_strsplit(list ? list : "ws", ",", -1);
@@ -115,7 +115,7 @@ int duet_policies_read(const char *list, char ***policies, struct duet_message *
     return error;
 }
 
-int duet_precision_read(const char *text, char *precision, struct duet_message *message)
+int duet__precision_read(const char *text, char *precision, struct duet_message *message)
 {
     if (strcmp(text, "s") != 0 && strcmp(text, "d") != 0)
         return duet_fail(message, DUET_EINVAL, "--precision is s (single) or d (double), not '%s'",
@@ -124,37 +124,37 @@ int duet_precision_read(const char *text, char *precision, struct duet_message *
     return 0;
 }
 
-bool duet_request_paced(const struct duet_request *request)
+bool duet__request_paced(const struct duet__request *request)
 {
     return request->config.emulate && strcmp(request->config.emulate, "free") != 0;
 }
 
-const char *duet_request_platform(const struct duet_request *request)
+const char *duet__request_platform(const struct duet__request *request)
 {
-    return duet_request_paced(request) ? request->config.emulate : request->config.simulate;
+    return duet__request_paced(request) ? request->config.emulate : request->config.simulate;
 }
 
-char *duet_request_place(const struct duet_request *request)
+char *duet__request_place(const struct duet__request *request)
 {
     return duet__place(&request->config, request->platform_name);
 }
 
-enum duet_records duet_request_records(const struct duet_request *request, size_t rep)
+enum duet__recorded duet__request_records(const struct duet__request *request, size_t rep)
 {
     return rep && request->records == DUET_RECORDS_FIRST ? DUET_RECORDS_NONE : request->records;
 }
 
-double duet_request_scale(const struct duet_request *request)
+double duet__request_scale(const struct duet__request *request)
 {
-    return duet_request_paced(request) && request->config.scale > 0 ? request->config.scale : 1;
+    return duet__request_paced(request) && request->config.scale > 0 ? request->config.scale : 1;
 }
 
-uint64_t duet_request_tasks(const struct duet_request *request)
+uint64_t duet__request_tasks(const struct duet__request *request)
 {
     return request->workload->tasks(&request->problem);
 }
 
-int duet_request_build(struct duet_request *request, struct duet_message *message)
+int duet__request_build(struct duet__request *request, struct duet_message *message)
 {
     struct duet_machine machine;
     int error = duet__open_platform(request->platform, request->config.simulate, &request->config,

@@ -19,91 +19,92 @@
 #include "workloads/workload.h"
 
 /* Which runs of a policy are recorded. */
-enum duet_records {
+enum duet__recorded {
     DUET_RECORDS_NONE,
     DUET_RECORDS_FIRST,    /* the first one that is measured */
     DUET_RECORDS_ALL,      /* every measured one */
     DUET_RECORDS_ACCESSES, /* likewise, with the data that tasks use */
 };
 
-/* duet_request_init before anything else; duet_request_fini frees it, half-built or not. */
-struct duet_request {
-    const struct duet_workload *workload;
-    struct duet_problem problem; /* its data is none: that is the one's who makes the runs */
-    struct duet_config config;   /* of every run, but for policy, seed and records */
-    char **policies;             /* NULL-ended, owned */
+/* duet__request_init before anything else; duet__request_fini frees it, half-built or not. */
+struct duet__request {
+    const struct duet__workload *workload;
+    struct duet__problem problem; /* its data is none: that is the one's who makes the runs */
+    struct duet_config config;    /* of every run, but for policy, seed and records */
+    char **policies;              /* NULL-ended, owned */
     size_t policy_count;
     size_t reps, warmups; /* runs of each policy: measured, and before these */
     uint64_t seed;        /* of real runs; run r (from 0) of a simulated policy has seed + r */
-    enum duet_records records;
+    enum duet__recorded records;
     bool bounds;   /* of each run are wanted */
     bool verify;   /* judge the result of each run */
     unsigned jobs; /* simulated runs at a time */
     /* in memory, for simulated runs to be opened on; borrowed; NULL: config.simulate is loaded */
-    const struct duet_platform *platform;
-    /* what runs are made on; owned: by duet_request_build of simulated ones, and of real ones it is
-       known once a runtime is open */
+    const struct duet__platform *platform;
+    /* what runs are made on; owned: by duet__request_build of simulated ones, and of real ones it
+       is known once a runtime is open */
     struct duet_machine machine;
     char *platform_name; /* as reports call it */
     GPtrArray *kept;     /* what the fields above point to, for g_free; shared by copies */
 };
 
 /* One run of "ws" with seed 1, of nothing yet. */
-void duet_request_init(struct duet_request *request);
+void duet__request_init(struct duet__request *request);
 
-void duet_request_fini(struct duet_request *request);
+void duet__request_fini(struct duet__request *request);
 
 /* A copy of what is asked for, without the machine and its name; to be freed like any other. */
-void duet_request_copy(struct duet_request *to, const struct duet_request *from);
+void duet__request_copy(struct duet__request *to, const struct duet__request *from);
 
 /* Memory that lives as long as the request and its copies; takes it over. NULL is fine. */
-void *duet_request_keep(struct duet_request *request, void *memory);
+void *duet__request_keep(struct duet__request *request, void *memory);
 
 /*
  * Takes "NAME=VALUE"s (NULL-ended, NULL: none) as the parameters of the workload, instead of those
  * before. DUET_EINVAL where one is not of that form, or a name stands twice.
  */
-DUET_MUST_CHECK int duet_request_set_params(struct duet_request *request, char *const *params,
-                                            struct duet_message *message);
+DUET_MUST_CHECK int duet__request_set_params(struct duet__request *request, char *const *params,
+                                             struct duet_message *message);
 
 /* "variant=left, width=8": the parameters; "" if none. Free with g_free. */
-char *duet_request_settings(const struct duet_request *request);
+char *duet__request_settings(const struct duet__request *request);
 
 /*
  * Reads "A,B,...", of names and shared objects, into an array that the caller frees with
  * g_strfreev; NULL is "ws", and "all" among them stands for every policy that there is.
  * DUET_EINVAL, DUET_ENOTFOUND; *policies is then NULL.
  */
-DUET_MUST_CHECK int duet_policies_read(const char *list, char ***policies,
-                                       struct duet_message *message);
-
-/* "s" or "d" as a problem's precision. DUET_EINVAL. */
-DUET_MUST_CHECK int duet_precision_read(const char *text, char *precision,
+DUET_MUST_CHECK int duet__policies_read(const char *list, char ***policies,
                                         struct duet_message *message);
 
+/* "s" or "d" as a problem's precision. DUET_EINVAL. */
+DUET_MUST_CHECK int duet__precision_read(const char *text, char *precision,
+                                         struct duet_message *message);
+
 /* The platform that is simulated or emulated at its pace, a name or a file; NULL: none. */
-const char *duet_request_platform(const struct duet_request *request);
+const char *duet__request_platform(const struct duet__request *request);
 
 /* Whether runs are made here at the pace of a platform, and nothing is computed. */
-bool duet_request_paced(const struct duet_request *request);
+bool duet__request_paced(const struct duet__request *request);
 
 /* Where its runs are made, "idgraf with emulated GPUs"; never NULL, free with g_free. */
-char *duet_request_place(const struct duet_request *request);
+char *duet__request_place(const struct duet__request *request);
 
 /* What is recorded of measured run `rep` (from 0) of a policy. */
-enum duet_records duet_request_records(const struct duet_request *request, size_t rep);
+enum duet__recorded duet__request_records(const struct duet__request *request, size_t rep);
 
 /* Factor of time of a paced emulation, else 1. */
-double duet_request_scale(const struct duet_request *request);
+double duet__request_scale(const struct duet__request *request);
 
 /* Tasks of one run. */
-uint64_t duet_request_tasks(const struct duet_request *request);
+uint64_t duet__request_tasks(const struct duet__request *request);
 
 /*
  * Builds the machine that simulated runs are made on: that of request->platform, or of the one that
  * config.simulate names, with the counts, memories, links and costs of the configuration. Errors of
- * duet_platform_load and duet_platform_build, with a message.
+ * duet__platform_load and duet__platform_build, with a message.
  */
-DUET_MUST_CHECK int duet_request_build(struct duet_request *request, struct duet_message *message);
+DUET_MUST_CHECK int duet__request_build(struct duet__request *request,
+                                        struct duet_message *message);
 
 #endif

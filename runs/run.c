@@ -4,16 +4,16 @@
 
 #include <glib.h>
 
-void duet_run_fini(struct duet_run *run)
+void duet__run_fini(struct duet__run *run)
 {
-    duet_recording_fini(&run->recording);
-    *run = (struct duet_run){0};
+    duet__recording_fini(&run->recording);
+    *run = (struct duet__run){0};
 }
 
-void duet_series_fini(struct duet_series *series)
+void duet__series_fini(struct duet__series *series)
 {
     for (size_t i = 0; i < series->count; i++)
-        duet_run_fini(&series->runs[i]);
+        duet__run_fini(&series->runs[i]);
     g_free(series->runs);
-    *series = (struct duet_series){0};
+    *series = (struct duet__series){0};
 }

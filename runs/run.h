@@ -13,39 +13,40 @@
 #include "runs/recording.h"
 #include "workloads/workload.h"
 
-/* One run. Zero-initialise; owned, by duet_run_fini. */
-struct duet_run {
+/* One run. Zero-initialise; owned, by duet__run_fini. */
+struct duet__run {
     uint64_t seed;
     struct duet_stats stats;
     double critical_path_s, area_s; /* lower bounds on the makespan; 0: not known */
     double wall_s; /* what it took to make, of a real run with its results back in the host's memory
                     */
-    struct duet_verdict verdict;     /* formula NULL: it was not verified */
-    struct duet_recording recording; /* machine NULL: it was not recorded */
+    struct duet__verdict verdict;     /* formula NULL: it was not verified */
+    struct duet__recording recording; /* machine NULL: it was not recorded */
 };
 
-void duet_run_fini(struct duet_run *run); /* safe on a zeroed one, and twice */
+void duet__run_fini(struct duet__run *run); /* safe on a zeroed one, and twice */
 
 /* Whether its result is right, or nobody has asked. */
-static inline bool duet_run_passes(const struct duet_run *run)
+static inline bool duet__run_passes(const struct duet__run *run)
 {
     return !run->verdict.formula || run->verdict.residual < run->verdict.threshold;
 }
 
 /* The measured runs of one policy. */
-struct duet_series {
-    const char *policy;    /* borrowed */
-    struct duet_run *runs; /* with room for all that were asked for */
-    size_t count;          /* that are finished; the first may be recorded */
-    int error;             /* that ended them; 0: none, or a signal */
-    uint64_t failed_seed;  /* of the run that failed so */
+struct duet__series {
+    const char *policy;     /* borrowed */
+    struct duet__run *runs; /* with room for all that were asked for */
+    size_t count;           /* that are finished; the first may be recorded */
+    int error;              /* that ended them; 0: none, or a signal */
+    uint64_t failed_seed;   /* of the run that failed so */
     struct duet_message message;
 };
 
-void duet_series_fini(struct duet_series *series); /* safe on a zeroed one */
+void duet__series_fini(struct duet__series *series); /* safe on a zeroed one */
 
 /* The records of the first run; NULL: there is none, or it was not recorded. */
-static inline const struct duet_recording *duet_series_recording(const struct duet_series *series)
+static inline const struct duet__recording *duet__series_recording(
+    const struct duet__series *series)
 {
     return series->count && series->runs[0].recording.machine ? &series->runs[0].recording : NULL;
 }

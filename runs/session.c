@@ -6,13 +6,13 @@
 #include "world/clock.h"
 #include "world/open.h"
 
-static bool given_up(const struct duet_session *session)
+static bool given_up(const struct duet__session *session)
 {
-    return session->monitor && duet_monitor_signal(session->monitor);
+    return session->monitor && duet__monitor_signal(session->monitor);
 }
 
 /* Takes the message of a failed call from the runtime, where the call has given none. */
-static int explain(const struct duet_session *session, int error, struct duet_message *message)
+static int explain(const struct duet__session *session, int error, struct duet_message *message)
 {
     const char *last = duet_last_message(session->runtime);
 
@@ -22,10 +22,10 @@ static int explain(const struct duet_session *session, int error, struct duet_me
 }
 
 /* The machine of the request is that of its first runtime. */
-static int adopt_machine(struct duet_session *session)
+static int adopt_machine(struct duet__session *session)
 {
     const struct duet_machine *machine = duet_runtime_machine(session->runtime);
-    struct duet_request *request = session->request;
+    struct duet__request *request = session->request;
 
     if (request->platform_name)
         return 0;
@@ -33,9 +33,9 @@ static int adopt_machine(struct duet_session *session)
     return duet_machine_copy(&request->machine, machine);
 }
 
-int duet_session_open(struct duet_session *session, struct duet_message *message)
+int duet__session_open(struct duet__session *session, struct duet_message *message)
 {
-    const struct duet_request *request = session->request;
+    const struct duet__request *request = session->request;
     struct duet_config config = request->config;
     int error;
 
@@ -50,22 +50,22 @@ int duet_session_open(struct duet_session *session, struct duet_message *message
     session->quiet = true;
     session->spent = false;
     if (session->monitor)
-        duet_monitor_watch(session->monitor, session->runtime);
+        duet__monitor_watch(session->monitor, session->runtime);
     session->error = explain(session, adopt_machine(session), message);
     error = session->error;
     if (error)
-        duet_session_close(session);
+        duet__session_close(session);
     return error;
 }
 
-void duet_session_close(struct duet_session *session)
+void duet__session_close(struct duet__session *session)
 {
     bool over = session->error || given_up(session);
 
     if (!session->runtime)
         return;
     if (session->monitor)
-        duet_monitor_leave(session->monitor);
+        duet__monitor_leave(session->monitor);
     /* nothing is to be waited for, and what no wait has told yet is not for the closing to say */
     if (over)
         duet_cancel(session->runtime);
@@ -81,9 +81,9 @@ void duet_session_close(struct duet_session *session)
 /* One run                                                                                      */
 
 /* Submits the tasks and waits for them. */
-static int compute(struct duet_session *session, struct duet_message *message)
+static int compute(struct duet__session *session, struct duet_message *message)
 {
-    const struct duet_request *request = session->request;
+    const struct duet__request *request = session->request;
     int error =
         request->workload->build(session->runtime, &session->problem, &session->state, message);
     int waited;
@@ -100,9 +100,9 @@ static int compute(struct duet_session *session, struct duet_message *message)
 }
 
 /* Brings the results to the host's memory, so that the next run can begin. */
-static int retrieve(struct duet_session *session, struct duet_message *message)
+static int retrieve(struct duet__session *session, struct duet_message *message)
 {
-    const struct duet_request *request = session->request;
+    const struct duet__request *request = session->request;
     int error = 0;
 
     session->spent = !request->workload->retrieve;
@@ -113,32 +113,32 @@ static int retrieve(struct duet_session *session, struct duet_message *message)
 }
 
 /* Figures and records of the run at hand, whose tasks are finished. */
-static int measure(struct duet_session *session, struct duet_run *run, enum duet_records record,
+static int measure(struct duet__session *session, struct duet__run *run, enum duet__recorded record,
                    struct duet_message *message)
 {
-    const struct duet_request *request = session->request;
-    struct duet_bounds bounds = {0};
+    const struct duet__request *request = session->request;
+    struct duet__bounds bounds = {0};
     int error = 0;
 
     run->seed = request->seed;
     duet_stats(session->runtime, &run->stats);
     /* without a time of every kernel there is no bound */
     if (request->bounds)
-        bounds = duet_bounds(session->runtime);
+        bounds = duet__bounds(session->runtime);
     run->critical_path_s = bounds.critical_path_s;
     run->area_s = bounds.area_s;
     if (record != DUET_RECORDS_NONE)
-        error =
-            duet_recording_take(&run->recording, session->runtime, record == DUET_RECORDS_ACCESSES);
+        error = duet__recording_take(&run->recording, session->runtime,
+                                     record == DUET_RECORDS_ACCESSES);
     if (!request->config.simulate)
-        duet_recording_shift(&run->recording, -run->stats.first_submit_s);
+        duet__recording_shift(&run->recording, -run->stats.first_submit_s);
     return explain(session, error, message);
 }
 
-static int run_once(struct duet_session *session, struct duet_run *run, enum duet_records record,
-                    struct duet_message *message)
+static int run_once(struct duet__session *session, struct duet__run *run,
+                    enum duet__recorded record, struct duet_message *message)
 {
-    const struct duet_request *request = session->request;
+    const struct duet__request *request = session->request;
     double start_s, computed_s;
     int error;
 
@@ -166,66 +166,66 @@ static int run_once(struct duet_session *session, struct duet_run *run, enum due
                : 0;
 }
 
-int duet_session_run(struct duet_session *session, struct duet_run *run, enum duet_records record,
-                     struct duet_message *message)
+int duet__session_run(struct duet__session *session, struct duet__run *run,
+                      enum duet__recorded record, struct duet_message *message)
 {
     int error = 0;
 
     if (session->spent)
-        duet_session_close(session);
+        duet__session_close(session);
     if (!session->runtime)
-        error = duet_session_open(session, message);
+        error = duet__session_open(session, message);
     if (!error)
         error = given_up(session) ? DUET_ECANCELED : run_once(session, run, record, message);
     session->error = error;
     if (error && run)
-        duet_run_fini(run);
+        duet__run_fini(run);
     if (error && given_up(session)) {
         /* what a cancelled run says of itself is no news */
         message->text[0] = 0;
         return DUET_ECANCELED;
     }
     if (!error && session->monitor)
-        duet_monitor_count(session->monitor, session->runtime);
+        duet__monitor_count(session->monitor, session->runtime);
     return error;
 }
 
 /* ------------------------------------------------------------------------------------------- */
 
 /* The warm-ups and the runs of a session. */
-static void make_series(struct duet_session *session, struct duet_series *series)
+static void make_series(struct duet__session *session, struct duet__series *series)
 {
-    const struct duet_request *request = session->request;
+    const struct duet__request *request = session->request;
     int error = 0;
 
     for (size_t i = 0; i < request->warmups && !error; i++)
-        error = duet_session_run(session, NULL, DUET_RECORDS_NONE, &series->message);
+        error = duet__session_run(session, NULL, DUET_RECORDS_NONE, &series->message);
     while (!error && series->count < request->reps) {
-        error = duet_session_run(session, &series->runs[series->count],
-                                 duet_request_records(request, series->count), &series->message);
+        error = duet__session_run(session, &series->runs[series->count],
+                                  duet__request_records(request, series->count), &series->message);
         series->count += !error;
     }
     series->error = given_up(session) ? 0 : error;
-    duet_session_close(session);
+    duet__session_close(session);
 }
 
-int duet_run_all(struct duet_request *request, struct duet_monitor *monitor,
-                 struct duet_series *series, struct duet_message *message)
+int duet__run_all(struct duet__request *request, struct duet__monitor *monitor,
+                  struct duet__series *series, struct duet_message *message)
 {
-    struct duet_problem problem = request->problem;
+    struct duet__problem problem = request->problem;
     int error = 0;
 
-    if (!duet_request_paced(request))
+    if (!duet__request_paced(request))
         error = request->workload->generate(&request->problem, &problem.data, message);
-    for (size_t i = 0; i < request->policy_count && !error && !duet_monitor_signal(monitor); i++) {
-        struct duet_session session = {.request = request,
-                                       .policy = request->policies[i],
-                                       .monitor = monitor,
-                                       .problem = problem,
-                                       .quiet = i > 0};
+    for (size_t i = 0; i < request->policy_count && !error && !duet__monitor_signal(monitor); i++) {
+        struct duet__session session = {.request = request,
+                                        .policy = request->policies[i],
+                                        .monitor = monitor,
+                                        .problem = problem,
+                                        .quiet = i > 0};
 
-        series[i] = (struct duet_series){.policy = request->policies[i],
-                                         .runs = g_new0(struct duet_run, request->reps)};
+        series[i] = (struct duet__series){.policy = request->policies[i],
+                                          .runs = g_new0(struct duet__run, request->reps)};
         make_series(&session, &series[i]);
     }
     if (problem.data)

@@ -14,13 +14,13 @@
 #include "runs/run.h"
 
 /* A session under way. Zero-initialise, set what is said to be the caller's. */
-struct duet_session {
+struct duet__session {
     /* the caller's: */
-    struct duet_request *request; /* its machine is filled in by the first session */
+    struct duet__request *request; /* its machine is filled in by the first session */
     const char *policy;
-    struct duet_monitor *monitor; /* started before any runtime is opened; NULL: none */
+    struct duet__monitor *monitor; /* started before any runtime is opened; NULL: none */
     /* the caller's, may be changed between runs: */
-    struct duet_problem problem; /* with the data that was generated for it, or none where paced */
+    struct duet__problem problem; /* with the data that was generated for it, or none where paced */
     bool quiet; /* what is to be said of a machine such as this has been said before */
     /* the session's own: */
     struct duet_runtime *runtime;
@@ -30,10 +30,10 @@ struct duet_session {
 };
 
 /*
- * Opens the runtime, which duet_session_run does itself where there is none. Errors of duet_open,
+ * Opens the runtime, which duet__session_run does itself where there is none. Errors of duet_open,
  * with a message: nothing need be closed then.
  */
-DUET_MUST_CHECK int duet_session_open(struct duet_session *session, struct duet_message *message);
+DUET_MUST_CHECK int duet__session_open(struct duet__session *session, struct duet_message *message);
 
 /*
  * Makes one run from the filling of its data on, and measures it into a zeroed one; NULL: it is a
@@ -41,18 +41,18 @@ DUET_MUST_CHECK int duet_session_open(struct duet_session *session, struct duet_
  * run DUET_ETASK where tasks had begun, so that the input is not to blame), or, where a signal came
  * before it was finished, DUET_ECANCELED: the run is not made then. After an error, close.
  */
-DUET_MUST_CHECK int duet_session_run(struct duet_session *session, struct duet_run *run,
-                                     enum duet_records record, struct duet_message *message);
+DUET_MUST_CHECK int duet__session_run(struct duet__session *session, struct duet__run *run,
+                                      enum duet__recorded record, struct duet_message *message);
 
 /* Closes the runtime, without waiting for what is left after an error or a signal. */
-void duet_session_close(struct duet_session *session);
+void duet__session_close(struct duet__session *session);
 
 /*
  * Makes the warm-ups and the runs of every policy of a request into series[policy], which
- * duet_series_fini frees, on this machine and on data that is generated once. Runs before one that
+ * duet__series_fini frees, on this machine and on data that is generated once. Runs before one that
  * fails count. Returns 0, or why there is no data, with a message.
  */
-DUET_MUST_CHECK int duet_run_all(struct duet_request *request, struct duet_monitor *monitor,
-                                 struct duet_series *series, struct duet_message *message);
+DUET_MUST_CHECK int duet__run_all(struct duet__request *request, struct duet__monitor *monitor,
+                                  struct duet__series *series, struct duet_message *message);
 
 #endif

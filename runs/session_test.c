@@ -9,7 +9,7 @@
 
 static bool interrupts; /* whether a signal comes while a result is judged */
 
-static int generate(const struct duet_problem *problem, void **data, struct duet_message *message)
+static int generate(const struct duet__problem *problem, void **data, struct duet_message *message)
 {
     *data = g_malloc(1);
     return 0;
@@ -19,7 +19,7 @@ static void fill(void *data)
 {
 }
 
-static int build(struct duet_runtime *runtime, const struct duet_problem *problem, void **state,
+static int build(struct duet_runtime *runtime, const struct duet__problem *problem, void **state,
                  struct duet_message *message)
 {
     return 0;
@@ -30,19 +30,19 @@ static int retrieve(struct duet_runtime *runtime, void *state)
     return 0;
 }
 
-static struct duet_monitor monitor;
+static struct duet__monitor monitor;
 
-static int verify(void *data, struct duet_verdict *verdict, struct duet_message *message)
+static int verify(void *data, struct duet__verdict *verdict, struct duet_message *message)
 {
-    *verdict = (struct duet_verdict){.formula = "none", .residual = 1, .threshold = 2};
+    *verdict = (struct duet__verdict){.formula = "none", .residual = 1, .threshold = 2};
     if (interrupts)
         kill(getpid(), SIGTERM);
-    while (interrupts && !duet_monitor_signal(&monitor))
+    while (interrupts && !duet__monitor_signal(&monitor))
         g_usleep(1000);
     return 0;
 }
 
-static const struct duet_workload nothing = {
+static const struct duet__workload nothing = {
     .name = "nothing",
     .generate = generate,
     .fill = fill,
@@ -56,12 +56,12 @@ static const struct duet_workload nothing = {
 /* The runs of one policy out of three. */
 static size_t count(int *number)
 {
-    struct duet_request request;
-    struct duet_series series = {0};
+    struct duet__request request;
+    struct duet__series series = {0};
     struct duet_message message = {""};
     size_t finished;
 
-    duet_request_init(&request);
+    duet__request_init(&request);
     request.workload = &nothing;
     request.policies = g_strsplit("ws", ",", -1);
     request.policy_count = 1;
@@ -70,19 +70,19 @@ static size_t count(int *number)
     request.config.cpus = 1;
     request.config.gpus = 0;
     request.config.no_bind = true;
-    monitor = (struct duet_monitor){0};
-    duet_monitor_start(&monitor, false, 1, 3);
-    g_assert_cmpint(duet_run_all(&request, &monitor, &series, &message), ==, 0);
-    duet_monitor_stop(&monitor);
+    monitor = (struct duet__monitor){0};
+    duet__monitor_start(&monitor, false, 1, 3);
+    g_assert_cmpint(duet__run_all(&request, &monitor, &series, &message), ==, 0);
+    duet__monitor_stop(&monitor);
     g_assert_cmpint(series.error, ==, 0);
     g_assert_cmpstr(series.policy, ==, "ws");
-    g_assert_null(duet_series_recording(&series));
+    g_assert_null(duet__series_recording(&series));
     for (size_t i = 0; i < series.count; i++)
-        g_assert_true(duet_run_passes(&series.runs[i]));
+        g_assert_true(duet__run_passes(&series.runs[i]));
     finished = series.count;
-    *number = duet_monitor_signal(&monitor);
-    duet_series_fini(&series);
-    duet_request_fini(&request);
+    *number = duet__monitor_signal(&monitor);
+    duet__series_fini(&series);
+    duet__request_fini(&request);
     return finished;
 }
 

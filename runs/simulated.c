@@ -25,16 +25,16 @@ struct child {
 };
 
 struct pool {
-    const struct duet_request *request;
-    struct duet_series *series;
+    const struct duet__request *request;
+    struct duet__series *series;
     size_t count, next, finished;
     bool *made;             /* by run, policy after policy */
     size_t *failed;         /* lowest run of each policy that failed; reps: none */
     struct child *children; /* as many as may run at a time */
     unsigned running;
     _Atomic uint64_t *counters; /* finished tasks, by run; shared with the children */
-    struct duet_signals signals;
-    struct duet_progress *progress;
+    struct duet__signals signals;
+    struct duet__progress *progress;
     int number; /* of the signal that came; 0: none */
 };
 
@@ -48,12 +48,12 @@ struct pool {
 struct result {
     int error; /* enum duet_error */
     struct duet_message message;
-    struct duet_run run; /* its pointers mean nothing to the parent, but that a machine is there */
+    struct duet__run run; /* its pointers mean nothing to the parent, but that a machine is there */
 };
 
 static void leave(FILE *stream, const struct result *result)
 {
-    const struct duet_recording *recording = &result->run.recording;
+    const struct duet__recording *recording = &result->run.recording;
 
     fwrite(result, sizeof *result, 1, stream);
     if (recording->event_count)
@@ -91,12 +91,12 @@ static void *watch(void *argument)
  */
 static void child_main(const struct pool *pool, const struct child *child, pid_t parent)
 {
-    struct duet_request request = *pool->request;
+    struct duet__request request = *pool->request;
     const size_t policy = child->index / request.reps, rep = child->index % request.reps;
-    const enum duet_records records = duet_request_records(&request, rep);
-    struct duet_session session = {.request = &request,
-                                   .policy = request.policies[policy],
-                                   .problem = request.problem};
+    const enum duet__recorded records = duet__request_records(&request, rep);
+    struct duet__session session = {.request = &request,
+                                    .policy = request.policies[policy],
+                                    .problem = request.problem};
     struct result result = {0};
     struct watcher watcher = {.done = &pool->counters[child->index], .parent = parent};
 
@@ -104,11 +104,11 @@ static void child_main(const struct pool *pool, const struct child *child, pid_t
     dup2(STDERR_FILENO, STDOUT_FILENO);
     request.seed += rep;
     request.records = records;
-    result.error = duet_session_open(&session, &result.message);
+    result.error = duet__session_open(&session, &result.message);
     if (!result.error) {
         watcher.runtime = session.runtime;
         g_thread_unref(g_thread_new("progress", watch, &watcher));
-        result.error = duet_session_run(&session, &result.run, records, &result.message);
+        result.error = duet__session_run(&session, &result.run, records, &result.message);
     }
     leave(child->stream, &result);
     /* nothing is gained by tidying up what the system takes back; what could not be written is
@@ -132,7 +132,7 @@ static void *read_array(FILE *stream, size_t count, size_t bytes)
 
 /* The recording that was announced, on a machine of its own. false: a part of it is missing. */
 static bool read_recording(FILE *stream, const struct duet_machine *machine,
-                           struct duet_recording *out)
+                           struct duet__recording *out)
 {
     size_t room = 0;
     char *name = NULL;
@@ -153,7 +153,7 @@ static bool read_recording(FILE *stream, const struct duet_machine *machine,
     return whole;
 }
 
-static int read_result(FILE *stream, const struct duet_machine *machine, struct duet_run *run,
+static int read_result(FILE *stream, const struct duet_machine *machine, struct duet__run *run,
                        struct duet_message *message)
 {
     struct result result;
@@ -167,7 +167,7 @@ static int read_result(FILE *stream, const struct duet_machine *machine, struct 
     *run = result.run;
     if (!run->recording.machine || read_recording(stream, machine, &run->recording))
         return 0;
-    duet_run_fini(run);
+    duet__run_fini(run);
     return duet_fail(message, DUET_EIO, "it left only a part of its outcome: is /tmp full?");
 }
 
@@ -196,7 +196,7 @@ static bool is_futile(const struct pool *pool, size_t index)
 static void fail(struct pool *pool, size_t index, int error, const struct duet_message *message)
 {
     const size_t reps = pool->request->reps;
-    struct duet_series *series = &pool->series[index / reps];
+    struct duet__series *series = &pool->series[index / reps];
 
     if (is_futile(pool, index))
         return;
@@ -253,7 +253,7 @@ static void start_some(struct pool *pool)
 /* What a child that has ended has left. */
 static void finish(struct pool *pool, struct child *child, int status)
 {
-    const struct duet_request *request = pool->request;
+    const struct duet__request *request = pool->request;
     const size_t index = child->index;
     struct duet_message message = {""};
     FILE *stream = child->stream;
@@ -291,7 +291,7 @@ static void reap(struct pool *pool)
 
 static void draw(struct pool *pool)
 {
-    const uint64_t tasks = duet_request_tasks(pool->request);
+    const uint64_t tasks = duet__request_tasks(pool->request);
     uint64_t done = 0;
 
     for (size_t i = 0; i < pool->count; i++) {
@@ -299,12 +299,12 @@ static void draw(struct pool *pool)
 
         done += MIN(own, tasks); /* not those that others expand into */
     }
-    duet_progress_draw(pool->progress, done, pool->finished);
+    duet__progress_draw(pool->progress, done, pool->finished);
 }
 
 static void wait_for_signal(struct pool *pool)
 {
-    int number = duet_signals_take(&pool->signals, 0.1);
+    int number = duet__signals_take(&pool->signals, 0.1);
 
     if (!number)
         return;
@@ -320,34 +320,34 @@ static void wait_for_signal(struct pool *pool)
 static void gather(struct pool *pool, size_t policy)
 {
     const size_t reps = pool->request->reps;
-    struct duet_series *series = &pool->series[policy];
+    struct duet__series *series = &pool->series[policy];
 
     for (size_t i = 0; i < reps; i++) {
-        struct duet_run run = series->runs[i];
+        struct duet__run run = series->runs[i];
 
-        series->runs[i] = (struct duet_run){0};
+        series->runs[i] = (struct duet__run){0};
         if (!pool->made[policy * reps + i])
             continue;
         if (i < pool->failed[policy])
             series->runs[series->count++] = run;
         else
-            duet_run_fini(&run);
+            duet__run_fini(&run);
     }
 }
 
 static void run_all(struct pool *pool)
 {
-    const struct duet_request *request = pool->request;
+    const struct duet__request *request = pool->request;
 
     pool->children = g_new0(struct child, request->jobs);
     pool->made = g_new0(bool, pool->count);
     pool->failed = g_new(size_t, request->policy_count);
     for (size_t i = 0; i < request->policy_count; i++) {
         pool->failed[i] = request->reps;
-        pool->series[i] = (struct duet_series){.policy = request->policies[i],
-                                               .runs = g_new0(struct duet_run, request->reps)};
+        pool->series[i] = (struct duet__series){.policy = request->policies[i],
+                                                .runs = g_new0(struct duet__run, request->reps)};
     }
-    duet_signals_hold(&pool->signals, true);
+    duet__signals_hold(&pool->signals, true);
     duet__open_ahead();
     start_some(pool);
     while (pool->running) {
@@ -357,8 +357,8 @@ static void run_all(struct pool *pool)
         draw(pool);
     }
     if (!pool->number)
-        pool->number = duet_signals_take(&pool->signals, 0);
-    duet_signals_release(&pool->signals);
+        pool->number = duet__signals_take(&pool->signals, 0);
+    duet__signals_release(&pool->signals);
     for (size_t i = 0; i < request->policy_count; i++)
         gather(pool, i);
     g_free(pool->failed);
@@ -366,8 +366,8 @@ static void run_all(struct pool *pool)
     g_free(pool->children);
 }
 
-int duet_simulate(const struct duet_request *request, struct duet_progress *progress,
-                  struct duet_series *series, int *number, struct duet_message *message)
+int duet__simulate(const struct duet__request *request, struct duet__progress *progress,
+                   struct duet__series *series, int *number, struct duet_message *message)
 {
     struct pool pool = {.request = request,
                         .series = series,
@@ -383,7 +383,7 @@ int duet_simulate(const struct duet_request *request, struct duet_progress *prog
         run_all(&pool);
         munmap(pool.counters, bytes);
     }
-    progress->before_tasks += duet_request_tasks(request) * pool.count;
+    progress->before_tasks += duet__request_tasks(request) * pool.count;
     progress->before_runs += pool.count;
     *number = pool.number;
     return error;

@@ -11,14 +11,14 @@
 #include "runs/run.h"
 
 /*
- * Makes all runs of a request that was built into series[policy], which duet_series_fini frees. Of
+ * Makes all runs of a request that was built into series[policy], which duet__series_fini frees. Of
  * a policy, those before the first one that fails are made, whatever happened first. A signal that
  * ends a process (unless it is ignored) ends the children only: *number is then its number, and
  * their runs are not made. Returns 0, or DUET_EIO with a message where the system has no means for
  * it.
  */
-DUET_MUST_CHECK int duet_simulate(const struct duet_request *request,
-                                  struct duet_progress *progress, struct duet_series *series,
-                                  int *number, struct duet_message *message);
+DUET_MUST_CHECK int duet__simulate(const struct duet__request *request,
+                                   struct duet__progress *progress, struct duet__series *series,
+                                   int *number, struct duet_message *message);
 
 #endif

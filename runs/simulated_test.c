@@ -29,23 +29,23 @@ static pid_t fork_last(void)
 /* Simulates what takes minutes. Ends the process: by 0 if a signal has come. */
 static void simulate_long(void)
 {
-    struct duet_request request;
-    struct duet_series series = {0};
-    struct duet_progress progress;
+    struct duet__request request;
+    struct duet__series series = {0};
+    struct duet__progress progress;
     struct duet_message message = {""};
     int number = 0;
 
-    duet_request_init(&request);
-    request.workload = duet_workload_find("cholesky");
+    duet__request_init(&request);
+    request.workload = duet__workload_find("cholesky");
     request.problem.n = 307200;
     request.problem.tile = 960;
     request.policies = g_strsplit("ws", ",", -1);
     request.policy_count = 1;
     request.config.simulate = "idgraf";
-    if (duet_request_build(&request, &message))
+    if (duet__request_build(&request, &message))
         g_error("%s", message.text);
-    duet_progress_init(&progress, false, 1, 1);
-    if (duet_simulate(&request, &progress, &series, &number, &message))
+    duet__progress_init(&progress, false, 1, 1);
+    if (duet__simulate(&request, &progress, &series, &number, &message))
         g_error("%s", message.text);
     _exit(number == SIGTERM && !series.count && !series.error ? 0 : 1);
 }

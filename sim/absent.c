@@ -11,7 +11,7 @@ int duet__sim_new(void **out, const struct duet_machine *machine, const struct s
                      "libsimgrid-dev and build again");
 }
 
-const struct duet_engine_ops *duet__sim_ops(void)
+const struct duet__engine_ops *duet__sim_ops(void)
 {
     return NULL;
 }

@@ -41,7 +41,7 @@ static void try_start(struct sim *sim, struct transfer *transfer)
     for (unsigned i = 0; i < transfer->engines; i++)
         if (transfer->engine[i]->head != transfer)
             return;
-    const struct duet_copy *copy = transfer->command.copy;
+    const struct duet__copy *copy = transfer->command.copy;
     const struct duet_route *route =
         duet_machine_route(&sim->machine, copy->source, copy->destination);
     transfer->started = true;
@@ -51,7 +51,7 @@ static void try_start(struct sim *sim, struct transfer *transfer)
 }
 
 /* Takes up a copy that the worker's thread launches at launched_s. */
-void duet__sim_copy(struct sim *sim, const struct duet_command *command, double launched_s)
+void duet__sim_copy(struct sim *sim, const struct duet__engine_command *command, double launched_s)
 {
     struct transfer *transfer = new_transfer(sim);
     if (!transfer) {
@@ -70,7 +70,7 @@ void duet__sim_copy(struct sim *sim, const struct duet_command *command, double 
 /* The latency is paid: the bytes flow. */
 void duet__sim_flow(struct sim *sim, struct transfer *transfer)
 {
-    const struct duet_copy *copy = transfer->command.copy;
+    const struct duet__copy *copy = transfer->command.copy;
     sim->flows++;
     duet__network_flow(copy->source, copy->destination, copy->bytes, transfer);
 }
@@ -91,9 +91,9 @@ void duet__sim_copy_end(struct sim *sim, struct transfer *transfer)
 }
 
 /* The worker's thread knows that the copy has ended, and tells the core. */
-void duet__sim_copy_done(struct sim *sim, struct transfer *transfer, struct duet_ops *ops)
+void duet__sim_copy_done(struct sim *sim, struct transfer *transfer, struct duet__ops *ops)
 {
-    struct duet_report report = {.start_s = transfer->start_s, .end_s = transfer->end_s};
+    struct duet__report report = {.start_s = transfer->start_s, .end_s = transfer->end_s};
     duet__done(sim->core, &transfer->command, sim->now, &report, ops);
     transfer->next[0] = sim->pool;
     sim->pool = transfer;

@@ -27,7 +27,7 @@ struct cores {
 /* ------------------------------------------------------------------------------------------- */
 /* Is there anything to do?                                                                     */
 
-static bool has_effect(const struct sim *sim, const struct duet_point *point)
+static bool has_effect(const struct sim *sim, const struct duet__point *point)
 {
     bool neighbours = sim->options.effects & DUET__EFFECT_NEIGHBOURS;
     return point->base_s > 0 || (neighbours && point->busy_ratio > 0);
@@ -46,9 +46,9 @@ static bool on_cpus(const struct sim *sim, const char *arch)
 /* Does any kernel of CPUs take other times in other circumstances? */
 static bool varies(const struct sim *sim)
 {
-    const struct duet_calibration *calibration = sim->options.calibration;
+    const struct duet__calibration *calibration = sim->options.calibration;
     for (size_t c = 0; c < calibration->count; c++) {
-        const struct duet_curve *curve = &calibration->curves[c];
+        const struct duet__curve *curve = &calibration->curves[c];
         for (size_t p = 0; p < curve->count; p++)
             if (has_effect(sim, &curve->points[p]) && on_cpus(sim, curve->arch))
                 return true;
@@ -176,7 +176,7 @@ bool duet__cores_moved(struct sim *sim, const struct event *event)
 /* Kernels                                                                                      */
 
 /* Where the data of a task is that begins on a CPU worker; false: out of memory. */
-static bool touch(struct sim *sim, const struct duet_command *command)
+static bool touch(struct sim *sim, const struct duet__engine_command *command)
 {
     struct cores *cores = sim->cores;
     const struct duet_task *task = command->task;
@@ -204,7 +204,7 @@ static void measure(struct sim *sim, struct kernel *kernel)
         kernel->left_s = kernel->demand.fixed_s = duet__sim_seconds(sim, task, worker->arch);
         return;
     }
-    const struct duet_point *point = duet__sim_point(sim, task, worker->arch);
+    const struct duet__point *point = duet__sim_point(sim, task, worker->arch);
     kernel->left_s = 0;
     if (!point || !touch(sim, &kernel->command)) {
         duet__fail_run(sim->core, DUET_ENOMEM, "no memory left for kernel times");

@@ -15,7 +15,7 @@ static double mean_of(const double levels[DUET_QUANTILES])
 {
     double mean = 0;
     for (unsigned i = 1; i < DUET_QUANTILES; i++)
-        mean += (duet_quantile_levels[i] - duet_quantile_levels[i - 1]) *
+        mean += (duet__quantile_levels[i] - duet__quantile_levels[i - 1]) *
                 (levels[i] + levels[i - 1]) / 2;
     return mean;
 }
@@ -30,11 +30,11 @@ struct noisy {
 static void draw(const void *argument, FILE *out)
 {
     const struct noisy *noisy = argument;
-    struct duet_point point = {.mean_s = noisy->base ? 3e-3 : 1e-3,
-                               .base_s = noisy->base ? 1e-3 : 0,
-                               .deviation_s = 1e-3};
+    struct duet__point point = {.mean_s = noisy->base ? 3e-3 : 1e-3,
+                                .base_s = noisy->base ? 1e-3 : 0,
+                                .deviation_s = 1e-3};
     memcpy(point.quantiles, quantiles, sizeof quantiles);
-    struct duet_calibration calibration = lab_calibrate(&point, noisy->cpus, 1);
+    struct duet__calibration calibration = lab_calibrate(&point, noisy->cpus, 1);
     struct lab lab = lab_open(&(struct lab_options){.cpus = noisy->cpus,
                                                     .gpus = 1,
                                                     .policy = noisy->policy,
@@ -49,7 +49,7 @@ static void draw(const void *argument, FILE *out)
         seconds[lab.events[i].id - 1] = lab.events[i].end_s - lab.events[i].start_s;
     fwrite(seconds, sizeof seconds, 1, out);
     lab_close(&lab);
-    duet_calibration_fini(&calibration);
+    duet__calibration_fini(&calibration);
 }
 
 static double *draws(GByteArray *bytes)
@@ -91,10 +91,10 @@ static void test_quantiles(void)
 /* A run of one execution of 1 ms on a machine whose state varies by a tenth, with this seed. */
 static void state(const void *seed, FILE *out)
 {
-    struct duet_point point = {.mean_s = 1e-3, .run_deviation = 0.1};
+    struct duet__point point = {.mean_s = 1e-3, .run_deviation = 0.1};
     for (unsigned i = 0; i < DUET_QUANTILES; i++)
         point.quantiles[i] = 1;
-    struct duet_calibration calibration = lab_calibrate(&point, 1, 1);
+    struct duet__calibration calibration = lab_calibrate(&point, 1, 1);
     struct lab lab = lab_open(&(struct lab_options){.cpus = 1,
                                                     .gpus = 1,
                                                     .policy = "eager",
@@ -108,7 +108,7 @@ static void state(const void *seed, FILE *out)
                          lab.events[1].end_s - lab.events[1].start_s};
     fwrite(seconds, sizeof seconds, 1, out);
     lab_close(&lab);
-    duet_calibration_fini(&calibration);
+    duet__calibration_fini(&calibration);
 }
 
 /*
@@ -170,14 +170,14 @@ static void check(struct lab *lab)
 /* Every effect at once, under a policy, on tasks that update tiles of a few. */
 static void everything(const void *policy, FILE *out)
 {
-    struct duet_point point = {.mean_s = 2e-3,
-                               .base_s = 1e-3,
-                               .near_s = {0.2e-3},
-                               .far_s = {0.5e-3},
-                               .busy_ratio = 1.3,
-                               .deviation_s = 1e-3};
+    struct duet__point point = {.mean_s = 2e-3,
+                                .base_s = 1e-3,
+                                .near_s = {0.2e-3},
+                                .far_s = {0.5e-3},
+                                .busy_ratio = 1.3,
+                                .deviation_s = 1e-3};
     memcpy(point.quantiles, quantiles, sizeof quantiles);
-    struct duet_calibration calibration = lab_calibrate(&point, 4, 2);
+    struct duet__calibration calibration = lab_calibrate(&point, 4, 2);
     struct lab lab = lab_open(
         &(struct lab_options){.cpus = 4,
                               .gpus = 2,
@@ -206,7 +206,7 @@ static void everything(const void *policy, FILE *out)
         fwrite(dates, sizeof dates, 1, out);
     }
     lab_close(&lab);
-    duet_calibration_fini(&calibration);
+    duet__calibration_fini(&calibration);
 }
 
 /* The same run, to the bit. */

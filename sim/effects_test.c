@@ -40,11 +40,11 @@ static void test_caches(const void *without)
     };
     if (!lab_child())
         return;
-    const struct duet_point point = {.mean_s = 3e-3,
-                                     .base_s = 1e-3,
-                                     .near_s = {0.2e-3},
-                                     .far_s = {0.5e-3}};
-    struct duet_calibration calibration = lab_calibrate(&point, 2, 0);
+    const struct duet__point point = {.mean_s = 3e-3,
+                                      .base_s = 1e-3,
+                                      .near_s = {0.2e-3},
+                                      .far_s = {0.5e-3}};
+    struct duet__calibration calibration = lab_calibrate(&point, 2, 0);
     struct lab lab =
         lab_open(&(struct lab_options){.cpus = 2,
                                        .sharing = {.private_bytes = MB, .shared_bytes = 10 * MB},
@@ -58,7 +58,7 @@ static void test_caches(const void *without)
         assert_seconds(seconds_of(&lab, i + 1), without ? 1e-3 : steps[i].seconds);
     }
     lab_close(&lab);
-    duet_calibration_fini(&calibration);
+    duet__calibration_fini(&calibration);
 }
 
 /*
@@ -71,8 +71,8 @@ static void test_bandwidth(const void *without)
 {
     if (!lab_child())
         return;
-    const struct duet_point point = {.mean_s = 5e-3, .base_s = 1e-3, .far_s = {1e-3}};
-    struct duet_calibration calibration = lab_calibrate(&point, 2, 0);
+    const struct duet__point point = {.mean_s = 5e-3, .base_s = 1e-3, .far_s = {1e-3}};
+    struct duet__calibration calibration = lab_calibrate(&point, 2, 0);
     struct lab lab = lab_open(&(struct lab_options){.cpus = 2,
                                                     .sharing = {.private_bytes = MB,
                                                                 .shared_bytes = MB,
@@ -87,7 +87,7 @@ static void test_bandwidth(const void *without)
     assert_kernel(&lab, 1, "cpu0", 0, without ? 2e-3 : 7e-3 / 3);
     assert_kernel(&lab, 3, "cpu1", 1e-3, without ? 3e-3 : 10e-3 / 3);
     lab_close(&lab);
-    duet_calibration_fini(&calibration);
+    duet__calibration_fini(&calibration);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -101,8 +101,8 @@ static void test_neighbours(const void *without)
 {
     if (!lab_child())
         return;
-    const struct duet_point point = {.mean_s = 1e-3, .busy_ratio = 1.5};
-    struct duet_calibration calibration = lab_calibrate(&point, 3, 0);
+    const struct duet__point point = {.mean_s = 1e-3, .busy_ratio = 1.5};
+    struct duet__calibration calibration = lab_calibrate(&point, 3, 0);
     struct lab lab = lab_open(&(struct lab_options){.cpus = 3,
                                                     .calibration = &calibration,
                                                     .without = GPOINTER_TO_UINT(without)});
@@ -112,7 +112,7 @@ static void test_neighbours(const void *without)
     assert_kernel(&lab, 1, "cpu0", 0, without ? 1e-3 : 1.1e-3);
     assert_kernel(&lab, 2, "cpu1", 0, 0.5e-3);
     lab_close(&lab);
-    duet_calibration_fini(&calibration);
+    duet__calibration_fini(&calibration);
 }
 
 /*

@@ -61,7 +61,7 @@ static void notify(void *engine)
 }
 
 /* The worker's thread spends the time of these operations, from now or when it is free. */
-static void charge(struct sim *sim, unsigned worker, const struct duet_ops *ops)
+static void charge(struct sim *sim, unsigned worker, const struct duet__ops *ops)
 {
     const struct duet_costs *costs = &sim->machine.costs;
     struct sim_worker *self = &sim->workers[worker];
@@ -71,7 +71,7 @@ static void charge(struct sim *sim, unsigned worker, const struct duet_ops *ops)
                       ops->pops * costs->pop_s + ops->steal_attempts * costs->steal_s;
 }
 
-static void run_kernel(struct sim *sim, const struct duet_command *command)
+static void run_kernel(struct sim *sim, const struct duet__engine_command *command)
 {
     const struct duet_worker *worker = &sim->machine.workers[command->worker];
     struct sim_worker *self = &sim->workers[command->worker];
@@ -104,8 +104,8 @@ static void ask(struct sim *sim, unsigned worker)
     if (sim->rests && !duet__idle_may_ask(sim, worker))
         return;
     for (;;) {
-        struct duet_command command;
-        struct duet_ops ops = {0};
+        struct duet__engine_command command;
+        struct duet__ops ops = {0};
         duet__next(sim->core, worker, sim->now, &command, &ops);
         charge(sim, worker, &ops);
         if (command.kind == DUET_RUN) {
@@ -142,8 +142,8 @@ static void serve(struct sim *sim)
 /* The worker's thread knows that the kernel has ended, and tells the core. */
 static void kernel_done(struct sim *sim, unsigned worker, struct kernel *kernel)
 {
-    struct duet_report report = {.start_s = kernel->start_s, .end_s = kernel->end_s};
-    struct duet_ops ops = {0};
+    struct duet__report report = {.start_s = kernel->start_s, .end_s = kernel->end_s};
+    struct duet__ops ops = {0};
     kernel->used = false;
     sim->workers[worker].idle = false;
     duet__done(sim->core, &kernel->command, sim->now, &report, &ops);
@@ -153,7 +153,7 @@ static void kernel_done(struct sim *sim, unsigned worker, struct kernel *kernel)
 
 static void copy_done(struct sim *sim, unsigned worker, struct transfer *transfer)
 {
-    struct duet_ops ops = {0};
+    struct duet__ops ops = {0};
     sim->workers[worker].idle = false;
     duet__sim_copy_done(sim, transfer, &ops);
     charge(sim, worker, &ops);
@@ -323,9 +323,9 @@ static void sim_destroy(void *engine)
     sim_free(engine);
 }
 
-const struct duet_engine_ops *duet__sim_ops(void)
+const struct duet__engine_ops *duet__sim_ops(void)
 {
-    static const struct duet_engine_ops ops = {
+    static const struct duet__engine_ops ops = {
         .wake = duet__sim_wake,
         .submitted = duet__sim_submitted,
         .wait = sim_wait,

@@ -15,7 +15,7 @@
 
 /* A kernel on its worker's stream. */
 struct kernel {
-    struct duet_command command;
+    struct duet__engine_command command;
     double start_s, end_s; /* of one that shares: no earlier than, and as things stand */
     bool used;
     /* of one that shares cores and memory with others (cores.c) */
@@ -38,7 +38,7 @@ struct dma {
  * destination device, and starts when it is the first of both.
  */
 struct transfer {
-    struct duet_command command;
+    struct duet__engine_command command;
     double launched_s, start_s, end_s;
     bool started;
     unsigned engines;
@@ -66,8 +66,8 @@ struct submission {
 
 /* What executions of a class take on one architecture. */
 struct timing {
-    double mean_s, mu, sigma; /* mu, sigma: of the log-normal distribution; sigma 0: constant */
-    struct duet_point *point; /* where more is needed: the whole of what was measured; else NULL */
+    double mean_s, mu, sigma;  /* mu, sigma: of the log-normal distribution; sigma 0: constant */
+    struct duet__point *point; /* where more is needed: the whole of what was measured; else NULL */
 };
 
 struct sim {
@@ -112,22 +112,22 @@ struct sim {
 };
 
 /* timing.c */
-int duet__sim_classify(void *engine, const struct duet_class *klass, uint64_t *archs,
+int duet__sim_classify(void *engine, const struct duet__class *klass, uint64_t *archs,
                        struct duet_message *message);
-double duet__sim_mean(void *engine, const struct duet_class *klass, unsigned arch);
+double duet__sim_mean(void *engine, const struct duet__class *klass, unsigned arch);
 double duet__sim_seconds(struct sim *sim, const struct duet_task *task, unsigned arch);
-const struct duet_point *duet__sim_point(struct sim *sim, const struct duet_task *task,
-                                         unsigned arch);
+const struct duet__point *duet__sim_point(struct sim *sim, const struct duet_task *task,
+                                          unsigned arch);
 double duet__sim_state(const struct sim_options *options);
 double duet__sim_factor(const struct sim *sim, const struct duet_task *task,
-                        const struct duet_point *point);
+                        const struct duet__point *point);
 void duet__sim_timings_fini(struct sim *sim);
 
 /* copies.c */
-void duet__sim_copy(struct sim *sim, const struct duet_command *command, double launched_s);
+void duet__sim_copy(struct sim *sim, const struct duet__engine_command *command, double launched_s);
 void duet__sim_flow(struct sim *sim, struct transfer *transfer);
 void duet__sim_copy_end(struct sim *sim, struct transfer *transfer);
-void duet__sim_copy_done(struct sim *sim, struct transfer *transfer, struct duet_ops *ops);
+void duet__sim_copy_done(struct sim *sim, struct transfer *transfer, struct duet__ops *ops);
 void duet__sim_copies_fini(struct sim *sim);
 
 /* cores.c */

@@ -391,7 +391,7 @@ static void check_counters(const struct run *run)
 
 static void check_bounds(const struct run *run)
 {
-    const struct duet_bounds bounds = duet_bounds(run->duet);
+    const struct duet__bounds bounds = duet__bounds(run->duet);
     struct duet_stats stats;
     duet_stats(run->duet, &stats);
     g_assert_cmpfloat(bounds.area_s, >, 0);

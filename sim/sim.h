@@ -13,7 +13,7 @@
 
 /* How the simulated machine behaves. */
 struct sim_options {
-    const struct duet_calibration
+    const struct duet__calibration
         *calibration; /* kernel times; borrowed until the engine is gone */
     bool noise;       /* draw kernel times from their distribution; else each takes its mean */
     bool jitter;      /* draw latencies of threads (costs.wake_s, event_s); with noise anyway */
@@ -31,7 +31,7 @@ DUET_MUST_CHECK int duet__sim_new(void **out, const struct duet_machine *machine
                                   const struct sim_options *options, struct duet_message *message);
 
 /* What a core is given together with the engine. */
-const struct duet_engine_ops *duet__sim_ops(void);
+const struct duet__engine_ops *duet__sim_ops(void);
 
 /* Tells the engine which core it serves; before the first task. */
 void duet__sim_attach(void *engine, struct duet_runtime *core);

@@ -60,7 +60,7 @@ static void enter(struct sim *sim)
     struct submission submission = sim->ring[sim->ring_first];
     sim->ring_first = (sim->ring_first + 1) & (sim->ring_capacity - 1);
     sim->ring_count--;
-    struct duet_ops ops = {0};
+    struct duet__ops ops = {0};
     duet__link(sim->core, submission.task, DUET_SUBMITTER, date_of(sim, &submission), &ops);
     double pushes_s = ops.pushes * sim->machine.costs.push_s;
     sim->pushed_s += pushes_s;

@@ -49,7 +49,7 @@ struct lab_options {
     size_t window;
     uint64_t seed;
     bool set_arch, noise, extrapolate;
-    const struct duet_calibration *calibration; /* [empty] */
+    const struct duet__calibration *calibration; /* [empty] */
 };
 
 struct lab {
@@ -233,7 +233,7 @@ static inline struct duet_codelet *lab_codelet(struct lab *lab, const char *name
 
 static inline struct lab lab_open(const struct lab_options *o)
 {
-    static const struct duet_calibration empty;
+    static const struct duet__calibration empty;
     struct lab lab = {.machine = lab_machine(o)};
     struct duet_message message = {""};
     struct sim_options options = {.calibration = o->calibration ? o->calibration : &empty,
@@ -241,7 +241,7 @@ static inline struct lab lab_open(const struct lab_options *o)
                                   .extrapolate = o->extrapolate,
                                   .seed = o->seed,
                                   .effects = DUET__EFFECTS & ~o->without};
-    struct duet_core_config config = {
+    struct duet__core_config config = {
         .machine = &lab.machine,
         .policy = o->custom ? o->custom : duet_policy_find(o->policy ? o->policy : "eager"),
         .model = duet_model_at(0),

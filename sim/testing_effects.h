@@ -11,18 +11,18 @@ static inline double lab_flops(const void *args)
 }
 
 /* A calibration in which kernel "k" has this point on every worker of these, at 100 flops. */
-static inline struct duet_calibration lab_calibrate(const struct duet_point *point, unsigned cpus,
-                                                    unsigned gpus)
+static inline struct duet__calibration lab_calibrate(const struct duet__point *point, unsigned cpus,
+                                                     unsigned gpus)
 {
-    struct duet_calibration calibration = {0};
+    struct duet__calibration calibration = {0};
     for (unsigned w = 0; w < cpus + gpus; w++) {
-        struct duet_point own = *point;
-        struct duet_curve curve = {.kernel = "k", .points = &own, .count = 1};
+        struct duet__point own = *point;
+        struct duet__curve curve = {.kernel = "k", .points = &own, .count = 1};
         own.work = 100;
         own.samples = 10;
         g_snprintf(curve.arch, sizeof curve.arch, "%s%u", w < cpus ? "cpu" : "gpu",
                    w < cpus ? w : w - cpus);
-        g_assert_cmpint(duet_calibration_add(&calibration, &curve, NULL), ==, DUET_OK);
+        g_assert_cmpint(duet__calibration_add(&calibration, &curve, NULL), ==, DUET_OK);
     }
     return calibration;
 }

@@ -8,7 +8,7 @@
 #include "platforms/model/lookup.h"
 #include "sim/internal.h"
 
-int duet__sim_classify(void *engine, const struct duet_class *klass, uint64_t *archs,
+int duet__sim_classify(void *engine, const struct duet__class *klass, uint64_t *archs,
                        struct duet_message *message)
 {
     struct sim *sim = engine;
@@ -16,7 +16,7 @@ int duet__sim_classify(void *engine, const struct duet_class *klass, uint64_t *a
                              message);
 }
 
-static struct timing measure(const struct sim *sim, const struct duet_class *klass, unsigned arch)
+static struct timing measure(const struct sim *sim, const struct duet__class *klass, unsigned arch)
 {
     struct timing timing = {0};
     double deviation = 0;
@@ -32,30 +32,30 @@ static struct timing measure(const struct sim *sim, const struct duet_class *kla
 }
 
 /* The whole point; of a kernel that only a cost function knows, the time. */
-static void look_up(const struct sim *sim, const struct duet_class *klass, unsigned arch,
-                    struct duet_point *out)
+static void look_up(const struct sim *sim, const struct duet__class *klass, unsigned arch,
+                    struct duet__point *out)
 {
     if (duet__class_point(klass, arch, sim->options.calibration, sim->options.extrapolate, out))
         return;
     *out =
-        (struct duet_point){.mean_s = duet__class_calibrated(klass, arch, sim->options.calibration,
-                                                             sim->options.extrapolate, NULL)};
+        (struct duet__point){.mean_s = duet__class_calibrated(klass, arch, sim->options.calibration,
+                                                              sim->options.extrapolate, NULL)};
 }
 
 /* Is the time of a class on this architecture more than a mean and a deviation? */
-static bool needs_point(const struct sim *sim, const struct duet_point *point)
+static bool needs_point(const struct sim *sim, const struct duet__point *point)
 {
     return sim->cores || (sim->options.noise &&
                           (point->quantiles[DUET_QUANTILES - 1] > 0 || point->run_deviation > 0));
 }
 
 /* Adds to the timings of a class what more is known of it. false: out of memory. */
-static bool complete(const struct sim *sim, const struct duet_class *klass, struct timing *timings)
+static bool complete(const struct sim *sim, const struct duet__class *klass, struct timing *timings)
 {
     if (!sim->cores && !sim->options.noise)
         return true;
     for (unsigned a = 0; a < sim->machine.arch_count; a++) {
-        struct duet_point point;
+        struct duet__point point;
         look_up(sim, klass, a, &point);
         if (!needs_point(sim, &point))
             continue;
@@ -87,10 +87,10 @@ static bool of_host(const struct sim *sim, unsigned arch)
  * The mean of the class, whatever is drawn: bounds must not depend on what policies believe. Where
  * it depends on the circumstances, that of the best.
  */
-double duet__sim_mean(void *engine, const struct duet_class *klass, unsigned arch)
+double duet__sim_mean(void *engine, const struct duet__class *klass, unsigned arch)
 {
     const struct sim *sim = engine;
-    struct duet_point point = {0};
+    struct duet__point point = {0};
     if (sim->cores && of_host(sim, arch))
         look_up(sim, klass, arch, &point);
     double best_s = point.base_s > 0 ? point.base_s : measure(sim, klass, arch).mean_s;
@@ -99,7 +99,7 @@ double duet__sim_mean(void *engine, const struct duet_class *klass, unsigned arc
 }
 
 /* The timings of a class, worked out at its first execution; NULL: out of memory. */
-static const struct timing *timings_of(struct sim *sim, const struct duet_class *klass)
+static const struct timing *timings_of(struct sim *sim, const struct duet__class *klass)
 {
     size_t index = duet__class_index(klass);
     if (index >= sim->timing_count) {
@@ -172,7 +172,7 @@ double duet__sim_state(const struct sim_options *options)
 
 /* Whatever is drawn for a task: two numbers from its own random stream. */
 double duet__sim_factor(const struct sim *sim, const struct duet_task *task,
-                        const struct duet_point *point)
+                        const struct duet__point *point)
 {
     if (!sim->options.noise)
         return 1;
@@ -198,8 +198,8 @@ double duet__sim_seconds(struct sim *sim, const struct duet_task *task, unsigned
 }
 
 /* What was measured of such executions, if something is shared; NULL: out of memory. */
-const struct duet_point *duet__sim_point(struct sim *sim, const struct duet_task *task,
-                                         unsigned arch)
+const struct duet__point *duet__sim_point(struct sim *sim, const struct duet_task *task,
+                                          unsigned arch)
 {
     const struct timing *timings = timings_of(sim, duet__task_class(task));
     return timings ? timings[arch].point : NULL;

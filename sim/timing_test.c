@@ -15,16 +15,16 @@ static double one(const void *args)
 }
 
 /* Kernel "k" on the CPU: 100 flops in 1 ms (deviation 0.2 ms), 10,000 flops in 16 ms. */
-static struct duet_calibration calibrate(const char *arch)
+static struct duet__calibration calibrate(const char *arch)
 {
-    struct duet_calibration calibration = {0};
-    struct duet_point points[] = {
+    struct duet__calibration calibration = {0};
+    struct duet__point points[] = {
         {.work = 100, .mean_s = MEAN, .deviation_s = DEVIATION, .samples = 10},
         {.work = 10000, .mean_s = 16e-3, .samples = 10},
     };
-    struct duet_curve curve = {.kernel = "k", .points = points, .count = 2};
+    struct duet__curve curve = {.kernel = "k", .points = points, .count = 2};
     g_strlcpy(curve.arch, arch, sizeof curve.arch);
-    g_assert_cmpint(duet_calibration_add(&calibration, &curve, NULL), ==, DUET_OK);
+    g_assert_cmpint(duet__calibration_add(&calibration, &curve, NULL), ==, DUET_OK);
     return calibration;
 }
 
@@ -46,11 +46,11 @@ struct noisy {
 static void draw(const void *argument, FILE *out)
 {
     const struct noisy *noisy = argument;
-    struct duet_calibration calibration = calibrate("cpu0");
+    struct duet__calibration calibration = calibrate("cpu0");
     for (unsigned c = 1; c < noisy->cpus; c++) {
-        struct duet_curve curve = calibration.curves[0];
+        struct duet__curve curve = calibration.curves[0];
         g_snprintf(curve.arch, sizeof curve.arch, "cpu%u", c);
-        g_assert_cmpint(duet_calibration_add(&calibration, &curve, NULL), ==, DUET_OK);
+        g_assert_cmpint(duet__calibration_add(&calibration, &curve, NULL), ==, DUET_OK);
     }
     struct lab lab = lab_open(&(struct lab_options){.cpus = noisy->cpus,
                                                     .policy = noisy->policy,
@@ -67,7 +67,7 @@ static void draw(const void *argument, FILE *out)
         seconds[lab.events[i].id - 1] = lab.events[i].end_s - lab.events[i].start_s;
     fwrite(seconds, sizeof seconds, 1, out);
     lab_close(&lab);
-    duet_calibration_fini(&calibration);
+    duet__calibration_fini(&calibration);
 }
 
 static double *draws(GByteArray *bytes)
@@ -126,7 +126,7 @@ static void test_means(void)
 {
     if (!lab_child())
         return;
-    struct duet_calibration calibration = calibrate("cpu0");
+    struct duet__calibration calibration = calibrate("cpu0");
     struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .calibration = &calibration});
     struct duet_codelet *k = lab_codelet(&lab, "k", one, NULL);
     g_assert_cmpint(submit(&lab, k, 100), ==, DUET_OK);
@@ -137,7 +137,7 @@ static void test_means(void)
     assert_kernel(&lab, 2, "cpu0", 0.001, 0.005);
     assert_kernel(&lab, 3, "cpu0", 0.005, 0.021);
     lab_close(&lab);
-    duet_calibration_fini(&calibration);
+    duet__calibration_fini(&calibration);
 }
 
 /* Sizes that were not measured are refused, and the message says what was measured. */
@@ -145,7 +145,7 @@ static void test_outside(void)
 {
     if (!lab_child())
         return;
-    struct duet_calibration calibration = calibrate("cpu0");
+    struct duet__calibration calibration = calibrate("cpu0");
     struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .calibration = &calibration});
     struct duet_codelet *k = lab_codelet(&lab, "k", one, NULL);
     g_assert_cmpint(submit(&lab, k, 99), ==, DUET_ENOMODEL);
@@ -159,7 +159,7 @@ static void test_outside(void)
     lab_finish(&lab);
     g_assert_cmpuint(lab.event_count, ==, 1);
     lab_close(&lab);
-    duet_calibration_fini(&calibration);
+    duet__calibration_fini(&calibration);
 }
 
 /* Where that is allowed, the rate of the nearest measured size: 50 flops in 0.5 ms. */
@@ -167,7 +167,7 @@ static void test_extrapolate(void)
 {
     if (!lab_child())
         return;
-    struct duet_calibration calibration = calibrate("cpu0");
+    struct duet__calibration calibration = calibrate("cpu0");
     struct lab lab = lab_open(
         &(struct lab_options){.cpus = 1, .calibration = &calibration, .extrapolate = true});
     struct duet_codelet *k = lab_codelet(&lab, "k", one, NULL);
@@ -177,7 +177,7 @@ static void test_extrapolate(void)
     assert_kernel(&lab, 1, "cpu0", 0, 0.0005);
     assert_kernel(&lab, 2, "cpu0", 0.0005, 0.0325);
     lab_close(&lab);
-    duet_calibration_fini(&calibration);
+    duet__calibration_fini(&calibration);
 }
 
 /* A kernel that nobody has timed, and one that is timed on one architecture alone. */
@@ -185,7 +185,7 @@ static void test_unknown(void)
 {
     if (!lab_child())
         return;
-    struct duet_calibration calibration = calibrate("gpu0");
+    struct duet__calibration calibration = calibrate("gpu0");
     struct lab lab =
         lab_open(&(struct lab_options){.cpus = 2, .gpus = 1, .calibration = &calibration});
     struct duet_codelet *k = lab_codelet(&lab, "k", one, NULL);
@@ -197,7 +197,7 @@ static void test_unknown(void)
     lab_finish(&lab);
     assert_kernel(&lab, 3, "gpu0", 0.002, 0.003); /* never on the idle CPUs */
     lab_close(&lab);
-    duet_calibration_fini(&calibration);
+    duet__calibration_fini(&calibration);
 }
 
 /*

@@ -62,6 +62,17 @@ def function_problems(paths):
                    f"more than {MAX_FUNCTION_LINES}")
 
 
+def prefix_problems(headers):
+    """duet_ is for what the public headers have, duet__ for what is shared inside."""
+    public, name = set(), re.compile(r"\bduet_[a-z]\w*")
+    for path in headers:
+        if "include" in path.parts:
+            public.update(name.findall(repository.read(path)))
+    for path in headers:
+        for found in sorted(set(name.findall(repository.read(path))) - public):
+            yield f"{path}: {found} is in no public header: duet__{found.removeprefix('duet_')}"
+
+
 def citation_problems():
     """CITATION.cff names the version that is built."""
     built = re.search(r"^project\(duet VERSION (\S+)", repository.read("CMakeLists.txt"),
@@ -75,5 +86,6 @@ problems = []
 for text_path in texts:
     problems.extend(line_problems(text_path, repository.read(text_path).splitlines()))
 problems.extend(function_problems(repository.sources()))
+problems.extend(prefix_problems([path for path in texts if path.suffix == ".h"]))
 problems.extend(citation_problems())
 repository.finish(problems, f"{len(texts)} files keep the rules")

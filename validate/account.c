@@ -17,7 +17,7 @@ static double tolerance_s(double makespan_s)
     return 1e-6 + 1e-6 * makespan_s;
 }
 
-static int check_task(const struct duet_recording *recording, const struct duet_event *event,
+static int check_task(const struct duet__recording *recording, const struct duet_event *event,
                       struct duet_message *message)
 {
     double tolerance = tolerance_s(recording->makespan_s);
@@ -35,7 +35,7 @@ static int check_task(const struct duet_recording *recording, const struct duet_
     return 0;
 }
 
-static int check(const struct duet_recording *recording, struct duet_message *message)
+static int check(const struct duet__recording *recording, struct duet_message *message)
 {
     const struct duet_machine *machine = recording->machine;
 
@@ -99,7 +99,7 @@ static double within(double date_s, double low_s, double high_s)
 }
 
 /* The edges of all kernels, sorted, within the run. */
-static GArray *collect(const struct duet_recording *recording)
+static GArray *collect(const struct duet__recording *recording)
 {
     GArray *edges = g_array_new(FALSE, FALSE, sizeof(struct edge));
 
@@ -123,17 +123,17 @@ static GArray *collect(const struct duet_recording *recording)
 
 /* An account in the making. */
 struct sweep {
-    const struct duet_recording *recording;
-    struct duet_account *account; /* its kernels, by index, then architecture, each of all there
+    const struct duet__recording *recording;
+    struct duet__account *account; /* its kernels, by index, then architecture, each of all there
                                      are; the last index stands for those without a name */
-    GArray *gaps;                 /* struct duet__gap */
+    GArray *gaps;                  /* struct duet__gap */
     double *began_s; /* by event: what a kernel that ran all the time would have had then */
 };
 
 /* The worker ran nothing from `start_s` until `next` started. */
 static void add_gap(struct sweep *sweep, double start_s, const struct edge *next)
 {
-    const struct duet_recording *recording = sweep->recording;
+    const struct duet__recording *recording = sweep->recording;
     double ready_s = within(recording->events[next->event].ready_s, start_s, next->date_s);
     struct duet__gap gap = {.node = recording->machine->workers[next->worker].node,
                             .start_s = ready_s,
@@ -146,16 +146,16 @@ static void add_gap(struct sweep *sweep, double start_s, const struct edge *next
 
 static void add_execution(struct sweep *sweep, const struct edge *edge, double seconds)
 {
-    const struct duet_recording *recording = sweep->recording;
+    const struct duet__recording *recording = sweep->recording;
     const struct duet_machine *machine = recording->machine;
     const struct duet_event *event = &recording->events[edge->event];
     size_t index = MIN(event->kernel, recording->kernel_count);
     unsigned arch = machine->workers[edge->worker].arch;
-    struct duet_account_kernel *kernel =
+    struct duet__account_kernel *kernel =
         &sweep->account->kernels[index * machine->arch_count + arch];
 
     if (!(kernel->count > 0)) {
-        g_strlcpy(kernel->name, duet_recording_kernel(recording, event), sizeof(kernel->name));
+        g_strlcpy(kernel->name, duet__recording_kernel(recording, event), sizeof(kernel->name));
         g_strlcpy(kernel->arch, machine->archs[arch].name, sizeof(kernel->arch));
     }
     kernel->count++;
@@ -199,7 +199,7 @@ static guint add_worker(struct sweep *sweep, int worker, const GArray *edges, gu
 /* ------------------------------------------------------------------------------------------- */
 /* All of it                                                                                    */
 
-static void add_bytes(const struct duet_recording *recording, struct duet_account *out)
+static void add_bytes(const struct duet__recording *recording, struct duet__account *out)
 {
     for (size_t i = 0; i < recording->event_count; i++) {
         const struct duet_event *event = &recording->events[i];
@@ -213,7 +213,7 @@ static void add_bytes(const struct duet_recording *recording, struct duet_accoun
 }
 
 /* Many small stretches leave a last bit or two over: the largest part takes them. */
-static void complete(struct duet_account *account)
+static void complete(struct duet__account *account)
 {
     double left_s = account->workers * account->makespan_s;
     unsigned largest = 0;
@@ -231,7 +231,7 @@ static void complete(struct duet_account *account)
  * Dates of a simulation count from its beginning, the makespan from the first submission, which
  * costs time of its own. Both end with the last kernel: so much later is the first submission.
  */
-static double origin_s(const struct duet_recording *recording)
+static double origin_s(const struct duet__recording *recording)
 {
     double last_s = 0;
 
@@ -245,7 +245,7 @@ static double origin_s(const struct duet_recording *recording)
 }
 
 /* Makes the account of a recording that has been checked. */
-static void fill(const struct duet_recording *recording, struct duet_account *out)
+static void fill(const struct duet__recording *recording, struct duet__account *out)
 {
     const struct duet_machine *machine = recording->machine;
     size_t kinds = (recording->kernel_count + 1) * machine->arch_count;
@@ -257,7 +257,7 @@ static void fill(const struct duet_recording *recording, struct duet_account *ou
 
     out->workers = machine->worker_count;
     out->makespan_s = recording->makespan_s;
-    out->kernels = g_new0(struct duet_account_kernel, kinds);
+    out->kernels = g_new0(struct duet__account_kernel, kinds);
     for (unsigned worker = 0; worker < machine->worker_count; worker++)
         at = add_worker(&sweep, (int)worker, edges, at);
     for (size_t i = 0; i < kinds; i++)
@@ -269,18 +269,18 @@ static void fill(const struct duet_recording *recording, struct duet_account *ou
     g_free(began_s);
 }
 
-int duet_account_make(const struct duet_recording *recording, struct duet_account *out,
-                      struct duet_message *message)
+int duet__account_make(const struct duet__recording *recording, struct duet__account *out,
+                       struct duet_message *message)
 {
-    struct duet_recording dated = *recording; /* from the first submission */
+    struct duet__recording dated = *recording; /* from the first submission */
     double first_s = origin_s(recording);
     int error;
 
-    *out = (struct duet_account){0};
+    *out = (struct duet__account){0};
     if (first_s > 0) {
         dated.events =
             g_memdup2(recording->events, recording->event_count * sizeof(*recording->events));
-        duet_recording_shift(&dated, -first_s);
+        duet__recording_shift(&dated, -first_s);
     }
     error = check(&dated, message);
     if (!error)
@@ -291,10 +291,10 @@ int duet_account_make(const struct duet_recording *recording, struct duet_accoun
 }
 
 /* The kernel of that name on that architecture, which is added where there was none. */
-static struct duet_account_kernel *kernel_of(struct duet_account *account,
-                                             const struct duet_account_kernel *like)
+static struct duet__account_kernel *kernel_of(struct duet__account *account,
+                                              const struct duet__account_kernel *like)
 {
-    struct duet_account_kernel *added;
+    struct duet__account_kernel *added;
 
     for (size_t i = 0; i < account->kernel_count; i++)
         if (!strcmp(account->kernels[i].name, like->name) &&
@@ -306,7 +306,7 @@ static struct duet_account_kernel *kernel_of(struct duet_account *account,
     return added;
 }
 
-static void add_account(struct duet_account *to, const struct duet_account *from, double share)
+static void add_account(struct duet__account *to, const struct duet__account *from, double share)
 {
     to->makespan_s += share * from->makespan_s;
     for (unsigned i = 0; i < DUET_PARTS; i++)
@@ -314,28 +314,29 @@ static void add_account(struct duet_account *to, const struct duet_account *from
     for (unsigned i = 0; i < 3; i++)
         to->bytes[i] += share * from->bytes[i];
     for (size_t i = 0; i < from->kernel_count; i++) {
-        struct duet_account_kernel *kernel = kernel_of(to, &from->kernels[i]);
+        struct duet__account_kernel *kernel = kernel_of(to, &from->kernels[i]);
 
         kernel->count += share * from->kernels[i].count;
         kernel->seconds += share * from->kernels[i].seconds;
     }
 }
 
-void duet_account_mean(const struct duet_account *accounts, size_t count, struct duet_account *out)
+void duet__account_mean(const struct duet__account *accounts, size_t count,
+                        struct duet__account *out)
 {
     size_t most = 0;
 
     for (size_t i = 0; i < count; i++)
         most += accounts[i].kernel_count;
-    *out = (struct duet_account){.workers = accounts[0].workers,
-                                 .kernels = g_new0(struct duet_account_kernel, most + 1)};
+    *out = (struct duet__account){.workers = accounts[0].workers,
+                                  .kernels = g_new0(struct duet__account_kernel, most + 1)};
     for (size_t i = 0; i < count; i++)
         add_account(out, &accounts[i], 1 / (double)count);
     complete(out);
 }
 
-void duet_account_fini(struct duet_account *account)
+void duet__account_fini(struct duet__account *account)
 {
     g_free(account->kernels);
-    *account = (struct duet_account){0};
+    *account = (struct duet__account){0};
 }

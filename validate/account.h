@@ -17,7 +17,7 @@
 #include "runs/recording.h"
 
 /* What a worker does, or waits for, at a moment of the run (0 to the makespan). */
-enum duet_part {
+enum duet__part {
     DUET_PART_KERNEL,    /* runs a kernel */
     DUET_PART_TO_DEVICE, /* waits: the next task it runs is ready, and data for it is on its way
                             (or asked for) to its device from the host */
@@ -30,18 +30,18 @@ enum duet_part {
 };
 
 /* Executions of one kernel on one architecture. */
-struct duet_account_kernel {
+struct duet__account_kernel {
     char name[DUET_NAME_MAX], arch[DUET_NAME_MAX];
     double count;   /* executions; a mean over runs once accounts are combined */
     double seconds; /* of all of them, on all workers */
 };
 
 /* Seconds are sums over the workers. */
-struct duet_account {
+struct duet__account {
     unsigned workers;
     double makespan_s;
     double parts_s[DUET_PARTS]; /* their sum is workers * makespan_s */
-    struct duet_account_kernel *kernels;
+    struct duet__account_kernel *kernels;
     size_t kernel_count;
     double bytes[3]; /* copied: to devices, to the host, between devices */
 };
@@ -51,18 +51,19 @@ struct duet_account {
  * in parts: each moment once, shared among those that run. Dates count from the first submission,
  * which is `makespan_s` before the end of the last kernel (or 0, if that is sooner). Of several
  * copies that are waited for at once the one that ends last counts. The caller owns *out
- * (duet_account_fini). DUET_EINVAL (no worker, dates that make no sense).
+ * (duet__account_fini). DUET_EINVAL (no worker, dates that make no sense).
  */
-DUET_MUST_CHECK int duet_account_make(const struct duet_recording *recording,
-                                      struct duet_account *out, struct duet_message *message);
+DUET_MUST_CHECK int duet__account_make(const struct duet__recording *recording,
+                                       struct duet__account *out, struct duet_message *message);
 
 /* The mean of at least one account, of runs with equally many workers. The caller owns *out. */
-void duet_account_mean(const struct duet_account *accounts, size_t count, struct duet_account *out);
+void duet__account_mean(const struct duet__account *accounts, size_t count,
+                        struct duet__account *out);
 
-void duet_account_fini(struct duet_account *account); /* safe on a zeroed one, and twice */
+void duet__account_fini(struct duet__account *account); /* safe on a zeroed one, and twice */
 
 /* What a part of a difference is about. */
-enum duet_reason {
+enum duet__reason {
     DUET_REASON_KERNEL,    /* one kernel takes longer or shorter on one architecture */
     DUET_REASON_SCHEDULE,  /* kernels run on other architectures, or another number of times */
     DUET_REASON_TO_DEVICE, /* waiting for copies, by direction */
@@ -73,19 +74,19 @@ enum duet_reason {
     DUET_REASON_SPREAD, /* the medians of the makespans differ by another amount than the means */
 };
 
-const char *duet_reason_name(enum duet_reason reason);
+const char *duet__reason_name(enum duet__reason reason);
 
-struct duet_difference {
-    enum duet_reason reason;
+struct duet__difference {
+    enum duet__reason reason;
     char what[2 * DUET_NAME_MAX]; /* of a kernel: "dgemm on c2050"; else "" */
     double seconds;               /* of the makespan: first less second; the sum is the whole */
     double first, second;         /* the figures behind it: of a kernel its mean seconds; else the
                                      part's seconds of the makespan */
 };
 
-struct duet_explanation {
-    double first_s, second_s, whole_s;   /* makespans, first less second */
-    struct duet_difference *differences; /* the largest in absolute value first */
+struct duet__explanation {
+    double first_s, second_s, whole_s;    /* makespans, first less second */
+    struct duet__difference *differences; /* the largest in absolute value first */
     size_t count;
     /* of the tasks' seconds in the second, the part that ran on another architecture in the first
      */
@@ -97,12 +98,12 @@ struct duet_explanation {
  * `second_s`: the makespans to be explained (medians), by which DUET_REASON_SPREAD completes the
  * sum; 0: those of the accounts. A kernel's own part is (mean first - mean second) x count second /
  * workers; what is left of its seconds is the schedule's. The caller owns *out
- * (duet_explanation_fini).
+ * (duet__explanation_fini).
  */
-void duet_explain(const struct duet_account *first, const struct duet_account *second,
-                  double first_s, double second_s, struct duet_explanation *out);
+void duet__explain_difference(const struct duet__account *first, const struct duet__account *second,
+                              double first_s, double second_s, struct duet__explanation *out);
 
-void duet_explanation_fini(struct duet_explanation *explanation);
+void duet__explanation_fini(struct duet__explanation *explanation);
 
 /* ------------------------------------------------------------------------------------------- */
 /* Between account.c and account_waits.c                                                        */
@@ -117,6 +118,6 @@ struct duet__gap {
  * Divides the gaps (struct duet__gap), which it sorts, among the directions of the copies that were
  * waited for, and overhead: O((gaps + copies) log(gaps + copies)). The records have been checked.
  */
-void duet__account_waits(const struct duet_recording *recording, GArray *gaps, double *parts_s);
+void duet__account_waits(const struct duet__recording *recording, GArray *gaps, double *parts_s);
 
 #endif

@@ -7,14 +7,14 @@
 #include "validate/testing_account.h"
 
 /* Makes the account and compares its parts, all workers together. */
-static struct duet_account expect(const struct testing_recording *testing,
-                                  const double parts_s[DUET_PARTS])
+static struct duet__account expect(const struct testing_recording *testing,
+                                   const double parts_s[DUET_PARTS])
 {
     struct duet_message message = {""};
-    struct duet_account account;
+    struct duet__account account;
     double sum_s = 0;
 
-    g_assert_cmpint(duet_account_make(&testing->recording, &account, &message), ==, 0);
+    g_assert_cmpint(duet__account_make(&testing->recording, &account, &message), ==, 0);
     for (unsigned i = 0; i < DUET_PARTS; i++) {
         if (fabs(account.parts_s[i] - parts_s[i]) > 1e-9)
             g_test_message("part %u: %g s", i, account.parts_s[i]);
@@ -29,7 +29,7 @@ static struct duet_account expect(const struct testing_recording *testing,
 static void test_without_copies(void)
 {
     struct testing_recording testing;
-    struct duet_account account;
+    struct duet__account account;
 
     testing_init(&testing, 10);
     testing_task(&testing, 0, 0, 0, 0, 2);
@@ -44,8 +44,8 @@ static void test_without_copies(void)
     g_assert_cmpstr(account.kernels[2].arch, ==, "c2050");
     testing_near(account.kernels[2].count, 1);
     testing_near(account.kernels[2].seconds, 5);
-    duet_account_fini(&account);
-    duet_account_fini(&account);
+    duet__account_fini(&account);
+    duet__account_fini(&account);
     testing_fini(&testing);
 }
 
@@ -53,7 +53,7 @@ static void test_without_copies(void)
 static void test_overlap(void)
 {
     struct testing_recording testing;
-    struct duet_account account;
+    struct duet__account account;
 
     testing_init(&testing, 6);
     testing_task(&testing, 1, 0, 0, 0, 4);
@@ -63,7 +63,7 @@ static void test_overlap(void)
     testing_near(account.kernels[0].seconds, 3);
     testing_near(account.kernels[1].seconds, 3);
     testing_near(account.kernels[1].count, 2);
-    duet_account_fini(&account);
+    duet__account_fini(&account);
     testing_fini(&testing);
 }
 
@@ -71,7 +71,7 @@ static void test_overlap(void)
 static void test_directions(void)
 {
     struct testing_recording testing;
-    struct duet_account account;
+    struct duet__account account;
 
     testing_init(&testing, 10);
     testing_copy(&testing, 1, 0, 1, 1, 2, 4); /* to worker 1: ready at 2, starts at 4.5 */
@@ -84,7 +84,7 @@ static void test_directions(void)
     account = expect(&testing, (const double[]){12.5, 2, 2, 3, 3.5, 7});
     for (unsigned i = 0; i < 3; i++)
         testing_near(account.bytes[i], 1000);
-    duet_account_fini(&account);
+    duet__account_fini(&account);
     testing_fini(&testing);
 }
 
@@ -92,7 +92,7 @@ static void test_directions(void)
 static void test_other_copies(void)
 {
     struct testing_recording testing;
-    struct duet_account account;
+    struct duet__account account;
 
     testing_init(&testing, 10);
     testing_copy(&testing, 1, 0, 1, 0, 0, 6);                    /* the next task's */
@@ -104,7 +104,7 @@ static void test_other_copies(void)
     testing_task(&testing, 0, 1, 0, 5, 10);
     account = expect(&testing, (const double[]){10, 0, 5, 0, 5, 10});
     testing_near(account.bytes[1], 2000);
-    duet_account_fini(&account);
+    duet__account_fini(&account);
     testing_fini(&testing);
 }
 
@@ -112,18 +112,18 @@ static void test_other_copies(void)
 static void test_chained(void)
 {
     struct testing_recording testing;
-    struct duet_account account;
+    struct duet__account account;
 
     testing_init(&testing, 10);
     testing_copy(&testing, 7, 1, 0, 1, 1, 4);
     testing_copy(&testing, 7, 0, 2, 4.0001, 4.0001, 6); /* noticed, and decided, a little later */
     testing_task(&testing, 2, 1, 0, 6, 10);
     account = expect(&testing, (const double[]){4, 1.9999, 3.0001, 0, 1, 20});
-    duet_account_fini(&account);
+    duet__account_fini(&account);
     /* decided much later: the data was in the host's memory for another reason */
     testing.events[1].ready_s = 5;
     account = expect(&testing, (const double[]){4, 1, 0, 0, 5, 20});
-    duet_account_fini(&account);
+    duet__account_fini(&account);
     testing_fini(&testing);
 }
 
@@ -131,14 +131,14 @@ static void test_chained(void)
 static void test_room(void)
 {
     struct testing_recording testing;
-    struct duet_account account;
+    struct duet__account account;
 
     testing_init(&testing, 8);
     testing_copy(&testing, 1, 1, 0, 1, 1, 3)->write_back = true;
     testing_copy(&testing, 2, 0, 1, 3, 3, 5);
     testing_task(&testing, 1, 1, 0, 5, 8);
     account = expect(&testing, (const double[]){3, 2, 2, 0, 1, 16});
-    duet_account_fini(&account);
+    duet__account_fini(&account);
     testing_fini(&testing);
 }
 
@@ -146,7 +146,7 @@ static void test_room(void)
 static void test_at_once(void)
 {
     struct testing_recording testing;
-    struct duet_account account;
+    struct duet__account account;
 
     testing_init(&testing, 20);
     testing_copy(&testing, 1, 0, 1, 0, 0, 6);
@@ -156,7 +156,7 @@ static void test_at_once(void)
     testing_copy(&testing, 4, 0, 1, 9, 9, 12); /* 10 to 12 */
     testing_task(&testing, 1, 1, 0, 13, 20);   /* overhead 12 to 13 */
     account = expect(&testing, (const double[]){9, 7, 0, 3, 1, 40});
-    duet_account_fini(&account);
+    duet__account_fini(&account);
     testing_fini(&testing);
 }
 
@@ -165,36 +165,36 @@ static void test_dates(void)
 {
     struct testing_recording testing;
     struct duet_message message = {""};
-    struct duet_account account;
+    struct duet__account account;
 
     testing_init(&testing, 4);
     testing_task(&testing, 1, 1, -1e-9, -1e-9, 2 + 1e-9);
     testing_task(&testing, 1, 1, 2, 2 - 1e-9, 4 + 1e-9);
-    g_assert_cmpint(duet_account_make(&testing.recording, &account, &message), ==, 0);
+    g_assert_cmpint(duet__account_make(&testing.recording, &account, &message), ==, 0);
     testing_near(account.parts_s[DUET_PART_KERNEL], 4);
     testing_near(account.parts_s[DUET_PART_IDLE], 8);
-    duet_account_fini(&account);
+    duet__account_fini(&account);
 
     testing.events[0].end_s = 6;
-    g_assert_cmpint(duet_account_make(&testing.recording, &account, &message), ==, DUET_EINVAL);
+    g_assert_cmpint(duet__account_make(&testing.recording, &account, &message), ==, DUET_EINVAL);
     g_assert_nonnull(strstr(message.text, "task 1"));
     testing.events[0].failed = true; /* of those the run does not keep count */
-    g_assert_cmpint(duet_account_make(&testing.recording, &account, &message), ==, 0);
-    duet_account_fini(&account);
+    g_assert_cmpint(duet__account_make(&testing.recording, &account, &message), ==, 0);
+    duet__account_fini(&account);
     testing.events[0].end_s = NAN;
-    g_assert_cmpint(duet_account_make(&testing.recording, &account, &message), ==, DUET_EINVAL);
+    g_assert_cmpint(duet__account_make(&testing.recording, &account, &message), ==, DUET_EINVAL);
     testing.events[0].end_s = 3;
     testing.events[0].worker = 3;
-    g_assert_cmpint(duet_account_make(&testing.recording, &account, &message), ==, DUET_EINVAL);
+    g_assert_cmpint(duet__account_make(&testing.recording, &account, &message), ==, DUET_EINVAL);
     testing_copy(&testing, 1, 0, 3, 0, 0, 1);
     testing.events[0].worker = 1;
-    g_assert_cmpint(duet_account_make(&testing.recording, &account, &message), ==, DUET_EINVAL);
+    g_assert_cmpint(duet__account_make(&testing.recording, &account, &message), ==, DUET_EINVAL);
     testing.recording.event_count = 0;
     testing.recording.makespan_s = INFINITY;
-    g_assert_cmpint(duet_account_make(&testing.recording, &account, &message), ==, DUET_EINVAL);
+    g_assert_cmpint(duet__account_make(&testing.recording, &account, &message), ==, DUET_EINVAL);
     testing.recording.makespan_s = 0;
-    g_assert_cmpint(duet_account_make(&testing.recording, &account, &message), ==, 0);
-    duet_account_fini(&account);
+    g_assert_cmpint(duet__account_make(&testing.recording, &account, &message), ==, 0);
+    duet__account_fini(&account);
     testing_fini(&testing);
 }
 
@@ -202,7 +202,7 @@ static void test_dates(void)
 static void test_origin(void)
 {
     struct testing_recording testing;
-    struct duet_account account;
+    struct duet__account account;
 
     testing_init(&testing, 10);
     testing_copy(&testing, 1, 0, 1, 2, 2, 5);
@@ -213,22 +213,22 @@ static void test_origin(void)
         testing.events[i].end_s += 0.25;
     }
     account = expect(&testing, (const double[]){5, 3, 0, 0, 1, 21});
-    duet_account_fini(&account);
+    duet__account_fini(&account);
     testing_fini(&testing);
 }
 
 /* Which direction of copies worker `node`'s next task waits for at a moment; overhead: none. */
-static enum duet_part slow_wait(const struct duet_recording *recording, unsigned node, double at_s,
-                                double start_s)
+static enum duet__part slow_wait(const struct duet__recording *recording, unsigned node,
+                                 double at_s, double start_s)
 {
     const struct duet_event *last = NULL;
-    enum duet_part part = DUET_PART_OVERHEAD;
+    enum duet__part part = DUET_PART_OVERHEAD;
 
     for (size_t i = 0; i < recording->event_count; i++) {
         const struct duet_event *copy = &recording->events[i];
-        enum duet_part own = !node                       ? DUET_PART_TO_HOST
-                             : copy->source == DUET_HOST ? DUET_PART_TO_DEVICE
-                                                         : DUET_PART_BETWEEN;
+        enum duet__part own = !node                       ? DUET_PART_TO_HOST
+                              : copy->source == DUET_HOST ? DUET_PART_TO_DEVICE
+                                                          : DUET_PART_BETWEEN;
 
         if (copy->kind != DUET_EVENT_COPY || copy->destination != node || copy->ready_s > at_s ||
             copy->end_s < at_s || copy->end_s > start_s)
@@ -245,13 +245,13 @@ static enum duet_part slow_wait(const struct duet_recording *recording, unsigned
 }
 
 /* The parts of one worker, moment by moment: what the sweep is checked against. */
-static void slow_account(const struct duet_recording *recording, unsigned worker, unsigned steps,
+static void slow_account(const struct duet__recording *recording, unsigned worker, unsigned steps,
                          double parts_s[DUET_PARTS])
 {
     for (unsigned step = 0; step < steps; step++) {
         double at_s = (step + 0.5) * recording->makespan_s / steps;
         const struct duet_event *next = NULL;
-        enum duet_part part = DUET_PART_IDLE;
+        enum duet__part part = DUET_PART_IDLE;
 
         for (size_t i = 0; i < recording->event_count; i++) {
             const struct duet_event *event = &recording->events[i];
@@ -277,7 +277,7 @@ static void test_random(void)
 
     for (unsigned round = 0; round < 300; round++) {
         struct testing_recording testing;
-        struct duet_account account;
+        struct duet__account account;
         double parts_s[DUET_PARTS] = {0};
 
         testing_init(&testing, 40);
@@ -297,7 +297,7 @@ static void test_random(void)
         for (unsigned worker = 0; worker < 3; worker++)
             slow_account(&testing.recording, worker, 40, parts_s);
         account = expect(&testing, parts_s);
-        duet_account_fini(&account);
+        duet__account_fini(&account);
         testing_fini(&testing);
     }
     g_rand_free(random);
@@ -307,15 +307,15 @@ static void test_random(void)
 static void test_sums(void)
 {
     struct sample sample;
-    struct duet_account accounts[SAMPLE_POLICIES], mean;
+    struct duet__account accounts[SAMPLE_POLICIES], mean;
     struct duet_message message = {""};
 
     sample_init(&sample, 5, 7, 4000);
     for (unsigned p = 0; p < SAMPLE_POLICIES; p++) {
         double sum_s = 0, kernels_s = 0;
-        struct duet_account *account = &accounts[p];
+        struct duet__account *account = &accounts[p];
 
-        g_assert_cmpint(duet_account_make(&sample.recordings[p], account, &message), ==, 0);
+        g_assert_cmpint(duet__account_make(&sample.recordings[p], account, &message), ==, 0);
         for (unsigned i = 0; i < DUET_PARTS; i++) {
             g_assert_cmpfloat(account->parts_s[i], >=, 0);
             sum_s += account->parts_s[i];
@@ -326,7 +326,7 @@ static void test_sums(void)
         g_assert_cmpfloat_with_epsilon(kernels_s / account->parts_s[DUET_PART_KERNEL], 1, 1e-9);
         g_assert_cmpfloat_with_epsilon(kernels_s / sample.runs[p][0].stats.busy_s, 1, 1e-9);
     }
-    duet_account_mean(accounts, SAMPLE_POLICIES, &mean);
+    duet__account_mean(accounts, SAMPLE_POLICIES, &mean);
     for (unsigned i = 0; i < DUET_PARTS; i++) {
         double sum_s = 0;
 
@@ -335,25 +335,25 @@ static void test_sums(void)
         g_assert_cmpfloat_with_epsilon(mean.parts_s[i], sum_s / SAMPLE_POLICIES,
                                        1e-9 * (1 + sum_s));
     }
-    duet_account_fini(&mean);
+    duet__account_fini(&mean);
     for (unsigned p = 0; p < SAMPLE_POLICIES; p++)
-        duet_account_fini(&accounts[p]);
+        duet__account_fini(&accounts[p]);
     sample_fini(&sample);
 }
 
 /* A kernel that only one of two runs has counts half in their mean. */
 static void test_mean(void)
 {
-    struct duet_account_kernel one = {.name = "gemm", .arch = "gpu", .count = 4, .seconds = 8};
-    struct duet_account_kernel two[] = {{.name = "gemm", .arch = "cpu", .count = 2, .seconds = 20},
-                                        one};
-    struct duet_account accounts[] = {
+    struct duet__account_kernel one = {.name = "gemm", .arch = "gpu", .count = 4, .seconds = 8};
+    struct duet__account_kernel two[] = {{.name = "gemm", .arch = "cpu", .count = 2, .seconds = 20},
+                                         one};
+    struct duet__account accounts[] = {
         {.workers = 1, .makespan_s = 8, .parts_s = {8}, .kernels = &one, .kernel_count = 1},
         {.workers = 1, .makespan_s = 28, .parts_s = {28}, .kernels = two, .kernel_count = 2},
     };
-    struct duet_account mean;
+    struct duet__account mean;
 
-    duet_account_mean(accounts, 2, &mean);
+    duet__account_mean(accounts, 2, &mean);
     testing_near(mean.makespan_s, 18);
     g_assert_cmpuint(mean.kernel_count, ==, 2);
     testing_near(mean.kernels[0].count, 4);
@@ -361,7 +361,7 @@ static void test_mean(void)
     g_assert_cmpstr(mean.kernels[1].arch, ==, "cpu");
     testing_near(mean.kernels[1].count, 1);
     testing_near(mean.kernels[1].seconds, 10);
-    duet_account_fini(&mean);
+    duet__account_fini(&mean);
 }
 
 int main(int argc, char **argv)

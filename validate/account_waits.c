@@ -22,7 +22,7 @@ enum { DIRECTIONS = 3, FIRST = DUET_PART_TO_DEVICE }; /* parts that are directio
 /* From when to when somebody who works in the memory `node` may wait for a copy. */
 struct wait {
     unsigned node;
-    enum duet_part part;
+    enum duet__part part;
     double start_s, end_s;
     double last_s; /* end of the copy that goes on from it, or its own */
 };
@@ -30,7 +30,7 @@ struct wait {
 /* Stretches that do not overlap, in order of time, and the seconds up to the end of each. */
 struct stretch {
     double start_s, end_s;
-    enum duet_part part;
+    enum duet__part part;
     double before_s[DIRECTIONS]; /* of all stretches before this one */
 };
 
@@ -69,7 +69,7 @@ static int by_handle(const void *left, const void *right)
 }
 
 /* The copies to the host, by handle, then end. */
-static GPtrArray *collect_to_host(const struct duet_recording *recording)
+static GPtrArray *collect_to_host(const struct duet__recording *recording)
 {
     GPtrArray *copies = g_ptr_array_new();
 
@@ -131,7 +131,7 @@ static void add_waits(const struct duet_event *copy, const GPtrArray *to_host, G
     g_array_append_val(waits, wait);
 }
 
-static GArray *collect_waits(const struct duet_recording *recording)
+static GArray *collect_waits(const struct duet__recording *recording)
 {
     g_autoptr(GPtrArray) to_host = collect_to_host(recording);
     GArray *waits = g_array_new(FALSE, FALSE, sizeof(struct wait));
@@ -207,7 +207,7 @@ static void divide(const struct duet__gap *gap, const GArray *line, double *part
 }
 
 /* Memory by memory in order of their ends, each beside the copies that have ended by then. */
-void duet__account_waits(const struct duet_recording *recording, GArray *gaps, double *parts_s)
+void duet__account_waits(const struct duet__recording *recording, GArray *gaps, double *parts_s)
 {
     g_autoptr(GArray) waits = collect_waits(recording);
     g_autoptr(GArray) line = g_array_new(FALSE, FALSE, sizeof(struct stretch));

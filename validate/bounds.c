@@ -298,15 +298,15 @@ static double bound_of(struct area *area)
     return income > 0 ? cost(area, prices, NULL) / income : 0;
 }
 
-struct duet_bounds duet_bounds(const struct duet_runtime *runtime)
+struct duet__bounds duet__bounds(const struct duet_runtime *runtime)
 {
-    struct duet_bounds bounds = {0};
+    struct duet__bounds bounds = {0};
     struct duet_stats stats;
     struct area area;
 
     if (area_init(&area, runtime)) {
         duet_stats(runtime, &stats);
-        bounds = (struct duet_bounds){stats.critical_path_s, bound_of(&area)};
+        bounds = (struct duet__bounds){stats.critical_path_s, bound_of(&area)};
     }
     area_fini(&area);
     return bounds;

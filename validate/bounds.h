@@ -8,7 +8,7 @@
 
 struct duet_runtime;
 
-struct duet_bounds {
+struct duet__bounds {
     double critical_path_s; /* longest chain, each task where it is fastest */
     double area_s;          /* all work, ideally shared among all workers; 0: no task */
 };
@@ -30,6 +30,6 @@ struct duet_bounds {
  *
  * Both are 0, not known, where some tasks have no time on any architecture that has workers.
  */
-struct duet_bounds duet_bounds(const struct duet_runtime *runtime);
+struct duet__bounds duet__bounds(const struct duet_runtime *runtime);
 
 #endif

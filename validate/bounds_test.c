@@ -47,23 +47,23 @@ static void fake_stats(const struct duet_runtime *runtime, struct duet_stats *st
     *stats = (struct duet_stats){.critical_path_s = runtime->critical_path_s};
 }
 
-static struct duet_bounds tested_bounds(const struct duet_runtime *runtime);
+static struct duet__bounds tested_bounds(const struct duet_runtime *runtime);
 
 #define duet_runtime_machine fake_machine
 #define duet_class_count fake_class_count
 #define duet_class_stats(...) fake_class_stats(__VA_ARGS__)
 #define duet_stats(...) fake_stats(__VA_ARGS__)
-#define duet_bounds(...) tested_bounds(__VA_ARGS__)
+#define duet__bounds(...) tested_bounds(__VA_ARGS__)
 
 #include "validate/bounds.c" /* NOLINT(bugprone-suspicious-include) */
 
 #undef duet_class_stats
 #undef duet_stats
-#undef duet_bounds
+#undef duet__bounds
 
 /* The bounds of classes, and of so many workers of each architecture. */
-static struct duet_bounds bounds(const struct duet_class_stats *classes, size_t count,
-                                 const unsigned *workers, size_t arch_count)
+static struct duet__bounds bounds(const struct duet_class_stats *classes, size_t count,
+                                  const unsigned *workers, size_t arch_count)
 {
     struct duet_worker all[64] = {0};
     struct duet_machine machine = {.arch_count = (unsigned)arch_count, .workers = all};
@@ -80,7 +80,7 @@ static struct duet_bounds bounds(const struct duet_class_stats *classes, size_t 
 static double area(const struct duet_class_stats *classes, size_t count, const unsigned *workers,
                    size_t arch_count)
 {
-    struct duet_bounds out = bounds(classes, count, workers, arch_count);
+    struct duet__bounds out = bounds(classes, count, workers, arch_count);
     g_assert_cmpfloat(out.critical_path_s, ==, 2.5);
     return out.area_s;
 }
@@ -332,7 +332,7 @@ static void test_run(void)
                                    .classes = classes,
                                    .class_count = 2,
                                    .critical_path_s = 2.5};
-    struct duet_bounds out = tested_bounds(&runtime);
+    struct duet__bounds out = tested_bounds(&runtime);
     g_assert_cmpfloat(out.critical_path_s, ==, 2.5);
     g_assert_cmpfloat_with_epsilon(out.area_s, 4 + 220.0 / 21, 1e-10);
 

@@ -8,14 +8,14 @@
 #include "world/open.h"
 
 /* A text that lives as long as the experiment; takes it over. */
-static const char *keep(struct duet_experiment *experiment, char *text)
+static const char *keep(struct duet__experiment *experiment, char *text)
 {
     g_ptr_array_add(experiment->texts, text);
     return text;
 }
 
 /* "cholesky, gemm and lu on vm" */
-static char *title_of(const struct duet_experiment *experiment)
+static char *title_of(const struct duet__experiment *experiment)
 {
     g_autoptr(GPtrArray) workloads = g_ptr_array_new();
     GString *text = g_string_new(NULL);
@@ -31,27 +31,27 @@ static char *title_of(const struct duet_experiment *experiment)
                                !i                        ? ""
                                : i + 1 == workloads->len ? " and "
                                                          : ", ",
-                               ((const struct duet_workload *)workloads->pdata[i])->name);
+                               ((const struct duet__workload *)workloads->pdata[i])->name);
     g_string_append_printf(text, " on %s", experiment->platform->name);
     return g_string_free(text, FALSE);
 }
 
-static char *machine_of(const struct duet_experiment *experiment)
+static char *machine_of(const struct duet__experiment *experiment)
 {
     const char *emulate = experiment->base.config.emulate;
     unsigned cores = duet__usable_cores();
     g_autofree char *here =
         g_strdup_printf("%s, %u core%s", g_get_host_name(), cores, cores == 1 ? "" : "s");
 
-    if (duet_request_paced(&experiment->base))
+    if (duet__request_paced(&experiment->base))
         return g_strdup_printf("%s emulated on %s (times x %g, nothing computed)", emulate, here,
-                               duet_request_scale(&experiment->base));
+                               duet__request_scale(&experiment->base));
     return g_strdup_printf("%s%s", here, emulate ? ", GPUs emulated" : "");
 }
 
-static char *calibration_of(const struct duet_experiment *experiment)
+static char *calibration_of(const struct duet__experiment *experiment)
 {
-    const struct duet_platform *platform = experiment->platform;
+    const struct duet__platform *platform = experiment->platform;
     const char *without = experiment->base.config.without;
     GString *text = g_string_new(platform->name);
 
@@ -70,7 +70,7 @@ static char *calibration_of(const struct duet_experiment *experiment)
                                experiment->event_s * 1e6);
     if (without)
         g_string_append_printf(text, "; simulated without %s", without);
-    if (!experiment->noise && !duet_request_paced(&experiment->base))
+    if (!experiment->noise && !duet__request_paced(&experiment->base))
         g_string_append(text, "; simulated without noise");
     if (experiment->follow_speed)
         g_string_append(text, "; predictions divided by the speed of the machine");
@@ -78,67 +78,67 @@ static char *calibration_of(const struct duet_experiment *experiment)
 }
 
 /* Speed of the machine by that of its calibration, when the pair was measured; 0: not known. */
-static double speed_of(const struct duet_experiment *experiment, const struct duet_pair *pair)
+static double speed_of(const struct duet__experiment *experiment, const struct duet__pair *pair)
 {
     double median;
 
     if (!pair->probes->len)
         return 0;
-    median = duet_median((double *)(void *)pair->probes->data, pair->probes->len);
+    median = duet__median((double *)(void *)pair->probes->data, pair->probes->len);
     return median > 0 ? experiment->platform->probe_s / median : 0;
 }
 
 /* Brings both sides of a pair to the same unit of time, and makes what is said of all runs. */
-static void conclude(struct duet_experiment *experiment, struct duet_pair *pair,
-                     struct duet_case *the)
+static void conclude(struct duet__experiment *experiment, struct duet__pair *pair,
+                     struct duet__case *the)
 {
-    double factor = duet_request_scale(&experiment->base);
+    double factor = duet__request_scale(&experiment->base);
 
     if (!experiment->keep_disturbed)
-        experiment->left_out += duet_sample_leave_out(&pair->measured);
+        experiment->left_out += duet__sample_leave_out(&pair->measured);
     if (experiment->follow_speed && the->speed > 0)
         factor /= the->speed;
-    duet_sample_conclude(&pair->predicted, factor, &the->predicted);
-    duet_sample_conclude(&pair->measured, 1, &the->measured);
+    duet__sample_conclude(&pair->predicted, factor, &the->predicted);
+    duet__sample_conclude(&pair->measured, 1, &the->measured);
 }
 
-static struct duet_case case_of(struct duet_experiment *experiment, struct duet_pair *pair)
+static struct duet__case case_of(struct duet__experiment *experiment, struct duet__pair *pair)
 {
-    const struct duet_request *real = &pair->real;
-    struct duet_case the = {.workload = real->workload->name,
-                            .settings = pair->settings,
-                            .platform = experiment->platform->name,
-                            .policy = real->policies[0],
-                            .n = real->problem.n,
-                            .tile = real->problem.tile,
-                            .precision = real->problem.precision,
-                            .cpus = pair->cpus,
-                            .gpus = pair->gpus,
-                            .set_arch = real->config.set_arch,
-                            .speed = speed_of(experiment, pair),
-                            .failure = pair->failure};
+    const struct duet__request *real = &pair->real;
+    struct duet__case the = {.workload = real->workload->name,
+                             .settings = pair->settings,
+                             .platform = experiment->platform->name,
+                             .policy = real->policies[0],
+                             .n = real->problem.n,
+                             .tile = real->problem.tile,
+                             .precision = real->problem.precision,
+                             .cpus = pair->cpus,
+                             .gpus = pair->gpus,
+                             .set_arch = real->config.set_arch,
+                             .speed = speed_of(experiment, pair),
+                             .failure = pair->failure};
 
     if (!pair->failure)
         conclude(experiment, pair, &the);
     return the;
 }
 
-void duet_experiment_conclude(struct duet_experiment *experiment, struct duet_validation *out)
+void duet__experiment_conclude(struct duet__experiment *experiment, struct duet__validation *out)
 {
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();
     size_t count = 0;
 
     g_free(experiment->cases);
-    experiment->cases = g_new0(struct duet_case, experiment->pair_count);
+    experiment->cases = g_new0(struct duet__case, experiment->pair_count);
     for (size_t i = 0; i < experiment->pair_count; i++) {
-        struct duet_pair *pair = &experiment->pairs[i];
+        struct duet__pair *pair = &experiment->pairs[i];
 
         /* Without a failure and without runs it was interrupted before. */
         if (pair->failure ||
-            (duet_sample_count(&pair->measured) && duet_sample_count(&pair->predicted)))
+            (duet__sample_count(&pair->measured) && duet__sample_count(&pair->predicted)))
             experiment->cases[count++] = case_of(experiment, pair);
     }
-    *out = (struct duet_validation){
+    *out = (struct duet__validation){
         .title = keep(experiment, title_of(experiment)),
         .first_name = "predicted",
         .second_name = "measured",

@@ -4,30 +4,30 @@
 
 #include <string.h>
 
-void duet_experiment_init(struct duet_experiment *experiment)
+void duet__experiment_init(struct duet__experiment *experiment)
 {
-    *experiment = (struct duet_experiment){
-        .specs = g_ptr_array_new_with_free_func(duet_spec_free),
+    *experiment = (struct duet__experiment){
+        .specs = g_ptr_array_new_with_free_func(duet__spec_free),
         .texts = g_ptr_array_new_with_free_func(g_free),
         .disturbed = g_array_new(FALSE, FALSE, sizeof(size_t)),
         .rounds = 1,
         .sim_reps = 1,
     };
-    duet_request_init(&experiment->base);
+    duet__request_init(&experiment->base);
 }
 
-static void pair_fini(struct duet_pair *pair)
+static void pair_fini(struct duet__pair *pair)
 {
-    duet_sample_fini(&pair->measured);
-    duet_sample_fini(&pair->predicted);
-    duet_request_fini(&pair->simulated);
-    duet_request_fini(&pair->real);
+    duet__sample_fini(&pair->measured);
+    duet__sample_fini(&pair->predicted);
+    duet__request_fini(&pair->simulated);
+    duet__request_fini(&pair->real);
     g_clear_pointer(&pair->probes, g_array_unref);
     g_free(pair->settings);
     g_free(pair->failure);
 }
 
-void duet_experiment_fini(struct duet_experiment *experiment)
+void duet__experiment_fini(struct duet__experiment *experiment)
 {
     for (size_t i = 0; i < experiment->pair_count; i++)
         pair_fini(&experiment->pairs[i]);
@@ -36,15 +36,15 @@ void duet_experiment_fini(struct duet_experiment *experiment)
     g_clear_pointer(&experiment->specs, g_ptr_array_unref);
     g_clear_pointer(&experiment->texts, g_ptr_array_unref);
     g_clear_pointer(&experiment->disturbed, g_array_unref);
-    duet_platform_free(experiment->platform);
+    duet__platform_free(experiment->platform);
     g_free(experiment->platform_name);
     g_free(experiment->calibrated);
-    duet_request_fini(&experiment->base);
-    *experiment = (struct duet_experiment){0};
+    duet__request_fini(&experiment->base);
+    *experiment = (struct duet__experiment){0};
 }
 
-void duet_pair_fail(struct duet_pair *pair, const char *doing, int error,
-                    const struct duet_message *message)
+void duet__pair_fail(struct duet__pair *pair, const char *doing, int error,
+                     const struct duet_message *message)
 {
     bool hint = strstr(message->text, "allow extrapolation") != NULL;
 
@@ -56,17 +56,17 @@ void duet_pair_fail(struct duet_pair *pair, const char *doing, int error,
     g_strdelimit(pair->failure, "\r\n", ' ');
 }
 
-struct duet_tally duet_experiment_tally(const struct duet_experiment *experiment)
+struct duet__tally duet__experiment_tally(const struct duet__experiment *experiment)
 {
-    struct duet_tally tally = {0};
+    struct duet__tally tally = {0};
 
     for (size_t i = 0; i < experiment->pair_count; i++) {
-        const struct duet_pair *pair = &experiment->pairs[i];
+        const struct duet__pair *pair = &experiment->pairs[i];
 
         if (!pair->failure) {
             tally.left++;
-            tally.runs += duet_sample_count(&pair->measured);
-            tally.predicted += duet_sample_count(&pair->predicted) > 0;
+            tally.runs += duet__sample_count(&pair->measured);
+            tally.predicted += duet__sample_count(&pair->predicted) > 0;
         } else if (!pair->refused && !tally.failures++) {
             tally.failed = pair;
         }
@@ -79,7 +79,7 @@ struct duet_tally duet_experiment_tally(const struct duet_experiment *experiment
 
 /* Where a case stands in the lists of its spec. */
 struct place {
-    const struct duet_spec *spec;
+    const struct duet__spec *spec;
     size_t lists[DUET_LISTS], policy;
 };
 
@@ -92,14 +92,14 @@ static int64_t element(const struct place *at, enum duet_list which, int64_t non
 }
 
 /* Sets what the measured side is to run. An error if its sizes are to blame. */
-static int make_real(const struct duet_experiment *experiment, struct duet_request *real,
+static int make_real(const struct duet__experiment *experiment, struct duet__request *real,
                      const struct place *at, struct duet_message *message)
 {
-    const struct duet_workload *workload = at->spec->request.workload;
-    bool paced = duet_request_paced(&experiment->base), computes = !paced && workload->real_n;
-    struct duet_problem *problem = &real->problem;
+    const struct duet__workload *workload = at->spec->request.workload;
+    bool paced = duet__request_paced(&experiment->base), computes = !paced && workload->real_n;
+    struct duet__problem *problem = &real->problem;
 
-    duet_request_copy(real, &at->spec->request);
+    duet__request_copy(real, &at->spec->request);
     g_strfreev(real->policies);
     real->policies = g_new0(char *, 2);
     real->policies[0] = g_strdup(at->spec->request.policies[at->policy]);
@@ -123,7 +123,7 @@ static int make_real(const struct duet_experiment *experiment, struct duet_reque
 }
 
 /* The machine of the predicted side, which says how many CPUs and GPUs both have. */
-static int build_machine(const struct duet_experiment *experiment, struct duet_pair *pair,
+static int build_machine(const struct duet__experiment *experiment, struct duet__pair *pair,
                          struct duet_message *message)
 {
     struct duet_config *real = &pair->real.config, *simulated = &pair->simulated.config;
@@ -132,7 +132,7 @@ static int build_machine(const struct duet_experiment *experiment, struct duet_p
 
     simulated->simulate = experiment->platform_name;
     pair->simulated.platform = experiment->platform;
-    error = duet_request_build(&pair->simulated, message);
+    error = duet__request_build(&pair->simulated, message);
     pair->cpus = (unsigned)MAX(real->cpus, 0);
     pair->gpus = (unsigned)MAX(real->gpus, 0);
     if (error)
@@ -145,10 +145,10 @@ static int build_machine(const struct duet_experiment *experiment, struct duet_p
     return 0;
 }
 
-void duet_pairs_rebuild(struct duet_experiment *experiment)
+void duet__pairs_rebuild(struct duet__experiment *experiment)
 {
     for (size_t i = 0; i < experiment->pair_count; i++) {
-        struct duet_pair *pair = &experiment->pairs[i];
+        struct duet__pair *pair = &experiment->pairs[i];
         struct duet_message message = {""};
         int error = 0;
 
@@ -158,17 +158,17 @@ void duet_pairs_rebuild(struct duet_experiment *experiment)
         if (!pair->failure)
             error = build_machine(experiment, pair, &message);
         if (error)
-            duet_pair_fail(pair, "simulated", error, &message);
+            duet__pair_fail(pair, "simulated", error, &message);
     }
 }
 
 /* What the predicted side is to simulate: the same problem, somewhere else. */
-static void make_simulated(const struct duet_experiment *experiment, struct duet_pair *pair)
+static void make_simulated(const struct duet__experiment *experiment, struct duet__pair *pair)
 {
     const struct duet_config *base = &experiment->base.config;
-    struct duet_request *request = &pair->simulated;
+    struct duet__request *request = &pair->simulated;
 
-    duet_request_copy(request, &pair->real);
+    duet__request_copy(request, &pair->real);
     request->reps = experiment->sim_reps;
     request->config.emulate = NULL;
     request->config.scale = 0;
@@ -177,16 +177,16 @@ static void make_simulated(const struct duet_experiment *experiment, struct duet
     request->config.without = base->without;
 }
 
-static void make_pair(const struct duet_experiment *experiment, struct duet_pair *pair,
+static void make_pair(const struct duet__experiment *experiment, struct duet__pair *pair,
                       const struct place *at)
 {
     struct duet_message message = {""};
     int error = make_real(experiment, &pair->real, at, &message);
 
-    pair->settings = duet_request_settings(&pair->real);
+    pair->settings = duet__request_settings(&pair->real);
     pair->probes = g_array_new(FALSE, FALSE, sizeof(double));
-    duet_sample_init(&pair->measured, experiment->keep);
-    duet_sample_init(&pair->predicted, experiment->keep);
+    duet__sample_init(&pair->measured, experiment->keep);
+    duet__sample_init(&pair->predicted, experiment->keep);
     if (!error) {
         make_simulated(experiment, pair);
         error = build_machine(experiment, pair, &message);
@@ -202,12 +202,12 @@ static void make_pair(const struct duet_experiment *experiment, struct duet_pair
 /* All of them                                                                                  */
 
 /* How many elements a list stands for: one if it has none. */
-static size_t length(const struct duet_spec *spec, enum duet_list which)
+static size_t length(const struct duet__spec *spec, enum duet_list which)
 {
     return MAX(spec->lists[which]->len, 1);
 }
 
-static size_t size_of(const struct duet_spec *spec)
+static size_t size_of(const struct duet__spec *spec)
 {
     size_t size = g_strv_length(spec->request.policies);
 
@@ -217,7 +217,7 @@ static size_t size_of(const struct duet_spec *spec)
 }
 
 /* Those of a spec, from experiment->pairs[experiment->pair_count] on. */
-static void make_spec(struct duet_experiment *experiment, const struct duet_spec *spec,
+static void make_spec(struct duet__experiment *experiment, const struct duet__spec *spec,
                       unsigned *group)
 {
     struct place at = {.spec = spec};
@@ -229,14 +229,14 @@ static void make_spec(struct duet_experiment *experiment, const struct duet_spec
             for (at.policy = 0; spec->request.policies[at.policy]; at.policy++)
                 for (*cpus = 0; *cpus < length(spec, DUET_LIST_CPUS); ++*cpus)
                     for (*gpus = 0; *gpus < length(spec, DUET_LIST_GPUS); ++*gpus) {
-                        struct duet_pair *pair = &experiment->pairs[experiment->pair_count++];
+                        struct duet__pair *pair = &experiment->pairs[experiment->pair_count++];
 
                         pair->group = *group;
                         make_pair(experiment, pair, &at);
                     }
 }
 
-int duet_pairs_make(struct duet_experiment *experiment, struct duet_message *message)
+int duet__pairs_make(struct duet__experiment *experiment, struct duet_message *message)
 {
     enum { MOST = 10000 };
     size_t count = 0;
@@ -247,7 +247,7 @@ int duet_pairs_make(struct duet_experiment *experiment, struct duet_message *mes
         if (count > MOST)
             return duet_fail(message, DUET_EINVAL, "more than %d cases are too many", MOST);
     }
-    experiment->pairs = g_new0(struct duet_pair, count);
+    experiment->pairs = g_new0(struct duet__pair, count);
     for (guint i = 0; i < experiment->specs->len; i++)
         make_spec(experiment, experiment->specs->pdata[i], &group);
     for (size_t i = 0; i < count; i++)

@@ -22,13 +22,13 @@
 #include "validate/validation.h"
 
 /* One case. */
-struct duet_pair {
-    struct duet_request real;      /* measures */
-    struct duet_request simulated; /* predicts */
-    unsigned group;                /* of neighbours that compute on the same data */
+struct duet__pair {
+    struct duet__request real;      /* measures */
+    struct duet__request simulated; /* predicts */
+    unsigned group;                 /* of neighbours that compute on the same data */
     unsigned cpus, gpus;
     char *settings; /* "variant=left, width=8" */
-    struct duet_sample measured, predicted;
+    struct duet__sample measured, predicted;
     double spent_s; /* on its measured runs, with what is done between them */
     GArray *probes; /* double: seconds of the reference kernel, one a round */
     char *failure;  /* why it could not be made; NULL: it could */
@@ -36,16 +36,16 @@ struct duet_pair {
     bool refused;   /* by the workload or the platform, before anything was made */
 };
 
-/* duet_experiment_init before anything else; duet_experiment_fini frees it. */
-struct duet_experiment {
+/* duet__experiment_init before anything else; duet__experiment_fini frees it. */
+struct duet__experiment {
     /*
      * What is asked for. Of `base` all that the measured runs have in common: emulation, seed,
      * warm-ups, and as `reps` the runs of a case at least; as `jobs` the simulations at a time;
      * `extrapolate` and `without` are the simulations'.
      */
-    struct duet_request base;
-    GPtrArray *specs;               /* struct duet_spec */
-    struct duet_platform *platform; /* predicted from, owned, with its name or file */
+    struct duet__request base;
+    GPtrArray *specs;                /* struct duet__spec */
+    struct duet__platform *platform; /* predicted from, owned, with its name or file */
     char *platform_name;
     char *calibrated; /* when and by how much, for reports; owned; NULL: some time before */
     size_t rounds, sim_reps;
@@ -57,69 +57,69 @@ struct duet_experiment {
     bool follow_speed;   /* divide predictions by that */
     bool keep_disturbed; /* runs during which others used the cores; else they are left out */
     /* What comes of it. */
-    struct duet_pair *pairs;
+    struct duet__pair *pairs;
     size_t pair_count;
     double wake_s, event_s;      /* of this machine's threads; 0: not measured */
     double probed_s, probe_at_s; /* last time of the reference kernel, and when */
     GArray *disturbed;           /* size_t: rounds, from 1, in which others used the cores */
     size_t left_out;             /* runs of them that nothing is concluded from */
     int number;                  /* of the signal by which it was given up; 0: none */
-    struct duet_case *cases;     /* that are concluded */
+    struct duet__case *cases;    /* that are concluded */
     GPtrArray *texts;            /* of what is concluded */
 };
 
-void duet_experiment_init(struct duet_experiment *experiment);
-void duet_experiment_fini(struct duet_experiment *experiment);
+void duet__experiment_init(struct duet__experiment *experiment);
+void duet__experiment_fini(struct duet__experiment *experiment);
 
 /*
  * Makes the pairs of all specs. A case that its workload or the platform refuses is one with a
  * failure, if there are others. DUET_EINVAL and errors of building a machine.
  */
-DUET_MUST_CHECK int duet_pairs_make(struct duet_experiment *experiment,
-                                    struct duet_message *message);
+DUET_MUST_CHECK int duet__pairs_make(struct duet__experiment *experiment,
+                                     struct duet_message *message);
 
 /* The simulated machines of all pairs anew, from the platform that the experiment has now. */
-void duet_pairs_rebuild(struct duet_experiment *experiment);
+void duet__pairs_rebuild(struct duet__experiment *experiment);
 
 /* Notes that it could not be made, while `doing` ("measured"); the first note stays. */
-void duet_pair_fail(struct duet_pair *pair, const char *doing, int error,
-                    const struct duet_message *message);
+void duet__pair_fail(struct duet__pair *pair, const char *doing, int error,
+                     const struct duet_message *message);
 
 /* How far it has come. */
-struct duet_tally {
-    size_t left, runs, predicted;   /* pairs that did not fail; of these, measured runs, and pairs
-                                       that are predicted */
-    size_t failures;                /* of pairs that had not been refused */
-    const struct duet_pair *failed; /* the first of them */
+struct duet__tally {
+    size_t left, runs, predicted;    /* pairs that did not fail; of these, measured runs, and pairs
+                                        that are predicted */
+    size_t failures;                 /* of pairs that had not been refused */
+    const struct duet__pair *failed; /* the first of them */
 };
 
-struct duet_tally duet_experiment_tally(const struct duet_experiment *experiment);
+struct duet__tally duet__experiment_tally(const struct duet__experiment *experiment);
 
 /*
  * Measures what waking a thread and noticing a device's end take here, and gives that to the
  * simulations of all cases: for emulated platforms, whose kernels and copies last what they say,
  * while threads are this machine's. Errors of duet__costs_measure; 0 also where a signal came.
  */
-DUET_MUST_CHECK int duet_experiment_measure_threads(struct duet_experiment *experiment,
-                                                    struct duet_message *message);
+DUET_MUST_CHECK int duet__experiment_measure_threads(struct duet__experiment *experiment,
+                                                     struct duet_message *message);
 
 /* The simulations of all pairs. Notes what fails, and the signal if one came. */
-void duet_experiment_predict(struct duet_experiment *experiment, bool quiet);
+void duet__experiment_predict(struct duet__experiment *experiment, bool quiet);
 
 /*
  * One round of measured runs of all pairs, beside a monitor that was started: every case has some
  * runs in each round, so that a machine that becomes slower or faster meanwhile does so for all of
  * them. Notes what fails, and of which cases the runs were disturbed by other processes.
  */
-void duet_experiment_measure_round(struct duet_experiment *experiment, size_t number,
-                                   struct duet_monitor *monitor, struct duet_progress *progress);
+void duet__experiment_measure_round(struct duet__experiment *experiment, size_t number,
+                                    struct duet__monitor *monitor, struct duet__progress *progress);
 
 /*
  * The cases that there is something to say of, both sides in the same unit of time, and what is
  * known of them all: everything in *out is borrowed from the experiment. Not its command and
  * fail_over, which are the caller's.
  */
-void duet_experiment_conclude(struct duet_experiment *experiment, struct duet_validation *out);
+void duet__experiment_conclude(struct duet__experiment *experiment, struct duet__validation *out);
 
 /* ------------------------------------------------------------------------------------------- */
 /* recalibrate.c                                                                                */
@@ -127,42 +127,42 @@ void duet_experiment_conclude(struct duet_experiment *experiment, struct duet_va
 /*
  * Calibration between the rounds, so that the machine is measured as it is in the same minutes:
  * what duet calibrate does, in slices. Zero-initialise, set what is the caller's;
- * duet_recalibration_fini.
+ * duet__recalibration_fini.
  */
-struct duet_recalibration {
-    double time_s;            /* the caller's; 0: as much as the measured runs of the cases take */
-    struct duet_request runs; /* what all runs of the calibration have in common */
+struct duet__recalibration {
+    double time_s;             /* the caller's; 0: as much as the measured runs of the cases take */
+    struct duet__request runs; /* what all runs of the calibration have in common */
     struct duet__calibrate_request request; /* its name, of the machine, is the caller's */
     struct duet__calibrating calibrating;   /* its first failure says what failed */
     GTimer *timer;                          /* from the beginning on */
 };
 
-void duet_recalibration_fini(struct duet_recalibration *recalibration);
+void duet__recalibration_fini(struct duet__recalibration *recalibration);
 
 /*
  * Looks at the machine, and makes a platform of it that has no times yet the experiment's, with
  * which cases can be made: its specs are there. Errors of duet_open.
  */
-DUET_MUST_CHECK int duet_recalibration_begin(struct duet_recalibration *recalibration,
-                                             struct duet_experiment *experiment,
-                                             struct duet_message *message);
+DUET_MUST_CHECK int duet__recalibration_begin(struct duet__recalibration *recalibration,
+                                              struct duet__experiment *experiment,
+                                              struct duet_message *message);
 
 /* Plans what is to be measured: of all pairs that can be. DUET_EINVAL. */
-DUET_MUST_CHECK int duet_recalibration_plan(struct duet_recalibration *recalibration,
-                                            const struct duet_experiment *experiment,
-                                            struct duet_message *message);
+DUET_MUST_CHECK int duet__recalibration_plan(struct duet__recalibration *recalibration,
+                                             const struct duet__experiment *experiment,
+                                             struct duet_message *message);
 
 /*
  * Measures before round `round`, from 0 on, or after the last one, when the runs of the pairs have
  * taken `runs_s` so far. What fails is noted, and the rest goes on.
  */
-void duet_recalibration_slice(struct duet_recalibration *recalibration,
-                              const struct duet_experiment *experiment, size_t round, double runs_s,
-                              struct duet_monitor *monitor);
+void duet__recalibration_slice(struct duet__recalibration *recalibration,
+                               const struct duet__experiment *experiment, size_t round,
+                               double runs_s, struct duet__monitor *monitor);
 
 /* Fits, and makes what was found the platform that all pairs are predicted from. False: there is
    nothing to fit to. */
-DUET_MUST_CHECK bool duet_recalibration_finish(struct duet_recalibration *recalibration,
-                                               struct duet_experiment *experiment);
+DUET_MUST_CHECK bool duet__recalibration_finish(struct duet__recalibration *recalibration,
+                                                struct duet__experiment *experiment);
 
 #endif

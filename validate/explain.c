@@ -19,7 +19,7 @@ static const char *const reason_names[] = {
     [DUET_REASON_SPREAD] = "spread of the runs",
 };
 
-const char *duet_reason_name(enum duet_reason reason)
+const char *duet__reason_name(enum duet__reason reason)
 {
     return reason_names[reason];
 }
@@ -32,8 +32,8 @@ struct pair {
 
 /* Parts of the difference that are waiting. */
 static const struct {
-    enum duet_part part;
-    enum duet_reason reason;
+    enum duet__part part;
+    enum duet__reason reason;
 } waits[] = {
     {DUET_PART_TO_DEVICE, DUET_REASON_TO_DEVICE}, {DUET_PART_TO_HOST, DUET_REASON_TO_HOST},
     {DUET_PART_BETWEEN, DUET_REASON_BETWEEN},     {DUET_PART_OVERHEAD, DUET_REASON_OVERHEAD},
@@ -49,14 +49,14 @@ static int by_name(const void *left, const void *right)
 }
 
 /* The kernels of both, sorted by name, then architecture, each once. */
-static GArray *make_pairs(const struct duet_account *const accounts[2])
+static GArray *make_pairs(const struct duet__account *const accounts[2])
 {
     GArray *pairs = g_array_new(FALSE, FALSE, sizeof(struct pair));
     guint merged = 0;
 
     for (int side = 0; side < 2; side++)
         for (size_t i = 0; i < accounts[side]->kernel_count; i++) {
-            const struct duet_account_kernel *kernel = &accounts[side]->kernels[i];
+            const struct duet__account_kernel *kernel = &accounts[side]->kernels[i];
             struct pair pair = {.name = kernel->name, .arch = kernel->arch};
 
             pair.count[side] = kernel->count;
@@ -83,12 +83,12 @@ static GArray *make_pairs(const struct duet_account *const accounts[2])
 
 /* Means of one kernel against each other, for as many as the second has; the rest is returned to
  * the schedule: seconds of all workers that the first has, and that the second would have had. */
-static void add_kernel(struct duet_explanation *out, const struct pair *pair, double workers,
+static void add_kernel(struct duet__explanation *out, const struct pair *pair, double workers,
                        double schedule_s[2])
 {
     double first_s = pair->seconds[0] / pair->count[0];
     double second_s = pair->seconds[1] / pair->count[1];
-    struct duet_difference *difference = &out->differences[out->count];
+    struct duet__difference *difference = &out->differences[out->count];
 
     schedule_s[0] += pair->seconds[0];
     if (!(pair->count[0] > 0) || !(pair->count[1] > 0)) {
@@ -97,7 +97,7 @@ static void add_kernel(struct duet_explanation *out, const struct pair *pair, do
     }
     schedule_s[1] += first_s * pair->count[1];
     out->count++;
-    *difference = (struct duet_difference){
+    *difference = (struct duet__difference){
         .reason = DUET_REASON_KERNEL,
         .seconds = (first_s * pair->count[1] - pair->seconds[1]) / workers,
         .first = first_s,
@@ -106,12 +106,13 @@ static void add_kernel(struct duet_explanation *out, const struct pair *pair, do
     g_snprintf(difference->what, sizeof(difference->what), "%s on %s", pair->name, pair->arch);
 }
 
-static void add(struct duet_explanation *out, enum duet_reason reason, double first, double second)
+static void add(struct duet__explanation *out, enum duet__reason reason, double first,
+                double second)
 {
-    out->differences[out->count++] = (struct duet_difference){.reason = reason,
-                                                              .seconds = first - second,
-                                                              .first = first,
-                                                              .second = second};
+    out->differences[out->count++] = (struct duet__difference){.reason = reason,
+                                                               .seconds = first - second,
+                                                               .first = first,
+                                                               .second = second};
 }
 
 /*
@@ -149,7 +150,7 @@ static double moved_share(const struct pair *pairs, size_t count)
 
 static int by_size(const void *left, const void *right)
 {
-    const struct duet_difference *a = left, *b = right;
+    const struct duet__difference *a = left, *b = right;
     double x = fabs(a->seconds), y = fabs(b->seconds);
 
     if (x != y)
@@ -159,18 +160,18 @@ static int by_size(const void *left, const void *right)
     return strcmp(a->what, b->what);
 }
 
-void duet_explain(const struct duet_account *first, const struct duet_account *second,
-                  double first_s, double second_s, struct duet_explanation *out)
+void duet__explain_difference(const struct duet__account *first, const struct duet__account *second,
+                              double first_s, double second_s, struct duet__explanation *out)
 {
     double workers = first->workers, schedule_s[2] = {0};
-    g_autoptr(GArray) pairs = make_pairs((const struct duet_account *const[]){first, second});
+    g_autoptr(GArray) pairs = make_pairs((const struct duet__account *const[]){first, second});
 
-    *out = (struct duet_explanation){0};
+    *out = (struct duet__explanation){0};
     out->first_s = first_s > 0 ? first_s : first->makespan_s;
     out->second_s = second_s > 0 ? second_s : second->makespan_s;
     out->whole_s = out->first_s - out->second_s;
     out->moved_share = moved_share((const struct pair *)(void *)pairs->data, pairs->len);
-    out->differences = g_new0(struct duet_difference, pairs->len + G_N_ELEMENTS(waits) + 2);
+    out->differences = g_new0(struct duet__difference, pairs->len + G_N_ELEMENTS(waits) + 2);
     for (guint i = 0; i < pairs->len; i++)
         add_kernel(out, &g_array_index(pairs, struct pair, i), workers, schedule_s);
     add(out, DUET_REASON_SCHEDULE, schedule_s[0] / workers, schedule_s[1] / workers);
@@ -183,8 +184,8 @@ void duet_explain(const struct duet_account *first, const struct duet_account *s
     qsort(out->differences, out->count, sizeof(*out->differences), by_size);
 }
 
-void duet_explanation_fini(struct duet_explanation *explanation)
+void duet__explanation_fini(struct duet__explanation *explanation)
 {
     g_free(explanation->differences);
-    *explanation = (struct duet_explanation){0};
+    *explanation = (struct duet__explanation){0};
 }

@@ -4,7 +4,7 @@
 
 #include "validate/testing_account.h"
 
-static double sum_of(const struct duet_explanation *explanation)
+static double sum_of(const struct duet__explanation *explanation)
 {
     double sum_s = 0;
 
@@ -13,8 +13,8 @@ static double sum_of(const struct duet_explanation *explanation)
     return sum_s;
 }
 
-static const struct duet_difference *find(const struct duet_explanation *explanation,
-                                          enum duet_reason reason, const char *what)
+static const struct duet__difference *find(const struct duet__explanation *explanation,
+                                           enum duet__reason reason, const char *what)
 {
     for (size_t i = 0; i < explanation->count; i++)
         if (explanation->differences[i].reason == reason &&
@@ -33,7 +33,7 @@ struct knobs {
 };
 
 static void make_run(struct testing_recording *testing, const struct knobs *knobs,
-                     struct duet_account *account)
+                     struct duet__account *account)
 {
     struct duet_message message = {""};
     double at_s = 0, cpu_s = 4;
@@ -52,32 +52,32 @@ static void make_run(struct testing_recording *testing, const struct knobs *knob
         cpu_s += 3;
     }
     testing->recording.makespan_s = MAX(at_s, cpu_s);
-    g_assert_cmpint(duet_account_make(&testing->recording, account, &message), ==, 0);
+    g_assert_cmpint(duet__account_make(&testing->recording, account, &message), ==, 0);
 }
 
 /* Explains a run with other knobs against the plain one. */
-static struct duet_explanation explain(const struct knobs *knobs)
+static struct duet__explanation explain(const struct knobs *knobs)
 {
     static const struct knobs plain = {.gemm_s = 2, .copy_s = 0.5};
     struct testing_recording first, second;
-    struct duet_account accounts[2];
-    struct duet_explanation explanation;
+    struct duet__account accounts[2];
+    struct duet__explanation explanation;
 
     make_run(&first, knobs, &accounts[0]);
     make_run(&second, &plain, &accounts[1]);
-    duet_explain(&accounts[0], &accounts[1], 0, 0, &explanation);
+    duet__explain_difference(&accounts[0], &accounts[1], 0, 0, &explanation);
     testing_near(explanation.whole_s, first.recording.makespan_s - second.recording.makespan_s);
     testing_near(sum_of(&explanation), explanation.whole_s);
     for (size_t i = 0; i < explanation.count; i++) {
-        const struct duet_difference *difference = &explanation.differences[i];
+        const struct duet__difference *difference = &explanation.differences[i];
 
         if (i)
             g_assert_cmpfloat(fabs(difference->seconds), <=, fabs(difference[-1].seconds));
         if (difference->reason != DUET_REASON_KERNEL)
             testing_near(difference->seconds, difference->first - difference->second);
     }
-    duet_account_fini(&accounts[0]);
-    duet_account_fini(&accounts[1]);
+    duet__account_fini(&accounts[0]);
+    duet__account_fini(&accounts[1]);
     testing_fini(&first);
     testing_fini(&second);
     return explanation;
@@ -85,23 +85,23 @@ static struct duet_explanation explain(const struct knobs *knobs)
 
 static void test_same(void)
 {
-    struct duet_explanation explanation = explain(&(struct knobs){.gemm_s = 2, .copy_s = 0.5});
+    struct duet__explanation explanation = explain(&(struct knobs){.gemm_s = 2, .copy_s = 0.5});
 
     testing_near(explanation.whole_s, 0);
     g_assert_cmpuint(explanation.count, >, 0);
     for (size_t i = 0; i < explanation.count; i++)
         testing_near(explanation.differences[i].seconds, 0);
     testing_near(explanation.moved_share, 0);
-    duet_explanation_fini(&explanation);
-    duet_explanation_fini(&explanation);
+    duet__explanation_fini(&explanation);
+    duet__explanation_fini(&explanation);
 }
 
 /* 10 % on ten kernels of 2 s, of one worker in three; the two others wait for it, idle. */
 static void test_kernel(void)
 {
-    struct duet_explanation explanation = explain(&(struct knobs){.gemm_s = 2.2, .copy_s = 0.5});
-    const struct duet_difference *kernel = find(&explanation, DUET_REASON_KERNEL, "gemm on c2050");
-    const struct duet_difference *idle = find(&explanation, DUET_REASON_IDLE, "");
+    struct duet__explanation explanation = explain(&(struct knobs){.gemm_s = 2.2, .copy_s = 0.5});
+    const struct duet__difference *kernel = find(&explanation, DUET_REASON_KERNEL, "gemm on c2050");
+    const struct duet__difference *idle = find(&explanation, DUET_REASON_IDLE, "");
 
     testing_near(explanation.whole_s, 2);
     g_assert_nonnull(kernel);
@@ -111,59 +111,59 @@ static void test_kernel(void)
     testing_near(idle->seconds, 4.0 / 3);
     testing_near(find(&explanation, DUET_REASON_KERNEL, "potrf on x5650")->seconds, 0);
     testing_near(find(&explanation, DUET_REASON_SCHEDULE, "")->seconds, 0);
-    duet_explanation_fini(&explanation);
+    duet__explanation_fini(&explanation);
 }
 
 static void test_copies(void)
 {
-    struct duet_explanation explanation = explain(&(struct knobs){.gemm_s = 2, .copy_s = 1});
+    struct duet__explanation explanation = explain(&(struct knobs){.gemm_s = 2, .copy_s = 1});
 
     testing_near(explanation.whole_s, 5);
     testing_near(find(&explanation, DUET_REASON_TO_DEVICE, "")->seconds, 5.0 / 3);
     testing_near(find(&explanation, DUET_REASON_TO_HOST, "")->seconds, 0);
     testing_near(find(&explanation, DUET_REASON_KERNEL, "gemm on c2050")->seconds, 0);
-    duet_explanation_fini(&explanation);
+    duet__explanation_fini(&explanation);
 }
 
 /* Three of ten kernels of 2 s ran elsewhere, of 24 s of kernels; there they take 3 s. */
 static void test_mapping(void)
 {
-    struct duet_explanation explanation =
+    struct duet__explanation explanation =
         explain(&(struct knobs){.gemm_s = 2, .copy_s = 0.5, .moved = 3});
-    const struct duet_difference *schedule = find(&explanation, DUET_REASON_SCHEDULE, "");
+    const struct duet__difference *schedule = find(&explanation, DUET_REASON_SCHEDULE, "");
 
     testing_near(schedule->seconds, (3 * 3 - 3 * 2) / 3.0);
     testing_near(explanation.moved_share, 6.0 / 24);
     g_assert_null(find(&explanation, DUET_REASON_KERNEL, "gemm on x5650"));
     testing_near(find(&explanation, DUET_REASON_KERNEL, "gemm on c2050")->seconds, 0);
-    duet_explanation_fini(&explanation);
+    duet__explanation_fini(&explanation);
 }
 
 /* Medians that differ by another amount than the accounts: the spread completes the sum. */
 static void test_spread(void)
 {
     struct sample sample;
-    struct duet_account accounts[2];
-    struct duet_explanation explanation;
+    struct duet__account accounts[2];
+    struct duet__explanation explanation;
     struct duet_message message = {""};
 
     sample_init(&sample, 3, 2, 400);
     for (unsigned i = 0; i < 2; i++)
-        g_assert_cmpint(duet_account_make(&sample.recordings[i], &accounts[i], &message), ==, 0);
-    duet_explain(&accounts[0], &accounts[1], 5, 4, &explanation);
+        g_assert_cmpint(duet__account_make(&sample.recordings[i], &accounts[i], &message), ==, 0);
+    duet__explain_difference(&accounts[0], &accounts[1], 5, 4, &explanation);
     testing_near(explanation.whole_s, 1);
     /* thousands of dates are added up */
     g_assert_cmpfloat_with_epsilon(sum_of(&explanation), 1, 1e-9);
     g_assert_nonnull(find(&explanation, DUET_REASON_SPREAD, ""));
-    duet_explanation_fini(&explanation);
+    duet__explanation_fini(&explanation);
 
-    duet_explain(&accounts[0], &accounts[1], 0, 0, &explanation);
+    duet__explain_difference(&accounts[0], &accounts[1], 0, 0, &explanation);
     g_assert_cmpfloat_with_epsilon(sum_of(&explanation),
                                    accounts[0].makespan_s - accounts[1].makespan_s, 1e-9);
     g_assert_null(find(&explanation, DUET_REASON_SPREAD, ""));
-    duet_explanation_fini(&explanation);
+    duet__explanation_fini(&explanation);
     for (unsigned i = 0; i < 2; i++)
-        duet_account_fini(&accounts[i]);
+        duet__account_fini(&accounts[i]);
     sample_fini(&sample);
 }
 

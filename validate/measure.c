@@ -13,16 +13,16 @@ static const double probe_holds_s = 2;
 
 /* A round under way. */
 struct round {
-    struct duet_experiment *experiment;
+    struct duet__experiment *experiment;
     size_t number;
-    struct duet_monitor *monitor;
-    struct duet_progress *progress;
+    struct duet__monitor *monitor;
+    struct duet__progress *progress;
 };
 
 /* The runs of a pair in a round. */
 struct turn {
     const struct round *round;
-    struct duet_pair *pair;
+    struct duet__pair *pair;
     size_t before, least, check; /* runs before; at least; at which to look again */
     double start_s, spent_s;     /* when the first measured run began; before */
 };
@@ -42,9 +42,9 @@ static size_t share(const struct round *round)
  */
 static double wanted(const struct turn *turn)
 {
-    const struct duet_experiment *experiment = turn->round->experiment;
-    double count = (double)duet_sample_count(&turn->pair->measured);
-    double ratio = duet_sample_width_within(&turn->pair->measured) / experiment->until;
+    const struct duet__experiment *experiment = turn->round->experiment;
+    double count = (double)duet__sample_count(&turn->pair->measured);
+    double ratio = duet__sample_width_within(&turn->pair->measured) / experiment->until;
     double left = (double)(experiment->rounds - turn->round->number);
 
     return (count * ratio * ratio - (double)turn->before) / left;
@@ -53,15 +53,15 @@ static double wanted(const struct turn *turn)
 /* Whether the runs of a turn are enough, and those of the rounds so far have had their time. */
 static bool enough(struct turn *turn)
 {
-    const struct duet_experiment *experiment = turn->round->experiment;
-    const struct duet_pair *pair = turn->pair;
+    const struct duet__experiment *experiment = turn->round->experiment;
+    const struct duet__pair *pair = turn->pair;
     double part = (double)(turn->round->number + 1) / (double)experiment->rounds;
-    size_t made = duet_sample_count(&pair->measured) - turn->before;
+    size_t made = duet__sample_count(&pair->measured) - turn->before;
 
     if (made < turn->least)
         return false;
     if (!(experiment->until > 0) || pair->spent_s >= part * experiment->case_time_s ||
-        (double)duet_sample_count(&pair->measured) >= part * RUNS_MOST)
+        (double)duet__sample_count(&pair->measured) >= part * RUNS_MOST)
         return true;
     if (made < turn->check)
         return false;
@@ -71,34 +71,34 @@ static bool enough(struct turn *turn)
 }
 
 /* The warm-ups of a turn, then measured runs until they are enough. */
-static int run_turn(struct turn *turn, struct duet_session *session, struct duet_message *message)
+static int run_turn(struct turn *turn, struct duet__session *session, struct duet_message *message)
 {
-    struct duet_pair *pair = turn->pair;
-    int error = duet_session_open(session, message);
+    struct duet__pair *pair = turn->pair;
+    int error = duet__session_open(session, message);
 
     for (size_t i = 0; i < pair->real.warmups && !error; i++)
-        error = duet_session_run(session, NULL, DUET_RECORDS_NONE, message);
+        error = duet__session_run(session, NULL, DUET_RECORDS_NONE, message);
     do {
-        struct duet_run run = {0};
+        struct duet__run run = {0};
 
         if (!error)
-            error = duet_session_run(session, &run, DUET_RECORDS_ALL, message);
-        if (!error && duet_sample_count(&pair->measured) == turn->before)
+            error = duet__session_run(session, &run, DUET_RECORDS_ALL, message);
+        if (!error && duet__sample_count(&pair->measured) == turn->before)
             turn->start_s = duet__clock_s() - run.wall_s;
         if (!error)
-            error = duet_sample_put(&pair->measured, &run, message);
-        duet_run_fini(&run);
+            error = duet__sample_put(&pair->measured, &run, message);
+        duet__run_fini(&run);
         pair->spent_s = turn->spent_s + duet__clock_s() - turn->start_s;
     } while (!error && !enough(turn));
-    duet_session_close(session);
-    return duet_monitor_signal(session->monitor) ? 0 : error;
+    duet__session_close(session);
+    return duet__monitor_signal(session->monitor) ? 0 : error;
 }
 
 /* Notes how fast the machine is, measured as duet calibrate does: on all cores for computing. */
-static void probe(struct duet_experiment *experiment, struct duet_pair *pair)
+static void probe(struct duet__experiment *experiment, struct duet__pair *pair)
 {
-    unsigned cores = duet_platform_cores(experiment->platform);
-    unsigned gpus = duet_platform_gpus(experiment->platform);
+    unsigned cores = duet__platform_cores(experiment->platform);
+    unsigned gpus = duet__platform_gpus(experiment->platform);
 
     if (!(experiment->probed_s > 0) || duet__clock_s() - experiment->probe_at_s > probe_holds_s) {
         experiment->probed_s = duet__probe_seconds(cores > gpus ? cores - gpus : 1);
@@ -108,19 +108,19 @@ static void probe(struct duet_experiment *experiment, struct duet_pair *pair)
 }
 
 /* Whether a runtime with as many workers has been opened, and has said what is to be said of it. */
-static bool was_opened(const struct round *round, const struct duet_pair *pair)
+static bool was_opened(const struct round *round, const struct duet__pair *pair)
 {
-    for (const struct duet_pair *other = round->experiment->pairs; other < pair; other++)
+    for (const struct duet__pair *other = round->experiment->pairs; other < pair; other++)
         if (!other->failure && other->cpus == pair->cpus && other->gpus == pair->gpus)
             return true;
     return round->number > 0;
 }
 
 /* Draws how much of all rounds is done. */
-static void draw(const struct round *round, const struct duet_pair *pair)
+static void draw(const struct round *round, const struct duet__pair *pair)
 {
-    const struct duet_experiment *experiment = round->experiment;
-    const struct duet_request *real = &pair->real;
+    const struct duet__experiment *experiment = round->experiment;
+    const struct duet__request *real = &pair->real;
     double done = (double)(pair - experiment->pairs) / (double)experiment->pair_count;
     char what[96];
 
@@ -128,12 +128,12 @@ static void draw(const struct round *round, const struct duet_pair *pair)
                      round->number + 1, experiment->rounds, real->workload->name,
                      (unsigned long long)real->problem.n, (unsigned long long)real->problem.tile,
                      real->policies[0]);
-    duet_progress_say(round->progress, (done + (double)round->number) / (double)experiment->rounds,
-                      what);
+    duet__progress_say(round->progress, (done + (double)round->number) / (double)experiment->rounds,
+                       what);
 }
 
 /* Notes whether others used the cores since `before`, while runs of the pair were made. */
-static void note_load(const struct round *round, struct duet_pair *pair,
+static void note_load(const struct round *round, struct duet__pair *pair,
                       const struct duet__load *before)
 {
     const struct duet__load now = duet__load_now();
@@ -142,25 +142,25 @@ static void note_load(const struct round *round, struct duet_pair *pair,
 
     if (!duet__load_between(before, &now).disturbed)
         return;
-    duet_sample_disturb(&pair->measured);
+    duet__sample_disturb(&pair->measured);
     if (!rounds->len || g_array_index(rounds, size_t, rounds->len - 1) != number)
         g_array_append_val(rounds, number);
 }
 
-static void measure_pair(const struct round *round, struct duet_pair *pair, void *data)
+static void measure_pair(const struct round *round, struct duet__pair *pair, void *data)
 {
-    struct duet_experiment *experiment = round->experiment;
+    struct duet__experiment *experiment = round->experiment;
     struct turn turn = {.round = round,
                         .pair = pair,
-                        .before = duet_sample_count(&pair->measured),
+                        .before = duet__sample_count(&pair->measured),
                         .least = share(round),
                         .spent_s = pair->spent_s,
                         .start_s = duet__clock_s()};
-    struct duet_session session = {.request = &pair->real,
-                                   .policy = pair->real.policies[0],
-                                   .monitor = round->monitor,
-                                   .problem = pair->real.problem,
-                                   .quiet = was_opened(round, pair)};
+    struct duet__session session = {.request = &pair->real,
+                                    .policy = pair->real.policies[0],
+                                    .monitor = round->monitor,
+                                    .problem = pair->real.problem,
+                                    .quiet = was_opened(round, pair)};
     struct duet_message message = {""};
     struct duet__load before;
     int error;
@@ -171,20 +171,20 @@ static void measure_pair(const struct round *round, struct duet_pair *pair, void
     session.problem.data = data;
     pair->real.seed = experiment->base.seed + round->number;
     pair->real.records = DUET_RECORDS_ALL;
-    duet_sample_begin(&pair->measured);
+    duet__sample_begin(&pair->measured);
     before = duet__load_now();
     error = run_turn(&turn, &session, &message);
     note_load(round, pair, &before);
     if (error)
-        duet_pair_fail(pair, "measured", error, &message);
+        duet__pair_fail(pair, "measured", error, &message);
 }
 
 /* Those of the pairs from `first` on that share its data. Returns the one after them. */
 static size_t measure_group(const struct round *round, size_t first)
 {
-    const struct duet_experiment *experiment = round->experiment;
-    struct duet_pair *pairs = experiment->pairs;
-    const struct duet_request *real = NULL;
+    const struct duet__experiment *experiment = round->experiment;
+    struct duet__pair *pairs = experiment->pairs;
+    const struct duet__request *real = NULL;
     struct duet_message message = {""};
     size_t end = first;
     void *data = NULL;
@@ -193,13 +193,13 @@ static size_t measure_group(const struct round *round, size_t first)
     for (; end < experiment->pair_count && pairs[end].group == pairs[first].group; end++)
         if (!real && !pairs[end].failure)
             real = &pairs[end].real;
-    if (real && !duet_request_paced(&experiment->base))
+    if (real && !duet__request_paced(&experiment->base))
         error = real->workload->generate(&real->problem, &data, &message);
-    for (size_t i = first; i < end && !duet_monitor_signal(round->monitor); i++) {
+    for (size_t i = first; i < end && !duet__monitor_signal(round->monitor); i++) {
         if (pairs[i].failure)
             continue;
         if (error)
-            duet_pair_fail(&pairs[i], "measured", error, &message);
+            duet__pair_fail(&pairs[i], "measured", error, &message);
         else
             measure_pair(round, &pairs[i], data);
     }
@@ -208,11 +208,11 @@ static size_t measure_group(const struct round *round, size_t first)
     return end;
 }
 
-void duet_experiment_measure_round(struct duet_experiment *experiment, size_t number,
-                                   struct duet_monitor *monitor, struct duet_progress *progress)
+void duet__experiment_measure_round(struct duet__experiment *experiment, size_t number,
+                                    struct duet__monitor *monitor, struct duet__progress *progress)
 {
     const struct round round = {experiment, number, monitor, progress};
 
-    for (size_t i = 0; i < experiment->pair_count && !duet_monitor_signal(monitor);)
+    for (size_t i = 0; i < experiment->pair_count && !duet__monitor_signal(monitor);)
         i = measure_group(&round, i);
 }

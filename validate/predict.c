@@ -5,26 +5,26 @@
 #include "validate/experiment.h"
 
 /* Makes `count` more of the simulations of a pair; a signal leaves none of them. */
-static int simulate(struct duet_experiment *experiment, struct duet_pair *pair, size_t count,
-                    struct duet_progress *progress, struct duet_message *message)
+static int simulate(struct duet__experiment *experiment, struct duet__pair *pair, size_t count,
+                    struct duet__progress *progress, struct duet_message *message)
 {
-    struct duet_request *request = &pair->simulated;
-    struct duet_series series = {0};
+    struct duet__request *request = &pair->simulated;
+    struct duet__series series = {0};
     int error;
 
     request->reps = count;
-    request->seed = experiment->base.seed + duet_sample_count(&pair->predicted);
+    request->seed = experiment->base.seed + duet__sample_count(&pair->predicted);
     request->records = DUET_RECORDS_ALL;
-    error = duet_simulate(request, progress, &series, &experiment->number, message);
+    error = duet__simulate(request, progress, &series, &experiment->number, message);
     if (!error && series.error)
         error = duet_fail(message, series.error, "%s", series.message.text);
     for (size_t i = 0; i < series.count && !error && !experiment->number; i++) {
-        struct duet_run *run = &series.runs[i];
+        struct duet__run *run = &series.runs[i];
 
-        duet_recording_shift(&run->recording, -run->stats.first_submit_s);
-        error = duet_sample_put(&pair->predicted, run, message);
+        duet__recording_shift(&run->recording, -run->stats.first_submit_s);
+        error = duet__sample_put(&pair->predicted, run, message);
     }
-    duet_series_fini(&series);
+    duet__series_fini(&series);
     return error;
 }
 
@@ -32,8 +32,8 @@ static int simulate(struct duet_experiment *experiment, struct duet_pair *pair, 
  * Simulations in batches, until the median is known well enough: how many there are depends on what
  * they say, and not on when they end.
  */
-static int predict(struct duet_experiment *experiment, struct duet_pair *pair,
-                   struct duet_progress *progress, struct duet_message *message)
+static int predict(struct duet__experiment *experiment, struct duet__pair *pair,
+                   struct duet__progress *progress, struct duet_message *message)
 {
     enum { BATCH = 5 };
     static const double narrow = 0.003;
@@ -45,45 +45,45 @@ static int predict(struct duet_experiment *experiment, struct duet_pair *pair,
 
         error = simulate(experiment, pair, count, progress, message);
         made += count;
-        if (duet_sample_width(&pair->predicted) <= narrow)
+        if (duet__sample_width(&pair->predicted) <= narrow)
             break;
     }
     /* Those that are left out are as good as made. */
     left = experiment->sim_reps - made;
     progress->before_runs += left;
-    progress->before_tasks += duet_request_tasks(&pair->simulated) * left;
+    progress->before_tasks += duet__request_tasks(&pair->simulated) * left;
     /* What was interrupted is not as good as the others. */
     if (experiment->number) {
-        duet_sample_fini(&pair->predicted);
-        duet_sample_init(&pair->predicted, experiment->keep);
+        duet__sample_fini(&pair->predicted);
+        duet__sample_init(&pair->predicted, experiment->keep);
     }
     return error;
 }
 
-void duet_experiment_predict(struct duet_experiment *experiment, bool quiet)
+void duet__experiment_predict(struct duet__experiment *experiment, bool quiet)
 {
-    struct duet_progress progress = {0};
-    struct duet_signals signals;
+    struct duet__progress progress = {0};
+    struct duet__signals signals;
     uint64_t tasks = 0, runs = 0;
 
     /* also between the simulations: what was measured before is to be reported */
-    duet_signals_hold(&signals, false);
+    duet__signals_hold(&signals, false);
     for (size_t i = 0; i < experiment->pair_count; i++)
         if (!experiment->pairs[i].failure) {
-            tasks += duet_request_tasks(&experiment->pairs[i].simulated) * experiment->sim_reps;
+            tasks += duet__request_tasks(&experiment->pairs[i].simulated) * experiment->sim_reps;
             runs += experiment->sim_reps;
         }
-    duet_progress_init(&progress, !quiet, tasks, runs);
+    duet__progress_init(&progress, !quiet, tasks, runs);
     for (size_t i = 0; i < experiment->pair_count && !experiment->number; i++) {
-        struct duet_pair *pair = &experiment->pairs[i];
+        struct duet__pair *pair = &experiment->pairs[i];
         struct duet_message message = {""};
         int error = pair->failure ? 0 : predict(experiment, pair, &progress, &message);
 
         if (error)
-            duet_pair_fail(pair, "simulated", error, &message);
+            duet__pair_fail(pair, "simulated", error, &message);
     }
-    duet_progress_clear(&progress);
+    duet__progress_clear(&progress);
     if (!experiment->number)
-        experiment->number = duet_signals_take(&signals, 0);
-    duet_signals_release(&signals);
+        experiment->number = duet__signals_take(&signals, 0);
+    duet__signals_release(&signals);
 }

@@ -7,23 +7,23 @@
 /* The least that is worth its name, where as much time as that of the cases' runs is less. */
 static const double least_s = 20;
 
-void duet_recalibration_fini(struct duet_recalibration *recalibration)
+void duet__recalibration_fini(struct duet__recalibration *recalibration)
 {
     if (recalibration->timer) {
         duet__calibrating_fini(&recalibration->calibrating);
-        duet_request_fini(&recalibration->runs);
+        duet__request_fini(&recalibration->runs);
         g_timer_destroy(recalibration->timer);
     }
     duet__calibrate_request_fini(&recalibration->request);
-    *recalibration = (struct duet_recalibration){0};
+    *recalibration = (struct duet__recalibration){0};
 }
 
 /* Takes what was found as the platform to predict from. */
-static void use_platform(const struct duet_recalibration *recalibration,
-                         struct duet_experiment *experiment)
+static void use_platform(const struct duet__recalibration *recalibration,
+                         struct duet__experiment *experiment)
 {
-    duet_platform_free(experiment->platform);
-    experiment->platform = g_new0(struct duet_platform, 1);
+    duet__platform_free(experiment->platform);
+    experiment->platform = g_new0(struct duet__platform, 1);
     duet__describe_machine(&recalibration->calibrating, experiment->platform);
     g_free(experiment->platform_name);
     experiment->platform_name = g_strdup(experiment->platform->name);
@@ -33,12 +33,12 @@ static void use_platform(const struct duet_recalibration *recalibration,
 /* Before anything is measured                                                                  */
 
 /* The most GPUs of any spec; -1: none says how many. */
-static int most_gpus(const struct duet_experiment *experiment)
+static int most_gpus(const struct duet__experiment *experiment)
 {
     int most = -1;
 
     for (guint i = 0; i < experiment->specs->len; i++) {
-        const struct duet_spec *spec = experiment->specs->pdata[i];
+        const struct duet__spec *spec = experiment->specs->pdata[i];
 
         const GArray *gpus = spec->lists[DUET_LIST_GPUS];
 
@@ -48,14 +48,14 @@ static int most_gpus(const struct duet_experiment *experiment)
     return most;
 }
 
-int duet_recalibration_begin(struct duet_recalibration *recalibration,
-                             struct duet_experiment *experiment, struct duet_message *message)
+int duet__recalibration_begin(struct duet__recalibration *recalibration,
+                              struct duet__experiment *experiment, struct duet_message *message)
 {
-    struct duet_request *runs = &recalibration->runs;
+    struct duet__request *runs = &recalibration->runs;
     int error;
 
     recalibration->timer = g_timer_new();
-    duet_request_copy(runs, &experiment->base);
+    duet__request_copy(runs, &experiment->base);
     runs->config.seed = runs->seed;
     runs->config.extrapolate = false;
     runs->config.without = NULL;
@@ -72,7 +72,7 @@ int duet_recalibration_begin(struct duet_recalibration *recalibration,
     return error;
 }
 
-static void add_subject(GArray *subjects, const struct duet_request *real)
+static void add_subject(GArray *subjects, const struct duet__request *real)
 {
     const struct duet__subject subject = {real->workload, real->problem.tile,
                                           real->problem.precision, false};
@@ -87,8 +87,9 @@ static void add_subject(GArray *subjects, const struct duet_request *real)
     g_array_append_val(subjects, subject);
 }
 
-int duet_recalibration_plan(struct duet_recalibration *recalibration,
-                            const struct duet_experiment *experiment, struct duet_message *message)
+int duet__recalibration_plan(struct duet__recalibration *recalibration,
+                             const struct duet__experiment *experiment,
+                             struct duet_message *message)
 {
     struct duet__calibrate_request *request = &recalibration->request;
 
@@ -103,8 +104,8 @@ int duet_recalibration_plan(struct duet_recalibration *recalibration,
 /* While the cases are measured                                                                 */
 
 /* Time for the slices up to this one, in all. */
-static double due(const struct duet_recalibration *recalibration,
-                  const struct duet_experiment *experiment, size_t round, double runs_s)
+static double due(const struct duet__recalibration *recalibration,
+                  const struct duet__experiment *experiment, size_t round, double runs_s)
 {
     double part = (double)(round + 1) / (double)(experiment->rounds + 1);
 
@@ -115,8 +116,8 @@ static double due(const struct duet_recalibration *recalibration,
  * What a round over all that is to be measured may take, so that it fits between two of the cases:
  * sizes of problems are chosen by that.
  */
-static double round_time(const struct duet_recalibration *recalibration,
-                         const struct duet_experiment *experiment)
+static double round_time(const struct duet__recalibration *recalibration,
+                         const struct duet__experiment *experiment)
 {
     double time_s = recalibration->time_s, cases_s = 0;
 
@@ -127,9 +128,9 @@ static double round_time(const struct duet_recalibration *recalibration,
     return time_s / (double)(experiment->rounds + 1);
 }
 
-void duet_recalibration_slice(struct duet_recalibration *recalibration,
-                              const struct duet_experiment *experiment, size_t round, double runs_s,
-                              struct duet_monitor *monitor)
+void duet__recalibration_slice(struct duet__recalibration *recalibration,
+                               const struct duet__experiment *experiment, size_t round,
+                               double runs_s, struct duet__monitor *monitor)
 {
     struct duet__calibrating *c = &recalibration->calibrating;
     double all_s = due(recalibration, experiment, round, runs_s);
@@ -145,8 +146,8 @@ void duet_recalibration_slice(struct duet_recalibration *recalibration,
 /* ------------------------------------------------------------------------------------------- */
 /* After that                                                                                   */
 
-bool duet_recalibration_finish(struct duet_recalibration *recalibration,
-                               struct duet_experiment *experiment)
+bool duet__recalibration_finish(struct duet__recalibration *recalibration,
+                                struct duet__experiment *experiment)
 {
     struct duet__calibrating *c = &recalibration->calibrating;
     double wall_s = g_timer_elapsed(recalibration->timer, NULL);
@@ -163,6 +164,6 @@ bool duet_recalibration_finish(struct duet_recalibration *recalibration,
     if (!c->model.quality_count)
         return false;
     use_platform(recalibration, experiment);
-    duet_pairs_rebuild(experiment);
+    duet__pairs_rebuild(experiment);
     return true;
 }

@@ -12,45 +12,45 @@
  */
 enum { KEPT = 200000 };
 
-void duet_sample_init(struct duet_sample *sample, bool keep)
+void duet__sample_init(struct duet__sample *sample, bool keep)
 {
-    *sample = (struct duet_sample){
+    *sample = (struct duet__sample){
         .keep = keep,
-        .accounts = g_array_new(FALSE, FALSE, sizeof(struct duet_account)),
-        .records = g_array_new(FALSE, FALSE, sizeof(struct duet_recording)),
+        .accounts = g_array_new(FALSE, FALSE, sizeof(struct duet__account)),
+        .records = g_array_new(FALSE, FALSE, sizeof(struct duet__recording)),
         .rounds = g_array_new(FALSE, FALSE, sizeof(size_t)),
         .disturbed = g_array_new(FALSE, FALSE, sizeof(gboolean)),
     };
-    g_array_set_clear_func(sample->accounts, (GDestroyNotify)duet_account_fini);
-    g_array_set_clear_func(sample->records, (GDestroyNotify)duet_recording_fini);
+    g_array_set_clear_func(sample->accounts, (GDestroyNotify)duet__account_fini);
+    g_array_set_clear_func(sample->records, (GDestroyNotify)duet__recording_fini);
 }
 
-void duet_sample_fini(struct duet_sample *sample)
+void duet__sample_fini(struct duet__sample *sample)
 {
     g_clear_pointer(&sample->accounts, g_array_unref);
     g_clear_pointer(&sample->records, g_array_unref);
     g_clear_pointer(&sample->rounds, g_array_unref);
     g_clear_pointer(&sample->disturbed, g_array_unref);
     g_free(sample->makespans_s);
-    duet_account_fini(&sample->mean);
-    *sample = (struct duet_sample){0};
+    duet__account_fini(&sample->mean);
+    *sample = (struct duet__sample){0};
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* Runs in rounds                                                                               */
 
-static size_t *rounds_of(const struct duet_sample *sample)
+static size_t *rounds_of(const struct duet__sample *sample)
 {
     return (size_t *)(void *)sample->rounds->data;
 }
 
-static struct duet_recording *record_at(const struct duet_sample *sample, size_t index)
+static struct duet__recording *record_at(const struct duet__sample *sample, size_t index)
 {
-    return &g_array_index(sample->records, struct duet_recording, index);
+    return &g_array_index(sample->records, struct duet__recording, index);
 }
 
 /* Whether there is a round that nobody disturbed, as far as is known. */
-static bool has_quiet(const struct duet_sample *sample)
+static bool has_quiet(const struct duet__sample *sample)
 {
     for (guint i = 0; i < sample->disturbed->len; i++)
         if (!g_array_index(sample->disturbed, gboolean, i))
@@ -58,25 +58,26 @@ static bool has_quiet(const struct duet_sample *sample)
     return false;
 }
 
-void duet_sample_begin(struct duet_sample *sample)
+void duet__sample_begin(struct duet__sample *sample)
 {
     sample->fresh = true;
 }
 
-int duet_sample_put(struct duet_sample *sample, struct duet_run *run, struct duet_message *message)
+int duet__sample_put(struct duet__sample *sample, struct duet__run *run,
+                     struct duet_message *message)
 {
     const gboolean undisturbed = FALSE;
-    const size_t none = 0, before = duet_sample_count(sample);
+    const size_t none = 0, before = duet__sample_count(sample);
     /* so that one is left whichever rounds are left out */
     bool wanted = before == 0 || (sample->fresh && !has_quiet(sample));
-    struct duet_recording record = {0};
-    struct duet_account account;
-    int error = duet_account_make(&run->recording, &account, message);
+    struct duet__recording record = {0};
+    struct duet__account account;
+    int error = duet__account_make(&run->recording, &account, message);
 
     if (!error) {
         if (sample->keep && (wanted || run->recording.event_count <= KEPT / (before + 1))) {
             record = run->recording;
-            run->recording = (struct duet_recording){0};
+            run->recording = (struct duet__recording){0};
         }
         if (sample->fresh) { /* rounds without runs are not there */
             g_array_append_val(sample->rounds, none);
@@ -88,17 +89,17 @@ int duet_sample_put(struct duet_sample *sample, struct duet_run *run, struct due
         g_array_append_val(sample->accounts, account);
         g_array_append_val(sample->records, record);
     }
-    duet_run_fini(run);
+    duet__run_fini(run);
     return error;
 }
 
-void duet_sample_disturb(struct duet_sample *sample)
+void duet__sample_disturb(struct duet__sample *sample)
 {
     if (!sample->fresh && sample->rounds->len)
         g_array_index(sample->disturbed, gboolean, sample->rounds->len - 1) = TRUE;
 }
 
-size_t duet_sample_leave_out(struct duet_sample *sample)
+size_t duet__sample_leave_out(struct duet__sample *sample)
 {
     guint before = sample->accounts->len, end = before;
 
@@ -119,21 +120,21 @@ size_t duet_sample_leave_out(struct duet_sample *sample)
 /* ------------------------------------------------------------------------------------------- */
 /* How well the median is known                                                                 */
 
-static double *makespans_of(const struct duet_sample *sample)
+static double *makespans_of(const struct duet__sample *sample)
 {
-    double *makespans_s = g_new(double, duet_sample_count(sample) + 1);
+    double *makespans_s = g_new(double, duet__sample_count(sample) + 1);
 
-    for (size_t i = 0; i < duet_sample_count(sample); i++)
-        makespans_s[i] = g_array_index(sample->accounts, struct duet_account, i).makespan_s;
+    for (size_t i = 0; i < duet__sample_count(sample); i++)
+        makespans_s[i] = g_array_index(sample->accounts, struct duet__account, i).makespan_s;
     return makespans_s;
 }
 
-double duet_sample_width(const struct duet_sample *sample)
+double duet__sample_width(const struct duet__sample *sample)
 {
     g_autofree double *makespans_s = makespans_of(sample);
-    const struct duet_summary summary =
-        duet_summarise_clusters(makespans_s, duet_sample_count(sample), rounds_of(sample),
-                                sample->rounds->len);
+    const struct duet__summary summary =
+        duet__summarise_clusters(makespans_s, duet__sample_count(sample), rounds_of(sample),
+                                 sample->rounds->len);
 
     if (summary.count < 2 || !(summary.median > 0))
         return INFINITY;
@@ -143,17 +144,17 @@ double duet_sample_width(const struct duet_sample *sample)
 /* Sum of the distances of `count` values from their median; sorts them. */
 static double distances(double *values, size_t count)
 {
-    double median = duet_median(values, count), sum = 0;
+    double median = duet__median(values, count), sum = 0;
 
     for (size_t i = 0; i < count; i++)
         sum += fabs(values[i] - median);
     return sum;
 }
 
-double duet_sample_width_within(const struct duet_sample *sample)
+double duet__sample_width_within(const struct duet__sample *sample)
 {
     g_autofree double *makespans_s = makespans_of(sample);
-    size_t all = duet_sample_count(sample), rounds = MAX(sample->rounds->len, 1), at = 0;
+    size_t all = duet__sample_count(sample), rounds = MAX(sample->rounds->len, 1), at = 0;
     double freedom = (double)all - (double)rounds, sum = 0, median, error;
 
     if (all < 2 * rounds)
@@ -167,14 +168,14 @@ double duet_sample_width_within(const struct duet_sample *sample)
     /* the deviation is sqrt(pi / 2) of the mean distance, and the median's error so much of that of
        the mean; no order statistics, as of two or three runs those of their distances say little */
     error = G_PI / 2 * sum / freedom / sqrt((double)all);
-    median = duet_median(makespans_s, all);
-    return median > 0 ? duet_student_quantile(0.975, freedom) * error / median : INFINITY;
+    median = duet__median(makespans_s, all);
+    return median > 0 ? duet__student_quantile(0.975, freedom) * error / median : INFINITY;
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* What is left of them                                                                         */
 
-static void scale_account(struct duet_account *account, double factor)
+static void scale_account(struct duet__account *account, double factor)
 {
     account->makespan_s *= factor;
     for (size_t i = 0; i < DUET_PARTS; i++)
@@ -184,14 +185,14 @@ static void scale_account(struct duet_account *account, double factor)
 }
 
 /* Keeps one record, scaled, and returns it; NULL: there is none. */
-static const struct duet_recording *choose(struct duet_sample *sample, double factor)
+static const struct duet__recording *choose(struct duet__sample *sample, double factor)
 {
     g_autofree double *sorted = makespans_of(sample);
-    double median = duet_median(sorted, duet_sample_count(sample)), nearest = INFINITY;
-    struct duet_recording *chosen = NULL;
+    double median = duet__median(sorted, duet__sample_count(sample)), nearest = INFINITY;
+    struct duet__recording *chosen = NULL;
 
-    for (size_t i = 0; i < duet_sample_count(sample); i++) {
-        struct duet_recording *record = record_at(sample, i);
+    for (size_t i = 0; i < duet__sample_count(sample); i++) {
+        struct duet__recording *record = record_at(sample, i);
         double distance = fabs(record->makespan_s - median);
 
         if (record->machine && distance < nearest) {
@@ -199,28 +200,28 @@ static const struct duet_recording *choose(struct duet_sample *sample, double fa
             nearest = distance;
         }
     }
-    for (size_t i = 0; i < duet_sample_count(sample); i++)
+    for (size_t i = 0; i < duet__sample_count(sample); i++)
         if (record_at(sample, i) != chosen)
-            duet_recording_fini(record_at(sample, i));
+            duet__recording_fini(record_at(sample, i));
     if (chosen)
-        duet_recording_scale(chosen, factor);
+        duet__recording_scale(chosen, factor);
     return chosen;
 }
 
-void duet_sample_conclude(struct duet_sample *sample, double factor, struct duet_side *out)
+void duet__sample_conclude(struct duet__sample *sample, double factor, struct duet__side *out)
 {
-    struct duet_account *accounts = (struct duet_account *)(void *)sample->accounts->data;
-    size_t count = duet_sample_count(sample);
-    const struct duet_recording *recording = choose(sample, factor);
+    struct duet__account *accounts = (struct duet__account *)(void *)sample->accounts->data;
+    size_t count = duet__sample_count(sample);
+    const struct duet__recording *recording = choose(sample, factor);
 
     for (size_t i = 0; i < count; i++)
         scale_account(&accounts[i], factor);
     sample->makespans_s = makespans_of(sample);
-    duet_account_mean(accounts, count, &sample->mean);
-    *out = (struct duet_side){.makespans_s = sample->makespans_s,
-                              .count = count,
-                              .rounds = rounds_of(sample),
-                              .round_count = sample->rounds->len,
-                              .account = &sample->mean,
-                              .recording = recording};
+    duet__account_mean(accounts, count, &sample->mean);
+    *out = (struct duet__side){.makespans_s = sample->makespans_s,
+                               .count = count,
+                               .rounds = rounds_of(sample),
+                               .round_count = sample->rounds->len,
+                               .account = &sample->mean,
+                               .recording = recording};
 }

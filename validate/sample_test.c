@@ -7,10 +7,10 @@
 #include "validate/testing_account.h"
 
 /* Puts a run of a single task of so many seconds. */
-static void put(struct duet_sample *sample, double makespan_s)
+static void put(struct duet__sample *sample, double makespan_s)
 {
     struct testing_recording testing;
-    struct duet_run run = {.stats = {.makespan_s = makespan_s}};
+    struct duet__run run = {.stats = {.makespan_s = makespan_s}};
 
     testing_init(&testing, makespan_s);
     testing_task(&testing, 0, 0, 0, 0, makespan_s);
@@ -21,32 +21,32 @@ static void put(struct duet_sample *sample, double makespan_s)
     run.recording.kernels = g_new0(const char *, 3);
     for (size_t i = 0; i < 2; i++)
         run.recording.kernels[i] = g_strdup(testing_kernels[i]);
-    g_assert_cmpint(duet_sample_put(sample, &run, NULL), ==, 0);
+    g_assert_cmpint(duet__sample_put(sample, &run, NULL), ==, 0);
 }
 
 static void disturbed(void)
 {
-    struct duet_sample sample;
-    struct duet_side side;
+    struct duet__sample sample;
+    struct duet__side side;
 
-    duet_sample_init(&sample, true);
-    duet_sample_begin(&sample);
+    duet__sample_init(&sample, true);
+    duet__sample_begin(&sample);
     put(&sample, 9);
-    duet_sample_disturb(&sample);
-    duet_sample_begin(&sample);
+    duet__sample_disturb(&sample);
+    duet__sample_begin(&sample);
     put(&sample, 1);
     put(&sample, 2);
-    duet_sample_begin(&sample);
-    duet_sample_disturb(&sample); /* a round without runs is none: the one before stays */
-    duet_sample_begin(&sample);
+    duet__sample_begin(&sample);
+    duet__sample_disturb(&sample); /* a round without runs is none: the one before stays */
+    duet__sample_begin(&sample);
     put(&sample, 8);
     put(&sample, 7);
-    duet_sample_disturb(&sample);
-    duet_sample_begin(&sample);
+    duet__sample_disturb(&sample);
+    duet__sample_begin(&sample);
     put(&sample, 3);
-    g_assert_cmpuint(duet_sample_leave_out(&sample), ==, 3);
-    g_assert_cmpuint(duet_sample_leave_out(&sample), ==, 0);
-    duet_sample_conclude(&sample, 2, &side);
+    g_assert_cmpuint(duet__sample_leave_out(&sample), ==, 3);
+    g_assert_cmpuint(duet__sample_leave_out(&sample), ==, 0);
+    duet__sample_conclude(&sample, 2, &side);
     g_assert_cmpuint(side.count, ==, 3);
     g_assert_cmpuint(side.round_count, ==, 2);
     g_assert_cmpuint(side.rounds[0], ==, 2);
@@ -55,23 +55,23 @@ static void disturbed(void)
         g_assert_cmpfloat(side.makespans_s[i], ==, 2 * ((double)i + 1));
     g_assert_cmpfloat(side.account->makespan_s, ==, 4);
     g_assert_cmpfloat(side.recording->makespan_s, ==, 4);
-    duet_sample_fini(&sample);
+    duet__sample_fini(&sample);
 }
 
 /* Where no round was quiet there is nothing to go by but the disturbed ones. */
 static void all_disturbed(void)
 {
-    struct duet_sample sample;
+    struct duet__sample sample;
 
-    duet_sample_init(&sample, false);
+    duet__sample_init(&sample, false);
     for (unsigned round = 0; round < 2; round++) {
-        duet_sample_begin(&sample);
+        duet__sample_begin(&sample);
         put(&sample, 1);
-        duet_sample_disturb(&sample);
+        duet__sample_disturb(&sample);
     }
-    g_assert_cmpuint(duet_sample_leave_out(&sample), ==, 0);
-    g_assert_cmpuint(duet_sample_count(&sample), ==, 2);
-    duet_sample_fini(&sample);
+    g_assert_cmpuint(duet__sample_leave_out(&sample), ==, 0);
+    g_assert_cmpuint(duet__sample_count(&sample), ==, 2);
+    duet__sample_fini(&sample);
 }
 
 int main(int argc, char **argv)

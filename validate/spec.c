@@ -20,30 +20,30 @@ static const struct {
     [DUET_LIST_GPUS] = {"gpus", 0, 1000000},
 };
 
-struct duet_spec *duet_spec_new(const struct duet_request *base)
+struct duet__spec *duet__spec_new(const struct duet__request *base)
 {
-    struct duet_spec *spec = g_new0(struct duet_spec, 1);
+    struct duet__spec *spec = g_new0(struct duet__spec, 1);
 
-    duet_request_copy(&spec->request, base);
+    duet__request_copy(&spec->request, base);
     for (int i = 0; i < DUET_LISTS; i++)
         spec->lists[i] = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     return spec;
 }
 
-void duet_spec_free(void *data)
+void duet__spec_free(void *data)
 {
-    struct duet_spec *spec = data;
+    struct duet__spec *spec = data;
 
     for (int i = 0; i < DUET_LISTS; i++)
         g_array_unref(spec->lists[i]);
-    duet_request_fini(&spec->request);
+    duet__request_fini(&spec->request);
     g_free(spec);
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* Checks                                                                                       */
 
-static int check_list(const struct duet_spec *spec, enum duet_list which,
+static int check_list(const struct duet__spec *spec, enum duet_list which,
                       struct duet_message *message)
 {
     const GArray *list = spec->lists[which];
@@ -64,7 +64,7 @@ static int check_list(const struct duet_spec *spec, enum duet_list which,
     return 0;
 }
 
-int duet_spec_check(const struct duet_spec *spec, struct duet_message *message)
+int duet__spec_check(const struct duet__spec *spec, struct duet_message *message)
 {
     int error = 0;
 
@@ -91,7 +91,7 @@ static struct duet__json value_at(const struct duet__json *at, unsigned index)
 /* The list of the key at hand. */
 static int read_numbers(const struct duet__json *at, void *into, void *root)
 {
-    const struct duet_spec *spec = into;
+    const struct duet__spec *spec = into;
     unsigned count, which = 0;
     int error = count_values(at, &count);
 
@@ -111,7 +111,7 @@ static int read_numbers(const struct duet__json *at, void *into, void *root)
 /* The policies as the option takes them. */
 static int read_policies(const struct duet__json *at, void *into, void *root)
 {
-    struct duet_request *request = &((struct duet_spec *)into)->request;
+    struct duet__request *request = &((struct duet__spec *)into)->request;
     g_autoptr(GString) names = g_string_new(NULL);
     struct duet_message message = {""};
     unsigned count;
@@ -127,7 +127,7 @@ static int read_policies(const struct duet__json *at, void *into, void *root)
     if (error)
         return error;
     g_clear_pointer(&request->policies, g_strfreev);
-    error = duet_policies_read(names->str, &request->policies, &message);
+    error = duet__policies_read(names->str, &request->policies, &message);
     return error ? duet__json_fail(at, error, "%s", message.text) : 0;
 }
 
@@ -153,8 +153,8 @@ static int read_param(const struct duet__json *params, const char *name, GPtrArr
 /* The parameters of the workload that are there, and none else. */
 static int read_params(const struct duet__json *at, void *into, void *root)
 {
-    struct duet_request *request = &((struct duet_spec *)into)->request;
-    const struct duet_parameter *parameter = request->workload->parameters;
+    struct duet__request *request = &((struct duet__spec *)into)->request;
+    const struct duet__parameter *parameter = request->workload->parameters;
     g_autoptr(GPtrArray) known = g_ptr_array_new(), list = g_ptr_array_new_with_free_func(g_free);
     struct duet_message message = {""};
     int error;
@@ -166,18 +166,18 @@ static int read_params(const struct duet__json *at, void *into, void *root)
     for (guint i = 0; i + 1 < known->len && !error; i++)
         error = read_param(at, known->pdata[i], list);
     g_ptr_array_add(list, NULL);
-    return error ? error : duet_request_set_params(request, (char **)list->pdata, &message);
+    return error ? error : duet__request_set_params(request, (char **)list->pdata, &message);
 }
 
 static int read_workload(const struct duet__json *at, void *into, void *root)
 {
-    struct duet_request *request = &((struct duet_spec *)into)->request;
+    struct duet__request *request = &((struct duet__spec *)into)->request;
     const char *name;
     int error = duet__json_string(at, &name);
 
     if (error)
         return error;
-    request->workload = duet_workload_find(name);
+    request->workload = duet__workload_find(name);
     if (!request->workload)
         error =
             duet__json_fail(at, DUET_EINVAL, "unknown workload '%s' (duet list workloads)", name);
@@ -186,11 +186,11 @@ static int read_workload(const struct duet__json *at, void *into, void *root)
 
 static int read_precision(const struct duet__json *at, void *into, void *root)
 {
-    struct duet_request *request = &((struct duet_spec *)into)->request;
+    struct duet__request *request = &((struct duet__spec *)into)->request;
     const char *text;
     int error = duet__json_string(at, &text);
 
-    if (!error && duet_precision_read(text, &request->problem.precision, NULL))
+    if (!error && duet__precision_read(text, &request->problem.precision, NULL))
         error = duet__json_fail(at, DUET_EINVAL, "is s (single) or d (double), not '%s'", text);
     return error;
 }
@@ -206,14 +206,14 @@ static const struct duet__field case_fields[] = {
     {"params", DUET__ELSEWHERE, DUET__OPTIONAL, .read = read_params},
     {"precision", DUET__ELSEWHERE, DUET__OPTIONAL, .read = read_precision},
     {"set_arch", DUET__BOOLEAN, DUET__OPTIONAL,
-     .offset = offsetof(struct duet_spec, request.config.set_arch)},
+     .offset = offsetof(struct duet__spec, request.config.set_arch)},
     {NULL},
 };
 
 /* What is read into: the specs, and what they have in common. */
 struct specs {
     GPtrArray *specs;
-    const struct duet_request *base;
+    const struct duet__request *base;
 };
 
 static int read_cases(const struct duet__json *at, void *into, void *root)
@@ -225,11 +225,11 @@ static int read_cases(const struct duet__json *at, void *into, void *root)
 
     for (unsigned i = 0; i < count && !error; i++) {
         const struct duet__json one = duet__json_element(at, i);
-        struct duet_spec *spec = duet_spec_new(to->base);
+        struct duet__spec *spec = duet__spec_new(to->base);
 
         g_ptr_array_add(to->specs, spec);
         error = duet__fields_read(&one, case_fields, spec);
-        if (!error && (error = duet_spec_check(spec, &message)))
+        if (!error && (error = duet__spec_check(spec, &message)))
             duet__json_fail(&one, error, "%s", message.text);
     }
     return error;
@@ -248,8 +248,8 @@ static const struct duet__field root_fields[] = {
     {NULL},
 };
 
-int duet_specs_read(GPtrArray *specs, const struct duet_request *base, const char *path,
-                    struct duet_message *message)
+int duet__specs_read(GPtrArray *specs, const struct duet__request *base, const char *path,
+                     struct duet_message *message)
 {
     g_autoptr(GError) problem = NULL;
     g_autofree char *text = NULL;

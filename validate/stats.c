@@ -64,7 +64,7 @@ static double student_tail(double t, double freedom)
            2;
 }
 
-double duet_student_quantile(double p, double freedom)
+double duet__student_quantile(double p, double freedom)
 {
     if (!(p > 0 && p < 1) || !(freedom > 0) || !isfinite(freedom))
         return NAN;
@@ -100,7 +100,7 @@ static int compare_values(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-void duet_sort(double *values, size_t count)
+void duet__sort(double *values, size_t count)
 {
     if (count)
         qsort(values, count, sizeof *values, compare_values);
@@ -118,7 +118,7 @@ static void add(struct sum *sum, double x)
     sum->value = next;
 }
 
-double duet_quantile(const double *ascending, size_t count, double p)
+double duet__quantile(const double *ascending, size_t count, double p)
 {
     double position = (double)(count - 1) * p;
     size_t below = (size_t)position;
@@ -128,14 +128,14 @@ double duet_quantile(const double *ascending, size_t count, double p)
     return ascending[below] + fraction * (ascending[below + 1] - ascending[below]);
 }
 
-double duet_median(double *values, size_t count)
+double duet__median(double *values, size_t count)
 {
-    duet_sort(values, count);
-    return count ? duet_quantile(values, count, 0.5) : 0;
+    duet__sort(values, count);
+    return count ? duet__quantile(values, count, 0.5) : 0;
 }
 
 /* Mean, deviation and the mean's interval. */
-static void summarise_mean(const double *values, size_t count, struct duet_summary *out)
+static void summarise_mean(const double *values, size_t count, struct duet__summary *out)
 {
     struct sum sum = {0, 0}, squares = {0, 0};
     for (size_t i = 0; i < count; i++)
@@ -147,14 +147,14 @@ static void summarise_mean(const double *values, size_t count, struct duet_summa
     for (size_t i = 0; i < count; i++)
         add(&squares, (values[i] - out->mean) * (values[i] - out->mean));
     out->deviation = sqrt((squares.value + squares.rest) / (double)(count - 1));
-    double half = duet_student_quantile((1 + confidence) / 2, (double)(count - 1)) *
+    double half = duet__student_quantile((1 + confidence) / 2, (double)(count - 1)) *
                   out->deviation / sqrt((double)count);
     out->mean_low = out->mean - half;
     out->mean_high = out->mean + half;
 }
 
 /* The median's interval: the greatest rank whose two tails together stay below 5 %. */
-static void summarise_median(const double *ascending, size_t count, struct duet_summary *out)
+static void summarise_median(const double *ascending, size_t count, struct duet__summary *out)
 {
     /* coin_flips(rank - 1) is the probability that fewer than `rank` values lie below. */
     size_t low = 1, high = (count + 1) / 2; /* ranks, from 1: `low` will do, or nothing does */
@@ -169,7 +169,7 @@ static void summarise_median(const double *ascending, size_t count, struct duet_
     out->median_high = ascending[count - low];
 }
 
-/* Standard error of the part of all values that lies below their median: duet_summarise_clusters.
+/* Standard error of the part of all values that lies below their median: duet__summarise_clusters.
  */
 static double cluster_error(const double *values, size_t count, const size_t *sizes,
                             size_t cluster_count, double median)
@@ -194,36 +194,36 @@ static double cluster_error(const double *values, size_t count, const size_t *si
 
 /* Makes the median's interval as wide as differences between clusters make it. */
 static void widen_median(const double *ascending, size_t count, double error, size_t cluster_count,
-                         struct duet_summary *out)
+                         struct duet__summary *out)
 {
-    double t = duet_student_quantile((1 + confidence) / 2, (double)(cluster_count - 1));
+    double t = duet__student_quantile((1 + confidence) / 2, (double)(cluster_count - 1));
     double half = fmin(t * error, 0.5);
 
-    out->median_low = fmin(out->median_low, duet_quantile(ascending, count, 0.5 - half));
-    out->median_high = fmax(out->median_high, duet_quantile(ascending, count, 0.5 + half));
+    out->median_low = fmin(out->median_low, duet__quantile(ascending, count, 0.5 - half));
+    out->median_high = fmax(out->median_high, duet__quantile(ascending, count, 0.5 + half));
 }
 
-struct duet_summary duet_summarise(const double *values, size_t count)
+struct duet__summary duet__summarise(const double *values, size_t count)
 {
-    return duet_summarise_clusters(values, count, NULL, 0);
+    return duet__summarise_clusters(values, count, NULL, 0);
 }
 
-struct duet_summary duet_summarise_clusters(const double *values, size_t count, const size_t *sizes,
-                                            size_t cluster_count)
+struct duet__summary duet__summarise_clusters(const double *values, size_t count,
+                                              const size_t *sizes, size_t cluster_count)
 {
     g_autofree double *ascending = g_memdup2(values, count * sizeof *values);
-    struct duet_summary out = {.count = count};
+    struct duet__summary out = {.count = count};
 
     for (size_t i = 0; i < count; i++)
         if (!isfinite(values[i]))
             out.count = 0;
     if (!out.count)
         return out;
-    duet_sort(ascending, count);
-    out.median = duet_quantile(ascending, count, 0.5);
+    duet__sort(ascending, count);
+    out.median = duet__quantile(ascending, count, 0.5);
     out.minimum = ascending[0];
-    out.quartile1 = duet_quantile(ascending, count, 0.25);
-    out.quartile3 = duet_quantile(ascending, count, 0.75);
+    out.quartile1 = duet__quantile(ascending, count, 0.25);
+    out.quartile3 = duet__quantile(ascending, count, 0.75);
     summarise_mean(ascending, count, &out);
     summarise_median(ascending, count, &out);
     if (cluster_count > 1)
@@ -236,8 +236,8 @@ struct duet_summary duet_summarise_clusters(const double *values, size_t count, 
 /* ------------------------------------------------------------------------------------------- */
 /* Two samples                                                                                  */
 
-void duet_ratio_interval(const struct duet_summary *first, const struct duet_summary *second,
-                         double *low, double *high)
+void duet__ratio_interval(const struct duet__summary *first, const struct duet__summary *second,
+                          double *low, double *high)
 {
     *low = *high = NAN;
     if (!(first->median_low > 0) || !(second->median_low > 0))

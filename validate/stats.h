@@ -7,11 +7,11 @@
 
 /*
  * What is known of a sample, in its own unit. Intervals assume independent values (but see
- * duet_summarise_clusters); that of the mean also that the mean is about normally distributed.
+ * duet__summarise_clusters); that of the mean also that the mean is about normally distributed.
  * A sample of one: deviation 0, and every figure, the ends of the intervals included, is its value
  * (nothing is known of its spread; look at count before believing them).
  */
-struct duet_summary {
+struct duet__summary {
     size_t count;
     double mean;
     double median;
@@ -31,7 +31,7 @@ struct duet_summary {
  * The median's interval is the pair (l-th smallest, l-th largest) with the greatest l for which the
  * binomial distribution gives at least 95 % (Hahn, Meeker, Statistical Intervals, section 5.2).
  */
-struct duet_summary duet_summarise(const double *values, size_t count);
+struct duet__summary duet__summarise(const double *values, size_t count);
 
 /*
  * The same of values that come in clusters: `sizes[i]` >= 1 of them from each of `cluster_count`,
@@ -47,26 +47,26 @@ struct duet_summary duet_summarise(const double *values, size_t count);
  * 0.975-quantile of Student's distribution with k - 1 degrees of freedom; it is the whole range if
  * these are not between 0 and 1. Of values that equal the median, the part that makes 1/2 of all N
  * counts as below. The mean's interval stays that of independent values. With one cluster, or none
- * where nothing is known of them (cluster_count 0), as duet_summarise.
+ * where nothing is known of them (cluster_count 0), as duet__summarise.
  */
-struct duet_summary duet_summarise_clusters(const double *values, size_t count, const size_t *sizes,
-                                            size_t cluster_count);
+struct duet__summary duet__summarise_clusters(const double *values, size_t count,
+                                              const size_t *sizes, size_t cluster_count);
 
 /*
  * The p-quantile of `count` >= 1 ascending values, 0 <= p <= 1: type 7 of Hyndman and Fan (The
  * American Statistician 50(4), 1996), linear between the values at (count - 1) p, as R and NumPy
  * do by default.
  */
-double duet_quantile(const double *ascending, size_t count, double p);
+double duet__quantile(const double *ascending, size_t count, double p);
 
 /* Runs from which on reports give an interval: of fewer, nothing is known of their spread. */
 enum { DUET_INTERVAL_RUNS = 3 };
 
 /* Sorts values, ascending. */
-void duet_sort(double *values, size_t count);
+void duet__sort(double *values, size_t count);
 
 /* The median of values, which it sorts; 0 without any. */
-double duet_median(double *values, size_t count);
+double duet__median(double *values, size_t count);
 
 /*
  * 95 % interval of the ratio of two medians (first / second) of samples that have nothing to do
@@ -74,8 +74,8 @@ double duet_median(double *values, size_t count);
  * 2008), on the logarithmic scale: the distances of their ends from the medians add up as the
  * sides of a right angle. NAN if not all of it is positive.
  */
-void duet_ratio_interval(const struct duet_summary *first, const struct duet_summary *second,
-                         double *low, double *high);
+void duet__ratio_interval(const struct duet__summary *first, const struct duet__summary *second,
+                          double *low, double *high);
 
 /*
  * The p-quantile of Student's t distribution with `freedom` > 0 degrees of freedom, 0 < p < 1:
@@ -83,6 +83,6 @@ void duet_ratio_interval(const struct duet_summary *first, const struct duet_sum
  * for up to 10^6 degrees of freedom and p within [10^-6, 1 - 10^-6]; NAN for values that make no
  * sense. To be called from one thread at a time (lgamma).
  */
-double duet_student_quantile(double p, double freedom);
+double duet__student_quantile(double p, double freedom);
 
 #endif

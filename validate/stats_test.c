@@ -9,9 +9,9 @@
 
 #define CLOSE(a, b) g_assert_cmpfloat_with_epsilon(a, b, 1e-12)
 
-static struct duet_summary summary(const double *values, size_t count)
+static struct duet__summary summary(const double *values, size_t count)
 {
-    struct duet_summary s = duet_summarise(values, count);
+    struct duet__summary s = duet__summarise(values, count);
     g_assert_cmpuint(s.count, ==, count);
     return s;
 }
@@ -31,26 +31,26 @@ static void test_student(void)
     };
     for (size_t i = 0; i < G_N_ELEMENTS(known); i++) {
         double p = known[i][0], f = known[i][1], t = known[i][2];
-        g_assert_cmpfloat_with_epsilon(duet_student_quantile(p, f) / t, 1, 1e-9);
-        g_assert_cmpfloat_with_epsilon(duet_student_quantile(1 - p, f) / -t, 1, 1e-9);
+        g_assert_cmpfloat_with_epsilon(duet__student_quantile(p, f) / t, 1, 1e-9);
+        g_assert_cmpfloat_with_epsilon(duet__student_quantile(1 - p, f) / -t, 1, 1e-9);
     }
     /* Closed forms for one and two degrees of freedom. */
     for (int percent = 1; percent < 100; percent += 7) {
         double p = percent / 100.0;
-        g_assert_cmpfloat_with_epsilon(duet_student_quantile(p, 1), tan(G_PI * (p - 0.5)), 1e-9);
-        g_assert_cmpfloat_with_epsilon(duet_student_quantile(p, 2),
+        g_assert_cmpfloat_with_epsilon(duet__student_quantile(p, 1), tan(G_PI * (p - 0.5)), 1e-9);
+        g_assert_cmpfloat_with_epsilon(duet__student_quantile(p, 2),
                                        (2 * p - 1) / sqrt(2 * p * (1 - p)), 1e-9);
     }
-    g_assert_cmpfloat(duet_student_quantile(0.5, 7), ==, 0);
+    g_assert_cmpfloat(duet__student_quantile(0.5, 7), ==, 0);
 }
 
 static void test_nonsense(void)
 {
-    g_assert_true(isnan(duet_student_quantile(0, 1)));
-    g_assert_true(isnan(duet_student_quantile(1, 1)));
-    g_assert_true(isnan(duet_student_quantile(0.9, 0)));
-    g_assert_true(isnan(duet_student_quantile(NAN, 1)));
-    g_assert_true(isnan(duet_student_quantile(0.9, INFINITY)));
+    g_assert_true(isnan(duet__student_quantile(0, 1)));
+    g_assert_true(isnan(duet__student_quantile(1, 1)));
+    g_assert_true(isnan(duet__student_quantile(0.9, 0)));
+    g_assert_true(isnan(duet__student_quantile(NAN, 1)));
+    g_assert_true(isnan(duet__student_quantile(0.9, INFINITY)));
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -59,20 +59,20 @@ static void test_nonsense(void)
 static void test_quantile(void)
 {
     static const double four[] = {1, 2, 4, 8};
-    g_assert_cmpfloat(duet_quantile(four, 4, 0), ==, 1);
-    g_assert_cmpfloat(duet_quantile(four, 4, 1), ==, 8);
-    CLOSE(duet_quantile(four, 4, 0.5), 3);
-    CLOSE(duet_quantile(four, 4, 0.25), 1.75);
-    CLOSE(duet_quantile(four, 4, 0.75), 5);
-    CLOSE(duet_quantile(four, 4, 0.9), 6.8);
-    g_assert_cmpfloat(duet_quantile(four, 1, 0.3), ==, 1);
+    g_assert_cmpfloat(duet__quantile(four, 4, 0), ==, 1);
+    g_assert_cmpfloat(duet__quantile(four, 4, 1), ==, 8);
+    CLOSE(duet__quantile(four, 4, 0.5), 3);
+    CLOSE(duet__quantile(four, 4, 0.25), 1.75);
+    CLOSE(duet__quantile(four, 4, 0.75), 5);
+    CLOSE(duet__quantile(four, 4, 0.9), 6.8);
+    g_assert_cmpfloat(duet__quantile(four, 1, 0.3), ==, 1);
 }
 
 /* 2 4 4 4 5 5 7 9: mean 5, squares 32. The 2nd and 7th cover 1 - 18/256, the ends 1 - 2/256. */
 static void test_sample(void)
 {
     static const double values[] = {9, 4, 5, 2, 4, 7, 5, 4};
-    struct duet_summary s = summary(values, 8);
+    struct duet__summary s = summary(values, 8);
     double half = 2.364624251592784 * sqrt(32.0 / 7) / sqrt(8);
     CLOSE(s.mean, 5);
     CLOSE(s.median, 4.5);
@@ -98,7 +98,7 @@ static void test_median_interval(void)
     for (size_t i = 0; i < 100; i++)
         values[i] = (double)i + 1;
     for (size_t i = 0; i < G_N_ELEMENTS(known); i++) {
-        struct duet_summary s = summary(values, known[i].count);
+        struct duet__summary s = summary(values, known[i].count);
         g_assert_cmpfloat(s.median_low, ==, (double)known[i].rank);
         g_assert_cmpfloat(s.median_high, ==, (double)(known[i].count + 1 - known[i].rank));
     }
@@ -107,7 +107,7 @@ static void test_median_interval(void)
 static void test_one(void)
 {
     static const double value = 3.25;
-    struct duet_summary s = summary(&value, 1);
+    struct duet__summary s = summary(&value, 1);
     const double same[] = {s.mean,     s.median,    s.minimum,    s.quartile1,  s.quartile3,
                            s.mean_low, s.mean_high, s.median_low, s.median_high};
     for (size_t i = 0; i < G_N_ELEMENTS(same); i++)
@@ -118,7 +118,7 @@ static void test_one(void)
 static void test_two(void)
 {
     static const double values[] = {3, 1};
-    struct duet_summary s = summary(values, 2);
+    struct duet__summary s = summary(values, 2);
     CLOSE(s.mean, 2);
     CLOSE(s.median, 2);
     CLOSE(s.deviation, sqrt(2));
@@ -133,7 +133,7 @@ static void test_equal(void)
     double values[31];
     for (size_t i = 0; i < G_N_ELEMENTS(values); i++)
         values[i] = 0.1;
-    struct duet_summary s = summary(values, G_N_ELEMENTS(values));
+    struct duet__summary s = summary(values, G_N_ELEMENTS(values));
     g_assert_cmpfloat(s.mean, ==, 0.1);
     g_assert_cmpfloat(s.deviation, ==, 0);
     g_assert_cmpfloat(s.mean_low, ==, 0.1);
@@ -147,7 +147,7 @@ static void test_offset(void)
     double *values = g_new(double, count);
     for (size_t i = 0; i < count; i++)
         values[i] = 1e9 + (double)(i % 2);
-    struct duet_summary s = summary(values, count);
+    struct duet__summary s = summary(values, count);
     g_assert_cmpfloat(s.mean, ==, 1e9 + 0.5);
     CLOSE(s.deviation, sqrt(0.25 * 1e5 / (1e5 - 1)));
     CLOSE(s.median, 1e9 + 0.5);
@@ -158,19 +158,19 @@ static void test_offset(void)
 static void test_unknown(void)
 {
     static const double values[] = {1, NAN, INFINITY};
-    g_assert_cmpuint(duet_summarise(values, 0).count, ==, 0);
-    g_assert_cmpuint(duet_summarise(NULL, 0).count, ==, 0);
-    g_assert_cmpuint(duet_summarise(values, 2).count, ==, 0);
-    g_assert_cmpuint(duet_summarise(values + 2, 1).count, ==, 0);
+    g_assert_cmpuint(duet__summarise(values, 0).count, ==, 0);
+    g_assert_cmpuint(duet__summarise(NULL, 0).count, ==, 0);
+    g_assert_cmpuint(duet__summarise(values, 2).count, ==, 0);
+    g_assert_cmpuint(duet__summarise(values + 2, 1).count, ==, 0);
 }
 
 static void clustered(const double *values, const size_t *sizes, size_t clusters,
-                      struct duet_summary *out)
+                      struct duet__summary *out)
 {
     size_t count = 0;
     for (size_t i = 0; i < clusters; i++)
         count += sizes[i];
-    *out = duet_summarise_clusters(values, count, sizes, clusters);
+    *out = duet__summarise_clusters(values, count, sizes, clusters);
     g_assert_cmpuint(out->count, ==, count);
 }
 
@@ -180,7 +180,7 @@ static void test_clusters(void)
     static const double values[] = {1,  13, 2,  3,  4,  5,  6,  7,  8,  9,  15, 14,
                                     19, 18, 17, 16, 11, 10, 20, 21, 22, 23, 24, 12};
     static const size_t even[] = {6, 6, 6, 6}, uneven[] = {1, 5, 18}, one[] = {24};
-    struct duet_summary s, alone = summary(values, 24);
+    struct duet__summary s, alone = summary(values, 24);
     /* excesses 2, 1, -1, -2; Student's t of 3 degrees of freedom */
     double half = 3.18244630528371 * sqrt(4.0 / 3 * 10) / 24;
     clustered(values, even, 4, &s);
@@ -194,7 +194,7 @@ static void test_clusters(void)
     g_assert_cmpfloat(s.median_low, ==, 1);
     g_assert_cmpfloat(s.median_high, ==, 24);
     for (size_t clusters = 0; clusters < 2; clusters++) {
-        s = duet_summarise_clusters(values, 24, one, clusters);
+        s = duet__summarise_clusters(values, 24, one, clusters);
         g_assert_cmpfloat(s.median_low, ==, 7); /* the ranks of 24 independent values */
         g_assert_cmpfloat(s.median_high, ==, 18);
     }
@@ -206,7 +206,7 @@ static void test_clusters_alike(void)
     double alike[100], tied[24];
     static const double six[] = {0, 5, 5, 9, 5, 5};
     size_t tens[10], sixes[4];
-    struct duet_summary s;
+    struct duet__summary s;
     for (size_t i = 0; i < 100; i++)
         alike[i] = (double)(i % 10) * 10 + floor((double)i / 10);
     for (size_t i = 0; i < 10; i++)
@@ -246,7 +246,7 @@ static unsigned count_covered(double between, double within, double *wider)
     size_t sizes[ROUNDS];
     unsigned covered = 0;
     for (unsigned trial = 0; trial < TRIALS; trial++) {
-        struct duet_summary s, alone;
+        struct duet__summary s, alone;
         for (size_t round = 0; round < ROUNDS; round++) {
             double centre = between * draw_normal(random);
             sizes[round] = RUNS;
@@ -283,26 +283,26 @@ static void test_clusters_cover(void)
 static void test_ratio(void)
 {
     static const double one[] = {3}, two[] = {2, 2}, spread[] = {1, 2, 4}, none[] = {0, 1};
-    const struct duet_summary first = summary(one, 1), second = summary(two, 2),
-                              third = summary(spread, 3), fourth = summary(none, 2);
+    const struct duet__summary first = summary(one, 1), second = summary(two, 2),
+                               third = summary(spread, 3), fourth = summary(none, 2);
     double low = 0, high = 0;
 
-    duet_ratio_interval(&first, &second, &low, &high);
+    duet__ratio_interval(&first, &second, &low, &high);
     CLOSE(low, 1.5);
     CLOSE(high, 1.5);
-    duet_ratio_interval(&third, &second, &low, &high);
+    duet__ratio_interval(&third, &second, &low, &high);
     CLOSE(low, 0.5);
     CLOSE(high, 2);
-    duet_ratio_interval(&first, &third, &low, &high);
+    duet__ratio_interval(&first, &third, &low, &high);
     CLOSE(low, 0.75);
     CLOSE(high, 3);
-    duet_ratio_interval(&third, &third, &low, &high);
+    duet__ratio_interval(&third, &third, &low, &high);
     CLOSE(low, pow(2, -sqrt(2)));
     CLOSE(high, pow(2, sqrt(2)));
-    duet_ratio_interval(&first, &fourth, &low, &high);
+    duet__ratio_interval(&first, &fourth, &low, &high);
     g_assert_true(isnan(low) && isnan(high));
     low = high = 0;
-    duet_ratio_interval(&fourth, &first, &low, &high);
+    duet__ratio_interval(&fourth, &first, &low, &high);
     g_assert_true(isnan(low) && isnan(high));
 }
 

@@ -12,7 +12,7 @@ enum { TESTING_EVENTS = 64 };
 struct testing_recording {
     struct duet_machine machine;
     struct duet_event events[TESTING_EVENTS];
-    struct duet_recording recording;
+    struct duet__recording recording;
 };
 
 static const char *testing_kernels[] = {"potrf", "gemm"};
@@ -21,11 +21,11 @@ static inline void testing_init(struct testing_recording *testing, double makesp
 {
     *testing = (struct testing_recording){0};
     sample_machine(&testing->machine, 1, 2);
-    testing->recording = (struct duet_recording){.machine = &testing->machine,
-                                                 .events = testing->events,
-                                                 .kernels = testing_kernels,
-                                                 .kernel_count = G_N_ELEMENTS(testing_kernels),
-                                                 .makespan_s = makespan_s};
+    testing->recording = (struct duet__recording){.machine = &testing->machine,
+                                                  .events = testing->events,
+                                                  .kernels = testing_kernels,
+                                                  .kernel_count = G_N_ELEMENTS(testing_kernels),
+                                                  .makespan_s = makespan_s};
 }
 
 static inline void testing_fini(struct testing_recording *testing)

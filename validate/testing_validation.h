@@ -25,15 +25,15 @@ _Static_assert(TESTING_RUNS == 5, "the rounds have all runs");
 /* One case and what it borrows. */
 struct testing_case {
     double makespans[2][TESTING_RUNS];
-    struct duet_account accounts[2];
-    struct duet_account_kernel kernels[2][TESTING_KERNELS];
+    struct duet__account accounts[2];
+    struct duet__account_kernel kernels[2][TESTING_KERNELS];
 };
 
 struct testing_validation {
     struct sample sample; /* recordings */
     struct testing_case *rooms;
-    struct duet_case *cases;
-    struct duet_validation validation;
+    struct duet__case *cases;
+    struct duet__validation validation;
 };
 
 /* A factor near 1, the same in every run of the test. */
@@ -48,15 +48,15 @@ static inline void testing_account(struct testing_case *room, int side, double m
 {
     static const char *const names[] = {"dgemm", "dtrsm", "dpotrf"};
     static const double shares[] = {0.8, 0.15, 0.05};
-    struct duet_account *account = &room->accounts[side];
+    struct duet__account *account = &room->accounts[side];
     double whole = TESTING_WORKERS * makespan_s, left = whole;
 
-    *account = (struct duet_account){.workers = TESTING_WORKERS,
-                                     .makespan_s = makespan_s,
-                                     .kernels = room->kernels[side],
-                                     .kernel_count = TESTING_KERNELS};
+    *account = (struct duet__account){.workers = TESTING_WORKERS,
+                                      .makespan_s = makespan_s,
+                                      .kernels = room->kernels[side],
+                                      .kernel_count = TESTING_KERNELS};
     for (unsigned i = 0; i < TESTING_KERNELS; i++) {
-        struct duet_account_kernel *kernel = &room->kernels[side][i];
+        struct duet__account_kernel *kernel = &room->kernels[side][i];
 
         g_strlcpy(kernel->name, names[i % 3], sizeof kernel->name);
         g_strlcpy(kernel->arch, i < 3 ? "x5650" : "c2050", sizeof kernel->arch);
@@ -73,16 +73,16 @@ static inline void testing_account(struct testing_case *room, int side, double m
 }
 
 static inline void testing_side(struct testing_case *room, int side, double about_s, GRand *random,
-                                struct duet_side *out)
+                                struct duet__side *out)
 {
     double *makespans = room->makespans[side];
 
     for (int run = 0; run < TESTING_RUNS; run++)
         makespans[run] = about_s * testing_factor(random, 0.01);
     testing_account(room, side, about_s, random);
-    *out = (struct duet_side){.makespans_s = makespans,
-                              .count = TESTING_RUNS,
-                              .account = &room->accounts[side]};
+    *out = (struct duet__side){.makespans_s = makespans,
+                               .count = TESTING_RUNS,
+                               .account = &room->accounts[side]};
 }
 
 static inline void testing_fill(struct testing_validation *the, size_t index, GRand *random)
@@ -93,16 +93,16 @@ static inline void testing_fill(struct testing_validation *the, size_t index, GR
     size_t size = index / 16;
     double about_s = 2e-3 * pow(2.2, (double)(size % 8)) * (1 + 0.3 * (double)(index % 4));
 
-    the->cases[index] = (struct duet_case){.workload = workloads[index / 4 % 4],
-                                           .settings = index / 4 % 4 == 1 ? "variant=left" : "",
-                                           .platform = "vm",
-                                           .policy = policies[index % 4],
-                                           .n = 512 * (size + 1),
-                                           .tile = 128,
-                                           .precision = 'd',
-                                           .cpus = 4,
-                                           .gpus = 1,
-                                           .speed = 0.98};
+    the->cases[index] = (struct duet__case){.workload = workloads[index / 4 % 4],
+                                            .settings = index / 4 % 4 == 1 ? "variant=left" : "",
+                                            .platform = "vm",
+                                            .policy = policies[index % 4],
+                                            .n = 512 * (size + 1),
+                                            .tile = 128,
+                                            .precision = 'd',
+                                            .cpus = 4,
+                                            .gpus = 1,
+                                            .speed = 0.98};
     testing_side(room, 0, about_s * testing_factor(random, 0.06), random,
                  &the->cases[index].predicted);
     testing_side(room, 1, about_s, random, &the->cases[index].measured);
@@ -121,23 +121,23 @@ static inline void testing_init(struct testing_validation *the, size_t count, un
 
     sample_init(&the->sample, 4, 1, tasks);
     the->rooms = g_new0(struct testing_case, count);
-    the->cases = g_new0(struct duet_case, count);
+    the->cases = g_new0(struct duet__case, count);
     for (size_t i = 0; i < count; i++)
         testing_fill(the, i, random);
     if (count > 7) {
-        the->cases[7].predicted = (struct duet_side){0};
+        the->cases[7].predicted = (struct duet__side){0};
         the->cases[7].failure = "cannot be predicted: no times of kernel <dgeqrt> & \"dtpqrt\"";
     }
-    the->validation = (struct duet_validation){.command = "duet validate '</script><b>' --n 512",
-                                               .title = "cholesky, lu, gemm and qr on vm",
-                                               .first_name = "predicted",
-                                               .second_name = "measured",
-                                               .machine = "vm: 4 cores <of> a & b, 1 GPU",
-                                               .calibration = "of 2026-11-20, 4 workloads",
-                                               .date = "2026-11-21 20:00 UTC",
-                                               .cases = the->cases,
-                                               .case_count = count,
-                                               .fail_over = 0.1};
+    the->validation = (struct duet__validation){.command = "duet validate '</script><b>' --n 512",
+                                                .title = "cholesky, lu, gemm and qr on vm",
+                                                .first_name = "predicted",
+                                                .second_name = "measured",
+                                                .machine = "vm: 4 cores <of> a & b, 1 GPU",
+                                                .calibration = "of 2026-11-20, 4 workloads",
+                                                .date = "2026-11-21 20:00 UTC",
+                                                .cases = the->cases,
+                                                .case_count = count,
+                                                .fail_over = 0.1};
     g_rand_free(random);
 }
 

@@ -11,9 +11,9 @@
 static const double BUDGET_S = 1;
 
 /* The configuration with most devices, on which the threads have most to do. */
-static const struct duet_config *largest(const struct duet_experiment *experiment)
+static const struct duet_config *largest(const struct duet__experiment *experiment)
 {
-    const struct duet_pair *most = NULL;
+    const struct duet__pair *most = NULL;
 
     for (size_t i = 0; i < experiment->pair_count; i++)
         if (!experiment->pairs[i].failure && (!most || experiment->pairs[i].gpus > most->gpus))
@@ -24,23 +24,23 @@ static const struct duet_config *largest(const struct duet_experiment *experimen
 /* Asked between measurements: whether to give up. */
 static bool stop(void *monitor)
 {
-    return duet_monitor_signal(monitor) != 0;
+    return duet__monitor_signal(monitor) != 0;
 }
 
 /*
  * Makes one that was measured the platform's, whose times are multiplied by the scale afterwards.
  * What was not measured stays as the platform has it. Returns the seconds; 0: not measured.
  */
-static double use_cost(const struct duet_experiment *experiment,
+static double use_cost(const struct duet__experiment *experiment,
                        const struct duet__measured *measured, double *cost)
 {
     if (!measured->times.count || !(measured->times.median > 0))
         return 0;
-    *cost = measured->times.median / duet_request_scale(&experiment->base);
+    *cost = measured->times.median / duet__request_scale(&experiment->base);
     return measured->times.median;
 }
 
-static void use_costs(struct duet_experiment *experiment, const struct duet__measured *measured)
+static void use_costs(struct duet__experiment *experiment, const struct duet__measured *measured)
 {
     struct duet_costs *costs = &experiment->platform->costs;
 
@@ -50,11 +50,11 @@ static void use_costs(struct duet_experiment *experiment, const struct duet__mea
         experiment->pairs[i].simulated.config.jitter = true;
 }
 
-int duet_experiment_measure_threads(struct duet_experiment *experiment,
-                                    struct duet_message *message)
+int duet__experiment_measure_threads(struct duet__experiment *experiment,
+                                     struct duet_message *message)
 {
     const struct duet_config *config = largest(experiment);
-    struct duet_monitor monitor = {0};
+    struct duet__monitor monitor = {0};
     struct duet__measured costs[DUET__COSTS];
     struct duet_config own;
     int error;
@@ -63,15 +63,15 @@ int duet_experiment_measure_threads(struct duet_experiment *experiment,
         return 0;
     own = *config;
     own.cpus = -1; /* one thread wakes another, however many CPUs the cases have */
-    duet_monitor_start(&monitor, false, 0, 0);
+    duet__monitor_start(&monitor, false, 0, 0);
     error = duet__costs_measure(&(struct duet__measurement){.config = &own,
                                                             .end_s = duet__clock_s() + BUDGET_S,
                                                             .stop = stop,
                                                             .context = &monitor,
                                                             .message = message},
                                 costs);
-    duet_monitor_stop(&monitor);
-    experiment->number = duet_monitor_signal(&monitor);
+    duet__monitor_stop(&monitor);
+    experiment->number = duet__monitor_signal(&monitor);
     if (experiment->number)
         return 0; /* what was interrupted says nothing */
     if (!error)

@@ -18,7 +18,7 @@ static void append_count(GString *text, unsigned count, const char *what)
     g_string_append_printf(text, ", %u %s%s", count, what, count == 1 ? "" : "s");
 }
 
-char *duet__case_name(const struct duet_case *the)
+char *duet__case_name(const struct duet__case *the)
 {
     GString *text = g_string_new(the->workload);
 
@@ -40,14 +40,14 @@ char *duet__case_name(const struct duet_case *the)
     return g_string_free(text, FALSE);
 }
 
-static void judge_error(struct duet_case *the)
+static void judge_error(struct duet__case *the)
 {
-    const struct duet_side *predicted = &the->predicted, *measured = &the->measured;
-    const struct duet_summary *first = &predicted->summary, *second = &measured->summary;
+    const struct duet__side *predicted = &the->predicted, *measured = &the->measured;
+    const struct duet__summary *first = &predicted->summary, *second = &measured->summary;
 
     if (the->failure || !first->count || !second->count || !(second->minimum > 0))
         return;
-    duet_ratio_interval(first, second, &the->error_low, &the->error_high);
+    duet__ratio_interval(first, second, &the->error_low, &the->error_high);
     the->error_low -= 1;
     the->error_high -= 1;
     the->error = first->median / second->median - 1;
@@ -56,20 +56,20 @@ static void judge_error(struct duet_case *the)
     /* runs of two machines with other workers have no common account */
     if (predicted->account && measured->account &&
         predicted->account->workers == measured->account->workers)
-        duet_explain(predicted->account, measured->account, first->median, second->median,
-                     &the->explanation);
+        duet__explain_difference(predicted->account, measured->account, first->median,
+                                 second->median, &the->explanation);
 }
 
-static void summarise(struct duet_side *side)
+static void summarise(struct duet__side *side)
 {
     side->summary =
-        duet_summarise_clusters(side->makespans_s, side->count, side->rounds, side->round_count);
+        duet__summarise_clusters(side->makespans_s, side->count, side->rounds, side->round_count);
 }
 
-static void judge_case(struct duet_case *the)
+static void judge_case(struct duet__case *the)
 {
     the->error = the->error_low = the->error_high = the->noise = NAN;
-    the->explanation = (struct duet_explanation){0};
+    the->explanation = (struct duet__explanation){0};
     summarise(&the->predicted);
     summarise(&the->measured);
     judge_error(the);
@@ -78,7 +78,7 @@ static void judge_case(struct duet_case *the)
 /* ------------------------------------------------------------------------------------------- */
 /* Policies                                                                                     */
 
-static bool same_but_policy(const struct duet_case *a, const struct duet_case *b)
+static bool same_but_policy(const struct duet__case *a, const struct duet__case *b)
 {
     return strcmp(a->workload, b->workload) == 0 && strcmp(a->settings, b->settings) == 0 &&
            strcmp(a->platform, b->platform) == 0 && a->n == b->n && a->tile == b->tile &&
@@ -87,29 +87,29 @@ static bool same_but_policy(const struct duet_case *a, const struct duet_case *b
 }
 
 /* How far the measured median may be off, seconds. */
-static double width(const struct duet_case *the)
+static double width(const struct duet__case *the)
 {
     return isnan(the->noise) ? 0 : the->noise * the->measured.summary.median;
 }
 
 /* By how much `a` was slower than `b`; 0 where noise hides which was. */
-static double measured_apart(const struct duet_case *a, const struct duet_case *b)
+static double measured_apart(const struct duet__case *a, const struct duet__case *b)
 {
     double apart = a->measured.summary.median - b->measured.summary.median;
 
     return fabs(apart) <= width(a) + width(b) ? 0 : apart;
 }
 
-static double predicted_apart(const struct duet_case *a, const struct duet_case *b)
+static double predicted_apart(const struct duet__case *a, const struct duet__case *b)
 {
     return a->predicted.summary.median - b->predicted.summary.median;
 }
 
 /* Counts the pairs of a group of two policies or more, and whether the fastest is right. */
-static void judge_group(struct duet_validation *validation, const struct duet_case *const *group,
+static void judge_group(struct duet__validation *validation, const struct duet__case *const *group,
                         size_t count)
 {
-    const struct duet_case *fastest = group[0], *chosen = group[0];
+    const struct duet__case *fastest = group[0], *chosen = group[0];
 
     for (size_t i = 1; i < count; i++) {
         if (group[i]->measured.summary.median < fastest->measured.summary.median)
@@ -130,7 +130,7 @@ static void judge_group(struct duet_validation *validation, const struct duet_ca
 }
 
 /* Groups the cases that differ in the policy alone, the first one of each policy. */
-static void judge_policies(struct duet_validation *validation)
+static void judge_policies(struct duet__validation *validation)
 {
     g_autoptr(GPtrArray) left = g_ptr_array_new(), group = g_ptr_array_new();
 
@@ -139,12 +139,12 @@ static void judge_policies(struct duet_validation *validation)
             g_ptr_array_add(left, &validation->cases[i]);
     while (left->len) {
         g_autoptr(GHashTable) policies = g_hash_table_new(g_str_hash, g_str_equal);
-        const struct duet_case *first = left->pdata[0];
+        const struct duet__case *first = left->pdata[0];
         guint others = 0;
 
         g_ptr_array_set_size(group, 0);
         for (guint i = 0; i < left->len; i++) {
-            struct duet_case *the = left->pdata[i];
+            struct duet__case *the = left->pdata[i];
 
             if (!same_but_policy(the, first))
                 left->pdata[others++] = the;
@@ -153,21 +153,21 @@ static void judge_policies(struct duet_validation *validation)
         }
         g_ptr_array_set_size(left, (int)others);
         if (group->len > 1)
-            judge_group(validation, (const struct duet_case *const *)group->pdata, group->len);
+            judge_group(validation, (const struct duet__case *const *)group->pdata, group->len);
     }
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* All                                                                                          */
 
-static void judge_errors(struct duet_validation *validation)
+static void judge_errors(struct duet__validation *validation)
 {
     double *errors = g_new(double, validation->case_count + 1);
     double *absolute = g_new(double, validation->case_count + 1);
     size_t known = 0;
 
     for (size_t i = 0; i < validation->case_count; i++) {
-        const struct duet_case *the = &validation->cases[i];
+        const struct duet__case *the = &validation->cases[i];
 
         validation->refused += the->failure != NULL;
         if (isnan(the->error))
@@ -180,9 +180,9 @@ static void judge_errors(struct duet_validation *validation)
     validation->known = known;
     validation->median = validation->p95 = validation->worst = validation->bias = NAN;
     if (known) {
-        validation->bias = duet_median(errors, known);
-        validation->median = duet_median(absolute, known);
-        validation->p95 = duet_quantile(absolute, known, 0.95);
+        validation->bias = duet__median(errors, known);
+        validation->median = duet__median(absolute, known);
+        validation->p95 = duet__quantile(absolute, known, 0.95);
         validation->worst = absolute[known - 1];
     }
     g_free(absolute);
@@ -206,7 +206,7 @@ static char *label_of(const char *name)
     return label;
 }
 
-void duet_validation_judge(struct duet_validation *validation)
+void duet__validation_judge(struct duet__validation *validation)
 {
     validation->within_noise = validation->failed = validation->refused = 0;
     validation->groups = validation->best_right = validation->pairs = validation->pairs_right = 0;
@@ -218,10 +218,10 @@ void duet_validation_judge(struct duet_validation *validation)
     judge_policies(validation);
 }
 
-void duet_validation_fini(struct duet_validation *validation)
+void duet__validation_fini(struct duet__validation *validation)
 {
     for (size_t i = 0; i < validation->case_count; i++)
-        duet_explanation_fini(&validation->cases[i].explanation);
+        duet__explanation_fini(&validation->cases[i].explanation);
     g_clear_pointer(&validation->labels[0], g_free);
     g_clear_pointer(&validation->labels[1], g_free);
 }

@@ -19,58 +19,58 @@
 #include "validate/stats.h"
 
 /* One side of a case. Everything is borrowed. */
-struct duet_side {
+struct duet__side {
     const double *makespans_s; /* of its runs */
     size_t count;              /* 0 only where the case has failed */
     /* runs of each round in which they were made, those of a round one after another: they have the
-       state of the machine in common (duet_summarise_clusters); round_count 0: not known, or
+       state of the machine in common (duet__summarise_clusters); round_count 0: not known, or
        nothing in common */
     const size_t *rounds;
     size_t round_count;
-    const struct duet_account *account;     /* the mean of its runs; NULL: not known */
-    const struct duet_recording *recording; /* of the run nearest to the median; NULL: none */
-    struct duet_summary summary;            /* by duet_validation_judge */
+    const struct duet__account *account;     /* the mean of its runs; NULL: not known */
+    const struct duet__recording *recording; /* of the run nearest to the median; NULL: none */
+    struct duet__summary summary;            /* by duet__validation_judge */
 };
 
 /* One problem under one policy on certain resources. */
-struct duet_case {
+struct duet__case {
     const char *workload, *settings, *platform, *policy;
     uint64_t n, tile; /* 0: not known */
     char precision;
     unsigned cpus, gpus;
     bool set_arch;
-    struct duet_side predicted, measured;
+    struct duet__side predicted, measured;
     /*
      * How fast the machine was when this was measured, relative to its calibration: time of a
      * reference kernel then by time of it now. 0: not known.
      */
     double speed;
     const char *failure; /* it could not be predicted or measured: why; NULL: it could */
-    /* what duet_validation_judge finds; NaN: not known */
-    double error;                        /* predicted median / measured median - 1 */
-    double error_low, error_high;        /* 95 % interval of it: duet_ratio_interval */
-    double noise;                        /* half-width of the measured median's interval by the
-                                            median; NaN of one run */
-    struct duet_explanation explanation; /* count 0: not known */
+    /* what duet__validation_judge finds; NaN: not known */
+    double error;                         /* predicted median / measured median - 1 */
+    double error_low, error_high;         /* 95 % interval of it: duet__ratio_interval */
+    double noise;                         /* half-width of the measured median's interval by the
+                                             median; NaN of one run */
+    struct duet__explanation explanation; /* count 0: not known */
 };
 
 /* Cases, and what is known of them all. */
-struct duet_validation {
-    const char *command;     /* the command line */
-    const char *title;       /* "cholesky and lu on vm" */
-    const char *first_name;  /* of the side `predicted`: "predicted", or "A: run.json" */
-    const char *second_name; /* "measured" */
-    const char *machine;     /* where it was measured, one line */
-    const char *calibration; /* what was predicted from, one line; "" if nothing is known */
-    const char *date;        /* "2026-11-21 20:00 UTC" */
-    struct duet_case *cases; /* borrowed */
+struct duet__validation {
+    const char *command;      /* the command line */
+    const char *title;        /* "cholesky and lu on vm" */
+    const char *first_name;   /* of the side `predicted`: "predicted", or "A: run.json" */
+    const char *second_name;  /* "measured" */
+    const char *machine;      /* where it was measured, one line */
+    const char *calibration;  /* what was predicted from, one line; "" if nothing is known */
+    const char *date;         /* "2026-11-21 20:00 UTC" */
+    struct duet__case *cases; /* borrowed */
     size_t case_count;
     double fail_over; /* relative error from which the check fails; 0: no check */
     /* rounds, from 1, in which other processes used the cores, and the measured runs that were
        left out for that; where all rounds of a case were disturbed, its runs are all there */
     const size_t *disturbed_rounds;
     size_t disturbed_count, left_out;
-    /* what duet_validation_judge finds */
+    /* what duet__validation_judge finds */
     char *labels[2]; /* of the names what a heading has room for: "A" of "A: run.json"; owned */
     size_t known;    /* cases with an error */
     double median, p95, worst; /* of the absolute errors; NaN without any */
@@ -87,23 +87,23 @@ struct duet_validation {
 };
 
 /* Judges the cases. Of values that are not all finite nothing is known. */
-void duet_validation_judge(struct duet_validation *validation);
+void duet__validation_judge(struct duet__validation *validation);
 
 /* Frees explanations and labels; safe before the judging, and twice. */
-void duet_validation_fini(struct duet_validation *validation);
+void duet__validation_fini(struct duet__validation *validation);
 
 /* "lu variant=left, n 4096, tile 256, heft, 4 CPUs, 1 GPU". Never NULL; free with g_free. */
-char *duet__case_name(const struct duet_case *the);
+char *duet__case_name(const struct duet__case *the);
 
 /* The writers, of what has been judged, leave write errors to the one who closes the stream. */
 
 /* Tables and the explanation for a terminal. `verbose`: the explanation of every case, else of the
  * worst ones. */
-void duet_validation_write_text(FILE *stream, const struct duet_validation *validation,
-                                bool verbose);
+void duet__validation_write_text(FILE *stream, const struct duet__validation *validation,
+                                 bool verbose);
 /* One JSON object: docs/formats.md. */
-void duet_validation_write_json(FILE *stream, const struct duet_validation *validation);
+void duet__validation_write_json(FILE *stream, const struct duet__validation *validation);
 /* A header and one line a case. */
-void duet_validation_write_csv(FILE *stream, const struct duet_validation *validation);
+void duet__validation_write_csv(FILE *stream, const struct duet__validation *validation);
 
 #endif

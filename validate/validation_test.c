@@ -17,48 +17,49 @@ enum { COLUMNS = 34 }; /* of the CSV */
 /* Figures                                                                                      */
 
 /* A case of one workload whose sides have the given values. */
-static struct duet_case plain(const char *policy, uint64_t n, const double *predicted,
-                              size_t predicted_count, const double *measured, size_t measured_count)
+static struct duet__case plain(const char *policy, uint64_t n, const double *predicted,
+                               size_t predicted_count, const double *measured,
+                               size_t measured_count)
 {
-    return (struct duet_case){.workload = "cholesky",
-                              .settings = "",
-                              .platform = "vm",
-                              .policy = policy,
-                              .n = n,
-                              .precision = 'd',
-                              .predicted = {.makespans_s = predicted, .count = predicted_count},
-                              .measured = {.makespans_s = measured, .count = measured_count}};
+    return (struct duet__case){.workload = "cholesky",
+                               .settings = "",
+                               .platform = "vm",
+                               .policy = policy,
+                               .n = n,
+                               .precision = 'd',
+                               .predicted = {.makespans_s = predicted, .count = predicted_count},
+                               .measured = {.makespans_s = measured, .count = measured_count}};
 }
 
-static struct duet_validation of(struct duet_case *cases, size_t count)
+static struct duet__validation of(struct duet__case *cases, size_t count)
 {
-    return (struct duet_validation){.command = "duet validate",
-                                    .title = "cholesky on vm",
-                                    .first_name = "predicted",
-                                    .second_name = "measured",
-                                    .machine = "vm",
-                                    .calibration = "",
-                                    .date = "today",
-                                    .cases = cases,
-                                    .case_count = count,
-                                    .fail_over = 0.15};
+    return (struct duet__validation){.command = "duet validate",
+                                     .title = "cholesky on vm",
+                                     .first_name = "predicted",
+                                     .second_name = "measured",
+                                     .machine = "vm",
+                                     .calibration = "",
+                                     .date = "today",
+                                     .cases = cases,
+                                     .case_count = count,
+                                     .fail_over = 0.15};
 }
 
 static void test_errors(void)
 {
     static const double a[] = {1.1}, b[] = {0.9, 1.0, 1.2}, c[] = {2.0}, d[] = {1.5, 2.1},
                         e[] = {0.99}, f[] = {1.0, 1.0, 1.04, 0.98};
-    struct duet_case cases[] = {
+    struct duet__case cases[] = {
         plain("ws", 1, a, 1, b, 3), /* 1.1 / 1.0: +10 %, noise (1.2 - 0.9) / 2 = 15 % */
         plain("ws", 2, c, 1, d, 2), /* 2.0 / 1.8: +11.1 %, noise 0.3 / 1.8 = 16.7 % */
         plain("ws", 3, c, 1, a, 1), /* 2.0 / 1.1: +81.8 %, noise not known: fails */
         plain("ws", 4, e, 1, f, 4), /* 0.99 / 1.0: -1 %, noise 3 % */
         plain("ws", 5, e, 1, NULL, 0),
     };
-    struct duet_validation validation = of(cases, G_N_ELEMENTS(cases));
+    struct duet__validation validation = of(cases, G_N_ELEMENTS(cases));
 
     cases[4].failure = "no time";
-    duet_validation_judge(&validation);
+    duet__validation_judge(&validation);
     g_assert_cmpfloat_with_epsilon(validation.cases[0].error, 0.1, tiny);
     g_assert_cmpfloat_with_epsilon(validation.cases[0].noise, 0.15, tiny);
     /* one run is taken for exact, and the interval of three is from the least to the largest */
@@ -81,13 +82,13 @@ static void test_errors(void)
     g_assert_cmpuint(validation.failed, ==, 1);
     g_assert_cmpuint(validation.refused, ==, 1);
     g_assert_cmpuint(validation.groups, ==, 0);
-    duet_validation_fini(&validation);
-    duet_validation_fini(&validation);
+    duet__validation_fini(&validation);
+    duet__validation_fini(&validation);
     validation.fail_over = 0; /* nothing is checked, but one case is still without a result */
-    duet_validation_judge(&validation);
+    duet__validation_judge(&validation);
     g_assert_cmpuint(validation.failed, ==, 0);
     g_assert_cmpuint(validation.refused, ==, 1);
-    duet_validation_fini(&validation);
+    duet__validation_fini(&validation);
 }
 
 /* Rounds that differ are noise, and hide which policy is faster; the error's interval knows it. */
@@ -97,26 +98,26 @@ static void test_rounds(void)
                         more[] = {1.1}, less[] = {1};
     static const size_t rounds[] = {6, 6, 6, 6};
     double a[24] = {0}, b[24] = {0};
-    struct duet_case cases[] = {plain("a", 1, more, 1, a, 24), plain("b", 1, less, 1, b, 24)};
-    struct duet_validation validation = of(cases, G_N_ELEMENTS(cases));
+    struct duet__case cases[] = {plain("a", 1, more, 1, a, 24), plain("b", 1, less, 1, b, 24)};
+    struct duet__validation validation = of(cases, G_N_ELEMENTS(cases));
 
     for (size_t i = 0; i < 24; i++) {
         a[i] = steady[i % 3];
         b[i] = moving[i / 6];
     }
-    duet_validation_judge(&validation); /* the 7th and the 18th of independent runs */
+    duet__validation_judge(&validation); /* the 7th and the 18th of independent runs */
     g_assert_cmpfloat_with_epsilon(validation.cases[0].noise, 0.01 / 1.01, tiny);
     g_assert_cmpfloat_with_epsilon(validation.cases[1].noise, 0, tiny);
     g_assert_cmpfloat_with_epsilon(validation.cases[1].error_low, 1 / 1.08 - 1, tiny);
     g_assert_cmpuint(validation.pairs, ==, 1);
     g_assert_cmpuint(validation.best_right, ==, 0);
     g_assert_cmpuint(validation.within_noise, ==, 0);
-    duet_validation_fini(&validation);
+    duet__validation_fini(&validation);
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         cases[i].measured.rounds = rounds;
         cases[i].measured.round_count = G_N_ELEMENTS(rounds);
     }
-    duet_validation_judge(&validation); /* of b, all of the values */
+    duet__validation_judge(&validation); /* of b, all of the values */
     g_assert_cmpfloat_with_epsilon(validation.cases[0].noise, 0.01 / 1.01, tiny);
     g_assert_cmpfloat_with_epsilon(validation.cases[1].noise, 0.15 / 2 / 1.08, tiny);
     g_assert_cmpfloat_with_epsilon(validation.cases[1].error_low, 1 / 1.12 - 1, tiny);
@@ -124,14 +125,14 @@ static void test_rounds(void)
     g_assert_cmpuint(validation.pairs, ==, 0);
     g_assert_cmpuint(validation.best_right, ==, 1);
     g_assert_cmpuint(validation.within_noise, ==, 0); /* 7.4 %, above 6.9 % */
-    duet_validation_fini(&validation);
+    duet__validation_fini(&validation);
 }
 
 static void test_policies(void)
 {
     static const double one[] = {1}, two[] = {2}, three[] = {3}, four[] = {4},
                         broad[] = {1.8, 2.4}; /* 2.1 +- 0.3 */
-    struct duet_case cases[] = {
+    struct duet__case cases[] = {
         /* n 1: fastest right; pairs (a, b) right, (a, c) right, (b, c) wrong */
         plain("a", 1, one, 1, one, 1),
         plain("b", 1, three, 1, two, 1),
@@ -148,28 +149,28 @@ static void test_policies(void)
         plain("a", 4, one, 1, one, 1),
         plain("b", 4, one, 1, one, 1),
     };
-    struct duet_validation validation = of(cases, G_N_ELEMENTS(cases));
+    struct duet__validation validation = of(cases, G_N_ELEMENTS(cases));
 
     cases[G_N_ELEMENTS(cases) - 1].set_arch = true; /* differs in more than the policy */
-    duet_validation_judge(&validation);
+    duet__validation_judge(&validation);
     g_assert_cmpuint(validation.groups, ==, 3);
     g_assert_cmpuint(validation.best_right, ==, 2);
     g_assert_cmpuint(validation.pairs, ==, 3 + 2 + 1);
     g_assert_cmpuint(validation.pairs_right, ==, 2 + 2 + 0);
-    duet_validation_fini(&validation);
+    duet__validation_fini(&validation);
 }
 
 /* Of values that are not finite nothing is known. */
 static void test_bad_values(void)
 {
     static const double good[] = {1}, bad[] = {1, NAN};
-    struct duet_case cases[] = {plain("ws", 512, bad, 2, good, 1)};
-    struct duet_validation validation = of(cases, 1);
+    struct duet__case cases[] = {plain("ws", 512, bad, 2, good, 1)};
+    struct duet__validation validation = of(cases, 1);
 
-    duet_validation_judge(&validation);
+    duet__validation_judge(&validation);
     g_assert_cmpuint(validation.known, ==, 0);
     g_assert_true(isnan(cases[0].error));
-    duet_validation_fini(&validation);
+    duet__validation_fini(&validation);
 }
 
 /* Parts of every case's explanation, and the means over all, add up to the errors. */
@@ -181,10 +182,10 @@ static void test_explanation(void)
 
     testing_init(&the, 24, 20);
     the.rooms[3].accounts[0].workers++; /* of another machine: no explanation, but no error */
-    duet_validation_judge(&the.validation);
+    duet__validation_judge(&the.validation);
     g_assert_cmpuint(the.cases[3].explanation.count, ==, 0);
     for (size_t i = 0; i < the.validation.case_count; i++) {
-        const struct duet_explanation *explanation = &the.cases[i].explanation;
+        const struct duet__explanation *explanation = &the.cases[i].explanation;
         double sum = 0;
 
         if (i == 3 || i == 7)
@@ -202,34 +203,34 @@ static void test_explanation(void)
     g_assert_cmpfloat_with_epsilon(causes.whole, whole, 1e-9);
     g_assert_cmpfloat_with_epsilon(shares, whole, 1e-9);
     g_free(causes.parts);
-    duet_validation_fini(&the.validation);
+    duet__validation_fini(&the.validation);
     testing_fini(&the);
 }
 
 /* Which part a difference of these parts, the largest first, is put down to. */
-static size_t culprit_of(struct duet_difference *parts, size_t count)
+static size_t culprit_of(struct duet__difference *parts, size_t count)
 {
-    struct duet_explanation explanation = {.differences = parts, .count = count};
+    struct duet__explanation explanation = {.differences = parts, .count = count};
 
     return (size_t)(duet__culprit(&explanation) - parts);
 }
 
 static void test_culprit(void)
 {
-    struct duet_difference parts[] = {{.reason = DUET_REASON_IDLE, .seconds = -9},
-                                      {.reason = DUET_REASON_KERNEL, .seconds = 4},
-                                      {.reason = DUET_REASON_OVERHEAD, .seconds = -4},
-                                      {.reason = DUET_REASON_SCHEDULE, .seconds = -3.5},
-                                      {.reason = DUET_REASON_TO_DEVICE, .seconds = -3.2}};
-    struct duet_explanation none = {.count = 0};
+    struct duet__difference parts[] = {{.reason = DUET_REASON_IDLE, .seconds = -9},
+                                       {.reason = DUET_REASON_KERNEL, .seconds = 4},
+                                       {.reason = DUET_REASON_OVERHEAD, .seconds = -4},
+                                       {.reason = DUET_REASON_SCHEDULE, .seconds = -3.5},
+                                       {.reason = DUET_REASON_TO_DEVICE, .seconds = -3.2}};
+    struct duet__explanation none = {.count = 0};
 
     /* neither what makes up for it nor what follows from others */
     g_assert_cmpuint(culprit_of(parts, G_N_ELEMENTS(parts)), ==, 3);
     parts[0].seconds = -11; /* of which the others are less than a third */
     g_assert_cmpuint(culprit_of(parts, G_N_ELEMENTS(parts)), ==, 0);
-    parts[0] = (struct duet_difference){.reason = DUET_REASON_KERNEL, .seconds = -9};
+    parts[0] = (struct duet__difference){.reason = DUET_REASON_KERNEL, .seconds = -9};
     g_assert_cmpuint(culprit_of(parts, G_N_ELEMENTS(parts)), ==, 0);
-    parts[0] = (struct duet_difference){.reason = DUET_REASON_SPREAD}; /* two equal runs */
+    parts[0] = (struct duet__difference){.reason = DUET_REASON_SPREAD}; /* two equal runs */
     g_assert_cmpuint(culprit_of(parts, 1), ==, 0);
     g_assert_null(duet__culprit(&none));
 }
@@ -239,18 +240,18 @@ static void test_culprit(void)
 
 enum writer { TEXT, VERBOSE, JSON, CSV };
 
-static char *written(enum writer writer, const struct duet_validation *validation)
+static char *written(enum writer writer, const struct duet__validation *validation)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
 
     if (writer == TEXT || writer == VERBOSE)
-        duet_validation_write_text(stream, validation, writer == VERBOSE);
+        duet__validation_write_text(stream, validation, writer == VERBOSE);
     else if (writer == JSON)
-        duet_validation_write_json(stream, validation);
+        duet__validation_write_json(stream, validation);
     else
-        duet_validation_write_csv(stream, validation);
+        duet__validation_write_csv(stream, validation);
     fclose(stream);
     return text;
 }
@@ -264,7 +265,7 @@ static size_t count_of(const char *text, const char *what)
     return count;
 }
 
-static void check_text(const struct duet_validation *validation)
+static void check_text(const struct duet__validation *validation)
 {
     size_t explained = 0;
 
@@ -291,7 +292,7 @@ static void check_text(const struct duet_validation *validation)
     }
 }
 
-static void check_json(const struct duet_validation *validation)
+static void check_json(const struct duet__validation *validation)
 {
     char *text = written(JSON, validation);
     json_error_t problem = {.text = ""};
@@ -305,7 +306,7 @@ static void check_json(const struct duet_validation *validation)
     g_assert_cmpuint(json_array_size(cases), ==, validation->case_count);
     for (size_t i = 0; i < json_array_size(cases); i++) {
         json_t *one = json_array_get(cases, i);
-        const struct duet_case *the = &validation->cases[i];
+        const struct duet__case *the = &validation->cases[i];
         json_t *measured = json_object_get(one, "measured");
         json_t *values = json_object_get(measured, "makespans_s");
 
@@ -348,7 +349,7 @@ static size_t cells_of(const char *line, const char **next)
     return cells;
 }
 
-static void check_csv(const struct duet_validation *validation)
+static void check_csv(const struct duet__validation *validation)
 {
     char *text = written(CSV, validation);
     const char *line = text;
@@ -362,13 +363,13 @@ static void check_csv(const struct duet_validation *validation)
     free(text);
 }
 
-static void check_writers(struct duet_validation *validation)
+static void check_writers(struct duet__validation *validation)
 {
-    duet_validation_judge(validation);
+    duet__validation_judge(validation);
     check_text(validation);
     check_json(validation);
     check_csv(validation);
-    duet_validation_fini(validation);
+    duet__validation_fini(validation);
 }
 
 static void test_writers(void)
@@ -400,13 +401,13 @@ static void test_compare(void)
     check_writers(&the.validation);
     for (size_t i = 0; i < the.validation.case_count; i++) {
         the.cases[i].predicted =
-            (struct duet_side){.makespans_s = the.rooms[i].makespans[0], .count = 1};
+            (struct duet__side){.makespans_s = the.rooms[i].makespans[0], .count = 1};
         the.cases[i].measured =
-            (struct duet_side){.makespans_s = the.rooms[i].makespans[1], .count = 1};
+            (struct duet__side){.makespans_s = the.rooms[i].makespans[1], .count = 1};
         the.cases[i].speed = 0;
     }
     check_writers(&the.validation);
-    duet_validation_judge(&the.validation);
+    duet__validation_judge(&the.validation);
     the.validation.disturbed_rounds = (const size_t[]){2, 5};
     the.validation.disturbed_count = 2;
     the.validation.left_out = 7;
@@ -421,7 +422,7 @@ static void test_compare(void)
     g_assert_null(strstr(text, "speed"));
     g_assert_null(strstr(text, "predicted"));
     free(text);
-    duet_validation_fini(&the.validation);
+    duet__validation_fini(&the.validation);
     testing_fini(&the);
 }
 

@@ -28,7 +28,7 @@
 
 enum { BLOCKS_MAX = 64 /* blocks of an edge of a tile: 45,760 children of a diagonal tile */ };
 
-static const struct duet_parameter parameters[] = {
+static const struct duet__parameter parameters[] = {
     {"variant", "right|left", "right", "order of the loops: eager or late updates"},
     {"potrf", "cpu|any", "cpu", "where the diagonal tiles are factorised: CPUs only, or anywhere"},
     {"block", "0..65536", "0", "diagonal tiles are factorised by blocks of this edge; 0: at once"},
@@ -41,12 +41,12 @@ static const char *const kernels[] = {"potrf", "trsm", "syrk", "gemm", NULL};
 /* Their numbers in a build. */
 enum { POTRF, TRSM, SYRK, GEMM, BLOCKS };
 
-static uint32_t block_of(const struct duet_problem *problem)
+static uint32_t block_of(const struct duet__problem *problem)
 {
     return (uint32_t)duet__setting_number(problem, parameters, "block", 0);
 }
 
-static int check(const struct duet_problem *problem, struct duet_message *message)
+static int check(const struct duet__problem *problem, struct duet_message *message)
 {
     int error = duet__square_check(problem, parameters, message);
     if (error)
@@ -60,20 +60,20 @@ static int check(const struct duet_problem *problem, struct duet_message *messag
                      (unsigned long long)duet__tile_count(problem->tile, BLOCKS_MAX));
 }
 
-static double flops(const struct duet_problem *problem)
+static double flops(const struct duet__problem *problem)
 {
     double n = (double)problem->n;
     return n * n * n / 3 + n * n / 2 + n / 6;
 }
 
-static uint64_t tasks(const struct duet_problem *problem)
+static uint64_t tasks(const struct duet__problem *problem)
 {
     uint64_t t = duet__tile_count(problem->n, problem->tile);
     /* potrf: t; trsm and syrk: t (t-1) / 2 each; gemm: t (t-1) (t-2) / 6. */
     return t * t + (t < 3 ? 0 : t * (t - 1) * (t - 2) / 6);
 }
 
-static uint64_t bytes(const struct duet_problem *problem)
+static uint64_t bytes(const struct duet__problem *problem)
 {
     uint64_t full = problem->n / problem->tile, rest = problem->n % problem->tile;
     uint64_t square = problem->tile * problem->tile;
@@ -247,7 +247,7 @@ static int submit(const struct duet__build *begun)
     return left ? submit_left(&build) : submit_right(&build);
 }
 
-static void shapes(const struct duet_problem *problem, struct duet__shape *out)
+static void shapes(const struct duet__problem *problem, struct duet__shape *out)
 {
     out[0] =
         (struct duet__shape){problem->n, problem->n, .lower = true, .contents = DUET__SYMMETRIC};
@@ -263,24 +263,24 @@ static const struct duet__tiled tiled = {
     .submit = submit,
 };
 
-static int build(struct duet_runtime *runtime, const struct duet_problem *problem, void **state,
+static int build(struct duet_runtime *runtime, const struct duet__problem *problem, void **state,
                  struct duet_message *message)
 {
     return duet__tiled_build(&tiled, runtime, problem, state, message);
 }
 
-static int generate(const struct duet_problem *problem, void **data, struct duet_message *message)
+static int generate(const struct duet__problem *problem, void **data, struct duet_message *message)
 {
     return duet__tiled_generate(&tiled, problem, data, message);
 }
 
-static int verify(void *data, struct duet_verdict *verdict, struct duet_message *message)
+static int verify(void *data, struct duet__verdict *verdict, struct duet_message *message)
 {
     const struct duet__tiled_data *made = data;
     return duet__judge_cholesky(&made->matrices[0], verdict, message);
 }
 
-const struct duet_workload duet__workload_cholesky = {
+const struct duet__workload duet__workload_cholesky = {
     .name = "cholesky",
     .description = "tiled Cholesky factorisation, lower triangle, of an n x n matrix",
     .source = "Buttari, Langou, Kurzak, Dongarra, Parallel Computing 35, 2009",

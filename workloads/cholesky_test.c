@@ -90,20 +90,21 @@ static const struct recorder_kernel naive[] = {
 /* ------------------------------------------------------------------------------------------- */
 /* Tests                                                                                        */
 
-static struct duet_problem problem_of(uint64_t n, uint64_t tile, const struct duet_setting *setting)
+static struct duet__problem problem_of(uint64_t n, uint64_t tile,
+                                       const struct duet__setting *setting)
 {
-    return (struct duet_problem){.n = n,
-                                 .tile = tile,
-                                 .precision = 'd',
-                                 .settings = setting,
-                                 .setting_count = !!setting};
+    return (struct duet__problem){.n = n,
+                                  .tile = tile,
+                                  .precision = 'd',
+                                  .settings = setting,
+                                  .setting_count = !!setting};
 }
 
-static const struct duet_setting left = {"variant", "left"};
-static const struct duet_setting any = {"potrf", "any"};
+static const struct duet__setting left = {"variant", "left"};
+static const struct duet__setting any = {"potrf", "any"};
 
 /* Builds into a new recorder. */
-static struct duet_runtime *record(const struct duet_problem *problem, void **state)
+static struct duet_runtime *record(const struct duet__problem *problem, void **state)
 {
     struct duet_runtime *recorder = recorder_new();
     struct duet_message message = {""};
@@ -148,10 +149,10 @@ static void check_factor(const double *l, size_t n)
     }
 }
 
-static void factorise(uint64_t n, uint64_t tile, const struct duet_setting *setting)
+static void factorise(uint64_t n, uint64_t tile, const struct duet__setting *setting)
 {
     void *state;
-    struct duet_problem problem = problem_of(n, tile, setting);
+    struct duet__problem problem = problem_of(n, tile, setting);
     struct duet_runtime *recorder = record(&problem, &state);
     size_t size = n * n;
     double *a = g_new0(double, size), *l = g_new0(double, size), *again = g_new0(double, size);
@@ -191,7 +192,7 @@ static void test_counts(void)
     static const uint64_t sizes[][2] = {{7, 7}, {20, 10}, {960 * 6, 960}, {960 * 6 + 17, 960}};
     for (size_t i = 0; i < G_N_ELEMENTS(sizes) * 2; i++) {
         void *state;
-        struct duet_problem problem =
+        struct duet__problem problem =
             problem_of(sizes[i / 2][0], sizes[i / 2][1], i % 2 ? &left : NULL);
         struct duet_runtime *recorder = record(&problem, &state);
         size_t t = (sizes[i / 2][0] + sizes[i / 2][1] - 1) / sizes[i / 2][1];
@@ -234,8 +235,8 @@ static char *history(const struct duet_runtime *recorder, guint tile)
 static void test_variants(void)
 {
     void *states[2];
-    struct duet_problem right_problem = problem_of(60, 10, NULL);
-    struct duet_problem left_problem = problem_of(60, 10, &left);
+    struct duet__problem right_problem = problem_of(60, 10, NULL);
+    struct duet__problem left_problem = problem_of(60, 10, &left);
     struct duet_runtime *a = record(&right_problem, &states[0]);
     struct duet_runtime *b = record(&left_problem, &states[1]);
     for (guint tile = 0; tile < a->handles->len; tile++) {
@@ -266,7 +267,7 @@ static void test_flops(void)
 static void test_kernels(void)
 {
     void *state;
-    struct duet_problem problem = problem_of(30, 10, NULL);
+    struct duet__problem problem = problem_of(30, 10, NULL);
     struct duet_runtime *recorder = record(&problem, &state);
     g_assert_cmpstr(recorder->codelets[0].name, ==, "dpotrf");
     g_assert_cmpuint(recorder->codelets[0].implementation_count, ==, 1);
@@ -290,7 +291,7 @@ static void test_priorities(void)
 {
     static const int expected[] = {6, 5, 4, 5, 3, 4, 4, 2, 2, 2};
     void *state;
-    struct duet_problem problem = problem_of(30, 10, NULL);
+    struct duet__problem problem = problem_of(30, 10, NULL);
     struct duet_runtime *recorder = record(&problem, &state);
     g_assert_cmpuint(recorder->tasks->len, ==, G_N_ELEMENTS(expected));
     for (size_t i = 0; i < G_N_ELEMENTS(expected); i++)
@@ -302,7 +303,7 @@ static void test_priorities(void)
 /* Whatever call fails, the error comes back, nothing leaks and there is no state. */
 static void test_failures(void)
 {
-    struct duet_problem problem = problem_of(30, 10, NULL);
+    struct duet__problem problem = problem_of(30, 10, NULL);
     for (unsigned calls = 1; calls < 4 + 6 + 10; calls++) {
         struct duet_runtime *recorder = recorder_new();
         void *state = &problem;
@@ -314,7 +315,7 @@ static void test_failures(void)
     recorded_cholesky.fini(NULL);
 }
 
-static void refuse(struct duet_problem problem, const char *text)
+static void refuse(struct duet__problem problem, const char *text)
 {
     struct duet_message message = {""};
     g_assert_cmpint(recorded_cholesky.check(&problem, &message), ==, DUET_EINVAL);
@@ -324,10 +325,11 @@ static void refuse(struct duet_problem problem, const char *text)
 
 static void test_check(void)
 {
-    static const struct duet_setting diagonal = {"variant", "diagonal"}, prefix = {"variant", "le"},
-                                     empty = {"variant", ""}, unknown = {"colour", "red"},
-                                     small = {"block", "3"}, text = {"block", "half"};
-    struct duet_problem single = problem_of(10, 10, NULL);
+    static const struct duet__setting diagonal = {"variant", "diagonal"},
+                                      prefix = {"variant", "le"}, empty = {"variant", ""},
+                                      unknown = {"colour", "red"}, small = {"block", "3"},
+                                      text = {"block", "half"};
+    struct duet__problem single = problem_of(10, 10, NULL);
     single.precision = 'z';
     refuse(problem_of(0, 10, NULL), "size n is 0");
     refuse(problem_of(10, 0, NULL), "tile edge 0");
@@ -347,7 +349,7 @@ static void test_check(void)
 /* ------------------------------------------------------------------------------------------- */
 /* With its own kernels                                                                         */
 
-static const struct duet_setting lapack = {"layout", "lapack"};
+static const struct duet__setting lapack = {"layout", "lapack"};
 
 static void test_compute(void)
 {
@@ -355,7 +357,7 @@ static void test_compute(void)
     if (!can_compute(&recorded_cholesky))
         return;
     for (size_t i = 0; i < G_N_ELEMENTS(sizes) * 4; i++) {
-        struct duet_problem problem =
+        struct duet__problem problem =
             problem_of(sizes[i / 4][0], sizes[i / 4][1], i % 2 ? &lapack : NULL);
         problem.precision = i / 2 % 2 ? 's' : 'd';
         problem.seed = i;
@@ -366,7 +368,7 @@ static void test_compute(void)
 
 static void test_damage(void)
 {
-    struct duet_problem problem = problem_of(131, 32, NULL);
+    struct duet__problem problem = problem_of(131, 32, NULL);
     if (!can_compute(&recorded_cholesky))
         return;
     void *data = compute_right(&recorded_cholesky, &problem);
@@ -382,7 +384,7 @@ static void test_damage(void)
 /* The same factor to the bit in both layouts and orders: kernels do not see where tiles lie. */
 static void test_layouts(void)
 {
-    struct duet_problem tiles = problem_of(131, 32, NULL), whole = problem_of(131, 32, &lapack);
+    struct duet__problem tiles = problem_of(131, 32, NULL), whole = problem_of(131, 32, &lapack);
     if (!can_compute(&recorded_cholesky))
         return;
     struct duet__tiled_data *a = compute_right(&recorded_cholesky, &tiles);
@@ -413,14 +415,14 @@ static void test_indefinite(void)
 /* By blocks with naive kernels, and with its own. The blocks' edge need not divide the tile's. */
 static void test_blocks(void)
 {
-    static const struct duet_setting block = {"block", "3"};
-    static const struct duet_setting both[] = {{"block", "16"}, {"layout", "lapack"}};
+    static const struct duet__setting block = {"block", "3"};
+    static const struct duet__setting both[] = {{"block", "16"}, {"layout", "lapack"}};
     factorise(30, 7, &block);
     factorise(13, 4, &block);
     factorise(24, 3, &block);
     if (!can_compute(&recorded_cholesky))
         return;
-    struct duet_problem problem = problem_of(131, 48, NULL);
+    struct duet__problem problem = problem_of(131, 48, NULL);
     problem.settings = both;
     problem.setting_count = 2;
     recorded_cholesky.discard(compute_right(&recorded_cholesky, &problem));
@@ -431,9 +433,9 @@ static void test_blocks(void)
 /* The graph with blocks is the same but for the kernel of diagonal tiles larger than a block. */
 static void test_blocks_graph(void)
 {
-    static const struct duet_setting block = {"block", "5"};
+    static const struct duet__setting block = {"block", "5"};
     void *state;
-    struct duet_problem problem = problem_of(33, 10, &block);
+    struct duet__problem problem = problem_of(33, 10, &block);
     struct duet_runtime *recorder = record(&problem, &state);
     g_assert_cmpuint(recorder_count(recorder, "dpotrf_blocks"), ==, 3);
     g_assert_cmpuint(recorder_count(recorder, "dpotrf"), ==, 1); /* the last one, of order 3 */

@@ -23,7 +23,7 @@ static int devices(void)
 }
 
 /* Does the setting `name` leave the diagonal tiles to the CPUs? */
-static bool kept_on_cpus(const struct duet_problem *problem, const char *name)
+static bool kept_on_cpus(const struct duet__problem *problem, const char *name)
 {
     for (size_t i = 0; i < problem->setting_count; i++) {
         if (!strcmp(problem->settings[i].name, name))
@@ -33,7 +33,7 @@ static bool kept_on_cpus(const struct duet_problem *problem, const char *name)
 }
 
 /* With set_arch a kernel that GPUs have code for runs there only, unless it is placed elsewhere. */
-static bool is_for_gpus(const struct duet_problem *problem, const char *base)
+static bool is_for_gpus(const struct duet__problem *problem, const char *base)
 {
     if (!strcmp(base, "potrf"))
         return !kept_on_cpus(problem, "potrf");
@@ -43,7 +43,7 @@ static bool is_for_gpus(const struct duet_problem *problem, const char *base)
 }
 
 static void look_at_class(const struct duet_class_stats *class, const struct duet_machine *machine,
-                          const struct duet_problem *problem)
+                          const struct duet__problem *problem)
 {
     uint64_t on_cpus = 0, on_gpus = 0;
     for (unsigned w = 0; w < machine->worker_count; w++)
@@ -55,7 +55,7 @@ static void look_at_class(const struct duet_class_stats *class, const struct due
 }
 
 /* A task that expands runs nowhere; its children are where cholesky.c says. */
-static void look(struct duet_runtime *runtime, const struct duet_problem *problem)
+static void look(struct duet_runtime *runtime, const struct duet__problem *problem)
 {
     struct duet_stats stats;
     for (size_t i = 0; i < problem->setting_count; i++) {
@@ -94,13 +94,13 @@ static void test_two(void)
 static void test_failing_kernel(void)
 {
     static const struct run run = {"cholesky", 200, 64, {{"potrf", "any"}}};
-    const struct duet_workload *workload = duet_workload_find("cholesky");
+    const struct duet__workload *workload = duet__workload_find("cholesky");
     const struct place place = {.cpus = 1, .gpus = 1, .set_arch = true};
     if (!can_run(workload)) {
         g_test_skip("built without BLAS");
         return;
     }
-    struct duet_problem problem = make_indefinite(&run);
+    struct duet__problem problem = make_indefinite(&run);
     struct duet_runtime *runtime = open_runtime(&place);
     g_assert_cmpint(once(workload, runtime, &problem), ==, DUET_ETASK);
     g_test_message("%s", duet_last_message(runtime));

@@ -14,7 +14,7 @@
 #include "workloads/share.h"
 #include "workloads/tiles.h"
 
-static const struct duet_parameter parameters[] = {
+static const struct duet__parameter parameters[] = {
     {"m", "1..536870912", "n", "rows of A and C"},
     {"k", "1..536870912", "n", "columns of A, rows of B"},
     {"block", "0..65536", "8",
@@ -29,17 +29,17 @@ static const char *const kernels[] = {"gemm", NULL};
 /* The matrices of a build. */
 enum { A, B, C };
 
-static uint64_t rows(const struct duet_problem *problem)
+static uint64_t rows(const struct duet__problem *problem)
 {
     return duet__setting_number(problem, parameters, "m", problem->n);
 }
 
-static uint64_t depth(const struct duet_problem *problem)
+static uint64_t depth(const struct duet__problem *problem)
 {
     return duet__setting_number(problem, parameters, "k", problem->n);
 }
 
-static int check(const struct duet_problem *problem, struct duet_message *message)
+static int check(const struct duet__problem *problem, struct duet_message *message)
 {
     int error = duet__problem_check(problem, parameters, message);
     if (!error)
@@ -51,19 +51,19 @@ static int check(const struct duet_problem *problem, struct duet_message *messag
     return error;
 }
 
-static double flops(const struct duet_problem *problem)
+static double flops(const struct duet__problem *problem)
 {
     return 2.0 * (double)rows(problem) * (double)problem->n * (double)depth(problem);
 }
 
-static uint64_t tasks(const struct duet_problem *problem)
+static uint64_t tasks(const struct duet__problem *problem)
 {
     return duet__tile_count(rows(problem), problem->tile) *
            duet__tile_count(problem->n, problem->tile) *
            duet__tile_count(depth(problem), problem->tile);
 }
 
-static uint64_t bytes(const struct duet_problem *problem)
+static uint64_t bytes(const struct duet__problem *problem)
 {
     uint64_t m = rows(problem), n = problem->n, k = depth(problem);
     return (m * k + k * n + m * n) * duet__element_bytes(problem);
@@ -141,7 +141,7 @@ static int submit(const struct duet__build *build)
     return block ? submit_by_blocks(build, block) : submit_by_tiles(build);
 }
 
-static void shapes(const struct duet_problem *problem, struct duet__shape *out)
+static void shapes(const struct duet__problem *problem, struct duet__shape *out)
 {
     uint64_t m = rows(problem), n = problem->n, k = depth(problem);
     out[A] = (struct duet__shape){m, k, .contents = DUET__RANDOM};
@@ -158,13 +158,13 @@ static const struct duet__tiled tiled = {
     .submit = submit,
 };
 
-static int build(struct duet_runtime *runtime, const struct duet_problem *problem, void **state,
+static int build(struct duet_runtime *runtime, const struct duet__problem *problem, void **state,
                  struct duet_message *message)
 {
     return duet__tiled_build(&tiled, runtime, problem, state, message);
 }
 
-static int generate(const struct duet_problem *problem, void **data, struct duet_message *message)
+static int generate(const struct duet__problem *problem, void **data, struct duet_message *message)
 {
     return duet__tiled_generate(&tiled, problem, data, message);
 }
@@ -272,14 +272,14 @@ static double residual(const struct duet__tiled_data *data, struct sums *x, stru
     return worst;
 }
 
-static int verify(void *data, struct duet_verdict *verdict, struct duet_message *message)
+static int verify(void *data, struct duet__verdict *verdict, struct duet_message *message)
 {
     const struct duet__tiled_data *made = data;
     struct sums x = {0}, y = {0}, bx = {0};
     *verdict =
-        (struct duet_verdict){.formula =
-                                  "max |C x - (C0 x + A B x)| / (eps (|C0| |x| + |A| |B| |x|))",
-                              .threshold = 16};
+        (struct duet__verdict){.formula =
+                                   "max |C x - (C0 x + A B x)| / (eps (|C0| |x| + |A| |B| |x|))",
+                               .threshold = 16};
     int error = sums_init(&x, made->matrices[C].cols, message);
     if (!error)
         error = sums_init(&y, made->matrices[C].rows, message);
@@ -293,7 +293,7 @@ static int verify(void *data, struct duet_verdict *verdict, struct duet_message 
     return error;
 }
 
-const struct duet_workload duet__workload_gemm = {
+const struct duet__workload duet__workload_gemm = {
     .name = "gemm",
     .description = "tiled matrix product C := C + A B, C of m x n, A of m x k",
     .source = "Golub, Van Loan, Matrix Computations, section 1.3",

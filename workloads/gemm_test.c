@@ -27,7 +27,7 @@ static int run_gemm(const struct duet_call *call)
 
 static const struct recorder_kernel naive[] = {{"dgemm", run_gemm}, {0}};
 
-static const struct duet_setting sizes[] = {{"m", "13"}, {"k", "9"}};
+static const struct duet__setting sizes[] = {{"m", "13"}, {"k", "9"}};
 
 static void fill(const struct duet__tiles *tiles, const double *a)
 {
@@ -80,11 +80,11 @@ static void product_is_right(struct duet_runtime *recorder, const struct duet__t
 static void test_product(void)
 {
     for (size_t settings = 0; settings <= 2; settings++) {
-        struct duet_problem problem = {.n = 10,
-                                       .tile = 4,
-                                       .precision = 'd',
-                                       .settings = sizes,
-                                       .setting_count = settings};
+        struct duet__problem problem = {.n = 10,
+                                        .tile = 4,
+                                        .precision = 'd',
+                                        .settings = sizes,
+                                        .setting_count = settings};
         struct duet_runtime *recorder = recorder_new();
         void *state;
         g_assert_cmpint(recorded_gemm.build(recorder, &problem, &state, NULL), ==, 0);
@@ -103,11 +103,11 @@ static void test_product(void)
 
 static void test_figures(void)
 {
-    struct duet_problem problem = {.n = 10,
-                                   .tile = 4,
-                                   .precision = 's',
-                                   .settings = sizes,
-                                   .setting_count = 2};
+    struct duet__problem problem = {.n = 10,
+                                    .tile = 4,
+                                    .precision = 's',
+                                    .settings = sizes,
+                                    .setting_count = 2};
     g_assert_cmpuint(recorded_gemm.tasks(&problem), ==, 4 * 3 * 3);
     g_assert_cmpfloat(recorded_gemm.flops(&problem), ==, 2.0 * 13 * 10 * 9);
     g_assert_cmpuint(recorded_gemm.bytes(&problem), ==, 4 * (13 * 9 + 9 * 10 + 13 * 10));
@@ -115,7 +115,7 @@ static void test_figures(void)
 
 static void test_failures(void)
 {
-    struct duet_problem problem = {.n = 10, .tile = 4, .precision = 'd'};
+    struct duet__problem problem = {.n = 10, .tile = 4, .precision = 'd'};
     for (unsigned calls = 1; calls < 1 + 27 + 27; calls++) {
         struct duet_runtime *recorder = recorder_new();
         void *state = &problem;
@@ -129,12 +129,12 @@ static void test_failures(void)
 
 static int check_setting_of(const char *name, const char *value, struct duet_message *message)
 {
-    struct duet_setting setting = {name, value};
-    struct duet_problem problem = {.n = 10,
-                                   .tile = 4,
-                                   .precision = 'd',
-                                   .settings = &setting,
-                                   .setting_count = 1};
+    struct duet__setting setting = {name, value};
+    struct duet__problem problem = {.n = 10,
+                                    .tile = 4,
+                                    .precision = 'd',
+                                    .settings = &setting,
+                                    .setting_count = 1};
     return recorded_gemm.check(&problem, message);
 }
 
@@ -157,24 +157,26 @@ static void test_settings(void)
     g_assert_cmpint(check_setting_of("k", "1", &message), ==, 0);
 }
 
-static struct duet_problem computed(const struct duet_setting *settings, size_t count,
-                                    char precision)
+static struct duet__problem computed(const struct duet__setting *settings, size_t count,
+                                     char precision)
 {
-    return (struct duet_problem){.n = 70,
-                                 .tile = 32,
-                                 .precision = precision,
-                                 .seed = 3,
-                                 .settings = settings,
-                                 .setting_count = count};
+    return (struct duet__problem){.n = 70,
+                                  .tile = 32,
+                                  .precision = precision,
+                                  .seed = 3,
+                                  .settings = settings,
+                                  .setting_count = count};
 }
 
 static void test_compute(void)
 {
-    static const struct duet_setting settings[] = {{"m", "13"}, {"k", "200"}, {"layout", "lapack"}};
+    static const struct duet__setting settings[] = {{"m", "13"},
+                                                    {"k", "200"},
+                                                    {"layout", "lapack"}};
     if (!can_compute(&recorded_gemm))
         return;
     for (size_t i = 0; i < 8; i++) {
-        struct duet_problem problem = computed(settings, i % 4, i < 4 ? 'd' : 's');
+        struct duet__problem problem = computed(settings, i % 4, i < 4 ? 'd' : 's');
         recorded_gemm.discard(compute_right(&recorded_gemm, &problem));
     }
 }
@@ -183,7 +185,7 @@ static void test_damage(void)
 {
     if (!can_compute(&recorded_gemm))
         return;
-    struct duet_problem problem = computed(NULL, 0, 'd');
+    struct duet__problem problem = computed(NULL, 0, 'd');
     void *data = compute_right(&recorded_gemm, &problem);
     check_finds(&recorded_gemm, &problem, data, C, 0, 0, 1e-3);
     check_finds(&recorded_gemm, &problem, data, C, 69, 69, -1e-3);

@@ -17,7 +17,7 @@
 
 enum { TASKS_MAX = 100000000, CHUNK = 512 /* points that are filled at a time */ };
 
-static const struct duet_parameter parameters[] = {
+static const struct duet__parameter parameters[] = {
     {"iterations", "1..1000000", "10", "steps"},
     {0},
 };
@@ -31,12 +31,12 @@ static const char *const kernels[] = {"jacobi2d", NULL};
  */
 enum { GRID, NORTH, SOUTH, WEST, EAST, GRIDS };
 
-static uint64_t iterations(const struct duet_problem *problem)
+static uint64_t iterations(const struct duet__problem *problem)
 {
     return duet__setting_number(problem, parameters, "iterations", 1);
 }
 
-static int check(const struct duet_problem *problem, struct duet_message *message)
+static int check(const struct duet__problem *problem, struct duet_message *message)
 {
     int error = duet__square_check(problem, parameters, message);
     if (error)
@@ -50,18 +50,18 @@ static int check(const struct duet_problem *problem, struct duet_message *messag
                      (unsigned long long)t, TASKS_MAX);
 }
 
-static double flops(const struct duet_problem *problem)
+static double flops(const struct duet__problem *problem)
 {
     return 4 * (double)problem->n * (double)problem->n * (double)iterations(problem);
 }
 
-static uint64_t tasks(const struct duet_problem *problem)
+static uint64_t tasks(const struct duet__problem *problem)
 {
     uint64_t t = duet__tile_count(problem->n, problem->tile);
     return t * t * iterations(problem);
 }
 
-static uint64_t bytes(const struct duet_problem *problem)
+static uint64_t bytes(const struct duet__problem *problem)
 {
     uint64_t n = problem->n, t = duet__tile_count(n, problem->tile);
     return (2 * n * n + 8 * (t + 1) * n) * duet__element_bytes(problem);
@@ -113,7 +113,7 @@ static int submit(const struct duet__build *build)
     return error;
 }
 
-static void shapes(const struct duet_problem *problem, struct duet__shape *out)
+static void shapes(const struct duet__problem *problem, struct duet__shape *out)
 {
     uint64_t n = problem->n, t = duet__tile_count(n, problem->tile);
     for (unsigned parity = 0; parity < 2; parity++, out += GRIDS) {
@@ -132,13 +132,13 @@ static const struct duet__tiled tiled = {
     .submit = submit,
 };
 
-static int build(struct duet_runtime *runtime, const struct duet_problem *problem, void **state,
+static int build(struct duet_runtime *runtime, const struct duet__problem *problem, void **state,
                  struct duet_message *message)
 {
     return duet__tiled_build(&tiled, runtime, problem, state, message);
 }
 
-static int generate(const struct duet_problem *problem, void **data, struct duet_message *message)
+static int generate(const struct duet__problem *problem, void **data, struct duet_message *message)
 {
     int error = duet__tiled_generate(&tiled, problem, data, message);
     if (!error)
@@ -166,7 +166,7 @@ static struct duet__storage framed(const struct duet__tiled_data *data)
 }
 
 /* Where row `index` of NORTH and SOUTH, or column `index` of WEST and EAST, lies in the frame. */
-static uint64_t frame_border(const struct duet_problem *problem, unsigned kind, uint64_t index)
+static uint64_t frame_border(const struct duet__problem *problem, unsigned kind, uint64_t index)
 {
     uint64_t first = index * problem->tile + 1; /* of the blocks number `index` */
     uint64_t border = kind == NORTH || kind == WEST ? first : first - 1;
@@ -174,12 +174,12 @@ static uint64_t frame_border(const struct duet_problem *problem, unsigned kind, 
     return border < last ? border : last;
 }
 
-static uint64_t frame_row(const struct duet_problem *problem, unsigned kind, uint64_t row)
+static uint64_t frame_row(const struct duet__problem *problem, unsigned kind, uint64_t row)
 {
     return kind == NORTH || kind == SOUTH ? frame_border(problem, kind, row) : row + 1;
 }
 
-static uint64_t frame_col(const struct duet_problem *problem, unsigned kind, uint64_t col)
+static uint64_t frame_col(const struct duet__problem *problem, unsigned kind, uint64_t col)
 {
     return kind == WEST || kind == EAST ? frame_border(problem, kind, col) : col + 1;
 }
@@ -199,7 +199,7 @@ static void fill_column(const struct duet__storage *frame, uint64_t row, uint64_
 static void fill_tile(const struct duet__tiled_data *data, unsigned number, uint32_t i, uint32_t j)
 {
     const struct duet__storage *matrix = &data->matrices[number];
-    const struct duet_problem *problem = &data->problem;
+    const struct duet__problem *problem = &data->problem;
     struct duet__storage frame = framed(data);
     unsigned kind = number % GRIDS;
     size_t ld, rows = duet__piece(matrix->rows, matrix->tile_rows, i);
@@ -271,12 +271,13 @@ static uint64_t judge(const struct duet__tiled_data *data, const struct duet__st
     return count_different(&data->matrices[GRIDS * last + GRID], &frames[last]);
 }
 
-static int verify(void *pointer, struct duet_verdict *verdict, struct duet_message *message)
+static int verify(void *pointer, struct duet__verdict *verdict, struct duet_message *message)
 {
     const struct duet__tiled_data *data = pointer;
     struct duet__storage frames[2] = {framed(data), framed(data)};
-    *verdict = (struct duet_verdict){.formula = "points that differ from those of a sequential run",
-                                     .threshold = 1};
+    *verdict =
+        (struct duet__verdict){.formula = "points that differ from those of a sequential run",
+                               .threshold = 1};
     int error = duet__storage_allocate(&frames[0], message);
     if (!error)
         error = duet__storage_allocate(&frames[1], message);
@@ -290,7 +291,7 @@ static int verify(void *pointer, struct duet_verdict *verdict, struct duet_messa
     return error;
 }
 
-const struct duet_workload duet__workload_jacobi2d = {
+const struct duet__workload duet__workload_jacobi2d = {
     .name = "jacobi2d",
     .description = "Jacobi iteration for Laplace's equation on n x n points, tile x tile a task",
     .source =

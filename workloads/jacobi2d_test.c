@@ -8,24 +8,24 @@
 
 #include "workloads/test_compute.h"
 
-static const struct duet_setting steps[] = {{"iterations", "4"},
-                                            {"iterations", "1"},
-                                            {"iterations", "7"}};
+static const struct duet__setting steps[] = {{"iterations", "4"},
+                                             {"iterations", "1"},
+                                             {"iterations", "7"}};
 
-static struct duet_problem problem_of(uint64_t n, uint64_t tile, char precision, size_t setting)
+static struct duet__problem problem_of(uint64_t n, uint64_t tile, char precision, size_t setting)
 {
-    return (struct duet_problem){.n = n,
-                                 .tile = tile,
-                                 .precision = precision,
-                                 .seed = 9,
-                                 .settings = &steps[setting],
-                                 .setting_count = 1};
+    return (struct duet__problem){.n = n,
+                                  .tile = tile,
+                                  .precision = precision,
+                                  .seed = 9,
+                                  .settings = &steps[setting],
+                                  .setting_count = 1};
 }
 
 static void test_counts(void)
 {
     void *state;
-    struct duet_problem problem = problem_of(25, 10, 's', 0);
+    struct duet__problem problem = problem_of(25, 10, 's', 0);
     struct duet_runtime *recorder = recorder_new();
     g_assert_cmpint(recorded_jacobi2d.build(recorder, &problem, &state, NULL), ==, 0);
     g_assert_cmpuint(recorder_count(recorder, "sjacobi2d"), ==, 9 * 4);
@@ -45,7 +45,7 @@ static void test_counts(void)
 static void test_dependencies(void)
 {
     void *state;
-    struct duet_problem problem = problem_of(30, 10, 'd', 0);
+    struct duet__problem problem = problem_of(30, 10, 'd', 0);
     struct duet_runtime *recorder = recorder_new();
     g_assert_cmpint(recorded_jacobi2d.build(recorder, &problem, &state, NULL), ==, 0);
     for (size_t a = 0; a < 9; a++) {
@@ -63,7 +63,7 @@ static void test_dependencies(void)
 
 static void test_failures(void)
 {
-    struct duet_problem problem = problem_of(20, 10, 'd', 1);
+    struct duet__problem problem = problem_of(20, 10, 'd', 1);
     for (unsigned calls = 1; calls < 1 + 2 * (4 + 4 * 6) + 4; calls++) {
         struct duet_runtime *recorder = recorder_new();
         void *state = &problem;
@@ -89,7 +89,7 @@ static double point(const struct duet__tiled_data *data, unsigned step, uint64_t
 
 static void test_definition(void)
 {
-    struct duet_problem problem = problem_of(13, 5, 'd', 0);
+    struct duet__problem problem = problem_of(13, 5, 'd', 0);
     struct duet__tiled_data *data = compute_right(&recorded_jacobi2d, &problem);
     for (uint64_t j = 0; j < 13; j++) {
         for (uint64_t i = 0; i < 13; i++)
@@ -103,7 +103,7 @@ static void test_compute(void)
 {
     static const uint64_t sizes[][2] = {{1, 1}, {5, 1}, {8, 8}, {9, 4}, {100, 30}};
     for (size_t i = 0; i < G_N_ELEMENTS(sizes) * 6; i++) {
-        struct duet_problem problem =
+        struct duet__problem problem =
             problem_of(sizes[i / 6][0], sizes[i / 6][1], i % 2 ? 's' : 'd', i % 3);
         recorded_jacobi2d.discard(compute_right(&recorded_jacobi2d, &problem));
     }
@@ -111,7 +111,7 @@ static void test_compute(void)
 
 static void test_damage(void)
 {
-    struct duet_problem problem = problem_of(100, 30, 'd', 0);
+    struct duet__problem problem = problem_of(100, 30, 'd', 0);
     void *data = compute_right(&recorded_jacobi2d, &problem);
     check_finds(&recorded_jacobi2d, &problem, data, GRID, 0, 0, 1e-15);
     check_finds(&recorded_jacobi2d, &problem, data, GRID, 99, 99, 1e-3);

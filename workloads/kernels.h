@@ -90,11 +90,11 @@ enum { DUET__EXACT_MAX = 8192 };
 
 /* Fills *verdict by whichever of the two it is. Errors as theirs. */
 DUET_MUST_CHECK int duet__judge_cholesky(const struct duet__storage *a,
-                                         struct duet_verdict *verdict,
+                                         struct duet__verdict *verdict,
                                          struct duet_message *message);
 DUET_MUST_CHECK int duet__judge_lu(const struct duet__storage *a,
-                                   const struct duet__storage *pivots, struct duet_verdict *verdict,
-                                   struct duet_message *message);
+                                   const struct duet__storage *pivots,
+                                   struct duet__verdict *verdict, struct duet_message *message);
 
 /*
  * The order in which the interchanges leave the rows: row i of P A is row rows[i] of A. false if

@@ -271,33 +271,33 @@ int duet__probe_lu(const struct duet__storage *a, const struct duet__storage *pi
     return error;
 }
 
-int duet__judge_cholesky(const struct duet__storage *a, struct duet_verdict *verdict,
+int duet__judge_cholesky(const struct duet__storage *a, struct duet__verdict *verdict,
                          struct duet_message *message)
 {
     if (a->rows <= DUET__EXACT_MAX) {
         *verdict =
-            (struct duet_verdict){.formula = "||A - L L'|| / (n ||A|| eps)", .threshold = 30};
+            (struct duet__verdict){.formula = "||A - L L'|| / (n ||A|| eps)", .threshold = 30};
         return duet__residual_cholesky(a, &verdict->residual, message);
     }
     *verdict =
-        (struct duet_verdict){.formula = "max |L L' x - A x| / (eps (|L| |L'| |x| + |A| |x|))",
-                              .threshold = 16};
+        (struct duet__verdict){.formula = "max |L L' x - A x| / (eps (|L| |L'| |x| + |A| |x|))",
+                               .threshold = 16};
     return duet__probe_cholesky(a, &verdict->residual, message);
 }
 
 int duet__judge_lu(const struct duet__storage *a, const struct duet__storage *pivots,
-                   struct duet_verdict *verdict, struct duet_message *message)
+                   struct duet__verdict *verdict, struct duet_message *message)
 {
     if (a->rows <= DUET__EXACT_MAX) {
-        *verdict = (struct duet_verdict){.formula = pivots ? "||P A - L U|| / (n ||A|| eps)"
-                                                           : "||A - L U|| / (n ||A|| eps)",
-                                         .threshold = 30};
+        *verdict = (struct duet__verdict){.formula = pivots ? "||P A - L U|| / (n ||A|| eps)"
+                                                            : "||A - L U|| / (n ||A|| eps)",
+                                          .threshold = 30};
         return duet__residual_lu(a, pivots, &verdict->residual, message);
     }
     *verdict =
-        (struct duet_verdict){.formula = pivots
-                                             ? "max |L U x - P A x| / (eps (|L| |U| |x| + |A| |x|))"
-                                             : "max |L U x - A x| / (eps (|L| |U| |x| + |A| |x|))",
-                              .threshold = 16};
+        (struct duet__verdict){.formula =
+                                   pivots ? "max |L U x - P A x| / (eps (|L| |U| |x| + |A| |x|))"
+                                          : "max |L U x - A x| / (eps (|L| |U| |x| + |A| |x|))",
+                               .threshold = 16};
     return duet__probe_lu(a, pivots, &verdict->residual, message);
 }

@@ -153,7 +153,7 @@ static void test_lu_pivot(void)
 static void test_verdict(void)
 {
     struct duet__storage a = matrix(40, 16, 8, false);
-    struct duet_verdict verdict = {0};
+    struct duet__verdict verdict = {0};
     struct duet_message message = {""};
     lu(&a, NULL, 0);
     int error = duet__judge_lu(&a, NULL, &verdict, &message);

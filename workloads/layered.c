@@ -34,7 +34,7 @@ enum {
 
 static const double cpu_flops_per_s = 1e9;
 
-static const struct duet_parameter parameters[] = {
+static const struct duet__parameter parameters[] = {
     {"layers", "1..1000000", "n/width", "layers; replaces the number of tasks n by layers * width"},
     {"width", "1..1000000", "32", "tasks of a layer (the last one may have fewer)"},
     {"degree", "0..64", "3", "mean number of predecessors; 0: independent tasks"},
@@ -115,12 +115,12 @@ static uint32_t hash_name(const char *name)
 /* ------------------------------------------------------------------------------------------- */
 /* The graph                                                                                    */
 
-static double setting_real(const struct duet_problem *problem, const char *name)
+static double setting_real(const struct duet__problem *problem, const char *name)
 {
     return g_ascii_strtod(duet__setting(problem, parameters, name), NULL);
 }
 
-static void shape_init(struct shape *shape, const struct duet_problem *problem)
+static void shape_init(struct shape *shape, const struct duet__problem *problem)
 {
     uint64_t layers = duet__setting_number(problem, parameters, "layers", 0);
     *shape = (struct shape){
@@ -235,7 +235,7 @@ static int register_kernels(struct duet_runtime *runtime, const struct shape *sh
 /* ------------------------------------------------------------------------------------------- */
 /* The workload                                                                                 */
 
-static int check(const struct duet_problem *problem, struct duet_message *message)
+static int check(const struct duet__problem *problem, struct duet_message *message)
 {
     struct shape shape;
     int error = duet__problem_check(problem, parameters, message);
@@ -252,7 +252,7 @@ static int check(const struct duet_problem *problem, struct duet_message *messag
     return 0;
 }
 
-static double flops(const struct duet_problem *problem)
+static double flops(const struct duet__problem *problem)
 {
     struct shape shape;
     shape_init(&shape, problem);
@@ -262,14 +262,14 @@ static double flops(const struct duet_problem *problem)
     return sum;
 }
 
-static uint64_t tasks(const struct duet_problem *problem)
+static uint64_t tasks(const struct duet__problem *problem)
 {
     struct shape shape;
     shape_init(&shape, problem);
     return shape.tasks;
 }
 
-static uint64_t bytes(const struct duet_problem *problem)
+static uint64_t bytes(const struct duet__problem *problem)
 {
     struct shape shape;
     shape_init(&shape, problem);
@@ -330,7 +330,7 @@ static int submit_task(struct build *b, uint64_t task, size_t element_bytes)
     return duet_submit(b->runtime, &desc);
 }
 
-static int build(struct duet_runtime *runtime, const struct duet_problem *problem, void **state,
+static int build(struct duet_runtime *runtime, const struct duet__problem *problem, void **state,
                  struct duet_message *message)
 {
     struct build b = {.runtime = runtime};
@@ -358,7 +358,7 @@ static void fini(void *state)
     (void)state; /* build keeps nothing */
 }
 
-const struct duet_workload duet__workload_layered = {
+const struct duet__workload duet__workload_layered = {
     .name = "layered",
     .description = "random layered graph of n tasks on blocks of about tile x tile elements",
     .source = "Tobita, Kasahara, A standard task graph set, Journal of Scheduling 5, 2002 (layered "

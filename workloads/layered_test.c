@@ -10,19 +10,19 @@ static struct duet_arch archs[] = {{"x5650", "cpu"}, {"c2050", "cuda"}, {"k40m",
 static const struct duet_machine hybrid = {.arch_count = 3, .archs = archs};
 static const struct duet_machine only_cpus = {.arch_count = 1, .archs = archs};
 
-static struct duet_problem problem_of(uint64_t n, uint64_t seed,
-                                      const struct duet_setting *settings, size_t count)
+static struct duet__problem problem_of(uint64_t n, uint64_t seed,
+                                       const struct duet__setting *settings, size_t count)
 {
-    return (struct duet_problem){.n = n,
-                                 .tile = 16,
-                                 .precision = 'd',
-                                 .seed = seed,
-                                 .settings = settings,
-                                 .setting_count = count};
+    return (struct duet__problem){.n = n,
+                                  .tile = 16,
+                                  .precision = 'd',
+                                  .seed = seed,
+                                  .settings = settings,
+                                  .setting_count = count};
 }
 
 static struct duet_runtime *record(const struct duet_machine *machine,
-                                   const struct duet_problem *problem)
+                                   const struct duet__problem *problem)
 {
     struct duet_runtime *recorder = recorder_new();
     struct duet_message message = {""};
@@ -44,8 +44,8 @@ static guint writer(const struct duet_runtime *recorder, const struct duet_handl
 
 static void test_shape(void)
 {
-    static const struct duet_setting settings[] = {{"width", "20"}, {"degree", "3"}};
-    struct duet_problem problem = problem_of(990, 1, settings, 2);
+    static const struct duet__setting settings[] = {{"width", "20"}, {"degree", "3"}};
+    struct duet__problem problem = problem_of(990, 1, settings, 2);
     struct duet_runtime *recorder = record(&hybrid, &problem);
     size_t reads = 0;
     g_assert_cmpuint(recorder->tasks->len, ==, 990);
@@ -71,8 +71,8 @@ static void test_totals(void)
 {
     static const char *const sizes[] = {"fixed", "uniform", "bimodal"};
     for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++) {
-        struct duet_setting settings[] = {{"sizes", sizes[i]}, {"work", "1e6"}};
-        struct duet_problem problem = problem_of(4000, i, settings, 2);
+        struct duet__setting settings[] = {{"sizes", sizes[i]}, {"work", "1e6"}};
+        struct duet__problem problem = problem_of(4000, i, settings, 2);
         struct duet_runtime *recorder = record(&hybrid, &problem);
         g_assert_cmpuint(recorded_layered.tasks(&problem), ==, 4000);
         g_assert_cmpuint(recorder_bytes(recorder), ==, recorded_layered.bytes(&problem));
@@ -86,16 +86,16 @@ static void test_totals(void)
 
 static void test_layers(void)
 {
-    static const struct duet_setting settings[] = {{"layers", "7"}, {"width", "5"}};
-    struct duet_problem problem = problem_of(990, 1, settings, 2);
+    static const struct duet__setting settings[] = {{"layers", "7"}, {"width", "5"}};
+    struct duet__problem problem = problem_of(990, 1, settings, 2);
     g_assert_cmpuint(recorded_layered.tasks(&problem), ==, 35);
 }
 
 /* Widths below the number of predecessors wanted: all of the layer before, each once. */
 static void test_narrow(void)
 {
-    static const struct duet_setting settings[] = {{"width", "2"}, {"degree", "64"}};
-    struct duet_problem problem = problem_of(100, 3, settings, 2);
+    static const struct duet__setting settings[] = {{"width", "2"}, {"degree", "64"}};
+    struct duet__problem problem = problem_of(100, 3, settings, 2);
     struct duet_runtime *recorder = record(&hybrid, &problem);
     size_t full = 0;
     for (guint i = 2; i < 100; i++) {
@@ -108,8 +108,8 @@ static void test_narrow(void)
 
 static void test_widest(void)
 {
-    static const struct duet_setting settings[] = {{"width", "500"}, {"degree", "64"}};
-    struct duet_problem problem = problem_of(1500, 3, settings, 2);
+    static const struct duet__setting settings[] = {{"width", "500"}, {"degree", "64"}};
+    struct duet__problem problem = problem_of(1500, 3, settings, 2);
     struct duet_runtime *recorder = record(&hybrid, &problem);
     size_t most = 0; /* the recorder checks that no access is there twice */
     for (guint i = 0; i < 1500; i++)
@@ -121,8 +121,8 @@ static void test_widest(void)
 
 static void test_independent(void)
 {
-    static const struct duet_setting settings[] = {{"degree", "0"}};
-    struct duet_problem problem = problem_of(100, 3, settings, 1);
+    static const struct duet__setting settings[] = {{"degree", "0"}};
+    struct duet__problem problem = problem_of(100, 3, settings, 1);
     struct duet_runtime *recorder = record(&hybrid, &problem);
     for (guint i = 0; i < 100; i++) {
         g_assert_cmpuint(recorder_task(recorder, i)->access_count, ==, 1);
@@ -152,7 +152,7 @@ static bool same_graph(const struct duet_runtime *a, const struct duet_runtime *
 
 static void test_seed(void)
 {
-    struct duet_problem first = problem_of(300, 1, NULL, 0), second = problem_of(300, 2, NULL, 0);
+    struct duet__problem first = problem_of(300, 1, NULL, 0), second = problem_of(300, 2, NULL, 0);
     struct duet_runtime *a = record(&hybrid, &first), *b = record(&hybrid, &first);
     struct duet_runtime *c = record(&hybrid, &second);
     g_assert_true(same_graph(a, b));
@@ -173,8 +173,8 @@ static void test_splitmix(void)
 
 static void test_restrictions(void)
 {
-    static const struct duet_setting settings[] = {{"cpu_only", "30"}, {"gpu_only", "20"}};
-    struct duet_problem problem = problem_of(4000, 1, settings, 2);
+    static const struct duet__setting settings[] = {{"cpu_only", "30"}, {"gpu_only", "20"}};
+    struct duet__problem problem = problem_of(4000, 1, settings, 2);
     struct duet_runtime *recorder = record(&hybrid, &problem);
     size_t cpu = 0, gpu = 0;
     for (guint i = 0; i < 4000; i++) {
@@ -196,8 +196,8 @@ static void test_restrictions(void)
 
 static void test_costs(void)
 {
-    static const struct duet_setting settings[] = {{"kernels", "8"}, {"speedup", "10"}};
-    struct duet_problem problem = problem_of(500, 1, settings, 2);
+    static const struct duet__setting settings[] = {{"kernels", "8"}, {"speedup", "10"}};
+    struct duet__problem problem = problem_of(500, 1, settings, 2);
     struct duet_runtime *recorder = record(&hybrid, &problem);
     double speedups[RECORDER_CODELETS] = {0};
     g_assert_cmpuint(recorder->codelet_count, ==, 8);
@@ -221,8 +221,8 @@ static void test_costs(void)
 
 static void refuse(const char *name, const char *value, const char *text)
 {
-    struct duet_setting settings[] = {{name, value}, {"cpu_only", "60"}};
-    struct duet_problem problem = problem_of(1000, 1, settings, 2);
+    struct duet__setting settings[] = {{name, value}, {"cpu_only", "60"}};
+    struct duet__problem problem = problem_of(1000, 1, settings, 2);
     struct duet_message message = {""};
     g_assert_cmpint(recorded_layered.check(&problem, &message), ==, DUET_EINVAL);
     g_assert_nonnull(strstr(message.text, text));
@@ -230,8 +230,8 @@ static void refuse(const char *name, const char *value, const char *text)
 
 static void test_too_many(void)
 {
-    static const struct duet_setting settings[] = {{"layers", "1000000"}, {"width", "1000"}};
-    struct duet_problem problem = problem_of(1, 1, settings, 2);
+    static const struct duet__setting settings[] = {{"layers", "1000000"}, {"width", "1000"}};
+    struct duet__problem problem = problem_of(1, 1, settings, 2);
     struct duet_message message = {""};
     g_assert_cmpint(recorded_layered.check(&problem, &message), ==, DUET_EINVAL);
     g_assert_nonnull(strstr(message.text, "1000000000 tasks are too many"));
@@ -255,7 +255,7 @@ static void test_bad_settings(void)
 
 static void test_failures(void)
 {
-    struct duet_problem problem = problem_of(40, 1, NULL, 0);
+    struct duet__problem problem = problem_of(40, 1, NULL, 0);
     for (unsigned calls = 1; calls < 4 + 2 * 40; calls++) {
         struct duet_runtime *recorder = recorder_new();
         void *state = &problem;

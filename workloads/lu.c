@@ -14,7 +14,7 @@
 #include "workloads/kernels.h"
 #include "workloads/tiles.h"
 
-static const struct duet_parameter parameters[] = {
+static const struct duet__parameter parameters[] = {
     {"getrf", "cpu|any", "cpu", "where the diagonal tiles are factorised: CPUs only, or anywhere"},
     DUET__LAYOUT_PARAMETER,
     {0},
@@ -25,24 +25,24 @@ static const char *const kernels[] = {"getrf_nopiv", "trsm_l", "trsm_r", "gemm",
 /* Their numbers in a build. */
 enum { GETRF, TRSM_L, TRSM_R, GEMM };
 
-static int check(const struct duet_problem *problem, struct duet_message *message)
+static int check(const struct duet__problem *problem, struct duet_message *message)
 {
     return duet__square_check(problem, parameters, message);
 }
 
-static double flops(const struct duet_problem *problem)
+static double flops(const struct duet__problem *problem)
 {
     double n = (double)problem->n;
     return 2 * n * n * n / 3 - n * n / 2 - n / 6;
 }
 
-static uint64_t tasks(const struct duet_problem *problem)
+static uint64_t tasks(const struct duet__problem *problem)
 {
     uint64_t t = duet__tile_count(problem->n, problem->tile);
     return t * (t + 1) * (2 * t + 1) / 6; /* step k has (t-k)^2 tasks */
 }
 
-static uint64_t bytes(const struct duet_problem *problem)
+static uint64_t bytes(const struct duet__problem *problem)
 {
     return problem->n * problem->n * duet__element_bytes(problem);
 }
@@ -87,7 +87,7 @@ static int submit(const struct duet__build *build)
     return error;
 }
 
-static void shapes(const struct duet_problem *problem, struct duet__shape *out)
+static void shapes(const struct duet__problem *problem, struct duet__shape *out)
 {
     out[0] = (struct duet__shape){problem->n, problem->n, .contents = DUET__DOMINANT};
 }
@@ -102,24 +102,24 @@ static const struct duet__tiled tiled = {
     .submit = submit,
 };
 
-static int build(struct duet_runtime *runtime, const struct duet_problem *problem, void **state,
+static int build(struct duet_runtime *runtime, const struct duet__problem *problem, void **state,
                  struct duet_message *message)
 {
     return duet__tiled_build(&tiled, runtime, problem, state, message);
 }
 
-static int generate(const struct duet_problem *problem, void **data, struct duet_message *message)
+static int generate(const struct duet__problem *problem, void **data, struct duet_message *message)
 {
     return duet__tiled_generate(&tiled, problem, data, message);
 }
 
-static int verify(void *data, struct duet_verdict *verdict, struct duet_message *message)
+static int verify(void *data, struct duet__verdict *verdict, struct duet_message *message)
 {
     const struct duet__tiled_data *made = data;
     return duet__judge_lu(&made->matrices[0], NULL, verdict, message);
 }
 
-const struct duet_workload duet__workload_lu = {
+const struct duet__workload duet__workload_lu = {
     .name = "lu",
     .description = "tiled LU factorisation without pivoting of an n x n matrix",
     .source = "Buttari, Langou, Kurzak, Dongarra, Parallel Computing 35, 2009; without pivoting "

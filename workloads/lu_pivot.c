@@ -19,7 +19,7 @@
 #include "workloads/kernels.h"
 #include "workloads/tiles.h"
 
-static const struct duet_parameter parameters[] = {
+static const struct duet__parameter parameters[] = {
     DUET__LAYOUT_PARAMETER,
     {0},
 };
@@ -32,25 +32,25 @@ enum { GETRF, LASWP, TRSM_L, GEMM };
 /* The matrices of a build: A, and the interchanges as one vector in pieces, one for each panel. */
 enum { A, PIVOTS };
 
-static int check(const struct duet_problem *problem, struct duet_message *message)
+static int check(const struct duet__problem *problem, struct duet_message *message)
 {
     return duet__square_check(problem, parameters, message);
 }
 
-static double flops(const struct duet_problem *problem)
+static double flops(const struct duet__problem *problem)
 {
     double n = (double)problem->n;
     return 2 * n * n * n / 3 - n * n / 2 - n / 6;
 }
 
-static uint64_t tasks(const struct duet_problem *problem)
+static uint64_t tasks(const struct duet__problem *problem)
 {
     uint64_t t = duet__tile_count(problem->n, problem->tile);
     /* getrf: t; trsm_l: t (t-1) / 2, laswp twice as many; gemm: (t-1-k)^2 in step k. */
     return t + 3 * (t * (t - 1) / 2) + (t - 1) * t * (2 * t - 1) / 6;
 }
 
-static uint64_t bytes(const struct duet_problem *problem)
+static uint64_t bytes(const struct duet__problem *problem)
 {
     return problem->n * problem->n * duet__element_bytes(problem) + problem->n * sizeof(int32_t);
 }
@@ -122,7 +122,7 @@ static int submit(const struct duet__build *build)
     return error;
 }
 
-static void shapes(const struct duet_problem *problem, struct duet__shape *out)
+static void shapes(const struct duet__problem *problem, struct duet__shape *out)
 {
     out[A] = (struct duet__shape){problem->n, problem->n, .contents = DUET__RANDOM};
     out[PIVOTS] = (struct duet__shape){problem->n, 1, .element_bytes = sizeof(int32_t)};
@@ -138,24 +138,24 @@ static const struct duet__tiled tiled = {
     .submit = submit,
 };
 
-static int build(struct duet_runtime *runtime, const struct duet_problem *problem, void **state,
+static int build(struct duet_runtime *runtime, const struct duet__problem *problem, void **state,
                  struct duet_message *message)
 {
     return duet__tiled_build(&tiled, runtime, problem, state, message);
 }
 
-static int generate(const struct duet_problem *problem, void **data, struct duet_message *message)
+static int generate(const struct duet__problem *problem, void **data, struct duet_message *message)
 {
     return duet__tiled_generate(&tiled, problem, data, message);
 }
 
-static int verify(void *data, struct duet_verdict *verdict, struct duet_message *message)
+static int verify(void *data, struct duet__verdict *verdict, struct duet_message *message)
 {
     const struct duet__tiled_data *made = data;
     return duet__judge_lu(&made->matrices[A], &made->matrices[PIVOTS], verdict, message);
 }
 
-const struct duet_workload duet__workload_lu_pivot = {
+const struct duet__workload duet__workload_lu_pivot = {
     .name = "lu-pivot",
     .description = "tiled LU factorisation with partial pivoting of an n x n matrix",
     .source = "Dongarra, Faverge, Ltaief, Luszczek, Concurrency and Computation: Practice and "

@@ -11,11 +11,11 @@
 
 #include "workloads/test_compute.h"
 
-static const struct duet_setting lapack = {"layout", "lapack"};
+static const struct duet__setting lapack = {"layout", "lapack"};
 
-static struct duet_problem problem_of(uint64_t n, uint64_t tile, char precision)
+static struct duet__problem problem_of(uint64_t n, uint64_t tile, char precision)
 {
-    return (struct duet_problem){.n = n, .tile = tile, .precision = precision, .seed = 5};
+    return (struct duet__problem){.n = n, .tile = tile, .precision = precision, .seed = 5};
 }
 
 static void test_counts(void)
@@ -24,7 +24,7 @@ static void test_counts(void)
     for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++) {
         void *state;
         uint64_t n = sizes[i][0], tile = sizes[i][1], t = (n + tile - 1) / tile;
-        struct duet_problem problem = problem_of(n, tile, 'd');
+        struct duet__problem problem = problem_of(n, tile, 'd');
         struct duet_runtime *recorder = recorder_new();
         g_assert_cmpint(recorded_lu_pivot.build(recorder, &problem, &state, NULL), ==, 0);
         g_assert_cmpuint(recorder_count(recorder, "dgetrf"), ==, t);
@@ -55,7 +55,7 @@ static void test_counts(void)
 static void test_accesses(void)
 {
     void *state;
-    struct duet_problem problem = problem_of(25, 10, 's');
+    struct duet__problem problem = problem_of(25, 10, 's');
     struct duet_runtime *recorder = recorder_new();
     g_assert_cmpint(recorded_lu_pivot.build(recorder, &problem, &state, NULL), ==, 0);
     for (unsigned i = 0; i < 4; i++)
@@ -88,7 +88,7 @@ static void test_accesses(void)
 
 static void test_failures(void)
 {
-    struct duet_problem problem = problem_of(20, 10, 'd');
+    struct duet__problem problem = problem_of(20, 10, 'd');
     for (unsigned calls = 1; calls < 4 + 6 + recorded_lu_pivot.tasks(&problem); calls++) {
         struct duet_runtime *recorder = recorder_new();
         void *state = &problem;
@@ -106,7 +106,7 @@ static void test_compute(void)
     if (!can_compute(&recorded_lu_pivot))
         return;
     for (size_t i = 0; i < G_N_ELEMENTS(sizes) * 4; i++) {
-        struct duet_problem problem =
+        struct duet__problem problem =
             problem_of(sizes[i / 4][0], sizes[i / 4][1], i / 2 % 2 ? 's' : 'd');
         problem.settings = &lapack;
         problem.setting_count = i % 2;
@@ -143,7 +143,7 @@ static void test_same_as_by_hand(void)
         return;
     double *a = g_new(double, N *N);
     int pivots[N];
-    struct duet_problem problem = problem_of(N, TILE, 'd');
+    struct duet__problem problem = problem_of(N, TILE, 'd');
     struct duet__tiled_data *data = compute_right(&recorded_lu_pivot, &problem);
     for (uint64_t i = 0; i < (uint64_t)N * N; i++)
         a[i] = duet__storage_initial(&data->matrices[A], i % N, i / N);
@@ -168,7 +168,7 @@ static void set_pivot(void *data, uint64_t i, int32_t pivot)
 static void test_damage(void)
 {
     static const int32_t wrong[] = {0, -1, 48, 1000, INT32_MAX, INT32_MIN};
-    struct duet_problem problem = problem_of(131, 48, 'd');
+    struct duet__problem problem = problem_of(131, 48, 'd');
     if (!can_compute(&recorded_lu_pivot))
         return;
     void *data = compute_right(&recorded_lu_pivot, &problem);

@@ -122,7 +122,7 @@ static void check_factors(const double *lu, size_t n)
 static void factorise(uint64_t n, uint64_t tile)
 {
     void *state;
-    struct duet_problem problem = {.n = n, .tile = tile, .precision = 'd'};
+    struct duet__problem problem = {.n = n, .tile = tile, .precision = 'd'};
     struct duet_runtime *recorder = recorder_new();
     g_assert_cmpint(recorded_lu.build(recorder, &problem, &state, NULL), ==, 0);
     size_t size = n * n;
@@ -161,7 +161,7 @@ static void test_counts(void)
     for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++) {
         void *state;
         uint64_t n = sizes[i][0], tile = sizes[i][1], t = (n + tile - 1) / tile;
-        struct duet_problem problem = {.n = n, .tile = tile, .precision = 'd'};
+        struct duet__problem problem = {.n = n, .tile = tile, .precision = 'd'};
         struct duet_runtime *recorder = recorder_new();
         g_assert_cmpint(recorded_lu.build(recorder, &problem, &state, NULL), ==, 0);
         g_assert_cmpuint(recorder_count(recorder, "dgetrf_nopiv"), ==, t);
@@ -188,14 +188,14 @@ static void test_counts(void)
 
 static void test_kernels(void)
 {
-    static const struct duet_setting any = {"getrf", "any"};
+    static const struct duet__setting any = {"getrf", "any"};
     for (size_t settings = 0; settings < 2; settings++) {
         void *state;
-        struct duet_problem problem = {.n = 20,
-                                       .tile = 10,
-                                       .precision = 's',
-                                       .settings = &any,
-                                       .setting_count = settings};
+        struct duet__problem problem = {.n = 20,
+                                        .tile = 10,
+                                        .precision = 's',
+                                        .settings = &any,
+                                        .setting_count = settings};
         struct duet_runtime *recorder = recorder_new();
         g_assert_cmpint(recorded_lu.build(recorder, &problem, &state, NULL), ==, 0);
         g_assert_cmpstr(recorder->codelets[0].name, ==, "sgetrf_nopiv");
@@ -212,7 +212,7 @@ static void test_priorities(void)
 {
     static const int expected[] = {4, 3, 3, 2, 2};
     void *state;
-    struct duet_problem problem = {.n = 20, .tile = 10, .precision = 'd'};
+    struct duet__problem problem = {.n = 20, .tile = 10, .precision = 'd'};
     struct duet_runtime *recorder = recorder_new();
     g_assert_cmpint(recorded_lu.build(recorder, &problem, &state, NULL), ==, 0);
     g_assert_cmpuint(recorder->tasks->len, ==, G_N_ELEMENTS(expected));
@@ -225,12 +225,12 @@ static void test_priorities(void)
 /* Without CPUs the tiles of the diagonal are to be allowed on GPUs, and the message says how. */
 static void test_no_cpus(void)
 {
-    struct duet_setting setting = {"getrf", "cpu"};
-    struct duet_problem problem = {.n = 20,
-                                   .tile = 10,
-                                   .precision = 's',
-                                   .settings = &setting,
-                                   .setting_count = 1};
+    struct duet__setting setting = {"getrf", "cpu"};
+    struct duet__problem problem = {.n = 20,
+                                    .tile = 10,
+                                    .precision = 's',
+                                    .settings = &setting,
+                                    .setting_count = 1};
     struct duet_worker gpu = {.node = 1, .window = 2};
     const struct duet_machine gpus = {.worker_count = 1, .workers = &gpu};
     struct duet_message message = {""};
@@ -249,7 +249,7 @@ static void test_no_cpus(void)
 
 static void test_failures(void)
 {
-    struct duet_problem problem = {.n = 20, .tile = 10, .precision = 'd'};
+    struct duet__problem problem = {.n = 20, .tile = 10, .precision = 'd'};
     for (unsigned calls = 1; calls < 4 + 4 + 5; calls++) {
         struct duet_runtime *recorder = recorder_new();
         void *state = &problem;
@@ -264,23 +264,23 @@ static void test_failures(void)
 static void test_compute(void)
 {
     static const uint64_t sizes[][2] = {{1, 1}, {7, 3}, {40, 40}, {64, 16}, {131, 48}};
-    static const struct duet_setting lapack = {"layout", "lapack"};
+    static const struct duet__setting lapack = {"layout", "lapack"};
     if (!can_compute(&recorded_lu))
         return;
     for (size_t i = 0; i < G_N_ELEMENTS(sizes) * 4; i++) {
-        struct duet_problem problem = {.n = sizes[i / 4][0],
-                                       .tile = sizes[i / 4][1],
-                                       .precision = i / 2 % 2 ? 's' : 'd',
-                                       .seed = i,
-                                       .settings = &lapack,
-                                       .setting_count = i % 2};
+        struct duet__problem problem = {.n = sizes[i / 4][0],
+                                        .tile = sizes[i / 4][1],
+                                        .precision = i / 2 % 2 ? 's' : 'd',
+                                        .seed = i,
+                                        .settings = &lapack,
+                                        .setting_count = i % 2};
         recorded_lu.discard(compute_right(&recorded_lu, &problem));
     }
 }
 
 static void test_damage(void)
 {
-    struct duet_problem problem = {.n = 131, .tile = 48, .precision = 'd', .seed = 1};
+    struct duet__problem problem = {.n = 131, .tile = 48, .precision = 'd', .seed = 1};
     if (!can_compute(&recorded_lu))
         return;
     void *data = compute_right(&recorded_lu, &problem);

@@ -28,8 +28,8 @@ static void test_two_emulated(void)
 /* Every workload that can be run is in the list above, and none computes what it cannot. */
 static void test_complete(void)
 {
-    for (size_t i = 0; duet_workload_at(i); i++) {
-        const struct duet_workload *w = duet_workload_at(i);
+    for (size_t i = 0; duet__workload_at(i); i++) {
+        const struct duet__workload *w = duet__workload_at(i);
         bool listed = false;
         g_assert_true(!w->generate == !w->fill && !w->generate == !w->retrieve &&
                       !w->generate == !w->verify && !w->generate == !w->discard);
@@ -43,8 +43,8 @@ static void test_complete(void)
 static void test_absent(void)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(runs); i++) {
-        const struct duet_workload *workload = duet_workload_find(runs[i].workload);
-        struct duet_problem problem = problem_of(&runs[i], 'd');
+        const struct duet__workload *workload = duet__workload_find(runs[i].workload);
+        struct duet__problem problem = problem_of(&runs[i], 'd');
         struct duet_message message = {""};
         void *data = &problem;
         int error = workload->generate(&problem, &data, &message);
@@ -60,9 +60,9 @@ static void test_absent(void)
 /* A matrix that is not positive definite: the run ends, and says which kernel did it, and why. */
 static void test_failing_kernel(void)
 {
-    const struct duet_workload *workload = duet_workload_find("cholesky");
+    const struct duet__workload *workload = duet__workload_find("cholesky");
     for (size_t i = 0; i < 4 && can_run(workload); i++) {
-        struct duet_problem problem = make_indefinite(&runs[i]);
+        struct duet__problem problem = make_indefinite(&runs[i]);
         struct duet_runtime *runtime = open_runtime(&(struct place){.cpus = 2});
         g_assert_cmpint(once(workload, runtime, &problem), ==, DUET_ETASK);
         g_test_message("%s", duet_last_message(runtime));

@@ -22,7 +22,7 @@ enum {
  * updates are. */
 static const double alpha = 0.75;
 
-static const struct duet_parameter parameters[] = {
+static const struct duet__parameter parameters[] = {
     {"iterations", "1..1000000", "1", "how many times y is updated"},
     {0},
 };
@@ -32,12 +32,12 @@ static const char *const kernels[] = {"axpy", NULL};
 /* The vectors of a build. */
 enum { X, Y };
 
-static uint64_t iterations(const struct duet_problem *problem)
+static uint64_t iterations(const struct duet__problem *problem)
 {
     return duet__setting_number(problem, parameters, "iterations", 1);
 }
 
-static int check(const struct duet_problem *problem, struct duet_message *message)
+static int check(const struct duet__problem *problem, struct duet_message *message)
 {
     int error = duet__settings_check(problem, parameters, message);
     if (error)
@@ -60,17 +60,17 @@ static int check(const struct duet_problem *problem, struct duet_message *messag
     return 0;
 }
 
-static double flops(const struct duet_problem *problem)
+static double flops(const struct duet__problem *problem)
 {
     return 2 * (double)problem->n * (double)iterations(problem);
 }
 
-static uint64_t tasks(const struct duet_problem *problem)
+static uint64_t tasks(const struct duet__problem *problem)
 {
     return duet__tile_count(problem->n, problem->tile) * iterations(problem);
 }
 
-static uint64_t bytes(const struct duet_problem *problem)
+static uint64_t bytes(const struct duet__problem *problem)
 {
     return 2 * problem->n * duet__element_bytes(problem);
 }
@@ -98,7 +98,7 @@ static int submit(const struct duet__build *build)
     return error;
 }
 
-static void shapes(const struct duet_problem *problem, struct duet__shape *out)
+static void shapes(const struct duet__problem *problem, struct duet__shape *out)
 {
     out[X] = (struct duet__shape){problem->n, 1, .contents = DUET__RANDOM};
     out[Y] = (struct duet__shape){problem->n, 1, .contents = DUET__RANDOM};
@@ -113,13 +113,13 @@ static const struct duet__tiled tiled = {
     .submit = submit,
 };
 
-static int build(struct duet_runtime *runtime, const struct duet_problem *problem, void **state,
+static int build(struct duet_runtime *runtime, const struct duet__problem *problem, void **state,
                  struct duet_message *message)
 {
     return duet__tiled_build(&tiled, runtime, problem, state, message);
 }
 
-static int generate(const struct duet_problem *problem, void **data, struct duet_message *message)
+static int generate(const struct duet__problem *problem, void **data, struct duet_message *message)
 {
     int error = duet__tiled_generate(&tiled, problem, data, message);
     if (!error)
@@ -159,10 +159,10 @@ static double block_error(const struct duet__tiled_data *data, uint64_t first, s
     return worst;
 }
 
-static int verify(void *data, struct duet_verdict *verdict, struct duet_message *message)
+static int verify(void *data, struct duet__verdict *verdict, struct duet_message *message)
 {
     const struct duet__tiled_data *made = data;
-    *verdict = (struct duet_verdict){
+    *verdict = (struct duet__verdict){
         .formula = "max |y - (y0 + K alpha x)| / ((2 K + 1) eps (|y0| + K |alpha x|))",
         .threshold = 1,
     };
@@ -173,7 +173,7 @@ static int verify(void *data, struct duet_verdict *verdict, struct duet_message 
     return 0;
 }
 
-const struct duet_workload duet__workload_saxpy = {
+const struct duet__workload duet__workload_saxpy = {
     .name = "saxpy",
     .description = "y := alpha x + y on vectors of n elements in blocks of tile elements",
     .source = "Lawson, Hanson, Kincaid, Krogh, Basic linear algebra subprograms for Fortran usage, "

@@ -8,22 +8,22 @@
 
 #include "workloads/test_compute.h"
 
-static const struct duet_setting thrice = {"iterations", "3"};
+static const struct duet__setting thrice = {"iterations", "3"};
 
-static struct duet_problem problem_of(uint64_t n, uint64_t tile, char precision)
+static struct duet__problem problem_of(uint64_t n, uint64_t tile, char precision)
 {
-    return (struct duet_problem){.n = n,
-                                 .tile = tile,
-                                 .precision = precision,
-                                 .seed = 2,
-                                 .settings = &thrice,
-                                 .setting_count = 1};
+    return (struct duet__problem){.n = n,
+                                  .tile = tile,
+                                  .precision = precision,
+                                  .seed = 2,
+                                  .settings = &thrice,
+                                  .setting_count = 1};
 }
 
 static void test_counts(void)
 {
     void *state;
-    struct duet_problem problem = problem_of(1000, 300, 's');
+    struct duet__problem problem = problem_of(1000, 300, 's');
     struct duet_runtime *recorder = recorder_new();
     g_assert_cmpint(recorded_saxpy.build(recorder, &problem, &state, NULL), ==, 0);
     g_assert_cmpuint(recorder_count(recorder, "saxpy"), ==, 12);
@@ -45,7 +45,7 @@ static void test_compute(void)
         return;
     static const uint64_t sizes[][2] = {{1, 1}, {100, 100}, {1000, 300}, {5000, 4999}};
     for (size_t i = 0; i < G_N_ELEMENTS(sizes) * 2; i++) {
-        struct duet_problem problem =
+        struct duet__problem problem =
             problem_of(sizes[i / 2][0], sizes[i / 2][1], i % 2 ? 's' : 'd');
         struct duet__tiled_data *data = compute_right(&recorded_saxpy, &problem);
         for (uint64_t j = 0; j < problem.n; j++) {
@@ -62,7 +62,7 @@ static void test_damage(void)
 {
     if (!can_compute(&recorded_saxpy))
         return;
-    struct duet_problem problem = problem_of(1000, 300, 'd');
+    struct duet__problem problem = problem_of(1000, 300, 'd');
     void *data = compute_right(&recorded_saxpy, &problem);
     check_finds(&recorded_saxpy, &problem, data, Y, 0, 0, 1e-3);
     check_finds(&recorded_saxpy, &problem, data, Y, 999, 0, 1e-13);
@@ -82,7 +82,7 @@ static void test_iterations(void)
     if (!can_compute(&recorded_saxpy))
         return;
     bool passes;
-    struct duet_problem problem = problem_of(1000, 300, 'd');
+    struct duet__problem problem = problem_of(1000, 300, 'd');
     struct duet__tiled_data *data = compute_right(&recorded_saxpy, &problem);
     data->iterations = 4;
     judged(&recorded_saxpy, data, &passes);
@@ -90,7 +90,7 @@ static void test_iterations(void)
     recorded_saxpy.discard(data);
 }
 
-static void refuse(struct duet_problem problem, const char *text)
+static void refuse(struct duet__problem problem, const char *text)
 {
     struct duet_message message = {""};
     g_assert_cmpint(recorded_saxpy.check(&problem, &message), ==, DUET_EINVAL);
@@ -99,8 +99,8 @@ static void refuse(struct duet_problem problem, const char *text)
 
 static void test_check(void)
 {
-    static const struct duet_setting many = {"iterations", "1000000"}, none = {"iterations", "0"};
-    struct duet_problem often = problem_of(1000, 1, 'd'), never = often;
+    static const struct duet__setting many = {"iterations", "1000000"}, none = {"iterations", "0"};
+    struct duet__problem often = problem_of(1000, 1, 'd'), never = often;
     often.settings = &many;
     never.settings = &none;
     refuse(problem_of(0, 1, 'd'), "size n is 0");

@@ -7,8 +7,8 @@
 
 #include "workloads/tiles.h"
 
-static const struct duet_parameter *find_parameter(const struct duet_parameter *parameters,
-                                                   const char *name)
+static const struct duet__parameter *find_parameter(const struct duet__parameter *parameters,
+                                                    const char *name)
 {
     for (; parameters && parameters->name; parameters++) {
         if (!strcmp(parameters->name, name))
@@ -18,7 +18,7 @@ static const struct duet_parameter *find_parameter(const struct duet_parameter *
 }
 
 /* DUET_EINVAL with the list of the parameters there are. */
-static int unknown_setting(const char *name, const struct duet_parameter *parameters,
+static int unknown_setting(const char *name, const struct duet__parameter *parameters,
                            struct duet_message *message)
 {
     if (!parameters || !parameters->name)
@@ -27,7 +27,7 @@ static int unknown_setting(const char *name, const struct duet_parameter *parame
                          "precision",
                          name);
     GString *known = g_string_new(NULL);
-    for (const struct duet_parameter *p = parameters; p->name; p++)
+    for (const struct duet__parameter *p = parameters; p->name; p++)
         g_string_append_printf(known, "%s%s", known->len ? ", " : "", p->name);
     int error = duet_fail(message, DUET_EINVAL, "unknown parameter '%s': this workload has %s",
                           name, known->str);
@@ -69,10 +69,10 @@ static bool is_in_range(const char *range, const char *dots, const char *value)
            number <= g_ascii_strtod(high, NULL);
 }
 
-static int check_setting(const struct duet_setting *setting,
-                         const struct duet_parameter *parameters, struct duet_message *message)
+static int check_setting(const struct duet__setting *setting,
+                         const struct duet__parameter *parameters, struct duet_message *message)
 {
-    const struct duet_parameter *parameter = find_parameter(parameters, setting->name);
+    const struct duet__parameter *parameter = find_parameter(parameters, setting->name);
     if (!parameter)
         return unknown_setting(setting->name, parameters, message);
     const char *dots = strstr(parameter->values, "..");
@@ -85,8 +85,8 @@ static int check_setting(const struct duet_setting *setting,
                      setting->value, parameter->values, parameter->initial);
 }
 
-int duet__problem_check(const struct duet_problem *problem, const struct duet_parameter *parameters,
-                        struct duet_message *message)
+int duet__problem_check(const struct duet__problem *problem,
+                        const struct duet__parameter *parameters, struct duet_message *message)
 {
     if (!problem->n)
         return duet_fail(message, DUET_EINVAL, "size n is 0: give 1 or more");
@@ -96,8 +96,8 @@ int duet__problem_check(const struct duet_problem *problem, const struct duet_pa
     return duet__settings_check(problem, parameters, message);
 }
 
-int duet__settings_check(const struct duet_problem *problem,
-                         const struct duet_parameter *parameters, struct duet_message *message)
+int duet__settings_check(const struct duet__problem *problem,
+                         const struct duet__parameter *parameters, struct duet_message *message)
 {
     if (problem->precision != 's' && problem->precision != 'd')
         return duet_fail(message, DUET_EINVAL,
@@ -111,19 +111,19 @@ int duet__settings_check(const struct duet_problem *problem,
     return 0;
 }
 
-const char *duet__setting(const struct duet_problem *problem,
-                          const struct duet_parameter *parameters, const char *name)
+const char *duet__setting(const struct duet__problem *problem,
+                          const struct duet__parameter *parameters, const char *name)
 {
     for (size_t i = problem->setting_count; i-- > 0;) {
         if (!strcmp(problem->settings[i].name, name))
             return problem->settings[i].value;
     }
-    const struct duet_parameter *parameter = find_parameter(parameters, name);
+    const struct duet__parameter *parameter = find_parameter(parameters, name);
     return parameter ? parameter->initial : "";
 }
 
-uint64_t duet__setting_number(const struct duet_problem *problem,
-                              const struct duet_parameter *parameters, const char *name,
+uint64_t duet__setting_number(const struct duet__problem *problem,
+                              const struct duet__parameter *parameters, const char *name,
                               uint64_t otherwise)
 {
     guint64 number;

@@ -10,7 +10,7 @@
 #include "workloads/kernels.h"
 
 /* Can the workload's kernels be run? Otherwise the test is skipped. */
-static inline bool can_compute(const struct duet_workload *workload)
+static inline bool can_compute(const struct duet__workload *workload)
 {
     for (size_t i = 0; workload->kernels[i]; i++) {
         if (!duet__kernel(workload->kernels[i])) {
@@ -22,7 +22,7 @@ static inline bool can_compute(const struct duet_workload *workload)
 }
 
 /* Fills the data, builds the graph, executes it (in a random order if `random`), and retrieves. */
-static inline void compute(const struct duet_workload *workload, struct duet_problem problem,
+static inline void compute(const struct duet__workload *workload, struct duet__problem problem,
                            void *data, GRand *random)
 {
     struct duet_message message = {""};
@@ -39,9 +39,9 @@ static inline void compute(const struct duet_workload *workload, struct duet_pro
     recorder_free(recorder);
 }
 
-static inline double judged(const struct duet_workload *workload, void *data, bool *passes)
+static inline double judged(const struct duet__workload *workload, void *data, bool *passes)
 {
-    struct duet_verdict verdict = {0};
+    struct duet__verdict verdict = {0};
     struct duet_message message = {""};
     g_assert_cmpint(workload->verify(data, &verdict, &message), ==, 0);
     g_assert_nonnull(verdict.formula);
@@ -59,8 +59,8 @@ static inline void damage(void *data, unsigned number, uint64_t i, uint64_t j, d
 }
 
 /* Computes twice, the second time in random order, and checks that the result passes. */
-static inline void *compute_right(const struct duet_workload *workload,
-                                  const struct duet_problem *problem)
+static inline void *compute_right(const struct duet__workload *workload,
+                                  const struct duet__problem *problem)
 {
     void *data;
     bool passes;
@@ -81,8 +81,8 @@ static inline void *compute_right(const struct duet_workload *workload,
 }
 
 /* Does the check find that element (i,j) of a right result was changed? */
-static inline void check_finds(const struct duet_workload *workload,
-                               const struct duet_problem *problem, void *data, unsigned number,
+static inline void check_finds(const struct duet__workload *workload,
+                               const struct duet__problem *problem, void *data, unsigned number,
                                uint64_t i, uint64_t j, double change)
 {
     bool passes;

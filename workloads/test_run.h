@@ -19,7 +19,7 @@ enum { RUNS = 2 /* of each problem, on one runtime */ };
 static const struct run {
     const char *workload;
     uint64_t n, tile;
-    struct duet_setting settings[2];
+    struct duet__setting settings[2];
 } runs[] = {
     {"cholesky", 200, 32, {{0}}},
     {"cholesky", 200, 48, {{"layout", "lapack"}, {"variant", "left"}}},
@@ -36,15 +36,15 @@ static const struct run {
     {"saxpy", 20000, 3000, {{"iterations", "3"}}},
 };
 
-static inline struct duet_problem problem_of(const struct run *run, char precision)
+static inline struct duet__problem problem_of(const struct run *run, char precision)
 {
-    return (struct duet_problem){.n = run->n,
-                                 .tile = run->tile,
-                                 .precision = precision,
-                                 .seed = 11,
-                                 .settings = run->settings,
-                                 .setting_count =
-                                     !!run->settings[0].name + !!run->settings[1].name};
+    return (struct duet__problem){.n = run->n,
+                                  .tile = run->tile,
+                                  .precision = precision,
+                                  .seed = 11,
+                                  .settings = run->settings,
+                                  .setting_count =
+                                      !!run->settings[0].name + !!run->settings[1].name};
 }
 
 /* What it is run on. */
@@ -53,7 +53,7 @@ struct place {
     int cpus, gpus;
     bool set_arch;
     /* looks at a runtime whose run has ended well; NULL: nothing */
-    void (*look)(struct duet_runtime *runtime, const struct duet_problem *problem);
+    void (*look)(struct duet_runtime *runtime, const struct duet__problem *problem);
 };
 
 static inline struct duet_runtime *open_runtime(const struct place *place)
@@ -74,7 +74,7 @@ static inline struct duet_runtime *open_runtime(const struct place *place)
     return runtime;
 }
 
-static inline bool can_run(const struct duet_workload *workload)
+static inline bool can_run(const struct duet__workload *workload)
 {
     for (size_t i = 0; workload->kernels[i]; i++) {
         if (!duet__kernel(workload->kernels[i]))
@@ -84,8 +84,8 @@ static inline bool can_run(const struct duet_workload *workload)
 }
 
 /* Fills, builds, waits and retrieves; the run's error. */
-static inline int once(const struct duet_workload *workload, struct duet_runtime *runtime,
-                       const struct duet_problem *problem)
+static inline int once(const struct duet__workload *workload, struct duet_runtime *runtime,
+                       const struct duet__problem *problem)
 {
     void *state;
     g_assert_cmpint(workload->build(runtime, problem, &state, NULL), ==, 0);
@@ -97,12 +97,12 @@ static inline int once(const struct duet_workload *workload, struct duet_runtime
 
 static inline void run_on(const struct run *run, char precision, const struct place *place)
 {
-    const struct duet_workload *workload = duet_workload_find(run->workload);
-    struct duet_problem problem = problem_of(run, precision);
+    const struct duet__workload *workload = duet__workload_find(run->workload);
+    struct duet__problem problem = problem_of(run, precision);
     struct duet_runtime *runtime = open_runtime(place);
     g_assert_cmpint(workload->generate(&problem, &problem.data, NULL), ==, 0);
     for (int i = 0; i < RUNS; i++) {
-        struct duet_verdict verdict = {0};
+        struct duet__verdict verdict = {0};
         workload->fill(problem.data);
         int error = once(workload, runtime, &problem);
         g_assert_cmpstr(error ? duet_last_message(runtime) : "", ==, "");
@@ -122,17 +122,17 @@ static inline void run_all(const struct place *place)
 {
     for (size_t i = 0; i < 2 * G_N_ELEMENTS(runs); i++) {
         const struct run *run = &runs[i / 2];
-        if (can_run(duet_workload_find(run->workload)))
+        if (can_run(duet__workload_find(run->workload)))
             run_on(run, i % 2 ? 's' : 'd', place);
     }
 }
 
 /* The problem of a Cholesky factorisation in double precision, filled, with a matrix whose minor of
  * order 151 is not positive. Its data is to be discarded. */
-static inline struct duet_problem make_indefinite(const struct run *run)
+static inline struct duet__problem make_indefinite(const struct run *run)
 {
-    const struct duet_workload *workload = duet_workload_find("cholesky");
-    struct duet_problem problem = problem_of(run, 'd');
+    const struct duet__workload *workload = duet__workload_find("cholesky");
+    struct duet__problem problem = problem_of(run, 'd');
     double negative = -1;
     g_assert_cmpint(workload->generate(&problem, &problem.data, NULL), ==, 0);
     workload->fill(problem.data);

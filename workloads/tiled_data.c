@@ -21,7 +21,7 @@ static int check_kernels(const char *const *kernels, struct duet_message *messag
 
 /* Sets everything but the memory. */
 static void describe(struct duet__storage *storage, const struct duet__shape *shape,
-                     const struct duet_problem *problem, unsigned number)
+                     const struct duet__problem *problem, unsigned number)
 {
     *storage = (struct duet__storage){
         .rows = shape->rows,
@@ -35,7 +35,7 @@ static void describe(struct duet__storage *storage, const struct duet__shape *sh
     };
 }
 
-int duet__tiled_generate(const struct duet__tiled *tiled, const struct duet_problem *problem,
+int duet__tiled_generate(const struct duet__tiled *tiled, const struct duet__problem *problem,
                          void **out, struct duet_message *message)
 {
     *out = NULL;

@@ -12,7 +12,7 @@
 #include "workloads/kernels.h"
 #include "workloads/kernels_cuda.h"
 
-size_t duet__element_bytes(const struct duet_problem *problem)
+size_t duet__element_bytes(const struct duet__problem *problem)
 {
     return problem->precision == 's' ? 4 : 8;
 }
@@ -40,8 +40,8 @@ int duet__tiles_check(const char *name, uint64_t size, uint64_t tile, struct due
                      (unsigned long long)duet__tile_count(size, DUET__TILES_MAX));
 }
 
-int duet__square_check(const struct duet_problem *problem, const struct duet_parameter *parameters,
-                       struct duet_message *message)
+int duet__square_check(const struct duet__problem *problem,
+                       const struct duet__parameter *parameters, struct duet_message *message)
 {
     int error = duet__problem_check(problem, parameters, message);
     return error ? error : duet__tiles_check("n", problem->n, problem->tile, message);
@@ -84,7 +84,7 @@ static void pin(const struct duet__storage *storage, struct duet_runtime *runtim
 }
 
 /* The grid of a matrix, without handles. */
-static struct duet__tiles grid(const struct duet__shape *shape, const struct duet_problem *problem)
+static struct duet__tiles grid(const struct duet__shape *shape, const struct duet__problem *problem)
 {
     struct duet__tiles tiles = {
         .rows = shape->rows,
@@ -121,7 +121,7 @@ static int tiles_init(struct duet__tiles *tiles, const struct duet__shape *shape
 }
 
 /* Finds the kernel in the problem's precision, or registers it. */
-static int register_kernel(struct duet_runtime *runtime, const struct duet_problem *problem,
+static int register_kernel(struct duet_runtime *runtime, const struct duet__problem *problem,
                            const char *base, bool cpu_only, double (*flops)(const void *args),
                            struct duet_codelet **out)
 {
@@ -196,7 +196,7 @@ static int register_matrices(const struct duet__build *build, const struct duet_
 }
 
 int duet__tiled_build(const struct duet__tiled *tiled, struct duet_runtime *runtime,
-                      const struct duet_problem *problem, void **state,
+                      const struct duet__problem *problem, void **state,
                       struct duet_message *message)
 {
     *state = NULL;

@@ -59,7 +59,7 @@ struct duet__shape {
 /* One build under way. */
 struct duet__build {
     struct duet_runtime *runtime;
-    const struct duet_problem *problem;
+    const struct duet__problem *problem;
     const struct duet__tiles *matrices;               /* in the order of `shapes` */
     struct duet_codelet *codelets[DUET__KERNELS_MAX]; /* in the order of `kernels` */
     struct duet_expansion
@@ -71,30 +71,30 @@ struct duet__build {
 /* What is a tiled workload's own in a build; duet__tiled_build does the rest. */
 struct duet__tiled {
     /* The workload's check. */
-    int (*check)(const struct duet_problem *problem, struct duet_message *message);
+    int (*check)(const struct duet__problem *problem, struct duet_message *message);
     /* Sets the shapes of a checked problem's matrices in the order of registration; `shapes` has
      * DUET__MATRICES_MAX, all zeroed, and the first that keeps 0 rows ends them. */
-    void (*shapes)(const struct duet_problem *problem, struct duet__shape *shapes);
+    void (*shapes)(const struct duet__problem *problem, struct duet__shape *shapes);
     const char *const *kernels; /* base names, at most DUET__KERNELS_MAX, ended by NULL */
     double (*flops[DUET__KERNELS_MAX])(const void *args); /* of each; a struct duet__tile_args */
     unsigned cpu_only; /* bit i: kernel i has no implementation but the CPUs' */
     /* So has the first kernel if the setting of this name is "cpu". NULL: there is no such one. */
     const char *placement;
-    const struct duet_parameter *parameters; /* the workload's, where `placement` is found */
+    const struct duet__parameter *parameters; /* the workload's, where `placement` is found */
     /* Submits every task, up to the first error, which it returns. */
     int (*submit)(const struct duet__build *build);
 };
 
 /* What a tiled workload computes on, made by duet__tiled_generate. */
 struct duet__tiled_data {
-    struct duet_problem problem; /* without settings and data */
-    uint64_t iterations;         /* set by workloads that iterate, after generating */
+    struct duet__problem problem; /* without settings and data */
+    uint64_t iterations;          /* set by workloads that iterate, after generating */
     struct duet__storage matrices[DUET__MATRICES_MAX]; /* in the order of `shapes`, then zeroed */
 };
 
 /* Checks precision and settings: what duet__problem_check does beside the sizes. */
-DUET_MUST_CHECK int duet__settings_check(const struct duet_problem *problem,
-                                         const struct duet_parameter *parameters,
+DUET_MUST_CHECK int duet__settings_check(const struct duet__problem *problem,
+                                         const struct duet__parameter *parameters,
                                          struct duet_message *message);
 
 /*
@@ -103,17 +103,17 @@ DUET_MUST_CHECK int duet__settings_check(const struct duet_problem *problem,
  * "a|b|c", or a number within "low..high" (whole unless a bound has a '.' or an 'e').
  * DUET_EINVAL with a message that names the value and says what is allowed.
  */
-DUET_MUST_CHECK int duet__problem_check(const struct duet_problem *problem,
-                                        const struct duet_parameter *parameters,
+DUET_MUST_CHECK int duet__problem_check(const struct duet__problem *problem,
+                                        const struct duet__parameter *parameters,
                                         struct duet_message *message);
 
 /* The value given for the parameter `name` (the last, if several), else its initial one. */
-const char *duet__setting(const struct duet_problem *problem,
-                          const struct duet_parameter *parameters, const char *name);
+const char *duet__setting(const struct duet__problem *problem,
+                          const struct duet__parameter *parameters, const char *name);
 
 /* The same as a whole number; `otherwise` where the setting is not a number ("n"). */
-uint64_t duet__setting_number(const struct duet_problem *problem,
-                              const struct duet_parameter *parameters, const char *name,
+uint64_t duet__setting_number(const struct duet__problem *problem,
+                              const struct duet__parameter *parameters, const char *name,
                               uint64_t otherwise);
 
 /*
@@ -128,12 +128,12 @@ DUET_MUST_CHECK int duet__tiles_check(const char *name, uint64_t size, uint64_t 
  * The check of a workload on one n x n matrix: duet__problem_check, then duet__tiles_check of "n".
  * DUET_EINVAL with a message.
  */
-DUET_MUST_CHECK int duet__square_check(const struct duet_problem *problem,
-                                       const struct duet_parameter *parameters,
+DUET_MUST_CHECK int duet__square_check(const struct duet__problem *problem,
+                                       const struct duet__parameter *parameters,
                                        struct duet_message *message);
 
 /* Bytes of an element: 4 for precision 's', 8 for 'd'. */
-size_t duet__element_bytes(const struct duet_problem *problem);
+size_t duet__element_bytes(const struct duet__problem *problem);
 
 /* Number of tiles that cover `size` elements. */
 uint64_t duet__tile_count(uint64_t size, uint64_t tile);
@@ -157,7 +157,7 @@ uint32_t duet__tile_cols(const struct duet__tiles *tiles, uint32_t j);
  * `submit`.
  */
 DUET_MUST_CHECK int duet__tiled_build(const struct duet__tiled *tiled, struct duet_runtime *runtime,
-                                      const struct duet_problem *problem, void **state,
+                                      const struct duet__problem *problem, void **state,
                                       struct duet_message *message);
 
 /* A tiled workload's fini: frees the grids, not the handles (the runtime's). NULL is fine. */
@@ -171,7 +171,7 @@ int duet__tiled_retrieve(struct duet_runtime *runtime, void *state);
  * (a kernel has no code in this build), DUET_ENOMEM, both with a message.
  */
 DUET_MUST_CHECK int duet__tiled_generate(const struct duet__tiled *tiled,
-                                         const struct duet_problem *problem, void **data,
+                                         const struct duet__problem *problem, void **data,
                                          struct duet_message *message);
 /* A tiled workload's fill: of every matrix by its contents. */
 void duet__tiled_fill(void *data);

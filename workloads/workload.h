@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Task graphs that `duet` runs and simulates: one file each, one external `const struct
- * duet_workload`, one line in list.h.
+ * duet__workload`, one line in list.h.
  */
 #ifndef DUET_WORKLOAD_H
 #define DUET_WORKLOAD_H
@@ -13,7 +13,7 @@
 #include <duet/duet.h>
 
 /* One parameter a workload has beside size, tile and precision: `--param name=value`. */
-struct duet_parameter {
+struct duet__parameter {
     const char *name;
     const char *values;      /* "left|right", "0..100", ... for --help */
     const char *initial;     /* value when not given */
@@ -21,52 +21,52 @@ struct duet_parameter {
 };
 
 /* A value given on the command line. */
-struct duet_setting {
+struct duet__setting {
     const char *name, *value;
 };
 
-struct duet_problem {
+struct duet__problem {
     uint64_t n;     /* matrix order, or the size as the workload says */
     uint64_t tile;  /* tile edge in elements */
     char precision; /* 's' or 'd' */
     uint64_t seed;  /* of what the workload draws at random: the shape of random graphs, contents */
-    const struct duet_setting *settings;
+    const struct duet__setting *settings;
     size_t setting_count;
     void *data; /* what `generate` made, to compute on; NULL: simulated without data */
 };
 
 /* Whether a result is right, as LAPACK's own tests judge it. */
-struct duet_verdict {
+struct duet__verdict {
     const char *formula; /* "||A - L L'|| / (n ||A|| eps)": a constant */
     double residual;     /* scaled, without unit; NaN or infinite never passes */
     double threshold;    /* it passes below: LAPACK's tests use 30 */
 };
 
-struct duet_workload {
-    const char *name;                        /* "cholesky" */
-    const char *description;                 /* one line */
-    const char *source;                      /* paper or book the algorithm is taken from */
-    const struct duet_parameter *parameters; /* ended by a NULL name; NULL: none */
-    const char *const *kernels;              /* base names ("gemm"), ended by NULL */
+struct duet__workload {
+    const char *name;                         /* "cholesky" */
+    const char *description;                  /* one line */
+    const char *source;                       /* paper or book the algorithm is taken from */
+    const struct duet__parameter *parameters; /* ended by a NULL name; NULL: none */
+    const char *const *kernels;               /* base names ("gemm"), ended by NULL */
     uint64_t default_n, default_tile;
     uint64_t real_n, real_tile; /* the same for runs on a machine; 0: those above */
 
     /* Checks sizes, precision and every setting. DUET_EINVAL with a message that says what to do.
      */
-    int (*check)(const struct duet_problem *problem, struct duet_message *message);
+    int (*check)(const struct duet__problem *problem, struct duet_message *message);
     /* Flops of the whole problem, as LAPACK's working note 41 counts them. */
-    double (*flops)(const struct duet_problem *problem);
+    double (*flops)(const struct duet__problem *problem);
     /* Number of tasks build will submit. */
-    uint64_t (*tasks)(const struct duet_problem *problem);
+    uint64_t (*tasks)(const struct duet__problem *problem);
     /* Bytes of the data it registers. */
-    uint64_t (*bytes)(const struct duet_problem *problem);
+    uint64_t (*bytes)(const struct duet__problem *problem);
     /*
      * Registers codelets and data with the runtime and submits every task; may block in
      * duet_submit; does not wait at the end. *state is the workload's, passed to fini. On error
      * the tasks submitted so far stay submitted; message may stay empty, duet_last_message then
      * says it.
      */
-    int (*build)(struct duet_runtime *runtime, const struct duet_problem *problem, void **state,
+    int (*build)(struct duet_runtime *runtime, const struct duet__problem *problem, void **state,
                  struct duet_message *message);
     /* Frees what build made, after the runtime is closed. NULL state is fine. */
     void (*fini)(void *state);
@@ -83,22 +83,22 @@ struct duet_workload {
      * for discard. DUET_ENOMEM with a message that says how many bytes. Keeps a copy of what it
      * needs of *problem.
      */
-    int (*generate)(const struct duet_problem *problem, void **data, struct duet_message *message);
+    int (*generate)(const struct duet__problem *problem, void **data, struct duet_message *message);
     /* Sets the contents, the same for the same seed on every machine; between runs again. */
     void (*fill)(void *data);
     /* Unregisters the data, so that results are in the host's memory. The run's error. */
     int (*retrieve)(struct duet_runtime *runtime, void *state);
     /* Judges the results of a run that was filled and retrieved. Leaves the data unspecified.
      * DUET_ENOMEM with a message. */
-    int (*verify)(void *data, struct duet_verdict *verdict, struct duet_message *message);
+    int (*verify)(void *data, struct duet__verdict *verdict, struct duet_message *message);
     /* Frees the data. NULL is fine. */
     void (*discard)(void *data);
 };
 
 /* The workload of this name, or NULL. */
-const struct duet_workload *duet_workload_find(const char *name);
+const struct duet__workload *duet__workload_find(const char *name);
 
 /* The index-th workload, NULL beyond the last. */
-const struct duet_workload *duet_workload_at(size_t index);
+const struct duet__workload *duet__workload_at(size_t index);
 
 #endif

@@ -4,22 +4,22 @@
 
 #include "workloads/workload.h"
 
-#define WORKLOAD(name) extern const struct duet_workload duet__workload_##name;
+#define WORKLOAD(name) extern const struct duet__workload duet__workload_##name;
 #include "workloads/list.h"
 #undef WORKLOAD
 
-static const struct duet_workload *const workloads[] = {
+static const struct duet__workload *const workloads[] = {
 #define WORKLOAD(name) &duet__workload_##name,
 #include "workloads/list.h"
 #undef WORKLOAD
 };
 
-const struct duet_workload *duet_workload_at(size_t index)
+const struct duet__workload *duet__workload_at(size_t index)
 {
     return index < sizeof workloads / sizeof *workloads ? workloads[index] : NULL;
 }
 
-const struct duet_workload *duet_workload_find(const char *name)
+const struct duet__workload *duet__workload_find(const char *name)
 {
     for (size_t i = 0; i < sizeof workloads / sizeof *workloads; i++) {
         if (!strcmp(workloads[i]->name, name))

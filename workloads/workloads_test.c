@@ -6,31 +6,32 @@
 
 #include "workloads/workload.h"
 
-static struct duet_problem default_problem(const struct duet_workload *workload)
+static struct duet__problem default_problem(const struct duet__workload *workload)
 {
-    return (struct duet_problem){.n = workload->default_n,
-                                 .tile = workload->default_tile,
-                                 .precision = 'd',
-                                 .seed = 1};
+    return (struct duet__problem){.n = workload->default_n,
+                                  .tile = workload->default_tile,
+                                  .precision = 'd',
+                                  .seed = 1};
 }
 
 static void test_find(void)
 {
     size_t count = 0;
-    for (; duet_workload_at(count); count++)
-        g_assert_true(duet_workload_find(duet_workload_at(count)->name) == duet_workload_at(count));
+    for (; duet__workload_at(count); count++)
+        g_assert_true(duet__workload_find(duet__workload_at(count)->name) ==
+                      duet__workload_at(count));
     g_assert_cmpuint(count, >=, 4);
-    g_assert_null(duet_workload_at(count + 1));
-    g_assert_null(duet_workload_find("chol"));
-    g_assert_null(duet_workload_find(""));
-    g_assert_cmpstr(duet_workload_find("cholesky")->name, ==, "cholesky");
+    g_assert_null(duet__workload_at(count + 1));
+    g_assert_null(duet__workload_find("chol"));
+    g_assert_null(duet__workload_find(""));
+    g_assert_cmpstr(duet__workload_find("cholesky")->name, ==, "cholesky");
 }
 
 static void test_complete(void)
 {
-    for (size_t i = 0; duet_workload_at(i); i++) {
-        const struct duet_workload *w = duet_workload_at(i);
-        struct duet_problem problem = default_problem(w);
+    for (size_t i = 0; duet__workload_at(i); i++) {
+        const struct duet__workload *w = duet__workload_at(i);
+        struct duet__problem problem = default_problem(w);
         g_assert_true(w->name && *w->name && w->description && *w->description);
         g_assert_true(w->source && *w->source && w->kernels);
         g_assert_null(strchr(w->description, '\n'));
@@ -46,11 +47,11 @@ static void test_complete(void)
 /* Initial values are accepted, an unknown name or a value that cannot be is refused with a word. */
 static void test_parameters(void)
 {
-    for (size_t i = 0; duet_workload_at(i); i++) {
-        const struct duet_workload *w = duet_workload_at(i);
-        for (const struct duet_parameter *p = w->parameters; p && p->name; p++) {
-            struct duet_setting setting = {p->name, p->initial};
-            struct duet_problem problem = default_problem(w);
+    for (size_t i = 0; duet__workload_at(i); i++) {
+        const struct duet__workload *w = duet__workload_at(i);
+        for (const struct duet__parameter *p = w->parameters; p && p->name; p++) {
+            struct duet__setting setting = {p->name, p->initial};
+            struct duet__problem problem = default_problem(w);
             struct duet_message message = {""};
             problem.settings = &setting;
             problem.setting_count = 1;
@@ -59,7 +60,7 @@ static void test_parameters(void)
             setting.value = "?";
             g_assert_cmpint(w->check(&problem, &message), ==, DUET_EINVAL);
             g_assert_nonnull(strstr(message.text, p->values));
-            setting = (struct duet_setting){"no-such", "1"};
+            setting = (struct duet__setting){"no-such", "1"};
             g_assert_cmpint(w->check(&problem, &message), ==, DUET_EINVAL);
             g_assert_nonnull(strstr(message.text, p->name));
         }

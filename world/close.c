@@ -54,21 +54,21 @@ void duet__remember(struct duet_runtime *runtime, const struct duet_config *conf
 
 static void write_recording(FILE *stream, const void *recording)
 {
-    duet_perfetto_write(stream, recording);
+    duet__perfetto_write(stream, recording);
 }
 
 static int write_trace(const struct duet_runtime *runtime, const char *path,
                        struct duet_message *message)
 {
-    struct duet_recording recording;
+    struct duet__recording recording;
     struct duet_stats stats;
-    int error = duet_recording_take(&recording, runtime, false);
+    int error = duet__recording_take(&recording, runtime, false);
     if (error)
         return duet_fail(message, error, "cannot write %s: the trace has no room in memory", path);
     duet_stats(runtime, &stats);
     recording.makespan_s = stats.last_end_s;
-    error = duet_file_write(path, write_recording, &recording, message);
-    duet_recording_fini(&recording);
+    error = duet__file_write(path, write_recording, &recording, message);
+    duet__recording_fini(&recording);
     return error;
 }
 

@@ -61,10 +61,10 @@ int duet__policy_load(const char *name, const struct duet_policy **out,
     return unknown_policy(name, message);
 }
 
-int duet__open_core(struct duet_core_config *core, const struct duet_config *config,
+int duet__open_core(struct duet__core_config *core, const struct duet_config *config,
                     struct duet_message *message)
 {
-    *core = (struct duet_core_config){
+    *core = (struct duet__core_config){
         .seed = config->seed,
         .window = config->window,
         .set_arch = config->set_arch,
@@ -81,13 +81,13 @@ int duet__open_core(struct duet_core_config *core, const struct duet_config *con
 }
 
 /* Gives a calibration's means, times `scale`, to the scheduler's models. */
-static int prime(struct duet_runtime *core, const struct duet_calibration *calibration,
+static int prime(struct duet_runtime *core, const struct duet__calibration *calibration,
                  double scale)
 {
     const struct duet_machine *machine = duet_runtime_machine(core);
     int error = DUET_OK;
     for (size_t c = 0; c < calibration->count; c++) {
-        const struct duet_curve *curve = &calibration->curves[c];
+        const struct duet__curve *curve = &calibration->curves[c];
         for (unsigned a = 0; a < machine->arch_count; a++) {
             if (strcmp(machine->archs[a].name, curve->arch) != 0)
                 continue;
@@ -100,7 +100,7 @@ static int prime(struct duet_runtime *core, const struct duet_calibration *calib
     return error;
 }
 
-int duet__open_bind(struct duet_runtime **out, const struct duet_core_config *core,
+int duet__open_bind(struct duet_runtime **out, const struct duet__core_config *core,
                     const struct duet_config *config, struct duet__times *times, double scale,
                     struct duet_message *message)
 {
@@ -162,7 +162,7 @@ static int check(const struct duet_config *config, struct duet_message *message)
 }
 
 int duet__open_with(struct duet_runtime **out, const struct duet_config *config,
-                    const struct duet_platform *platform, struct duet_message *message)
+                    const struct duet__platform *platform, struct duet_message *message)
 {
     struct duet_message local = {""};
     *out = NULL;

@@ -10,7 +10,7 @@
 
 #include "platforms/platform.h"
 
-struct duet_core_config;
+struct duet__core_config;
 struct duet_policy;
 
 /*
@@ -20,16 +20,16 @@ struct duet_policy;
  * NULL: the one that is named. The same errors; DUET_EINVAL where the configuration names none.
  */
 DUET_MUST_CHECK int duet__open_with(struct duet_runtime **out, const struct duet_config *config,
-                                    const struct duet_platform *platform,
+                                    const struct duet__platform *platform,
                                     struct duet_message *message);
 
 /* The worlds: duet__open_with for a checked configuration. Errors with or without a message. */
 DUET_MUST_CHECK int duet__open_simulated(struct duet_runtime **out,
                                          const struct duet_config *config,
-                                         const struct duet_platform *platform,
+                                         const struct duet__platform *platform,
                                          struct duet_message *message);
 DUET_MUST_CHECK int duet__open_real(struct duet_runtime **out, const struct duet_config *config,
-                                    const struct duet_platform *platform,
+                                    const struct duet__platform *platform,
                                     struct duet_message *message);
 
 /*
@@ -43,7 +43,7 @@ bool duet__open_paced(const struct duet_config *config);
 
 /* The kernel times of a platform, as one runtime lives by them. */
 struct duet__times {
-    struct duet_calibration calibration; /* of the configuration's context */
+    struct duet__calibration calibration; /* of the configuration's context */
     bool extrapolate;
 };
 
@@ -53,19 +53,20 @@ void duet__times_free(struct duet__times *times); /* NULL is fine */
  * Builds the machine that the configuration makes of a platform (counts, memory, links, costs), and
  * copies the platform's kernel times for the configuration's context (NULL: not wanted). Both are
  * the caller's. `platform` NULL: the one called `name`, which is loaded and freed. Errors of
- * duet_platform_load and duet_platform_build, DUET_EINVAL (links, costs), DUET_ENOMEM; nothing is
+ * duet__platform_load and duet__platform_build, DUET_EINVAL (links, costs), DUET_ENOMEM; nothing is
  * then to be freed.
  */
-DUET_MUST_CHECK int duet__open_platform(const struct duet_platform *platform, const char *name,
+DUET_MUST_CHECK int duet__open_platform(const struct duet__platform *platform, const char *name,
                                         const struct duet_config *config,
                                         struct duet__times **times, struct duet_machine *machine,
                                         struct duet_message *message);
 
 /*
  * The links of a platform that the configuration gives no figures though it does others like them,
- * as duet_platform_kept_links says it; NULL: none. Free with g_free.
+ * as duet__platform_kept_links says it; NULL: none. Free with g_free.
  */
-char *duet__open_kept_links(const struct duet_platform *platform, const struct duet_config *config);
+char *duet__open_kept_links(const struct duet__platform *platform,
+                            const struct duet_config *config);
 
 /*
  * The machine at hand, with real or freely emulated devices, as the configuration wants it, and
@@ -98,15 +99,15 @@ uint64_t duet__open_pin_bytes(const struct duet_config *config);
  * Sets everything of a core that does not depend on the world, without machine, engine and ops.
  * DUET_ENOTFOUND for an unknown policy or model, with the known ones.
  */
-DUET_MUST_CHECK int duet__open_core(struct duet_core_config *core, const struct duet_config *config,
-                                    struct duet_message *message);
+DUET_MUST_CHECK int duet__open_core(struct duet__core_config *core,
+                                    const struct duet_config *config, struct duet_message *message);
 
 /*
  * Makes a core, which takes over its engine, and whose models know the kernel times that it lives
  * by, times `scale`. These (NULL: none) are kept until the runtime is freed. On error both are
  * freed. DUET_ENOMEM, DUET_EINVAL.
  */
-DUET_MUST_CHECK int duet__open_bind(struct duet_runtime **out, const struct duet_core_config *core,
+DUET_MUST_CHECK int duet__open_bind(struct duet_runtime **out, const struct duet__core_config *core,
                                     const struct duet_config *config, struct duet__times *times,
                                     double scale, struct duet_message *message);
 

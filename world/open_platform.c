@@ -31,9 +31,9 @@ static const char *value_of(const char *pair)
 /* Links and their new figures, which refer to `pairs`; for g_array_unref. NULL: DUET_EINVAL. */
 static GArray *read_links(char *const *pairs, struct duet_message *message)
 {
-    GArray *links = g_array_new(FALSE, FALSE, sizeof(struct duet_link_override));
+    GArray *links = g_array_new(FALSE, FALSE, sizeof(struct duet__link_override));
     for (; *pairs; pairs++) {
-        struct duet_link_override link = {.name = *pairs};
+        struct duet__link_override link = {.name = *pairs};
         if (duet__parse_change("--link", value_of(*pairs), &link.bandwidth_Bps, &link.factor,
                                message)) {
             g_array_unref(links);
@@ -48,8 +48,8 @@ static int change_costs(struct duet_costs *costs, const char *text, struct duet_
 {
     g_auto(GStrv) pairs = split_pairs("--costs", text, message);
     for (char **pair = pairs; pair && *pair; pair++) {
-        double *seconds = duet_cost_find(costs, *pair);
-        g_autofree char *known = duet_cost_names();
+        double *seconds = duet__cost_find(costs, *pair);
+        g_autofree char *known = duet__cost_names();
         if (!seconds)
             return duet_fail(message, DUET_EINVAL, "unknown cost '%s': known are %s", *pair, known);
         int error = duet__parse_seconds("--costs", value_of(*pair), seconds, message);
@@ -59,14 +59,14 @@ static int change_costs(struct duet_costs *costs, const char *text, struct duet_
     return pairs ? DUET_OK : DUET_EINVAL;
 }
 
-static int build_machine(const struct duet_platform *platform, const struct duet_config *config,
+static int build_machine(const struct duet__platform *platform, const struct duet_config *config,
                          struct duet_machine *machine, struct duet_message *message)
 {
     g_auto(GStrv) pairs = split_pairs("--link", config->links, message);
     g_autoptr(GArray) links = pairs ? read_links(pairs, message) : NULL;
     if (!links)
         return DUET_EINVAL;
-    const struct duet_platform_options options = {
+    const struct duet__platform_options options = {
         .cpus = config->cpus,
         .gpus = config->gpus,
         .gpu_memory_bytes = config->gpu_memory_bytes,
@@ -74,10 +74,10 @@ static int build_machine(const struct duet_platform *platform, const struct duet
         .gpu_window = config->gpu_window,
         .gpu_window_short = config->gpu_window_short,
         .no_peer = config->no_peer,
-        .links = (const struct duet_link_override *)(void *)links->data,
+        .links = (const struct duet__link_override *)(void *)links->data,
         .link_count = links->len,
     };
-    int error = duet_platform_build(platform, &options, machine, message);
+    int error = duet__platform_build(platform, &options, machine, message);
     if (error)
         return error;
     if (config->no_costs)
@@ -88,55 +88,55 @@ static int build_machine(const struct duet_platform *platform, const struct duet
     return error;
 }
 
-char *duet__open_kept_links(const struct duet_platform *platform, const struct duet_config *config)
+char *duet__open_kept_links(const struct duet__platform *platform, const struct duet_config *config)
 {
     g_auto(GStrv) pairs = split_pairs("--link", config->links, NULL);
     g_autoptr(GArray) links = pairs ? read_links(pairs, NULL) : NULL;
     if (!links)
         return NULL;
-    return duet_platform_kept_links(platform,
-                                    &(struct duet_platform_options){
-                                        .no_peer = config->no_peer,
-                                        .links =
-                                            (const struct duet_link_override *)(void *)links->data,
-                                        .link_count = links->len,
-                                    });
+    return duet__platform_kept_links(platform,
+                                     &(struct duet__platform_options){
+                                         .no_peer = config->no_peer,
+                                         .links = (const struct duet__link_override *)(void *)
+                                                      links->data,
+                                         .link_count = links->len,
+                                     });
 }
 
 void duet__times_free(struct duet__times *times)
 {
     if (times)
-        duet_calibration_fini(&times->calibration);
+        duet__calibration_fini(&times->calibration);
     g_free(times);
 }
 
 /* A copy: the platform stays as it is for others, whose context may be another one. */
-static int copy_times(const struct duet_platform *platform, const struct duet_config *config,
+static int copy_times(const struct duet__platform *platform, const struct duet_config *config,
                       struct duet__times **out, struct duet_message *message)
 {
-    const struct duet_calibration *all = &platform->calibration;
+    const struct duet__calibration *all = &platform->calibration;
     struct duet__times *times = g_new0(struct duet__times, 1);
     times->extrapolate = config->extrapolate;
     for (size_t i = 0; i < all->count; i++) {
-        int error = duet_calibration_add(&times->calibration, &all->curves[i], message);
+        int error = duet__calibration_add(&times->calibration, &all->curves[i], message);
         if (error) {
             duet__times_free(times);
             return error;
         }
     }
-    duet_calibration_select(&times->calibration, config->context);
+    duet__calibration_select(&times->calibration, config->context);
     *out = times;
     return DUET_OK;
 }
 
-int duet__open_platform(const struct duet_platform *platform, const char *name,
+int duet__open_platform(const struct duet__platform *platform, const char *name,
                         const struct duet_config *config, struct duet__times **times,
                         struct duet_machine *machine, struct duet_message *message)
 {
-    struct duet_platform *loaded = NULL;
+    struct duet__platform *loaded = NULL;
     int error = DUET_OK;
     if (!platform)
-        error = duet_platform_load(name, &loaded, message);
+        error = duet__platform_load(name, &loaded, message);
     if (!error)
         error = build_machine(platform ? platform : loaded, config, machine, message);
     if (!error && times) {
@@ -144,6 +144,6 @@ int duet__open_platform(const struct duet_platform *platform, const char *name,
         if (error)
             duet_machine_fini(machine);
     }
-    duet_platform_free(loaded);
+    duet__platform_free(loaded);
     return error;
 }

@@ -14,13 +14,13 @@
 
 enum { WATCHDOG_S = 10 }; /* unless the configuration says otherwise */
 
-static double seconds(void *pace, const struct duet_class *klass, unsigned arch)
+static double seconds(void *pace, const struct duet__class *klass, unsigned arch)
 {
     const struct duet__times *times = pace;
     return duet__class_calibrated(klass, arch, &times->calibration, times->extrapolate, NULL);
 }
 
-static int classify(void *pace, const struct duet_class *klass, uint64_t *archs,
+static int classify(void *pace, const struct duet__class *klass, uint64_t *archs,
                     struct duet_message *message)
 {
     const struct duet__times *times = pace;
@@ -49,7 +49,7 @@ static void stretch(struct duet_machine *machine, double scale)
 }
 
 /* An emulated platform: its machine, and its kernel times as pace. */
-static int rehearse(struct opening *opening, const struct duet_platform *platform,
+static int rehearse(struct opening *opening, const struct duet__platform *platform,
                     struct duet_message *message)
 {
     const struct duet_config *config = opening->config;
@@ -124,7 +124,7 @@ uint64_t duet__open_pin_bytes(const struct duet_config *config)
 }
 
 /* Makes the engine and the core, and starts them. */
-static int start(struct opening *opening, struct duet_core_config *core, struct duet_runtime **out,
+static int start(struct opening *opening, struct duet__core_config *core, struct duet_runtime **out,
                  struct duet_message *message)
 {
     const struct duet_config *config = opening->config;
@@ -166,10 +166,10 @@ static int start(struct opening *opening, struct duet_core_config *core, struct 
 }
 
 int duet__open_real(struct duet_runtime **out, const struct duet_config *config,
-                    const struct duet_platform *platform, struct duet_message *message)
+                    const struct duet__platform *platform, struct duet_message *message)
 {
     struct opening opening = {.config = config};
-    struct duet_core_config core;
+    struct duet__core_config core;
     int error = duet__open_core(&core, config, message);
     if (!error)
         error = duet__open_paced(config) ? rehearse(&opening, platform, message)

@@ -10,11 +10,11 @@ void duet__open_ahead(void)
 }
 
 int duet__open_simulated(struct duet_runtime **out, const struct duet_config *config,
-                         const struct duet_platform *platform, struct duet_message *message)
+                         const struct duet__platform *platform, struct duet_message *message)
 {
     struct duet__times *times = NULL;
     struct duet_machine machine = {0};
-    struct duet_core_config core;
+    struct duet__core_config core;
     unsigned without = 0;
     int error = duet__open_platform(platform, config->simulate, config, &times, &machine, message);
     if (error)

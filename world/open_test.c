@@ -299,7 +299,7 @@ static int unreachable(const struct duet_call *call)
     return DUET_ETASK;
 }
 
-static double add_up(const struct duet_calibration *calibration)
+static double add_up(const struct duet__calibration *calibration)
 {
     double sum = 0;
     for (size_t c = 0; c < calibration->count; c++)
@@ -312,10 +312,10 @@ static double add_up(const struct duet_calibration *calibration)
 static void test_in_memory(void)
 {
     struct duet_config config = defaults();
-    struct duet_platform *platform = NULL;
+    struct duet__platform *platform = NULL;
     struct duet_runtime *duet = NULL;
     struct duet_message message = {""};
-    g_assert_cmpint(duet_platform_load("idgraf", &platform, &message), ==, DUET_OK);
+    g_assert_cmpint(duet__platform_load("idgraf", &platform, &message), ==, DUET_OK);
     double sum = add_up(&platform->calibration);
     g_assert_cmpint(duet__open_with(&duet, &config, platform, &message), ==, DUET_EINVAL);
     g_assert_nonnull(strstr(message.text, "whether to simulate or to emulate"));
@@ -330,7 +330,7 @@ static void test_in_memory(void)
     config.context = NULL;
     int error = duet__open_with(&duet, &config, platform, &message);
     g_assert_cmpfloat(add_up(&platform->calibration), ==, sum);
-    duet_platform_free(platform);
+    duet__platform_free(platform);
     if (error != DUET_EABSENT) {
         g_assert_cmpint(error, ==, DUET_OK);
         g_assert_cmpuint(duet_runtime_machine(duet)->node_count, ==, 3);

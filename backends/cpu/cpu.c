@@ -115,7 +115,7 @@ static int execute(struct backend_device *device, const struct backend_kernel *k
     return kernel->run(kernel->call);
 }
 
-const struct duet_backend duet__backend_cpu = {
+const struct duet__backend duet__backend_cpu = {
     .name = "cpu",
     .description = "CPU cores",
     .count = count,

@@ -71,7 +71,7 @@ static double next_s(const struct backend_device *device)
     return INFINITY;
 }
 
-const struct duet_backend duet__backend_cuda = {
+const struct duet__backend duet__backend_cuda = {
     .name = "cuda",
     .description = "NVIDIA GPUs (not in this build)",
     .count = count,

@@ -76,7 +76,7 @@ static double next_s(const struct backend_device *device)
     return 0;
 }
 
-const struct duet_backend duet__backend_cuda = {
+const struct duet__backend duet__backend_cuda = {
     .name = "cuda",
     .description = "NVIDIA GPUs, by CUDA",
     .count = duet__cuda_count,

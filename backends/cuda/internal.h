@@ -117,7 +117,7 @@ static inline struct command *cuda_at(const struct stream *stream, size_t i)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* info.c: count and describe, as the slots of struct duet_backend                              */
+/* info.c: count and describe, as the slots of struct duet__backend                              */
 
 unsigned duet__cuda_count(struct duet_message *why);
 bool duet__cuda_impaired(void);

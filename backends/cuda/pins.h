@@ -50,7 +50,7 @@ DUET_MUST_CHECK int duet__pins_init(struct pins *pins, uint64_t limit_bytes,
 /* Unregisters all that is left. */
 void duet__pins_fini(struct pins *pins);
 
-/* As the slots of struct duet_backend. */
+/* As the slots of struct duet__backend. */
 DUET_MUST_CHECK int duet__pins_pin(struct pins *pins, void *data, uint64_t bytes,
                                    struct duet_message *message);
 int duet__pins_unpin(struct pins *pins, void *data, struct duet_message *message);

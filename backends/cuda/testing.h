@@ -10,7 +10,7 @@
 #include "backends/testing.h"
 #include "tests/fake_cuda/fake.h"
 
-extern const struct duet_backend duet__backend_cuda;
+extern const struct duet__backend duet__backend_cuda;
 
 enum {
     SAID = 8,

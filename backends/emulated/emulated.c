@@ -205,7 +205,7 @@ size_t duet__emulated_take(struct queue *queue, struct backend_completion *out, 
     return taken;
 }
 
-const struct duet_backend duet__backend_emulated = {
+const struct duet__backend duet__backend_emulated = {
     .name = "emulated",
     .description = "GPUs emulated in ordinary memory, by CPU cores or by a calibration's pace",
     .count = count,

@@ -9,8 +9,8 @@
 
 #include <duet/random.h>
 
-extern const struct duet_backend duet__backend_emulated;
-static const struct duet_backend *const emulated = &duet__backend_emulated;
+extern const struct duet__backend duet__backend_emulated;
+static const struct duet__backend *const emulated = &duet__backend_emulated;
 
 static void open_with(struct testing_device *d, struct testing *t, unsigned index,
                       uint64_t capacity_bytes, uint64_t lose_at)

@@ -43,7 +43,7 @@ static inline struct command *queue_head(const struct queue *queue)
     return queue->done < queue->commands.count ? ring_at(&queue->commands, queue->done) : NULL;
 }
 
-/* What a paced and a free device do differently; slots as in struct duet_backend. */
+/* What a paced and a free device do differently; slots as in struct duet__backend. */
 struct mode {
     void (*close)(struct backend_device *device);
     int (*launch)(struct backend_device *device, const struct command *command);

@@ -37,13 +37,13 @@ DUET_MUST_CHECK int duet__locks_init(struct locks *locks, const struct backend_s
 /* Ends all of it. Marks that were not forgotten are an error of the engine. */
 void duet__locks_fini(struct locks *locks);
 
-/* As in struct duet_backend. The bytes count as they are, not in pages. */
+/* As in struct duet__backend. The bytes count as they are, not in pages. */
 DUET_MUST_CHECK int duet__locks_pin(struct locks *locks, void *data, uint64_t bytes,
                                     struct duet_message *message);
 DUET_MUST_CHECK int duet__locks_unpin(struct locks *locks, void *data,
                                       struct duet_message *message);
 
-/* As in struct duet_backend. A copy in flight, or a mark of somebody else's, is an error. */
+/* As in struct duet__backend. A copy in flight, or a mark of somebody else's, is an error. */
 void duet__locks_forget(struct locks *locks, _Atomic(void *) *mark);
 
 /*

@@ -4,8 +4,8 @@
 
 #include "backends/testing.h"
 
-extern const struct duet_backend duet__backend_emulated;
-static const struct duet_backend *const emulated = &duet__backend_emulated;
+extern const struct duet__backend duet__backend_emulated;
+static const struct duet__backend *const emulated = &duet__backend_emulated;
 
 /* What was said, last. */
 struct ear {

@@ -17,8 +17,8 @@
 
 #include "backends/backend.h"
 
-extern const struct duet_backend duet__backend_emulated;
-static const struct duet_backend *const emulated = &duet__backend_emulated;
+extern const struct duet__backend duet__backend_emulated;
+static const struct duet__backend *const emulated = &duet__backend_emulated;
 
 enum { DEVICES = 6, NODES = DEVICES + 1, LINKS = 12, COPIES = 400, CAPACITY = 1 << 25 };
 

@@ -330,7 +330,7 @@ static void test_promises(void)
     (void)testing_submit(&t, t.any, a, DUET_R, NULL, 0, 0);
     (void)testing_submit(&t, t.any, b, DUET_R, NULL, 0, 0);
     (void)testing_submit(&t, t.any, b, DUET_R, NULL, 0, 0);
-    struct duet_command command = testing_next(&t, 1);
+    struct duet__engine_command command = testing_next(&t, 1);
     g_assert_cmpint(probe->step, ==, 1);
     t.now = 5;
     testing_done(&t, &command, 3, 0);
@@ -357,11 +357,11 @@ static void test_init_fails(void)
     struct duet_runtime *core;
     struct testing t = {.destroyed = 0};
     testing_machine(&machine, &machines[4]);
-    struct duet_core_config config = {.machine = &machine,
-                                      .policy = &probe_policy,
-                                      .model = duet_model_at(0),
-                                      .ops = &testing_ops,
-                                      .engine = &t};
+    struct duet__core_config config = {.machine = &machine,
+                                       .policy = &probe_policy,
+                                       .model = duet_model_at(0),
+                                       .ops = &testing_ops,
+                                       .engine = &t};
     refusal = DUET_ENOTFOUND;
     g_assert_cmpint(duet__core_new(&core, &config, &message), ==, DUET_ENOTFOUND);
     refusal = 0;

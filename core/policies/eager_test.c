@@ -15,7 +15,7 @@ static void test_order(void)
         (void)testing_submit(&t, t.any, NULL, 0, NULL, 0, priorities[i]);
     g_assert_cmpuint(duet_list_length(duet_view_shared(&view)), ==, 6);
     for (unsigned i = 0; i < 6; i++) {
-        struct duet_command command = testing_next(&t, i % 2);
+        struct duet__engine_command command = testing_next(&t, i % 2);
         g_assert_cmpuint(duet_task_id(command.task), ==, order[i]);
         testing_done(&t, &command, 1e-6, 0);
     }
@@ -30,7 +30,7 @@ static void test_passing(void)
     (void)testing_submit(&t, t.gpu, NULL, 0, NULL, 0, 9);
     (void)testing_submit(&t, t.cpu, NULL, 0, NULL, 0, 1);
     (void)testing_submit(&t, t.any, NULL, 0, NULL, 0, 5);
-    struct duet_command on_cpu = testing_next(&t, 0), on_gpu = testing_next(&t, 1);
+    struct duet__engine_command on_cpu = testing_next(&t, 0), on_gpu = testing_next(&t, 1);
     g_assert_cmpuint(duet_task_id(on_cpu.task), ==, 3);
     g_assert_cmpuint(duet_task_id(on_gpu.task), ==, 1);
     testing_done(&t, &on_cpu, 1e-6, 0);

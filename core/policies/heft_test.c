@@ -84,7 +84,7 @@ static unsigned placed(struct testing *t, struct duet_task *one)
 /* The device runs its next task, which takes this long. */
 static void run(struct testing *t, double ms)
 {
-    struct duet_command command = testing_next(t, GPU);
+    struct duet__engine_command command = testing_next(t, GPU);
     g_assert_cmpint(command.kind, ==, DUET_RUN);
     testing_done(t, &command, ms * 1e-3, 0);
 }

@@ -6,7 +6,7 @@
 
 static void expect(struct testing *t, unsigned worker, uint64_t id)
 {
-    struct duet_command command = testing_next(t, worker);
+    struct duet__engine_command command = testing_next(t, worker);
     g_assert_cmpint(command.kind, ==, DUET_RUN);
     g_assert_cmpuint(duet_task_id(command.task), ==, id);
     testing_done(t, &command, 1e-6, 0);

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-const double duet_quantile_levels[DUET_QUANTILES] = {0,    0.01, 0.05, 0.1,  0.25, 0.5,
-                                                     0.75, 0.9,  0.95, 0.99, 1};
+const double duet__quantile_levels[DUET_QUANTILES] = {0,    0.01, 0.05, 0.1,  0.25, 0.5,
+                                                      0.75, 0.9,  0.95, 0.99, 1};
 
 static int by_work(const void *a, const void *b)
 {
-    const struct duet_point *left = a;
-    const struct duet_point *right = b;
+    const struct duet__point *left = a;
+    const struct duet__point *right = b;
 
     return (left->work > right->work) - (left->work < right->work);
 }
@@ -33,7 +33,7 @@ static bool good_name(const char *name)
 }
 
 /* Of what only some measurements know; 0 where they do not. */
-static bool good_details(const struct duet_point *p)
+static bool good_details(const struct duet__point *p)
 {
     bool good = not_negative(p->median_s) && not_negative(p->base_s) &&
                 not_negative(p->run_deviation) && p->run_deviation <= 10 &&
@@ -46,7 +46,7 @@ static bool good_details(const struct duet_point *p)
     return good;
 }
 
-static int check_curve(const struct duet_curve *curve, struct duet_message *message)
+static int check_curve(const struct duet__curve *curve, struct duet_message *message)
 {
     const char *kernel = curve->kernel, *arch = curve->arch;
 
@@ -57,7 +57,7 @@ static int check_curve(const struct duet_curve *curve, struct duet_message *mess
     if (curve->points == NULL || curve->count == 0)
         return duet_fail(message, DUET_EINVAL, "kernel %s on %s: no points", kernel, arch);
     for (size_t i = 0; i < curve->count; i++) {
-        const struct duet_point *p = &curve->points[i];
+        const struct duet__point *p = &curve->points[i];
 
         if (!positive(p->work) || !not_negative(p->size) || !positive(p->mean_s) ||
             !not_negative(p->deviation_s))
@@ -76,15 +76,15 @@ static int check_curve(const struct duet_curve *curve, struct duet_message *mess
     return DUET_OK;
 }
 
-static bool is_of(const struct duet_curve *curve, const char *kernel, const char *arch)
+static bool is_of(const struct duet__curve *curve, const char *kernel, const char *arch)
 {
     return strcmp(curve->kernel, kernel) == 0 && strcmp(curve->arch, arch) == 0;
 }
 
-int duet_calibration_add(struct duet_calibration *calibration, const struct duet_curve *given,
-                         struct duet_message *message)
+int duet__calibration_add(struct duet__calibration *calibration, const struct duet__curve *given,
+                          struct duet_message *message)
 {
-    struct duet_curve curve = *given, *curves;
+    struct duet__curve curve = *given, *curves;
     int error = check_curve(given, message);
 
     if (error != DUET_OK)
@@ -122,8 +122,8 @@ equal_points:
     return error;
 }
 
-const struct duet_curve *duet_calibration_find(const struct duet_calibration *calibration,
-                                               const char *kernel, const char *arch)
+const struct duet__curve *duet__calibration_find(const struct duet__calibration *calibration,
+                                                 const char *kernel, const char *arch)
 {
     for (size_t i = 0; i < calibration->count; i++)
         if (is_of(&calibration->curves[i], kernel, arch))
@@ -132,7 +132,7 @@ const struct duet_curve *duet_calibration_find(const struct duet_calibration *ca
 }
 
 /* The better a curve suits the context, the higher. */
-static int suits(const struct duet_curve *curve, const char *context)
+static int suits(const struct duet__curve *curve, const char *context)
 {
     if (context != NULL && strcmp(curve->context, context) == 0)
         return 2;
@@ -140,13 +140,13 @@ static int suits(const struct duet_curve *curve, const char *context)
 }
 
 /* Is another curve of the same kernel and architecture better, or as good and before it? */
-static bool beaten(const struct duet_calibration *calibration, size_t index, const char *context)
+static bool beaten(const struct duet__calibration *calibration, size_t index, const char *context)
 {
-    const struct duet_curve *curve = &calibration->curves[index];
+    const struct duet__curve *curve = &calibration->curves[index];
     int own = suits(curve, context);
 
     for (size_t i = 0; i < calibration->count; i++) {
-        const struct duet_curve *other = &calibration->curves[i];
+        const struct duet__curve *other = &calibration->curves[i];
         int its = suits(other, context);
 
         if (i != index && is_of(other, curve->kernel, curve->arch) &&
@@ -156,7 +156,7 @@ static bool beaten(const struct duet_calibration *calibration, size_t index, con
     return false;
 }
 
-void duet_calibration_select(struct duet_calibration *calibration, const char *context)
+void duet__calibration_select(struct duet__calibration *calibration, const char *context)
 {
     size_t kept = 0;
 
@@ -175,7 +175,7 @@ void duet_calibration_select(struct duet_calibration *calibration, const char *c
 }
 
 /* The end point's figures at its own rate of work. */
-static void continue_rate(const struct duet_point *end, double work, struct duet_point *out)
+static void continue_rate(const struct duet__point *end, double work, struct duet__point *out)
 {
     double factor = work / end->work;
 
@@ -202,8 +202,8 @@ static double between(double a, double b, double share)
     return (1 - share) * a + share * b;
 }
 
-static void interpolate(const struct duet_point *a, const struct duet_point *b, double share,
-                        struct duet_point *out)
+static void interpolate(const struct duet__point *a, const struct duet__point *b, double share,
+                        struct duet__point *out)
 {
     out->mean_s = power_law(a->mean_s, b->mean_s, share);
     out->deviation_s =
@@ -226,10 +226,10 @@ static void interpolate(const struct duet_point *a, const struct duet_point *b, 
         out->quantiles[i] = between(a->quantiles[i], b->quantiles[i], share);
 }
 
-int duet_curve_point(const struct duet_curve *curve, double work, bool extrapolate,
-                     struct duet_point *out)
+int duet__curve_point(const struct duet__curve *curve, double work, bool extrapolate,
+                      struct duet__point *out)
 {
-    const struct duet_point *a, *last;
+    const struct duet__point *a, *last;
 
     if (curve == NULL || curve->count == 0 || !positive(work))
         return DUET_EINVAL;
@@ -239,7 +239,7 @@ int duet_curve_point(const struct duet_curve *curve, double work, bool extrapola
         return DUET_ENOMODEL;
     while (a < last && a[1].work <= work)
         a++;
-    *out = (struct duet_point){.work = work};
+    *out = (struct duet__point){.work = work};
     if (a->work == work) /* a measured point gives its own figures, without rounding */
         *out = *a;
     else if (work < a->work || a == last)
@@ -251,7 +251,7 @@ int duet_curve_point(const struct duet_curve *curve, double work, bool extrapola
     return DUET_OK;
 }
 
-void duet_calibration_fini(struct duet_calibration *calibration)
+void duet__calibration_fini(struct duet__calibration *calibration)
 {
     for (size_t i = 0; i < calibration->count; i++)
         free(calibration->curves[i].points);

@@ -21,15 +21,15 @@
 enum {
     DUET_OPERANDS = 8,   /* accesses of a task whose place in memory is told apart: those beyond
                             count as the last of them */
-    DUET_QUANTILES = 11, /* points of a distribution, see duet_quantile_levels */
+    DUET_QUANTILES = 11, /* points of a distribution, see duet__quantile_levels */
 };
 
 /* The probabilities of a point's quantiles: 0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95,
  * 0.99, 1.
  */
-extern const double duet_quantile_levels[DUET_QUANTILES];
+extern const double duet__quantile_levels[DUET_QUANTILES];
 
-struct duet_point {
+struct duet__point {
     double work;        /* flops, or bytes where the kernel counts no flops; > 0 */
     double size;        /* tile edge in elements, 0 where the measurement was not square */
     double mean_s;      /* mean time of one execution, > 0 */
@@ -48,7 +48,7 @@ struct duet_point {
     double busy_ratio; /* how many times as long when all other workers of its socket compute,
                           beside what they take of shared caches and bandwidth; from 0.1 to 1000; 0:
                           as 1 */
-    /* of measured by expected time, at duet_quantile_levels, ascending; all 0: log-normal with
+    /* of measured by expected time, at duet__quantile_levels, ascending; all 0: log-normal with
        deviation_s */
     double quantiles[DUET_QUANTILES];
     /* relative deviation, at most 10, of what all executions of a run have in common: on a machine
@@ -58,19 +58,19 @@ struct duet_point {
     const char *origin; /* where it comes from, a text that stays; NULL: as the curve's */
 };
 
-struct duet_curve {
+struct duet__curve {
     char kernel[DUET_NAME_MAX];  /* e.g. "dgemm" */
     char arch[DUET_NAME_MAX];    /* name of the architecture, e.g. "c2050" */
     char context[DUET_NAME_MAX]; /* workload in which it was measured: the same kernel takes other
                                     times on other operands; "": any */
     size_t count;
-    struct duet_point *points; /* ascending in work, no two equal */
-    const char *origin;        /* where they come from, a text that stays; NULL: not known */
+    struct duet__point *points; /* ascending in work, no two equal */
+    const char *origin;         /* where they come from, a text that stays; NULL: not known */
 };
 
-struct duet_calibration {
+struct duet__calibration {
     size_t count;
-    struct duet_curve *curves; /* no two with the same kernel, architecture and context */
+    struct duet__curve *curves; /* no two with the same kernel, architecture and context */
 };
 
 /*
@@ -78,19 +78,19 @@ struct duet_calibration {
  * equal work, values not finite or not positive, its like already present), DUET_ENOMEM; the
  * calibration is then unchanged.
  */
-DUET_MUST_CHECK int duet_calibration_add(struct duet_calibration *calibration,
-                                         const struct duet_curve *curve,
-                                         struct duet_message *message);
+DUET_MUST_CHECK int duet__calibration_add(struct duet__calibration *calibration,
+                                          const struct duet__curve *curve,
+                                          struct duet_message *message);
 
 /*
  * Keeps one curve of each kernel and architecture: that of the context, else that of any, else the
  * first. NULL: no context is known.
  */
-void duet_calibration_select(struct duet_calibration *calibration, const char *context);
+void duet__calibration_select(struct duet__calibration *calibration, const char *context);
 
 /* The curve of this kernel on this architecture (the first, if there are contexts), or NULL. */
-const struct duet_curve *duet_calibration_find(const struct duet_calibration *calibration,
-                                               const char *kernel, const char *arch);
+const struct duet__curve *duet__calibration_find(const struct duet__calibration *calibration,
+                                                 const char *kernel, const char *arch);
 
 /*
  * The point at `work`, interpolated between measured points: times by power laws, those of operands
@@ -99,10 +99,10 @@ const struct duet_curve *duet_calibration_find(const struct duet_calibration *ca
  * DUET_ENOMODEL unless `extrapolate`, which continues the rate of work (work/time) of the end
  * point; no gain of efficiency is invented.
  */
-DUET_MUST_CHECK int duet_curve_point(const struct duet_curve *curve, double work, bool extrapolate,
-                                     struct duet_point *out);
+DUET_MUST_CHECK int duet__curve_point(const struct duet__curve *curve, double work,
+                                      bool extrapolate, struct duet__point *out);
 
 /* Frees everything. Safe on a zeroed calibration, and twice. */
-void duet_calibration_fini(struct duet_calibration *calibration);
+void duet__calibration_fini(struct duet__calibration *calibration);
 
 #endif

@@ -7,18 +7,18 @@
 
 #include <glib.h>
 
-static const struct duet_point points[] = {
+static const struct duet__point points[] = {
     {.work = 8e6, .size = 200, .mean_s = 4e-3, .deviation_s = 4e-4, .samples = 10},
     {.work = 1e6, .size = 100, .mean_s = 1e-3, .deviation_s = 0, .samples = 20},
     {.work = 64e6, .size = 400, .mean_s = 32e-3, .deviation_s = 1.6e-3, .samples = 5},
 };
 
 /* What is asked for of the point at this work. */
-static int curve_at(const struct duet_curve *curve, double work, bool extrapolate, double *mean_s,
+static int curve_at(const struct duet__curve *curve, double work, bool extrapolate, double *mean_s,
                     double *deviation_s)
 {
-    struct duet_point point;
-    int error = duet_curve_point(curve, work, extrapolate, &point);
+    struct duet__point point;
+    int error = duet__curve_point(curve, work, extrapolate, &point);
 
     if (error == DUET_OK && mean_s != NULL)
         *mean_s = point.mean_s;
@@ -33,19 +33,19 @@ static void assert_near(double value, double expected)
 }
 
 /* Adds a curve of these names, whatever their length. */
-static int add_points(struct duet_calibration *calibration, const char *kernel, const char *arch,
-                      const char *context, const struct duet_point *list, size_t count,
+static int add_points(struct duet__calibration *calibration, const char *kernel, const char *arch,
+                      const char *context, const struct duet__point *list, size_t count,
                       struct duet_message *message)
 {
-    struct duet_curve curve = {.points = (struct duet_point *)(uintptr_t)list, .count = count};
+    struct duet__curve curve = {.points = (struct duet__point *)(uintptr_t)list, .count = count};
 
     memcpy(curve.kernel, kernel, MIN(strlen(kernel) + 1, sizeof(curve.kernel)));
     memcpy(curve.arch, arch, MIN(strlen(arch) + 1, sizeof(curve.arch)));
     memcpy(curve.context, context, MIN(strlen(context) + 1, sizeof(curve.context)));
-    return duet_calibration_add(calibration, &curve, message);
+    return duet__calibration_add(calibration, &curve, message);
 }
 
-static const struct duet_curve *make(struct duet_calibration *calibration)
+static const struct duet__curve *make(struct duet__calibration *calibration)
 {
     struct duet_message message = {""};
     int error =
@@ -53,30 +53,30 @@ static const struct duet_curve *make(struct duet_calibration *calibration)
 
     g_assert_cmpint(error, ==, DUET_OK);
     g_assert_cmpstr(message.text, ==, "");
-    return duet_calibration_find(calibration, "dgemm", "c2050");
+    return duet__calibration_find(calibration, "dgemm", "c2050");
 }
 
 static void test_points_are_sorted(void)
 {
-    struct duet_calibration c = {0};
-    const struct duet_curve *curve = make(&c);
+    struct duet__calibration c = {0};
+    const struct duet__curve *curve = make(&c);
 
     g_assert_nonnull(curve);
     g_assert_cmpuint(curve->count, ==, 3);
     g_assert_cmpfloat(curve->points[0].work, ==, 1e6);
     g_assert_cmpfloat(curve->points[1].work, ==, 8e6);
     g_assert_cmpuint(curve->points[2].samples, ==, 5);
-    g_assert_null(duet_calibration_find(&c, "dgemm", "x5650"));
-    g_assert_null(duet_calibration_find(&c, "sgemm", "c2050"));
-    duet_calibration_fini(&c);
-    duet_calibration_fini(&c);
-    g_assert_null(duet_calibration_find(&c, "dgemm", "c2050"));
+    g_assert_null(duet__calibration_find(&c, "dgemm", "x5650"));
+    g_assert_null(duet__calibration_find(&c, "sgemm", "c2050"));
+    duet__calibration_fini(&c);
+    duet__calibration_fini(&c);
+    g_assert_null(duet__calibration_find(&c, "dgemm", "c2050"));
 }
 
 static void test_measured_points_are_exact(void)
 {
-    struct duet_calibration c = {0};
-    const struct duet_curve *curve = make(&c);
+    struct duet__calibration c = {0};
+    const struct duet__curve *curve = make(&c);
 
     for (size_t i = 0; i < curve->count; i++) {
         double mean = 0, deviation = -1;
@@ -87,13 +87,13 @@ static void test_measured_points_are_exact(void)
         g_assert_cmpfloat(deviation, ==, curve->points[i].deviation_s);
     }
     g_assert_cmpint(curve_at(curve, 1e6, false, NULL, NULL), ==, DUET_OK);
-    duet_calibration_fini(&c);
+    duet__calibration_fini(&c);
 }
 
 static void test_between_points_log_log(void)
 {
-    struct duet_calibration c = {0};
-    const struct duet_curve *curve = make(&c);
+    struct duet__calibration c = {0};
+    const struct duet__curve *curve = make(&c);
     double mean = 0, deviation = 0;
 
     /* From (1e6, 1 ms) to (8e6, 4 ms) the exponent is 2/3; halfway is work sqrt(8) and time 2 ms.
@@ -103,13 +103,13 @@ static void test_between_points_log_log(void)
     assert_near(deviation, 2e-3 * 0.05); /* ratios 0 and 0.1, halfway */
     g_assert_cmpint(curve_at(curve, 16e6, false, &mean, NULL), ==, DUET_OK);
     assert_near(mean, 8e-3);
-    duet_calibration_fini(&c);
+    duet__calibration_fini(&c);
 }
 
 static void test_outside(void)
 {
-    struct duet_calibration c = {0};
-    const struct duet_curve *curve = make(&c);
+    struct duet__calibration c = {0};
+    const struct duet__curve *curve = make(&c);
     double mean = -1, deviation = -1;
 
     g_assert_cmpint(curve_at(curve, 0.9e6, false, &mean, &deviation), ==, DUET_ENOMODEL);
@@ -124,11 +124,11 @@ static void test_outside(void)
     g_assert_cmpint(curve_at(curve, 0, true, &mean, NULL), ==, DUET_EINVAL);
     g_assert_cmpint(curve_at(curve, NAN, true, &mean, NULL), ==, DUET_EINVAL);
     g_assert_cmpint(curve_at(curve, INFINITY, true, &mean, NULL), ==, DUET_EINVAL);
-    duet_calibration_fini(&c);
+    duet__calibration_fini(&c);
 }
 
-static void refused(struct duet_calibration *c, const char *kernel, const char *arch,
-                    const struct duet_point *list, size_t count, const char *fragment)
+static void refused(struct duet__calibration *c, const char *kernel, const char *arch,
+                    const struct duet__point *list, size_t count, const char *fragment)
 {
     struct duet_message message = {""};
     size_t before = c->count;
@@ -141,8 +141,8 @@ static void refused(struct duet_calibration *c, const char *kernel, const char *
 
 static void test_refusals(void)
 {
-    struct duet_point p[2] = {points[0], points[0]};
-    struct duet_calibration c = {0};
+    struct duet__point p[2] = {points[0], points[0]};
+    struct duet__calibration c = {0};
     char name[DUET_NAME_MAX + 1];
 
     make(&c);
@@ -162,23 +162,23 @@ static void test_refusals(void)
     p[0] = points[0];
     p[0].work = NAN;
     refused(&c, "k", "a", p, 1, "positive");
-    duet_calibration_fini(&c);
+    duet__calibration_fini(&c);
 }
 
 /* A point with all that can be measured. */
-static struct duet_point whole_point(double work, double mean_s)
+static struct duet__point whole_point(double work, double mean_s)
 {
-    struct duet_point p = {.work = work,
-                           .size = 10,
-                           .mean_s = mean_s,
-                           .deviation_s = mean_s / 10,
-                           .samples = 9,
-                           .rejected = 2,
-                           .median_s = mean_s * 0.9,
-                           .base_s = mean_s / 2,
-                           .near_s = {mean_s / 8, 0, mean_s / 4},
-                           .far_s = {mean_s / 16},
-                           .busy_ratio = 1.5};
+    struct duet__point p = {.work = work,
+                            .size = 10,
+                            .mean_s = mean_s,
+                            .deviation_s = mean_s / 10,
+                            .samples = 9,
+                            .rejected = 2,
+                            .median_s = mean_s * 0.9,
+                            .base_s = mean_s / 2,
+                            .near_s = {mean_s / 8, 0, mean_s / 4},
+                            .far_s = {mean_s / 16},
+                            .busy_ratio = 1.5};
 
     for (unsigned i = 0; i < DUET_QUANTILES; i++)
         p.quantiles[i] = 0.5 + i / 10.0;
@@ -187,8 +187,8 @@ static struct duet_point whole_point(double work, double mean_s)
 
 static void test_details_refused(void)
 {
-    struct duet_calibration c = {0};
-    struct duet_point p;
+    struct duet__calibration c = {0};
+    struct duet__point p;
 
 #define REFUSED(change)                                                                            \
     p = whole_point(1, 1);                                                                         \
@@ -205,28 +205,28 @@ static void test_details_refused(void)
     REFUSED(p.quantiles[0] = -1);
     REFUSED(p.quantiles[DUET_QUANTILES - 1] = INFINITY);
 #undef REFUSED
-    duet_calibration_fini(&c);
+    duet__calibration_fini(&c);
 }
 
-static void add(struct duet_calibration *c, const char *kernel, const char *arch,
+static void add(struct duet__calibration *c, const char *kernel, const char *arch,
                 const char *context, double mean_s)
 {
-    const struct duet_point p = whole_point(1, mean_s);
+    const struct duet__point p = whole_point(1, mean_s);
 
     g_assert_cmpint(add_points(c, kernel, arch, context, &p, 1, NULL), ==, DUET_OK);
 }
 
-static double mean_of(const struct duet_calibration *c, const char *kernel, const char *arch)
+static double mean_of(const struct duet__calibration *c, const char *kernel, const char *arch)
 {
-    const struct duet_curve *curve = duet_calibration_find(c, kernel, arch);
+    const struct duet__curve *curve = duet__calibration_find(c, kernel, arch);
 
     return curve != NULL ? curve->points[0].mean_s : 0;
 }
 
 /* Curves of several workloads, in an order that helps none of them. */
-static struct duet_calibration make_contexts(void)
+static struct duet__calibration make_contexts(void)
 {
-    struct duet_calibration c = {0};
+    struct duet__calibration c = {0};
 
     add(&c, "dgemm", "x5650", "lu", 1);
     add(&c, "dgemm", "x5650", "", 2);
@@ -239,8 +239,8 @@ static struct duet_calibration make_contexts(void)
 
 static void test_contexts(void)
 {
-    struct duet_calibration c = make_contexts();
-    const struct duet_point p = whole_point(1, 1);
+    struct duet__calibration c = make_contexts();
+    const struct duet__point p = whole_point(1, 1);
     struct duet_message message = {""};
     char name[DUET_NAME_MAX + 1];
 
@@ -254,7 +254,7 @@ static void test_contexts(void)
     g_assert_cmpint(add_points(&c, "k", "a", name, &p, 1, &message), ==, DUET_EINVAL);
     g_assert_nonnull(strstr(message.text, "names have 1 to 31 bytes"));
     g_assert_cmpuint(c.count, ==, 6);
-    duet_calibration_fini(&c);
+    duet__calibration_fini(&c);
 }
 
 static void test_select(void)
@@ -269,35 +269,35 @@ static void test_select(void)
     };
 
     for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
-        struct duet_calibration c = make_contexts();
+        struct duet__calibration c = make_contexts();
 
-        duet_calibration_select(&c, cases[i].context);
+        duet__calibration_select(&c, cases[i].context);
         g_assert_cmpuint(c.count, ==, 3);
         g_assert_cmpfloat(mean_of(&c, "dgemm", "x5650"), ==, cases[i].cpu);
         g_assert_cmpfloat(mean_of(&c, "dgemm", "c2050"), ==, cases[i].gpu);
         g_assert_cmpfloat(mean_of(&c, "dtrsm", "x5650"), ==, 6);
-        duet_calibration_fini(&c);
+        duet__calibration_fini(&c);
     }
 }
 
 static void test_whole_points(void)
 {
-    const struct duet_point two[] = {whole_point(1e6, 1e-3), whole_point(4e6, 4e-3)};
-    struct duet_calibration c = {0};
-    const struct duet_curve *curve;
-    struct duet_point p;
+    const struct duet__point two[] = {whole_point(1e6, 1e-3), whole_point(4e6, 4e-3)};
+    struct duet__calibration c = {0};
+    const struct duet__curve *curve;
+    struct duet__point p;
 
     g_assert_cmpint(add_points(&c, "k", "a", "", two, 2, NULL), ==, DUET_OK);
-    curve = duet_calibration_find(&c, "k", "a");
+    curve = duet__calibration_find(&c, "k", "a");
     /* a measured point gives its own figures, but for how it was measured */
-    g_assert_cmpint(duet_curve_point(curve, 1e6, false, &p), ==, DUET_OK);
+    g_assert_cmpint(duet__curve_point(curve, 1e6, false, &p), ==, DUET_OK);
     g_assert_cmpuint(p.samples, ==, 0);
     g_assert_cmpuint(p.rejected, ==, 0);
     p.samples = two[0].samples;
     p.rejected = two[0].rejected;
     g_assert_cmpmem(&p, sizeof(p), &two[0], sizeof(two[0]));
     /* halfway in log(work): all times are halfway in log, and keep their ratios */
-    g_assert_cmpint(duet_curve_point(curve, 2e6, false, &p), ==, DUET_OK);
+    g_assert_cmpint(duet__curve_point(curve, 2e6, false, &p), ==, DUET_OK);
     assert_near(p.mean_s, 2e-3);
     assert_near(p.deviation_s, 2e-4);
     assert_near(p.median_s, 1.8e-3);
@@ -308,35 +308,35 @@ static void test_whole_points(void)
     assert_near(p.busy_ratio, 1.5);
     assert_near(p.quantiles[7], 1.2);
     /* outside: refused, or at the rate of the end */
-    g_assert_cmpint(duet_curve_point(curve, 8e6, false, &p), ==, DUET_ENOMODEL);
-    g_assert_cmpint(duet_curve_point(curve, 8e6, true, &p), ==, DUET_OK);
+    g_assert_cmpint(duet__curve_point(curve, 8e6, false, &p), ==, DUET_ENOMODEL);
+    g_assert_cmpint(duet__curve_point(curve, 8e6, true, &p), ==, DUET_OK);
     assert_near(p.mean_s, 8e-3);
     assert_near(p.base_s, 4e-3);
     assert_near(p.near_s[2], 2e-3);
     assert_near(p.busy_ratio, 1.5);
     assert_near(p.work, 8e6);
-    g_assert_cmpint(duet_curve_point(curve, 0, true, &p), ==, DUET_EINVAL);
-    g_assert_cmpint(duet_curve_point(NULL, 1, true, &p), ==, DUET_EINVAL);
-    duet_calibration_fini(&c);
+    g_assert_cmpint(duet__curve_point(curve, 0, true, &p), ==, DUET_EINVAL);
+    g_assert_cmpint(duet__curve_point(NULL, 1, true, &p), ==, DUET_EINVAL);
+    duet__calibration_fini(&c);
 }
 
 /* What one of two neighbours lacks, the point between them lacks. */
 static void test_half_known(void)
 {
-    const struct duet_point two[] = {{.work = 1e6, .mean_s = 1e-3, .samples = 1},
-                                     whole_point(4e6, 4e-3)};
-    struct duet_calibration c = {0};
-    struct duet_point p;
+    const struct duet__point two[] = {{.work = 1e6, .mean_s = 1e-3, .samples = 1},
+                                      whole_point(4e6, 4e-3)};
+    struct duet__calibration c = {0};
+    struct duet__point p;
 
     g_assert_cmpint(add_points(&c, "k", "a", "", two, 2, NULL), ==, DUET_OK);
-    g_assert_cmpint(duet_curve_point(&c.curves[0], 2e6, false, &p), ==, DUET_OK);
+    g_assert_cmpint(duet__curve_point(&c.curves[0], 2e6, false, &p), ==, DUET_OK);
     assert_near(p.mean_s, 2e-3);
     g_assert_cmpfloat(p.median_s, ==, 0);
     g_assert_cmpfloat(p.base_s, ==, 0);
     g_assert_cmpfloat(p.near_s[2], ==, 0);
     g_assert_cmpfloat(p.busy_ratio, ==, 0);
     g_assert_cmpfloat(p.quantiles[DUET_QUANTILES - 1], ==, 0);
-    duet_calibration_fini(&c);
+    duet__calibration_fini(&c);
 }
 
 int main(int argc, char **argv)

@@ -2,7 +2,7 @@
 /*
  * What a machine does to the time of a kernel beside its size: caches, the bandwidth of memory that
  * cores share, neighbours that compute, cores that are shared in time. Forward in the simulation,
- * backward in the calibration, which finds the figures of struct duet_point with the same code.
+ * backward in the calibration, which finds the figures of struct duet__point with the same code.
  * Plain C: no thread, no clock, deterministic.
  */
 #ifndef DUET_MODEL_EFFECTS_H
@@ -89,7 +89,7 @@ struct duet__demand {
     double fixed_s;    /* > 0; does not depend on the bandwidth of memory */
     double memory_s;   /* waiting for memory; grows when its bandwidth is short */
     double bytes;      /* from memory: of the operands, the parts that miss the shared cache */
-    double busy_ratio; /* see struct duet_point; at least some positive number, 1: no effect */
+    double busy_ratio; /* see struct duet__point; at least some positive number, 1: no effect */
 };
 
 /*
@@ -97,7 +97,7 @@ struct duet__demand {
  * (or without DUET__EFFECT_CACHES in `effects` but with base_s: base_s): see the code's table in
  * docs/models.md. `operands` and `miss` have `count` elements.
  */
-void duet__demand(const struct duet_point *point, const struct duet__operand *operands,
+void duet__demand(const struct duet__point *point, const struct duet__operand *operands,
                   const struct duet__miss *miss, size_t count, unsigned effects,
                   struct duet__demand *out);
 
@@ -107,7 +107,7 @@ void duet__demand(const struct duet_point *point, const struct duet__operand *op
  * (linear between them) where it has some, else log-normal with ratio deviation_s / mean_s; 1
  * without either.
  */
-double duet__factor(const struct duet_point *point, double u, double v);
+double duet__factor(const struct duet__point *point, double u, double v);
 
 /* ------------------------------------------------------------------------------------------- */
 /* rates.c: executions at the same time                                                          */

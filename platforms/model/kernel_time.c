@@ -12,7 +12,7 @@ static size_t place(size_t index)
     return index < DUET_OPERANDS ? index : DUET_OPERANDS - 1;
 }
 
-void duet__demand(const struct duet_point *point, const struct duet__operand *operands,
+void duet__demand(const struct duet__point *point, const struct duet__operand *operands,
                   const struct duet__miss *miss, size_t count, unsigned effects,
                   struct duet__demand *out)
 {
@@ -38,9 +38,9 @@ void duet__demand(const struct duet_point *point, const struct duet__operand *op
 static double inverse(const double quantiles[DUET_QUANTILES], double u)
 {
     unsigned i = 1;
-    while (i < DUET_QUANTILES - 1 && duet_quantile_levels[i] <= u)
+    while (i < DUET_QUANTILES - 1 && duet__quantile_levels[i] <= u)
         i++;
-    double low = duet_quantile_levels[i - 1], high = duet_quantile_levels[i];
+    double low = duet__quantile_levels[i - 1], high = duet__quantile_levels[i];
     return quantiles[i - 1] + (quantiles[i] - quantiles[i - 1]) * (u - low) / (high - low);
 }
 
@@ -49,12 +49,12 @@ static double mean_of(const double quantiles[DUET_QUANTILES])
 {
     double sum = 0;
     for (unsigned i = 1; i < DUET_QUANTILES; i++)
-        sum += (duet_quantile_levels[i] - duet_quantile_levels[i - 1]) *
+        sum += (duet__quantile_levels[i] - duet__quantile_levels[i - 1]) *
                (quantiles[i - 1] + quantiles[i]) / 2;
     return sum;
 }
 
-double duet__factor(const struct duet_point *point, double u, double v)
+double duet__factor(const struct duet__point *point, double u, double v)
 {
     if (point->quantiles[DUET_QUANTILES - 1] > 0)
         return inverse(point->quantiles, u) / mean_of(point->quantiles);

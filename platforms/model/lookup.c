@@ -5,10 +5,10 @@
 #include "core/engine.h"
 
 /* The sizes a curve covers, for a message: tile edges where they are known. */
-static int refuse(const struct duet_class *klass, const struct duet_curve *curve,
+static int refuse(const struct duet__class *klass, const struct duet__curve *curve,
                   struct duet_message *message)
 {
-    const struct duet_point *low = &curve->points[0], *high = &curve->points[curve->count - 1];
+    const struct duet__point *low = &curve->points[0], *high = &curve->points[curve->count - 1];
     const char *kernel = duet__class_kernel(klass);
     const char *unit = duet__class_counts_flops(klass) ? "flops" : "bytes";
     if (low->size > 0 && high->size > 0)
@@ -25,26 +25,27 @@ static int refuse(const struct duet_class *klass, const struct duet_curve *curve
                      unit);
 }
 
-static const struct duet_curve *curve_of(const struct duet_class *klass, unsigned arch,
-                                         const struct duet_calibration *calibration)
+static const struct duet__curve *curve_of(const struct duet__class *klass, unsigned arch,
+                                          const struct duet__calibration *calibration)
 {
-    return duet_calibration_find(calibration, duet__class_kernel(klass),
-                                 duet__class_machine(klass)->archs[arch].name);
+    return duet__calibration_find(calibration, duet__class_kernel(klass),
+                                  duet__class_machine(klass)->archs[arch].name);
 }
 
-int duet__class_timed(const struct duet_class *klass, const struct duet_calibration *calibration,
+int duet__class_timed(const struct duet__class *klass, const struct duet__calibration *calibration,
                       bool extrapolate, uint64_t *archs, struct duet_message *message)
 {
     const struct duet_machine *machine = duet__class_machine(klass);
     for (unsigned a = 0; a < machine->arch_count; a++) {
         if (!(*archs >> a & 1))
             continue;
-        const struct duet_curve *curve = curve_of(klass, a, calibration);
-        struct duet_point point;
+        const struct duet__curve *curve = curve_of(klass, a, calibration);
+        struct duet__point point;
         bool cost = duet__class_cost(klass, a) > 0;
         if (!curve && !cost)
             *archs &= ~(UINT64_C(1) << a);
-        if (curve && !cost && duet_curve_point(curve, duet__class_work(klass), extrapolate, &point))
+        if (curve && !cost &&
+            duet__curve_point(curve, duet__class_work(klass), extrapolate, &point))
             return refuse(klass, curve, message);
     }
     if (!*archs && !calibration->count)
@@ -61,19 +62,19 @@ int duet__class_timed(const struct duet_class *klass, const struct duet_calibrat
     return DUET_OK;
 }
 
-bool duet__class_point(const struct duet_class *klass, unsigned arch,
-                       const struct duet_calibration *calibration, bool extrapolate,
-                       struct duet_point *out)
+bool duet__class_point(const struct duet__class *klass, unsigned arch,
+                       const struct duet__calibration *calibration, bool extrapolate,
+                       struct duet__point *out)
 {
-    const struct duet_curve *curve = curve_of(klass, arch, calibration);
-    return curve && duet_curve_point(curve, duet__class_work(klass), extrapolate, out) == DUET_OK;
+    const struct duet__curve *curve = curve_of(klass, arch, calibration);
+    return curve && duet__curve_point(curve, duet__class_work(klass), extrapolate, out) == DUET_OK;
 }
 
-double duet__class_calibrated(const struct duet_class *klass, unsigned arch,
-                              const struct duet_calibration *calibration, bool extrapolate,
+double duet__class_calibrated(const struct duet__class *klass, unsigned arch,
+                              const struct duet__calibration *calibration, bool extrapolate,
                               double *deviation_s)
 {
-    struct duet_point point = {0};
+    struct duet__point point = {0};
     if (!duet__class_point(klass, arch, calibration, extrapolate, &point))
         point.mean_s = duet__class_cost(klass, arch);
     if (deviation_s)

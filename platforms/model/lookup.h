@@ -10,7 +10,7 @@
 
 #include "platforms/model/curves.h"
 
-struct duet_class;
+struct duet__class;
 
 /*
  * For engines whose kernels take calibrated times: clears the architectures on which neither the
@@ -18,23 +18,23 @@ struct duet_class;
  * refused (unless `extrapolate`) even if another architecture could take it: leaving one out in
  * silence would be another machine. DUET_ENOMODEL with a message, also if nothing is left.
  */
-DUET_MUST_CHECK int duet__class_timed(const struct duet_class *klass,
-                                      const struct duet_calibration *calibration, bool extrapolate,
+DUET_MUST_CHECK int duet__class_timed(const struct duet__class *klass,
+                                      const struct duet__calibration *calibration, bool extrapolate,
                                       uint64_t *archs, struct duet_message *message);
 /*
  * Their mean on one architecture, seconds: the calibration's, else the cost function's; <= 0: not
  * known. *deviation_s (may be NULL): the standard deviation where it was measured, else 0.
  */
-double duet__class_calibrated(const struct duet_class *klass, unsigned arch,
-                              const struct duet_calibration *calibration, bool extrapolate,
+double duet__class_calibrated(const struct duet__class *klass, unsigned arch,
+                              const struct duet__calibration *calibration, bool extrapolate,
                               double *deviation_s);
 
 /*
- * The calibration's whole point for a class on one architecture (duet_curve_point). false: there is
- * none, or none at this size.
+ * The calibration's whole point for a class on one architecture (duet__curve_point). false: there
+ * is none, or none at this size.
  */
-bool duet__class_point(const struct duet_class *klass, unsigned arch,
-                       const struct duet_calibration *calibration, bool extrapolate,
-                       struct duet_point *out);
+bool duet__class_point(const struct duet__class *klass, unsigned arch,
+                       const struct duet__calibration *calibration, bool extrapolate,
+                       struct duet__point *out);
 
 #endif

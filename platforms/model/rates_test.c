@@ -24,7 +24,7 @@ static void machine_init(struct duet_machine *machine)
 
 static void test_demand(void)
 {
-    struct duet_point point = {.mean_s = 5, .base_s = 1, .near_s = {0.5, 2}, .far_s = {4, 8}};
+    struct duet__point point = {.mean_s = 5, .base_s = 1, .near_s = {0.5, 2}, .far_s = {4, 8}};
     const struct duet__operand operands[2] = {{1, 100, false}, {2, 1000, true}};
     const struct duet__miss miss[2] = {{1, 0.5}, {0.25, 0}};
     struct duet__demand demand;
@@ -130,7 +130,7 @@ static void test_cores(void)
     duet_machine_fini(&machine);
 }
 
-static void mean_of_draws(const struct duet_point *point, double *mean, double *error)
+static void mean_of_draws(const struct duet__point *point, double *mean, double *error)
 {
     uint64_t state = duet_random_stream(1, 2);
     const unsigned count = 20000;
@@ -148,13 +148,13 @@ static void mean_of_draws(const struct duet_point *point, double *mean, double *
 /* Draws have the mean 1, within four standard errors; quantiles come back as they are. */
 static void test_factor(void)
 {
-    struct duet_point point = {.quantiles = {0.9, 0.91, 0.92, 0.93, 0.95, 1, 1.1, 1.3, 1.6, 3, 9}};
+    struct duet__point point = {.quantiles = {0.9, 0.91, 0.92, 0.93, 0.95, 1, 1.1, 1.3, 1.6, 3, 9}};
     double mean, error, scale = duet__factor(&point, 0.5, 0);
     mean_of_draws(&point, &mean, &error);
     g_assert_cmpfloat(fabs(mean - 1), <, 4 * error);
     for (unsigned i = 0; i < DUET_QUANTILES; i++)
-        near(duet__factor(&point, duet_quantile_levels[i], 0), point.quantiles[i] * scale);
-    point = (struct duet_point){.mean_s = 2, .deviation_s = 1};
+        near(duet__factor(&point, duet__quantile_levels[i], 0), point.quantiles[i] * scale);
+    point = (struct duet__point){.mean_s = 2, .deviation_s = 1};
     mean_of_draws(&point, &mean, &error);
     g_assert_cmpfloat(fabs(mean - 1), <, 4 * error);
     point.deviation_s = 0;

@@ -23,21 +23,21 @@ enum {
 
 /* The dates of a row's bars in ticks: starts as the difference to the one before, which is shorter,
    and lengths. */
-static void put_dates(struct duet__json_writer *writer, const struct duet_gantt_row *row,
+static void put_dates(struct duet__json_writer *writer, const struct duet__gantt_row *row,
                       double tick_s)
 {
     uint64_t last = 0;
 
     duet__json_begin(writer, "starts", '[');
     for (guint i = 0; i < row->bars->len; i++) {
-        uint64_t start = (uint64_t)llround(fmax(duet_gantt_bar(row, i)->start_s, 0) / tick_s);
+        uint64_t start = (uint64_t)llround(fmax(duet__gantt_bar(row, i)->start_s, 0) / tick_s);
 
         duet__json_put_integer(writer, NULL, start - last);
         last = start;
     }
     duet__json_print(writer, "], lengths: [");
     for (guint i = 0; i < row->bars->len; i++) {
-        const struct duet_gantt_bar *bar = duet_gantt_bar(row, i);
+        const struct duet__gantt_bar *bar = duet__gantt_bar(row, i);
 
         duet__json_put_integer(writer, NULL,
                                (uint64_t)llround(fmax(bar->end_s - bar->start_s, 0) / tick_s));
@@ -47,38 +47,38 @@ static void put_dates(struct duet__json_writer *writer, const struct duet_gantt_
 
 /* A member of each bar, which is where `offset` says. */
 static void put_member(struct duet__json_writer *writer, const char *name,
-                       const struct duet_gantt_row *row, size_t offset)
+                       const struct duet__gantt_row *row, size_t offset)
 {
     duet__json_begin(writer, name, '[');
     for (guint i = 0; i < row->bars->len; i++)
         duet__json_put_integer(writer, NULL,
-                               *(const uint64_t *)(const void *)((const char *)duet_gantt_bar(row,
-                                                                                              i) +
+                               *(const uint64_t *)(const void *)((const char *)duet__gantt_bar(row,
+                                                                                               i) +
                                                                  offset));
     duet__json_end(writer, ']');
 }
 
 /* What is told of each bar, in an array of its own for each row. */
-static void put_row(struct duet__json_writer *writer, const struct duet_gantt *gantt,
-                    const struct duet_gantt_row *row, double tick_s)
+static void put_row(struct duet__json_writer *writer, const struct duet__gantt *gantt,
+                    const struct duet__gantt_row *row, double tick_s)
 {
     duet__json_print(writer, "\n{name: %s, lane: %u, node: %u", row->name, row->lane, row->node);
     put_dates(writer, row, tick_s);
-    put_member(writer, "colours", row, offsetof(struct duet_gantt_bar, colour));
-    put_member(writer, "ids", row, offsetof(struct duet_gantt_bar, id));
+    put_member(writer, "colours", row, offsetof(struct duet__gantt_bar, colour));
+    put_member(writer, "ids", row, offsetof(struct duet__gantt_bar, id));
     if (gantt->merged_s > 0)
-        put_member(writer, "counts", row, offsetof(struct duet_gantt_bar, count));
+        put_member(writer, "counts", row, offsetof(struct duet__gantt_bar, count));
     if (row->lane != DUET_GANTT_KERNELS) {
-        put_member(writer, "bytes", row, offsetof(struct duet_gantt_bar, bytes));
+        put_member(writer, "bytes", row, offsetof(struct duet__gantt_bar, bytes));
         put_member(writer, "peers", row, /* the memory at the copy's other end */
-                   row->lane == DUET_GANTT_IN ? offsetof(struct duet_gantt_bar, source)
-                                              : offsetof(struct duet_gantt_bar, destination));
+                   row->lane == DUET_GANTT_IN ? offsetof(struct duet__gantt_bar, source)
+                                              : offsetof(struct duet__gantt_bar, destination));
     }
     duet__json_end(writer, '}');
 }
 
 /* What a worker did: tasks and seconds of each kernel. */
-static void put_worker(struct duet__json_writer *writer, const struct duet_recording *recording,
+static void put_worker(struct duet__json_writer *writer, const struct duet__recording *recording,
                        unsigned index)
 {
     const struct duet_worker *worker = &recording->machine->workers[index];
@@ -114,13 +114,13 @@ static void put_texts(struct duet__json_writer *writer, const char *name, const 
 
 /* One timeline: `of` is the run or case it belongs to, `name` its policy or side. */
 static void put_recording(struct duet__json_writer *writer, size_t of, const char *name,
-                          const struct duet_recording *recording, size_t max_bars)
+                          const struct duet__recording *recording, size_t max_bars)
 {
     const struct duet_machine *machine = recording->machine;
-    struct duet_gantt gantt;
+    struct duet__gantt gantt;
     double tick_s;
 
-    duet_gantt_init(&gantt, recording, max_bars);
+    duet__gantt_init(&gantt, recording, max_bars);
     tick_s = pow(10, floor(log10(gantt.end_s)) - DIGITS);
     duet__json_print(writer,
                      "\n{of: %zu, name: %s, makespan_s: %g, end_s: %g, merged_s: %g, tick_s: %g",
@@ -136,7 +136,7 @@ static void put_recording(struct duet__json_writer *writer, size_t of, const cha
     for (size_t i = 0; i < gantt.row_count; i++)
         put_row(writer, &gantt, &gantt.rows[i], tick_s);
     duet__json_print(writer, "]}");
-    duet_gantt_fini(&gantt);
+    duet__gantt_fini(&gantt);
 }
 
 /* Begins the second of the page's two pieces of data, what the report's JSON does not have, up to
@@ -144,9 +144,9 @@ static void put_recording(struct duet__json_writer *writer, size_t of, const cha
 static void begin_extra(struct duet__json_writer *writer)
 {
     duet__json_begin(writer, NULL, '{');
-    put_texts(writer, "colours", duet_gantt_colours, DUET_GANTT_COLOURS);
-    put_texts(writer, "copy_colours", duet_gantt_copy_colours, DUET_GANTT_COPIES);
-    put_texts(writer, "copy_names", duet_gantt_copy_names, DUET_GANTT_COPIES);
+    put_texts(writer, "colours", duet__gantt_colours, DUET_GANTT_COLOURS);
+    put_texts(writer, "copy_colours", duet__gantt_copy_colours, DUET_GANTT_COPIES);
+    put_texts(writer, "copy_names", duet__gantt_copy_names, DUET_GANTT_COPIES);
     duet__json_begin(writer, "recordings", '[');
 }
 
@@ -163,7 +163,7 @@ static const char *put_template(FILE *stream, const char *template, const char *
 }
 
 /* Counters of a report's first run, which the tables in its details show. */
-static void put_first_run(struct duet__json_writer *writer, const struct duet_run *run)
+static void put_first_run(struct duet__json_writer *writer, const struct duet__run *run)
 {
     const struct duet_stats *stats = &run->stats;
 
@@ -178,18 +178,18 @@ static void put_first_run(struct duet__json_writer *writer, const struct duet_ru
                      stats->evictions, stats->write_backs, stats->steals, stats->steal_attempts);
 }
 
-void duet_page_write_report(FILE *stream, const struct duet_report *report)
+void duet__page_write_report(FILE *stream, const struct duet__report *report)
 {
     struct duet__json_writer writer = {.stream = stream, .dense = true};
-    g_autofree char *place = duet_request_place(report->request);
-    g_autofree char *resources = duet_report_resources(&report->request->machine);
+    g_autofree char *place = duet__request_place(report->request);
+    g_autofree char *resources = duet__report_resources(&report->request->machine);
     const char *rest = put_template(stream, duet__page_template, "@REPORT@");
 
-    duet_report_write_json(stream, report);
+    duet__report_write_json(stream, report);
     rest = put_template(stream, rest, "@EXTRA@");
     begin_extra(&writer);
     for (size_t i = 0; i < report->series_count; i++) {
-        const struct duet_recording *recording = duet_series_recording(&report->series[i]);
+        const struct duet__recording *recording = duet__series_recording(&report->series[i]);
 
         if (recording)
             put_recording(&writer, i, report->series[i].policy, recording,
@@ -203,18 +203,18 @@ void duet_page_write_report(FILE *stream, const struct duet_report *report)
     fputs(rest, stream);
 }
 
-void duet_page_write_validation(FILE *stream, const struct duet_validation *validation)
+void duet__page_write_validation(FILE *stream, const struct duet__validation *validation)
 {
     struct duet__json_writer writer = {.stream = stream, .dense = true};
     const char *names[] = {validation->first_name, validation->second_name};
     const char *rest = put_template(stream, duet__page_template, "@REPORT@");
 
-    duet_validation_write_json(stream, validation);
+    duet__validation_write_json(stream, validation);
     rest = put_template(stream, rest, "@EXTRA@");
     begin_extra(&writer);
     for (size_t i = 0; i < validation->case_count; i++) {
-        const struct duet_side *sides[] = {&validation->cases[i].predicted,
-                                           &validation->cases[i].measured};
+        const struct duet__side *sides[] = {&validation->cases[i].predicted,
+                                            &validation->cases[i].measured};
 
         for (int side = 0; side < 2; side++)
             if (sides[side]->recording)

@@ -16,12 +16,12 @@
  * Writes the page of a report of at least one policy. Those with a recording get a timeline, the
  * table of their kernels and the load of their workers, all of the first run.
  */
-void duet_page_write_report(FILE *stream, const struct duet_report *report);
+void duet__page_write_report(FILE *stream, const struct duet__report *report);
 
 /*
  * Writes the page of a comparison: the summary, first against second as a plot, a table to sort and
  * filter, for each case the explanation as bars, and the timelines of what was recorded.
  */
-void duet_page_write_validation(FILE *stream, const struct duet_validation *validation);
+void duet__page_write_validation(FILE *stream, const struct duet__validation *validation);
 
 #endif

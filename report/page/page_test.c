@@ -45,13 +45,13 @@ static void check_alone(const char *page)
     g_assert_true(g_str_has_suffix(page, "</html>\n"));
 }
 
-static char *report_page(const struct duet_report *report)
+static char *report_page(const struct duet__report *report)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
 
-    duet_page_write_report(stream, report);
+    duet__page_write_report(stream, report);
     fclose(stream);
     check_alone(text);
     return text;
@@ -63,10 +63,10 @@ static char *validation_page(struct testing_validation *the)
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
 
-    duet_validation_judge(&the->validation);
-    duet_page_write_validation(stream, &the->validation);
+    duet__validation_judge(&the->validation);
+    duet__page_write_validation(stream, &the->validation);
     fclose(stream);
-    duet_validation_fini(&the->validation);
+    duet__validation_fini(&the->validation);
     check_alone(text);
     return text;
 }

@@ -10,7 +10,7 @@ int duet__sim_new(void **out, const struct duet_machine *machine, const struct s
     return sim ? sim->make(out, machine, options, message) : DUET_EABSENT;
 }
 
-const struct duet_engine_ops *duet__sim_ops(void)
+const struct duet__engine_ops *duet__sim_ops(void)
 {
     const struct duet__sim_module *sim = duet__module_open("sim", NULL);
     return sim ? sim->ops() : NULL;
