@@ -28,10 +28,12 @@ set(DUET_TEST_ENVIRONMENT
   LC_ALL=C.UTF-8)
 if(DUET_SANITIZE)
   set(suppressions ${PROJECT_SOURCE_DIR}/tests/sanitizers)
+  set(memory allocator_may_return_null=1) # as malloc does
+  set(quick atexit_sleep_ms=50)           # and not a second at the end of each process
   list(APPEND DUET_TEST_ENVIRONMENT
-    ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1
+    ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1:${memory}
     LSAN_OPTIONS=suppressions=${suppressions}/leak.supp:print_suppressions=0
-    TSAN_OPTIONS=suppressions=${suppressions}/thread.supp:halt_on_error=1:atexit_sleep_ms=50
+    TSAN_OPTIONS=suppressions=${suppressions}/thread.supp:halt_on_error=1:${quick}:${memory}
     UBSAN_OPTIONS=print_stacktrace=1
     G_SLICE=always-malloc)
 endif()
