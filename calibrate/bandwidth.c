@@ -6,7 +6,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "calibrate/lab.h"
+#include "calibrate/microbench.h"
 #include "workloads/data.h"
 
 enum {
@@ -23,7 +23,7 @@ enum {
 };
 
 struct streaming {
-    struct duet__lab *lab;
+    struct duet__microbench *bench;
     size_t pairs;                 /* blocks of each vector */
     struct duet_handle **handles; /* x and y of each pair */
 };
@@ -74,9 +74,9 @@ static double sweep(const struct streaming *self, const struct duet_codelet *cod
     for (size_t i = 0; i < self->pairs; i++) {
         const struct duet_access accesses[] = {{self->handles[2 * i], x},
                                                {self->handles[2 * i + 1], DUET_RW}};
-        duet__lab_submit(self->lab, codelet, (unsigned)(i % workers), accesses, 2, NULL);
+        duet__microbench_submit(self->bench, codelet, (unsigned)(i % workers), accesses, 2, NULL);
     }
-    duet__lab_wait(self->lab);
+    duet__microbench_wait(self->bench);
     return duet__clock_s() - begin_s;
 }
 
@@ -84,32 +84,34 @@ static double sweep(const struct streaming *self, const struct duet_codelet *cod
 static double sweeps(const struct streaming *self, const struct duet_codelet *codelet,
                      unsigned workers, double part, uint64_t *samples)
 {
-    double end_s = duet__lab_share(self->lab, part), rates[SWEEPS];
+    double end_s = duet__microbench_share(self->bench, part), rates[SWEEPS];
     size_t count = 0;
-    while (duet__lab_more(self->lab, count, SWEEPS_LEAST, SWEEPS, end_s))
+    while (duet__microbench_more(self->bench, count, SWEEPS_LEAST, SWEEPS, end_s))
         rates[count++] =
             (double)self->pairs * 2 * BLOCK_BYTES / sweep(self, codelet, DUET_R, workers);
     *samples += count;
     return duet__median(rates, count);
 }
 
-static void measure(struct duet__lab *lab, struct duet__bandwidth *out)
+static void measure(struct duet__microbench *bench, struct duet__bandwidth *out)
 {
-    const struct duet_codelet *first = duet__lab_kernel(lab, "calibrate_first", run_first, NULL);
-    const struct duet_codelet *stream = duet__lab_kernel(lab, "calibrate_stream", run_stream, NULL);
-    const struct duet_worker *of = lab->machine->workers;
-    struct streaming self = {.lab = lab};
+    const struct duet_codelet *first =
+        duet__microbench_kernel(bench, "calibrate_first", run_first, NULL);
+    const struct duet_codelet *stream =
+        duet__microbench_kernel(bench, "calibrate_stream", run_stream, NULL);
+    const struct duet_worker *of = bench->machine->workers;
+    struct streaming self = {.bench = bench};
     unsigned workers = 1;
     double *memory;
-    while (workers < lab->cpus && of[workers].socket == of[0].socket)
+    while (workers < bench->cpus && of[workers].socket == of[0].socket)
         workers++;
-    self.pairs = count_pairs(workers, lab->given->end_s - duet__clock_s());
+    self.pairs = count_pairs(workers, bench->given->end_s - duet__clock_s());
     self.handles = g_new0(struct duet_handle *, 2 * self.pairs);
-    lab->memory = memory = duet__pages_allocate(2 * self.pairs * BLOCK_BYTES);
+    bench->memory = memory = duet__pages_allocate(2 * self.pairs * BLOCK_BYTES);
     if (!memory)
-        duet__lab_note(lab, DUET_ENOMEM);
+        duet__microbench_note(bench, DUET_ENOMEM);
     for (size_t i = 0; memory && i < 2 * self.pairs; i++)
-        self.handles[i] = duet__lab_vector(lab, memory + i * ELEMENTS, BLOCK_BYTES);
+        self.handles[i] = duet__microbench_vector(bench, memory + i * ELEMENTS, BLOCK_BYTES);
     (void)sweep(&self, first, DUET_W, workers);
     out->one_Bps = sweeps(&self, stream, 1, 0.5, &out->samples);
     out->all_Bps = sweeps(&self, stream, workers, 1, &out->samples);
@@ -118,12 +120,12 @@ static void measure(struct duet__lab *lab, struct duet__bandwidth *out)
 
 int duet__bandwidth_measure(const struct duet__measurement *given, struct duet__bandwidth *out)
 {
-    struct duet__lab lab;
+    struct duet__microbench bench;
     int error;
     *out = (struct duet__bandwidth){0};
-    if (duet__lab_open(&lab, given, "pinned", 0, 0))
-        measure(&lab, out);
-    error = duet__lab_close(&lab);
+    if (duet__microbench_open(&bench, given, "pinned", 0, 0))
+        measure(&bench, out);
+    error = duet__microbench_close(&bench);
     if (error)
         *out = (struct duet__bandwidth){0};
     return error;

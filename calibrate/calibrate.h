@@ -20,9 +20,9 @@
 #include "world/info.h"
 #include "world/settings.h"
 
-enum { DUET__ROUNDS = 3 }; /* less of them say little of how times spread */
+enum { DUET__LEAST_ROUNDS = 3 }; /* fewer of them say little of how times spread */
 
-/* Of which runs are to be made. */
+/* What runs are made of. */
 struct duet__subject {
     const struct duet__workload *workload;
     uint64_t tile;
@@ -105,7 +105,7 @@ struct duet__calibrating {
     GArray *setups;                 /* struct duet__setup */
     unsigned groups;
     guint next;                    /* setup */
-    GArray *runs;                  /* struct duet__observation, whose recordings are owned here */
+    GArray *runs;                  /* struct duet__recorded_run, whose recordings are owned here */
     GArray *disturbed_rounds;      /* uint64_t, counted from 1 */
     GArray *failures;              /* struct duet__failure */
     uint64_t left_out;             /* disturbed runs that the model is not made from */

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "calibrate/lab.h"
+#include "calibrate/microbench.h"
 
 enum {
     MEMORY_MIB = 256, /* of the host that copies come from and go to, at most */
@@ -25,7 +25,7 @@ enum {
 static const double SHARE = 0.7; /* of the time: the rest is for copies at the same time */
 
 struct copying {
-    struct duet__lab lab;
+    struct duet__microbench bench;
     struct duet__copies *out;
     struct duet_codelet *fill; /* on emulated devices fills its data, else does nothing */
     size_t memory_bytes;       /* of the host */
@@ -56,7 +56,7 @@ static size_t find_pair(const struct duet__copies *copies, unsigned source, unsi
 static unsigned worker_of(const struct copying *copying, unsigned node)
 {
     unsigned worker = 0;
-    while (copying->lab.machine->workers[worker].node != node)
+    while (copying->bench.machine->workers[worker].node != node)
         worker++;
     return worker;
 }
@@ -64,7 +64,7 @@ static unsigned worker_of(const struct copying *copying, unsigned node)
 /* The most bytes of one handle of which `count` are on a device at once. */
 static size_t most_bytes(const struct copying *copying, unsigned count)
 {
-    const struct duet_machine *machine = copying->lab.machine;
+    const struct duet_machine *machine = copying->bench.machine;
     uint64_t most = copying->memory_bytes;
     for (unsigned n = 1; n < machine->node_count; n++)
         most = MIN(most, machine->nodes[n].capacity_bytes / DEVICE_SHARE / count);
@@ -92,23 +92,23 @@ static void make_pairs(struct duet__copies *out, const struct duet_machine *mach
 /* Memory of the host; it is page-locked if that is possible. */
 static void make_memory(struct copying *copying, bool touch)
 {
-    struct duet__lab *lab = &copying->lab;
+    struct duet__microbench *bench = &copying->bench;
     long page = sysconf(_SC_PAGESIZE), pages = sysconf(_SC_AVPHYS_PAGES);
-    double mib = fmin(MEMORY_MIB, (lab->given->end_s - duet__clock_s()) * A_SECOND_MIB);
+    double mib = fmin(MEMORY_MIB, (bench->given->end_s - duet__clock_s()) * A_SECOND_MIB);
     int error = DUET_ENOMEM;
     if (pages > 0)
         mib = fmin(mib, (double)pages * (double)page / MEMORY_SHARE / MIB);
     copying->memory_bytes = (size_t)fmax(mib, LEAST_MIB) * MIB;
-    lab->memory = aligned_alloc((size_t)page, copying->memory_bytes);
-    if (!lab->memory) {
-        duet__lab_note(lab, error);
+    bench->memory = aligned_alloc((size_t)page, copying->memory_bytes);
+    if (!bench->memory) {
+        duet__microbench_note(bench, error);
         return;
     }
     if (touch) /* memory that was never written is read faster than other */
-        memset(lab->memory, 1, copying->memory_bytes);
-    error = duet_pin(lab->runtime, lab->memory, copying->memory_bytes);
+        memset(bench->memory, 1, copying->memory_bytes);
+    error = duet_pin(bench->runtime, bench->memory, copying->memory_bytes);
     /* without, it is slower, as it is for applications then */
-    duet__lab_note(lab, error == DUET_ENOMEM ? DUET_OK : error);
+    duet__microbench_note(bench, error == DUET_ENOMEM ? DUET_OK : error);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -151,16 +151,18 @@ static double add_copies(GArray *samples, const struct duet__copy_pair *pair,
    for the longest time: no cache has it. */
 static void copy_once(struct copying *copying, const struct duet__copy_pair *pair, size_t bytes)
 {
-    struct duet__lab *lab = &copying->lab;
+    struct duet__microbench *bench = &copying->bench;
     struct duet_handle *data;
     if (copying->used_bytes + bytes > copying->memory_bytes)
         copying->used_bytes = 0;
-    data = duet__lab_vector(lab, (char *)lab->memory + copying->used_bytes, bytes);
+    data = duet__microbench_vector(bench, (char *)bench->memory + copying->used_bytes, bytes);
     copying->used_bytes += bytes;
     const struct duet_access write = {data, DUET_W}, read = {data, DUET_R};
-    duet__lab_submit(lab, copying->fill, worker_of(copying, pair->source), &write, 1, NULL);
-    duet__lab_submit(lab, lab->empty, worker_of(copying, pair->destination), &read, 1, NULL);
-    duet__lab_forget(lab, data);
+    duet__microbench_submit(bench, copying->fill, worker_of(copying, pair->source), &write, 1,
+                            NULL);
+    duet__microbench_submit(bench, bench->empty, worker_of(copying, pair->destination), &read, 1,
+                            NULL);
+    duet__microbench_forget(bench, data);
 }
 
 static void measure_pair(struct copying *copying, struct duet__copy_pair *pair, double end_s)
@@ -168,15 +170,15 @@ static void measure_pair(struct copying *copying, struct duet__copy_pair *pair, 
     GArray *samples = g_array_new(FALSE, FALSE, sizeof(struct duet__copy_sample));
     size_t most = MIN(most_bytes(copying, 1), LARGEST), bytes = SMALLEST;
     double last_s = 0;
-    for (unsigned sizes = 0; bytes <= most && duet__lab_goes_on(&copying->lab); sizes++) {
+    for (unsigned sizes = 0; bytes <= most && duet__microbench_goes_on(&copying->bench); sizes++) {
         struct duet_event *events;
         size_t count;
         if (sizes >= LEAST_SIZES && (last_s * GROWTH > LONGEST_S || duet__clock_s() > end_s))
             break;
-        duet_stats_reset(copying->lab.runtime);
+        duet_stats_reset(copying->bench.runtime);
         for (unsigned i = 0; i < REPETITIONS; i++)
             copy_once(copying, pair, bytes);
-        count = duet__lab_events(&copying->lab, &events);
+        count = duet__microbench_events(&copying->bench, &events);
         last_s = add_copies(samples, pair, events, count);
         free(events);
         bytes *= GROWTH;
@@ -208,23 +210,24 @@ struct side {
 static void make_side(struct copying *copying, struct side *side, size_t pair, unsigned which)
 {
     size_t half = copying->memory_bytes / 2, bytes;
-    char *memory = (char *)copying->lab.memory + which * half;
+    char *memory = (char *)copying->bench.memory + which * half;
     side->pair = &copying->out->pairs[pair];
     bytes = (size_t)fmin(GOAL_S * side->pair->bandwidth_Bps, LARGEST_BESIDE);
     bytes = MIN(bytes, MIN(most_bytes(copying, COPIES), half / COPIES));
     bytes = MAX(bytes / SMALLEST, 1) * SMALLEST;
     for (unsigned i = 0; i < COPIES; i++)
-        side->accesses[i].handle = duet__lab_vector(&copying->lab, memory + i * bytes, bytes);
+        side->accesses[i].handle =
+            duet__microbench_vector(&copying->bench, memory + i * bytes, bytes);
 }
 
 static void submit(struct copying *copying, struct side *side, enum duet_mode mode)
 {
-    struct duet__lab *lab = &copying->lab;
+    struct duet__microbench *bench = &copying->bench;
     unsigned node = mode == DUET_W ? side->pair->source : side->pair->destination;
     for (unsigned i = 0; i < COPIES; i++)
         side->accesses[i].mode = mode;
-    duet__lab_submit(lab, mode == DUET_W ? copying->fill : lab->empty, worker_of(copying, node),
-                     side->accesses, COPIES, NULL);
+    duet__microbench_submit(bench, mode == DUET_W ? copying->fill : bench->empty,
+                            worker_of(copying, node), side->accesses, COPIES, NULL);
 }
 
 /* The host's worker is the application's thread: what it fetches begins with the wait, and both
@@ -239,7 +242,7 @@ static void submit_reads(struct copying *copying, struct side sides[2])
     }
     for (unsigned i = 0; i < 2 * COPIES; i++)
         both[i] = (struct duet_access){sides[i % 2].accesses[i / 2].handle, DUET_R};
-    duet__lab_submit(&copying->lab, copying->lab.empty, 0, both, 2 * COPIES, NULL);
+    duet__microbench_submit(&copying->bench, copying->bench.empty, 0, both, 2 * COPIES, NULL);
 }
 
 static bool is_of(const struct side *side, const struct duet_event *event)
@@ -274,10 +277,10 @@ static void copy_together(struct copying *copying, struct side sides[2])
     size_t count;
     submit(copying, &sides[0], DUET_W);
     submit(copying, &sides[1], DUET_W);
-    duet__lab_wait(&copying->lab);
-    duet_stats_reset(copying->lab.runtime);
+    duet__microbench_wait(&copying->bench);
+    duet_stats_reset(copying->bench.runtime);
     submit_reads(copying, sides);
-    count = duet__lab_events(&copying->lab, &events);
+    count = duet__microbench_events(&copying->bench, &events);
     add_surrounded(&sides[0], &sides[1], events, count);
     add_surrounded(&sides[1], &sides[0], events, count);
     free(events);
@@ -296,13 +299,13 @@ static void measure_two(struct copying *copying, size_t first, size_t second)
     struct side sides[2] = {{NULL}};
     make_side(copying, &sides[0], first, 0);
     make_side(copying, &sides[1], second, 1);
-    for (unsigned i = 0; i < ATTEMPTS && duet__lab_goes_on(&copying->lab); i++) {
+    for (unsigned i = 0; i < ATTEMPTS && duet__microbench_goes_on(&copying->bench); i++) {
         if (i >= MEETINGS && sides[0].bytes > 0 && sides[1].bytes > 0)
             break;
         copy_together(copying, sides);
     }
     for (unsigned i = 0; i < 2 * COPIES; i++)
-        duet__lab_forget(&copying->lab, sides[i % 2].accesses[i / 2].handle);
+        duet__microbench_forget(&copying->bench, sides[i % 2].accesses[i / 2].handle);
     out->together[out->together_count++] =
         (struct duet__together){first, second, rate(&sides[0]), rate(&sides[1])};
 }
@@ -312,15 +315,15 @@ static void measure_two(struct copying *copying, size_t first, size_t second)
 static void measure(struct copying *copying, bool touch)
 {
     struct duet__copies *out = copying->out;
-    unsigned nodes = copying->lab.machine->node_count;
+    unsigned nodes = copying->bench.machine->node_count;
     double begin_s, a_pair_s;
-    copying->fill = duet__lab_kernel(&copying->lab, "calibrate_fill", NULL, run_fill);
-    make_pairs(out, copying->lab.machine);
+    copying->fill = duet__microbench_kernel(&copying->bench, "calibrate_fill", NULL, run_fill);
+    make_pairs(out, copying->bench.machine);
     make_memory(copying, touch);
-    if (copying->lab.error)
+    if (copying->bench.error)
         return;
     begin_s = duet__clock_s();
-    a_pair_s = (duet__lab_share(&copying->lab, SHARE) - begin_s) / (double)out->pair_count;
+    a_pair_s = (duet__microbench_share(&copying->bench, SHARE) - begin_s) / (double)out->pair_count;
     for (size_t i = 0; i < out->pair_count; i++)
         measure_pair(copying, &out->pairs[i], begin_s + a_pair_s * (double)(i + 1));
     for (unsigned a = 1; a < nodes; a++) {
@@ -342,10 +345,10 @@ int duet__copies_measure(const struct duet__measurement *given, struct duet__cop
     if (given->config->gpus == 0)
         return DUET_OK;
     /* at the pace of a platform nothing is read or written */
-    if (duet__lab_open(&copying.lab, given, "pinned", 1, INT_MAX) &&
-        copying.lab.machine->node_count > 1)
+    if (duet__microbench_open(&copying.bench, given, "pinned", 1, INT_MAX) &&
+        copying.bench.machine->node_count > 1)
         measure(&copying, !emulate || strcmp(emulate, "free") == 0);
-    error = duet__lab_close(&copying.lab);
+    error = duet__microbench_close(&copying.bench);
     if (error)
         duet__copies_fini(out);
     else

@@ -42,9 +42,9 @@ struct duet__copies {
 
 /*
  * Measures through tasks that need data elsewhere. Sizes from 4 KiB up to what takes some
- * milliseconds; in the host's memory each copy has a place of its own, which no cache has, as long
- * as there is a second or so. With no device, and after an error, *out is empty. The caller owns
- * *out (duet__copies_fini).
+ * milliseconds; in the host's memory copies take place after place, so that no cache has what they
+ * read, from the beginning again once all of it was used. With no device, and after an error, *out
+ * is empty. The caller owns *out (duet__copies_fini).
  */
 DUET_MUST_CHECK int duet__copies_measure(const struct duet__measurement *given,
                                          struct duet__copies *out);

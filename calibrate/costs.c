@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "calibrate/lab.h"
+#include "calibrate/microbench.h"
 
 static const char one_worker[] = "there is one CPU worker, the application's own thread";
 static const char no_device[] = "there is no device";
@@ -43,11 +43,11 @@ static const struct duet__measured none[DUET__COSTS] = {
                           .why = no_device},
 };
 
-/* The labs, and what is measured in each. */
+/* The benches, and what is measured in each. */
 static const struct {
     const char *policy;
     int cpus, gpus;
-    void (*measure)(struct duet__lab *lab, struct duet__measured *costs);
+    void (*measure)(struct duet__microbench *bench, struct duet__measured *costs);
 } parts[] = {
     {"ws", 1, 0, duet__costs_tasks},
     {"ws", 2, 0, duet__costs_steals},
@@ -62,12 +62,12 @@ int duet__costs_measure(const struct duet__measurement *given,
     for (unsigned i = 0; i < DUET__COSTS; i++)
         costs[i] = none[i];
     for (size_t i = 0; i < G_N_ELEMENTS(parts) && !error; i++) {
-        struct duet__lab lab;
+        struct duet__microbench bench;
         if (parts[i].gpus && given->config->gpus == 0)
             continue;
-        if (duet__lab_open(&lab, given, parts[i].policy, parts[i].cpus, parts[i].gpus))
-            parts[i].measure(&lab, costs);
-        error = duet__lab_close(&lab);
+        if (duet__microbench_open(&bench, given, parts[i].policy, parts[i].cpus, parts[i].gpus))
+            parts[i].measure(&bench, costs);
+        error = duet__microbench_close(&bench);
     }
     return error;
 }

@@ -2,7 +2,7 @@
 /* Costs of the thread that feeds a device: the first one. From records of chains of tasks. */
 #include <stdlib.h>
 
-#include "calibrate/lab.h"
+#include "calibrate/microbench.h"
 
 enum {
     CHAIN = 200, /* tasks */
@@ -12,19 +12,19 @@ enum {
 };
 
 /* A chain of empty kernels on the device: what launches took, and the ends of those before them. */
-static void run_chain(struct duet__lab *lab, struct duet_handle *data, struct duet_handle *block,
-                      GArray *launches, GArray *ends)
+static void run_chain(struct duet__microbench *bench, struct duet_handle *data,
+                      struct duet_handle *block, GArray *launches, GArray *ends)
 {
     const struct duet_access accesses[] = {{data, DUET_RW}, {block, DUET_W}};
     const struct duet_event *before = NULL;
     struct duet_event *events;
     size_t count;
-    if (!duet__lab_goes_on(lab))
+    if (!duet__microbench_goes_on(bench))
         return;
-    duet_stats_reset(lab->runtime);
+    duet_stats_reset(bench->runtime);
     for (unsigned i = 0; i < CHAIN; i++)
-        duet__lab_submit(lab, lab->empty, lab->cpus, accesses, 2, NULL);
-    count = duet__lab_events(lab, &events);
+        duet__microbench_submit(bench, bench->empty, bench->cpus, accesses, 2, NULL);
+    count = duet__microbench_events(bench, &events);
     for (size_t i = 0; i < count; i++) {
         const struct duet_event *task = &events[i];
         if (task->kind != DUET_EVENT_TASK)
@@ -41,19 +41,19 @@ static void run_chain(struct duet__lab *lab, struct duet_handle *data, struct du
 }
 
 /* Data that the host changes and the device reads, in turn. */
-static void run_copies(struct duet__lab *lab, struct duet_handle *data, GArray *launches)
+static void run_copies(struct duet__microbench *bench, struct duet_handle *data, GArray *launches)
 {
     const struct duet_access change = {data, DUET_RW}, read = {data, DUET_R};
     struct duet_event *events;
     size_t count;
-    if (!duet__lab_goes_on(lab))
+    if (!duet__microbench_goes_on(bench))
         return;
-    duet_stats_reset(lab->runtime);
+    duet_stats_reset(bench->runtime);
     for (unsigned i = 0; i < COPIES; i++) {
-        duet__lab_submit(lab, lab->empty, 0, &change, 1, NULL);
-        duet__lab_submit(lab, lab->empty, lab->cpus, &read, 1, NULL);
+        duet__microbench_submit(bench, bench->empty, 0, &change, 1, NULL);
+        duet__microbench_submit(bench, bench->empty, bench->cpus, &read, 1, NULL);
     }
-    count = duet__lab_events(lab, &events);
+    count = duet__microbench_events(bench, &events);
     for (size_t i = 0; i < count; i++) {
         double launch_s = events[i].start_s - events[i].submit_s;
         if (events[i].kind == DUET_EVENT_COPY && events[i].source == DUET_HOST)
@@ -62,24 +62,24 @@ static void run_copies(struct duet__lab *lab, struct duet_handle *data, GArray *
     free(events);
 }
 
-void duet__costs_devices(struct duet__lab *lab, struct duet__measured *costs)
+void duet__costs_devices(struct duet__microbench *bench, struct duet__measured *costs)
 {
     static const enum duet__cost measured[] = {DUET__COST_KERNEL_LAUNCH, DUET__COST_EVENT,
                                                DUET__COST_COPY_LAUNCH};
     GArray *values[G_N_ELEMENTS(measured)];
     struct duet_handle *data, *block;
-    if (lab->machine->node_count < 2)
+    if (bench->machine->node_count < 2)
         return;
     for (size_t i = 0; i < G_N_ELEMENTS(measured); i++)
         values[i] = g_array_new(FALSE, FALSE, sizeof(double));
-    lab->memory = g_malloc0(COPY_BYTES + BLOCK_BYTES);
-    data = duet__lab_vector(lab, lab->memory, COPY_BYTES);
-    block = duet__lab_vector(lab, (char *)lab->memory + COPY_BYTES, BLOCK_BYTES);
-    run_chain(lab, data, block, values[0], values[1]); /* finds no memory prepared */
+    bench->memory = g_malloc0(COPY_BYTES + BLOCK_BYTES);
+    data = duet__microbench_vector(bench, bench->memory, COPY_BYTES);
+    block = duet__microbench_vector(bench, (char *)bench->memory + COPY_BYTES, BLOCK_BYTES);
+    run_chain(bench, data, block, values[0], values[1]); /* finds no memory prepared */
     g_array_set_size(values[0], 0);
     g_array_set_size(values[1], 0);
-    run_chain(lab, data, block, values[0], values[1]);
-    run_copies(lab, data, values[2]);
+    run_chain(bench, data, block, values[0], values[1]);
+    run_copies(bench, data, values[2]);
     for (size_t i = 0; i < G_N_ELEMENTS(measured); i++)
         duet__measured_set(&costs[measured[i]], values[i]);
 }

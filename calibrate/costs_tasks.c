@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "calibrate/lab.h"
+#include "calibrate/microbench.h"
 
 enum {
     BATCH = 2000, /* tasks */
@@ -30,37 +30,38 @@ struct batch {
  * Tasks that read two handles and, in a chain, change the third one; else they read that too and
  * are all ready at once.
  */
-static struct batch run_batch(struct duet__lab *lab, struct duet_handle *const *handles, bool chain)
+static struct batch run_batch(struct duet__microbench *bench, struct duet_handle *const *handles,
+                              bool chain)
 {
     const struct duet_access accesses[HANDLES] = {{handles[0], DUET_R},
                                                   {handles[1], DUET_R},
                                                   {handles[2], chain ? DUET_RW : DUET_R}};
     double begin_s = duet__clock_s(), submitted_s;
     for (unsigned i = 0; i < BATCH; i++)
-        duet__lab_submit(lab, lab->empty, 0, accesses, HANDLES, NULL);
+        duet__microbench_submit(bench, bench->empty, 0, accesses, HANDLES, NULL);
     submitted_s = duet__clock_s();
-    duet__lab_wait(lab);
+    duet__microbench_wait(bench);
     return (struct batch){(submitted_s - begin_s) / BATCH, (duet__clock_s() - submitted_s) / BATCH};
 }
 
-void duet__costs_tasks(struct duet__lab *lab, struct duet__measured *costs)
+void duet__costs_tasks(struct duet__microbench *bench, struct duet__measured *costs)
 {
     static const enum duet__cost measured[] = {DUET__COST_SUBMIT, DUET__COST_PUSH, DUET__COST_POP,
                                                DUET__COST_TASK};
-    double end_s = duet__lab_share(lab, SHARE), *cells = g_new0(double, HANDLES);
+    double end_s = duet__microbench_share(bench, SHARE), *cells = g_new0(double, HANDLES);
     struct duet_handle *handles[HANDLES];
     GArray *values[DUET__COSTS];
-    lab->memory = cells;
+    bench->memory = cells;
     for (size_t i = 0; i < G_N_ELEMENTS(measured); i++)
         values[measured[i]] = g_array_new(FALSE, FALSE, sizeof(double));
     for (unsigned i = 0; i < HANDLES; i++)
-        handles[i] = duet__lab_vector(lab, &cells[i], sizeof cells[i]);
+        handles[i] = duet__microbench_vector(bench, &cells[i], sizeof cells[i]);
     /* the first ones find no memory prepared and cold caches */
-    (void)run_batch(lab, handles, true);
-    (void)run_batch(lab, handles, false);
-    for (size_t i = 0; duet__lab_more(lab, i, BATCHES_LEAST, BATCHES, end_s); i++) {
-        struct batch chain = run_batch(lab, handles, true);
-        struct batch independent = run_batch(lab, handles, false);
+    (void)run_batch(bench, handles, true);
+    (void)run_batch(bench, handles, false);
+    for (size_t i = 0; duet__microbench_more(bench, i, BATCHES_LEAST, BATCHES, end_s); i++) {
+        struct batch chain = run_batch(bench, handles, true);
+        struct batch independent = run_batch(bench, handles, false);
         double push_s = chain.run_s - independent.run_s, task_s = chain.submit_s + chain.run_s;
         g_array_append_val(values[DUET__COST_SUBMIT], chain.submit_s);
         g_array_append_val(values[DUET__COST_PUSH], push_s);
@@ -118,35 +119,37 @@ static void wait_for(const _Atomic(unsigned) *count, unsigned wanted)
 }
 
 /* Seconds of a task, 0 if the first worker has run any. */
-static double steal_batch(struct duet__lab *lab, const struct duet_codelet *hold,
+static double steal_batch(struct duet__microbench *bench, const struct duet_codelet *hold,
                           const struct duet_codelet *stolen)
 {
     struct theft theft = {0};
-    uint64_t before = duet_worker_tasks(lab->runtime, 0);
-    duet__lab_submit(lab, hold, 0, NULL, 0, &theft);
+    uint64_t before = duet_worker_tasks(bench->runtime, 0);
+    duet__microbench_submit(bench, hold, 0, NULL, 0, &theft);
     for (unsigned i = 0; i < STOLEN; i++)
-        duet__lab_submit(lab, stolen, 0, NULL, 0, &theft);
+        duet__microbench_submit(bench, stolen, 0, NULL, 0, &theft);
     wait_for(&theft.held, 1);
     atomic_store(&theft.open, true);
     wait_for(&theft.stolen, STOLEN);
-    duet__lab_wait(lab); /* before `theft` goes */
-    if (lab->error || duet_worker_tasks(lab->runtime, 0) != before)
+    duet__microbench_wait(bench); /* before `theft` goes */
+    if (bench->error || duet_worker_tasks(bench->runtime, 0) != before)
         return 0;
     return (theft.last_s - theft.first_s) / (STOLEN - 1);
 }
 
-void duet__costs_steals(struct duet__lab *lab, struct duet__measured *costs)
+void duet__costs_steals(struct duet__microbench *bench, struct duet__measured *costs)
 {
-    const struct duet_codelet *hold = duet__lab_kernel(lab, "calibrate_hold", run_hold, NULL);
-    const struct duet_codelet *stolen = duet__lab_kernel(lab, "calibrate_stolen", run_stolen, NULL);
+    const struct duet_codelet *hold =
+        duet__microbench_kernel(bench, "calibrate_hold", run_hold, NULL);
+    const struct duet_codelet *stolen =
+        duet__microbench_kernel(bench, "calibrate_stolen", run_stolen, NULL);
     GArray *values = g_array_new(FALSE, FALSE, sizeof(double));
-    double end_s = duet__lab_share(lab, SHARE);
-    if (lab->cpus > 1)
+    double end_s = duet__microbench_share(bench, SHARE);
+    if (bench->cpus > 1)
         costs[DUET__COST_STEAL].why = "the second worker was never left alone: other programs run?";
-    for (unsigned i = 0; lab->cpus > 1 && i < ATTEMPTS &&
-                         duet__lab_more(lab, values->len, BATCHES_LEAST, BATCHES, end_s);
+    for (unsigned i = 0; bench->cpus > 1 && i < ATTEMPTS &&
+                         duet__microbench_more(bench, values->len, BATCHES_LEAST, BATCHES, end_s);
          i++) {
-        double stolen_s = steal_batch(lab, hold, stolen);
+        double stolen_s = steal_batch(bench, hold, stolen);
         if (stolen_s > 0)
             g_array_append_val(values, stolen_s);
     }

@@ -4,7 +4,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "calibrate/lab.h"
+#include "calibrate/microbench.h"
 #include "world/open.h"
 
 enum { WAKES = 60, WAKES_LEAST = 5 };
@@ -15,7 +15,7 @@ static const double WATCH_S = 1e-3;
 static const double SHARE = 0.25; /* of the time that is left */
 
 struct waking {
-    struct duet__lab *lab;
+    struct duet__microbench *bench;
     struct duet_codelet *stamp;
     _Atomic(double) began_s; /* of the last kernel; 0: not yet */
     _Atomic(int) processor;  /* that it ran on */
@@ -38,21 +38,21 @@ static double wake_once(struct waking *waking)
         ;
     atomic_store(&waking->began_s, 0);
     begin_s = duet__clock_s();
-    duet__lab_submit(waking->lab, waking->stamp, 1, NULL, 0, waking);
+    duet__microbench_submit(waking->bench, waking->stamp, 1, NULL, 0, waking);
     /* a wait would put this thread to sleep, too, and when it woke the other one would sleep again;
        one that does not come to begin because this thread has its core is waited for in the end */
     while (atomic_load(&waking->began_s) == 0 && duet__clock_s() < begin_s + WATCH_S)
         ;
-    duet__lab_wait(waking->lab);
+    duet__microbench_wait(waking->bench);
     return atomic_load(&waking->began_s) - begin_s;
 }
 
 static void measure(struct waking *waking, double submit_s, struct duet__measured *wake)
 {
-    double end_s = duet__lab_share(waking->lab, SHARE);
+    double end_s = duet__microbench_share(waking->bench, SHARE);
     GArray *values = g_array_new(FALSE, FALSE, sizeof(double));
     (void)wake_once(waking); /* the first one finds everything cold */
-    while (duet__lab_more(waking->lab, values->len, WAKES_LEAST, WAKES, end_s)) {
+    while (duet__microbench_more(waking->bench, values->len, WAKES_LEAST, WAKES, end_s)) {
         double wake_s = fmax(0, wake_once(waking) - submit_s);
         g_array_append_val(values, wake_s);
     }
@@ -63,24 +63,24 @@ static void measure(struct waking *waking, double submit_s, struct duet__measure
  * The worker is bound to its core, and the scheduler likes to run this thread there while that
  * sleeps: each would then take the core from the other, so this thread keeps off it, if it may.
  */
-void duet__costs_wakes(struct duet__lab *lab, struct duet__measured *costs)
+void duet__costs_wakes(struct duet__microbench *bench, struct duet__measured *costs)
 {
     struct duet__measured *spin = &costs[DUET__COST_SPIN];
-    struct waking waking = {.lab = lab};
+    struct waking waking = {.bench = bench};
     double spin_s = duet__spin_s();
     cpu_set_t before, others;
     bool known = sched_getaffinity(0, sizeof before, &before) == 0;
     int processor;
-    if (lab->cpus < 2)
+    if (bench->cpus < 2)
         return;
     /* that is the runtime's own decision, and needs no measurement */
     spin->why = "there are fewer cores than workers: none watches before it sleeps";
-    if (duet__usable_cores() >= lab->cpus) {
+    if (duet__usable_cores() >= bench->cpus) {
         spin->times =
             (struct duet__summary){1, spin_s, spin_s, .quartile1 = spin_s, .quartile3 = spin_s};
         spin->why = NULL;
     }
-    waking.stamp = duet__lab_kernel(lab, "calibrate_stamp", run_stamp, NULL);
+    waking.stamp = duet__microbench_kernel(bench, "calibrate_stamp", run_stamp, NULL);
     (void)wake_once(&waking);
     processor = atomic_load(&waking.processor);
     others = before;

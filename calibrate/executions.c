@@ -57,7 +57,7 @@ static struct duet__group *find_group(GArray *groups, const struct duet__group *
     return &g_array_index(groups, struct duet__group, groups->len - 1);
 }
 
-static void read_task(struct duet__executions *all, const struct duet__observation *run,
+static void read_task(struct duet__executions *all, const struct duet__recorded_run *run,
                       const struct duet_event *event, double overhead_s)
 {
     const struct duet__recording *recording = &run->recording;
@@ -100,7 +100,7 @@ static uint64_t registered(const struct duet__recording *recording)
     return sum;
 }
 
-static void read_run(struct duet__executions *all, const struct duet__observation *run,
+static void read_run(struct duet__executions *all, const struct duet__recorded_run *run,
                      double overhead_s)
 {
     const struct duet__recording *recording = &run->recording;
@@ -140,8 +140,9 @@ static void free_group(gpointer group)
     g_array_unref(((struct duet__group *)group)->members);
 }
 
-int duet__executions_read(const struct duet__observation *runs, size_t run_count, double overhead_s,
-                          struct duet__executions *out, struct duet_message *message)
+int duet__executions_read(const struct duet__recorded_run *runs, size_t run_count,
+                          double overhead_s, struct duet__executions *out,
+                          struct duet_message *message)
 {
     size_t events = 0, accesses = 0;
     for (size_t i = 0; i < run_count; i++) {

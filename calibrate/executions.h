@@ -18,7 +18,7 @@
 #include "runs/recording.h"
 
 /* One recorded run. Everything is borrowed. */
-struct duet__observation {
+struct duet__recorded_run {
     struct duet__recording recording; /* with accesses, or its operands are not known */
     const char *context;              /* the workload; NULL: "" */
     /* the same for runs that did the same: the same problem, on as many workers, under one policy;
@@ -42,7 +42,7 @@ struct duet__execution {
 
 /* The executions of a run: `first` to first + count - 1, in order of their beginning. */
 struct duet__executed_run {
-    const struct duet__observation *of; /* borrowed */
+    const struct duet__recorded_run *of; /* borrowed */
     size_t first, count;
     uint64_t registered_bytes; /* of its distinct handles */
     double state;              /* of the machine, see duet__states_remove; 0: not known */
@@ -79,7 +79,7 @@ static inline const struct duet__group *duet__group_at(const struct duet__execut
  * than a tenth of it. *out borrows from `runs` and is the caller's (duet__executions_fini).
  * DUET_EINVAL with a message where there is not a single one; *out is then empty.
  */
-DUET_MUST_CHECK int duet__executions_read(const struct duet__observation *runs, size_t run_count,
+DUET_MUST_CHECK int duet__executions_read(const struct duet__recorded_run *runs, size_t run_count,
                                           double overhead_s, struct duet__executions *out,
                                           struct duet_message *message);
 
@@ -107,7 +107,7 @@ void duet__misses_find(const struct duet__executions *executions,
  * whose clock changes, a run is faster or slower as a whole than another one that did the same: a
  * state is the factor by which. It is the median over the run's executions, each weighted by its
  * usual time, of measured by usual time; usual is the median of that kernel in all runs that did
- * the same (duet__observation.repeats), and states are scaled so that their median is 1. Then the
+ * the same (duet__recorded_run.repeats), and states are scaled so that their median is 1. Then the
  * runs have their state, and their times are divided by it: they are those of the median state.
  * Runs of fewer than three that did the same have no known state (0), and their times stay.
  */

@@ -36,9 +36,9 @@ static int gather(struct duet_machine *machine, struct duet_event *events, size_
                   struct duet__executions *out)
 {
     static const char *kernels[] = {"b", "a"};
-    static struct duet__observation run; /* what is read borrows from it */
+    static struct duet__recorded_run run; /* what is read borrows from it */
 
-    run = (struct duet__observation){
+    run = (struct duet__recorded_run){
         .recording = {machine, events, count, kernels, 2, 10, accesses, access_count},
         .context = NULL,
     };

@@ -126,7 +126,7 @@ static void note_load(struct duet__calibrating *c, const struct duet__load *befo
     if (!duet__load_between(before, &now).disturbed)
         return;
     for (guint i = first; i < c->runs->len; i++)
-        g_array_index(c->runs, struct duet__observation, i).disturbed = true;
+        g_array_index(c->runs, struct duet__recorded_run, i).disturbed = true;
     if (!rounds->len || g_array_index(rounds, uint64_t, rounds->len - 1) != round)
         g_array_append_val(rounds, round);
 }
@@ -188,11 +188,11 @@ void duet__calibrating_slice(struct duet__calibrating *c, double seconds, double
 /* All of it                                                                                    */
 
 /* Whether a run is to be left out: it was disturbed, and others of its problem were not. */
-static bool leave_out(const struct duet__calibrating *c, const struct duet__observation *run)
+static bool leave_out(const struct duet__calibrating *c, const struct duet__recorded_run *run)
 {
     for (guint i = 0; run->disturbed && i < c->runs->len; i++) {
-        const struct duet__observation *other =
-            &g_array_index(c->runs, struct duet__observation, i);
+        const struct duet__recorded_run *other =
+            &g_array_index(c->runs, struct duet__recorded_run, i);
         if (other->problem == run->problem && !other->disturbed)
             return true;
     }
@@ -206,7 +206,7 @@ void duet__calibrating_fit(struct duet__calibrating *c)
         .compare = c->request->compare_models,
         .task_overhead_s = c->has_costs ? c->costs[DUET__COST_POP].times.median : 0,
     };
-    struct duet__observation *runs = g_new(struct duet__observation, c->runs->len + 1);
+    struct duet__recorded_run *runs = g_new(struct duet__recorded_run, c->runs->len + 1);
     size_t count = 0;
     /* what sharing memory takes is no neighbour's doing: as the simulation has it */
     options.sharing.bandwidth_Bps = c->bandwidth.all_Bps;
@@ -215,7 +215,8 @@ void duet__calibrating_fit(struct duet__calibrating *c)
         c->probe_s = fmin(c->probe_s, duet__probe_seconds(c->cpus));
     begin(c, "fitting");
     for (guint i = 0; i < c->runs->len; i++) {
-        const struct duet__observation *run = &g_array_index(c->runs, struct duet__observation, i);
+        const struct duet__recorded_run *run =
+            &g_array_index(c->runs, struct duet__recorded_run, i);
         if (!leave_out(c, run))
             runs[count++] = *run;
     }
@@ -232,7 +233,7 @@ int duet__calibrating_look(struct duet__calibrating *c, struct duet_message *mes
         error = duet_fail(message, c->info.error, "%s", c->info.why.text);
     if (error)
         return error;
-    c->runs = g_array_new(FALSE, FALSE, sizeof(struct duet__observation));
+    c->runs = g_array_new(FALSE, FALSE, sizeof(struct duet__recorded_run));
     c->disturbed_rounds = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     c->failures = g_array_new(FALSE, FALSE, sizeof(struct duet__failure));
     c->pace = c->request->paced && config->scale > 0 ? config->scale : 1;
@@ -257,7 +258,7 @@ void duet__calibrating_all(struct duet__calibrating *c)
     duet__calibrating_go_on(c);
     duet__calibrating_once(c);
     left_s = fmax(c->request->budget_s - elapsed(c), 0.1);
-    duet__calibrating_slice(c, left_s, left_s / DUET__ROUNDS);
+    duet__calibrating_slice(c, left_s, left_s / DUET__LEAST_ROUNDS);
     if (c->runs->len && !given_up(c))
         duet__calibrating_fit(c);
     after = duet__load_now();
@@ -279,7 +280,7 @@ void duet__calibrating_fini(struct duet__calibrating *c)
 {
     duet__kept_data_free(c);
     for (guint i = 0; c->runs && i < c->runs->len; i++)
-        duet__recording_fini(&g_array_index(c->runs, struct duet__observation, i).recording);
+        duet__recording_fini(&g_array_index(c->runs, struct duet__recorded_run, i).recording);
     g_clear_pointer(&c->runs, g_array_unref);
     g_clear_pointer(&c->disturbed_rounds, g_array_unref);
     g_clear_pointer(&c->failures, g_array_unref);

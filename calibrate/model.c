@@ -117,7 +117,7 @@ static int add_curves(struct duet__model *out, struct duet_message *message)
     return error;
 }
 
-int duet__model_fit(const struct duet__observation *runs, size_t run_count,
+int duet__model_fit(const struct duet__recorded_run *runs, size_t run_count,
                     const struct duet__model_options *options, struct duet__model *out,
                     struct duet_message *message)
 {

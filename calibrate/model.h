@@ -69,7 +69,7 @@ struct duet__model {
  * machine's median state (duet__states_remove), and how far states are from that is run_deviation.
  * DUET_EINVAL where there is no execution at all; *out is then empty.
  */
-DUET_MUST_CHECK int duet__model_fit(const struct duet__observation *runs, size_t run_count,
+DUET_MUST_CHECK int duet__model_fit(const struct duet__recorded_run *runs, size_t run_count,
                                     const struct duet__model_options *options,
                                     struct duet__model *out, struct duet_message *message);
 

@@ -204,7 +204,7 @@ enum { COMPARED = 8 /* runs */ };
 static void test_problems(void)
 {
     struct made made[COMPARED];
-    struct duet__observation runs[COMPARED];
+    struct duet__recorded_run runs[COMPARED];
     struct duet__model model;
     for (uint32_t i = 0; i < COMPARED; i++) {
         make_run(&made[i], (struct plan){.workers = i % 2 ? 4 : 1,

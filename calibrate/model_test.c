@@ -222,7 +222,7 @@ static void test_sharing(void)
 static void test_by_run(void)
 {
     struct made made[2];
-    struct duet__observation runs[2];
+    struct duet__recorded_run runs[2];
     struct duet__model model;
     for (int r = 0; r < 2; r++) {
         make_run(&made[r], (struct plan){.workers = 1, .tiles = 12, .scale = r ? 1.25 : 1});

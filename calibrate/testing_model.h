@@ -41,7 +41,7 @@ struct plan {
 struct made {
     struct duet_machine machine;
     GArray *events, *accesses; /* struct duet_event, struct duet_trace_access */
-    struct duet__observation observation;
+    struct duet__recorded_run observation;
     uint64_t outliers[KERNELS];
 };
 
@@ -162,7 +162,7 @@ static void made_free(struct made *made)
 /* The observation borrows from `made`, which must not move. */
 static void made_observe(struct made *made, const char *context)
 {
-    made->observation = (struct duet__observation){
+    made->observation = (struct duet__recorded_run){
         .recording = {.machine = &made->machine,
                       .events = (struct duet_event *)(void *)made->events->data,
                       .event_count = made->events->len,
@@ -215,7 +215,7 @@ static void make_run(struct made *made, struct plan plan)
 static void fit_runs(struct made *made, size_t count, const struct duet_sharing *sharing,
                      struct duet__model *model)
 {
-    struct duet__observation runs[8];
+    struct duet__recorded_run runs[8];
     struct duet_message message = {""};
     g_assert_cmpuint(count, <=, G_N_ELEMENTS(runs));
     for (size_t i = 0; i < count; i++)
@@ -244,7 +244,7 @@ static void predict(const struct duet__model *model, const struct made *made, do
 {
     struct duet_machine machine = made->machine;
     struct duet__caches *caches;
-    const struct duet__observation *run = &made->observation;
+    const struct duet__recorded_run *run = &made->observation;
     double expected[KERNELS] = {0}, measured[KERNELS] = {0};
     uint64_t all = 0;
     size_t at = 0;

@@ -19,7 +19,7 @@ static const char *policy_of(const struct duet__calibrating *c)
 static void keep(struct duet__calibrating *c, struct duet__setup *setup, struct duet__run *run)
 {
     uint64_t place = (uint64_t)(setup - duet__setup_at(c, 0));
-    const struct duet__observation observation = {
+    const struct duet__recorded_run observation = {
         .recording = run->recording,
         .context = setup->workload->name,
         .repeats = 2 * place + 1 + (strcmp(policy_of(c), "eager") == 0),

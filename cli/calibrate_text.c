@@ -262,10 +262,10 @@ static void put_enough(const struct duet__calibrating *c, FILE *stream)
     double rest_s = c->wall_s - c->runs_s, round_s = c->runs_s / (double)MAX(c->rounds, 1);
 
     if (c->request->rounds)
-        fprintf(stream, "--reps %d should do.\n", DUET__ROUNDS);
+        fprintf(stream, "--reps %d should do.\n", DUET__LEAST_ROUNDS);
     else
         fprintf(stream, "--budget %.0fs should do.\n",
-                10 * ceil((rest_s + DUET__ROUNDS * round_s) / 9));
+                10 * ceil((rest_s + DUET__LEAST_ROUNDS * round_s) / 9));
 }
 
 /* What would make it better; nothing if it is good. */
@@ -276,12 +276,12 @@ static void put_advice(const struct duet__calibrating *c, const struct duet__con
     static const double poor = 0.05, disturbed = 0.02;
 
     /* with more time there would be more to do */
-    if (!put_left_out(c, stream) && confidence->fewest_runs < DUET__ROUNDS) {
+    if (!put_left_out(c, stream) && confidence->fewest_runs < DUET__LEAST_ROUNDS) {
         fprintf(stream,
                 "Of some problems there %s only %" PRIu64 " run%s, and %d are the least that is "
                 "recommended:\n",
                 confidence->fewest_runs == 1 ? "is" : "are", confidence->fewest_runs,
-                plural(confidence->fewest_runs), DUET__ROUNDS);
+                plural(confidence->fewest_runs), DUET__LEAST_ROUNDS);
         put_enough(c, stream);
     } else if (confidence->half > poor || confidence->fewest_samples < FEW) {
         fprintf(stream, "More time (--budget, now %.0fs) would give more samples%s.\n",

@@ -11,7 +11,7 @@
 #include "report/gantt.h"
 #include "report/atomic_file.h"
 #include "report/page/page.h"
-#include "report/perfetto.h"
+#include "report/write_trace.h"
 
 /* What a file is made from. */
 struct source {
@@ -23,7 +23,7 @@ static void write_trace(FILE *stream, const void *data)
 {
     const struct source *source = data;
 
-    duet__perfetto_write(stream, duet__series_recording(source->series));
+    duet__trace_write(stream, duet__series_recording(source->series));
 }
 
 static void write_gantt(FILE *stream, const void *data)

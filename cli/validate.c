@@ -226,7 +226,7 @@ static int read_all(struct validate *validate, int argc, char *const *argv,
     if (!error)
         error = duet__files_distinct(validate->job, message);
     if (!error)
-        error = duet__pairs_make(&validate->experiment, message);
+        error = duet__trials_make(&validate->experiment, message);
     if (!error && validate->job->values.calibrate)
         error = duet__recalibration_plan(&validate->recalibration, &validate->experiment, message);
     return error;
@@ -356,7 +356,7 @@ static int report(struct validate *validate, const struct duet__tally *tally)
     if (status == DUET__DONE && tally->failures)
         status =
             duet__complain(DUET__FAILED, "%zu of %zu cases failed, the first %s", tally->failures,
-                           validate->experiment.pair_count, tally->failed->failure);
+                           validate->experiment.trial_count, tally->failed->failure);
     return status;
 }
 

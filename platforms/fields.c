@@ -169,7 +169,7 @@ static int read_field(const struct duet__json *at, const struct duet__field *fie
         return read_list(at, field->list, into, root);
     case DUET__ORIGIN:
         return duet__json_string(at, &text);
-    case DUET__ELSEWHERE:
+    case DUET__CUSTOM:
         return field->read != NULL ? field->read(at, into, root) : DUET_OK;
     }
     return DUET_OK;
@@ -263,7 +263,7 @@ static bool is_unsaid(const struct duet__field *field, const void *from)
     case DUET__ORIGIN:
         return true;
     case DUET__INDEX:
-    case DUET__ELSEWHERE:
+    case DUET__CUSTOM:
         break;
     }
     return false;
@@ -329,7 +329,7 @@ static void write_field(struct duet__json_writer *writer, const struct duet__fie
         write_list(writer, field, from, root);
         break;
     case DUET__ORIGIN:
-    case DUET__ELSEWHERE:
+    case DUET__CUSTOM:
         if (field->write != NULL)
             field->write(writer, from, root);
     }

@@ -23,7 +23,7 @@ enum duet__kind {
     DUET__OBJECT,  /* a struct, by a table of its own */
     DUET__LIST,    /* an array of structs, see struct duet__list */
     DUET__ORIGIN,  /* a text for readers: needed, unless the root has one for all at `offset` */
-    DUET__ELSEWHERE, /* a known key, read and written by `read` and `write` where they are set */
+    DUET__CUSTOM,  /* a known key, read and written by `read` and `write` where they are set */
 };
 
 struct duet__field {
@@ -58,7 +58,7 @@ struct duet__list {
 };
 
 /* Ends a table of an object that may have keys which nobody reads. */
-#define DUET__OTHERS                                                                               \
+#define DUET__OTHER_KEYS                                                                           \
     {                                                                                              \
         .when = DUET__OPTIONAL                                                                     \
     }

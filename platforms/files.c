@@ -9,7 +9,7 @@
 #include "platforms/internal.h"
 #include "platforms/signals.h"
 
-void duet__signals_block(sigset_t *before)
+void duet__signals_defer(sigset_t *before)
 {
     sigset_t ends;
 
@@ -20,7 +20,7 @@ void duet__signals_block(sigset_t *before)
     pthread_sigmask(SIG_BLOCK, &ends, before);
 }
 
-void duet__signals_unblock(const sigset_t *before)
+void duet__signals_admit(const sigset_t *before)
 {
     pthread_sigmask(SIG_SETMASK, before, NULL);
 }
@@ -62,11 +62,11 @@ int duet__write_file(const char *path, const char *text, size_t length,
         return duet_fail(message, DUET_EIO,
                          "%s: would be larger than %d MiB, the most that can be read back", path,
                          DUET__MAX_FILE_MIB);
-    duet__signals_block(&before);
+    duet__signals_defer(&before);
     written = g_file_set_contents_full(path, text, (gssize)length,
                                        G_FILE_SET_CONTENTS_CONSISTENT | G_FILE_SET_CONTENTS_DURABLE,
                                        0666, &error);
-    duet__signals_unblock(&before);
+    duet__signals_admit(&before);
     return written ? DUET_OK : fail_io(path, "write", error, message);
 }
 

@@ -34,7 +34,7 @@
 #define INTEGER(type, member, from, to) #member, DUET__INTEGER, AT(type, member), RANGE(from, to)
 #define OBJECT(type, member, table) #member, DUET__OBJECT, AT(type, member), .fields = (table)
 #define ORIGIN "origin", DUET__ORIGIN, AT(duet__platform, origin)
-#define ELSEWHERE(name) .key = (name), .kind = DUET__ELSEWHERE, .when = DUET__OPTIONAL
+#define ELSEWHERE(name) .key = (name), .kind = DUET__CUSTOM, .when = DUET__OPTIONAL
 
 /* An array of a platform; `count` and `array` are members. */
 #define LIST(name, count, array, type, least, most, fields, check)                                 \
@@ -266,7 +266,7 @@ static const struct duet__field switch_fields[] = {
     {"socket", DUET__UNSIGNED, AT(duet__platform_switch, socket), RANGE(0, DUET__MAX_SOCKETS)},
     {NUMBER(duet__platform_switch, to_device_Bps, LEAST_BPS, MOST_BPS), .when = DUET__OPTIONAL},
     {NUMBER(duet__platform_switch, to_host_Bps, LEAST_BPS, MOST_BPS), .when = DUET__OPTIONAL},
-    {"gpus", DUET__ELSEWHERE, .read = read_switch_gpus, .write = write_switch_gpus},
+    {"gpus", DUET__CUSTOM, .read = read_switch_gpus, .write = write_switch_gpus},
     {ORIGIN},
     {NULL},
 };

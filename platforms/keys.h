@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of keys.c, each of the struct that its name says. */
+/* The tables of keys.c: what is in platform files. */
 #ifndef DUET_PLATFORMS_KEYS_H
 #define DUET_PLATFORMS_KEYS_H
 

@@ -46,7 +46,7 @@ struct zone {
 #define LIST(name, count, array, type, least, most, fields, check)                                 \
     name, offsetof(struct zone, count), offsetof(struct zone, array), sizeof(struct type), least,  \
         most, fields, check
-#define ELSEWHERE(name) .key = (name), .kind = DUET__ELSEWHERE, .when = DUET__OPTIONAL
+#define ELSEWHERE(name) .key = (name), .kind = DUET__CUSTOM, .when = DUET__OPTIONAL
 
 static const char *const devices[] = {"device", "host", NULL};
 
@@ -410,9 +410,9 @@ static int read_zone(const struct duet__json *at, void *into, void *root)
 }
 
 static const struct duet__field document_fields[] = {
-    {"version", DUET__ELSEWHERE, .read = read_version},
+    {"version", DUET__CUSTOM, .read = read_version},
     {ELSEWHERE("config")}, /* options of the simulator, not of the machine */
-    {"zone", DUET__ELSEWHERE, .read = read_zone},
+    {"zone", DUET__CUSTOM, .read = read_zone},
     {NULL},
 };
 

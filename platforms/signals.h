@@ -7,11 +7,11 @@
 
 /*
  * SIGINT, SIGTERM and SIGHUP wait, so that files are whole and no temporary one stays, until
- * duet__signals_unblock. *before: the calling thread's mask as it was.
+ * duet__signals_admit. *before: the calling thread's mask as it was.
  */
-void duet__signals_block(sigset_t *before);
+void duet__signals_defer(sigset_t *before);
 
 /* One that has come meanwhile has its effect now, unless it was blocked before. */
-void duet__signals_unblock(const sigset_t *before);
+void duet__signals_admit(const sigset_t *before);
 
 #endif

@@ -65,9 +65,9 @@ int duet__file_write(const char *path, duet__file_fn *contents, const void *data
     sigset_t before;
     int error;
 
-    duet__signals_block(&before);
+    duet__signals_defer(&before);
     error = write_file(path, contents, data, message);
-    duet__signals_unblock(&before);
+    duet__signals_admit(&before);
     return error;
 }
 

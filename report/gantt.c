@@ -131,7 +131,8 @@ void duet__gantt_init(struct duet__gantt *gantt, const struct duet__recording *r
     gantt->merged_s = gantt->end_s * (double)gantt->row_count / (double)MAX(max_bars, 1);
     gantt->bar_count = 0;
     for (size_t i = 0; i < gantt->row_count; i++)
-        gantt->bar_count += merge_row(gantt->rows[i].bars, gantt->merged_s);
+        if (gantt->rows[i].bars) /* of every row, which the analyser cannot know */
+            gantt->bar_count += merge_row(gantt->rows[i].bars, gantt->merged_s);
 }
 
 void duet__gantt_fini(struct duet__gantt *gantt)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The metrics of a report. To add one: a line of the table, in the order in which it is to stand,
-   and a function where its value is not just a member of the run. */
+/* The metrics of a report. To add one, name it in metrics.h and write its line of the table, in the
+   same order, and a function where its value is not just a member of the run. */
 #include "report/metrics.h"
 
 #include <math.h>

@@ -32,7 +32,7 @@ static const struct duet__field run_fields[] = {
     {"platform", DUET__TEXT, DUET__OPTIONAL, AT(problem.platform)},
     {"set_arch", DUET__BOOLEAN, DUET__OPTIONAL, AT(problem.set_arch)},
     {"world", DUET__TEXT, DUET__OPTIONAL, AT(world)},
-    DUET__OTHERS,
+    DUET__OTHER_KEYS,
 };
 
 /* ------------------------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading back what duet has written: traces (perfetto.h), and the JSON of reports and validations.
+ * Reading back what duet has written: traces (write_trace.h), and the JSON of reports and
+ * validations.
  */
 #ifndef DUET_REPORT_READ_H
 #define DUET_REPORT_READ_H

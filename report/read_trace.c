@@ -40,9 +40,9 @@ static const struct duet__list nodes = {.what = "memory",
 
 static const struct duet__field worker_fields[] = {
     {"name", NAME(duet_worker)},
-    {"architecture", DUET__ELSEWHERE, .read = read_arch},
+    {"architecture", DUET__CUSTOM, .read = read_arch},
     {"node", DUET__INDEX, .offset = offsetof(struct duet_worker, node), .list = &nodes},
-    DUET__OTHERS,
+    DUET__OTHER_KEYS,
 };
 
 static const struct duet__list workers = {.what = "worker",
@@ -52,9 +52,9 @@ static const struct duet__list workers = {.what = "worker",
 
 static const struct duet__field machine_fields[] = {
     {"platform", NAME(duet_machine), .when = DUET__OPTIONAL},
-    {"nodes", DUET__ELSEWHERE, DUET__OPTIONAL, .read = read_nodes},
+    {"nodes", DUET__CUSTOM, DUET__OPTIONAL, .read = read_nodes},
     {"workers", DUET__LIST, DUET__OPTIONAL, .list = &workers},
-    DUET__OTHERS,
+    DUET__OTHER_KEYS,
 };
 
 static int read_nodes(const struct duet__json *at, void *into, void *root)
@@ -115,14 +115,14 @@ struct record {
 
 static const struct duet__field thread_args[] = {
     {"worker", DUET__INDEX, DUET__OPTIONAL, AT(worker), .list = &workers},
-    DUET__OTHERS,
+    DUET__OTHER_KEYS,
 };
 
 static const struct duet__field thread_fields[] = {
     {"args", DUET__OBJECT, DUET__OPTIONAL, .fields = thread_args},
     {"pid", DUET__UNSIGNED, AT(process), .most = UINT32_MAX},
     {"tid", DUET__UNSIGNED, AT(thread), .most = UINT32_MAX},
-    DUET__OTHERS,
+    DUET__OTHER_KEYS,
 };
 
 static const struct duet__field kernel_args[] = {
@@ -131,7 +131,7 @@ static const struct duet__field kernel_args[] = {
     {"submitted_us", DUET__NUMBER, AT(event.submit_s), DATE},
     {"ready_us", DUET__NUMBER, AT(event.ready_s), DATE},
     {"failed", DUET__BOOLEAN, DUET__OPTIONAL, AT(event.failed)},
-    DUET__OTHERS,
+    DUET__OTHER_KEYS,
 };
 
 static const struct duet__field kernel_fields[] = {
@@ -141,7 +141,7 @@ static const struct duet__field kernel_fields[] = {
     {"ts", DUET__NUMBER, AT(event.start_s), DATE},
     {"dur", DUET__NUMBER, AT(event.end_s), .most = MOST_US},
     {"args", DUET__OBJECT, .fields = kernel_args},
-    DUET__OTHERS,
+    DUET__OTHER_KEYS,
 };
 
 static const struct duet__field copy_args[] = {
@@ -152,14 +152,14 @@ static const struct duet__field copy_args[] = {
     {"destination", DUET__INDEX, AT(destination), .list = &nodes},
     {"write_back", DUET__BOOLEAN, DUET__OPTIONAL, AT(event.write_back)},
     {"failed", DUET__BOOLEAN, DUET__OPTIONAL, AT(event.failed)},
-    DUET__OTHERS,
+    DUET__OTHER_KEYS,
 };
 
 static const struct duet__field copy_fields[] = {
     {"ts", DUET__NUMBER, AT(event.start_s), DATE},
     {"dur", DUET__NUMBER, AT(event.end_s), .most = MOST_US},
     {"args", DUET__OBJECT, .fields = copy_args},
-    DUET__OTHERS,
+    DUET__OTHER_KEYS,
 };
 
 static gpointer thread_of(const struct record *record)

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "validate/account.h"
-#include "report/perfetto.h"
+#include "report/write_trace.h"
 #include "validate/testing_account.h"
 #include "report/testing_mutate.h"
 
@@ -14,7 +14,7 @@ static char *written(const struct duet__recording *recording, size_t *length)
     char *text = NULL;
     FILE *stream = open_memstream(&text, length);
 
-    duet__perfetto_write(stream, recording);
+    duet__trace_write(stream, recording);
     fclose(stream);
     return text;
 }

@@ -16,10 +16,11 @@ const char *duet__error_word(const struct duet__validation *validation);
 /* "dgemm on c2050", or what the reason is called. Borrowed from the difference or constant. */
 const char *duet__difference_name(const struct duet__difference *difference);
 
-/* A time with four significant digits and its unit: "15.20 ms". Likewise. */
+/* A time with four significant digits and its unit: "15.20 ms". The caller frees it with g_free. */
 char *duet__time_text(double seconds);
 
-/* A share in percent, always with a sign: "+5.2 %"; "-" if not known. Likewise. */
+/* A share in percent, always with a sign: "+5.2 %"; "-" if not known. The caller frees it with
+ * g_free. */
 char *duet__percent_text(double share);
 
 /*

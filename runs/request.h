@@ -29,7 +29,7 @@ enum duet__recorded {
 /* duet__request_init before anything else; duet__request_fini frees it, half-built or not. */
 struct duet__request {
     const struct duet__workload *workload;
-    struct duet__problem problem; /* its data is none: that is the one's who makes the runs */
+    struct duet__problem problem; /* without data, which belongs to whoever makes the runs */
     struct duet_config config;    /* of every run, but for policy, seed and records */
     char **policies;              /* NULL-ended, owned */
     size_t policy_count;

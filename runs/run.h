@@ -36,9 +36,9 @@ static inline bool duet__run_passes(const struct duet__run *run)
 struct duet__series {
     const char *policy;     /* borrowed */
     struct duet__run *runs; /* with room for all that were asked for */
-    size_t count;           /* that are finished; the first may be recorded */
+    size_t count;           /* that are finished */
     int error;              /* that ended them; 0: none, or a signal */
-    uint64_t failed_seed;   /* of the run that failed so */
+    uint64_t failed_seed;   /* of the simulated run that failed so */
     struct duet_message message;
 };
 

@@ -14,10 +14,11 @@ struct duet__bounds {
 };
 
 /*
- * Both bounds for the tasks submitted to `runtime`, with the times its models expect now (so
- * kernel times drawn at random around them may beat the bounds by a little). Restrictions of single
- * tasks to some architectures (SetArch) are not looked at: they can only lengthen a schedule.
- * Call when no task is in flight.
+ * Both bounds for the tasks submitted to `runtime`, with the mean time of each class on each
+ * architecture: what the engine knows for sure, else the mean of the run, else what its models
+ * expect (so that times drawn at random around them may beat the bounds by a little). Restrictions
+ * of single tasks to some architectures (SetArch) are not looked at: they can only lengthen a
+ * schedule. Call when no task is in flight.
  *
  * The area bound is the smallest T such that n_ca >= 0 exist with
  *     sum over a of n_ca = tasks_c                   for each class c of tasks, and

@@ -20,8 +20,8 @@ static char *title_of(const struct duet__experiment *experiment)
     g_autoptr(GPtrArray) workloads = g_ptr_array_new();
     GString *text = g_string_new(NULL);
 
-    for (size_t i = 0; i < experiment->pair_count; i++) {
-        const void *workload = experiment->pairs[i].real.workload;
+    for (size_t i = 0; i < experiment->trial_count; i++) {
+        const void *workload = experiment->trials[i].real.workload;
 
         if (!g_ptr_array_find(workloads, workload, NULL))
             g_ptr_array_add(workloads, (void *)(uintptr_t)workload);
@@ -77,49 +77,49 @@ static char *calibration_of(const struct duet__experiment *experiment)
     return g_string_free(text, FALSE);
 }
 
-/* Speed of the machine by that of its calibration, when the pair was measured; 0: not known. */
-static double speed_of(const struct duet__experiment *experiment, const struct duet__pair *pair)
+/* Speed of the machine by that of its calibration, when the trial was measured; 0: not known. */
+static double speed_of(const struct duet__experiment *experiment, const struct duet__trial *trial)
 {
     double median;
 
-    if (!pair->probes->len)
+    if (!trial->probes->len)
         return 0;
-    median = duet__median((double *)(void *)pair->probes->data, pair->probes->len);
+    median = duet__median((double *)(void *)trial->probes->data, trial->probes->len);
     return median > 0 ? experiment->platform->probe_s / median : 0;
 }
 
-/* Brings both sides of a pair to the same unit of time, and makes what is said of all runs. */
-static void conclude(struct duet__experiment *experiment, struct duet__pair *pair,
+/* Brings both sides of a trial to the same unit of time, and makes what is said of all runs. */
+static void conclude(struct duet__experiment *experiment, struct duet__trial *trial,
                      struct duet__case *the)
 {
     double factor = duet__request_scale(&experiment->base);
 
     if (!experiment->keep_disturbed)
-        experiment->left_out += duet__sample_leave_out(&pair->measured);
+        experiment->left_out += duet__sample_leave_out(&trial->measured);
     if (experiment->follow_speed && the->speed > 0)
         factor /= the->speed;
-    duet__sample_conclude(&pair->predicted, factor, &the->predicted);
-    duet__sample_conclude(&pair->measured, 1, &the->measured);
+    duet__sample_conclude(&trial->predicted, factor, &the->predicted);
+    duet__sample_conclude(&trial->measured, 1, &the->measured);
 }
 
-static struct duet__case case_of(struct duet__experiment *experiment, struct duet__pair *pair)
+static struct duet__case case_of(struct duet__experiment *experiment, struct duet__trial *trial)
 {
-    const struct duet__request *real = &pair->real;
+    const struct duet__request *real = &trial->real;
     struct duet__case the = {.workload = real->workload->name,
-                             .settings = pair->settings,
+                             .settings = trial->settings,
                              .platform = experiment->platform->name,
                              .policy = real->policies[0],
                              .n = real->problem.n,
                              .tile = real->problem.tile,
                              .precision = real->problem.precision,
-                             .cpus = pair->cpus,
-                             .gpus = pair->gpus,
+                             .cpus = trial->cpus,
+                             .gpus = trial->gpus,
                              .set_arch = real->config.set_arch,
-                             .speed = speed_of(experiment, pair),
-                             .failure = pair->failure};
+                             .speed = speed_of(experiment, trial),
+                             .failure = trial->failure};
 
-    if (!pair->failure)
-        conclude(experiment, pair, &the);
+    if (!trial->failure)
+        conclude(experiment, trial, &the);
     return the;
 }
 
@@ -129,14 +129,14 @@ void duet__experiment_conclude(struct duet__experiment *experiment, struct duet_
     size_t count = 0;
 
     g_free(experiment->cases);
-    experiment->cases = g_new0(struct duet__case, experiment->pair_count);
-    for (size_t i = 0; i < experiment->pair_count; i++) {
-        struct duet__pair *pair = &experiment->pairs[i];
+    experiment->cases = g_new0(struct duet__case, experiment->trial_count);
+    for (size_t i = 0; i < experiment->trial_count; i++) {
+        struct duet__trial *trial = &experiment->trials[i];
 
         /* Without a failure and without runs it was interrupted before. */
-        if (pair->failure ||
-            (duet__sample_count(&pair->measured) && duet__sample_count(&pair->predicted)))
-            experiment->cases[count++] = case_of(experiment, pair);
+        if (trial->failure ||
+            (duet__sample_count(&trial->measured) && duet__sample_count(&trial->predicted)))
+            experiment->cases[count++] = case_of(experiment, trial);
     }
     *out = (struct duet__validation){
         .title = keep(experiment, title_of(experiment)),

@@ -16,22 +16,22 @@ void duet__experiment_init(struct duet__experiment *experiment)
     duet__request_init(&experiment->base);
 }
 
-static void pair_fini(struct duet__pair *pair)
+static void trial_fini(struct duet__trial *trial)
 {
-    duet__sample_fini(&pair->measured);
-    duet__sample_fini(&pair->predicted);
-    duet__request_fini(&pair->simulated);
-    duet__request_fini(&pair->real);
-    g_clear_pointer(&pair->probes, g_array_unref);
-    g_free(pair->settings);
-    g_free(pair->failure);
+    duet__sample_fini(&trial->measured);
+    duet__sample_fini(&trial->predicted);
+    duet__request_fini(&trial->simulated);
+    duet__request_fini(&trial->real);
+    g_clear_pointer(&trial->probes, g_array_unref);
+    g_free(trial->settings);
+    g_free(trial->failure);
 }
 
 void duet__experiment_fini(struct duet__experiment *experiment)
 {
-    for (size_t i = 0; i < experiment->pair_count; i++)
-        pair_fini(&experiment->pairs[i]);
-    g_free(experiment->pairs);
+    for (size_t i = 0; i < experiment->trial_count; i++)
+        trial_fini(&experiment->trials[i]);
+    g_free(experiment->trials);
     g_free(experiment->cases);
     g_clear_pointer(&experiment->specs, g_ptr_array_unref);
     g_clear_pointer(&experiment->texts, g_ptr_array_unref);
@@ -43,32 +43,32 @@ void duet__experiment_fini(struct duet__experiment *experiment)
     *experiment = (struct duet__experiment){0};
 }
 
-void duet__pair_fail(struct duet__pair *pair, const char *doing, int error,
-                     const struct duet_message *message)
+void duet__trial_fail(struct duet__trial *trial, const char *doing, int error,
+                      const struct duet_message *message)
 {
     bool hint = strstr(message->text, "allow extrapolation") != NULL;
 
-    if (pair->failure)
+    if (trial->failure)
         return;
-    pair->error = error;
-    pair->failure = g_strdup_printf("could not be %s: %s%s", doing, message->text,
-                                    hint ? " (--extrapolate)" : "");
-    g_strdelimit(pair->failure, "\r\n", ' ');
+    trial->error = error;
+    trial->failure = g_strdup_printf("could not be %s: %s%s", doing, message->text,
+                                     hint ? " (--extrapolate)" : "");
+    g_strdelimit(trial->failure, "\r\n", ' ');
 }
 
 struct duet__tally duet__experiment_tally(const struct duet__experiment *experiment)
 {
     struct duet__tally tally = {0};
 
-    for (size_t i = 0; i < experiment->pair_count; i++) {
-        const struct duet__pair *pair = &experiment->pairs[i];
+    for (size_t i = 0; i < experiment->trial_count; i++) {
+        const struct duet__trial *trial = &experiment->trials[i];
 
-        if (!pair->failure) {
+        if (!trial->failure) {
             tally.left++;
-            tally.runs += duet__sample_count(&pair->measured);
-            tally.predicted += duet__sample_count(&pair->predicted) > 0;
-        } else if (!pair->refused && !tally.failures++) {
-            tally.failed = pair;
+            tally.runs += duet__sample_count(&trial->measured);
+            tally.predicted += duet__sample_count(&trial->predicted) > 0;
+        } else if (!trial->refused && !tally.failures++) {
+            tally.failed = trial;
         }
     }
     return tally;
@@ -84,7 +84,7 @@ struct place {
 };
 
 /* What a case has of a list; `none` where the list has no elements. */
-static int64_t element(const struct place *at, enum duet_list which, int64_t none)
+static int64_t element(const struct place *at, enum duet__spec_list which, int64_t none)
 {
     const GArray *list = at->spec->lists[which];
 
@@ -123,52 +123,52 @@ static int make_real(const struct duet__experiment *experiment, struct duet__req
 }
 
 /* The machine of the predicted side, which says how many CPUs and GPUs both have. */
-static int build_machine(const struct duet__experiment *experiment, struct duet__pair *pair,
+static int build_machine(const struct duet__experiment *experiment, struct duet__trial *trial,
                          struct duet_message *message)
 {
-    struct duet_config *real = &pair->real.config, *simulated = &pair->simulated.config;
-    const struct duet_machine *machine = &pair->simulated.machine;
+    struct duet_config *real = &trial->real.config, *simulated = &trial->simulated.config;
+    const struct duet_machine *machine = &trial->simulated.machine;
     int error;
 
     simulated->simulate = experiment->platform_name;
-    pair->simulated.platform = experiment->platform;
-    error = duet__request_build(&pair->simulated, message);
-    pair->cpus = (unsigned)MAX(real->cpus, 0);
-    pair->gpus = (unsigned)MAX(real->gpus, 0);
+    trial->simulated.platform = experiment->platform;
+    error = duet__request_build(&trial->simulated, message);
+    trial->cpus = (unsigned)MAX(real->cpus, 0);
+    trial->gpus = (unsigned)MAX(real->gpus, 0);
     if (error)
         return error;
-    pair->cpus = pair->gpus = 0;
+    trial->cpus = trial->gpus = 0;
     for (unsigned i = 0; i < machine->worker_count; i++)
-        *(machine->workers[i].node == DUET_HOST ? &pair->cpus : &pair->gpus) += 1;
-    real->cpus = simulated->cpus = (int)pair->cpus;
-    real->gpus = simulated->gpus = (int)pair->gpus;
+        *(machine->workers[i].node == DUET_HOST ? &trial->cpus : &trial->gpus) += 1;
+    real->cpus = simulated->cpus = (int)trial->cpus;
+    real->gpus = simulated->gpus = (int)trial->gpus;
     return 0;
 }
 
-void duet__pairs_rebuild(struct duet__experiment *experiment)
+void duet__trials_rebuild(struct duet__experiment *experiment)
 {
-    for (size_t i = 0; i < experiment->pair_count; i++) {
-        struct duet__pair *pair = &experiment->pairs[i];
+    for (size_t i = 0; i < experiment->trial_count; i++) {
+        struct duet__trial *trial = &experiment->trials[i];
         struct duet_message message = {""};
         int error = 0;
 
         /* what they had before is gone */
-        pair->simulated.platform = experiment->platform;
-        pair->simulated.config.simulate = experiment->platform_name;
-        if (!pair->failure)
-            error = build_machine(experiment, pair, &message);
+        trial->simulated.platform = experiment->platform;
+        trial->simulated.config.simulate = experiment->platform_name;
+        if (!trial->failure)
+            error = build_machine(experiment, trial, &message);
         if (error)
-            duet__pair_fail(pair, "simulated", error, &message);
+            duet__trial_fail(trial, "simulated", error, &message);
     }
 }
 
 /* What the predicted side is to simulate: the same problem, somewhere else. */
-static void make_simulated(const struct duet__experiment *experiment, struct duet__pair *pair)
+static void make_simulated(const struct duet__experiment *experiment, struct duet__trial *trial)
 {
     const struct duet_config *base = &experiment->base.config;
-    struct duet__request *request = &pair->simulated;
+    struct duet__request *request = &trial->simulated;
 
-    duet__request_copy(request, &pair->real);
+    duet__request_copy(request, &trial->real);
     request->reps = experiment->sim_reps;
     request->config.emulate = NULL;
     request->config.scale = 0;
@@ -177,24 +177,24 @@ static void make_simulated(const struct duet__experiment *experiment, struct due
     request->config.without = base->without;
 }
 
-static void make_pair(const struct duet__experiment *experiment, struct duet__pair *pair,
-                      const struct place *at)
+static void make_trial(const struct duet__experiment *experiment, struct duet__trial *trial,
+                       const struct place *at)
 {
     struct duet_message message = {""};
-    int error = make_real(experiment, &pair->real, at, &message);
+    int error = make_real(experiment, &trial->real, at, &message);
 
-    pair->settings = duet__request_settings(&pair->real);
-    pair->probes = g_array_new(FALSE, FALSE, sizeof(double));
-    duet__sample_init(&pair->measured, experiment->keep);
-    duet__sample_init(&pair->predicted, experiment->keep);
+    trial->settings = duet__request_settings(&trial->real);
+    trial->probes = g_array_new(FALSE, FALSE, sizeof(double));
+    duet__sample_init(&trial->measured, experiment->keep);
+    duet__sample_init(&trial->predicted, experiment->keep);
     if (!error) {
-        make_simulated(experiment, pair);
-        error = build_machine(experiment, pair, &message);
+        make_simulated(experiment, trial);
+        error = build_machine(experiment, trial, &message);
     }
     if (error) {
-        pair->refused = true;
-        pair->error = error;
-        pair->failure = g_strdup(message.text);
+        trial->refused = true;
+        trial->error = error;
+        trial->failure = g_strdup(message.text);
     }
 }
 
@@ -202,7 +202,7 @@ static void make_pair(const struct duet__experiment *experiment, struct duet__pa
 /* All of them                                                                                  */
 
 /* How many elements a list stands for: one if it has none. */
-static size_t length(const struct duet__spec *spec, enum duet_list which)
+static size_t length(const struct duet__spec *spec, enum duet__spec_list which)
 {
     return MAX(spec->lists[which]->len, 1);
 }
@@ -216,7 +216,7 @@ static size_t size_of(const struct duet__spec *spec)
     return size;
 }
 
-/* Those of a spec, from experiment->pairs[experiment->pair_count] on. */
+/* Those of a spec, from experiment->trials[experiment->trial_count] on. */
 static void make_spec(struct duet__experiment *experiment, const struct duet__spec *spec,
                       unsigned *group)
 {
@@ -229,14 +229,14 @@ static void make_spec(struct duet__experiment *experiment, const struct duet__sp
             for (at.policy = 0; spec->request.policies[at.policy]; at.policy++)
                 for (*cpus = 0; *cpus < length(spec, DUET_LIST_CPUS); ++*cpus)
                     for (*gpus = 0; *gpus < length(spec, DUET_LIST_GPUS); ++*gpus) {
-                        struct duet__pair *pair = &experiment->pairs[experiment->pair_count++];
+                        struct duet__trial *trial = &experiment->trials[experiment->trial_count++];
 
-                        pair->group = *group;
-                        make_pair(experiment, pair, &at);
+                        trial->group = *group;
+                        make_trial(experiment, trial, &at);
                     }
 }
 
-int duet__pairs_make(struct duet__experiment *experiment, struct duet_message *message)
+int duet__trials_make(struct duet__experiment *experiment, struct duet_message *message)
 {
     enum { MOST = 10000 };
     size_t count = 0;
@@ -247,11 +247,11 @@ int duet__pairs_make(struct duet__experiment *experiment, struct duet_message *m
         if (count > MOST)
             return duet_fail(message, DUET_EINVAL, "more than %d cases are too many", MOST);
     }
-    experiment->pairs = g_new0(struct duet__pair, count);
+    experiment->trials = g_new0(struct duet__trial, count);
     for (guint i = 0; i < experiment->specs->len; i++)
         make_spec(experiment, experiment->specs->pdata[i], &group);
     for (size_t i = 0; i < count; i++)
-        if (!experiment->pairs[i].failure)
+        if (!experiment->trials[i].failure)
             return 0;
-    return duet_fail(message, experiment->pairs[0].error, "%s", experiment->pairs[0].failure);
+    return duet_fail(message, experiment->trials[0].error, "%s", experiment->trials[0].failure);
 }

@@ -22,7 +22,7 @@
 #include "validate/validation.h"
 
 /* One case. */
-struct duet__pair {
+struct duet__trial {
     struct duet__request real;      /* measures */
     struct duet__request simulated; /* predicts */
     unsigned group;                 /* of neighbours that compute on the same data */
@@ -57,8 +57,8 @@ struct duet__experiment {
     bool follow_speed;   /* divide predictions by that */
     bool keep_disturbed; /* runs during which others used the cores; else they are left out */
     /* What comes of it. */
-    struct duet__pair *pairs;
-    size_t pair_count;
+    struct duet__trial *trials;
+    size_t trial_count;
     double wake_s, event_s;      /* of this machine's threads; 0: not measured */
     double probed_s, probe_at_s; /* last time of the reference kernel, and when */
     GArray *disturbed;           /* size_t: rounds, from 1, in which others used the cores */
@@ -72,25 +72,25 @@ void duet__experiment_init(struct duet__experiment *experiment);
 void duet__experiment_fini(struct duet__experiment *experiment);
 
 /*
- * Makes the pairs of all specs. A case that its workload or the platform refuses is one with a
+ * Makes the trials of all specs. A case that its workload or the platform refuses is one with a
  * failure, if there are others. DUET_EINVAL and errors of building a machine.
  */
-DUET_MUST_CHECK int duet__pairs_make(struct duet__experiment *experiment,
-                                     struct duet_message *message);
+DUET_MUST_CHECK int duet__trials_make(struct duet__experiment *experiment,
+                                      struct duet_message *message);
 
-/* The simulated machines of all pairs anew, from the platform that the experiment has now. */
-void duet__pairs_rebuild(struct duet__experiment *experiment);
+/* The simulated machines of all trials anew, from the platform that the experiment has now. */
+void duet__trials_rebuild(struct duet__experiment *experiment);
 
 /* Notes that it could not be made, while `doing` ("measured"); the first note stays. */
-void duet__pair_fail(struct duet__pair *pair, const char *doing, int error,
-                     const struct duet_message *message);
+void duet__trial_fail(struct duet__trial *trial, const char *doing, int error,
+                      const struct duet_message *message);
 
 /* How far it has come. */
 struct duet__tally {
-    size_t left, runs, predicted;    /* pairs that did not fail; of these, measured runs, and pairs
-                                        that are predicted */
-    size_t failures;                 /* of pairs that had not been refused */
-    const struct duet__pair *failed; /* the first of them */
+    size_t left, runs, predicted; /* trials that did not fail; of these, measured runs, and trials
+                                     that are predicted */
+    size_t failures;              /* of trials that had not been refused */
+    const struct duet__trial *failed; /* the first of them */
 };
 
 struct duet__tally duet__experiment_tally(const struct duet__experiment *experiment);
@@ -103,11 +103,11 @@ struct duet__tally duet__experiment_tally(const struct duet__experiment *experim
 DUET_MUST_CHECK int duet__experiment_measure_threads(struct duet__experiment *experiment,
                                                      struct duet_message *message);
 
-/* The simulations of all pairs. Notes what fails, and the signal if one came. */
+/* The simulations of all trials. Notes what fails, and the signal if one came. */
 void duet__experiment_predict(struct duet__experiment *experiment, bool quiet);
 
 /*
- * One round of measured runs of all pairs, beside a monitor that was started: every case has some
+ * One round of measured runs of all trials, beside a monitor that was started: every case has some
  * runs in each round, so that a machine that becomes slower or faster meanwhile does so for all of
  * them. Notes what fails, and of which cases the runs were disturbed by other processes.
  */
@@ -147,20 +147,20 @@ DUET_MUST_CHECK int duet__recalibration_begin(struct duet__recalibration *recali
                                               struct duet__experiment *experiment,
                                               struct duet_message *message);
 
-/* Plans what is to be measured: of all pairs that can be. DUET_EINVAL. */
+/* Plans what is to be measured: of all trials that can be. DUET_EINVAL. */
 DUET_MUST_CHECK int duet__recalibration_plan(struct duet__recalibration *recalibration,
                                              const struct duet__experiment *experiment,
                                              struct duet_message *message);
 
 /*
- * Measures before round `round`, from 0 on, or after the last one, when the runs of the pairs have
+ * Measures before round `round`, from 0 on, or after the last one, when the runs of the trials have
  * taken `runs_s` so far. What fails is noted, and the rest goes on.
  */
 void duet__recalibration_slice(struct duet__recalibration *recalibration,
                                const struct duet__experiment *experiment, size_t round,
                                double runs_s, struct duet__monitor *monitor);
 
-/* Fits, and makes what was found the platform that all pairs are predicted from. False: there is
+/* Fits, and makes what was found the platform that all trials are predicted from. False: there is
    nothing to fit to. */
 DUET_MUST_CHECK bool duet__recalibration_finish(struct duet__recalibration *recalibration,
                                                 struct duet__experiment *experiment);

@@ -19,10 +19,10 @@ struct round {
     struct duet__progress *progress;
 };
 
-/* The runs of a pair in a round. */
+/* The runs of a trial in a round. */
 struct turn {
     const struct round *round;
-    struct duet__pair *pair;
+    struct duet__trial *trial;
     size_t before, least, check; /* runs before; at least; at which to look again */
     double start_s, spent_s;     /* when the first measured run began; before */
 };
@@ -43,8 +43,8 @@ static size_t share(const struct round *round)
 static double wanted(const struct turn *turn)
 {
     const struct duet__experiment *experiment = turn->round->experiment;
-    double count = (double)duet__sample_count(&turn->pair->measured);
-    double ratio = duet__sample_width_within(&turn->pair->measured) / experiment->until;
+    double count = (double)duet__sample_count(&turn->trial->measured);
+    double ratio = duet__sample_width_within(&turn->trial->measured) / experiment->until;
     double left = (double)(experiment->rounds - turn->round->number);
 
     return (count * ratio * ratio - (double)turn->before) / left;
@@ -54,14 +54,14 @@ static double wanted(const struct turn *turn)
 static bool enough(struct turn *turn)
 {
     const struct duet__experiment *experiment = turn->round->experiment;
-    const struct duet__pair *pair = turn->pair;
+    const struct duet__trial *trial = turn->trial;
     double part = (double)(turn->round->number + 1) / (double)experiment->rounds;
-    size_t made = duet__sample_count(&pair->measured) - turn->before;
+    size_t made = duet__sample_count(&trial->measured) - turn->before;
 
     if (made < turn->least)
         return false;
-    if (!(experiment->until > 0) || pair->spent_s >= part * experiment->case_time_s ||
-        (double)duet__sample_count(&pair->measured) >= part * RUNS_MOST)
+    if (!(experiment->until > 0) || trial->spent_s >= part * experiment->case_time_s ||
+        (double)duet__sample_count(&trial->measured) >= part * RUNS_MOST)
         return true;
     if (made < turn->check)
         return false;
@@ -73,29 +73,29 @@ static bool enough(struct turn *turn)
 /* The warm-ups of a turn, then measured runs until they are enough. */
 static int run_turn(struct turn *turn, struct duet__session *session, struct duet_message *message)
 {
-    struct duet__pair *pair = turn->pair;
+    struct duet__trial *trial = turn->trial;
     int error = duet__session_open(session, message);
 
-    for (size_t i = 0; i < pair->real.warmups && !error; i++)
+    for (size_t i = 0; i < trial->real.warmups && !error; i++)
         error = duet__session_run(session, NULL, DUET_RECORDS_NONE, message);
     do {
         struct duet__run run = {0};
 
         if (!error)
             error = duet__session_run(session, &run, DUET_RECORDS_ALL, message);
-        if (!error && duet__sample_count(&pair->measured) == turn->before)
+        if (!error && duet__sample_count(&trial->measured) == turn->before)
             turn->start_s = duet__clock_s() - run.wall_s;
         if (!error)
-            error = duet__sample_put(&pair->measured, &run, message);
+            error = duet__sample_put(&trial->measured, &run, message);
         duet__run_fini(&run);
-        pair->spent_s = turn->spent_s + duet__clock_s() - turn->start_s;
+        trial->spent_s = turn->spent_s + duet__clock_s() - turn->start_s;
     } while (!error && !enough(turn));
     duet__session_close(session);
     return duet__monitor_signal(session->monitor) ? 0 : error;
 }
 
 /* Notes how fast the machine is, measured as duet calibrate does: on all cores for computing. */
-static void probe(struct duet__experiment *experiment, struct duet__pair *pair)
+static void probe(struct duet__experiment *experiment, struct duet__trial *trial)
 {
     unsigned cores = duet__platform_cores(experiment->platform);
     unsigned gpus = duet__platform_gpus(experiment->platform);
@@ -104,24 +104,24 @@ static void probe(struct duet__experiment *experiment, struct duet__pair *pair)
         experiment->probed_s = duet__probe_seconds(cores > gpus ? cores - gpus : 1);
         experiment->probe_at_s = duet__clock_s();
     }
-    g_array_append_val(pair->probes, experiment->probed_s);
+    g_array_append_val(trial->probes, experiment->probed_s);
 }
 
 /* Whether a runtime with as many workers has been opened, and has said what is to be said of it. */
-static bool was_opened(const struct round *round, const struct duet__pair *pair)
+static bool was_opened(const struct round *round, const struct duet__trial *trial)
 {
-    for (const struct duet__pair *other = round->experiment->pairs; other < pair; other++)
-        if (!other->failure && other->cpus == pair->cpus && other->gpus == pair->gpus)
+    for (const struct duet__trial *other = round->experiment->trials; other < trial; other++)
+        if (!other->failure && other->cpus == trial->cpus && other->gpus == trial->gpus)
             return true;
     return round->number > 0;
 }
 
 /* Draws how much of all rounds is done. */
-static void draw(const struct round *round, const struct duet__pair *pair)
+static void draw(const struct round *round, const struct duet__trial *trial)
 {
     const struct duet__experiment *experiment = round->experiment;
-    const struct duet__request *real = &pair->real;
-    double done = (double)(pair - experiment->pairs) / (double)experiment->pair_count;
+    const struct duet__request *real = &trial->real;
+    double done = (double)(trial - experiment->trials) / (double)experiment->trial_count;
     char what[96];
 
     (void)g_snprintf(what, sizeof what, "round %zu/%zu: %s, n %llu, tile %llu, %s",
@@ -132,8 +132,8 @@ static void draw(const struct round *round, const struct duet__pair *pair)
                        what);
 }
 
-/* Notes whether others used the cores since `before`, while runs of the pair were made. */
-static void note_load(const struct round *round, struct duet__pair *pair,
+/* Notes whether others used the cores since `before`, while runs of the trial were made. */
+static void note_load(const struct round *round, struct duet__trial *trial,
                       const struct duet__load *before)
 {
     const struct duet__load now = duet__load_now();
@@ -142,66 +142,66 @@ static void note_load(const struct round *round, struct duet__pair *pair,
 
     if (!duet__load_between(before, &now).disturbed)
         return;
-    duet__sample_disturb(&pair->measured);
+    duet__sample_disturb(&trial->measured);
     if (!rounds->len || g_array_index(rounds, size_t, rounds->len - 1) != number)
         g_array_append_val(rounds, number);
 }
 
-static void measure_pair(const struct round *round, struct duet__pair *pair, void *data)
+static void measure_trial(const struct round *round, struct duet__trial *trial, void *data)
 {
     struct duet__experiment *experiment = round->experiment;
     struct turn turn = {.round = round,
-                        .pair = pair,
-                        .before = duet__sample_count(&pair->measured),
+                        .trial = trial,
+                        .before = duet__sample_count(&trial->measured),
                         .least = share(round),
-                        .spent_s = pair->spent_s,
+                        .spent_s = trial->spent_s,
                         .start_s = duet__clock_s()};
-    struct duet__session session = {.request = &pair->real,
-                                    .policy = pair->real.policies[0],
+    struct duet__session session = {.request = &trial->real,
+                                    .policy = trial->real.policies[0],
                                     .monitor = round->monitor,
-                                    .problem = pair->real.problem,
-                                    .quiet = was_opened(round, pair)};
+                                    .problem = trial->real.problem,
+                                    .quiet = was_opened(round, trial)};
     struct duet_message message = {""};
     struct duet__load before;
     int error;
 
-    draw(round, pair);
+    draw(round, trial);
     if (experiment->probe)
-        probe(experiment, pair);
+        probe(experiment, trial);
     session.problem.data = data;
-    pair->real.seed = experiment->base.seed + round->number;
-    pair->real.records = DUET_RECORDS_ALL;
-    duet__sample_begin(&pair->measured);
+    trial->real.seed = experiment->base.seed + round->number;
+    trial->real.records = DUET_RECORDS_ALL;
+    duet__sample_begin(&trial->measured);
     before = duet__load_now();
     error = run_turn(&turn, &session, &message);
-    note_load(round, pair, &before);
+    note_load(round, trial, &before);
     if (error)
-        duet__pair_fail(pair, "measured", error, &message);
+        duet__trial_fail(trial, "measured", error, &message);
 }
 
-/* Those of the pairs from `first` on that share its data. Returns the one after them. */
+/* Those of the trials from `first` on that share its data. Returns the one after them. */
 static size_t measure_group(const struct round *round, size_t first)
 {
     const struct duet__experiment *experiment = round->experiment;
-    struct duet__pair *pairs = experiment->pairs;
+    struct duet__trial *trials = experiment->trials;
     const struct duet__request *real = NULL;
     struct duet_message message = {""};
     size_t end = first;
     void *data = NULL;
     int error = 0;
 
-    for (; end < experiment->pair_count && pairs[end].group == pairs[first].group; end++)
-        if (!real && !pairs[end].failure)
-            real = &pairs[end].real;
+    for (; end < experiment->trial_count && trials[end].group == trials[first].group; end++)
+        if (!real && !trials[end].failure)
+            real = &trials[end].real;
     if (real && !duet__request_paced(&experiment->base))
         error = real->workload->generate(&real->problem, &data, &message);
     for (size_t i = first; i < end && !duet__monitor_signal(round->monitor); i++) {
-        if (pairs[i].failure)
+        if (trials[i].failure)
             continue;
         if (error)
-            duet__pair_fail(&pairs[i], "measured", error, &message);
+            duet__trial_fail(&trials[i], "measured", error, &message);
         else
-            measure_pair(round, &pairs[i], data);
+            measure_trial(round, &trials[i], data);
     }
     if (data)
         real->workload->discard(data);
@@ -213,6 +213,6 @@ void duet__experiment_measure_round(struct duet__experiment *experiment, size_t 
 {
     const struct round round = {experiment, number, monitor, progress};
 
-    for (size_t i = 0; i < experiment->pair_count && !duet__monitor_signal(monitor);)
+    for (size_t i = 0; i < experiment->trial_count && !duet__monitor_signal(monitor);)
         i = measure_group(&round, i);
 }

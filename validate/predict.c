@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The simulations of an experiment, pair after pair, each replication in a child process. */
+/* The simulations of an experiment, trial after trial, each replication in a child process. */
 #include "runs/monitor.h"
 #include "runs/simulated.h"
 #include "validate/experiment.h"
 
-/* Makes `count` more of the simulations of a pair; a signal leaves none of them. */
-static int simulate(struct duet__experiment *experiment, struct duet__pair *pair, size_t count,
+/* Makes `count` more of the simulations of a trial; a signal leaves none of them. */
+static int simulate(struct duet__experiment *experiment, struct duet__trial *trial, size_t count,
                     struct duet__progress *progress, struct duet_message *message)
 {
-    struct duet__request *request = &pair->simulated;
+    struct duet__request *request = &trial->simulated;
     struct duet__series series = {0};
     int error;
 
     request->reps = count;
-    request->seed = experiment->base.seed + duet__sample_count(&pair->predicted);
+    request->seed = experiment->base.seed + duet__sample_count(&trial->predicted);
     request->records = DUET_RECORDS_ALL;
     error = duet__simulate(request, progress, &series, &experiment->number, message);
     if (!error && series.error)
@@ -22,7 +22,7 @@ static int simulate(struct duet__experiment *experiment, struct duet__pair *pair
         struct duet__run *run = &series.runs[i];
 
         duet__recording_shift(&run->recording, -run->stats.first_submit_s);
-        error = duet__sample_put(&pair->predicted, run, message);
+        error = duet__sample_put(&trial->predicted, run, message);
     }
     duet__series_fini(&series);
     return error;
@@ -32,7 +32,7 @@ static int simulate(struct duet__experiment *experiment, struct duet__pair *pair
  * Simulations in batches, until the median is known well enough: how many there are depends on what
  * they say, and not on when they end.
  */
-static int predict(struct duet__experiment *experiment, struct duet__pair *pair,
+static int predict(struct duet__experiment *experiment, struct duet__trial *trial,
                    struct duet__progress *progress, struct duet_message *message)
 {
     enum { BATCH = 5 };
@@ -43,19 +43,19 @@ static int predict(struct duet__experiment *experiment, struct duet__pair *pair,
     while (!error && !experiment->number && made < experiment->sim_reps) {
         size_t count = MIN(BATCH, experiment->sim_reps - made);
 
-        error = simulate(experiment, pair, count, progress, message);
+        error = simulate(experiment, trial, count, progress, message);
         made += count;
-        if (duet__sample_width(&pair->predicted) <= narrow)
+        if (duet__sample_width(&trial->predicted) <= narrow)
             break;
     }
     /* Those that are left out are as good as made. */
     left = experiment->sim_reps - made;
     progress->before_runs += left;
-    progress->before_tasks += duet__request_tasks(&pair->simulated) * left;
+    progress->before_tasks += duet__request_tasks(&trial->simulated) * left;
     /* What was interrupted is not as good as the others. */
     if (experiment->number) {
-        duet__sample_fini(&pair->predicted);
-        duet__sample_init(&pair->predicted, experiment->keep);
+        duet__sample_fini(&trial->predicted);
+        duet__sample_init(&trial->predicted, experiment->keep);
     }
     return error;
 }
@@ -68,19 +68,19 @@ void duet__experiment_predict(struct duet__experiment *experiment, bool quiet)
 
     /* also between the simulations: what was measured before is to be reported */
     duet__signals_hold(&signals, false);
-    for (size_t i = 0; i < experiment->pair_count; i++)
-        if (!experiment->pairs[i].failure) {
-            tasks += duet__request_tasks(&experiment->pairs[i].simulated) * experiment->sim_reps;
+    for (size_t i = 0; i < experiment->trial_count; i++)
+        if (!experiment->trials[i].failure) {
+            tasks += duet__request_tasks(&experiment->trials[i].simulated) * experiment->sim_reps;
             runs += experiment->sim_reps;
         }
     duet__progress_init(&progress, !quiet, tasks, runs);
-    for (size_t i = 0; i < experiment->pair_count && !experiment->number; i++) {
-        struct duet__pair *pair = &experiment->pairs[i];
+    for (size_t i = 0; i < experiment->trial_count && !experiment->number; i++) {
+        struct duet__trial *trial = &experiment->trials[i];
         struct duet_message message = {""};
-        int error = pair->failure ? 0 : predict(experiment, pair, &progress, &message);
+        int error = trial->failure ? 0 : predict(experiment, trial, &progress, &message);
 
         if (error)
-            duet__pair_fail(pair, "simulated", error, &message);
+            duet__trial_fail(trial, "simulated", error, &message);
     }
     duet__progress_clear(&progress);
     if (!experiment->number)

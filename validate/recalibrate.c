@@ -93,9 +93,9 @@ int duet__recalibration_plan(struct duet__recalibration *recalibration,
 {
     struct duet__calibrate_request *request = &recalibration->request;
 
-    for (size_t i = 0; i < experiment->pair_count; i++)
-        if (!experiment->pairs[i].failure)
-            add_subject(request->subjects, &experiment->pairs[i].real);
+    for (size_t i = 0; i < experiment->trial_count; i++)
+        if (!experiment->trials[i].failure)
+            add_subject(request->subjects, &experiment->trials[i].real);
     request->budget_s = recalibration->time_s > 0 ? recalibration->time_s : least_s;
     return duet__plan_make(&recalibration->calibrating, message);
 }
@@ -122,7 +122,7 @@ static double round_time(const struct duet__recalibration *recalibration,
     double time_s = recalibration->time_s, cases_s = 0;
 
     if (experiment->until > 0)
-        cases_s = experiment->case_time_s * (double)experiment->pair_count / 2;
+        cases_s = experiment->case_time_s * (double)experiment->trial_count / 2;
     if (!(time_s > 0))
         time_s = fmax(least_s, cases_s);
     return time_s / (double)(experiment->rounds + 1);
@@ -164,6 +164,6 @@ bool duet__recalibration_finish(struct duet__recalibration *recalibration,
     if (!c->model.quality_count)
         return false;
     use_platform(recalibration, experiment);
-    duet__pairs_rebuild(experiment);
+    duet__trials_rebuild(experiment);
     return true;
 }

@@ -33,8 +33,8 @@ static inline size_t duet__sample_count(const struct duet__sample *sample)
 
 /*
  * Takes the next run, recorded with dates that count from the first submission: accounts it, and
- * keeps its records if that is wanted and it is among the first. The run is freed. Errors of
- * duet__account_make.
+ * keeps its records if that is wanted and there is room for their events. The run is freed. Errors
+ * of duet__account_make.
  */
 DUET_MUST_CHECK int duet__sample_put(struct duet__sample *sample, struct duet__run *run,
                                      struct duet_message *message);

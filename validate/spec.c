@@ -43,7 +43,7 @@ void duet__spec_free(void *data)
 /* ------------------------------------------------------------------------------------------- */
 /* Checks                                                                                       */
 
-static int check_list(const struct duet__spec *spec, enum duet_list which,
+static int check_list(const struct duet__spec *spec, enum duet__spec_list which,
                       struct duet_message *message)
 {
     const GArray *list = spec->lists[which];
@@ -197,14 +197,14 @@ static int read_precision(const struct duet__json *at, void *into, void *root)
 
 /* In the order in which they are read: parameters are those of the workload. */
 static const struct duet__field case_fields[] = {
-    {"workload", DUET__ELSEWHERE, .read = read_workload},
-    {"n", DUET__ELSEWHERE, DUET__OPTIONAL, .read = read_numbers},
-    {"tile", DUET__ELSEWHERE, DUET__OPTIONAL, .read = read_numbers},
-    {"cpus", DUET__ELSEWHERE, DUET__OPTIONAL, .read = read_numbers},
-    {"gpus", DUET__ELSEWHERE, DUET__OPTIONAL, .read = read_numbers},
-    {"policy", DUET__ELSEWHERE, DUET__OPTIONAL, .read = read_policies},
-    {"params", DUET__ELSEWHERE, DUET__OPTIONAL, .read = read_params},
-    {"precision", DUET__ELSEWHERE, DUET__OPTIONAL, .read = read_precision},
+    {"workload", DUET__CUSTOM, .read = read_workload},
+    {"n", DUET__CUSTOM, DUET__OPTIONAL, .read = read_numbers},
+    {"tile", DUET__CUSTOM, DUET__OPTIONAL, .read = read_numbers},
+    {"cpus", DUET__CUSTOM, DUET__OPTIONAL, .read = read_numbers},
+    {"gpus", DUET__CUSTOM, DUET__OPTIONAL, .read = read_numbers},
+    {"policy", DUET__CUSTOM, DUET__OPTIONAL, .read = read_policies},
+    {"params", DUET__CUSTOM, DUET__OPTIONAL, .read = read_params},
+    {"precision", DUET__CUSTOM, DUET__OPTIONAL, .read = read_precision},
     {"set_arch", DUET__BOOLEAN, DUET__OPTIONAL,
      .offset = offsetof(struct duet__spec, request.config.set_arch)},
     {NULL},
@@ -243,8 +243,8 @@ static int read_schema(const struct duet__json *at, void *into, void *root)
 }
 
 static const struct duet__field root_fields[] = {
-    {"schema", DUET__ELSEWHERE, .read = read_schema},
-    {"cases", DUET__ELSEWHERE, .read = read_cases},
+    {"schema", DUET__CUSTOM, .read = read_schema},
+    {"cases", DUET__CUSTOM, .read = read_cases},
     {NULL},
 };
 

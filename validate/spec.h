@@ -10,7 +10,7 @@
 #include "runs/request.h"
 
 /* Lists of numbers in a spec. */
-enum duet_list { DUET_LIST_N, DUET_LIST_TILE, DUET_LIST_CPUS, DUET_LIST_GPUS, DUET_LISTS };
+enum duet__spec_list { DUET_LIST_N, DUET_LIST_TILE, DUET_LIST_CPUS, DUET_LIST_GPUS, DUET_LISTS };
 
 /* A cross product. A list without elements stands for what is taken if nothing is said. */
 struct duet__spec {

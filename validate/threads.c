@@ -13,11 +13,11 @@ static const double BUDGET_S = 1;
 /* The configuration with most devices, on which the threads have most to do. */
 static const struct duet_config *largest(const struct duet__experiment *experiment)
 {
-    const struct duet__pair *most = NULL;
+    const struct duet__trial *most = NULL;
 
-    for (size_t i = 0; i < experiment->pair_count; i++)
-        if (!experiment->pairs[i].failure && (!most || experiment->pairs[i].gpus > most->gpus))
-            most = &experiment->pairs[i];
+    for (size_t i = 0; i < experiment->trial_count; i++)
+        if (!experiment->trials[i].failure && (!most || experiment->trials[i].gpus > most->gpus))
+            most = &experiment->trials[i];
     return most ? &most->real.config : NULL;
 }
 
@@ -46,8 +46,8 @@ static void use_costs(struct duet__experiment *experiment, const struct duet__me
 
     experiment->wake_s = use_cost(experiment, &measured[DUET__COST_WAKE], &costs->wake_s);
     experiment->event_s = use_cost(experiment, &measured[DUET__COST_EVENT], &costs->event_s);
-    for (size_t i = 0; i < experiment->pair_count; i++)
-        experiment->pairs[i].simulated.config.jitter = true;
+    for (size_t i = 0; i < experiment->trial_count; i++)
+        experiment->trials[i].simulated.config.jitter = true;
 }
 
 int duet__experiment_measure_threads(struct duet__experiment *experiment,

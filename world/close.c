@@ -11,7 +11,7 @@
 #include <duet/trace.h>
 
 #include "core/engine.h"
-#include "report/perfetto.h"
+#include "report/write_trace.h"
 #include "report/atomic_file.h"
 
 struct kept {
@@ -54,7 +54,7 @@ void duet__remember(struct duet_runtime *runtime, const struct duet_config *conf
 
 static void write_recording(FILE *stream, const void *recording)
 {
-    duet__perfetto_write(stream, recording);
+    duet__trace_write(stream, recording);
 }
 
 static int write_trace(const struct duet_runtime *runtime, const char *path,

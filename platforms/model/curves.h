@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Measured kernel times: for each kernel and architecture, a curve of points (work, mean time,
- * deviation). Made by platforms/ from a calibration file. The simulated engine draws from it what
- * the machine *does*; performance models may be primed from it with what the scheduler *believes*.
+ * deviation). They come from a platform file or from a calibration. The simulated engine draws from
+ * it what the machine *does*; performance models may be primed from it with what the scheduler
+ * *believes*.
  *
  * Between two measured points time is interpolated linearly in log(time) over log(work), so that
  * t = a * work^b holds on each segment; a measured point gives exactly its own figure. "Work" is

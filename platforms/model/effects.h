@@ -93,9 +93,9 @@ struct duet__demand {
 };
 
 /*
- * What a calibrated point and the places of its operands give. miss NULL, or a point without base_s
- * (or without DUET__EFFECT_CACHES in `effects` but with base_s: base_s): see the code's table in
- * docs/models.md. `operands` and `miss` have `count` elements.
+ * What a calibrated point and the places of its operands give. With `miss` NULL, or for a point
+ * without base_s, all is the point's mean time; without DUET__EFFECT_CACHES in `effects` it is
+ * base_s. `operands` and `miss` have `count` elements.
  */
 void duet__demand(const struct duet__point *point, const struct duet__operand *operands,
                   const struct duet__miss *miss, size_t count, unsigned effects,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The trace export is valid JSON, says what happened, and no thread does two things at once. */
-#include "report/perfetto.h"
+#include "report/write_trace.h"
 
 #include <jansson.h>
 
@@ -14,7 +14,7 @@ static json_t *exported(const struct duet__recording *recording)
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
 
-    duet__perfetto_write(stream, recording);
+    duet__trace_write(stream, recording);
     fclose(stream);
     root = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
     g_assert_nonnull(root);

@@ -17,6 +17,6 @@
  * errors are left for the one who closes the stream. A copy from device to device stands with the
  * one that receives it.
  */
-void duet__perfetto_write(FILE *stream, const struct duet__recording *recording);
+void duet__trace_write(FILE *stream, const struct duet__recording *recording);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Export to the JSON trace event format of Perfetto and Chrome. */
-#include "report/perfetto.h"
+#include "report/write_trace.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -161,7 +161,7 @@ static void put_copy(struct writer *writer, const struct duet_event *event)
     duet__json_print(&writer->json, event->failed ? "failed: true}}" : "}}");
 }
 
-void duet__perfetto_write(FILE *stream, const struct duet__recording *recording)
+void duet__trace_write(FILE *stream, const struct duet__recording *recording)
 {
     const struct duet_machine *machine = recording->machine;
     size_t tracks = (size_t)machine->worker_count + 2 * (size_t)machine->node_count;
