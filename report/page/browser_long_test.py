@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pages in a browser: no error, sorting, filter, keys, tips, single events, the time to open.
 
-Chromium is driven by its driver (WebDriver over loopback). Skipped where they are missing.
+Chromium is driven by its driver (WebDriver over loopback). Skipped where they are missing, and left
+out under sanitizers, which would not look at the browser.
 """
 
 import base64
