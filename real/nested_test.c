@@ -7,6 +7,8 @@
 
 enum { WARM = 100, DEEP = 14 };
 
+static const double USUAL_S = 2e-6; /* of the kernel, at most; what is kept takes 10 us */
+
 struct tree;
 
 /* One call of a recursion: its children, two each, down to depth 0. */
@@ -87,10 +89,11 @@ static void run(unsigned cpus, const char *policy, bool record, bool keeps)
         g_assert_cmpuint(tree.wrong, ==, 0);
         g_assert_cmpuint(stats.tasks, ==, round * nodes);
         g_assert_cmpfloat(stats.busy_s, >, 0);
-        /* those that were kept were pushed on no list; where the thread was preempted for long,
-           some were not, as their kernel then is not short for a while */
-        if (cpus == 1 && keeps)
-            g_assert_cmpuint(stats.pops, <, stats.tasks);
+        /* those that were kept were pushed on no list; under a sanitizer, and where the thread is
+           preempted, the kernel may take longer than what is kept */
+        g_assert_cmpuint(stats.pops + stats.steals, <=, round * nodes);
+        if (cpus == 1 && keeps && stats.busy_s < USUAL_S * (double)stats.tasks)
+            g_assert_cmpuint(stats.pops, <, nodes);
         else if (!keeps)
             g_assert_cmpuint(stats.pops + stats.steals, ==, round * nodes);
     }
