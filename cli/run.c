@@ -301,7 +301,7 @@ static int make_and_report(struct duet__job *job)
     struct duet_message message = {""};
     int number = 0, error = make_runs(job, series, &number, &message), status;
 
-    status = error && !number ? duet__job_complain("it", error, message.text)
+    status = error && !number ? duet__complain(duet__status_of(error), "%s", message.text)
                               : report(job, series, number);
     for (size_t i = 0; i < job->request.policy_count; i++)
         duet__series_fini(&series[i]);

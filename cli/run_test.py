@@ -363,6 +363,12 @@ def test_failing_kernel():
         assert sorted(os.listdir(folder)) == before
 
 
+def test_too_large():
+    """Data that no memory can hold: that is said, and no more."""
+    failed("duet: no memory for a matrix of 16000000 x 16000000", "cholesky", "--n", "16000000",
+           "--tile", "8000")
+
+
 def test_stuck():
     """A policy that loses tasks: the watchdog ends the run."""
     with tempfile.TemporaryDirectory() as folder:

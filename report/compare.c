@@ -198,7 +198,7 @@ int duet__comparison_make(struct duet__comparison *comparison, const char *const
     comparison->texts = g_ptr_array_new_with_free_func(g_free);
     comparison->notes = g_ptr_array_new_with_free_func(g_free);
     for (unsigned i = 0; i < 2; i++) {
-        error = duet__file_runs(paths[i], &files[i], message);
+        error = duet__read_runs(paths[i], &files[i], message);
         if (error)
             return error;
         names[i] = keep(comparison, g_strdup_printf("%c: %s", 'A' + i, paths[i]));

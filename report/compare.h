@@ -21,7 +21,7 @@ struct duet__comparison {
 
 /*
  * Reads both files, which may be pipes, and puts together what they have in common; `policy` NULL:
- * runs of all policies. Errors: those of duet__file_runs, DUET_EINVAL where nothing is in both, or
+ * runs of all policies. Errors: those of duet__read_runs, DUET_EINVAL where nothing is in both, or
  * where it is not clear what.
  */
 DUET_MUST_CHECK int duet__comparison_make(struct duet__comparison *comparison,

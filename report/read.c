@@ -203,7 +203,7 @@ int duet__read_text(const char *text, size_t length, const char *path, struct du
     return error ? error : read_runs(out);
 }
 
-int duet__file_runs(const char *path, struct duet__file_runs *out, struct duet_message *message)
+int duet__read_runs(const char *path, struct duet__file_runs *out, struct duet_message *message)
 {
     FILE *file = fopen(path, "rb");
     GString *text;

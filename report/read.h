@@ -41,7 +41,7 @@ struct duet__file_runs {
  * Errors, with one line that names file and place: DUET_EIO, DUET_EPARSE (no JSON, another schema,
  * something missing, no run in it).
  */
-DUET_MUST_CHECK int duet__file_runs(const char *path, struct duet__file_runs *out,
+DUET_MUST_CHECK int duet__read_runs(const char *path, struct duet__file_runs *out,
                                     struct duet_message *message);
 
 /* The same from a text of length bytes and a final zero; `path` is for messages. */

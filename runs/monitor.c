@@ -77,7 +77,9 @@ static void draw(struct duet__monitor *monitor)
     struct duet_runtime *runtime = borrow(monitor);
 
     if (runtime) {
-        done = duet_tasks_done(runtime) - atomic_load(&monitor->before);
+        uint64_t before = atomic_load(&monitor->before); /* first, as it follows what is done */
+
+        done = duet_tasks_done(runtime) - before;
         atomic_store(&monitor->runtime, runtime);
     }
     /* tasks that others submit while they run are not counted among those of the run */
