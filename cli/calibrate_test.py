@@ -9,7 +9,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
+
+from testing import attends, until
 
 DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
 # One round of little problems: what is asked is whether it works, not how well.
@@ -145,14 +146,7 @@ def check_interrupt():
     process = subprocess.Popen([DUET, "calibrate", *TINY[:-4], "--budget", "1000s", "--out",
                                 "mine.json", "--replace"], stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)
-    tasks = pathlib.Path(f"/proc/{process.pid}/task")
-    for _ in range(1000):
-        try:
-            if any("monitor" in (task / "comm").read_text() for task in tasks.iterdir()):
-                break
-        except FileNotFoundError:  # a thread that has ended meanwhile
-            continue
-        time.sleep(0.01)
+    until(lambda: attends(process, signal.SIGINT))
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 130, (process.returncode, errors)

@@ -15,6 +15,8 @@ import sys
 import tempfile
 import time
 
+from testing import attends, until
+
 DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PACED = ("cholesky --n 3840 --tile 960 --cpus 1 --gpus 1 --emulate idgraf --scale 0.02"
@@ -379,11 +381,7 @@ def test_calibrate():
 def check_calibrating_interrupted(world):
     process = subprocess.Popen([DUET, "validate", *CALIBRATE, "--calibrate-time", "1000s"],
                                text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **world)
-    tasks = pathlib.Path(f"/proc/{process.pid}/task")
-    for _ in range(1000):
-        if any("monitor" in (task / "comm").read_text() for task in tasks.iterdir()):
-            break
-        time.sleep(0.01)
+    until(lambda: attends(process, signal.SIGINT))
     process.send_signal(signal.SIGINT)
     output, messages = process.communicate(timeout=60)
     assert process.returncode == 130 and output == "", (process.returncode, output, messages)
@@ -393,6 +391,7 @@ def check_calibrating_interrupted(world):
 def interrupted(*arguments, after):
     process = subprocess.Popen([DUET, "validate", *arguments, "--json"], text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    until(lambda: attends(process, signal.SIGINT))
     time.sleep(after)
     process.send_signal(signal.SIGINT)
     output, messages = process.communicate(timeout=60)
@@ -426,7 +425,7 @@ def test_load():
 
 def test_interruption():
     """Cases are reported as far as they were measured; nothing is, while there are simulations."""
-    for after in 1, 4, 16:
+    for after in 1, 4, 16, 64:
         output = interrupted(*PACED, "--reps", "100000", "--rounds", "50000", after=after)
         if output:
             break  # else the machine is so busy that no run was finished

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tests of the command share: waiting for something seen in another process."""
+
+import pathlib
+import re
+import time
+
+
+def until(seen, seconds=100):
+    """Waits until seen() is true. An error if it does not become so."""
+    deadline = time.monotonic() + seconds
+    while not seen():
+        assert time.monotonic() < deadline, "what was waited for did not happen"
+        time.sleep(0.01)
+
+
+def attends(process, number, how="SigCgt"):
+    """Whether a process catches the signal, or with how="SigIgn" ignores it."""
+    status = pathlib.Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
+    mask = re.search(rf"^{how}:\s*([0-9a-f]+)$", status, re.MULTILINE)
+    return mask is not None and int(mask.group(1), 16) >> (number - 1) & 1 == 1
+
+
+def children_of(process):
+    """The numbers of the processes that its first thread has started."""
+    path = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    return [int(child) for child in path.read_text(encoding="ascii").split()]
