@@ -3,8 +3,8 @@
 # are about the repository as a whole and are called repo.Y. Exit status 77 means skipped. Y ending
 # in "_long" gives the label "long": left out under sanitizers.
 #
-# Tests find in their environment: DUET (the command), DUET_SOURCE_DIR, DUET_BUILD_DIR; the first
-# three also are definitions of C and C++ tests, as strings.
+# Tests find in their environment: DUET (the command), DUET_SOURCE_DIR, DUET_BUILD_DIR; the
+# second also is a definition of C and C++ tests, as a string.
 #
 # Those in backends/cuda/ and those whose Y begins with "cuda_" or "kernels_cuda" are left out
 # without CUDA. With it they are linked with the fake of tests/fake_cuda/, which has two devices
@@ -153,10 +153,8 @@ function(duet_test_program program)
   endif()
   # assert() is for tests, whatever the build type says; a renamed main needs a prototype
   target_compile_options(${target} PRIVATE -UNDEBUG -include ${PROJECT_SOURCE_DIR}/tests/main.h)
-  target_compile_definitions(${target} PRIVATE
-    DUET_COMMAND="${PROJECT_BINARY_DIR}/duet"
-    DUET_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-    DUET_BUILD_DIR="${PROJECT_BINARY_DIR}")
+  # not the name of the build's folder: builds share what they compile alike
+  target_compile_definitions(${target} PRIVATE DUET_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   set_target_properties(${target} PROPERTIES
     OUTPUT_NAME ${program} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/programs)
 endfunction()
