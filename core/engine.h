@@ -82,8 +82,9 @@ struct duet__engine_ops {
     void (*wake)(void *engine, unsigned worker);
     /*
      * A task was created by duet_submit, on the application's thread or inside a task that a worker
-     * runs, or an acquisition begins or ends: call duet__link with it, now or, in simulated time,
-     * when its submission has taken its time; in order for one thread.
+     * runs, or an acquisition begins or ends: call duet__link with it (duet__link_after in a kernel
+     * of a device), now or, in simulated time, when its submission has taken its time; in order for
+     * one thread.
      */
     void (*submitted)(void *engine, struct duet_task *task);
     /* Blocks the application's thread until reached(arg). 0, or DUET_ESTUCK if it never will. */
@@ -179,6 +180,14 @@ DUET_MUST_CHECK int duet__prime(struct duet_runtime *core, const char *kernel, u
  */
 void duet__link(struct duet_runtime *core, struct duet_task *task, int by, double now,
                 struct duet__ops *ops);
+
+/*
+ * Keeps a created task that the kernel of `parent`, a RUN on a device, has submitted: it enters the
+ * graph when duet__done says that the kernel has ended. If the device is lost instead, the kernel
+ * runs again elsewhere and submits again: what it submitted here is forgotten. On the kernel's
+ * thread, in place of duet__link.
+ */
+void duet__link_after(struct duet_task *parent, struct duet_task *task);
 
 /*
  * What `worker` should do at date `now`. Called until it says IDLE; operations added to *ops.

@@ -91,9 +91,12 @@ struct duet_task {
     _Atomic(int32_t) missing;  /* inputs on their way */
     int32_t priority;
     uint16_t access_count;
-    uint8_t mask;      /* index into core->masks */
-    uint8_t pool;      /* of its record */
-    int64_t queued_ns; /* what it adds to the load of the list's owner */
+    uint8_t mask; /* index into core->masks */
+    uint8_t pool; /* of its record */
+    union {
+        int64_t queued_ns;           /* on a list: what it adds to the load of the list's owner */
+        struct duet_task *submitted; /* running: duet__link_after, the newest first */
+    };
     double complexity, note, submit_s, predicted_s;
     _Atomic(double) ready_s;
     uint8_t state; /* enum task_state; the worker's thread */
@@ -493,6 +496,7 @@ void duet__expansion_end(struct duet_view *view, struct duet_task *gather);
 void duet__node_lost(struct duet_runtime *core, unsigned node);
 void duet__lost_next(struct duet_view *view, struct worker *worker);
 void duet__lost_requeue(struct duet_view *view, struct worker *worker, struct duet_task *task);
+void duet__link_submitted(struct duet_view *view, struct duet_task *task);
 
 /* worker.c */
 void duet__slot_remove(struct worker *worker, struct duet_task *task);

@@ -23,9 +23,46 @@ void duet__node_lost(struct duet_runtime *core, unsigned node)
     spin_unlock(&self->lock);
 }
 
+void duet__link_after(struct duet_task *parent, struct duet_task *task)
+{
+    task->next = parent->submitted;
+    parent->submitted = task;
+}
+
+/* A running task's kernel has ended: what it has submitted enters the graph, in that order. */
+void duet__link_submitted(struct duet_view *view, struct duet_task *task)
+{
+    struct duet_task *first = NULL;
+    while (task->submitted) {
+        struct duet_task *newest = task->submitted;
+        task->submitted = newest->next;
+        newest->next = first;
+        first = newest;
+    }
+    while (first) {
+        struct duet_task *next = first->next;
+        first->next = NULL;
+        duet__link_in(view, first);
+        first = next;
+    }
+}
+
+/* The kernel will submit it again. */
+static void forget_submitted(struct duet_view *view, struct duet_task *task)
+{
+    while (task->submitted) {
+        struct duet_task *newest = task->submitted;
+        task->submitted = newest->next;
+        duet__task_free(view->core, newest);
+        duet__count_finished(view, 1);
+    }
+}
+
 /* Gives a task that the lost worker holds to the policy again. */
 void duet__lost_requeue(struct duet_view *view, struct worker *worker, struct duet_task *task)
 {
+    if (task->state == TASK_RUNNING)
+        forget_submitted(view, task);
     duet__slot_remove(worker, task);
     if (atomic_load_explicit(&view->core->error, memory_order_acquire)) {
         duet__task_cancel(view, worker, task);

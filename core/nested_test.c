@@ -17,6 +17,13 @@ static uint64_t nested(struct testing *t, unsigned worker, struct duet_codelet *
     return id;
 }
 
+/* As if this kernel of a device submitted a task. */
+static void nested_after(struct testing *t, const struct duet__engine_command *run,
+                         struct duet_codelet *codelet, struct duet_handle *handle, int mode)
+{
+    duet__link_after(run->task, testing_create(t, codelet, handle, mode, NULL, 0, 0));
+}
+
 /* One that conflicts with the task at hand runs after it, and after all submitted before. */
 static void test_order(void)
 {
@@ -66,7 +73,7 @@ static void test_taken_by_others(void)
     }
 }
 
-/* A device's kernel submits tasks for CPUs and for itself, which waits for room. */
+/* A device's kernel submits tasks for CPUs and for itself: they may run once it has ended. */
 static void test_from_device(void)
 {
     struct testing t;
@@ -76,14 +83,54 @@ static void test_from_device(void)
     struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
     (void)testing_submit(&t, t.gpu, a, DUET_W, NULL, 0, 0);
     struct duet__engine_command run = expect_run(&t, GPU);
-    (void)nested(&t, GPU, t.gpu, b, DUET_W);
-    (void)nested(&t, GPU, t.cpu, b, DUET_R);
-    (void)nested(&t, GPU, t.cpu, NULL, 0);
-    g_assert_cmpuint(go(&t, NULL), ==, 1);
+    nested_after(&t, &run, t.gpu, b, DUET_W);
+    nested_after(&t, &run, t.cpu, b, DUET_R);
+    nested_after(&t, &run, t.cpu, NULL, 0);
+    g_assert_cmpuint(unfinished(t.core), ==, 4);
+    g_assert_cmpuint(go(&t, NULL), ==, 0);
     testing_done(&t, &run, 1e-6, 0);
     t.woken[GPU] = true;
-    g_assert_cmpuint(go(&t, NULL), ==, 2);
+    g_assert_cmpuint(go(&t, NULL), ==, 3);
     lost_end(&t, DUET_OK, "");
+}
+
+/*
+ * The device is lost while its kernel runs, which has submitted tasks: the kernel runs again
+ * elsewhere, if there is somebody left, and what it submits then is all there is.
+ */
+static void test_from_lost_device(void)
+{
+    enum { CPU, GPU, NESTED = 3 };
+    static const struct {
+        bool elsewhere, cancelled;
+        int error;
+        uint64_t tasks;
+    } ways[] = {{true, false, DUET_OK, 1 + NESTED},
+                {false, false, DUET_ELOST, 0},
+                {true, true, DUET_ECANCELED, 0}};
+    for (unsigned way = 0; way < G_N_ELEMENTS(ways); way++) {
+        struct testing t;
+        lost_start(&t, &(struct testing_machine){.cpus = 1, .gpus = 1}, "eager");
+        struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
+        (void)testing_submit(&t, ways[way].elsewhere ? t.any : t.gpu, a, DUET_W, NULL, 0, 0);
+        struct duet__engine_command run = expect_run(&t, GPU);
+        for (unsigned i = 0; i < NESTED; i++)
+            nested_after(&t, &run, t.cpu, b, DUET_RW);
+        if (ways[way].cancelled)
+            duet_cancel(t.core);
+        lose(&t, GPU);
+        done_lost(&t, &run);
+        if (!ways[way].error) {
+            run = expect_run(&t, CPU);
+            for (unsigned i = 0; i < NESTED; i++)
+                (void)nested(&t, CPU, t.cpu, b, DUET_RW);
+            testing_done(&t, &run, 1e-6, 0);
+        }
+        t.woken[CPU] = true;
+        (void)go(&t, NULL);
+        g_assert_cmpuint(duet_worker_tasks(t.core, CPU), ==, ways[way].tasks);
+        lost_end(&t, ways[way].error, "");
+    }
 }
 
 /* Submits one task on other data, as any task may, beside its child. */
@@ -249,6 +296,7 @@ int main(int argc, char **argv)
     g_test_add_func("/nested/order", test_order);
     g_test_add_func("/nested/taken_by_others", test_taken_by_others);
     g_test_add_func("/nested/from_device", test_from_device);
+    g_test_add_func("/nested/from_lost_device", test_from_lost_device);
     g_test_add_func("/nested/from_expansion", test_from_expansion);
     g_test_add_func("/nested/newest_first", test_newest_first);
     g_test_add_func("/nested/oldest_given", test_oldest_given);

@@ -77,6 +77,9 @@ struct engine {
 /* The worker whose commands or kernel this thread is at, or -1. */
 static _Thread_local int engine_inside = -1;
 
+/* The task of a device whose kernel this thread is at, or NULL. */
+static _Thread_local struct duet_task *engine_kernel_of;
+
 /* ------------------------------------------------------------------------------------------- */
 /* What a worker does                                                                           */
 
@@ -120,7 +123,10 @@ static inline int engine_kernel(struct engine *engine, unsigned worker, struct d
         duet_cancel(engine->core);
     if (number == engine->setting->fail_kernel)
         return DUET_EIO;
-    return engine->setting->compute(engine, task, worker, buffers, words, modes);
+    engine_kernel_of = node == DUET_HOST ? NULL : task;
+    int status = engine->setting->compute(engine, task, worker, buffers, words, modes);
+    engine_kernel_of = NULL;
+    return status;
 }
 
 /* Carries out the first command of a queue that has not been yet. */
@@ -299,6 +305,10 @@ static inline void engine_submitted(void *self, struct duet_task *task)
     struct engine *engine = self;
     struct duet__ops ops = {0};
     int by = engine_inside >= 0 ? engine_inside : DUET_SUBMITTER;
+    if (engine_kernel_of) {
+        duet__link_after(engine_kernel_of, task);
+        return;
+    }
     duet__link(engine->core, task, by, 0, &ops);
     /* alone, work may begin before the next task is submitted */
     if (engine->setting->alone && by == DUET_SUBMITTER)

@@ -99,9 +99,7 @@ static inline void make_step(const struct setting *setting, unsigned submitter, 
         step->where = NULL;
         step->count = MIN(step->count, EXPAND_ACCESSES);
     }
-    /* of a kernel that runs again after its device was lost it would be too many */
-    bool once = !setting->engine.losses || step->kind == CPUS || step->kind == EXPANDS;
-    if (setting->nested && once && duet_random_below(rng, 3) == 0)
+    if (setting->nested && duet_random_below(rng, 3) == 0)
         step->nested = 1 + duet_random_below(rng, 3);
     step->results = g_new0(uint64_t, step->kind == EXPANDS ? RESULTS : 1);
 }

@@ -19,7 +19,7 @@ enum { WATCHDOG_S = 100 };
 struct run {
     const struct setting *setting;
     struct engine *engine;
-    struct duet_codelet *codelets[KINDS], *add[2]; /* add: anywhere, on CPUs */
+    struct duet_codelet *codelets[KINDS], *add;
     size_t words[HANDLES];
     uint64_t real[HANDLES][WORDS_MAX], expected[HANDLES][WORDS_MAX];
     uint64_t real_sums[SUMS][SUM_WORDS], expected_sums[SUMS][SUM_WORDS];
@@ -36,7 +36,6 @@ struct addition {
     struct run *run;
     uint64_t salt;
     unsigned deeper; /* tasks that it submits in turn */
-    bool cpu;
 };
 
 static inline unsigned sum_of(uint64_t salt)
@@ -57,13 +56,11 @@ static inline void check_submit(struct run *run, const struct duet_task_desc *de
         (void)atomic_compare_exchange_strong(&run->refused, &none, error);
 }
 
-/* Only what runs on CPUs submits in turn where devices may be lost, and their tasks run again. */
 static inline void submit_addition(struct run *run, uint64_t salt, unsigned deeper)
 {
     struct addition addition = {.run = run, .salt = salt, .deeper = deeper};
-    addition.cpu = run->setting->engine.losses && deeper;
     struct duet_access access = {run->sums[sum_of(salt)], DUET_RW};
-    struct duet_task_desc desc = {.codelet = run->add[addition.cpu],
+    struct duet_task_desc desc = {.codelet = run->add,
                                   .accesses = &access,
                                   .access_count = 1,
                                   .args = &addition,
@@ -106,7 +103,7 @@ static inline int run_task(struct engine *engine, struct duet_task *task, unsign
                            uint64_t *const *buffers, const size_t *words, const uint8_t *modes)
 {
     struct run *run = engine->data;
-    if (task->klass->codelet == run->add[0] || task->klass->codelet == run->add[1]) {
+    if (task->klass->codelet == run->add) {
         struct addition addition;
         memcpy(&addition, task->args, sizeof addition);
         add_to(buffers[0], addition.salt);
@@ -395,8 +392,7 @@ static inline void make_codelets(struct run *run)
     run->codelets[DEVICES] =
         machine->gpus ? codelet_of(run, "devices", false, true) : run->codelets[ANY];
     run->codelets[EXPANDS] = codelet_of(run, "expands", false, false);
-    run->add[0] = codelet_of(run, "add", true, true);
-    run->add[1] = codelet_of(run, "add_on_cpu", true, false);
+    run->add = codelet_of(run, "add", true, true);
 }
 
 static inline struct run *run_new(const struct setting *setting)

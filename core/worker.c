@@ -220,6 +220,7 @@ static void choose(struct duet_view *view, struct worker *worker,
         }
         if (task) {
             task->state = TASK_RUNNING;
+            task->submitted = NULL;
             command->kind = DUET_RUN;
             command->task = task;
             worker->nested.running = task->klass;
@@ -298,6 +299,8 @@ static void task_done(struct duet_view *view, struct worker *worker, struct duet
     if (core->policy->epilogue)
         core->policy->epilogue(core->policy_state, view, task, worker->index, &times, view->now);
     duet__trace_task(core, worker, task, report, report->status != 0);
+    if (task->submitted)
+        duet__link_submitted(view, task);
     duet__graph_finish(view, task, worker->node, worker->node != DUET_HOST, report->status == 0);
     duet__task_end(view, task);
 }

@@ -131,9 +131,11 @@ static const char *why_refused(const struct worker *self)
 static int run_inside(const struct duet_call *call)
 {
     const struct slot *slot = (const void *)((const char *)call - offsetof(struct slot, call));
-    if (duet__inside(slot->inside->real) != DUET_OUTSIDE)
-        return slot->run(call); /* the worker's own thread */
-    const struct inside *before = duet__enter(slot->inside);
+    int by = duet__inside(slot->real); /* DUET_OUTSIDE: on a thread of the backend's */
+    const struct inside inside = {.real = slot->real,
+                                  .by = by == DUET_OUTSIDE ? DUET_SUBMITTER : by,
+                                  .task = slot->command.task};
+    const struct inside *before = duet__enter(&inside);
     int status = slot->run(call);
     (void)duet__enter(before);
     return status;
@@ -149,7 +151,7 @@ static void launch(struct worker *self, const struct duet__engine_command *comma
     slot->command = *command;
     slot->number = self->launched++;
     slot->launched_s = self->now_s;
-    slot->inside = &real->outside;
+    slot->real = real;
     slot->run = real->emulated[self->arch] ? duet__task_emulation(command->task)
                                            : duet__task_function(command->task, self->arch);
     self->kernels++;

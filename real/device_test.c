@@ -181,6 +181,32 @@ static void test_lost_readers(void)
     duet__core_free(core);
 }
 
+static int submit_and_rest(const struct duet_call *call)
+{
+    int error = once_more(call);
+    testing_sleep(1e-3);
+    return error;
+}
+
+/* Of what runs when the device is lost, everything was submitted already: it counts once. */
+static void test_lost_nested(void)
+{
+    enum { OUTER = 20 };
+    struct testing t = {.cpus = 1, .gpus = 2, .lose = "gpu0@3,gpu1@6"};
+    struct duet_runtime *core = testing_open(&t);
+    _Atomic(int) calls = 0;
+    const struct again again = {testing_codelet(core, "count", testing_count, "cpu"), &calls};
+    struct duet_codelet *codelet = testing_codelet(core, "again", submit_and_rest, NULL);
+    for (unsigned i = 0; i < OUTER; i++)
+        testing_submit(core, codelet, NULL, 0, &again, sizeof again);
+    testing_must(core, duet_wait(core));
+    g_assert_cmpint(atomic_load(&calls), ==, OUTER);
+    struct duet_stats stats;
+    duet_stats(core, &stats);
+    g_assert_cmpuint(stats.tasks, ==, 2 * OUTER);
+    duet__core_free(core);
+}
+
 static int set_ones(const struct duet_call *call)
 {
     const struct duet_buffer *buffer = &call->buffers[0];
@@ -242,5 +268,6 @@ int main(int argc, char **argv)
     g_test_add_func("/device/close_in_the_middle", test_close_in_the_middle);
     g_test_add_func("/device/lost", test_lost);
     g_test_add_func("/device/lost_readers", test_lost_readers);
+    g_test_add_func("/device/lost_nested", test_lost_nested);
     return g_test_run();
 }

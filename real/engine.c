@@ -121,6 +121,7 @@ static int make_worker(struct real *real, unsigned index, struct duet_message *m
         for (unsigned w = 0; w < index; w++)
             worker->ordinal += real->workers[w].backend == worker->backend;
     real->cpus += !worker->device;
+    real->has_devices |= worker->device;
     real->emulated[worker->arch] = worker->device && real->options.emulate;
     worker->slots = calloc(worker->slot_count, sizeof *worker->slots);
     if (!worker->slots || duet__park_init(&worker->park))
@@ -244,7 +245,6 @@ int duet__real_new(void **out, const struct duet_machine *machine,
     real->options = *options;
     real->options.lose = NULL;
     real->options.free_pace = NULL; /* the caller's until this has succeeded */
-    real->outside = (struct inside){.real = real, .by = DUET_SUBMITTER};
     error = duet_machine_copy(&real->machine, machine);
     if (!error)
         error = fill(real, message);

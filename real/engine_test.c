@@ -131,6 +131,105 @@ static void test_dates(void)
     duet__core_free(core);
 }
 
+/*
+ * A policy that lets the worker `held` wait for the counter before it is given anything, and one
+ * that takes its time where the end of a kernel makes another worker's task ready.
+ */
+enum { HELD = 1 };
+
+static _Atomic(int) arrived;
+static _Atomic(double) pushed_s;
+
+static void push_slowly(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
+                        int by, double now)
+{
+    duet_policy_find("pinned")->push(self, view, batch, count, by, now);
+    if (by < 0)
+        return;
+    testing_sleep(2e-3);
+    atomic_store(&pushed_s, now + 2e-3);
+}
+
+static struct duet_task *pop_late(void *self, struct duet_view *view, unsigned worker, double now)
+{
+    while (worker == HELD && !atomic_load(&arrived))
+        testing_sleep(1e-4);
+    return duet_policy_find("pinned")->pop(self, view, worker, now);
+}
+
+static struct duet_event event_of(const struct duet_runtime *core, enum duet_event_kind kind,
+                                  uint64_t id)
+{
+    struct duet_event *events = NULL, found = {.id = 0};
+    size_t count = 0;
+    g_assert_cmpint(duet_trace_events(core, &events, &count), ==, DUET_OK);
+    for (size_t i = 0; i < count; i++)
+        if (events[i].kind == kind && events[i].id == id)
+            found = events[i];
+    free(events);
+    g_assert_cmpuint(found.id, ==, id);
+    return found;
+}
+
+static void submit_pinned(struct duet_runtime *core, const struct duet_codelet *codelet,
+                          struct duet_handle *handle, enum duet_mode mode, int worker)
+{
+    _Atomic(int) *counter = &arrived;
+    const struct duet_access access = {handle, mode};
+    const struct duet_task_desc desc = {.codelet = codelet,
+                                        .accesses = &access,
+                                        .access_count = handle != NULL,
+                                        .args = &counter,
+                                        .args_bytes = sizeof counter,
+                                        .priority = worker};
+    testing_must(core, duet_submit(core, &desc));
+}
+
+/* A worker that looked at the clock before the data came, and was given its task after that. */
+static void test_dates_of_inputs(void)
+{
+    enum { GPU = 2 };
+    struct duet_policy late = *duet_policy_find("pinned");
+    late.pop = pop_late;
+    struct testing t = {.cpus = 2, .gpus = 1, .own_policy = &late, .record = true};
+    atomic_store(&arrived, 0);
+    struct duet_runtime *core = testing_open(&t);
+    struct duet_handle *handle;
+    uint64_t cell = 0;
+    testing_must(core, duet_vector(core, &cell, 1, sizeof cell, &handle));
+    submit_pinned(core, testing_codelet(core, "write", mix_all, "cuda"), handle, DUET_RW, GPU);
+    struct duet_codelet *count = testing_codelet(core, "count", testing_count, "cpu");
+    submit_pinned(core, count, handle, DUET_R, 0);
+    submit_pinned(core, count, handle, DUET_R, HELD);
+    testing_must(core, duet_wait(core));
+    const struct duet_event copy = event_of(core, DUET_EVENT_COPY, 1);
+    g_assert_cmpuint(copy.destination, ==, DUET_HOST);
+    for (uint64_t id = 2; id <= 3; id++)
+        g_assert_cmpfloat(event_of(core, DUET_EVENT_TASK, id).start_s, >=, copy.end_s);
+    duet__core_free(core);
+}
+
+/* Nor is the time in which its worker calls another one a kernel's. */
+static void test_dates_of_wakes(void)
+{
+    struct duet_policy slow = *duet_policy_find("pinned");
+    slow.push = push_slowly;
+    struct testing t = {.cpus = 2, .own_policy = &slow, .record = true};
+    struct duet_runtime *core = testing_open(&t);
+    struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, "cpu");
+    struct duet_handle *handle;
+    uint64_t cell = 0;
+    testing_must(core, duet_vector(core, &cell, 1, sizeof cell, &handle));
+    while (!duet__hungry(core)) /* worker 1: nobody has asked for the first one yet */
+        testing_sleep(1e-4);
+    submit_pinned(core, codelet, handle, DUET_RW, 0);
+    submit_pinned(core, codelet, handle, DUET_RW, 1);
+    submit_pinned(core, codelet, NULL, 0, 0);
+    testing_must(core, duet_wait(core));
+    g_assert_cmpfloat(event_of(core, DUET_EVENT_TASK, 3).start_s, >=, atomic_load(&pushed_s));
+    duet__core_free(core);
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* Errors                                                                                       */
 
@@ -274,6 +373,8 @@ int main(int argc, char **argv)
     g_test_add_func("/engine/many_accesses", test_many_accesses);
     g_test_add_func("/engine/call", test_call);
     g_test_add_func("/engine/dates", test_dates);
+    g_test_add_func("/engine/dates_of_inputs", test_dates_of_inputs);
+    g_test_add_func("/engine/dates_of_wakes", test_dates_of_wakes);
     g_test_add_func("/engine/error", test_error);
     g_test_add_func("/engine/no_code", test_no_code);
     g_test_add_func("/engine/cancel", test_cancel);

@@ -83,6 +83,9 @@ void duet__real_wake(void *engine, unsigned index)
 {
     struct real *real = engine;
     struct worker *worker = &real->workers[index];
+    int by = duet__inside(real);
+    if (by >= 0)
+        real->workers[by].woke = true;
     if (!duet__park_wake(&worker->park) || worker->index > 0 || worker->device)
         return;
     if (atomic_load(&real->first.holder) == FIRST_FREE)

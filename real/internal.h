@@ -37,7 +37,8 @@ struct real;
  */
 struct inside {
     struct real *real;
-    int by; /* worker, or DUET_SUBMITTER on a thread that is no worker's */
+    int by;                 /* worker, or DUET_SUBMITTER on a thread that is no worker's */
+    struct duet_task *task; /* whose kernel it is, on a device; else NULL */
 };
 
 /* A kernel from the core's command to its completion. */
@@ -50,8 +51,8 @@ struct slot {
     bool used;
     struct duet__engine_command command;
     duet_kernel_fn run;
-    const struct inside *inside; /* while it runs on a thread of the backend's */
-    uint64_t number;             /* kernels were launched in this order */
+    struct real *real;
+    uint64_t number; /* kernels were launched in this order */
     double launched_s;
     struct duet_message message; /* why it fails, if the kernel says so */
 };
@@ -62,6 +63,7 @@ struct worker {
     unsigned index, arch, node;
     bool device;
     bool owed; /* it is to be asked again: not idle when it was last asked, or called since */
+    bool woke; /* it has called another worker since it looked at the clock */
     double now_s;
     const struct duet__backend *backend;
     struct backend_device *opened;
@@ -149,14 +151,14 @@ struct real {
     struct duet_runtime *core;   /* NULL until attached */
     struct clock clock;
     struct places *places;
+    bool has_devices; /* some worker is one */
     bool spin; /* there is a core for every thread: threads with nothing to do watch for a while */
     unsigned cpus;
     struct worker *workers;
     bool *emulated; /* by architecture: its devices are */
     struct use *uses;
     unsigned use_count;
-    unsigned parks;        /* made, for workers in order */
-    struct inside outside; /* for kernels that run on threads of a backend */
+    unsigned parks;                                   /* made, for workers in order */
     bool has_threads, has_first, has_watch, has_said; /* made */
     struct said said;
     struct threads threads;

@@ -25,7 +25,8 @@ enum { TESTING_ALARM_S = 120 }; /* a test that hangs is killed */
 struct testing {
     unsigned cpus, gpus; /* emulated GPUs */
     const char *policy;
-    double watchdog_s; /* 0: never */
+    const struct duet_policy *own_policy; /* instead */
+    double watchdog_s;                    /* 0: never */
     size_t window;
     uint64_t gpu_memory_bytes;
     bool no_peer, record;
@@ -72,7 +73,7 @@ static inline struct duet_runtime *testing_try(struct testing *t, int *error)
         return NULL;
     struct duet__core_config config = {
         .machine = &machine,
-        .policy = duet_policy_find(t->policy ? t->policy : "ws"),
+        .policy = t->own_policy ? t->own_policy : duet_policy_find(t->policy ? t->policy : "ws"),
         .model = duet_model_at(0),
         .window = t->window,
         .record = t->record,

@@ -189,9 +189,7 @@ static inline void make_step(struct run *run, const struct setting *setting, uns
         if (step->kind == RENEW)
             step->modes[i] = DUET_RW;
     }
-    /* of a kernel that runs again after its device was lost it would be too many */
-    bool once = !losing(setting) || step->kind == CPUS || step->kind == EXPANDS;
-    if (setting->nested && once && step->kind < KINDS && duet_random_below(rng, 3) == 0)
+    if (setting->nested && step->kind < KINDS && duet_random_below(rng, 3) == 0)
         step->nested = 1 + duet_random_below(rng, 3);
     step->results = g_new0(uint64_t, step->kind == EXPANDS ? RESULTS : 1);
 }

@@ -58,15 +58,14 @@ static inline void submit_task(struct run *run, const struct duet_task_desc *des
 }
 
 /*
- * Where devices may be lost and their tasks run again, CPUs run what submits in turn, and what adds
- * to memory that is not the device's.
+ * Where devices may be lost and their tasks run again, CPUs run what adds to memory that is not the
+ * device's.
  */
 static inline void submit_addition(struct run *run, uint64_t salt, unsigned deeper)
 {
     const struct addition addition = {.run = run, .salt = salt, .deeper = deeper};
     const struct duet_access access = {run->sums[salt % SUMS], DUET_RW};
-    bool once = deeper || is_bare(salt);
-    const struct duet_task_desc desc = {.codelet = run->add[losing(&run->setting) && once],
+    const struct duet_task_desc desc = {.codelet = run->add[losing(&run->setting) && is_bare(salt)],
                                         .accesses = &access,
                                         .access_count = !is_bare(salt),
                                         .args = &addition,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a CPU worker's thread does: it asks the core, runs the kernel, reports. On the way of a task
- * there is one reading of the clock: a kernel begins when the worker has asked for it, which is
- * when the one before it ended; what the core does in between counts as the kernel's.
+ * there is one reading of the clock: a kernel begins when the worker asks for it, which is when the
+ * one before it ended; what the core does in between counts as the kernel's. It is read again where
+ * that would be wrong, see start_of.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -34,10 +35,14 @@ void duet__real_submitted(void *engine, struct duet_task *task)
     struct real *real = engine;
     struct duet__ops ops = {0};
     int by = duet__inside(real);
+    struct duet_task *parent = by == DUET_OUTSIDE ? NULL : inside_now->task;
     uint64_t submissions = atomic_load_explicit(&real->submissions, memory_order_relaxed);
     atomic_store_explicit(&real->submissions, submissions + 1, memory_order_relaxed);
-    duet__link(real->core, task, by == DUET_OUTSIDE ? DUET_SUBMITTER : by,
-               duet__clock_now(&real->clock), &ops);
+    if (parent && duet__task_class(task))
+        duet__link_after(parent, task);
+    else
+        duet__link(real->core, task, by == DUET_OUTSIDE ? DUET_SUBMITTER : by,
+                   duet__clock_now(&real->clock), &ops);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -51,6 +56,7 @@ static double later(double a, double b)
 double duet__worker_now(struct worker *self)
 {
     self->now_s = later(self->now_s, duet__clock_now(&self->real->clock));
+    self->woke = false;
     return self->now_s;
 }
 
@@ -126,6 +132,20 @@ static void show(struct worker *self, const struct duet_task *task, double start
     atomic_store_explicit(&self->kernel, duet_task_kernel(task), memory_order_relaxed);
 }
 
+/*
+ * When a kernel that the core has just given out begins: not before it was ready, as another worker
+ * may have made it so after the last look at the clock, nor before its inputs were there, which
+ * devices may have brought since. Looking for something to steal, and waking others, which may take
+ * the core from this thread, is nobody's kernel.
+ */
+static double start_of(struct worker *self, const struct duet_task *task, bool stole)
+{
+    bool brought = self->real->has_devices && duet_task_accesses(task);
+    if (stole || brought || self->woke)
+        (void)duet__worker_now(self);
+    return later(self->now_s, duet__task_ready(task));
+}
+
 /* Runs a kernel to its end and reports it. */
 static void run(struct worker *self, const struct duet__engine_command *command,
                 struct duet__ops *ops)
@@ -133,10 +153,7 @@ static void run(struct worker *self, const struct duet__engine_command *command,
     struct real *real = self->real;
     struct slot *slot = self->slots;
     const struct duet_task *task = command->task;
-    /* not before it was ready: another worker may have made it so after the last look at the clock;
-       looking for something to steal is nobody's kernel */
-    double start_s = ops->steal_attempts ? duet__worker_now(self) : self->now_s;
-    start_s = later(start_s, duet__task_ready(task));
+    double start_s = start_of(self, task, ops->steal_attempts > 0);
     show(self, task, start_s);
     struct duet__report report = {.start_s = start_s, .end_s = start_s};
     report.status = duet__slot_fill(self, slot, task);

@@ -233,7 +233,10 @@ struct duet_call {
 /*
  * A kernel: returns 0, or a negative enum duet_error that fails the task. It may submit tasks
  * (nested tasks): they are ordered after all tasks submitted before, so one that conflicts with the
- * task at hand runs after it. It may not wait, acquire or unregister.
+ * task at hand runs after it. Those of a kernel on a device are ordered, and may run, when it has
+ * ended: if the device is lost first, the kernel runs again elsewhere, and only what it submits
+ * then counts. It may not wait, acquire or unregister. In simulations kernels are not called, and
+ * submit nothing.
  */
 typedef int (*duet_kernel_fn)(const struct duet_call *call);
 

@@ -117,7 +117,8 @@ void duet_stats_reset(struct duet_runtime *runtime);
 /*
  * Tasks finished since the runtime was opened: cheap, any thread, for progress bars. Nested tasks
  * that a worker keeps to itself (struct duet_policy.private_nested) are counted in bundles of up to
- * 64, which may be some too many.
+ * 64, and those that a kernel has submitted again after its device was lost twice, which may be
+ * some too many.
  */
 uint64_t duet_tasks_done(const struct duet_runtime *runtime);
 
