@@ -245,9 +245,9 @@ static void fetch_all(struct duet_view *view, struct worker *worker, struct duet
             spin_unlock(&access->handle->lock);
         }
         if (node != DUET_HOST && (access->mode & DUET_R)) {
-            worker->reads++;
-            worker->hits += fetch == FETCH_HIT || fetch == FETCH_MERGED;
-            worker->merged += fetch == FETCH_MERGED;
+            count_own(&worker->reads, 1);
+            count_own(&worker->hits, fetch == FETCH_HIT || fetch == FETCH_MERGED);
+            count_own(&worker->merged, fetch == FETCH_MERGED);
         }
         if (fetch == FETCH_FAILED)
             duet__fail_run(view->core, DUET_ELOST,

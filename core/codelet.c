@@ -134,23 +134,22 @@ struct duet_codelet *duet_codelet_find(struct duet_runtime *runtime, const char 
 static int check(struct duet_runtime *core, const struct duet_codelet_desc *desc)
 {
     if (!desc || !desc->name || !*desc->name || strlen(desc->name) >= DUET_NAME_MAX)
-        return duet_fail(&core->message, DUET_EINVAL, "a kernel needs a name of 1 to %d bytes",
-                         DUET_NAME_MAX - 1);
+        return duet__refuse(core, DUET_EINVAL, "a kernel needs a name of 1 to %d bytes",
+                            DUET_NAME_MAX - 1);
     if (desc->expand) {
         if (desc->implementation_count)
-            return duet_fail(&core->message, DUET_EINVAL,
-                             "kernel %s has implementations and expands: one or the other",
-                             desc->name);
+            return duet__refuse(core, DUET_EINVAL,
+                                "kernel %s has implementations and expands: one or the other",
+                                desc->name);
         return DUET_OK;
     }
     if (desc->implementation_count == 0 || !desc->implementations)
-        return duet_fail(&core->message, DUET_EINVAL, "kernel %s has no implementation",
-                         desc->name);
+        return duet__refuse(core, DUET_EINVAL, "kernel %s has no implementation", desc->name);
     for (size_t i = 0; i < desc->implementation_count; i++)
         if (!desc->implementations[i].arch)
-            return duet_fail(&core->message, DUET_EINVAL,
-                             "implementation %zu of kernel %s names no architecture", i,
-                             desc->name);
+            return duet__refuse(core, DUET_EINVAL,
+                                "implementation %zu of kernel %s names no architecture", i,
+                                desc->name);
     return DUET_OK;
 }
 
@@ -165,8 +164,7 @@ int duet_codelet(struct duet_runtime *runtime, const struct duet_codelet_desc *d
     error = codelet ? codelet_fill(runtime, codelet, desc) : DUET_ENOMEM;
     if (error) {
         codelet_free(runtime, codelet);
-        return duet_fail(&runtime->message, error, "kernel %s: %s", desc->name,
-                         duet_strerror(error));
+        return duet__refuse(runtime, error, "kernel %s: %s", desc->name, duet_strerror(error));
     }
     spin_lock(&runtime->registry_lock);
     bool duplicate = find(runtime, desc->name) != NULL;
@@ -181,8 +179,7 @@ int duet_codelet(struct duet_runtime *runtime, const struct duet_codelet_desc *d
     spin_unlock(&runtime->registry_lock);
     if (duplicate) {
         codelet_free(runtime, codelet);
-        return duet_fail(&runtime->message, DUET_EINVAL, "kernel %s is registered already",
-                         desc->name);
+        return duet__refuse(runtime, DUET_EINVAL, "kernel %s is registered already", desc->name);
     }
     *out = codelet;
     return DUET_OK;

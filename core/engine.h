@@ -248,6 +248,16 @@ void duet__explain(struct duet_runtime *core, struct duet_message *message);
 void duet__fail_run(struct duet_runtime *core, int error, const char *format, ...)
     DUET_PRINTF(3, 4);
 
+/*
+ * What a thread does while another one holds a lock of the core that it needs: `rest` is called
+ * after each look at the lock, with 0, 1, 2, ... for one wait. It is to rest for a moment at first,
+ * and soon to let other threads run, also those of a lower priority: the holder may be one of
+ * these. For all runtimes of the process; engines that call the core from several threads give one.
+ * NULL, as at the start: nothing.
+ */
+typedef void (*duet__rest_fn)(unsigned tries);
+void duet__rest_by(duet__rest_fn rest);
+
 /* ------------------------------------------------------------------------------------------- */
 /* What engines may look at                                                                     */
 

@@ -86,23 +86,25 @@ int duet_matrix(struct duet_runtime *runtime, void *data, size_t rows, size_t co
 {
     *out = NULL;
     if (rows == 0 || cols == 0 || element_bytes == 0 || ld < rows)
-        return duet_fail(&runtime->message, DUET_EINVAL,
-                         "cannot register a matrix of %zu x %zu elements of %zu bytes with leading "
-                         "dimension %zu: sizes must be positive and the leading dimension at least "
-                         "the number of rows",
-                         rows, cols, element_bytes, ld);
+        return duet__refuse(
+            runtime, DUET_EINVAL,
+            "cannot register a matrix of %zu x %zu elements of %zu bytes with leading "
+            "dimension %zu: sizes must be positive and the leading dimension at least "
+            "the number of rows",
+            rows, cols, element_bytes, ld);
     if (cols > SIZE_MAX / 4 / ld || ld * cols > SIZE_MAX / 4 / element_bytes)
-        return duet_fail(&runtime->message, DUET_EINVAL,
-                         "a matrix of %zu x %zu elements of %zu bytes exceeds the address space",
-                         rows, cols, element_bytes);
+        return duet__refuse(runtime, DUET_EINVAL,
+                            "a matrix of %zu x %zu elements of %zu bytes exceeds the address space",
+                            rows, cols, element_bytes);
     if (!data && runtime->computes)
-        return duet_fail(&runtime->message, DUET_EINVAL,
-                         "data of %zu x %zu elements has no address (NULL), which is for runs that "
-                         "compute nothing: simulations, and emulations of a platform",
-                         rows, cols);
+        return duet__refuse(
+            runtime, DUET_EINVAL,
+            "data of %zu x %zu elements has no address (NULL), which is for runs that "
+            "compute nothing: simulations, and emulations of a platform",
+            rows, cols);
     *out = duet__handle_new(runtime, data, rows, cols, ld, element_bytes);
     if (!*out)
-        return duet_fail(&runtime->message, DUET_ENOMEM, "no memory left for another handle");
+        return duet__refuse(runtime, DUET_ENOMEM, "no memory left for another handle");
     atomic_fetch_add_explicit(&runtime->registered_bytes, (*out)->bytes, memory_order_relaxed);
     return DUET_OK;
 }
@@ -178,20 +180,20 @@ static bool set_acquired(struct duet_handle *handle, struct duet_task *task)
 int duet_acquire(struct duet_runtime *runtime, struct duet_handle *handle, enum duet_mode mode)
 {
     if (!handle || (mode != DUET_R && mode != DUET_W && mode != DUET_RW))
-        return duet_fail(&runtime->message, DUET_EINVAL,
-                         "duet_acquire needs a handle and a mode of DUET_R, DUET_W or DUET_RW");
+        return duet__refuse(runtime, DUET_EINVAL,
+                            "duet_acquire needs a handle and a mode of DUET_R, DUET_W or DUET_RW");
     int error = duet__may_wait(runtime, "duet_acquire");
     if (error)
         return error;
     struct duet_task *task = duet__acquisition_new(runtime, 1);
     if (!task)
-        return duet_fail(&runtime->message, DUET_ENOMEM, "no memory left for duet_acquire");
+        return duet__refuse(runtime, DUET_ENOMEM, "no memory left for duet_acquire");
     task->accesses[0].handle = handle;
     task->accesses[0].mode = (uint8_t)mode;
     if (!set_acquired(handle, task)) {
         duet__task_free(runtime, task);
-        return duet_fail(&runtime->message, DUET_EINVAL, "handle %llu is acquired already",
-                         (unsigned long long)handle->id);
+        return duet__refuse(runtime, DUET_EINVAL, "handle %llu is acquired already",
+                            (unsigned long long)handle->id);
     }
     runtime->ops->submitted(runtime->engine, task);
     error = runtime->ops->wait(runtime->engine, acquisition_there, task);
@@ -220,8 +222,8 @@ static struct duet_task *take_acquired(struct duet_runtime *runtime, struct duet
         handle->acquired = NULL;
     spin_unlock(&handle->lock);
     if (!task)
-        (void)duet_fail(&runtime->message, DUET_EINVAL, "handle %llu is not acquired",
-                        (unsigned long long)handle->id);
+        (void)duet__refuse(runtime, DUET_EINVAL, "handle %llu is not acquired",
+                           (unsigned long long)handle->id);
     return task;
 }
 

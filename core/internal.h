@@ -22,6 +22,7 @@
 
 #include "core/engine.h"
 
+#include "core/atomics.h"
 #include "core/slab.h"
 #include "core/spin.h"
 
@@ -264,9 +265,10 @@ struct worker {
     struct nested nested;
     struct duet_task **batch; /* room for tasks that a completion made ready */
     size_t batch_capacity;
-    double busy_s, last_end_s, flops;
-    uint64_t tasks, accesses, reads, hits, merged;
-    uint64_t pushes, pops, steals, steal_attempts;
+    /* written by this worker's thread, read at any time */
+    _Atomic(double) busy_s, last_end_s, flops;
+    _Atomic(uint64_t) tasks, accesses, reads, hits, merged;
+    _Atomic(uint64_t) pushes, pops, steals, steal_attempts;
     /* this worker's thread, and those who ask for statistics: trace_lock */
     struct spin trace_lock;
     bool events_lost;
@@ -371,7 +373,7 @@ struct duet_runtime {
     _Atomic(int) error; /* first error of the run */
     struct spin message_lock;
     struct duet_message run_message; /* message_lock: of that error */
-    struct duet_message message;     /* of the last call that failed; the application's thread */
+    struct duet_message message;     /* message_lock: of the last call that failed */
     struct spin submit_lock;         /* writing the four below */
     uint64_t submit_rng;
     _Atomic(double) first_submit_s;
@@ -380,32 +382,7 @@ struct duet_runtime {
 };
 
 /* ------------------------------------------------------------------------------------------- */
-/* Bit sets over nodes and workers                                                              */
-
-static inline bool bit_test(const _Atomic(uint64_t) *set, unsigned i)
-{
-    return atomic_load_explicit(&set[i / 64], memory_order_relaxed) >> (i % 64) & 1;
-}
-
-/* true if it is set, and what was done before setting it has been seen to be done. */
-static inline bool bit_test_acquire(const _Atomic(uint64_t) *set, unsigned i)
-{
-    return atomic_load_explicit(&set[i / 64], memory_order_acquire) >> (i % 64) & 1;
-}
-
-static inline void bit_set(_Atomic(uint64_t) *set, unsigned i)
-{
-    /* under the owner's lock: no other writer */
-    uint64_t word = atomic_load_explicit(&set[i / 64], memory_order_relaxed);
-    atomic_store_explicit(&set[i / 64], word | UINT64_C(1) << (i % 64), memory_order_release);
-}
-
-static inline void bit_clear(_Atomic(uint64_t) *set, unsigned i)
-{
-    /* release: who reads the other bits from this store has seen what they stand for */
-    uint64_t word = atomic_load_explicit(&set[i / 64], memory_order_relaxed);
-    atomic_store_explicit(&set[i / 64], word & ~(UINT64_C(1) << (i % 64)), memory_order_release);
-}
+/* Calls                                                                                        */
 
 /* Begins a call into the core; the list of workers to wake is left unset, being mostly unused. */
 static inline void view_begin(struct duet_view *view, struct duet_runtime *core, double now, int by,
@@ -529,6 +506,7 @@ int duet__task_new(struct duet_runtime *core, const struct duet_task_desc *desc,
                    struct duet_task **out, struct duet_message *message);
 int duet__run_error(struct duet_runtime *runtime);
 void duet__tell(struct duet_runtime *core, const struct duet_message *message);
+int duet__refuse(struct duet_runtime *core, int error, const char *format, ...) DUET_PRINTF(3, 4);
 void duet__tell_stuck(struct duet_runtime *core);
 int duet__may_wait(struct duet_runtime *core, const char *function);
 
@@ -568,13 +546,6 @@ static inline uint64_t unfinished(const struct duet_runtime *core)
 static inline uint64_t window_low(const struct duet_runtime *core)
 {
     return core->window - (core->window >= 8 ? core->window / 8 : 1);
-}
-
-/* Adds to an atomic that one thread at a time writes: no locked instruction. */
-static inline void add_own(_Atomic(int64_t) *value, int64_t change)
-{
-    int64_t old = atomic_load_explicit(value, memory_order_relaxed);
-    atomic_store_explicit(value, old + change, memory_order_relaxed);
 }
 
 static inline struct duet_task *access_task(struct access *access)

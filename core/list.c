@@ -291,7 +291,7 @@ static void push(struct duet_view *view, struct duet_list *list, struct duet_tas
     view->ops->pushes++;
     /* before anybody can take it: who has seen all tasks finished reads the count */
     if (view->by >= 0)
-        core->workers[view->by].pushes++;
+        count_own(&core->workers[view->by].pushes, 1);
     bool only;
     while (!enter(view, list, task, at_head, &only)) {
         if (doomed(core, mask)) {

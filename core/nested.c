@@ -218,10 +218,10 @@ void duet__nested_done(struct duet_runtime *core, unsigned worker, struct duet_t
                        core->machine.workers[worker].name,
                        report->why && *report->why ? report->why : duet_strerror(report->status));
     } else {
-        self->tasks++;
+        count_own(&self->tasks, 1);
         klass->executions[worker].ran++;
         if (klass->counts_flops)
-            self->flops += klass->work;
+            add_own_double(&self->flops, klass->work);
     }
     if (core->record)
         duet__trace_record(core, self, task, report, report->status != 0);
@@ -238,9 +238,8 @@ void duet__nested_end(struct duet_runtime *core, unsigned worker, double start_s
     struct duet_view view;
     view_begin(&view, core, now, (int)worker, ops);
     nested->running = NULL;
-    self->busy_s += now - start_s;
-    if (now > self->last_end_s)
-        self->last_end_s = now;
+    add_own_double(&self->busy_s, now - start_s);
+    raise_own(&self->last_end_s, now);
     while (nested->oldest)
         give(&view, nested);
     settle(nested, &view);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A spin lock for sections of a few dozen instructions. */
+/*
+ * A spin lock for sections of a few dozen instructions. Who finds it taken waits as the engine
+ * says (duet__rest_by): the holder may have been preempted, even by the very thread that waits.
+ */
 #ifndef DUET_CORE_SPIN_H
 #define DUET_CORE_SPIN_H
 
@@ -10,11 +13,13 @@ struct spin {
     atomic_bool taken;
 };
 
+/* Takes a lock that was found taken. */
+void duet__spin_wait(struct spin *lock);
+
 static inline void spin_lock(struct spin *lock)
 {
-    while (atomic_exchange_explicit(&lock->taken, true, memory_order_acquire))
-        while (atomic_load_explicit(&lock->taken, memory_order_relaxed))
-            ;
+    if (atomic_exchange_explicit(&lock->taken, true, memory_order_acquire))
+        duet__spin_wait(lock);
 }
 
 static inline void spin_unlock(struct spin *lock)

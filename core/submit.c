@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Submitting tasks and waiting for them, on the application's thread. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -251,6 +252,18 @@ void duet__tell(struct duet_runtime *core, const struct duet_message *message)
     spin_unlock(&core->message_lock);
 }
 
+/* A call that is refused: `error`, for which duet_last_message has the reason. */
+int duet__refuse(struct duet_runtime *core, int error, const char *format, ...)
+{
+    struct duet_message message;
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(message.text, sizeof message.text, format, arguments);
+    va_end(arguments);
+    duet__tell(core, &message);
+    return error;
+}
+
 /* Says why a wait has failed. */
 void duet__tell_stuck(struct duet_runtime *core)
 {
@@ -337,7 +350,13 @@ int duet_wait(struct duet_runtime *runtime)
 
 const char *duet_last_message(const struct duet_runtime *runtime)
 {
-    return runtime->message.text;
+    /* what is returned stays as it is, whatever other threads have to say meanwhile */
+    static _Thread_local struct duet_message copy;
+    struct duet_runtime *core = (struct duet_runtime *)(uintptr_t)runtime;
+    spin_lock(&core->message_lock);
+    copy = core->message;
+    spin_unlock(&core->message_lock);
+    return copy.text;
 }
 
 double duet_now(const struct duet_runtime *runtime)

@@ -459,9 +459,17 @@ static inline struct engine *engine_new(const struct engine_setting *setting)
     return engine;
 }
 
+/* Threads that take turns on a core wait for each other. */
+static inline void engine_rest(unsigned tries)
+{
+    if (tries % 16 == 15)
+        (void)sched_yield();
+}
+
 static inline void engine_start(struct engine *engine)
 {
     engine->started = true;
+    duet__rest_by(engine_rest);
     for (unsigned n = 1; n < engine->core->machine.node_count; n++)
         engine->memories[n] = g_malloc0(engine->core->machine.nodes[n].capacity_bytes);
     for (unsigned w = 0; w < engine->workers && !engine->setting->alone; w++) {

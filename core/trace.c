@@ -28,13 +28,12 @@ static void add_event(struct worker *worker, const struct duet_event *event)
 static void count_task(struct worker *worker, const struct duet_task *task,
                        const struct duet__report *report)
 {
-    worker->tasks++;
-    worker->accesses += task->access_count;
-    worker->busy_s += report->end_s - report->start_s;
+    count_own(&worker->tasks, 1);
+    count_own(&worker->accesses, task->access_count);
+    add_own_double(&worker->busy_s, report->end_s - report->start_s);
     if (task->klass->counts_flops)
-        worker->flops += task->klass->work;
-    if (report->end_s > worker->last_end_s)
-        worker->last_end_s = report->end_s;
+        add_own_double(&worker->flops, task->klass->work);
+    raise_own(&worker->last_end_s, report->end_s);
     struct executions *own = &task->klass->executions[worker->index];
     own->ran++;
     own->timed++;

@@ -26,8 +26,8 @@ static struct duet_task *steal(struct duet_view *view, struct worker *worker)
         if (task) {
             view->ops->steals++;
             view->ops->steal_attempts += attempts;
-            worker->steals++;
-            worker->steal_attempts += attempts;
+            count_own(&worker->steals, 1);
+            count_own(&worker->steal_attempts, attempts);
             return task;
         }
     }
@@ -40,7 +40,7 @@ static struct duet_task *pop(struct duet_view *view, struct worker *worker)
     struct duet_task *task = core->policy->pop(core->policy_state, view, worker->index, view->now);
     if (task) {
         view->ops->pops++;
-        worker->pops++;
+        count_own(&worker->pops, 1);
     }
     return task;
 }

@@ -258,6 +258,7 @@ int duet__real_new(void **out, const struct duet_machine *machine,
     }
     real->options.free_pace = options->free_pace;
     real->options.devices = NULL;
+    duet__rest_by(duet__thread_rest);
     duet__clock_start(&real->clock);
     *out = real;
     return DUET_OK;

@@ -4,7 +4,7 @@
 
 #include "real/testing_steps.h"
 
-enum { WIDE = 40, DATED = 6 };
+enum { WIDE = 40, DATED = 6, ASKED = 2000 };
 
 /* ------------------------------------------------------------------------------------------- */
 /* Order and results                                                                            */
@@ -366,6 +366,65 @@ static void test_two(void)
     g_assert_cmpint(atomic_load(&calls), ==, STEPS);
 }
 
+/* ------------------------------------------------------------------------------------------- */
+/* Any time                                                                                     */
+
+struct asking {
+    struct duet_runtime *core;
+    _Atomic(bool) ends;
+    unsigned number;
+    uint64_t most; /* of the tasks that the statistics have had */
+};
+
+/* Statistics never go back, and a message is one that some call has got, and whole. */
+static void *ask(void *argument)
+{
+    struct asking *asking = argument;
+    struct duet_handle *handle = NULL;
+    struct duet_codelet *codelet = NULL;
+    const struct duet_codelet_desc nameless = {.name = ""};
+    do {
+        struct duet_stats stats;
+        duet_stats(asking->core, &stats);
+        g_assert_cmpuint(stats.tasks, >=, asking->most);
+        g_assert_cmpuint(stats.pops + stats.steals, <=, ASKED);
+        asking->most = stats.tasks;
+        g_assert_cmpuint(duet_tasks_done(asking->core), <=, ASKED);
+        g_assert_cmpfloat(duet_worker_busy(asking->core, 0), >=, 0);
+        size_t rows = 1000 + asking->number;
+        g_assert_cmpint(duet_matrix(asking->core, &stats, rows, 1, rows - 1, 1, &handle), ==,
+                        DUET_EINVAL);
+        g_assert_cmpint(duet_codelet(asking->core, &nameless, &codelet), ==, DUET_EINVAL);
+        const char *message = duet_last_message(asking->core);
+        g_assert_true(g_str_has_suffix(message, "the number of rows") ||
+                      g_str_has_suffix(message, "name of 1 to 31 bytes"));
+    } while (!atomic_load(&asking->ends));
+    return NULL;
+}
+
+static void test_any_time(void)
+{
+    struct testing t = {.cpus = 2};
+    _Atomic(int) calls = 0, *counter = &calls;
+    pthread_t ids[2];
+    struct asking asking[2];
+    struct duet_runtime *core = testing_open(&t);
+    struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, NULL);
+    for (unsigned i = 0; i < G_N_ELEMENTS(ids); i++) {
+        asking[i] = (struct asking){.core = core, .number = i};
+        g_assert_cmpint(pthread_create(&ids[i], NULL, ask, &asking[i]), ==, 0);
+    }
+    for (unsigned i = 0; i < ASKED; i++)
+        testing_submit(core, codelet, NULL, 0, &counter, sizeof counter);
+    testing_must(core, duet_wait(core));
+    for (unsigned i = 0; i < G_N_ELEMENTS(ids); i++) {
+        atomic_store(&asking[i].ends, true);
+        (void)pthread_join(ids[i], NULL);
+    }
+    g_assert_cmpuint(duet_worker_tasks(core, 0) + duet_worker_tasks(core, 1), ==, ASKED);
+    duet__core_free(core);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -381,5 +440,6 @@ int main(int argc, char **argv)
     g_test_add_func("/engine/close_in_the_middle", test_close_in_the_middle);
     g_test_add_func("/engine/open_close", test_open_close);
     g_test_add_func("/engine/two", test_two);
+    g_test_add_func("/engine/any_time", test_any_time);
     return g_test_run();
 }

@@ -271,6 +271,9 @@ unsigned long duet__thread_slack(unsigned long ns);
 /* From now on, waking the calling thread does not take the core from the thread that wakes it. */
 void duet__thread_patient(void);
 
+/* As duet__rest_by: pauses for some microseconds in all, then sleeps. */
+void duet__thread_rest(unsigned tries);
+
 /* ------------------------------------------------------------------------------------------- */
 /* pin.c and say.c                                                                              */
 

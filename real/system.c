@@ -34,6 +34,20 @@ void duet__thread_patient(void)
         (void)sched_setscheduler(0, SCHED_BATCH, &none);
 }
 
+void duet__thread_rest(unsigned tries)
+{
+    enum { PAUSES = 16, LONGEST = 6, SLEEPS = 6 }; /* rounds; 2^6 pauses; up to 20 us * 2^6 */
+    if (tries < PAUSES) {
+        for (unsigned i = 0; i < 1u << (tries < LONGEST ? tries : LONGEST); i++)
+            duet__clock_rest();
+        return;
+    }
+    /* the holder was preempted, which yielding does not help if its priority is lower */
+    unsigned doublings = tries - PAUSES < SLEEPS ? tries - PAUSES : SLEEPS;
+    const struct timespec span = {.tv_nsec = 20000L << doublings};
+    (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &span, NULL);
+}
+
 static void sleep_for(double seconds)
 {
     const long second_ns = 1000000000;

@@ -94,7 +94,7 @@ CORE_CALLS = set("""
     snprintf vsnprintf strtod strtol strtoll strtoul strtoull
     cbrt ceil exp exp2 expm1 fabs floor fmax fmin fmod frexp hypot ldexp llround log log10 log1p
     log2 lround nextafter pow rint round sqrt trunc
-    __errno_location __stack_chk_fail _GLOBAL_OFFSET_TABLE_
+    __errno_location __stack_chk_fail __tls_get_addr _GLOBAL_OFFSET_TABLE_
 """.split())
 
 FEATURE_TEST = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b\s*(.*)$")

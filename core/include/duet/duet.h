@@ -140,7 +140,10 @@ DUET_MUST_CHECK int duet_open(struct duet_runtime **out, const struct duet_confi
  */
 int duet_close(struct duet_runtime *runtime);
 
-/* The message of the last error of this runtime; "" if none. Valid until the next call. */
+/*
+ * The message of the last error of this runtime, whichever thread got it; "" if none. A copy for
+ * the calling thread, valid until this thread asks again.
+ */
 const char *duet_last_message(const struct duet_runtime *runtime);
 
 /* Seconds since the runtime was opened: wall clock, or simulated. */

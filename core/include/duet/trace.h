@@ -145,12 +145,15 @@ struct duet_class_stats {
     const uint64_t *ran; /* by worker: how many finished there. Likewise */
 };
 
-/* (see struct duet_class_stats) Number of classes, and the figures of one. DUET_EINVAL beyond. */
+/*
+ * (see struct duet_class_stats) Number of classes, and the figures of one. DUET_EINVAL beyond. Only
+ * when no task is in flight.
+ */
 size_t duet_class_count(const struct duet_runtime *runtime);
 DUET_MUST_CHECK int duet_class_stats(const struct duet_runtime *runtime, size_t index,
                                      struct duet_class_stats *stats);
 
-/* Busy seconds and finished tasks of one worker. */
+/* Busy seconds and finished tasks of one worker. Any time. */
 double duet_worker_busy(const struct duet_runtime *runtime, unsigned worker);
 uint64_t duet_worker_tasks(const struct duet_runtime *runtime, unsigned worker);
 

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waiting for a lock that is taken. */
+#include <stddef.h>
+
+#include "core/engine.h"
+#include "core/spin.h"
+
+/* How a thread gives way is a matter of the process, not of a runtime: locks know of none. */
+static _Atomic(duet__rest_fn) rest_of_engine;
+
+void duet__rest_by(duet__rest_fn rest)
+{
+    atomic_store_explicit(&rest_of_engine, rest, memory_order_relaxed);
+}
+
+void duet__spin_wait(struct spin *lock)
+{
+    duet__rest_fn rest = atomic_load_explicit(&rest_of_engine, memory_order_relaxed);
+    unsigned tries = 0;
+    do {
+        if (rest)
+            rest(tries++);
+    } while (atomic_load_explicit(&lock->taken, memory_order_relaxed) ||
+             atomic_exchange_explicit(&lock->taken, true, memory_order_acquire));
+}

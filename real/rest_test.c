@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Locks of the core whose holder does not run because somebody waits for them. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* CPU_SET */
+#endif
+#include <pthread.h>
+#include <sched.h>
+
+#include "core/spin.h"
+#include "real/testing.h"
+
+struct holding {
+    struct spin lock;
+    _Atomic(bool) held, waited_for;
+    int refused; /* why the thread that waits has no higher priority; 0: it has */
+    double waited_s;
+};
+
+/* Both threads on one core: who has the higher priority is the one that runs. */
+static void share_core(void)
+{
+    cpu_set_t all, one;
+    unsigned core = 0;
+    g_assert_cmpint(sched_getaffinity(0, sizeof all, &all), ==, 0);
+    while (!CPU_ISSET(core, &all))
+        core++;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    g_assert_cmpint(pthread_setaffinity_np(pthread_self(), sizeof one, &one), ==, 0);
+}
+
+static void *hold(void *argument)
+{
+    struct holding *holding = argument;
+    share_core();
+    spin_lock(&holding->lock);
+    atomic_store(&holding->held, true);
+    while (!atomic_load(&holding->waited_for))
+        ;
+    spin_unlock(&holding->lock);
+    return NULL;
+}
+
+static double processor_s(void)
+{
+    struct timespec time;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static void *wait_for_it(void *argument)
+{
+    struct holding *holding = argument;
+    const struct sched_param lowest = {.sched_priority = 1};
+    share_core();
+    while (!atomic_load(&holding->held))
+        testing_sleep(1e-4);
+    holding->refused = pthread_setschedparam(pthread_self(), SCHED_FIFO, &lowest);
+    atomic_store(&holding->waited_for, true);
+    double before_s = processor_s();
+    spin_lock(&holding->lock);
+    holding->waited_s = processor_s() - before_s;
+    spin_unlock(&holding->lock);
+    return NULL;
+}
+
+/* What it takes from the core while it waits is little: Linux gives the others 5 % of a second. */
+static void test_real_time(void)
+{
+    struct testing t = {.cpus = 1};
+    struct holding holding = {.refused = 0};
+    pthread_t holder, waiter;
+    struct duet_runtime *core = testing_open(&t); /* says how threads wait */
+    g_assert_cmpint(pthread_create(&holder, NULL, hold, &holding), ==, 0);
+    g_assert_cmpint(pthread_create(&waiter, NULL, wait_for_it, &holding), ==, 0);
+    (void)pthread_join(waiter, NULL);
+    (void)pthread_join(holder, NULL);
+    duet__core_free(core);
+    if (holding.refused)
+        g_test_skip("no thread of this user may have a real-time priority");
+    else
+        g_assert_cmpfloat(holding.waited_s, <, 0.1);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/rest/real_time", test_real_time);
+    return g_test_run();
+}
