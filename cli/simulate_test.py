@@ -239,6 +239,11 @@ def test_files():
             events = json.load(file)["traceEvents"]
         kernels = [event for event in events if event.get("cat") == "kernel"]
         assert sorted(event["args"]["task"] for event in kernels) == list(range(1, 121))
+        # dates begin with the first submission, so that the last one is the makespan
+        assert min(event["args"]["submitted_us"] for event in kernels) == 0
+        makespan = json.loads(good("--policy", "ws", "--json"))["runs"][0]["makespan_s"]["median"]
+        last = max(event["ts"] + event["dur"] for event in kernels)
+        assert abs(last / 1e6 - makespan) < 2e-9, (last, makespan)
         root = xml.etree.ElementTree.parse(os.path.join(folder, "out.d-ws.svg")).getroot()
         assert root.tag.endswith("svg")
         good("--policy", "ws", "--trace", "one.json", cwd=folder)

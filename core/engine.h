@@ -90,9 +90,9 @@ struct duet__engine_ops {
     /* Blocks the application's thread until reached(arg). 0, or DUET_ESTUCK if it never will. */
     int (*wait)(void *engine, bool (*reached)(void *arg), void *arg);
     /*
-     * Whose kernel runs on the calling thread, or who asks for work on it: a worker; DUET_SUBMITTER
-     * on a thread that is no worker's; DUET_OUTSIDE on the application's. Only the last may wait.
-     * May be NULL: there is only the application's thread.
+     * Whose kernel runs on the calling thread, or who asks for work on it and may expand a task: a
+     * worker; DUET_SUBMITTER on a thread that is no worker's; DUET_OUTSIDE on the application's.
+     * Only the last may wait, also for the window. May be NULL: there is only the application.
      */
     int (*inside)(void *engine);
     /*
@@ -243,6 +243,12 @@ bool duet__finished(const struct duet_runtime *core);
 
 /* A few lines that say who waits for what, for the message of a run that is stuck. */
 void duet__explain(struct duet_runtime *core, struct duet_message *message);
+
+/*
+ * Whether the calling thread may wait, which it is about to do in `function`: not inside a kernel
+ * or an expansion. DUET_EINVAL also fails the run, so that nobody overlooks it.
+ */
+int duet__may_wait(struct duet_runtime *core, const char *function);
 
 /* Records an error of the run, to be returned by duet_wait; the first one stays. Any thread. */
 void duet__fail_run(struct duet_runtime *core, int error, const char *format, ...)

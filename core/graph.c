@@ -236,7 +236,8 @@ void duet__link_in(struct duet_view *view, struct duet_task *task)
     atomic_store_explicit(&task->ready_s, view->now, memory_order_relaxed);
     double path = 0;
     int granted = enter_all(task, best_seconds(task), &path);
-    count_submission(view->core, path, view->now);
+    if (task->klass) /* an acquisition is none: the application may have much to prepare */
+        count_submission(view->core, path, view->now);
     /* from here on another thread may run the task, if this does not make it ready itself */
     if (atomic_fetch_sub_explicit(&task->pending, granted + 1, memory_order_acq_rel) == granted + 1)
         duet__push(view, task);

@@ -508,7 +508,6 @@ int duet__run_error(struct duet_runtime *runtime);
 void duet__tell(struct duet_runtime *core, const struct duet_message *message);
 int duet__refuse(struct duet_runtime *core, int error, const char *format, ...) DUET_PRINTF(3, 4);
 void duet__tell_stuck(struct duet_runtime *core);
-int duet__may_wait(struct duet_runtime *core, const char *function);
 
 /* handle.c */
 struct duet_handle *duet__handle_new(struct duet_runtime *core, void *data, size_t rows,

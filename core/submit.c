@@ -278,14 +278,13 @@ static int inside(const struct duet_runtime *core)
     return core->ops->inside ? core->ops->inside(core->engine) : DUET_OUTSIDE;
 }
 
-/* Whether the calling thread may wait. DUET_EINVAL also fails the run: nobody shall overlook it. */
 int duet__may_wait(struct duet_runtime *core, const char *function)
 {
     if (inside(core) == DUET_OUTSIDE)
         return DUET_OK;
     duet__fail_run(core, DUET_EINVAL,
-                   "%s was called inside a kernel, which may submit tasks but "
-                   "not wait",
+                   "%s was called inside a kernel or an expansion, which may submit tasks but not "
+                   "wait",
                    function);
     return DUET_EINVAL;
 }
@@ -296,7 +295,7 @@ int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *desc)
     bool nests = runtime->policy->private_nested && desc && !desc->access_count && !desc->where;
     if (nests && duet__nested_submit(runtime, desc))
         return DUET_OK;
-    /* a kernel cannot wait for the window: what it submits is beyond it */
+    /* nobody waits inside a kernel or an expansion: what they submit is beyond the window */
     if (window_full(runtime) && inside(runtime) == DUET_OUTSIDE) {
         atomic_fetch_add(&runtime->throttled, 1);
         error = runtime->ops->wait(runtime->engine, window_open, runtime);

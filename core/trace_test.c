@@ -103,6 +103,29 @@ static void test_reset(void)
     lost_end(&t, DUET_OK, "");
 }
 
+/* The application prepares its data: a run begins with its first task, and without one lasts 0 s.
+ */
+static void test_acquisitions(void)
+{
+    struct testing t;
+    struct duet_stats stats;
+    lost_start(&t, &one, "eager");
+    struct duet_handle *h = testing_handle(&t, BLOCK);
+    g_assert_cmpint(duet_acquire(t.core, h, DUET_W), ==, DUET_OK);
+    t.now += 5;
+    g_assert_cmpint(duet_release(t.core, h), ==, DUET_OK);
+    duet_stats(t.core, &stats);
+    g_assert_cmpfloat(stats.first_submit_s, ==, 0);
+    g_assert_cmpfloat(stats.makespan_s, ==, 0);
+    double begin = t.now += 5;
+    (void)testing_submit(&t, t.cpu, h, DUET_RW, NULL, 0, 0);
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+    duet_stats(t.core, &stats);
+    g_assert_cmpfloat(stats.first_submit_s, ==, begin);
+    g_assert_cmpfloat(stats.makespan_s, ==, t.now - begin);
+    lost_end(&t, DUET_OK, "");
+}
+
 /* The critical path of the second is that of its own tasks: not longer for what was before. */
 static void test_critical_path(void)
 {
@@ -130,6 +153,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/trace/failed", test_failed);
     g_test_add_func("/trace/reset", test_reset);
+    g_test_add_func("/trace/acquisitions", test_acquisitions);
     g_test_add_func("/trace/critical_path", test_critical_path);
     return g_test_run();
 }

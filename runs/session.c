@@ -130,8 +130,7 @@ static int measure(struct duet__session *session, struct duet__run *run, enum du
     if (record != DUET_RECORDS_NONE)
         error = duet__recording_take(&run->recording, session->runtime,
                                      record == DUET_RECORDS_ACCESSES);
-    if (!request->config.simulate)
-        duet__recording_shift(&run->recording, -run->stats.first_submit_s);
+    duet__recording_shift(&run->recording, -run->stats.first_submit_s);
     return explain(session, error, message);
 }
 

@@ -60,8 +60,7 @@ static void notify(void *engine)
     sim->notified = true;
 }
 
-/* The worker's thread spends the time of these operations, from now or when it is free. */
-static void charge(struct sim *sim, unsigned worker, const struct duet__ops *ops)
+void duet__sim_charge(struct sim *sim, unsigned worker, const struct duet__ops *ops)
 {
     const struct duet_costs *costs = &sim->machine.costs;
     struct sim_worker *self = &sim->workers[worker];
@@ -106,8 +105,10 @@ static void ask(struct sim *sim, unsigned worker)
     for (;;) {
         struct duet__engine_command command;
         struct duet__ops ops = {0};
+        sim->asked = (int)worker;
         duet__next(sim->core, worker, sim->now, &command, &ops);
-        charge(sim, worker, &ops);
+        sim->asked = DUET_OUTSIDE;
+        duet__sim_charge(sim, worker, &ops);
         if (command.kind == DUET_RUN) {
             run_kernel(sim, &command);
         } else if (command.kind == DUET_COPY) {
@@ -147,7 +148,7 @@ static void kernel_done(struct sim *sim, unsigned worker, struct kernel *kernel)
     kernel->used = false;
     sim->workers[worker].idle = false;
     duet__done(sim->core, &kernel->command, sim->now, &report, &ops);
-    charge(sim, worker, &ops);
+    duet__sim_charge(sim, worker, &ops);
     duet__sim_wake(sim, worker);
 }
 
@@ -156,7 +157,7 @@ static void copy_done(struct sim *sim, unsigned worker, struct transfer *transfe
     struct duet__ops ops = {0};
     sim->workers[worker].idle = false;
     duet__sim_copy_done(sim, transfer, &ops);
-    charge(sim, worker, &ops);
+    duet__sim_charge(sim, worker, &ops);
     duet__sim_wake(sim, worker);
 }
 
@@ -292,10 +293,18 @@ static int sim_wait(void *engine, bool (*reached)(void *arg), void *arg)
     return reached(arg) ? DUET_OK : DUET_ESTUCK;
 }
 
+/* Kernels do not run here: only who asks for work may be called back, to expand a task. */
+static int sim_inside(void *engine)
+{
+    const struct sim *sim = engine;
+    return sim->asked;
+}
+
 static double sim_now(void *engine)
 {
-    struct sim *sim = engine;
-    return sim->submit_s > sim->now ? sim->submit_s : sim->now;
+    const struct sim *sim = engine;
+    bool ahead = sim->asked == DUET_OUTSIDE && sim->submit_s > sim->now;
+    return ahead ? sim->submit_s : sim->now;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -329,6 +338,7 @@ const struct duet__engine_ops *duet__sim_ops(void)
         .wake = duet__sim_wake,
         .submitted = duet__sim_submitted,
         .wait = sim_wait,
+        .inside = sim_inside,
         .notify = notify,
         .now = sim_now,
         .classify = duet__sim_classify,
@@ -366,6 +376,7 @@ int duet__sim_new(void **out, const struct duet_machine *machine, const struct s
     if (!sim)
         return DUET_ENOMEM;
     sim->options = *options;
+    sim->asked = DUET_OUTSIDE;
     sim->state = duet__sim_state(options);
     int error = duet_machine_copy(&sim->machine, machine);
     if (!error && !fill(sim))

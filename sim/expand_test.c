@@ -100,10 +100,67 @@ static void test_costs(void)
     lab_close(&lab);
 }
 
+/* As duet_submit inside an expansion, of a kernel on the CPU. */
+static int submit_inside(double seconds)
+{
+    const struct lab_seconds times = {seconds, seconds};
+    const struct duet_task_desc desc = {.codelet = lab.kernel,
+                                        .args = &times,
+                                        .args_bytes = sizeof times};
+    return duet_submit(lab.duet, &desc);
+}
+
+/* Submits two kernels, and itself until the depth that it carries is 0. */
+static int unfold(struct duet_expansion *expansion, const struct duet_call *call)
+{
+    unsigned depth;
+    memcpy(&depth, call->args, sizeof depth);
+    const struct duet_task_desc again = {.codelet = duet_codelet_find(lab.duet, "unfold"),
+                                         .args = &(unsigned){depth - 1},
+                                         .args_bytes = sizeof depth};
+    int error = submit_inside(0.005);
+    error = error ? error : submit_inside(0.005);
+    return error || !depth ? error : duet_submit(lab.duet, &again);
+}
+
+static void submit_unfold(unsigned depth)
+{
+    const struct duet_codelet_desc codelet = {.name = "unfold", .expand = unfold};
+    struct duet_task_desc desc = {.args = &depth, .args_bytes = sizeof depth};
+    struct duet_codelet *made = NULL;
+    g_assert_cmpint(duet_codelet(lab.duet, &codelet, &made), ==, DUET_OK);
+    desc.codelet = made;
+    g_assert_cmpint(duet_submit(lab.duet, &desc), ==, DUET_OK);
+}
+
+/*
+ * Submitting costs 1 ms, also a worker: after an expansion it begins when all that this has
+ * submitted is (4 ms, and 16 ms after a nested one). That goes beyond a full window, for which the
+ * application waits until all is done, at 26 ms.
+ */
+static void test_submit(void)
+{
+    if (!lab_child())
+        return;
+    lab = lab_open(&(struct lab_options){.cpus = 1, .window = 1, .costs = {.submit_s = 0.001}});
+    submit_unfold(1);
+    lab_task(&lab, "cpu0", 0.005, 0);
+    lab_finish(&lab);
+    assert_kernel(&lab, 2, "cpu0", 0.004, 0.009);
+    assert_kernel(&lab, 3, "cpu0", 0.009, 0.014);
+    assert_kernel(&lab, 5, "cpu0", 0.016, 0.021);
+    assert_kernel(&lab, 6, "cpu0", 0.021, 0.026);
+    assert_kernel(&lab, 7, "cpu0", 0.027, 0.032);
+    assert_seconds(lab_find(&lab, DUET_EVENT_TASK, 3, 1)->submit_s, 0.001);
+    assert_seconds(lab_find(&lab, DUET_EVENT_TASK, 5, 1)->submit_s, 0.014);
+    lab_close(&lab);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/expand/dates", test_dates);
     g_test_add_func("/expand/costs", test_costs);
+    g_test_add_func("/expand/submit", test_submit);
     return g_test_run();
 }

@@ -75,6 +75,7 @@ struct sim {
     struct sim_options options;
     struct duet_runtime *core;
     double now; /* date of the event at hand */
+    int asked;  /* the worker that is asked for a command, and may expand a task; DUET_OUTSIDE */
     struct events events;
     double *alarms; /* pending alarms of the network, latest first */
     size_t alarm_count, alarm_capacity;
@@ -153,6 +154,8 @@ bool duet__first_busy(const struct sim *sim);
 void duet__sim_event(struct sim *sim, double date, enum event_kind kind, unsigned worker,
                      void *what);
 void duet__sim_wake(void *engine, unsigned worker);
+/* The worker's thread spends the time of these operations, from now or when it is free. */
+void duet__sim_charge(struct sim *sim, unsigned worker, const struct duet__ops *ops);
 
 /* submissions.c */
 void duet__sim_submitted(void *engine, struct duet_task *task);

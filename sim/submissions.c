@@ -24,9 +24,24 @@ static bool grow(struct sim *sim)
     return true;
 }
 
+/*
+ * A task that expands submits on its worker's thread, as real ones do: at the date of the event at
+ * hand, as children are, and what it costs delays what the worker starts.
+ */
+static void submit_inside(struct sim *sim, struct duet_task *task)
+{
+    struct duet__ops ops = {.submissions = duet__task_class(task) != NULL};
+    duet__link(sim->core, task, sim->asked, sim->now, &ops);
+    duet__sim_charge(sim, (unsigned)sim->asked, &ops);
+}
+
 void duet__sim_submitted(void *engine, struct duet_task *task)
 {
     struct sim *sim = engine;
+    if (sim->asked != DUET_OUTSIDE) {
+        submit_inside(sim, task);
+        return;
+    }
     if (sim->submit_s < sim->now)
         sim->submit_s = sim->now;
     /* the thread that submits has just worked for the first worker */

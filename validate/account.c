@@ -227,23 +227,6 @@ static void complete(struct duet__account *account)
         account->parts_s[largest] += left_s;
 }
 
-/*
- * Dates of a simulation count from its beginning, the makespan from the first submission, which
- * costs time of its own. Both end with the last kernel: so much later is the first submission.
- */
-static double origin_s(const struct duet__recording *recording)
-{
-    double last_s = 0;
-
-    for (size_t i = 0; i < recording->event_count; i++) {
-        const struct duet_event *event = &recording->events[i];
-
-        if (event->kind == DUET_EVENT_TASK && !event->failed && isfinite(event->end_s))
-            last_s = fmax(last_s, event->end_s);
-    }
-    return fmax(last_s - recording->makespan_s, 0);
-}
-
 /* Makes the account of a recording that has been checked. */
 static void fill(const struct duet__recording *recording, struct duet__account *out)
 {
@@ -272,21 +255,11 @@ static void fill(const struct duet__recording *recording, struct duet__account *
 int duet__account_make(const struct duet__recording *recording, struct duet__account *out,
                        struct duet_message *message)
 {
-    struct duet__recording dated = *recording; /* from the first submission */
-    double first_s = origin_s(recording);
-    int error;
+    int error = check(recording, message);
 
     *out = (struct duet__account){0};
-    if (first_s > 0) {
-        dated.events =
-            g_memdup2(recording->events, recording->event_count * sizeof(*recording->events));
-        duet__recording_shift(&dated, -first_s);
-    }
-    error = check(&dated, message);
     if (!error)
-        fill(&dated, out);
-    if (dated.events != recording->events)
-        g_free(dated.events);
+        fill(recording, out);
     return error;
 }
 

@@ -48,9 +48,8 @@ struct duet__account {
 
 /*
  * Makes the account of a recorded run. Kernels of one worker that overlap (several streams) count
- * in parts: each moment once, shared among those that run. Dates count from the first submission,
- * which is `makespan_s` before the end of the last kernel (or 0, if that is sooner). Of several
- * copies that are waited for at once the one that ends last counts. The caller owns *out
+ * in parts: each moment once, shared among those that run. Dates count from the first submission.
+ * Of several copies that are waited for at once the one that ends last counts. The caller owns *out
  * (duet__account_fini). DUET_EINVAL (no worker, dates that make no sense).
  */
 DUET_MUST_CHECK int duet__account_make(const struct duet__recording *recording,

@@ -198,25 +198,6 @@ static void test_dates(void)
     testing_fini(&testing);
 }
 
-/* As a simulation dates it: everything later by what the first submission cost. */
-static void test_origin(void)
-{
-    struct testing_recording testing;
-    struct duet__account account;
-
-    testing_init(&testing, 10);
-    testing_copy(&testing, 1, 0, 1, 2, 2, 5);
-    testing_task(&testing, 1, 1, 1, 5, 10);
-    for (size_t i = 0; i < testing.recording.event_count; i++) {
-        testing.events[i].ready_s += 0.25;
-        testing.events[i].start_s += 0.25;
-        testing.events[i].end_s += 0.25;
-    }
-    account = expect(&testing, (const double[]){5, 3, 0, 0, 1, 21});
-    duet__account_fini(&account);
-    testing_fini(&testing);
-}
-
 /* Which direction of copies worker `node`'s next task waits for at a moment; overhead: none. */
 static enum duet__part slow_wait(const struct duet__recording *recording, unsigned node,
                                  double at_s, double start_s)
@@ -375,7 +356,6 @@ int main(int argc, char **argv)
     g_test_add_func("/account/room", test_room);
     g_test_add_func("/account/at_once", test_at_once);
     g_test_add_func("/account/dates", test_dates);
-    g_test_add_func("/account/origin", test_origin);
     g_test_add_func("/account/random", test_random);
     g_test_add_func("/account/sums", test_sums);
     g_test_add_func("/account/mean", test_mean);

@@ -18,12 +18,8 @@ static int simulate(struct duet__experiment *experiment, struct duet__trial *tri
     error = duet__simulate(request, progress, &series, &experiment->number, message);
     if (!error && series.error)
         error = duet_fail(message, series.error, "%s", series.message.text);
-    for (size_t i = 0; i < series.count && !error && !experiment->number; i++) {
-        struct duet__run *run = &series.runs[i];
-
-        duet__recording_shift(&run->recording, -run->stats.first_submit_s);
-        error = duet__sample_put(&trial->predicted, run, message);
-    }
+    for (size_t i = 0; i < series.count && !error && !experiment->number; i++)
+        error = duet__sample_put(&trial->predicted, &series.runs[i], message);
     duet__series_fini(&series);
     return error;
 }

@@ -102,7 +102,10 @@ int duet_close(struct duet_runtime *runtime)
 {
     if (!runtime)
         return DUET_OK;
-    int error = last_wait(runtime);
+    int error = duet__may_wait(runtime, "duet_close");
+    if (error)
+        return error;
+    error = last_wait(runtime);
     const struct kept *kept = duet__core_kept(runtime);
     if (kept && kept->trace) {
         struct duet_message message = {""};

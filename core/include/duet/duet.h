@@ -7,6 +7,12 @@
  * Time is in seconds (double) since the runtime was opened; sizes are in bytes unless named rows
  * or columns. Functions that return int give 0 or a negative `enum duet_error`; duet_last_message
  * then says what was wrong. Unless a function says otherwise it does not block.
+ *
+ * Inside kernels and expansions (duet_kernel_fn, duet_expand_fn) what waits is refused, in both
+ * worlds: duet_wait, duet_acquire, duet_unregister and duet_close do nothing there, return
+ * DUET_EINVAL and fail the run with it. Everything else may be called there, too; duet_submit does
+ * not wait for the window. A simulated runtime is used by one thread at a time, whatever is said of
+ * any thread below, but for duet_tasks_done.
  */
 #ifndef DUET_DUET_H
 #define DUET_DUET_H
@@ -136,7 +142,8 @@ DUET_MUST_CHECK int duet_open(struct duet_runtime **out, const struct duet_confi
  * Waits for all tasks, writes what was asked for (trace, report) and frees everything, handles
  * and codelets included. Data is not brought back to the host: duet_acquire or
  * duet_unregister before. Returns the first error of the run or of writing; one that no earlier
- * wait has returned is also printed on standard error. NULL is fine.
+ * wait has returned is also printed on standard error. NULL is fine. A program may also end without
+ * it, at any time: with its own exit status, and without what was asked for.
  */
 int duet_close(struct duet_runtime *runtime);
 
@@ -179,9 +186,9 @@ enum duet_mode {
 
 /*
  * Blocks until the application may read (DUET_R) or change (DUET_W, DUET_RW) the data in its own
- * memory, as a task submitted now would; tasks submitted later wait for duet_release. May not be
- * called from inside a task. Errors: DUET_EINVAL (two acquisitions of one handle); DUET_ESTUCK; the
- * run's error if a task has failed: the handle is acquired then, and is to be released.
+ * memory, as a task submitted now would; tasks submitted later wait for duet_release. Errors:
+ * DUET_EINVAL (two acquisitions of one handle); DUET_ESTUCK; the run's error if a task has failed:
+ * the handle is acquired then, and is to be released.
  */
 DUET_MUST_CHECK int duet_acquire(struct duet_runtime *runtime, struct duet_handle *handle,
                                  enum duet_mode mode);
@@ -238,8 +245,7 @@ struct duet_call {
  * (nested tasks): they are ordered after all tasks submitted before, so one that conflicts with the
  * task at hand runs after it. Those of a kernel on a device are ordered, and may run, when it has
  * ended: if the device is lost first, the kernel runs again elsewhere, and only what it submits
- * then counts. It may not wait, acquire or unregister. In simulations kernels are not called, and
- * submit nothing.
+ * then counts. In simulations kernels are not called, and submit nothing.
  */
 typedef int (*duet_kernel_fn)(const struct duet_call *call);
 
@@ -254,7 +260,7 @@ struct duet_expansion; /* a task at the moment at which it expands */
 /*
  * Expands a task into children (duet_expand_block, duet_expand_submit). buffers[i].data is the
  * host's replica, only to be passed on. Returns 0 or a negative enum duet_error that fails the
- * task.
+ * task. What it submits by duet_submit is no child: as the nested tasks of a kernel.
  */
 typedef int (*duet_expand_fn)(struct duet_expansion *expansion, const struct duet_call *call);
 
@@ -314,8 +320,8 @@ struct duet_task_desc {
 /*
  * Submits a task. It runs after every earlier submitted task that it conflicts with on a handle
  * (sequential consistency: reads after writes, writes after reads and writes). Everything is
- * copied. May block while `window` tasks are unfinished. May be called from several threads: tasks
- * of one thread are ordered, those of different threads as they come.
+ * copied. May block while `window` tasks are unfinished, but not inside a task. May be called from
+ * several threads: tasks of one thread are ordered, those of different threads as they come.
  * Errors: DUET_EINVAL, DUET_ENOWORKER, DUET_ETOOBIG, DUET_ENOMODEL (simulated, no time known),
  * DUET_ENOMEM; the task is then not submitted.
  */

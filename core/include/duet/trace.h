@@ -84,9 +84,10 @@ enum { DUET_STATS_ARCHS = 8 }; /* architectures of a machine that have counters 
 struct duet_stats {
     uint64_t tasks;           /* finished */
     uint64_t accesses;        /* of finished tasks */
-    double first_submit_s;    /* date of the first submission; 0 if none */
+    double first_submit_s;    /* date of the first submission of a task, which an acquisition is
+                                 not; 0 if none */
     double last_end_s;        /* end of the last kernel */
-    double makespan_s;        /* last_end_s - first_submit_s */
+    double makespan_s;        /* last_end_s - first_submit_s; 0 if no task has finished */
     double flops;             /* of finished tasks, as their codelets count them */
     uint64_t bytes_to_device; /* host to device */
     uint64_t bytes_to_host;   /* device to host, write-backs of evictions included */

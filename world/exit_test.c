@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs that end in the middle of a run, without duet_close: with their own exit status. */
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <glib.h>
+
+#include <duet/duet.h>
+
+enum { COUNT = 1 << 16, HANDLES = 6, RUNTIMES = 2, ABSENT = 99 };
+
+enum when { IN_FLIGHT, INSIDE, FAILED };
+
+/* A program: `runtimes` in the world of `simulate` and `emulate`, which end by exit(status). */
+struct program {
+    const char *simulate, *emulate;
+    unsigned runtimes;
+    enum when when;
+    int status;
+};
+
+static struct program program;
+static double data[RUNTIMES][HANDLES][COUNT];
+
+static void must(struct duet_runtime *duet, int error)
+{
+    if (error)
+        g_error("%s", duet_last_message(duet));
+}
+
+static int compute(const struct duet_call *call)
+{
+    double *values = call->buffers[0].data;
+    for (int i = 0; i < COUNT; i++)
+        values[i] += 1;
+    return DUET_OK;
+}
+
+static double cost(const void *args, const char *arch)
+{
+    return 0.010;
+}
+
+static int end(struct duet_expansion *expansion, const struct duet_call *call)
+{
+    if (program.when == INSIDE)
+        exit(program.status);
+    return DUET_EIO;
+}
+
+static void submit(struct duet_runtime *duet, const char *name, struct duet_handle *handle)
+{
+    const struct duet_access access = {handle, DUET_RW};
+    const struct duet_task_desc task = {.codelet = duet_codelet_find(duet, name),
+                                        .accesses = &access,
+                                        .access_count = handle != NULL};
+    must(duet, duet_submit(duet, &task));
+}
+
+static void open_codelets(struct duet_runtime *duet)
+{
+    const struct duet_implementation where[] = {{"cpu", compute}, {"cuda", NULL}};
+    const struct duet_codelet_desc compute_desc = {.name = "compute",
+                                                   .implementations = where,
+                                                   .implementation_count = 2,
+                                                   .cost = cost};
+    const struct duet_codelet_desc end_desc = {.name = "end", .expand = end};
+    struct duet_codelet *made;
+    must(duet, duet_codelet(duet, &compute_desc, &made));
+    must(duet, duet_codelet(duet, &end_desc, &made));
+}
+
+/* Has the program wait in the middle of a run, with kernels and copies in flight. */
+static void run_a_while(unsigned index)
+{
+    struct duet_runtime *duet = NULL;
+    struct duet_message message = {""};
+    struct duet_handle *handles[HANDLES];
+    struct duet_config config;
+    duet_config_init(&config);
+    config.quiet = true;
+    config.simulate = program.simulate;
+    config.emulate = program.emulate;
+    config.cpus = 2;
+    config.gpus = program.simulate || program.emulate ? 2 : 0;
+    int error = duet_open(&duet, &config, &message);
+    if (error == DUET_EABSENT)
+        exit(ABSENT);
+    if (error)
+        g_error("%s", message.text);
+    open_codelets(duet);
+    for (unsigned i = 0; i < HANDLES; i++)
+        must(duet, duet_vector(duet, data[index][i], COUNT, sizeof(double), &handles[i]));
+    submit(duet, "compute", handles[0]);
+    for (unsigned i = 1; i < 100 * HANDLES; i++)
+        if (i % HANDLES)
+            submit(duet, "compute", handles[i % HANDLES]);
+    if (program.when != IN_FLIGHT)
+        submit(duet, "end", NULL);
+    error = duet_acquire(duet, handles[0], DUET_R);
+    g_assert_true(!error || program.when == FAILED);
+}
+
+/* In a process of its own. */
+static void run(void)
+{
+    int status = 0;
+    pid_t child = fork();
+    g_assert_cmpint(child, >=, 0);
+    if (child == 0) {
+        for (unsigned i = 0; i < program.runtimes; i++)
+            run_a_while(i);
+        exit(program.status);
+    }
+    g_assert_cmpint(waitpid(child, &status, 0), ==, child);
+    g_assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) != ABSENT)
+        g_assert_cmpint(WEXITSTATUS(status), ==, program.status);
+}
+
+static void run_all(struct program like)
+{
+    program = like;
+    for (program.when = IN_FLIGHT; program.when <= FAILED; program.when++)
+        for (program.status = 0; program.status <= 3; program.status += 3)
+            run();
+}
+
+static void test_simulated(void)
+{
+    run_all((struct program){.simulate = "idgraf", .runtimes = 1});
+}
+
+static void test_real(void)
+{
+    run_all((struct program){.runtimes = RUNTIMES});
+}
+
+static void test_emulated(void)
+{
+    run_all((struct program){.emulate = "free", .runtimes = RUNTIMES});
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/exit/simulated", test_simulated);
+    g_test_add_func("/exit/real", test_real);
+    g_test_add_func("/exit/emulated", test_emulated);
+    return g_test_run();
+}

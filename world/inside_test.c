@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What kernels and expansions may call, and what they get, in both worlds. */
+#include <string.h>
+
+#include <glib.h>
+
+#include <duet/duet.h>
+#include <duet/trace.h>
+
+static struct duet_handle *handle;
+
+static void must(struct duet_runtime *duet, int error)
+{
+    if (error)
+        g_error("%s", duet_last_message(duet));
+}
+
+static int compute(const struct duet_call *call)
+{
+    return DUET_OK;
+}
+
+static double cost(const void *args, const char *arch)
+{
+    return 1e-5;
+}
+
+static int submit(struct duet_runtime *duet, const char *name, unsigned depth)
+{
+    const struct duet_task_desc task = {.codelet = duet_codelet_find(duet, name),
+                                        .args = &depth,
+                                        .args_bytes = sizeof depth};
+    return duet_submit(duet, &task);
+}
+
+/* Two kernels, and as often as it says itself, submitted twice: 2, 6, 14 ... kernels. */
+static int unfold(struct duet_expansion *expansion, const struct duet_call *call)
+{
+    struct duet_runtime *duet = call->runtime;
+    unsigned depth;
+    memcpy(&depth, call->args, sizeof depth);
+    g_assert_cmpint(submit(duet, "compute", 0), ==, DUET_OK);
+    g_assert_cmpint(submit(duet, "compute", 0), ==, DUET_OK);
+    if (!depth--)
+        return DUET_OK;
+    const struct duet_task_desc child = {.codelet = duet_codelet_find(duet, "unfold"),
+                                         .args = &depth,
+                                         .args_bytes = sizeof depth};
+    g_assert_cmpint(submit(duet, "unfold", depth), ==, DUET_OK);
+    return duet_expand_submit(expansion, &child);
+}
+
+/* Everything but submissions. */
+static int call_all(const struct duet_call *call)
+{
+    struct duet_runtime *duet = call->runtime;
+    const struct duet_implementation where = {"cpu", compute};
+    const struct duet_codelet_desc desc = {.name = "late",
+                                           .implementations = &where,
+                                           .implementation_count = 1,
+                                           .cost = cost};
+    struct duet_codelet *codelet = NULL;
+    struct duet_handle *vector = NULL;
+    struct duet_stats stats;
+    double now_s = duet_now(duet);
+    duet_stats(duet, &stats);
+    g_assert_cmpfloat(now_s, >=, stats.last_end_s);
+    g_assert_cmpfloat(duet_now(duet), >=, now_s);
+    g_assert_cmpint(duet_vector(duet, &stats, 1, sizeof stats, &vector), ==, DUET_OK);
+    g_assert_cmpint(duet_codelet(duet, &desc, &codelet), ==, DUET_OK);
+    g_assert_cmpint(duet_release(duet, vector), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_wait(duet), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_acquire(duet, handle, DUET_R), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_unregister(duet, handle), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_close(duet), ==, DUET_EINVAL);
+    return DUET_OK;
+}
+
+static int expand_all(struct duet_expansion *expansion, const struct duet_call *call)
+{
+    return call_all(call);
+}
+
+static void make(struct duet_runtime *duet, const char *name, duet_kernel_fn run,
+                 duet_expand_fn expand)
+{
+    const struct duet_implementation where = {"cpu", run};
+    const struct duet_codelet_desc desc = {.name = name,
+                                           .implementations = run ? &where : NULL,
+                                           .implementation_count = run != NULL,
+                                           .cost = run ? cost : NULL,
+                                           .expand = expand};
+    struct duet_codelet *made = NULL;
+    must(duet, duet_codelet(duet, &desc, &made));
+}
+
+/* NULL: not in this build. */
+static struct duet_runtime *open_world(const char *simulate)
+{
+    static double value;
+    struct duet_runtime *duet = NULL;
+    struct duet_message message = {""};
+    struct duet_config config;
+    duet_config_init(&config);
+    config.simulate = simulate;
+    config.quiet = true;
+    config.cpus = 1;
+    config.gpus = 0;
+    config.window = 1;
+    int error = duet_open(&duet, &config, &message);
+    if (error == DUET_EABSENT)
+        return NULL;
+    if (error)
+        g_error("%s", message.text);
+    must(duet, duet_vector(duet, &value, 1, sizeof value, &handle));
+    make(duet, "compute", compute, NULL);
+    make(duet, "unfold", NULL, unfold);
+    make(duet, "call", call_all, NULL);
+    make(duet, "expand", NULL, expand_all);
+    return duet;
+}
+
+/* The window is full all the time, and nobody inside waits for it. */
+static void submit_inside(struct duet_runtime *duet)
+{
+    struct duet_stats stats;
+    for (unsigned i = 0; i < 3; i++)
+        must(duet, submit(duet, "unfold", 2));
+    must(duet, duet_wait(duet));
+    duet_stats(duet, &stats);
+    g_assert_cmpuint(stats.tasks, ==, 3 * 14);
+}
+
+/* What waits is refused and fails the run, even if the caller does not care. */
+static void refuse_inside(struct duet_runtime *duet, const char *name)
+{
+    must(duet, submit(duet, name, 0));
+    g_assert_cmpint(duet_wait(duet), ==, DUET_EINVAL);
+    g_assert_true(g_str_has_prefix(duet_last_message(duet), "duet_wait was called inside"));
+    g_assert_cmpint(duet_close(duet), ==, DUET_EINVAL);
+}
+
+static void test_expansion(void)
+{
+    const char *const worlds[] = {NULL, "idgraf"};
+    for (unsigned i = 0; i < G_N_ELEMENTS(worlds); i++) {
+        struct duet_runtime *duet = open_world(worlds[i]);
+        if (!duet)
+            continue;
+        submit_inside(duet);
+        refuse_inside(duet, "expand");
+    }
+}
+
+/* Kernels run in real runs only. */
+static void test_kernel(void)
+{
+    refuse_inside(open_world(NULL), "call");
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/inside/expansion", test_expansion);
+    g_test_add_func("/inside/kernel", test_kernel);
+    return g_test_run();
+}
