@@ -42,6 +42,34 @@ if(OpenMP_C_FOUND)
   duet_overhead(${runtime} openmp OpenMP::OpenMP_C)
 endif()
 
+# The core alone, on threads of the system. And counted: with calls for each access to memory, which
+# go to bench/contention/lines.c instead of the thread sanitizer's library.
+set(contention ${bench}/contention)
+function(duet_contention name counts)
+  duet_benchmark(${name} ${contention}/main.c ${contention}/engine.c ${contention}/costs.c
+    ${contention}/real.c ${contention}/logical.c ${contention}/lines.c ${ARGN})
+  target_include_directories(bench-${name} PRIVATE ${PROJECT_SOURCE_DIR}/core/include)
+  target_compile_definitions(bench-${name} PRIVATE COUNTS=${counts})
+  target_link_libraries(bench-${name} PRIVATE Threads::Threads)
+endfunction()
+duet_contention(contention 0)
+target_link_libraries(bench-contention PRIVATE duet_core)
+duet_lto_link(bench-contention ON)
+if(NOT DUET_SANITIZE)
+  get_target_property(sources duet_core SOURCES)
+  add_library(bench-core_counted OBJECT EXCLUDE_FROM_ALL ${sources})
+  set_target_properties(bench-core_counted PROPERTIES DUET_PURE_C ON)
+  target_include_directories(bench-core_counted PRIVATE
+    ${PROJECT_SOURCE_DIR}/core/include ${PROJECT_SOURCE_DIR})
+  target_link_libraries(bench-core_counted PRIVATE duet_flags)
+  target_compile_options(bench-core_counted PRIVATE
+    -O2 -g -fsanitize=thread -fno-builtin-memset -fno-builtin-memcpy)
+  duet_contention(contention_count 1 ${contention}/memory.c $<TARGET_OBJECTS:bench-core_counted>)
+  set_target_properties(bench-contention_count PROPERTIES EXCLUDE_FROM_ALL ON)
+  target_compile_options(bench-contention_count PRIVATE -O2)
+  target_link_options(bench-contention_count PRIVATE -pie -Wl,--wrap=memset,--wrap=memcpy)
+endif()
+
 # LLVM's runtime needs LLVM's compiler, beside the one that compiles the rest. DWARF 4: valgrind
 # stumbles over clang's fifth version.
 find_program(DUET_CLANG clang)

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Real threads, as many as are asked for, however few cores there are. */
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bench/contention/crew.h"
+#include "bench/contention/lines.h"
+#include "bench/timing.h"
+
+enum { LINE = 64, TRIES = 100 };
+
+struct real {
+    _Alignas(LINE) struct lines_thread thread;
+    pthread_t id;
+    sem_t called;
+    _Atomic(bool) has_call;
+};
+
+static struct real crew[CREW_MAX];
+static _Thread_local unsigned index_here;
+static void (*run_body)(unsigned self);
+
+static void *begin(void *argument)
+{
+    struct real *self = argument;
+    index_here = (unsigned)(self - crew);
+    lines_become(&self->thread);
+    run_body(index_here);
+    lines_become(NULL);
+    return NULL;
+}
+
+static void real_run(unsigned count, void (*body)(unsigned self))
+{
+    run_body = body;
+    for (unsigned i = 0; i < count; i++) {
+        crew[i].thread = (struct lines_thread){.index = i, .limit_ns = INFINITY};
+        atomic_store(&crew[i].has_call, false);
+        (void)sem_init(&crew[i].called, 0, 0);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        if (pthread_create(&crew[i].id, NULL, begin, &crew[i])) {
+            (void)fprintf(stderr, "contention: no thread %u\n", i);
+            exit(1);
+        }
+    }
+    for (unsigned i = 0; i < count; i++)
+        (void)pthread_join(crew[i].id, NULL);
+}
+
+static unsigned real_self(void)
+{
+    return index_here;
+}
+
+static void real_compute(double seconds_of_it)
+{
+    double end = seconds() + seconds_of_it;
+    while (seconds() < end)
+        ;
+}
+
+static void real_rest(void)
+{
+    struct real *self = &crew[index_here];
+    int tries = 0;
+    while (tries < TRIES && sem_trywait(&self->called)) {
+        (void)sched_yield();
+        tries++;
+    }
+    if (tries == TRIES)
+        while (sem_wait(&self->called))
+            ;
+    atomic_store(&self->has_call, false);
+}
+
+static void real_call(unsigned who)
+{
+    if (!atomic_exchange(&crew[who].has_call, true))
+        (void)sem_post(&crew[who].called);
+}
+
+const struct crew crew_real = {
+    .run = real_run,
+    .self = real_self,
+    .now = seconds,
+    .compute = real_compute,
+    .rest = real_rest,
+    .call = real_call,
+};
