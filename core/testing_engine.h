@@ -17,8 +17,8 @@
 #include "core/testing.h"
 
 enum {
-    FIFOS = 3,      /* of a worker: kernels, copies in, copies out */
-    FIFO_MAX = 512, /* commands in flight */
+    FIFOS = 3,       /* of a worker: kernels, copies in, copies out */
+    FIFO_MAX = 4096, /* commands in flight */
 };
 
 struct engine;
@@ -30,12 +30,14 @@ struct engine_setting {
     uint64_t seed;
     bool alone; /* one thread for all workers */
     bool spin;  /* workers poll instead of parking, so that wakes order nothing */
-    unsigned fail_kernel, fail_copy, cancel_at; /* the n-th kernel or copy; 0: none */
-    unsigned losses;                            /* devices that are lost, at a random command */
-    unsigned lose_within;                       /* of these first commands of the device */
-    /* carries a task's kernel out: data of accesses, their words and modes. A status */
-    int (*compute)(struct engine *engine, struct duet_task *task, unsigned worker,
-                   uint64_t *const *buffers, const size_t *words, const uint8_t *modes);
+    const char *model;
+    size_t window;
+    bool set_arch, record;
+    unsigned losses;      /* devices that are lost, at a random command */
+    unsigned lose_within; /* of these first commands of the device */
+    /* a copy begins, in `data`: DUET_OK, or the status with which it fails */
+    int (*copying)(void *data);
+    void *data; /* the test's */
 };
 
 struct fifo {
@@ -61,8 +63,7 @@ struct thread {
 
 struct engine {
     struct duet_runtime *core;
-    const struct engine_setting *setting;
-    void *data; /* the test's */
+    struct engine_setting setting;
     unsigned workers;
     struct thread *threads;
     char **memories;     /* by node; NULL for the host */
@@ -71,7 +72,6 @@ struct engine {
     pthread_cond_t condition;
     bool started;
     uint64_t rng; /* of an engine alone */
-    _Atomic(uint64_t) turn, kernels, copies;
 };
 
 /* The worker whose commands or kernel this thread is at, or -1. */
@@ -83,49 +83,50 @@ static _Thread_local struct duet_task *engine_kernel_of;
 /* ------------------------------------------------------------------------------------------- */
 /* What a worker does                                                                           */
 
-static inline char *engine_place(const struct engine *engine, unsigned node,
-                                 const struct duet_handle *handle, uint64_t offset)
+/* Where a replica is; on devices without gaps between its columns. */
+static inline struct duet_buffer engine_place(const struct engine *engine, unsigned node,
+                                              const struct duet_handle *handle, uint64_t offset)
 {
-    return node == DUET_HOST ? handle->data : engine->memories[node] + offset;
+    struct duet_buffer buffer;
+    duet__handle_buffer(handle, &buffer);
+    if (node != DUET_HOST) {
+        buffer.data = engine->memories[node] + offset;
+        buffer.ld = buffer.rows;
+    }
+    return buffer;
 }
 
 static inline int engine_copy(struct engine *engine, const struct duet__copy *copy)
 {
-    uint64_t number = atomic_fetch_add(&engine->copies, 1) + 1;
-    if (number == engine->setting->fail_copy)
-        return DUET_EIO;
+    int error = engine->setting.copying ? engine->setting.copying(engine->setting.data) : DUET_OK;
+    if (error)
+        return error;
     if (atomic_load(&engine->gone[copy->source]))
         return DUET_ELOST;
-    memcpy(engine_place(engine, copy->destination, copy->handle, copy->destination_offset),
-           engine_place(engine, copy->source, copy->handle, copy->source_offset), copy->bytes);
+    struct duet_buffer to =
+        engine_place(engine, copy->destination, copy->handle, copy->destination_offset);
+    struct duet_buffer from = engine_place(engine, copy->source, copy->handle, copy->source_offset);
+    for (size_t col = 0; col < to.cols; col++)
+        memcpy((char *)to.data + col * to.ld * to.element_bytes,
+               (char *)from.data + col * from.ld * to.element_bytes, to.rows * to.element_bytes);
     /* lost meanwhile: what has been copied is of no use */
     return atomic_load(&engine->gone[copy->source]) ? DUET_ELOST : DUET_OK;
 }
 
 static inline int engine_kernel(struct engine *engine, unsigned worker, struct duet_task *task)
 {
-    uint64_t *buffers[UINT8_MAX];
-    size_t words[UINT8_MAX];
-    uint8_t modes[UINT8_MAX];
-    unsigned node = engine->core->workers[worker].node;
-    uint64_t number = atomic_fetch_add(&engine->kernels, 1) + 1;
-    TESTING_MUST(task->access_count <= UINT8_MAX);
-    TESTING_MUST(engine->core->masks[task->mask].kinds >> engine->core->workers[worker].kind & 1);
-    for (unsigned i = 0; i < task->access_count; i++) {
-        const struct duet_handle *handle = task->accesses[i].handle;
-        const struct slab_block *block = handle->replicas[node]->block;
-        modes[i] = task->accesses[i].mode;
-        words[i] = handle->bytes / sizeof(uint64_t);
-        buffers[i] = (uint64_t *)(void *)engine_place(engine, node, handle,
-                                                      node == DUET_HOST ? 0 : block->offset);
-    }
-    if (number == engine->setting->cancel_at)
-        duet_cancel(engine->core);
-    if (number == engine->setting->fail_kernel)
-        return DUET_EIO;
-    engine_kernel_of = node == DUET_HOST ? NULL : task;
-    int status = engine->setting->compute(engine, task, worker, buffers, words, modes);
+    const struct worker *at = &engine->core->workers[worker];
+    struct duet_buffer *buffers = g_new(struct duet_buffer, task->access_count);
+    const struct duet_call call = {.runtime = engine->core,
+                                   .args = task->args,
+                                   .buffers = buffers,
+                                   .buffer_count = task->access_count};
+    TESTING_MUST(engine->core->masks[task->mask].kinds >> at->kind & 1);
+    duet__task_buffers(task, at->node, engine->memories[at->node], buffers);
+    engine_kernel_of = at->node == DUET_HOST ? NULL : task;
+    int status = duet__task_function(task, at->arch)(&call);
     engine_kernel_of = NULL;
+    g_free(buffers);
     return status;
 }
 
@@ -189,7 +190,7 @@ static inline void engine_go_on(struct engine *engine, struct thread *self)
     struct fifo *fifo = &self->fifos[f];
     for (unsigned i = duet_random_below(&self->rng, 4) ? 0 : 50; i > 0; i--)
         atomic_signal_fence(memory_order_seq_cst);
-    if (!engine->setting->alone && !duet_random_below(&self->rng, 8))
+    if (!engine->setting.alone && !duet_random_below(&self->rng, 8))
         (void)sched_yield();
     bool waits = fifo->ended < fifo->count && duet_random_below(&self->rng, 4) == 0;
     if (fifo->ended == 0 || waits)
@@ -233,7 +234,7 @@ static inline bool engine_ask(struct engine *engine, struct thread *self)
 
 static inline void engine_park(struct engine *engine, struct thread *self)
 {
-    if (engine->setting->spin) {
+    if (engine->setting.spin) {
         atomic_store_explicit(&self->woken, false, memory_order_relaxed);
         (void)sched_yield();
         return;
@@ -293,7 +294,7 @@ static inline void engine_wake(void *self, unsigned worker)
 {
     struct engine *engine = self;
     struct thread *thread = &engine->threads[worker];
-    if (atomic_exchange(&thread->woken, true) || engine->setting->spin || engine->setting->alone)
+    if (atomic_exchange(&thread->woken, true) || engine->setting.spin || engine->setting.alone)
         return;
     (void)pthread_mutex_lock(&thread->mutex);
     (void)pthread_cond_signal(&thread->condition);
@@ -311,7 +312,7 @@ static inline void engine_submitted(void *self, struct duet_task *task)
     }
     duet__link(engine->core, task, by, 0, &ops);
     /* alone, work may begin before the next task is submitted */
-    if (engine->setting->alone && by == DUET_SUBMITTER)
+    if (engine->setting.alone && by == DUET_SUBMITTER)
         for (unsigned i = duet_random_below(&engine->rng, 8); i > 0; i--)
             (void)engine_step(engine);
 }
@@ -320,7 +321,7 @@ static inline int engine_wait(void *self, bool (*reached)(void *arg), void *arg)
 {
     struct engine *engine = self;
     TESTING_MUST(engine_inside < 0);
-    while (engine->setting->alone && !reached(arg))
+    while (engine->setting.alone && !reached(arg))
         if (!engine_step(engine))
             return DUET_ESTUCK;
     (void)pthread_mutex_lock(&engine->mutex);
@@ -358,10 +359,11 @@ static inline int engine_classify(void *self, const struct duet__class *klass, u
 static inline void engine_destroy(void *self)
 {
     struct engine *engine = self;
-    while (engine->setting->alone && engine->started && engine_step(engine))
+    duet__core_stop(engine->core);
+    while (engine->setting.alone && engine->started && engine_step(engine))
         ;
     for (unsigned w = 0; w < engine->workers && engine->started; w++) {
-        if (!engine->setting->alone)
+        if (!engine->setting.alone)
             (void)pthread_join(engine->threads[w].id, NULL);
         else
             TESTING_MUST(engine->threads[w].left);
@@ -397,7 +399,7 @@ static const struct duet__engine_ops engine_ops = {
 /* Draws which devices are lost and when. */
 static inline void engine_draw_losses(struct engine *engine)
 {
-    const struct engine_setting *setting = engine->setting;
+    const struct engine_setting *setting = &engine->setting;
     uint64_t rng = duet_random_stream(setting->seed, 999);
     unsigned first = setting->machine.cpus, gpus = setting->machine.gpus;
     for (unsigned i = 0; gpus && i < setting->losses; i++) {
@@ -411,7 +413,7 @@ static inline void engine_make_thread(struct engine *engine, unsigned w)
     struct thread *thread = &engine->threads[w];
     thread->engine = engine;
     thread->worker = w;
-    thread->rng = duet_random_stream(engine->setting->seed, 1000 + w);
+    thread->rng = duet_random_stream(engine->setting.seed, 1000 + w);
     atomic_init(&thread->woken, true);
     (void)pthread_mutex_init(&thread->mutex, NULL);
     (void)pthread_cond_init(&thread->condition, NULL);
@@ -425,7 +427,7 @@ static inline void engine_draw_routes(struct duet_machine *machine, uint64_t see
         machine->routes[i].latency_s *= 1 + duet_random_below(&rng, 3);
 }
 
-/* A core on a new engine, both freed by duet__core_free; `setting` stays where it is until then. */
+/* A core on a new engine, both freed by duet__core_free, or duet_close. */
 static inline struct engine *engine_new(const struct engine_setting *setting)
 {
     struct engine *engine = g_new0(struct engine, 1);
@@ -433,7 +435,7 @@ static inline struct engine *engine_new(const struct engine_setting *setting)
     struct duet_machine machine;
     testing_machine(&machine, &setting->machine);
     engine_draw_routes(&machine, setting->seed);
-    engine->setting = setting;
+    engine->setting = *setting;
     engine->workers = machine.worker_count;
     engine->threads = g_new0(struct thread, engine->workers);
     engine->memories = g_new0(char *, machine.node_count);
@@ -446,10 +448,11 @@ static inline struct engine *engine_new(const struct engine_setting *setting)
     engine_draw_losses(engine);
     struct duet__core_config config = {.machine = &machine,
                                        .policy = duet_policy_find(setting->policy),
-                                       .model = duet_model_at(setting->seed % 2),
+                                       .model = duet_model_find(setting->model),
                                        .seed = setting->seed,
-                                       .window = 64,
-                                       .record = true,
+                                       .window = setting->window,
+                                       .set_arch = setting->set_arch,
+                                       .record = setting->record,
                                        .ops = &engine_ops,
                                        .engine = engine};
     int error = duet__core_new(&engine->core, &config, &message);
@@ -472,7 +475,7 @@ static inline void engine_start(struct engine *engine)
     duet__rest_by(engine_rest);
     for (unsigned n = 1; n < engine->core->machine.node_count; n++)
         engine->memories[n] = g_malloc0(engine->core->machine.nodes[n].capacity_bytes);
-    for (unsigned w = 0; w < engine->workers && !engine->setting->alone; w++) {
+    for (unsigned w = 0; w < engine->workers && !engine->setting.alone; w++) {
         struct thread *thread = &engine->threads[w];
         TESTING_MUST(!pthread_create(&thread->id, NULL, engine_work, thread));
     }

@@ -1,40 +1,71 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random programs of tasks for tests, the kernel they run, the order that they must keep, and what
- * they become when they expand.
+ * Random programs for tests, the same in all worlds: steps of several threads of the application on
+ * matrices of their own or of all, what their tasks become when they expand, and the kernel that
+ * they run, which no change of order leaves alone.
  */
 #ifndef DUET_CORE_TESTING_PROGRAM_H
 #define DUET_CORE_TESTING_PROGRAM_H
 
-#include "core/testing_engine.h"
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <glib.h>
+
+#include <duet/duet.h>
+#include <duet/policy.h>
+#include <duet/random.h>
 
 enum {
-    HANDLES = 24,
-    ACCESSES = 5,
-    WORDS_MAX = 100, /* of a handle */
-    SUMS = 4,        /* handles that nested tasks add to */
+    HANDLES_FEW = 18,
+    HANDLES_MAX = 300, /* of programs with tasks of many accesses */
+    ACCESSES = 4,
+    ACCESSES_MAX = 500,
+    ROWS_MAX = 12,
+    COLS_MAX = 6,
+    PADDING_MAX = 3, /* of the leading dimension */
+    WORDS_MAX = (ROWS_MAX + PADDING_MAX) * COLS_MAX,
+    BYTES_MAX = (ROWS_MAX * COLS_MAX * 8 + 255) / 256 * 256, /* of a matrix on a device */
+    SUMS = 4,                                                /* vectors that nested tasks add to */
     SUM_WORDS = 16,
+    SUBMITTERS_MAX = 3,
     EXPAND_ACCESSES = 3,
-    BLOCKS = 3 * EXPAND_ACCESSES, /* of one expansion */
-    CHILDREN = 2 * EXPAND_ACCESSES + 4,
-    FAN = 16,                  /* more than children and 1 */
-    DEPTH = 3,                 /* of expansions */
-    RESULTS = FAN * FAN * FAN, /* numbers of tasks within a step that expands */
+    BLOCKS = 4 * EXPAND_ACCESSES, /* of one expansion */
+    CHILDREN = BLOCKS + 3,
+    FAN = 16, /* more than CHILDREN */
+    DEPTH = 3,
+    RESULTS = FAN * FAN * FAN + FAN * FAN + FAN + 1,
+    CPUS_MAX = 69,
+    GPUS_MAX = 23,
+    LONG_FIRST = 1000000, /* programs from this number on are ten times as long */
 };
 
-enum kind { ANY, CPUS, DEVICES, EXPANDS, KINDS };
+enum kind {
+    ANY,
+    CPUS,
+    DEVICES,
+    EXPANDS,
+    KINDS,        /* of tasks */
+    LOOK = KINDS, /* the application acquires and releases */
+    RENEW,        /* the application unregisters, changes and registers again */
+    WAIT,         /* the application waits for all */
+};
+
+struct run;
 
 struct step {
+    struct run *run;
     enum kind kind;
     unsigned count;
-    unsigned handles[ACCESSES];
-    uint8_t modes[ACCESSES];
+    unsigned *handles;
+    uint8_t *modes, *effective;
     int priority;
-    const char *where;
+    bool on_device; /* only */
     uint64_t salt;
     unsigned nested;   /* tasks that its kernel submits */
     uint64_t *results; /* what its tasks have read, by their number; one if it does not expand */
-    uint64_t turn;     /* when it was run, from 1 */
+    uint64_t turn;     /* when it was run, from 1; 0: it was not */
 };
 
 /* What a task carries. */
@@ -43,16 +74,45 @@ struct argument {
     uint64_t salt;
     unsigned number; /* of the task within its step: 0, those of its children FAN * it + 1 ... */
     unsigned depth;
-    uint8_t modes[ACCESSES]; /* effective */
+    uint8_t modes[EXPAND_ACCESSES]; /* of a child: effective */
+};
+
+/* What differs between the worlds that programs run in. */
+struct world {
+    const char *arch; /* of devices: "emulated", "cuda" */
+    duet_kernel_fn work, add;
+    /* makes run->duet of run->setting.config */
+    int (*open)(struct run *run, struct duet_message *message);
+    /* where kernels take time and do nothing; all NULL elsewhere: a task was submitted, the
+       application has acquired the step's matrix, all is over and to be carried out, and the
+       runtime is closed */
+    void (*submitted)(struct run *run, const struct duet_task_desc *desc);
+    void (*touched)(struct run *run, struct step *step);
+    void (*carry_out)(struct run *run);
+    void (*closed)(struct run *run);
 };
 
 struct setting {
-    struct engine_setting engine;
+    const struct world *world;
+    struct duet_config config; /* its seed is the number of the program */
+    unsigned archs;            /* kinds of devices, where the test makes the machine */
+    bool alone;                /* one thread does everything */
+    bool spin;                 /* workers poll, where the test makes them */
+    bool observed;             /* by a thread that asks for statistics all the time */
     unsigned steps, submitters;
-    bool shared;  /* several submitters use the same handles */
-    bool acquire; /* the submitter acquires, releases and unregisters now and then */
-    bool expand;  /* some steps expand */
-    bool nested;  /* some steps submit tasks */
+    bool shared;               /* several submitters use the same matrices */
+    bool expand, nested, look; /* steps that expand, that submit, that are the application's */
+    bool wide;                 /* tasks with hundreds of accesses */
+    bool varied;               /* no two tasks are of the same work */
+    unsigned fail_kernel, cancel_at; /* the n-th kernel or expansion; 0: none */
+    unsigned fail_copy;              /* likewise, where the test copies */
+    unsigned cancel_step;            /* of the first submitter, before this one; 0: none */
+    bool abrupt;                     /* the runtime is closed at once, everything registered */
+    bool exits;                      /* the process ends, nothing is waited for or closed */
+    bool pin;                        /* the application page-locks the matrices */
+    bool loses;                      /* devices are lost */
+    bool breaks;                     /* by kernels, which fail then */
+    char lose[16 * GPUS_MAX];        /* config.lose points to it */
 };
 
 static inline uint64_t mix(uint64_t x)
@@ -60,80 +120,211 @@ static inline uint64_t mix(uint64_t x)
     return duet_random_next(&x);
 }
 
-/* One kernel on buffers with effective modes. Returns what it has read. */
-static inline uint64_t compute(uint64_t salt, uint64_t *const *buffers, const size_t *words,
-                               const uint8_t *modes, unsigned count)
+static inline bool one_of(uint64_t *rng, unsigned count)
+{
+    return duet_random_below(rng, count) == 0;
+}
+
+static inline bool is_simulated(const struct setting *setting)
+{
+    return setting->world->carry_out != NULL;
+}
+
+/* How long programs with such a number are, beside the usual. */
+static inline unsigned length_of(uint64_t number)
+{
+    return (uint32_t)number < LONG_FIRST ? 1 : 10;
+}
+
+static inline unsigned handle_count(const struct setting *setting)
+{
+    return setting->wide ? HANDLES_MAX : HANDLES_FEW;
+}
+
+static inline uint64_t *word(const struct duet_buffer *buffer, size_t row, size_t col)
+{
+    return (uint64_t *)buffer->data + row + col * buffer->ld;
+}
+
+/* What a kernel reads of buffers with these effective modes, and what it writes then. */
+static inline uint64_t read_all(uint64_t salt, const struct duet_buffer *buffers,
+                                const uint8_t *modes, size_t count)
 {
     uint64_t sum = salt;
-    for (unsigned i = 0; i < count; i++)
-        for (size_t j = 0; (modes[i] & DUET_R) && j < words[i]; j++)
-            sum = mix(sum ^ buffers[i][j]);
-    for (unsigned i = 0; i < count; i++)
-        for (size_t j = 0; (modes[i] & DUET_W) && j < words[i]; j++)
-            buffers[i][j] = mix(sum + 31 * i + j);
+    for (size_t i = 0; i < count; i++)
+        for (size_t col = 0; (modes[i] & DUET_R) && col < buffers[i].cols; col++)
+            for (size_t row = 0; row < buffers[i].rows; row++)
+                sum = mix(sum ^ *word(&buffers[i], row, col));
     return sum;
 }
 
-static inline void make_step(const struct setting *setting, unsigned submitter, uint64_t *rng,
-                             struct step *step)
+static inline uint64_t compute(uint64_t salt, const struct duet_buffer *buffers,
+                               const uint8_t *modes, size_t count)
 {
-    const struct testing_machine *machine = &setting->engine.machine;
-    static const char *const wheres[] = {NULL, NULL, NULL, "card0", "cuda"};
-    unsigned share =
-        setting->submitters > 1 && !setting->shared ? HANDLES / setting->submitters : 0;
-    memset(step, 0, sizeof *step);
-    step->kind = machine->cpus && machine->gpus ? (enum kind)duet_random_below(rng, 3) : ANY;
-    step->count = duet_random_below(rng, ACCESSES + 1);
-    step->priority = (int)duet_random_below(rng, 5) - 2;
-    step->where = machine->gpus && step->kind != CPUS ? wheres[duet_random_below(rng, 5)] : NULL;
-    step->salt = duet_random_next(rng);
-    for (unsigned i = 0; i < step->count; i++) {
-        step->handles[i] = share ? submitter * share + duet_random_below(rng, share)
-                                 : duet_random_below(rng, HANDLES);
-        step->modes[i] = (uint8_t)(1 + duet_random_below(rng, 3));
-        if (duet_random_below(rng, 2))
-            step->modes[i] = DUET_R;
-    }
-    if (setting->expand && duet_random_below(rng, 4) == 0) {
-        step->kind = EXPANDS;
-        step->where = NULL;
-        step->count = MIN(step->count, EXPAND_ACCESSES);
-    }
-    if (setting->nested && duet_random_below(rng, 3) == 0)
-        step->nested = 1 + duet_random_below(rng, 3);
-    step->results = g_new0(uint64_t, step->kind == EXPANDS ? RESULTS : 1);
+    uint64_t sum = read_all(salt, buffers, modes, count);
+    for (size_t i = 0; i < count; i++)
+        for (size_t col = 0; (modes[i] & DUET_W) && col < buffers[i].cols; col++)
+            for (size_t row = 0; row < buffers[i].rows; row++)
+                *word(&buffers[i], row, col) = mix(sum + 31 * i + row + 1000 * col);
+    return sum;
 }
 
-/* What the core makes of accesses: the same handle (or block) twice counts once. */
+/* What accesses come to: the same handle (or block) twice counts once. */
 static inline void effective(const unsigned *handles, const uint8_t *given, unsigned count,
                              uint8_t *modes)
 {
-    memcpy(modes, given, count);
+    unsigned first[HANDLES_MAX] = {0}; /* access to each, from 1 */
     for (unsigned i = 0; i < count; i++) {
-        for (unsigned j = 0; j < i; j++) {
-            if (modes[i] && modes[j] && handles[i] == handles[j]) {
-                modes[j] |= modes[i];
-                modes[i] = 0;
-            }
-        }
+        unsigned *at = &first[handles[i]];
+        modes[i] = *at ? 0 : given[i];
+        if (*at)
+            modes[*at - 1] |= given[i];
+        else
+            *at = i + 1;
     }
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Order                                                                                        */
+/* Settings                                                                                     */
 
-/* Conflicting tasks of one submitter must have run in order of submission. */
-static inline void check_order(const struct setting *setting, const struct step *steps)
+/* Little memory, short windows; now and then many more workers than cores. */
+static inline void draw_machine(struct setting *setting, uint64_t *rng)
 {
-    uint64_t wrote[HANDLES] = {0}, touched[HANDLES] = {0};
-    for (unsigned i = 0; i < setting->steps; i++) {
+    static const uint64_t memories[] = {1, 1, 2, 4, 100};
+    struct duet_config *config = &setting->config;
+    bool crowd = one_of(rng, 40);
+    config->cpus = crowd ? CPUS_MAX : (int)duet_random_below(rng, 4);
+    config->gpus = crowd ? GPUS_MAX : (int)duet_random_below(rng, 5);
+    if (config->cpus + config->gpus == 0)
+        config->cpus = 1;
+    config->gpu_memory_bytes = memories[duet_random_below(rng, 5)] * ACCESSES * BYTES_MAX;
+    config->no_peer = one_of(rng, 2);
+    config->gpu_window = duet_random_below(rng, 5);
+    config->gpu_window_short = one_of(rng, 2) ? 0 : config->gpu_window + 4;
+    config->window = one_of(rng, 2) ? 0 : one_of(rng, 3) ? 1 : 2 + duet_random_below(rng, 40);
+    config->no_bind = config->quiet = true;
+    setting->archs = 1 + duet_random_below(rng, 3);
+}
+
+static inline void draw_failures(struct setting *setting, uint64_t *rng)
+{
+    unsigned failure = duet_random_below(rng, 20);
+    unsigned when = 1 + duet_random_below(rng, 100 * length_of(setting->config.seed));
+    setting->fail_kernel = failure == 0 ? when : 0;
+    setting->cancel_at = failure == 1 ? when : 0;
+    setting->cancel_step = failure == 2 ? when : 0;
+    setting->fail_copy = failure == 3 ? when : 0;
+}
+
+/* The program with this number, but for the machine, losses and what else a world is about. */
+static inline void draw_program(struct setting *setting, uint64_t *rng, unsigned length)
+{
+    unsigned policies = 0;
+    while (duet_policy_at(policies))
+        policies++;
+    setting->config.policy = duet_policy_at(duet_random_below(rng, policies))->name;
+    setting->config.model = one_of(rng, 2) ? "history" : "regression";
+    setting->config.set_arch = one_of(rng, 4);
+    setting->config.record = one_of(rng, 2);
+    setting->submitters = one_of(rng, 2) ? 1 + duet_random_below(rng, SUBMITTERS_MAX) : 1;
+    setting->shared = setting->submitters > 1 && one_of(rng, 2);
+    setting->steps =
+        1 + duet_random_below(rng, length * length_of(setting->config.seed) / setting->submitters);
+    setting->look = one_of(rng, 2);
+    setting->nested = one_of(rng, 2);
+    setting->expand = setting->config.cpus && one_of(rng, 2);
+    setting->wide = one_of(rng, 8);
+    setting->varied = one_of(rng, 2);
+    setting->observed = one_of(rng, 2);
+    setting->abrupt = one_of(rng, 6);
+    setting->pin = one_of(rng, 2);
+    draw_failures(setting, rng);
+    if (setting->wide && (!setting->config.cpus || setting->config.set_arch))
+        setting->config.gpu_memory_bytes = (HANDLES_MAX + SUMS) * BYTES_MAX;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Steps                                                                                        */
+
+/* A matrix for a submitter; one that only it may acquire, if it is to. */
+static inline unsigned draw_handle(const struct setting *setting, unsigned submitter, bool acquire,
+                                   uint64_t *rng)
+{
+    unsigned share = handle_count(setting) / setting->submitters;
+    if (setting->shared && !acquire)
+        return duet_random_below(rng, handle_count(setting));
+    return submitter * share + duet_random_below(rng, share);
+}
+
+static inline void make_kind(const struct setting *setting, uint64_t *rng, struct step *step)
+{
+    bool gpus = setting->config.gpus > 0, cpus = setting->config.cpus > 0;
+    unsigned drawn = duet_random_below(rng, 16);
+    step->kind = gpus && cpus ? (enum kind)duet_random_below(rng, 3) : ANY;
+    step->on_device = step->kind != CPUS && gpus && one_of(rng, 4);
+    if (setting->look && drawn == 0)
+        step->kind = LOOK;
+    if (setting->look && drawn == 1)
+        step->kind = setting->shared ? WAIT : RENEW;
+    if (setting->expand && drawn > 12)
+        step->kind = EXPANDS;
+    step->count = duet_random_below(rng, ACCESSES + 1);
+    if (setting->wide && step->kind < EXPANDS && drawn == 2) {
+        step->kind = ANY; /* it may have to be a CPU, for the memory */
+        step->on_device = false;
+        step->count = 100 + duet_random_below(rng, ACCESSES_MAX - 99);
+    }
+    if (step->kind >= EXPANDS)
+        step->on_device = false;
+    if (step->kind == EXPANDS)
+        step->count = MIN(step->count, EXPAND_ACCESSES);
+    if (step->kind > EXPANDS)
+        step->count = step->kind != WAIT;
+}
+
+static inline void make_step(struct run *run, const struct setting *setting, unsigned submitter,
+                             uint64_t *rng, struct step *step)
+{
+    *step = (struct step){.run = run};
+    make_kind(setting, rng, step);
+    step->priority = (int)duet_random_below(rng, 5) - 2;
+    step->salt = duet_random_next(rng);
+    step->handles = g_new(unsigned, step->count + 1);
+    step->modes = g_new(uint8_t, 2 * step->count + 1);
+    step->effective = step->modes + step->count;
+    for (unsigned i = 0; i < step->count; i++) {
+        step->handles[i] = draw_handle(setting, submitter, step->kind > EXPANDS, rng);
+        step->modes[i] = (uint8_t)(1 + duet_random_below(rng, 3));
+        if (one_of(rng, 2))
+            step->modes[i] = DUET_R;
+        if (step->kind == RENEW)
+            step->modes[i] = DUET_RW;
+    }
+    effective(step->handles, step->modes, step->count, step->effective);
+    /* a simulated kernel does nothing */
+    bool submits = step->kind == EXPANDS || !is_simulated(setting);
+    if (setting->nested && submits && step->kind < KINDS && one_of(rng, 3))
+        step->nested = 1 + duet_random_below(rng, 3);
+    step->results = g_new0(uint64_t, step->kind == EXPANDS ? RESULTS : 1);
+}
+
+static inline void step_free(struct step *step)
+{
+    g_free(step->handles);
+    g_free(step->modes);
+    g_free(step->results);
+}
+
+/* Conflicting steps of one submitter must have run in order of submission. */
+static inline void check_order(const struct step *steps, unsigned count)
+{
+    uint64_t wrote[HANDLES_MAX] = {0}, touched[HANDLES_MAX] = {0};
+    for (unsigned i = 0; i < count; i++) {
         const struct step *step = &steps[i];
-        TESTING_MUST(step->turn > 0);
+        g_assert_cmpuint(step->turn, >, 0);
         for (unsigned a = 0; a < step->count; a++) {
             unsigned h = step->handles[a];
-            TESTING_MUST(step->turn >= wrote[h]);
-            if (step->modes[a] & DUET_W)
-                TESTING_MUST(step->turn >= touched[h]);
+            g_assert_cmpuint(step->turn, >=, step->modes[a] & DUET_W ? touched[h] : wrote[h]);
         }
         for (unsigned a = 0; a < step->count; a++) {
             unsigned h = step->handles[a];
@@ -153,102 +344,111 @@ static inline int by_turn(const void *left, const void *right)
 /* ------------------------------------------------------------------------------------------- */
 /* Expansion                                                                                    */
 
+struct block {
+    unsigned access;
+    size_t row, col, rows, cols;
+    uint8_t mode; /* of the access */
+};
+
+struct child {
+    enum kind kind;
+    unsigned count;
+    unsigned blocks[EXPAND_ACCESSES];
+    uint8_t modes[EXPAND_ACCESSES];
+    int priority;
+    uint64_t salt;
+};
+
 /* What a task becomes: blocks of its accesses, and children on them in order. */
 struct family {
     unsigned block_count, child_count;
-    struct {
-        unsigned access;
-        size_t first, words;
-        uint8_t mode; /* of the access */
-    } blocks[BLOCKS];
-    struct {
-        enum kind kind;
-        unsigned count;
-        unsigned blocks[EXPAND_ACCESSES];
-        uint8_t modes[EXPAND_ACCESSES];
-        int priority;
-        uint64_t salt;
-    } children[CHILDREN];
+    struct block blocks[BLOCKS];
+    struct child children[CHILDREN];
 };
 
-/* Cuts the data of one access into one to three blocks. */
-static inline void cut(struct family *family, uint64_t *rng, unsigned access, size_t words,
-                       uint8_t mode)
+/* Effective modes of the task's accesses. */
+static inline const uint8_t *modes_of(const struct argument *argument)
 {
-    unsigned parts = 1 + duet_random_below(rng, mode == DUET_W ? 2 : 3);
-    size_t first = 0;
-    for (unsigned p = 0; p < parts && first < words; p++) {
-        /* what is only written is covered, so that no word of it is left undefined */
-        bool rest = p == parts - 1 && (mode == DUET_W || duet_random_below(rng, 4));
-        size_t length =
-            rest ? words - first : 1 + duet_random_below(rng, (unsigned)(words - first));
-        family->blocks[family->block_count].access = access;
-        family->blocks[family->block_count].first = first;
-        family->blocks[family->block_count].words = length;
-        family->blocks[family->block_count++].mode = mode;
-        first += length;
+    return argument->number ? argument->modes : argument->step->effective;
+}
+
+/* Cuts a matrix into one to four blocks; some of those that are read may be left out. */
+static inline void cut(struct family *family, uint64_t *rng, unsigned access,
+                       const struct duet_buffer *buffer, uint8_t mode)
+{
+    size_t rows[] = {0, 1 + duet_random_below(rng, (unsigned)buffer->rows), buffer->rows};
+    size_t cols[] = {0, 1 + duet_random_below(rng, (unsigned)buffer->cols), buffer->cols};
+    for (unsigned i = 0; i < 4; i++) {
+        unsigned r = i % 2, c = i / 2;
+        if (rows[r] == rows[r + 1] || cols[c] == cols[c + 1])
+            continue;
+        if (mode != DUET_W && one_of(rng, 5))
+            continue;
+        family->blocks[family->block_count++] = (struct block){.access = access,
+                                                               .row = rows[r],
+                                                               .col = cols[c],
+                                                               .rows = rows[r + 1] - rows[r],
+                                                               .cols = cols[c + 1] - cols[c],
+                                                               .mode = mode};
     }
 }
 
 /* A child on random blocks. What its parent only writes, a child wrote before. */
-static inline void make_child(struct family *family, uint64_t *rng, bool deeper)
+static inline void make_child(struct family *family, uint64_t *rng, unsigned kinds)
 {
-    unsigned c = family->child_count++;
-    family->children[c].kind = (enum kind)duet_random_below(rng, deeper ? KINDS : EXPANDS);
-    family->children[c].priority = (int)duet_random_below(rng, 5) - 2;
-    family->children[c].salt = duet_random_next(rng);
-    family->children[c].count =
-        family->block_count ? duet_random_below(rng, EXPAND_ACCESSES + 1) : 0;
-    for (unsigned a = 0; a < family->children[c].count; a++) {
+    struct child *child = &family->children[family->child_count++];
+    child->kind = (enum kind)duet_random_below(rng, kinds);
+    child->priority = (int)duet_random_below(rng, 5) - 2;
+    child->salt = duet_random_next(rng);
+    child->count = family->block_count ? duet_random_below(rng, EXPAND_ACCESSES + 1) : 0;
+    for (unsigned a = 0; a < child->count; a++) {
         unsigned b = duet_random_below(rng, family->block_count);
-        bool writes = (family->blocks[b].mode & DUET_W) && duet_random_below(rng, 2);
-        family->children[c].blocks[a] = b;
-        family->children[c].modes[a] =
-            writes ? (duet_random_below(rng, 2) ? DUET_RW : DUET_W) : DUET_R;
+        bool writes = (family->blocks[b].mode & DUET_W) && one_of(rng, 2);
+        child->blocks[a] = b;
+        child->modes[a] = writes ? (one_of(rng, 2) ? DUET_RW : DUET_W) : DUET_R;
     }
 }
 
 /* The same family for the same argument, whoever asks. */
 static inline void make_family(struct family *family, const struct argument *argument,
-                               const size_t *words, size_t count)
+                               const struct duet_buffer *buffers, size_t count)
 {
     uint64_t rng = argument->salt;
+    const uint8_t *modes = modes_of(argument);
     memset(family, 0, sizeof *family);
     for (unsigned i = 0; i < count; i++)
-        if (argument->modes[i])
-            cut(family, &rng, i, words[i], argument->modes[i]);
+        if (modes[i])
+            cut(family, &rng, i, &buffers[i], modes[i]);
     for (unsigned b = 0; b < family->block_count; b++) {
         if (family->blocks[b].mode != DUET_W)
             continue;
-        unsigned c = family->child_count++;
-        family->children[c].kind = (enum kind)duet_random_below(&rng, EXPANDS);
-        family->children[c].count = 1;
-        family->children[c].blocks[0] = b;
-        family->children[c].modes[0] = DUET_W;
-        family->children[c].salt = duet_random_next(&rng);
+        family->children[family->child_count++] =
+            (struct child){.kind = (enum kind)duet_random_below(&rng, EXPANDS),
+                           .count = 1,
+                           .blocks = {b},
+                           .modes = {DUET_W},
+                           .salt = duet_random_next(&rng)};
     }
-    for (unsigned i = duet_random_below(&rng, 5); i > 0; i--)
-        make_child(family, &rng, argument->depth + 1 < DEPTH);
+    unsigned kinds = argument->depth + 1 < DEPTH ? KINDS : EXPANDS;
+    for (unsigned i = duet_random_below(&rng, 4); i > 0; i--)
+        make_child(family, &rng, kinds);
 }
 
-/* What child c carries. */
+/* What the task of a step carries, and child c of a task. */
+static inline struct argument step_argument(struct step *step)
+{
+    return (struct argument){.step = step, .salt = step->salt};
+}
+
 static inline struct argument child_argument(const struct family *family,
                                              const struct argument *parent, unsigned c)
 {
+    const struct child *child = &family->children[c];
     struct argument argument = {.step = parent->step,
-                                .salt = family->children[c].salt,
+                                .salt = child->salt,
                                 .number = parent->number * FAN + c + 1,
                                 .depth = parent->depth + 1};
-    effective(family->children[c].blocks, family->children[c].modes, family->children[c].count,
-              argument.modes);
-    return argument;
-}
-
-/* What the task of a step carries. */
-static inline struct argument step_argument(struct step *step)
-{
-    struct argument argument = {.step = step, .salt = step->salt};
-    effective(step->handles, step->modes, step->count, argument.modes);
+    effective(child->blocks, child->modes, child->count, argument.modes);
     return argument;
 }
 

@@ -1,485 +1,472 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs random programs on the core and the same programs in order by one thread: contents must be
- * equal, or the run have failed as it was made to.
+ * For tests in all worlds: carries random programs out, several runtimes at once if need be, and
+ * compares what they leave with the same programs carried out in order by one thread. A program is
+ * made of its number alone, which is said before it is run.
  *
- * DUET_TEST_LONG=N multiplies the number of programs by N.
+ * DUET_TEST_SEED=N: only the program number N.
+ * DUET_TEST_LONG=N: programs ten times as long, until N tasks have been run.
  */
 #ifndef DUET_CORE_TESTING_RANDOM_H
 #define DUET_CORE_TESTING_RANDOM_H
 
+#include <pthread.h>
 #include <signal.h>
-#include <string.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "core/testing_program.h"
+#include <duet/trace.h>
 
-enum { WATCHDOG_S = 100 };
+#include "core/testing_oracle.h"
 
-struct run {
-    const struct setting *setting;
-    struct engine *engine;
-    struct duet_codelet *codelets[KINDS], *add;
-    size_t words[HANDLES];
-    uint64_t real[HANDLES][WORDS_MAX], expected[HANDLES][WORDS_MAX];
-    uint64_t real_sums[SUMS][SUM_WORDS], expected_sums[SUMS][SUM_WORDS];
-    struct duet_handle *handles[HANDLES], *sums[SUMS];
-    struct step *steps;   /* those of submitter s begin at s * setting->steps */
-    _Atomic(int) refused; /* the first error of a submission */
+enum {
+    WATCHDOG_S = 200,
+    RUNS_MAX = 4,    /* at once */
+    EXIT_STATUS = 7, /* of programs that close nothing */
 };
-
-/* ------------------------------------------------------------------------------------------- */
-/* Nested tasks: they add, so that their order does not matter                                  */
-
-/* What an adding task carries. */
-struct addition {
-    struct run *run;
-    uint64_t salt;
-    unsigned deeper; /* tasks that it submits in turn */
-};
-
-static inline unsigned sum_of(uint64_t salt)
-{
-    return (unsigned)(salt % SUMS);
-}
-
-static inline void add_to(uint64_t *words, uint64_t salt)
-{
-    for (uint64_t j = 0; j < SUM_WORDS; j++)
-        words[j] += mix(salt + j);
-}
-
-static inline void check_submit(struct run *run, const struct duet_task_desc *desc)
-{
-    int none = DUET_OK, error = duet_submit(run->engine->core, desc);
-    if (error)
-        (void)atomic_compare_exchange_strong(&run->refused, &none, error);
-}
-
-static inline void submit_addition(struct run *run, uint64_t salt, unsigned deeper)
-{
-    struct addition addition = {.run = run, .salt = salt, .deeper = deeper};
-    struct duet_access access = {run->sums[sum_of(salt)], DUET_RW};
-    struct duet_task_desc desc = {.codelet = run->add,
-                                  .accesses = &access,
-                                  .access_count = 1,
-                                  .args = &addition,
-                                  .args_bytes = sizeof addition};
-    check_submit(run, &desc);
-}
-
-static inline void submit_nested(struct run *run, uint64_t salt, unsigned count)
-{
-    for (unsigned i = 0; i < count; i++)
-        submit_addition(run, mix(salt + 1000 + i), (unsigned)(salt >> i) % 3);
-}
-
-static inline void replay_addition(struct run *run, uint64_t salt, unsigned deeper)
-{
-    add_to(run->expected_sums[sum_of(salt)], salt);
-    if (deeper)
-        replay_addition(run, mix(salt + 2000), deeper - 1);
-}
-
-static inline void replay_nested(struct run *run, uint64_t salt, unsigned count)
-{
-    for (unsigned i = 0; i < count; i++)
-        replay_addition(run, mix(salt + 1000 + i), (unsigned)(salt >> i) % 3);
-}
-
-/* ------------------------------------------------------------------------------------------- */
-/* What tasks do                                                                                */
-
-static inline void note_turn(struct engine *engine, const struct argument *argument)
-{
-    struct step *step = argument->step;
-    if (argument->number)
-        return;
-    TESTING_MUST(step->turn == 0 || engine->setting->losses);
-    step->turn = atomic_fetch_add(&engine->turn, 1) + 1;
-}
-
-static inline int run_task(struct engine *engine, struct duet_task *task, unsigned worker,
-                           uint64_t *const *buffers, const size_t *words, const uint8_t *modes)
-{
-    struct run *run = engine->data;
-    if (task->klass->codelet == run->add) {
-        struct addition addition;
-        memcpy(&addition, task->args, sizeof addition);
-        add_to(buffers[0], addition.salt);
-        if (addition.deeper)
-            submit_addition(run, mix(addition.salt + 2000), addition.deeper - 1);
-        return DUET_OK;
-    }
-    struct argument argument;
-    memcpy(&argument, task->args, sizeof argument);
-    note_turn(engine, &argument);
-    if (argument.number == 0)
-        submit_nested(run, argument.salt, argument.step->nested);
-    argument.step->results[argument.number] =
-        compute(argument.salt, buffers, words, modes, task->access_count);
-    return DUET_OK;
-}
-
-static inline int submit_child(struct run *run, struct duet_expansion *expansion,
-                               const struct family *family, struct duet_handle *const *blocks,
-                               const struct argument *parent, unsigned c)
-{
-    struct argument carried = child_argument(family, parent, c);
-    struct duet_access accesses[EXPAND_ACCESSES];
-    for (unsigned a = 0; a < family->children[c].count; a++)
-        accesses[a] = (struct duet_access){blocks[family->children[c].blocks[a]],
-                                           (enum duet_mode)family->children[c].modes[a]};
-    struct duet_task_desc desc = {.codelet = run->codelets[family->children[c].kind],
-                                  .accesses = accesses,
-                                  .access_count = family->children[c].count,
-                                  .args = &carried,
-                                  .args_bytes = sizeof carried,
-                                  .priority = family->children[c].priority};
-    return duet_expand_submit(expansion, &desc);
-}
-
-static inline int expand_task(struct duet_expansion *expansion, const struct duet_call *call)
-{
-    struct engine *engine = duet__core_engine(call->runtime);
-    struct argument argument;
-    struct family family;
-    struct duet_handle *blocks[BLOCKS];
-    size_t words[EXPAND_ACCESSES];
-    memcpy(&argument, call->args, sizeof argument);
-    note_turn(engine, &argument);
-    if (argument.number == 0)
-        submit_nested(engine->data, argument.salt, argument.step->nested);
-    for (size_t i = 0; i < call->buffer_count; i++)
-        words[i] = call->buffers[i].rows;
-    make_family(&family, &argument, words, call->buffer_count);
-    int error = DUET_OK;
-    for (unsigned b = 0; b < family.block_count && !error; b++)
-        error = duet_expand_block(expansion, family.blocks[b].access, family.blocks[b].first, 0,
-                                  family.blocks[b].words, 1, &blocks[b]);
-    for (unsigned c = 0; c < family.child_count && !error; c++)
-        error = submit_child(engine->data, expansion, &family, blocks, &argument, c);
-    return error;
-}
-
-/* ------------------------------------------------------------------------------------------- */
-/* The oracle                                                                                   */
-
-static inline void replay_family(const struct argument *argument, uint64_t *const *buffers,
-                                 const size_t *words, unsigned count);
-
-static inline void replay_task(const struct argument *argument, bool expands,
-                               uint64_t *const *buffers, const size_t *words, unsigned count)
-{
-    if (expands) {
-        replay_family(argument, buffers, words, count);
-        return;
-    }
-    uint64_t result = compute(argument->salt, buffers, words, argument->modes, count);
-    g_assert_cmphex(argument->step->results[argument->number], ==, result);
-}
-
-static inline void replay_family(const struct argument *argument, uint64_t *const *buffers,
-                                 const size_t *words, unsigned count)
-{
-    struct family family;
-    make_family(&family, argument, words, count);
-    for (unsigned c = 0; c < family.child_count; c++) {
-        struct argument child = child_argument(&family, argument, c);
-        uint64_t *parts[EXPAND_ACCESSES];
-        size_t lengths[EXPAND_ACCESSES];
-        for (unsigned a = 0; a < family.children[c].count; a++) {
-            unsigned b = family.children[c].blocks[a];
-            parts[a] = buffers[family.blocks[b].access] + family.blocks[b].first;
-            lengths[a] = family.blocks[b].words;
-        }
-        replay_task(&child, family.children[c].kind == EXPANDS, parts, lengths,
-                    family.children[c].count);
-    }
-}
-
-static inline void replay(struct run *run, struct step *step)
-{
-    uint64_t *buffers[ACCESSES];
-    size_t words[ACCESSES];
-    struct argument argument = step_argument(step);
-    for (unsigned i = 0; i < step->count; i++) {
-        buffers[i] = run->expected[step->handles[i]];
-        words[i] = run->words[step->handles[i]];
-    }
-    replay_task(&argument, step->kind == EXPANDS, buffers, words, step->count);
-    replay_nested(run, step->salt, step->nested);
-}
 
 /* ------------------------------------------------------------------------------------------- */
 /* The application                                                                              */
 
-static struct duet_runtime *volatile watched;
-
-/* Waits for the alarm, which all threads block. */
-static inline void *watch(void *argument)
-{
-    const sigset_t *alarms = argument;
-    struct duet_message message = {""};
-    int number;
-    while (sigwait(alarms, &number)) {
-    }
-    duet__explain(watched, &message);
-    g_printerr("no end after %d s: %s\n", WATCHDOG_S, message.text);
-    _exit(1);
-}
-
-/* Starts the watchdog of all runs of the program. */
-static inline void watch_start(void)
-{
-    static sigset_t alarms;
-    pthread_t watchdog;
-    (void)sigemptyset(&alarms);
-    (void)sigaddset(&alarms, SIGALRM);
-    (void)pthread_sigmask(SIG_BLOCK, &alarms, NULL);
-    g_assert_cmpint(pthread_create(&watchdog, NULL, watch, &alarms), ==, 0);
-    (void)pthread_detach(watchdog);
-}
-
 static inline void attach(struct run *run, unsigned h)
 {
-    g_assert_cmpint(duet_vector(run->engine->core, run->real[h], run->words[h], sizeof(uint64_t),
-                                &run->handles[h]),
+    const struct duet_buffer *buffer = &run->real[h];
+    g_assert_cmpint(duet_matrix(run->duet, buffer->data, buffer->rows, buffer->cols, buffer->ld,
+                                sizeof(uint64_t), &run->handles[h]),
                     ==, DUET_OK);
 }
-
-/* A call of a run that may fail as it was made to, and in no other way. */
-static inline void check_error(const struct run *run, int error)
-{
-    const struct engine_setting *engine = &run->setting->engine;
-    const char *message = error ? duet_last_message(run->engine->core) : "";
-    bool expected = error == DUET_OK || (error == DUET_ELOST && engine->losses) ||
-                    (error == DUET_EIO && (engine->fail_kernel || engine->fail_copy)) ||
-                    (error == DUET_ECANCELED && engine->cancel_at);
-    if (!expected || (error && !*message))
-        g_error("%s, seed %" G_GUINT64_FORMAT ": %s (%s)", engine->policy, engine->seed,
-                duet_strerror(error), message);
-}
-
-/* The application looks at a handle, which it may not do while tasks use it. */
-static inline void look_at(struct run *run, uint64_t *rng)
-{
-    struct duet_runtime *core = run->engine->core;
-    unsigned h = duet_random_below(rng, HANDLES);
-    uint64_t kind = duet_random_below(rng, 4);
-    if (kind == 0) {
-        check_error(run, duet_unregister(core, run->handles[h]));
-        run->real[h][0] = mix(run->real[h][0]);
-        attach(run, h);
-        return;
-    }
-    enum duet_mode mode = (enum duet_mode)kind;
-    check_error(run, duet_acquire(core, run->handles[h], mode));
-    if (mode & DUET_W)
-        for (size_t j = 0; j < run->words[h]; j++)
-            run->real[h][j] = mode == DUET_W ? j : mix(run->real[h][j]);
-    g_assert_cmpint(duet_release(core, run->handles[h]), ==, DUET_OK);
-}
-
-/* The same in the oracle; draws the same numbers. */
-static inline void replay_look_at(struct run *run, uint64_t *rng)
-{
-    unsigned h = duet_random_below(rng, HANDLES);
-    uint64_t kind = duet_random_below(rng, 4);
-    if (kind == 0)
-        run->expected[h][0] = mix(run->expected[h][0]);
-    for (size_t j = 0; (kind & DUET_W) && j < run->words[h]; j++)
-        run->expected[h][j] = kind == DUET_W ? j : mix(run->expected[h][j]);
-}
-
-struct submitter {
-    struct run *run;
-    unsigned number;
-    pthread_t id;
-};
 
 static inline void submit_step(struct run *run, struct step *step)
 {
     struct argument carried = step_argument(step);
-    struct duet_access accesses[ACCESSES];
+    struct duet_access accesses[ACCESSES_MAX];
     for (unsigned a = 0; a < step->count; a++)
         accesses[a] =
             (struct duet_access){run->handles[step->handles[a]], (enum duet_mode)step->modes[a]};
-    struct duet_task_desc desc = {.codelet = run->codelets[step->kind],
-                                  .accesses = accesses,
-                                  .access_count = step->count,
-                                  .args = &carried,
-                                  .args_bytes = sizeof carried,
-                                  .priority = step->priority,
-                                  .where = duet_where(run->engine->core, step->where)};
-    check_submit(run, &desc);
+    const struct duet_task_desc desc = {
+        .codelet = run->codelets[step->kind],
+        .accesses = accesses,
+        .access_count = step->count,
+        .args = &carried,
+        .args_bytes = sizeof carried,
+        .priority = step->priority,
+        .where = step->on_device ? duet_where(run->duet, run->setting.world->arch) : 0,
+    };
+    (void)submitted(run, duet_submit(run->duet, &desc), &desc);
 }
+
+/* The application has the matrix of a step for itself. */
+static inline void touch_own(struct run *run, struct step *step)
+{
+    step->turn = atomic_fetch_add(&run->turn, 1) + 1;
+    if (run->setting.world->touched)
+        run->setting.world->touched(run, step);
+    else
+        step->results[0] = touch(step, &run->real[step->handles[0]]);
+}
+
+static inline void do_step(struct run *run, struct step *step)
+{
+    unsigned h = step->count ? step->handles[0] : 0;
+    if (step->kind < KINDS) {
+        submit_step(run, step);
+    } else if (step->kind == LOOK) {
+        check_error(run, duet_acquire(run->duet, run->handles[h], (enum duet_mode)step->modes[0]));
+        touch_own(run, step);
+        g_assert_cmpint(duet_release(run->duet, run->handles[h]), ==, DUET_OK);
+    } else if (step->kind == RENEW) {
+        check_error(run, duet_unregister(run->duet, run->handles[h]));
+        touch_own(run, step);
+        attach(run, h);
+    } else {
+        check_error(run, duet_wait(run->duet));
+        step->turn = atomic_fetch_add(&run->turn, 1) + 1;
+    }
+}
+
+struct submitter {
+    struct run *run;
+    struct step *steps;
+    pthread_t id;
+};
 
 static inline void *submit(void *argument)
 {
     const struct submitter *self = argument;
     struct run *run = self->run;
-    uint64_t rng = duet_random_stream(run->setting->engine.seed, 77);
-    for (unsigned i = 0; i < run->setting->steps; i++) {
-        submit_step(run, &run->steps[self->number * run->setting->steps + i]);
-        if (run->setting->acquire && i % 8 == 7)
-            look_at(run, &rng);
+    for (unsigned i = 0; i < run->setting.steps; i++) {
+        if (self->steps == run->steps && i + 1 == run->setting.cancel_step) {
+            atomic_store(&run->must_fail, true);
+            duet_cancel(run->duet);
+        }
+        do_step(run, &self->steps[i]);
     }
     return NULL;
 }
 
 static inline void submit_all(struct run *run)
 {
-    struct submitter submitters[4];
-    unsigned count = run->setting->submitters;
-    for (unsigned s = 0; s < count; s++) {
-        submitters[s] = (struct submitter){.run = run, .number = s};
-        if (run->setting->engine.alone)
+    struct submitter submitters[SUBMITTERS_MAX];
+    for (unsigned s = 0; s < run->setting.submitters; s++) {
+        submitters[s] =
+            (struct submitter){.run = run, .steps = &run->steps[s * run->setting.steps]};
+        if (run->setting.alone)
             (void)submit(&submitters[s]);
         else
             g_assert_cmpint(pthread_create(&submitters[s].id, NULL, submit, &submitters[s]), ==, 0);
     }
-    for (unsigned s = 0; s < count && !run->setting->engine.alone; s++)
+    for (unsigned s = 0; s < run->setting.submitters && !run->setting.alone; s++)
         (void)pthread_join(submitters[s].id, NULL);
+}
+
+/* A thread that asks for statistics all the time: what has been done, is. */
+static inline void *observe(void *argument)
+{
+    struct run *run = argument;
+    const struct timespec pause = {.tv_nsec = 50000};
+    struct duet_stats stats, before = {0};
+    uint64_t steps;
+    while (!atomic_load(&run->over)) {
+        duet_stats(run->duet, &stats);
+        g_assert_cmpuint(stats.tasks, >=, before.tasks);
+        g_assert_cmpuint(stats.bytes_to_device, >=, before.bytes_to_device);
+        before = stats;
+        (void)duet_tasks_done(run->duet);
+        (void)duet_worker_scheduling(run->duet, &steps);
+        (void)nanosleep(&pause, NULL);
+    }
+    return NULL;
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* A run                                                                                        */
 
-/*
- * Tasks of several submitters on the same handles have no order of their own: any in which they
- * ran is right, if data was coherent in that order.
- */
-static inline void check_contents(struct run *run)
+/* Where it has code for both, devices run the one that the world names. */
+static inline struct duet_codelet *codelet(struct run *run, const char *name, duet_kernel_fn kernel,
+                                           duet_kernel_fn on_device, bool cpu, bool gpu)
 {
-    unsigned total = run->setting->steps * run->setting->submitters;
-    uint64_t rng = duet_random_stream(run->setting->engine.seed, 77);
-    for (unsigned s = 0; s < run->setting->submitters; s++)
-        check_order(run->setting, &run->steps[s * run->setting->steps]);
-    if (run->setting->submitters > 1)
-        qsort(run->steps, total, sizeof *run->steps, by_turn);
-    for (unsigned i = 0; i < total; i++) {
-        replay(run, &run->steps[i]);
-        if (run->setting->acquire && i % 8 == 7)
-            replay_look_at(run, &rng);
-    }
-    for (unsigned h = 0; h < HANDLES; h++)
-        g_assert_cmpmem(run->real[h], run->words[h] * sizeof(uint64_t), run->expected[h],
-                        run->words[h] * sizeof(uint64_t));
-    g_assert_cmpmem(run->real_sums, sizeof run->real_sums, run->expected_sums,
-                    sizeof run->expected_sums);
-}
-
-static inline struct duet_codelet *codelet_of(struct run *run, const char *name, bool cpu, bool gpu)
-{
-    struct duet_codelet *codelet = NULL;
-    struct duet_implementation implementations[] = {{.arch = cpu ? "cpu" : "cuda"},
-                                                    {.arch = "cuda"}};
-    struct duet_codelet_desc desc = {.name = name,
-                                     .implementations = implementations,
-                                     .implementation_count = 1 + (cpu && gpu)};
-    struct duet_codelet_desc expanding = {.name = name, .expand = expand_task};
-    g_assert_cmpint(duet_codelet(run->engine->core, cpu || gpu ? &desc : &expanding, &codelet), ==,
-                    DUET_OK);
-    return codelet;
+    struct duet_codelet *made = NULL;
+    struct duet_implementation implementations[2];
+    size_t count = 0;
+    if (kernel && cpu)
+        implementations[count++] = (struct duet_implementation){.arch = "cpu", .run = kernel};
+    if (kernel && gpu)
+        implementations[count++] =
+            (struct duet_implementation){.arch = run->setting.world->arch, .run = on_device};
+    const struct duet_codelet_desc desc = {.name = name,
+                                           .implementations = count ? implementations : NULL,
+                                           .implementation_count = count,
+                                           .flops = run->setting.varied ? varied_flops : NULL,
+                                           .cost = cost,
+                                           .expand = kernel ? NULL : expand};
+    int error = duet_codelet(run->duet, &desc, &made);
+    if (error)
+        g_error("%s", duet_last_message(run->duet));
+    return made;
 }
 
 static inline void make_codelets(struct run *run)
 {
-    const struct testing_machine *machine = &run->setting->engine.machine;
-    run->codelets[ANY] = codelet_of(run, "any", true, true);
-    run->codelets[CPUS] = machine->cpus ? codelet_of(run, "cpus", true, false) : NULL;
-    run->codelets[DEVICES] =
-        machine->gpus ? codelet_of(run, "devices", false, true) : run->codelets[ANY];
-    run->codelets[EXPANDS] = codelet_of(run, "expands", false, false);
-    run->add = codelet_of(run, "add", true, true);
+    const struct world *world = run->setting.world;
+    bool cpus = run->setting.config.cpus > 0, gpus = run->setting.config.gpus > 0;
+    run->codelets[ANY] = codelet(run, "any", work, world->work, cpus, gpus);
+    run->codelets[CPUS] = codelet(run, "cpus", work, world->work, cpus, !cpus);
+    run->codelets[DEVICES] = codelet(run, "devices", work, world->work, !gpus, gpus);
+    run->codelets[EXPANDS] = codelet(run, "expands", NULL, NULL, false, false);
+    run->add[0] = codelet(run, "add", add, world->add, cpus, gpus);
+    run->add[1] = codelet(run, "add_on_cpu", add, world->add, cpus, !cpus);
+}
+
+static inline void make_matrix(struct run *run, unsigned h, uint64_t *rng)
+{
+    size_t rows = 1 + duet_random_below(rng, ROWS_MAX), cols = 1 + duet_random_below(rng, COLS_MAX);
+    for (size_t i = 0; i < WORDS_MAX; i++)
+        run->real_words[h][i] = run->expected_words[h][i] = duet_random_next(rng);
+    run->real[h] = (struct duet_buffer){.data = run->real_words[h],
+                                        .rows = rows,
+                                        .cols = cols,
+                                        .ld = rows + duet_random_below(rng, PADDING_MAX + 1),
+                                        .element_bytes = sizeof(uint64_t)};
+    run->expected[h] = run->real[h];
+    run->expected[h].data = run->expected_words[h];
+    attach(run, h);
 }
 
 static inline struct run *run_new(const struct setting *setting)
 {
     struct run *run = g_new0(struct run, 1);
-    uint64_t rng = duet_random_stream(setting->engine.seed, 5);
-    run->setting = setting;
-    run->engine = engine_new(&setting->engine);
-    run->engine->data = run;
-    run->steps = g_new0(struct step, (size_t)setting->steps * setting->submitters);
+    struct duet_message message = {""};
+    uint64_t rng = duet_random_stream(setting->config.seed, 5);
+    run->setting = *setting;
+    int error = setting->world->open(run, &message);
+    if (error)
+        g_error("program %" G_GUINT64_FORMAT ": %s", setting->config.seed, message.text);
     make_codelets(run);
-    for (unsigned h = 0; h < HANDLES; h++) {
-        run->words[h] = 1 + duet_random_below(&rng, WORDS_MAX);
-        for (size_t j = 0; j < run->words[h]; j++)
-            run->real[h][j] = run->expected[h][j] = duet_random_next(&rng);
-        attach(run, h);
-    }
+    if (setting->pin)
+        run->pinned = !duet_pin(run->duet, run->real_words, sizeof run->real_words);
+    for (unsigned h = 0; h < handle_count(setting); h++)
+        make_matrix(run, h, &rng);
     for (unsigned i = 0; i < SUMS; i++)
-        g_assert_cmpint(duet_vector(run->engine->core, run->real_sums[i], SUM_WORDS,
-                                    sizeof(uint64_t), &run->sums[i]),
+        g_assert_cmpint(duet_vector(run->duet, run->real_sums[i], SUM_WORDS, sizeof(uint64_t),
+                                    &run->sums[i]),
                         ==, DUET_OK);
+    run->steps = g_new0(struct step, (size_t)setting->steps * setting->submitters);
     for (unsigned s = 0; s < setting->submitters; s++)
         for (unsigned i = 0; i < setting->steps; i++)
-            make_step(setting, s, &rng, &run->steps[s * setting->steps + i]);
+            make_step(run, &run->setting, s, &rng, &run->steps[s * setting->steps + i]);
     return run;
 }
 
 static inline void run_free(struct run *run)
 {
-    for (unsigned i = 0; i < run->setting->steps * run->setting->submitters; i++)
-        g_free(run->steps[i].results);
+    for (unsigned i = 0; i < run->setting.steps * run->setting.submitters; i++)
+        step_free(&run->steps[i]);
     g_free(run->steps);
+    if (run->setting.world->closed)
+        run->setting.world->closed(run);
     g_free(run);
 }
 
-/* Runs a program to its end and checks what there is to check. true: it has not failed. */
-static inline bool execute(const struct setting *setting)
+/* How runs ended. */
+struct tally {
+    unsigned runs, good, lost, lost_well;
+    uint64_t tasks;
+};
+
+/* Waits, brings everything back, looks at it and closes. */
+static inline int finish(struct run *run)
 {
-    struct run *run = run_new(setting);
-    struct duet_runtime *core = run->engine->core;
-    watched = core;
-    (void)alarm(WATCHDOG_S);
-    engine_start(run->engine);
-    submit_all(run);
-    int error = duet_wait(core);
+    struct duet_stats stats;
+    int error = duet_wait(run->duet);
     check_error(run, error);
     check_error(run, atomic_load(&run->refused));
-    g_assert_cmpuint(unfinished(core), ==, 0);
-    for (unsigned h = 0; h < HANDLES + SUMS; h++) {
-        int end = duet_unregister(core, h < HANDLES ? run->handles[h] : run->sums[h - HANDLES]);
+    for (unsigned h = 0; h < handle_count(&run->setting) + SUMS; h++) {
+        int end = duet_unregister(run->duet, h < SUMS ? run->sums[h] : run->handles[h - SUMS]);
         check_error(run, end);
         g_assert_true(!error || end == error); /* the first one stays */
         error = end;
     }
-    if (!error)
+    duet_stats(run->duet, &stats);
+    if (!error) {
+        if (is_simulated(&run->setting))
+            run->setting.world->carry_out(run);
+        check_steps(run);
         check_contents(run);
-    duet__core_stop(core);
-    (void)alarm(0);
-    duet__core_free(core);
+        g_assert_cmpuint(stats.tasks, ==, run->tasks);
+    }
+    run->tasks = stats.tasks;
+    if (run->pinned)
+        g_assert_cmpint(duet_unpin(run->duet, run->real_words), ==, DUET_OK);
+    g_assert_cmpint(duet_close(run->duet), ==, error);
+    return error;
+}
+
+/* Closes at once, which waits for the tasks; what is on devices stays there. */
+static inline int finish_abruptly(struct run *run)
+{
+    int error = duet_close(run->duet);
+    g_assert_true(expected(&run->setting, error));
+    if (!error && !is_simulated(&run->setting))
+        check_steps(run);
+    return error;
+}
+
+static inline void run_finish(struct run *run, struct tally *tally)
+{
+    const struct setting *setting = &run->setting;
+    int error = setting->abrupt ? finish_abruptly(run) : finish(run);
+    /* of what has failed on a device that was lost then, nobody need have heard */
+    g_assert_true(error || setting->loses || !atomic_load(&run->must_fail));
+    tally->runs++;
+    tally->good += !error;
+    tally->lost += setting->loses;
+    tally->lost_well += !error && setting->loses;
+    tally->tasks += run->tasks;
     run_free(run);
-    return !error;
+}
+
+/* One runtime: opened, given its tasks, looked at meanwhile, finished. */
+static inline void execute(const struct setting *setting, struct tally *tally)
+{
+    struct run *run = run_new(setting);
+    pthread_t observer;
+    if (setting->observed)
+        g_assert_cmpint(pthread_create(&observer, NULL, observe, run), ==, 0);
+    submit_all(run);
+    if (setting->exits)
+        exit(EXIT_STATUS);
+    if (setting->observed) {
+        if (!setting->abrupt)
+            check_error(run, duet_wait(run->duet));
+        atomic_store(&run->over, true);
+        (void)pthread_join(observer, NULL);
+    }
+    run_finish(run, tally);
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Settings                                                                                     */
+/* Programs                                                                                     */
 
-static inline unsigned repetitions(void)
+/* What the runtimes of one program are, how they are run, and how they have ended. */
+struct program {
+    struct setting settings[RUNS_MAX];
+    unsigned count;
+    bool threads; /* each has one of the application; else they share it, and overlap */
+    struct tally tallies[RUNS_MAX];
+};
+
+static char again[200]; /* what to say where it fails */
+
+static inline void failed(int number)
 {
-    const char *text = g_getenv("DUET_TEST_LONG");
-    unsigned long times = text ? strtoul(text, NULL, 10) : 1;
-    return times ? (unsigned)times : 1;
+    if (write(STDERR_FILENO, again, strlen(again)) < 0 || number == SIGALRM)
+        _exit(1);
+    (void)signal(number, SIG_DFL);
+    (void)raise(number);
 }
 
-/* The same setting with every policy and several seeds. How many of the runs have not failed. */
-static inline unsigned all(struct setting setting, unsigned seeds)
+/* Says which program comes, now and if it fails. */
+static inline void announce(uint64_t number, const struct program *program)
 {
-    unsigned good = 0;
-    setting.engine.compute = run_task;
-    for (unsigned seed = 0; seed < seeds * repetitions(); seed++) {
-        for (size_t p = 0; duet_policy_at(p); p++) {
-            setting.engine.policy = duet_policy_at(p)->name;
-            setting.engine.seed = seed * 100 + p;
-            setting.engine.spin = seed % 2;
-            good += execute(&setting);
-        }
+    const struct setting *setting = &program->settings[0];
+    g_snprintf(again, sizeof again, "again: DUET_TEST_SEED=%" G_GUINT64_FORMAT " %s -p %s\n",
+               number, g_get_prgname(), g_test_get_path());
+    for (unsigned i = 0; i < 3; i++)
+        (void)signal((int[]){SIGABRT, SIGTRAP, SIGALRM}[i], failed);
+    g_test_message("DUET_TEST_SEED=%" G_GUINT64_FORMAT
+                   ": %u x %s, %d + %d, %u x %u steps%s%s%s%s%s%s%s%s, lost: %s",
+                   number, program->count, setting->config.policy, setting->config.cpus,
+                   setting->config.gpus, setting->submitters, setting->steps,
+                   setting->shared ? ", shared" : "", setting->expand ? ", expand" : "",
+                   setting->nested ? ", nested" : "", setting->look ? ", look" : "",
+                   setting->wide ? ", wide" : "", setting->varied ? ", varied" : "",
+                   setting->abrupt ? ", abrupt" : "", setting->exits ? ", exits" : "",
+                   setting->loses ? *setting->lose ? setting->lose : "some" : "none");
+}
+
+struct execution {
+    const struct setting *setting;
+    struct tally *tally;
+    pthread_t id;
+};
+
+static inline void *execute_one(void *argument)
+{
+    const struct execution *one = argument;
+    execute(one->setting, one->tally);
+    return NULL;
+}
+
+static inline void run_program(struct program *program)
+{
+    struct execution executions[RUNS_MAX];
+    struct run *runs[RUNS_MAX];
+    (void)alarm(WATCHDOG_S);
+    for (unsigned i = 0; i < program->count; i++) {
+        executions[i] = (struct execution){&program->settings[i], &program->tallies[i], 0};
+        if (program->count == 1)
+            (void)execute_one(&executions[i]);
+        else if (program->threads)
+            g_assert_cmpint(pthread_create(&executions[i].id, NULL, execute_one, &executions[i]),
+                            ==, 0);
+        else
+            runs[i] = run_new(&program->settings[i]);
     }
-    return good;
+    for (unsigned i = 0; i < program->count && program->count > 1 && !program->threads; i++)
+        submit_all(runs[i]);
+    for (unsigned i = 0; i < program->count && program->count > 1; i++) {
+        if (program->threads)
+            (void)pthread_join(executions[i].id, NULL);
+        else
+            run_finish(runs[i], &program->tallies[i]);
+    }
+    (void)alarm(0);
+}
+
+/* The same in a process of its own, which leaves its tallies in memory that is shared. */
+static inline void run_in_child(struct program *program)
+{
+    int ends[2], status = 0;
+    g_assert_cmpint(pipe(ends), ==, 0);
+    (void)fflush(NULL);
+    pid_t child = fork();
+    g_assert_cmpint(child, >=, 0);
+    if (child == 0) {
+        run_program(program);
+        if (write(ends[1], program->tallies, sizeof program->tallies) < 0)
+            _exit(1);
+        exit(0);
+    }
+    (void)close(ends[1]);
+    ssize_t bytes = read(ends[0], program->tallies, sizeof program->tallies);
+    (void)close(ends[0]);
+    g_assert_cmpint(waitpid(child, &status, 0), ==, child);
+    bool exits = program->settings[0].exits;
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != (exits ? EXIT_STATUS : 0))
+        g_error("a process ended with status %#x instead of %d", (unsigned)status,
+                exits ? EXIT_STATUS : 0);
+    g_assert_cmpint(bytes, ==, exits ? 0 : (int)sizeof program->tallies);
+}
+
+/* Draws a setting of a world of which all is zero but the number, which is its config's seed. */
+typedef void (*draw_fn)(struct setting *setting);
+
+static inline void make_program(struct program *program, uint64_t number, draw_fn draw,
+                                unsigned most)
+{
+    uint64_t rng = duet_random_stream(number, 3);
+    memset(program, 0, sizeof *program);
+    program->count = one_of(&rng, 6) ? 1 + duet_random_below(&rng, most) : 1;
+    program->threads = one_of(&rng, 2);
+    bool exits = one_of(&rng, 12);
+    for (unsigned i = 0; i < program->count; i++) {
+        struct setting *setting = &program->settings[i];
+        duet_config_init(&setting->config);
+        setting->config.seed = number + ((uint64_t)i << 32);
+        draw(setting);
+        /* one process cannot end in two ways, or while others look at it */
+        setting->exits = exits && program->count == 1 && !is_simulated(setting);
+        setting->observed = setting->observed && !setting->alone && !setting->exits;
+    }
+}
+
+/*
+ * Runs programs 0 to count - 1, or what the environment asks for, of up to `most` runtimes at once;
+ * in processes of their own where a process may run one only. How they have ended together.
+ */
+static inline struct tally run_programs(unsigned count, draw_fn draw, unsigned most, bool apart)
+{
+    const char *only = g_getenv("DUET_TEST_SEED"), *text = g_getenv("DUET_TEST_LONG");
+    uint64_t tasks = text ? g_ascii_strtoull(text, NULL, 10) : 0, first = tasks ? LONG_FIRST : 0;
+    uint64_t number = only ? g_ascii_strtoull(only, NULL, 10) : first;
+    struct program program;
+    struct tally sum = {0};
+    gint64 start = g_get_monotonic_time();
+    do {
+        make_program(&program, number, draw, most);
+        announce(number, &program);
+        if (apart || program.settings[0].exits)
+            run_in_child(&program);
+        else
+            run_program(&program);
+        for (unsigned i = 0; i < program.count; i++) {
+            sum.runs += program.tallies[i].runs;
+            sum.good += program.tallies[i].good;
+            sum.lost += program.tallies[i].lost;
+            sum.lost_well += program.tallies[i].lost_well;
+            sum.tasks += program.tallies[i].tasks;
+        }
+        number++;
+    } while (!only && (tasks ? sum.tasks < tasks : number < count));
+    g_test_message("%" G_GUINT64_FORMAT " tasks of programs %" G_GUINT64_FORMAT
+                   " to %" G_GUINT64_FORMAT " in %.1f s; %u of %u runs ended well, of %u with "
+                   "losses %u",
+                   sum.tasks, only ? number - 1 : first, number - 1,
+                   (double)(g_get_monotonic_time() - start) * 1e-6, sum.good, sum.runs, sum.lost,
+                   sum.lost_well);
+    return sum;
 }
 
 #endif

@@ -2,19 +2,13 @@
 /*
  * The whole library on the fake CUDA: random programs whose tasks run on its devices, with little
  * memory, page-locking by the application, by duet or not at all, and devices that break, against
- * the same programs carried out in order by one thread.
- *
- * DUET_TEST_LONG=N, above 1, multiplies the number of programs by N and their length by 10.
- * DUET_TEST_SEED=N: only program number N.
+ * the same programs carried out in order by one thread. See core/testing_random.h for the
+ * environment.
  */
 #include <cuda_runtime_api.h>
 
-#include <duet/policy.h>
-
-#include "real/testing_random_run.h"
+#include "core/testing_random.h"
 #include "tests/fake_cuda/fake.h"
-
-enum { PROGRAMS = 40 };
 
 /* ------------------------------------------------------------------------------------------- */
 /* What stands in for kernels                                                                   */
@@ -22,9 +16,9 @@ enum { PROGRAMS = 40 };
 /* One launch of a step's task, as its stream carries it out. */
 struct launch {
     struct argument argument;
-    struct duet_buffer buffers[ACCESSES];
     size_t count;
-    int *status, failure; /* written there before the end, unless it is 0 */
+    int *status, failure;                     /* written there before the end, unless it is 0 */
+    struct duet_buffer buffers[ACCESSES_MAX]; /* so many as count says */
 };
 
 static void run_work(void *argument)
@@ -35,7 +29,7 @@ static void run_work(void *argument)
         *launch->status = launch->failure;
     else
         task->step->results[task->number] =
-            compute(task->salt, launch->buffers, task->modes, launch->count);
+            compute(task->salt, launch->buffers, modes_of(task), launch->count);
 }
 
 /* The buffer as the host sees it. */
@@ -61,7 +55,9 @@ static int enqueue(const struct duet_call *call, void (*run)(void *argument), co
 /* The one that is to fail does so at once, or when it runs. */
 static int launch_work(const struct duet_call *call)
 {
-    struct launch launch = {.count = call->buffer_count, .status = call->status};
+    struct launch launch;
+    launch.count = call->buffer_count;
+    launch.status = call->status;
     memcpy(&launch.argument, call->args, sizeof launch.argument);
     struct run *run = launch.argument.step->run;
     g_assert_true(call->runtime == run->duet && call->stream && call->message);
@@ -74,7 +70,8 @@ static int launch_work(const struct duet_call *call)
         begin(&launch.argument);
     for (size_t i = 0; i < call->buffer_count; i++)
         launch.buffers[i] = seen(&call->buffers[i]);
-    return enqueue(call, run_work, &launch, sizeof launch);
+    return enqueue(call, run_work, &launch,
+                   offsetof(struct launch, buffers) + launch.count * sizeof *launch.buffers);
 }
 
 /* One launch of an adding task. */
@@ -111,6 +108,24 @@ static int launch_add(const struct duet_call *call)
 /* ------------------------------------------------------------------------------------------- */
 /* Settings                                                                                     */
 
+static struct fake_cuda_stats devices; /* what happened on them in all programs */
+static bool last_loses;                /* the last program may have broken some */
+
+/* The last program has ended: it has left nothing behind, and did nothing that is forbidden. */
+static void look_at_devices(void)
+{
+    struct fake_cuda_stats stats;
+    fake_cuda_stats(&stats);
+    g_assert_cmpuint(stats.violations, ==, 0);
+    g_assert_cmpuint(fake_cuda_registered(), ==, 0);
+    if (!last_loses)
+        g_assert_cmpuint(fake_cuda_leaks(true), ==, 0);
+    devices.in += stats.in;
+    devices.direct += stats.direct;
+    devices.kernels += stats.kernels;
+    devices.pageable_in += stats.pageable_in;
+}
+
 /* The devices of a program. */
 static void draw_devices(struct fake_cuda_config *fake, uint64_t *rng)
 {
@@ -125,132 +140,71 @@ static void draw_devices(struct fake_cuda_config *fake, uint64_t *rng)
 static void draw_config(struct duet_config *config, const struct fake_cuda_config *fake,
                         uint64_t *rng)
 {
-    static const uint64_t memories[] = {1, 1, 2, 4, 100};
     config->cpus = (int)duet_random_below(rng, 3);
     config->gpus = (int)fake->devices;
-    config->gpu_memory_bytes =
-        memories[duet_random_below(rng, 5)] * (ACCESSES * ((BYTES_MAX + 255) / 256 * 256));
-    config->no_peer = duet_random_below(rng, 4) == 0;
-    config->gpu_window = duet_random_below(rng, 5);
-    config->gpu_window_short = duet_random_below(rng, 2) ? 0 : config->gpu_window + 4;
+    config->no_peer = one_of(rng, 4);
     config->gpu_streams = duet_random_below(rng, 4);
-    config->window = duet_random_below(rng, 2) ? 0 : 2 + duet_random_below(rng, 40);
-    config->no_pin = duet_random_below(rng, 4) == 0;
-    if (duet_random_below(rng, 4) == 0)
-        config->pin_bytes = 4096;
-    config->no_bind = true;
+    config->no_pin = one_of(rng, 4);
+    config->pin_bytes = one_of(rng, 4) ? 4096 : 0;
     config->watchdog_s = WATCHDOG_S / 4.0;
 }
 
 /* Devices that break, each by an error of its hardware, or one that a kernel causes. */
-static void break_devices(struct setting *setting, unsigned devices, uint64_t *rng)
+static void break_devices(struct setting *setting, unsigned count, uint64_t *rng)
 {
-    for (unsigned d = 0; d < devices; d++) {
+    for (unsigned d = 0; d < count; d++) {
         bool kernels = duet_random_below(rng, 4) == 0;
         if (duet_random_below(rng, 2))
             continue;
         /* after what opening it takes */
         fake_cuda_break(d, kernels ? cudaErrorIllegalAddress : cudaErrorECCUncorrectable,
-                        20 + duet_random_below(rng, 150 * testing_length()));
+                        20 + duet_random_below(rng, 150 * length_of(setting->config.seed)));
         setting->loses = true;
         setting->breaks = setting->breaks || kernels;
     }
 }
 
-static void draw_failures(struct setting *setting, uint64_t *rng)
+static int open_fake(struct run *run, struct duet_message *message)
 {
-    unsigned failure = duet_random_below(rng, 16);
-    unsigned when = 1 + duet_random_below(rng, 100 * testing_length());
-    setting->fail_kernel = failure == 0 || failure == 1 ? when : 0;
-    setting->cancel_at = failure == 2 ? when : 0;
-    setting->cancel_step = failure == 3 ? when : 0;
+    return duet_open(&run->duet, &run->setting.config, message);
 }
 
-/* Also starts the fake anew. */
-static void draw(struct setting *setting, uint64_t number)
+/* Also starts the fake anew, once what it says of the program before has been looked at. */
+static void draw(struct setting *setting)
 {
-    uint64_t rng = duet_random_stream(number, 77);
+    static const struct world world = {.arch = "cuda",
+                                       .work = launch_work,
+                                       .add = launch_add,
+                                       .open = open_fake};
+    uint64_t rng = duet_random_stream(setting->config.seed, 77);
     struct fake_cuda_config fake;
-    unsigned policies = 0;
-    while (duet_policy_at(policies))
-        policies++;
-    memset(setting, 0, sizeof *setting);
-    duet_config_init(&setting->config);
-    setting->device = (struct device_code){"cuda", launch_work, launch_add};
+    look_at_devices();
     draw_devices(&fake, &rng);
     fake_cuda_reset(&fake);
+    setting->world = &world;
+    draw_machine(setting, &rng);
     draw_config(&setting->config, &fake, &rng);
-    setting->seed = setting->config.seed = number;
-    setting->config.policy = duet_policy_at(duet_random_below(&rng, policies))->name;
-    setting->config.set_arch = duet_random_below(&rng, 4) == 0;
-    setting->config.record = duet_random_below(&rng, 2);
-    setting->submitters = duet_random_below(&rng, 2) ? 1 : 1 + duet_random_below(&rng, 3);
-    setting->shared = setting->submitters > 1 && duet_random_below(&rng, 2);
-    setting->steps = 1 + duet_random_below(&rng, 200 * testing_length() / setting->submitters);
-    setting->look = duet_random_below(&rng, 2);
-    setting->nested = duet_random_below(&rng, 2);
-    setting->expand = setting->config.cpus && duet_random_below(&rng, 2);
-    if (duet_random_below(&rng, 3) == 0)
+    draw_program(setting, &rng, 200);
+    setting->config.model = NULL;
+    setting->fail_copy = 0;
+    if (one_of(&rng, 3))
         break_devices(setting, fake.devices, &rng);
-    draw_failures(setting, &rng);
-    setting->abrupt = duet_random_below(&rng, 6) == 0;
-    setting->pin = duet_random_below(&rng, 2);
+    last_loses = setting->loses;
 }
 
-/* ------------------------------------------------------------------------------------------- */
-/* Runs                                                                                         */
-
-/* How programs ended, and what happened on their devices. */
-struct outcome {
-    struct tally tally;
-    struct fake_cuda_stats devices;
-};
-
-static void run_one(uint64_t number, struct outcome *outcome)
-{
-    struct setting setting;
-    struct fake_cuda_stats stats;
-    draw(&setting, number);
-    const struct duet_config *config = &setting.config;
-    g_test_message("%" G_GUINT64_FORMAT ": %s, %d + %d, %u x %u steps%s%s%s%s%s%s", number,
-                   config->policy, config->cpus, config->gpus, setting.submitters, setting.steps,
-                   setting.shared ? ", shared" : "", setting.expand ? ", expand" : "",
-                   setting.nested ? ", nested" : "", setting.look ? ", look" : "",
-                   setting.pin ? ", pin" : "", setting.loses ? ", loses" : "");
-    execute(&setting, &outcome->tally);
-    fake_cuda_stats(&stats);
-    g_assert_cmpuint(stats.violations, ==, 0);
-    g_assert_cmpuint(fake_cuda_registered(), ==, 0);
-    if (!setting.loses)
-        g_assert_cmpuint(fake_cuda_leaks(true), ==, 0);
-    outcome->devices.in += stats.in;
-    outcome->devices.direct += stats.direct;
-    outcome->devices.kernels += stats.kernels;
-    outcome->devices.pageable_in += stats.pageable_in;
-}
-
+/* One program at a time: there is one fake for the whole process. */
 static void test_programs(void)
 {
-    const char *only = g_getenv("DUET_TEST_SEED");
-    struct outcome outcome = {.tally = {0}};
-    const struct tally *tally = &outcome.tally;
-    const struct fake_cuda_stats *devices = &outcome.devices;
-    if (only) {
-        run_one(g_ascii_strtoull(only, NULL, 10), &outcome);
-        return;
-    }
-    for (uint64_t number = 0; number < PROGRAMS * testing_repetitions(); number++)
-        run_one(number, &outcome);
-    g_test_message("%" G_GUINT64_FORMAT " tasks; %u of %u runs ended well, of %u with losses %u",
-                   tally->tasks, tally->good, tally->runs, tally->lost, tally->lost_well);
+    (void)run_programs(40, draw, 1, false);
+    look_at_devices();
     g_test_message("%" G_GUINT64_FORMAT " copies in, %" G_GUINT64_FORMAT
                    " between, %" G_GUINT64_FORMAT " kernels",
-                   devices->in, devices->direct, devices->kernels);
-    g_assert_cmpuint(2 * tally->good, >, tally->runs);
-    g_assert_cmpuint(tally->lost_well, >, 0);
+                   devices.in, devices.direct, devices.kernels);
+    if (g_getenv("DUET_TEST_SEED"))
+        return;
     /* duet itself brings data into page-locked memory; kernels ran, peers were used */
-    g_assert_cmpuint(devices->pageable_in, ==, 0);
-    g_assert_true(devices->in && devices->direct && devices->kernels);
+    g_assert_cmpuint(devices.pageable_in, ==, 0);
+    g_assert_true(devices.in && devices.direct && devices.kernels);
 }
 
 int main(int argc, char **argv)

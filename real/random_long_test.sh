@@ -2,4 +2,4 @@
 # SPDX-License-Identifier: Apache-2.0
 # A million tasks of the random programs of real.random.
 set -eu
-DUET_TEST_LONG=8 exec "$DUET_BUILD_DIR/tests/real.random" -p /random/programs
+DUET_TEST_LONG=1000000 exec "$DUET_BUILD_DIR/tests/real.random"

@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the tasks of a random program do: compute, expand, submit tasks of their own, fail. */
-#ifndef DUET_REAL_TESTING_RANDOM_TASKS_H
-#define DUET_REAL_TESTING_RANDOM_TASKS_H
+#ifndef DUET_CORE_TESTING_TASKS_H
+#define DUET_CORE_TESTING_TASKS_H
 
 #include <sched.h>
 
-#include "real/testing_random.h"
+#include "core/testing_program.h"
 
 struct run {
     struct setting setting;
     struct duet_runtime *duet;
+    void *own;                                     /* the world's */
     struct duet_codelet *codelets[KINDS], *add[2]; /* add: anywhere, on CPUs */
-    struct duet_buffer real[HANDLES], expected[HANDLES];
-    uint64_t real_words[HANDLES][WORDS_MAX], expected_words[HANDLES][WORDS_MAX];
+    struct duet_buffer real[HANDLES_MAX], expected[HANDLES_MAX];
+    uint64_t real_words[HANDLES_MAX][WORDS_MAX], expected_words[HANDLES_MAX][WORDS_MAX];
     uint64_t real_sums[SUMS][SUM_WORDS], expected_sums[SUMS][SUM_WORDS];
-    struct duet_handle *handles[HANDLES], *sums[SUMS];
+    struct duet_handle *handles[HANDLES_MAX], *sums[SUMS];
     struct step *steps; /* those of submitter s begin at s * setting.steps */
     uint64_t tasks;     /* that the oracle has carried out */
-    _Atomic(uint64_t) turn, kernels, real_bare;
+    _Atomic(uint64_t) turn, kernels, copies, real_bare;
     uint64_t expected_bare;
-    _Atomic(int) refused; /* the first error of a submission */
-    bool pinned;          /* the matrices */
+    _Atomic(int) refused;    /* the first error of a submission */
+    _Atomic(bool) must_fail; /* it was made to, and did */
+    _Atomic(bool) over;      /* observers are to end */
+    bool pinned;             /* the matrices */
 };
 
 /* ------------------------------------------------------------------------------------------- */
@@ -44,17 +47,27 @@ static inline uint64_t descendant(uint64_t salt, unsigned i)
     return mix(salt + 1000 + i);
 }
 
+/* Generations of the i-th task that a step's submits. */
+static inline unsigned generations(const struct run *run, uint64_t salt, unsigned i)
+{
+    return is_simulated(&run->setting) ? 0 : (unsigned)(salt >> i) % 5;
+}
+
 static inline void add_to(uint64_t *words, uint64_t salt)
 {
     for (uint64_t j = 0; j < SUM_WORDS; j++)
         words[j] += mix(salt + j);
 }
 
-static inline void submit_task(struct run *run, const struct duet_task_desc *desc)
+/* The world learns what was accepted; the run, what was refused first. */
+static inline int submitted(struct run *run, int error, const struct duet_task_desc *desc)
 {
-    int none = DUET_OK, error = duet_submit(run->duet, desc);
+    int none = DUET_OK;
     if (error)
         (void)atomic_compare_exchange_strong(&run->refused, &none, error);
+    else if (run->setting.world->submitted)
+        run->setting.world->submitted(run, desc);
+    return error;
 }
 
 /*
@@ -65,18 +78,18 @@ static inline void submit_addition(struct run *run, uint64_t salt, unsigned deep
 {
     const struct addition addition = {.run = run, .salt = salt, .deeper = deeper};
     const struct duet_access access = {run->sums[salt % SUMS], DUET_RW};
-    const struct duet_task_desc desc = {.codelet = run->add[losing(&run->setting) && is_bare(salt)],
+    const struct duet_task_desc desc = {.codelet = run->add[run->setting.loses && is_bare(salt)],
                                         .accesses = &access,
                                         .access_count = !is_bare(salt),
                                         .args = &addition,
                                         .args_bytes = sizeof addition};
-    submit_task(run, &desc);
+    (void)submitted(run, duet_submit(run->duet, &desc), &desc);
 }
 
 static inline void submit_nested(struct run *run, uint64_t salt, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
-        submit_addition(run, descendant(salt, i), (unsigned)(salt >> i) % 5);
+        submit_addition(run, descendant(salt, i), generations(run, salt, i));
 }
 
 static inline void replay_addition(struct run *run, uint64_t salt, unsigned deeper)
@@ -93,21 +106,34 @@ static inline void replay_addition(struct run *run, uint64_t salt, unsigned deep
 static inline void replay_nested(struct run *run, uint64_t salt, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
-        replay_addition(run, descendant(salt, i), (unsigned)(salt >> i) % 5);
+        replay_addition(run, descendant(salt, i), generations(run, salt, i));
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* Kernels                                                                                      */
 
+/* The n-th of something that is to fail then: whether it does. */
+static inline int count(struct run *run, _Atomic(uint64_t) *counter, unsigned fails, uint64_t *out)
+{
+    *out = atomic_fetch_add(counter, 1) + 1;
+    if (*out != fails)
+        return DUET_OK;
+    atomic_store(&run->must_fail, true);
+    return DUET_EIO;
+}
+
 /* What all kernels begin with: the one that is to fails, or cancels the run. */
 static inline int count_kernel(struct run *run)
 {
-    uint64_t number = atomic_fetch_add(&run->kernels, 1) + 1;
+    uint64_t number;
+    int error = count(run, &run->kernels, run->setting.fail_kernel, &number);
     if (number % 16 == 0)
         (void)sched_yield();
-    if (number == run->setting.cancel_at)
+    if (number == run->setting.cancel_at) {
+        atomic_store(&run->must_fail, true);
         duet_cancel(run->duet);
-    return number == run->setting.fail_kernel ? DUET_EIO : DUET_OK;
+    }
+    return error;
 }
 
 static inline int add(const struct duet_call *call)
@@ -132,7 +158,7 @@ static inline void begin(const struct argument *argument)
     struct step *step = argument->step;
     if (argument->number)
         return;
-    g_assert_true(step->turn == 0 || losing(&step->run->setting));
+    g_assert_true(step->turn == 0 || step->run->setting.loses);
     step->turn = atomic_fetch_add(&step->run->turn, 1) + 1;
     submit_nested(step->run, step->salt, step->nested);
 }
@@ -147,8 +173,24 @@ static inline int work(const struct duet_call *call)
         return error;
     begin(&argument);
     argument.step->results[argument.number] =
-        compute(argument.salt, call->buffers, argument.modes, call->buffer_count);
+        compute(argument.salt, call->buffers, modes_of(&argument), call->buffer_count);
     return DUET_OK;
+}
+
+/* All tasks carry a pointer and their salt first, of which this is made: each its own work. */
+static inline double varied_flops(const void *args)
+{
+    struct addition addition;
+    memcpy(&addition, args, sizeof addition);
+    return 1 + (double)(addition.salt >> 11);
+}
+
+/* Up to 20 us; on devices less. */
+static inline double cost(const void *args, const char *arch)
+{
+    struct addition addition;
+    memcpy(&addition, args, sizeof addition);
+    return (1e-9 + 2e-5 * duet_random_unit(&addition.salt)) / (strstr(arch, "card") ? 3 : 1);
 }
 
 static inline int submit_child(struct run *run, struct duet_expansion *expansion,
@@ -167,7 +209,7 @@ static inline int submit_child(struct run *run, struct duet_expansion *expansion
                                         .args = &carried,
                                         .args_bytes = sizeof carried,
                                         .priority = child->priority};
-    return duet_expand_submit(expansion, &desc);
+    return submitted(run, duet_expand_submit(expansion, &desc), &desc);
 }
 
 static inline int expand(struct duet_expansion *expansion, const struct duet_call *call)

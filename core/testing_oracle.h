@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a random program may end with: how it may fail, and what it leaves otherwise. */
+#ifndef DUET_CORE_TESTING_ORACLE_H
+#define DUET_CORE_TESTING_ORACLE_H
+
+#include <stdlib.h>
+
+#include "core/testing_tasks.h"
+
+/* A run may fail as it was made to, and in no other way. */
+static inline bool expected(const struct setting *setting, int error)
+{
+    return error == DUET_OK || (error == DUET_ELOST && setting->loses) ||
+           (error == DUET_EIO && (setting->fail_kernel || setting->fail_copy)) ||
+           (error == DUET_ETASK && setting->breaks) ||
+           (error == DUET_ECANCELED && (setting->cancel_at || setting->cancel_step));
+}
+
+static inline void check_error(const struct run *run, int error)
+{
+    const char *message = error ? duet_last_message(run->duet) : "";
+    if (!expected(&run->setting, error) || (error && !*message))
+        g_error("program %" G_GUINT64_FORMAT ": %s (%s)", run->setting.config.seed,
+                duet_strerror(error), message);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The oracle                                                                                   */
+
+static inline void replay_task(const struct argument *argument, bool expands,
+                               const struct duet_buffer *buffers, unsigned count)
+{
+    struct run *run = argument->step->run;
+    if (!expands) {
+        uint64_t result = compute(argument->salt, buffers, modes_of(argument), count);
+        g_assert_cmphex(argument->step->results[argument->number], ==, result);
+        run->tasks++;
+        return;
+    }
+    struct family family;
+    make_family(&family, argument, buffers, count);
+    for (unsigned c = 0; c < family.child_count; c++) {
+        struct argument child = child_argument(&family, argument, c);
+        struct duet_buffer parts[EXPAND_ACCESSES];
+        for (unsigned a = 0; a < family.children[c].count; a++) {
+            const struct block *block = &family.blocks[family.children[c].blocks[a]];
+            parts[a] = buffers[block->access];
+            parts[a].data = word(&parts[a], block->row, block->col);
+            parts[a].rows = block->rows;
+            parts[a].cols = block->cols;
+        }
+        replay_task(&child, family.children[c].kind == EXPANDS, parts, family.children[c].count);
+    }
+}
+
+/* What the application does to a matrix it has acquired, or unregistered. */
+static inline uint64_t touch(const struct step *step, const struct duet_buffer *buffer)
+{
+    return compute(step->salt, buffer, step->modes, 1);
+}
+
+static inline void replay(struct run *run, struct step *step)
+{
+    struct duet_buffer buffers[ACCESSES_MAX];
+    struct argument argument = step_argument(step);
+    for (unsigned i = 0; i < step->count; i++)
+        buffers[i] = run->expected[step->handles[i]];
+    if (step->kind < KINDS) {
+        replay_task(&argument, step->kind == EXPANDS, buffers, step->count);
+        replay_nested(run, step->salt, step->nested);
+    } else if (step->kind != WAIT) {
+        g_assert_cmphex(step->results[0], ==, touch(step, buffers));
+    }
+}
+
+/*
+ * Steps of several submitters on the same matrices have no order of their own: any in which they
+ * ran is right, if data was coherent in that order.
+ */
+static inline void check_steps(struct run *run)
+{
+    unsigned total = run->setting.steps * run->setting.submitters;
+    for (unsigned s = 0; s < run->setting.submitters && !is_simulated(&run->setting); s++)
+        check_order(&run->steps[s * run->setting.steps], run->setting.steps);
+    if (run->setting.shared)
+        qsort(run->steps, total, sizeof *run->steps, by_turn);
+    for (unsigned i = 0; i < total; i++)
+        replay(run, &run->steps[i]);
+    g_assert_cmphex(atomic_load(&run->real_bare), ==, run->expected_bare);
+}
+
+static inline void check_contents(const struct run *run)
+{
+    /* what lies between the columns included */
+    g_assert_cmpmem(run->real_words, sizeof run->real_words, run->expected_words,
+                    sizeof run->expected_words);
+    g_assert_cmpmem(run->real_sums, sizeof run->real_sums, run->expected_sums,
+                    sizeof run->expected_sums);
+}
+
+#endif

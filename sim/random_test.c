@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Random programs in simulated time, in a process each. Their kernels do nothing there; afterwards
+ * what the records say is carried out, copies and kernels at their dates, each in the memory it was
+ * in, and what that leaves is compared with the same programs carried out in order by one thread.
+ * See core/testing_random.h for the environment.
+ */
+#include "core/testing.h"
+#include "core/testing_random.h"
+#include "sim/sim.h"
+
+/* The data of one handle in all memories: the host's is the application's own. */
+struct place {
+    struct duet_buffer host;
+    uint64_t **devices; /* by node; NULL: it was never there */
+};
+
+/* Something that begins and ends. */
+struct deed {
+    const struct duet_event *copy; /* NULL: a task, or what the application does at a date */
+    uint64_t *moved;               /* by the copy, or NULL */
+    struct step *touched;          /* by the application */
+    char args[DUET_ARGS_MAX];
+    bool adds;
+    size_t count;
+    uint64_t *handles; /* their numbers */
+    uint64_t read;
+    unsigned node;
+    double start_s, end_s;
+};
+
+/* What a program has done, to be carried out. */
+struct records {
+    GArray *places; /* struct place, by number of the handle */
+    GArray *tasks;  /* struct deed, by number of the task */
+    GArray *deeds;  /* struct deed: the application's */
+};
+
+/* ------------------------------------------------------------------------------------------- */
+/* While it runs                                                                                */
+
+static struct records *records_of(const struct run *run)
+{
+    return run->own;
+}
+
+static struct place *place_of(struct records *records, uint64_t handle)
+{
+    return &g_array_index(records->places, struct place, handle);
+}
+
+/* The task that was created last is this one. */
+static void note_task(struct run *run, const struct duet_task_desc *desc)
+{
+    struct records *records = records_of(run);
+    uint64_t number = atomic_load(&run->duet->submitted);
+    if (number >= records->tasks->len)
+        g_array_set_size(records->tasks, (guint)number + 1);
+    struct deed *deed = &g_array_index(records->tasks, struct deed, number);
+    g_assert_cmpuint(deed->count, ==, 0);
+    memcpy(deed->args, desc->args, desc->args_bytes);
+    deed->adds = desc->codelet == run->add[0] || desc->codelet == run->add[1];
+    deed->count = desc->access_count;
+    deed->handles = g_new(uint64_t, deed->count + 1);
+    for (size_t i = 0; i < deed->count; i++) {
+        const struct duet_handle *handle = desc->accesses[i].handle;
+        deed->handles[i] = handle->id;
+        if (handle->id >= records->places->len)
+            g_array_set_size(records->places, (guint)handle->id + 1);
+        duet__handle_buffer(handle, &place_of(records, handle->id)->host);
+    }
+}
+
+static void note_touch(struct run *run, struct step *step)
+{
+    double now = duet_now(run->duet);
+    const struct deed deed = {.touched = step, .start_s = now, .end_s = now};
+    g_array_append_val(records_of(run)->deeds, deed);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Afterwards                                                                                   */
+
+struct moment {
+    double date;
+    enum { ENDS, TOUCHES, BEGINS } what; /* in this order at one date */
+    unsigned number;                     /* then in order of appearance */
+    struct deed *deed;
+};
+
+static int by_date(const void *left, const void *right)
+{
+    const struct moment *a = left, *b = right;
+    if (a->date != b->date)
+        return a->date < b->date ? -1 : 1;
+    if (a->what != b->what)
+        return a->what < b->what ? -1 : 1;
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+/* A handle's data in a memory. */
+static struct duet_buffer data_at(struct records *records, uint64_t handle, unsigned node)
+{
+    struct place *place = place_of(records, handle);
+    struct duet_buffer buffer = place->host;
+    if (node == DUET_HOST)
+        return buffer;
+    if (!place->devices)
+        place->devices = g_new0(uint64_t *, GPUS_MAX + 1);
+    if (!place->devices[node])
+        place->devices[node] = g_new0(uint64_t, buffer.rows * buffer.cols);
+    buffer.data = place->devices[node];
+    buffer.ld = buffer.rows;
+    return buffer;
+}
+
+/* Between a handle's data somewhere and words without gaps. */
+static void move(const struct duet_buffer *data, uint64_t *words, bool in)
+{
+    for (size_t col = 0; col < data->cols; col++) {
+        uint64_t *there = word(data, 0, col), *here = words + col * data->rows;
+        memcpy(in ? there : here, in ? here : there, data->rows * sizeof *words);
+    }
+}
+
+static void copy_at(struct records *records, struct deed *deed, bool begins)
+{
+    const struct duet_event *copy = deed->copy;
+    struct duet_buffer data = data_at(records, copy->id, begins ? copy->source : copy->destination);
+    if (begins)
+        deed->moved = g_new(uint64_t, data.rows * data.cols);
+    move(&data, deed->moved, !begins);
+}
+
+/* What it reads is there when it begins, and still when it ends. */
+static void task_at(struct run *run, struct deed *deed, bool begins)
+{
+    struct duet_buffer buffers[ACCESSES_MAX];
+    struct argument argument;
+    struct addition addition;
+    memcpy(&argument, deed->args, sizeof argument);
+    memcpy(&addition, deed->args, sizeof addition);
+    for (size_t i = 0; i < deed->count; i++)
+        buffers[i] = data_at(records_of(run), deed->handles[i], deed->node);
+    const uint8_t both[] = {DUET_RW}, *modes = deed->adds ? both : modes_of(&argument);
+    uint64_t read = read_all(addition.salt, buffers, modes, deed->count);
+    if (begins)
+        deed->read = read;
+    g_assert_cmphex(read, ==, deed->read);
+    if (begins)
+        return;
+    if (deed->adds && deed->count)
+        add_to(buffers[0].data, addition.salt);
+    else if (deed->adds)
+        (void)atomic_fetch_add(&run->real_bare, mix(addition.salt));
+    else
+        argument.step->results[argument.number] =
+            compute(argument.salt, buffers, modes, deed->count);
+}
+
+static void happen(struct run *run, const struct moment *moment)
+{
+    struct deed *deed = moment->deed;
+    if (moment->what == TOUCHES)
+        deed->touched->results[0] = touch(deed->touched, &run->real[deed->touched->handles[0]]);
+    else if (deed->copy)
+        copy_at(records_of(run), deed, moment->what == BEGINS);
+    else
+        task_at(run, deed, moment->what == BEGINS);
+}
+
+/* Kernels of a machine without effects take the time that was given for them. */
+static void check_task(const struct duet_event *event, struct deed *deed)
+{
+    g_assert_cmpfloat(deed->end_s, ==, 0); /* no task runs twice */
+    g_assert_cmpfloat(event->start_s, >=, event->ready_s);
+    deed->node = event->source;
+    deed->start_s = event->start_s;
+    deed->end_s = event->end_s;
+}
+
+static void add_moments(GArray *moments, struct deed *deed)
+{
+    struct moment moment = {.date = deed->start_s,
+                            .what = deed->touched ? TOUCHES : BEGINS,
+                            .number = moments->len,
+                            .deed = deed};
+    g_array_append_val(moments, moment);
+    moment.date = deed->end_s;
+    moment.what = ENDS;
+    if (!deed->touched)
+        g_array_append_val(moments, moment);
+}
+
+static void carry_out(struct run *run)
+{
+    struct records *records = records_of(run);
+    GArray *moments = g_array_new(FALSE, FALSE, sizeof(struct moment));
+    struct duet_event *events;
+    size_t count;
+    g_assert_cmpint(duet_trace_events(run->duet, &events, &count), ==, DUET_OK);
+    struct deed *copies = g_new0(struct deed, count);
+    for (guint i = 0; i < records->deeds->len; i++)
+        add_moments(moments, &g_array_index(records->deeds, struct deed, i));
+    for (size_t i = 0; i < count; i++) {
+        const struct duet_event *event = &events[i];
+        struct deed *deed = &copies[i];
+        *deed = (struct deed){.copy = event, .start_s = event->start_s, .end_s = event->end_s};
+        if (event->kind == DUET_EVENT_TASK) {
+            g_assert_cmpuint(event->id, <, records->tasks->len);
+            deed = &g_array_index(records->tasks, struct deed, event->id);
+            check_task(event, deed);
+        }
+        add_moments(moments, deed);
+    }
+    g_array_sort(moments, by_date);
+    for (guint i = 0; i < moments->len; i++)
+        happen(run, &g_array_index(moments, struct moment, i));
+    for (size_t i = 0; i < count; i++)
+        g_free(copies[i].moved);
+    g_free(copies);
+    free(events);
+    g_array_free(moments, TRUE);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Settings                                                                                     */
+
+static void close_sim(struct run *run)
+{
+    struct records *records = records_of(run);
+    for (guint i = 0; i < records->places->len; i++) {
+        struct place *place = place_of(records, i);
+        for (unsigned n = 0; place->devices && n <= GPUS_MAX; n++)
+            g_free(place->devices[n]);
+        g_free(place->devices);
+    }
+    for (guint i = 0; i < records->tasks->len; i++)
+        g_free(g_array_index(records->tasks, struct deed, i).handles);
+    g_array_free(records->places, TRUE);
+    g_array_free(records->tasks, TRUE);
+    g_array_free(records->deeds, TRUE);
+    g_free(records);
+}
+
+static void draw_costs(struct duet_machine *machine, uint64_t *rng)
+{
+    double *costs[] = {&machine->costs.submit_s,        &machine->costs.push_s,
+                       &machine->costs.pop_s,           &machine->costs.steal_s,
+                       &machine->costs.kernel_launch_s, &machine->costs.copy_launch_s,
+                       &machine->costs.event_s,         &machine->costs.wake_s,
+                       &machine->costs.spin_s};
+    for (unsigned i = 0; i < G_N_ELEMENTS(costs); i++)
+        *costs[i] = one_of(rng, 2) ? 0 : 1e-6 * duet_random_unit(rng);
+    machine->cores = one_of(rng, 2) ? 0 : 1 + duet_random_below(rng, 4);
+    machine->first_waits = machine->worker_count > machine->node_count - 1 && one_of(rng, 2);
+}
+
+static int open_sim(struct run *run, struct duet_message *message)
+{
+    static const struct duet__calibration empty;
+    const struct duet_config *config = &run->setting.config;
+    const struct testing_machine make = {.cpus = (unsigned)config->cpus,
+                                         .gpus = (unsigned)config->gpus,
+                                         .gpu_archs = run->setting.archs,
+                                         .capacity_bytes = config->gpu_memory_bytes,
+                                         .no_peer = config->no_peer,
+                                         .window = config->gpu_window,
+                                         .window_short = config->gpu_window_short};
+    const struct sim_options options = {.calibration = &empty,
+                                        .seed = config->seed,
+                                        .effects = DUET__EFFECTS};
+    uint64_t rng = duet_random_stream(config->seed, 4);
+    struct records *records = g_new(struct records, 1);
+    struct duet_machine machine;
+    testing_machine(&machine, &make);
+    draw_costs(&machine, &rng);
+    struct duet__core_config core = {.machine = &machine,
+                                     .policy = duet_policy_find(config->policy),
+                                     .model = duet_model_find(config->model),
+                                     .seed = config->seed,
+                                     .window = config->window,
+                                     .set_arch = config->set_arch,
+                                     .record = true,
+                                     .ops = duet__sim_ops()};
+    *records = (struct records){.places = g_array_new(FALSE, TRUE, sizeof(struct place)),
+                                .tasks = g_array_new(FALSE, TRUE, sizeof(struct deed)),
+                                .deeds = g_array_new(FALSE, TRUE, sizeof(struct deed))};
+    run->own = records;
+    int error = duet__sim_new(&core.engine, &machine, &options, message);
+    if (!error)
+        error = duet__core_new(&run->duet, &core, message);
+    if (!error)
+        duet__sim_attach(core.engine, run->duet);
+    duet_machine_fini(&machine);
+    return error;
+}
+
+static void draw(struct setting *setting)
+{
+    static const struct world world = {.arch = "cuda",
+                                       .open = open_sim,
+                                       .submitted = note_task,
+                                       .touched = note_touch,
+                                       .carry_out = carry_out,
+                                       .closed = close_sim};
+    uint64_t rng = duet_random_stream(setting->config.seed, 1);
+    setting->world = &world;
+    draw_machine(setting, &rng);
+    draw_program(setting, &rng, 200);
+    setting->alone = true;
+    setting->shared = false;
+    setting->submitters = 1;
+    setting->fail_kernel = setting->fail_copy = 0;
+    if (setting->expand)
+        setting->config.window = 0; /* what expands may meet it full */
+}
+
+static void test_programs(void)
+{
+    (void)run_programs(100, draw, 1, true);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/random/programs", test_programs);
+    return g_test_run();
+}
