@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Classes of executions: kernel, work and data sizes. Everything that depends on no more than that
- * (who can run it, expected times) is worked out once a class, so that submitting a task hashes
- * nothing but a few numbers, and mostly not even these.
+ * Classes of executions: kernel, work, data sizes, and what the codelet's cost function says of the
+ * arguments. Everything that depends on no more than that (who can run it, expected times) is
+ * worked out once a class, so that submitting a task hashes nothing but a few numbers, and mostly
+ * not even these.
+ *
+ * The first CLASSES_MAX that a kernel shows have a class each. What appears after them shares one
+ * with others, who can run on the same workers: with those whose work and costs are in the same of
+ * eight bands of an octave, of which there are again up to CLASSES_MAX; then with those whose work
+ * is in the same octave. So neither classes nor models, which are told the middle of the band,
+ * grow with the number of sizes, and nothing that was learned is forgotten.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -10,11 +17,48 @@
 
 #include "core/internal.h"
 
+enum { CLASSES_MAX = 1024 }; /* of a kernel and grain; threads at once may make some more */
+
+static const double TOLD_S = 100e-6;        /* of kernels, until a worker tells a model */
+static const double SAME_SHARE = 1.0 / 256; /* two expectations that differ by less are one */
+
 struct key {
     double work;
     bool counts_flops;
     uint64_t footprint, bytes, slab_bytes;
 };
+
+static uint64_t bits_of(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/* The middle of the band that a number is in, of 2^order in an octave. */
+static double band_of(double value, unsigned order)
+{
+    uint64_t half = UINT64_C(1) << (51 - order), bits = (bits_of(value) & -(2 * half)) | half;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static uint64_t mixed(uint64_t hash, uint64_t more)
+{
+    uint64_t state = hash ^ more;
+    return duet_random_next(&state);
+}
+
+/* What the cost function says, on the architectures that implement the kernel. */
+static uint64_t mixed_costs(uint64_t hash, const struct duet__class *klass, bool bands)
+{
+    const struct duet_codelet *codelet = klass->codelet;
+    for (unsigned a = 0; codelet->cost && a < codelet->core->machine.arch_count; a++) {
+        double cost = codelet->archs >> a & 1 ? duet__class_cost(klass, a) : 0;
+        hash = mixed(hash, bits_of(bands && cost > 0 ? band_of(cost, 3) : cost));
+    }
+    return hash;
+}
 
 static struct key key_of(const struct duet_codelet *codelet, const void *args,
                          const struct access *accesses, unsigned count)
@@ -27,6 +71,9 @@ static struct key key_of(const struct duet_codelet *codelet, const void *args,
         key.bytes += accesses[i].handle->bytes;
         key.slab_bytes += accesses[i].handle->slab_bytes;
     }
+    if (codelet->cost)
+        key.footprint = mixed_costs(key.footprint,
+                                    &(struct duet__class){.codelet = codelet, .args = args}, false);
     double flops = codelet->flops ? codelet->flops(args) : 0;
     key.counts_flops = flops > 0 && isfinite(flops);
     key.work = key.counts_flops ? flops : (double)key.bytes;
@@ -35,46 +82,45 @@ static struct key key_of(const struct duet_codelet *codelet, const void *args,
     return key;
 }
 
-static bool same(const struct duet__class *klass, const struct duet_codelet *codelet,
-                 const struct key *key)
+static bool same(const struct class *klass, const struct duet_codelet *codelet, double work,
+                 uint64_t footprint, uint64_t bytes)
 {
-    return klass->codelet == codelet && klass->work == key->work &&
-           klass->footprint == key->footprint && klass->bytes == key->bytes;
+    return klass->codelet == codelet && klass->work == work && klass->footprint == footprint &&
+           klass->bytes == bytes;
 }
 
 static size_t bucket_of(const struct duet_runtime *core, const struct duet_codelet *codelet,
                         double work, uint64_t footprint)
 {
-    uint64_t bits;
-    memcpy(&bits, &work, sizeof bits);
-    uint64_t mix = bits ^ footprint ^ (uint64_t)codelet->index * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t mix =
+        bits_of(work) ^ footprint ^ (uint64_t)codelet->index * UINT64_C(0x9e3779b97f4a7c15);
     return (size_t)(duet_random_next(&mix) & (core->class_buckets - 1));
 }
 
-static struct duet__class *lookup(struct duet_runtime *core, const struct duet_codelet *codelet,
-                                  const struct key *key)
+/* registry_lock is held. */
+static struct class *lookup(const struct duet_codelet *codelet, double work, uint64_t footprint,
+                            uint64_t bytes)
 {
+    struct duet_runtime *core = codelet->core;
     if (!core->class_buckets)
         return NULL;
-    size_t bucket = bucket_of(core, codelet, key->work, key->footprint);
-    struct duet__class *klass = core->class_table[bucket];
-    while (klass && !same(klass, codelet, key))
+    struct class *klass = core->class_table[bucket_of(core, codelet, work, footprint)];
+    while (klass && !same(klass, codelet, work, footprint, bytes))
         klass = klass->next;
     return klass;
 }
 
-static void class_free(struct duet__class *klass)
+static struct class *find(const struct duet_codelet *codelet, double work, uint64_t footprint,
+                          uint64_t bytes)
 {
-    if (!klass)
-        return;
-    free(klass->cost);
-    free(klass->mean);
-    free(klass->expected);
-    free(klass->snapshot);
-    free(klass->ran);
-    free(klass->executions);
-    free(klass);
+    spin_lock(&codelet->core->registry_lock);
+    struct class *klass = lookup(codelet, work, footprint, bytes);
+    spin_unlock(&codelet->core->registry_lock);
+    return klass;
 }
+
+/* ------------------------------------------------------------------------------------------- */
+/* Who can run it, and how long that takes                                                      */
 
 /* Seconds that can be added up: what takes more than some days, or is no number, is not known. */
 static double believable(double seconds)
@@ -82,21 +128,27 @@ static double believable(double seconds)
     return seconds > 0 && seconds < 1e6 ? seconds : 0;
 }
 
-/* The model's word, or the codelet's own. model_lock is not held. */
-static double predict(const struct duet__class *klass, unsigned arch)
+/*
+ * What is believed before any of the class has been measured: the word of the model, if a
+ * calibration has told it of the kernel or the codelet says nothing; else the codelet's own. What
+ * was measured of other executions is about them.
+ */
+static double predict(const struct class *klass, const struct duet__class *described, unsigned arch)
 {
     struct duet_codelet *codelet = klass->codelet;
-    spin_lock(&codelet->model_lock);
-    double seconds = believable(
-        codelet->core->model->predict(codelet->models[arch], klass->work, klass->footprint));
-    spin_unlock(&codelet->model_lock);
-    if (!(seconds > 0))
-        seconds = believable(klass->cost[arch]);
-    return seconds * codelet->belief_factor[arch];
+    double cost = believable(duet__class_cost(described, arch)), seconds = 0;
+    if (!(cost > 0) || codelet->primed >> arch & 1) {
+        spin_lock(&codelet->model_lock);
+        seconds = believable(
+            codelet->core->model->predict(codelet->models[arch], klass->work, klass->footprint));
+        spin_unlock(&codelet->model_lock);
+    }
+    return (seconds > 0 ? seconds : cost) * codelet->belief_factor[arch];
 }
 
 /* Which kinds of workers can run it, out of the architectures that have code and times. */
-static void choose_kinds(struct duet_runtime *core, struct duet__class *klass, uint64_t archs)
+static void choose_kinds(const struct duet_runtime *core, struct class *klass, uint64_t slab_bytes,
+                         uint64_t archs)
 {
     uint64_t kinds = duet__kinds_of_archs(core, archs), devices = 0;
     for (unsigned k = 0; k < core->kind_count; k++) {
@@ -105,7 +157,7 @@ static void choose_kinds(struct duet_runtime *core, struct duet__class *klass, u
             continue;
         if (core->kinds[k].device)
             devices |= bit;
-        if (klass->slab_bytes > core->kinds[k].capacity_bytes) {
+        if (slab_bytes > core->kinds[k].capacity_bytes) {
             kinds &= ~bit;
             klass->too_big = true;
         }
@@ -115,7 +167,6 @@ static void choose_kinds(struct duet_runtime *core, struct duet__class *klass, u
     if (core->set_arch && devices)
         kinds &= devices;
     klass->kinds = kinds;
-    atomic_init(&klass->possible, kinds);
 }
 
 /* Kinds of workers of the host's memory: where tasks expand. */
@@ -129,14 +180,14 @@ static uint64_t host_kinds(const struct duet_runtime *core)
 }
 
 /* What an execution takes for the bounds on the makespan: what is known, else what is believed. */
-double duet__class_seconds(const struct duet__class *klass, unsigned arch)
+double duet__class_seconds(const struct class *klass, unsigned arch)
 {
-    double mean = klass->mean[arch];
+    double mean = atomic_load_explicit(&klass->mean[arch], memory_order_relaxed);
     return mean > 0 ? mean : atomic_load_explicit(&klass->expected[arch], memory_order_relaxed);
 }
 
 /* The shortest time that is known of the class now, on the kinds of workers that may run it. */
-void duet__class_best(struct duet__class *klass)
+void duet__class_best(struct class *klass)
 {
     const struct duet_runtime *core = klass->codelet->core;
     uint64_t kinds = atomic_load_explicit(&klass->possible, memory_order_relaxed);
@@ -150,59 +201,48 @@ void duet__class_best(struct duet__class *klass)
     atomic_store_explicit(&klass->best_s, best_s, memory_order_relaxed);
 }
 
-/* The first word of model and engine on the class. */
-static void expect(struct duet_runtime *core, struct duet__class *klass)
+/* The engine's word on one execution of the class: bounds hold for the shortest. */
+static void know(struct class *klass, const struct duet__class *described)
 {
-    for (unsigned a = 0; a < core->machine.arch_count; a++) {
+    const struct duet_runtime *core = klass->codelet->core;
+    bool news = false;
+    for (unsigned a = 0; core->ops->mean && a < core->machine.arch_count; a++) {
         bool implemented = klass->codelet->archs >> a & 1;
-        atomic_init(&klass->expected[a], implemented ? predict(klass, a) : 0);
-        if (implemented && core->ops->mean)
-            klass->mean[a] = core->ops->mean(core->engine, klass, a);
+        double mean = implemented ? core->ops->mean(core->engine, described, a) : 0;
+        double least = atomic_load_explicit(&klass->mean[a], memory_order_relaxed);
+        while (mean > 0 && (mean < least || least == 0))
+            if (atomic_compare_exchange_weak(&klass->mean[a], &least, mean)) {
+                news = true;
+                break;
+            }
     }
-    duet__class_best(klass);
+    if (news)
+        duet__class_best(klass);
 }
 
-static int class_new(struct duet_codelet *codelet, const void *args, const struct key *key,
-                     struct duet__class **out, struct duet_message *message)
+/* ------------------------------------------------------------------------------------------- */
+/* Making                                                                                       */
+
+/* A class as described by all but its arrays. NULL: no memory left. */
+static struct class *class_new(const struct class *like, const struct duet__class *described)
 {
-    struct duet_runtime *core = codelet->core;
-    unsigned archs = core->machine.arch_count;
-    struct duet__class *klass = calloc(1, sizeof *klass);
-    if (!klass)
-        return DUET_ENOMEM;
-    klass->codelet = codelet;
-    klass->work = key->work;
-    klass->counts_flops = key->counts_flops;
-    klass->footprint = key->footprint;
-    klass->bytes = key->bytes;
-    klass->slab_bytes = key->slab_bytes;
-    klass->cost = calloc(archs, sizeof *klass->cost);
-    klass->mean = calloc(archs, sizeof *klass->mean);
-    klass->expected = calloc(archs, sizeof *klass->expected);
-    klass->snapshot = calloc(archs, sizeof *klass->snapshot);
-    klass->ran = calloc(core->machine.worker_count, sizeof *klass->ran);
-    klass->executions = zeroed(core->machine.worker_count * sizeof *klass->executions);
-    if (!klass->cost || !klass->mean || !klass->expected || !klass->snapshot || !klass->ran ||
-        !klass->executions) {
-        class_free(klass);
-        return DUET_ENOMEM;
-    }
-    for (unsigned a = 0; codelet->cost && a < archs; a++) {
-        double cost = codelet->cost(args, core->machine.archs[a].name);
-        klass->cost[a] = cost > 0 && isfinite(cost) ? cost : 0;
-    }
-    uint64_t timed = codelet->archs;
-    int error = timed ? core->ops->classify(core->engine, klass, &timed, message) : DUET_OK;
-    if (error) {
-        class_free(klass);
-        return error;
-    }
-    choose_kinds(core, klass, timed & codelet->archs);
-    if (codelet->expand)
-        klass->able = klass->kinds = host_kinds(core);
-    expect(core, klass);
-    *out = klass;
-    return DUET_OK;
+    const struct duet_runtime *core = like->codelet->core;
+    size_t head = whole_lines(sizeof *like);
+    size_t own = core->machine.worker_count * sizeof *like->executions;
+    size_t times = whole_lines(core->machine.arch_count * sizeof *like->mean);
+    char *memory = zeroed(head + own + 2 * times);
+    if (!memory)
+        return NULL;
+    struct class *klass = memcpy(memory, like, sizeof *like);
+    klass->executions = (struct executions *)(void *)(memory + head);
+    klass->expected = (_Atomic(double) *)(void *)(memory + head + own);
+    klass->mean = (_Atomic(double) *)(void *)(memory + head + own + times);
+    for (unsigned a = 0; a < core->machine.arch_count; a++)
+        if (klass->codelet->archs >> a & 1)
+            atomic_init(&klass->expected[a], predict(klass, described, a));
+    know(klass, described);
+    duet__class_best(klass);
+    return klass;
 }
 
 /* Makes room for one more class; registry_lock is held. */
@@ -211,18 +251,18 @@ static bool reserve(struct duet_runtime *core)
     if (core->class_count < core->class_capacity)
         return true;
     size_t capacity = core->class_capacity ? 2 * core->class_capacity : 64;
-    struct duet__class **classes = realloc(core->classes, capacity * sizeof(struct duet__class *));
+    struct class **classes = realloc(core->classes, capacity * sizeof(struct class *));
     if (!classes)
         return false;
     core->classes = classes;
-    struct duet__class **table = calloc(capacity, sizeof(struct duet__class *));
+    struct class **table = calloc(capacity, sizeof(struct class *));
     if (!table)
         return false;
     free(core->class_table);
     core->class_table = table;
     core->class_buckets = core->class_capacity = capacity;
     for (size_t i = 0; i < core->class_count; i++) {
-        struct duet__class *klass = core->classes[i];
+        struct class *klass = core->classes[i];
         size_t bucket = bucket_of(core, klass->codelet, klass->work, klass->footprint);
         klass->next = table[bucket];
         table[bucket] = klass;
@@ -231,84 +271,154 @@ static bool reserve(struct duet_runtime *core)
 }
 
 /* Enters a class unless another thread was faster; registry_lock is held. */
-static struct duet__class *enter(struct duet_runtime *core, struct duet__class *klass,
-                                 const struct key *key)
+static struct class *enter(struct class *klass, enum grain grain)
 {
-    struct duet__class *other = lookup(core, klass->codelet, key);
+    struct duet_codelet *codelet = klass->codelet;
+    struct duet_runtime *core = codelet->core;
+    struct class *other = lookup(codelet, klass->work, klass->footprint, klass->bytes);
     if (other)
         return other;
     if (!reserve(core))
         return NULL;
-    klass->index = (unsigned)core->class_count;
+    if (grain == GRAIN_SIZE)
+        klass->number = (unsigned)core->class_count;
+    atomic_fetch_add(&codelet->class_counts[grain], 1);
     core->classes[core->class_count++] = klass;
-    size_t bucket = bucket_of(core, klass->codelet, klass->work, klass->footprint);
+    size_t bucket = bucket_of(core, codelet, klass->work, klass->footprint);
     klass->next = core->class_table[bucket];
     core->class_table[bucket] = klass;
     return klass;
 }
 
+/* A class like that; NULL: no memory left. */
+static struct class *make(const struct class *like, const struct duet__class *described,
+                          enum grain grain)
+{
+    struct duet_runtime *core = like->codelet->core;
+    struct class *fresh = class_new(like, described);
+    if (!fresh)
+        return NULL;
+    spin_lock(&core->registry_lock);
+    struct class *klass = enter(fresh, grain);
+    spin_unlock(&core->registry_lock);
+    if (klass != fresh)
+        free(fresh);
+    return klass;
+}
+
+/* Makes `like` what all executions of that grain have in common. */
+static void coarsen(struct class *like, const struct duet__class *described, enum grain grain)
+{
+    uint64_t hash = mixed(mixed(grain, like->able), like->kinds ^ like->too_big);
+    like->work = band_of(described->work, grain == GRAIN_BAND ? 3 : 0);
+    like->bytes = 0;
+    like->footprint = mixed(hash, like->counts_flops);
+    if (grain == GRAIN_BAND)
+        like->footprint = mixed_costs(like->footprint, described, true);
+}
+
+static bool full(const struct duet_codelet *codelet, enum grain grain)
+{
+    return grain != GRAIN_OCTAVE &&
+           atomic_load_explicit(&codelet->class_counts[grain], memory_order_relaxed) >= CLASSES_MAX;
+}
+
+/* A class for what is in none of its own: that, or one that it shares. */
+static int settle(struct class *like, const struct duet__class *described, struct class **out)
+{
+    enum grain grain = GRAIN_SIZE;
+    struct class *klass = NULL;
+    while (!klass && full(like->codelet, grain)) {
+        coarsen(like, described, ++grain);
+        klass = find(like->codelet, like->work, like->footprint, 0);
+    }
+    *out = klass ? klass : make(like, described, grain);
+    if (klass)
+        know(klass, described);
+    return *out ? DUET_OK : DUET_ENOMEM;
+}
+
 /* The class by its key, made if there is none. */
 static int find_or_make(struct duet_codelet *codelet, const void *args, const struct key *key,
-                        struct duet__class **out, struct duet_message *message)
+                        struct class **out, struct duet_message *message)
 {
     struct duet_runtime *core = codelet->core;
-    spin_lock(&core->registry_lock);
-    struct duet__class *klass = lookup(core, codelet, key);
-    spin_unlock(&core->registry_lock);
+    struct class *klass = find(codelet, key->work, key->footprint, key->bytes);
     if (!klass) {
-        struct duet__class *fresh = NULL;
-        int error = class_new(codelet, args, key, &fresh, message);
+        const struct duet__class described = {codelet, args, key->work, key->counts_flops,
+                                              DUET_UNNUMBERED};
+        struct class like = {.codelet = codelet,
+                             .number = DUET_UNNUMBERED,
+                             .work = key->work,
+                             .counts_flops = key->counts_flops,
+                             .footprint = key->footprint,
+                             .bytes = key->bytes};
+        uint64_t timed = codelet->archs;
+        int error =
+            timed ? core->ops->classify(core->engine, &described, &timed, message) : DUET_OK;
         if (error)
             return error;
-        spin_lock(&core->registry_lock);
-        klass = enter(core, fresh, key);
-        spin_unlock(&core->registry_lock);
-        if (klass != fresh)
-            class_free(fresh);
-        if (!klass)
-            return DUET_ENOMEM;
+        choose_kinds(core, &like, key->slab_bytes, timed & codelet->archs);
+        if (codelet->expand)
+            like.able = like.kinds = host_kinds(core);
+        atomic_init(&like.possible, like.kinds);
+        error = settle(&like, &described, &klass);
+        if (error)
+            return error;
     }
-    atomic_store_explicit(&codelet->last, klass, memory_order_release);
+    if (klass->number != DUET_UNNUMBERED)
+        atomic_store_explicit(&codelet->last, klass, memory_order_release);
     *out = klass;
     return DUET_OK;
 }
 
 /*
- * The class of a task with these arguments and accesses. DUET_ENOMODEL and others as the engine's
- * classify says, DUET_ENOMEM.
+ * The class of a task with these arguments and accesses, and its own work. DUET_ENOMODEL and others
+ * as the engine's classify says, DUET_ENOMEM.
  */
 int duet__class_find(struct duet_codelet *codelet, const void *args, const struct access *accesses,
-                     unsigned count, struct duet__class **out, struct duet_message *message)
+                     unsigned count, struct class **out, double *work, struct duet_message *message)
 {
     struct key key = key_of(codelet, args, accesses, count);
-    struct duet__class *klass = atomic_load_explicit(&codelet->last, memory_order_acquire);
-    if (!klass || !same(klass, codelet, &key))
+    struct class *klass = atomic_load_explicit(&codelet->last, memory_order_acquire);
+    *work = key.work;
+    if (!klass || !same(klass, codelet, key.work, key.footprint, key.bytes))
         return find_or_make(codelet, args, &key, out, message);
     *out = klass;
     return DUET_OK;
 }
 
-/* Feeds the model with measured executions and refreshes the class's expectation. */
-static void tell_model(struct duet__class *klass, unsigned arch, double mean_s, uint64_t samples)
+/* ------------------------------------------------------------------------------------------- */
+/* What models are told                                                                         */
+
+/*
+ * Feeds the model with measured executions and refreshes the class's expectation. false: another
+ * worker is at the model.
+ */
+static bool tell_model(struct class *klass, unsigned arch, double mean_s, uint64_t samples)
 {
     struct duet_codelet *codelet = klass->codelet;
     const struct duet_model *model = codelet->core->model;
-    spin_lock(&codelet->model_lock);
+    if (!spin_try_lock(&codelet->model_lock))
+        return false;
     (void)model->add(codelet->models[arch], klass->work, klass->footprint, mean_s, samples);
     double expected =
-        believable(model->predict(codelet->models[arch], klass->work, klass->footprint));
+        believable(model->predict(codelet->models[arch], klass->work, klass->footprint)) *
+        codelet->belief_factor[arch];
     spin_unlock(&codelet->model_lock);
-    if (expected > 0)
-        atomic_store_explicit(&klass->expected[arch], expected * codelet->belief_factor[arch],
-                              memory_order_relaxed);
+    double old = atomic_load_explicit(&klass->expected[arch], memory_order_relaxed);
+    /* what others read for every task changes only where it matters */
+    if (expected > 0 && fabs(expected - old) > SAME_SHARE * old)
+        atomic_store_explicit(&klass->expected[arch], expected, memory_order_relaxed);
+    return true;
 }
 
 /*
- * A measured execution for the model. Short executions are told in bundles, of one,
- * two, four and so on, since telling the model costs a good part of a microsecond when several
- * workers do it.
+ * A measured execution for the model. A worker keeps the sums of a class to itself, and tells them
+ * when they are of one, two, four and so on executions, or of TOLD_S: telling the model costs a
+ * good part of a microsecond when several workers do it. It does not wait for those.
  */
-void duet__class_measured(struct duet__class *klass, const struct worker *worker, double seconds)
+void duet__class_measured(struct class *klass, const struct worker *worker, double seconds)
 {
     enum { BUNDLE = 64 };
     struct executions *own = &klass->executions[worker->index];
@@ -316,9 +426,9 @@ void duet__class_measured(struct duet__class *klass, const struct worker *worker
     /* a step towards each: half of them lie on either side in the end */
     own->usual_s =
         own->usual_s > 0 ? own->usual_s * (seconds > own->usual_s ? 1.1 : 1 / 1.1) : seconds;
-    if (++own->samples < own->enough && seconds < SHORT_S)
+    bool enough = ++own->samples >= own->enough || own->seconds >= TOLD_S;
+    if (!enough || !tell_model(klass, worker->arch, own->seconds / own->samples, own->samples))
         return;
-    tell_model(klass, worker->arch, own->seconds / own->samples, own->samples);
     own->enough = own->samples < BUNDLE ? 2 * own->samples : BUNDLE;
     own->seconds = 0;
     own->samples = 0;
@@ -327,15 +437,13 @@ void duet__class_measured(struct duet__class *klass, const struct worker *worker
 void duet__classes_fini(struct duet_runtime *core)
 {
     for (size_t i = 0; i < core->class_count; i++)
-        class_free(core->classes[i]);
+        free(core->classes[i]);
     free(core->classes);
     free(core->class_table);
 }
 
-unsigned duet__class_index(const struct duet__class *klass)
-{
-    return klass->index;
-}
+/* ------------------------------------------------------------------------------------------- */
+/* What engines may ask                                                                         */
 
 const char *duet__class_kernel(const struct duet__class *klass)
 {
@@ -347,19 +455,12 @@ const struct duet_machine *duet__class_machine(const struct duet__class *klass)
     return &klass->codelet->core->machine;
 }
 
-double duet__class_work(const struct duet__class *klass)
-{
-    return klass->work;
-}
-
-bool duet__class_counts_flops(const struct duet__class *klass)
-{
-    return klass->counts_flops;
-}
-
 double duet__class_cost(const struct duet__class *klass, unsigned arch)
 {
-    return klass->cost[arch];
+    const struct duet_codelet *codelet = klass->codelet;
+    const char *name = codelet->core->machine.archs[arch].name;
+    double cost = codelet->cost ? codelet->cost(klass->args, name) : 0;
+    return cost > 0 && isfinite(cost) ? cost : 0;
 }
 
 duet_kernel_fn duet__class_function(const struct duet__class *klass, unsigned arch)

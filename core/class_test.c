@@ -88,17 +88,17 @@ static void test_work(void)
     struct duet_handle *a = testing_handle(&t, 100), *b = testing_handle(&t, 50);
     t.hold = true;
     g_assert_cmpint(submit(&t, codelet, 1, a, b, 0), ==, DUET_OK);
-    const struct duet__class *klass = duet__task_class(t.held);
-    g_assert_cmpfloat(duet__class_work(klass), ==, 150);
-    g_assert_false(duet__class_counts_flops(klass));
-    g_assert_cmpfloat(duet__class_cost(klass, 0), ==, 0);
+    struct duet__class klass = duet__task_class(t.held);
+    g_assert_cmpfloat(klass.work, ==, 150);
+    g_assert_false(klass.counts_flops);
+    g_assert_cmpfloat(duet__class_cost(&klass, 0), ==, 0);
     g_assert_cmpint(submit(&t, codelet, 1, NULL, NULL, 0), ==, DUET_OK);
-    g_assert_cmpfloat(duet__class_work(duet__task_class(t.held)), ==, 1);
+    g_assert_cmpfloat(duet__task_class(t.held).work, ==, 1);
     g_assert_cmpint(submit(&t, t.any, 5e3, a, b, 0), ==, DUET_OK);
     klass = duet__task_class(t.held);
-    g_assert_cmpfloat(duet__class_work(klass), ==, 5e3);
-    g_assert_true(duet__class_counts_flops(klass));
-    g_assert_cmpfloat_with_epsilon(duet__class_cost(klass, 1), 5e-7, 1e-15);
+    g_assert_cmpfloat(klass.work, ==, 5e3);
+    g_assert_true(klass.counts_flops);
+    g_assert_cmpfloat_with_epsilon(duet__class_cost(&klass, 1), 5e-7, 1e-15);
     g_assert_cmpfloat(duet_task_complexity(t.held), ==, 5e3);
     testing_fini(&t);
 }
@@ -129,6 +129,167 @@ static void test_expected(void)
     g_assert_cmpint(submit(&t, later, 1e6, NULL, NULL, 0), ==, DUET_OK);
     g_assert_cmpfloat_with_epsilon(duet_view_seconds(&view, 0, t.held), 7e-3, 1e-12);
     g_assert_cmpfloat_with_epsilon(duet_view_seconds(&view, 1, t.held), 1e-4, 1e-12);
+    testing_fini(&t);
+}
+
+/* The word of a kernel whose flops tell nothing: its argument, on devices a tenth of that. */
+static double said(const void *args, const char *arch)
+{
+    return testing_flops(args) / (strcmp(arch, "core") ? 10 : 1);
+}
+
+static double seven(const void *args)
+{
+    return 7;
+}
+
+static struct duet_codelet *costly(struct testing *t)
+{
+    struct duet_codelet *codelet = NULL;
+    struct duet_implementation everywhere[] = {{.arch = "cpu"}, {.arch = "cuda"}};
+    struct duet_codelet_desc desc = {.name = "costly",
+                                     .implementations = everywhere,
+                                     .implementation_count = 2,
+                                     .flops = seven,
+                                     .cost = said};
+    g_assert_cmpint(duet_codelet(t->core, &desc, &codelet), ==, DUET_OK);
+    return codelet;
+}
+
+/* Each task has its own cost, before and after others have been measured, or a cost again. */
+static void test_costs(void)
+{
+    static const double costs[] = {4e-3, 2e-3, 1e-3, 4e-3};
+    struct testing t;
+    testing_init(&t, &both, "eager", 1);
+    struct duet_view view = testing_view(&t, DUET_SUBMITTER);
+    struct duet_codelet *codelet = costly(&t);
+    t.hold = true;
+    for (unsigned i = 0; i < G_N_ELEMENTS(costs); i++) {
+        g_assert_cmpint(submit(&t, codelet, costs[i], NULL, NULL, 0), ==, DUET_OK);
+        struct duet__class klass = duet__task_class(t.held);
+        g_assert_cmpfloat(duet__class_cost(&klass, 0), ==, costs[i]);
+        g_assert_cmpfloat(duet__class_cost(&klass, 1), ==, costs[i] / 10);
+        if (i < 3)
+            g_assert_cmpfloat(duet_view_seconds(&view, 0, t.held), ==, costs[i]);
+        else /* as the first, which was measured */
+            g_assert_cmpfloat_with_epsilon(duet_view_seconds(&view, 0, t.held), 8e-3, 1e-12);
+        duet__class_measured(t.held->klass, &t.core->workers[0], 2 * costs[i]);
+        g_assert_cmpfloat_with_epsilon(duet_view_seconds(&view, 0, t.held), 2 * costs[i], 1e-12);
+        g_assert_cmpfloat(duet_view_seconds(&view, 1, t.held), ==, costs[i] / 10);
+    }
+    g_assert_cmpuint(duet_class_count(t.core), ==, 3);
+    testing_fini(&t);
+}
+
+/*
+ * 20,000 tasks that all differ in size, over four decades, share a few thousand classes. What each
+ * is and who can run it is its own, what is expected is what others of about its size took, and
+ * nothing is missing in the sums.
+ */
+static void test_sizes(void)
+{
+    enum { TASKS = 20000 };
+    struct testing t;
+    struct duet_stats stats;
+    double sum = 0;
+    uint64_t tasks = 0;
+    testing_init(&t, &both, "eager", 1);
+    struct duet_view view = testing_view(&t, DUET_SUBMITTER);
+    struct duet_handle *fits = testing_handle(&t, 1 << 20), *not = testing_handle(&t, 2 << 20);
+    struct duet_task *held[TASKS];
+    t.hold = true;
+    for (unsigned i = 0; i < TASKS; i++) {
+        double flops = 1e4 * pow(1e4, (double)i / TASKS), seconds = flops / 1e7;
+        g_assert_cmpint(submit(&t, t.any, flops, i % 2 ? not : fits, NULL, 0), ==, DUET_OK);
+        struct duet__class klass = duet__task_class(held[i] = t.held);
+        g_assert_cmpfloat(klass.work, ==, flops);
+        g_assert_cmpfloat(duet__class_cost(&klass, 0), ==, flops / 1e9);
+        g_assert_cmpint(duet_view_can_run(&view, 1, t.held), ==, i % 2 == 0);
+        duet__class_measured(t.held->klass, &t.core->workers[0], seconds);
+        g_assert_cmpfloat(fabs(duet_view_seconds(&view, 0, t.held) / seconds - 1), <, 0.125);
+        sum += flops;
+    }
+    g_assert_cmpint(submit(&t, t.any, 1, not, NULL, duet_where(t.core, "cuda")), ==, DUET_ETOOBIG);
+    g_assert_nonnull(strstr(duet_last_message(t.core), "needs 2097152 bytes"));
+    for (unsigned i = 0; i < TASKS; i++)
+        duet__link(t.core, held[i], DUET_SUBMITTER, t.now, &t.ops);
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+    g_assert_cmpuint(duet_class_count(t.core), <, 3000);
+    for (size_t i = 0; i < duet_class_count(t.core); i++) {
+        struct duet_class_stats of;
+        g_assert_cmpint(duet_class_stats(t.core, i, &of), ==, DUET_OK);
+        tasks += of.tasks;
+    }
+    duet_stats(t.core, &stats);
+    g_assert_cmpuint(tasks, ==, TASKS);
+    g_assert_cmpfloat_with_epsilon(stats.flops / sum, 1, 1e-9);
+    testing_fini(&t);
+}
+
+/* However many costs tasks have, on two architectures that do not go together. */
+static double unlike(const void *args, const char *arch)
+{
+    double flops = testing_flops(args);
+    return strcmp(arch, "core") ? flops : 1e12 / flops * (1 + fmod(flops, 1e3));
+}
+
+static void test_many_costs(void)
+{
+    struct testing t;
+    uint64_t rng = 1;
+    testing_init(&t, &both, "eager", 1);
+    struct duet_codelet *codelet = costly(&t);
+    codelet->cost = unlike;
+    for (unsigned i = 0; i < 20000; i++)
+        g_assert_cmpint(submit(&t, codelet, exp(20 * duet_random_unit(&rng)), NULL, NULL, 0), ==,
+                        DUET_OK);
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+    g_assert_cmpuint(duet_class_count(t.core), ==, 2 * 1024 + 1); /* one amount of work */
+    testing_fini(&t);
+}
+
+static unsigned told; /* times that the model was told something */
+
+static int count_add(void *state, double work, uint64_t footprint, double mean_s, uint64_t samples)
+{
+    told++;
+    return duet_model_at(0)->add(state, work, footprint, mean_s, samples);
+}
+
+/*
+ * Workers tell the model of kernels that take 20 us once in 100 us, and of long ones at once; none
+ * of them waits for another one that does, and nothing is left out.
+ */
+static void test_telling(void)
+{
+    struct testing t;
+    struct duet_model counting = *duet_model_at(0);
+    counting.add = count_add;
+    testing_init(&t, &both, "eager", 1);
+    struct duet_view view = testing_view(&t, DUET_SUBMITTER);
+    t.core->model = &counting;
+    t.hold = true;
+    g_assert_cmpint(submit(&t, t.cpu, 1e4, NULL, NULL, 0), ==, DUET_OK);
+    struct class *klass = t.held->klass;
+    const struct worker *cpu = &t.core->workers[0];
+    told = 0;
+    for (unsigned i = 0; i < 1000; i++)
+        duet__class_measured(klass, cpu, 20e-6);
+    g_assert_cmpuint(told, <=, 203);
+    g_assert_cmpfloat_with_epsilon(duet_view_seconds(&view, 0, t.held), 20e-6, 1e-15);
+    spin_lock(&t.cpu->model_lock);
+    for (unsigned i = 0; i < 1000; i++)
+        duet__class_measured(klass, cpu, 40e-6);
+    spin_unlock(&t.cpu->model_lock);
+    unsigned before = told;
+    duet__class_measured(klass, cpu, 40e-6);
+    g_assert_cmpuint(told, ==, before + 1);
+    double of_all = t.core->model->predict(t.cpu->models[0], klass->work, klass->footprint);
+    g_assert_cmpfloat_with_epsilon(of_all, 30e-6, 0.02e-6);
+    for (unsigned i = 0; i < 10; i++)
+        duet__class_measured(klass, cpu, 1e-3);
+    g_assert_cmpuint(told, ==, before + 11);
     testing_fini(&t);
 }
 
@@ -298,6 +459,10 @@ int main(int argc, char **argv)
     g_test_add_func("/class/many", test_many);
     g_test_add_func("/class/work", test_work);
     g_test_add_func("/class/expected", test_expected);
+    g_test_add_func("/class/costs", test_costs);
+    g_test_add_func("/class/sizes", test_sizes);
+    g_test_add_func("/class/many_costs", test_many_costs);
+    g_test_add_func("/class/telling", test_telling);
     g_test_add_func("/class/classify", test_classify);
     g_test_add_func("/class/where", test_where);
     g_test_add_func("/class/masks", test_masks);

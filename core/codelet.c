@@ -54,6 +54,7 @@ static int add_primes(struct duet_runtime *core, struct duet_codelet *codelet)
         int error = core->model->add(codelet->models[p->arch], p->work, 0, p->mean_s, p->samples);
         if (error)
             return error;
+        codelet->primed |= UINT64_C(1) << p->arch;
     }
     return DUET_OK;
 }

@@ -24,7 +24,20 @@
 #include <duet/policy.h>
 #include <duet/trace.h>
 
-struct duet__class;
+enum { DUET_UNNUMBERED = UINT32_MAX >> 1 };
+
+/* What executions that take equally long have in common: a class of them. */
+struct duet__class {
+    const struct duet_codelet *codelet;
+    const void *args; /* of one of them: valid as long as that task, or the call */
+    double work;      /* flops, or bytes */
+    bool counts_flops;
+    /*
+     * From 0 in order of appearance: the same number, the same times. DUET_UNNUMBERED while it is
+     * classified, and where a kernel has more classes than the core tells apart.
+     */
+    unsigned number;
+};
 
 enum { DUET_OUTSIDE = -2 }; /* of ops.inside, beside workers and DUET_SUBMITTER */
 
@@ -105,15 +118,15 @@ struct duet__engine_ops {
     /* As duet_worker_scheduling. May be NULL: nobody ever is. */
     int (*scheduling)(void *engine, uint64_t *steps);
     /*
-     * A new class of executions (kernel, work, footprint) appeared: which architectures can the
-     * engine time or run it on? Bits of *archs that it cannot are to be cleared. An error refuses
+     * Executions appeared that are like none that the core knows: which architectures can the
+     * engine time or run them on? Bits of *archs that it cannot are to be cleared. An error refuses
      * the submission.
      */
     int (*classify)(void *engine, const struct duet__class *klass, uint64_t *archs,
                     struct duet_message *message);
     /*
-     * Seconds that executions of the class take on that architecture on average, if the engine
-     * knows it for sure: what bounds on the makespan are computed from. 0: the model's word counts.
+     * Seconds that such executions take on that architecture on average, if the engine knows it for
+     * sure: what bounds on the makespan are computed from. 0: the model's word counts.
      * May be NULL.
      */
     double (*mean)(void *engine, const struct duet__class *klass, unsigned arch);
@@ -267,20 +280,15 @@ void duet__rest_by(duet__rest_fn rest);
 /* ------------------------------------------------------------------------------------------- */
 /* What engines may look at                                                                     */
 
-/*
- * An execution class: kernel, work, footprint. Numbered from 0 in order of appearance; while the
- * engine classifies it, it has no number yet.
- */
-unsigned duet__class_index(const struct duet__class *klass);
 const char *duet__class_kernel(const struct duet__class *klass);
-double duet__class_work(const struct duet__class *klass); /* flops, or bytes */
-bool duet__class_counts_flops(const struct duet__class *klass);
-/* Seconds by the codelet's cost function for the task that made the class; <= 0: not known. */
+/* Seconds by the codelet's cost function; 0: not known. */
 double duet__class_cost(const struct duet__class *klass, unsigned arch);
 /* The machine of its runtime: what architectures are numbered by. */
 const struct duet_machine *duet__class_machine(const struct duet__class *klass);
 
-const struct duet__class *duet__task_class(const struct duet_task *task);
+/* true: an acquisition by the application, which has no class. */
+bool duet__task_acquires(const struct duet_task *task);
+struct duet__class duet__task_class(const struct duet_task *task);
 /* Finds what to call: the implementation for the worker's architecture; NULL if it has none. */
 duet_kernel_fn duet__task_function(const struct duet_task *task, unsigned arch);
 /* What an emulated device calls: the implementation "emulated", else "cpu"; NULL if none. */

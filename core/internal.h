@@ -37,10 +37,7 @@ enum {
     DEFAULT_WINDOW = 65536,  /* tasks */
 };
 
-/*
- * Seconds below which a kernel is short: to hand it to another thread, or to tell the model of it,
- * takes about as long as it does.
- */
+/* Seconds below which a kernel is short: to hand it to another thread takes about as long. */
 #define SHORT_S 10e-6
 
 /*
@@ -86,10 +83,10 @@ enum task_state {
 struct duet_task {
     struct duet_task *next, *prev; /* list, heap, pool or engine queue: whoever holds the task */
     uint64_t id;
-    struct duet__class *klass; /* NULL: an acquisition by the application */
-    int64_t position;          /* list lock: order within its list */
-    _Atomic(int32_t) pending;  /* accesses not granted, and 1 while being linked */
-    _Atomic(int32_t) missing;  /* inputs on their way */
+    struct class *klass;      /* NULL: an acquisition by the application */
+    int64_t position;         /* list lock: order within its list */
+    _Atomic(int32_t) pending; /* accesses not granted, and 1 while being linked */
+    _Atomic(int32_t) missing; /* inputs on their way */
     int32_t priority;
     uint16_t access_count;
     uint8_t mask; /* index into core->masks */
@@ -98,6 +95,7 @@ struct duet_task {
         int64_t queued_ns;           /* on a list: what it adds to the load of the list's owner */
         struct duet_task *submitted; /* running: duet__link_after, the newest first */
     };
+    double work; /* flops, or bytes: that of its class may be of several sizes */
     double complexity, note, submit_s, predicted_s;
     _Atomic(double) ready_s;
     uint8_t state; /* enum task_state; the worker's thread */
@@ -129,6 +127,9 @@ struct duet_list {
 /* ------------------------------------------------------------------------------------------- */
 /* Kernels                                                                                      */
 
+/* How alike the executions of a class are: see class.c. */
+enum grain { GRAIN_SIZE, GRAIN_BAND, GRAIN_OCTAVE, GRAINS };
+
 struct duet_codelet {
     struct duet_runtime *core;
     unsigned index;
@@ -141,8 +142,10 @@ struct duet_codelet {
     duet_expand_fn expand; /* NULL: an ordinary kernel */
     void **models;         /* by architecture: the model's state; model_lock */
     double *belief_factor; /* by architecture: model_error at work */
+    uint64_t primed;       /* architectures of which a calibration has told the model */
     struct spin model_lock;
-    _Atomic(struct duet__class *) last; /* class found last */
+    _Atomic(struct class *) last;           /* class of one size found last */
+    _Atomic(unsigned) class_counts[GRAINS]; /* written under the registry lock */
     struct duet_codelet *next;
 };
 
@@ -157,26 +160,24 @@ struct executions {
     double usual_s;           /* near their median, whatever the outliers; 0: none */
 };
 
-/* Executions of one kernel with the same work and data sizes. */
-struct duet__class {
+/* Executions of one kernel that take about equally long. */
+struct class
+{
     struct duet_codelet *codelet;
-    unsigned index;
+    unsigned number; /* DUET_UNNUMBERED: they are of different sizes */
     double work;
     bool counts_flops;
-    uint64_t footprint, bytes, slab_bytes; /* slab_bytes: what its replicas take on a device */
-    uint64_t able;                         /* kinds of workers that can run it */
-    uint64_t kinds;                        /* those of a task that names none: fewer with SetArch */
-    _Atomic(uint64_t) possible;            /* those, and the kinds that some task has named */
-    bool too_big;                          /* some kind was left out for its memory alone */
-    _Atomic(uint16_t) mask;                /* 1 + that of tasks without restriction; 0: not known */
-    double *cost;                          /* by architecture, from the codelet; 0: not known */
-    _Atomic(double) *expected;             /* by architecture, from the model; 0: not known */
-    double *mean;                          /* by architecture, from the engine; 0: not known */
-    _Atomic(double) best_s;                /* shortest time, for the critical path */
-    double *snapshot;                      /* by architecture: for duet_class_stats */
-    uint64_t *ran;                         /* by worker: likewise */
-    struct executions *executions;         /* by worker */
-    struct duet__class *next;              /* hash chain */
+    uint64_t footprint, bytes;
+    uint64_t able;              /* kinds of workers that can run it */
+    uint64_t kinds;             /* those of a task that names none: fewer with SetArch */
+    _Atomic(uint64_t) possible; /* those, and the kinds that some task has named */
+    bool too_big;               /* some kind was left out for its memory alone */
+    _Atomic(uint16_t) mask;     /* 1 + that of tasks without restriction; 0: not known */
+    _Atomic(double) best_s;     /* shortest time, for the critical path */
+    _Atomic(double) *expected;  /* by architecture, from the model; 0: not known */
+    _Atomic(double) *mean; /* by architecture, from the engine, of the shortest; 0: not known */
+    struct executions *executions; /* by worker */
+    struct class *next;            /* hash chain */
 };
 
 /* ------------------------------------------------------------------------------------------- */
@@ -243,8 +244,7 @@ struct node {
 
 /* Nested tasks that a worker keeps to itself (nested.c). Its thread only. */
 struct nested {
-    const struct duet__class
-        *running;                 /* of the kernel that the engine was given last; NULL: none */
+    const struct class *running;  /* of the kernel that the engine was given last; NULL: none */
     double now;                   /* when it was given */
     uint64_t ended;               /* of those that were kept, not counted in `finished` */
     uint64_t next, end, reserved; /* numbers left of a bundle, and how many it had; 0: none */
@@ -351,10 +351,12 @@ struct duet_runtime {
     struct spin registry_lock; /* codelets, classes, handles, primes */
     struct duet_codelet *codelets, *last_codelet;
     unsigned codelet_count;
-    struct duet__class **class_table; /* hash chains */
+    struct class **class_table; /* hash chains */
     size_t class_buckets;
-    struct duet__class **classes; /* by index */
+    struct class **classes; /* in order of appearance */
     size_t class_count, class_capacity;
+    double *class_seconds; /* by architecture: for duet_class_stats */
+    uint64_t *class_ran;   /* by worker: likewise */
     struct duet_handle *handles;
     uint64_t handle_count;
     _Atomic(uint64_t) registered_bytes; /* of handles that are no blocks of others */
@@ -397,6 +399,11 @@ static inline void view_begin(struct duet_view *view, struct duet_runtime *core,
     view->wake_count = 0;
 }
 
+static inline size_t whole_lines(size_t bytes)
+{
+    return (bytes + LINE - 1) / LINE * LINE;
+}
+
 /* Memory for structures that are aligned to cache lines. NULL: none left. */
 static inline void *zeroed(size_t bytes)
 {
@@ -419,10 +426,11 @@ static inline void duet__view_flush(struct duet_view *view)
 
 /* class.c */
 int duet__class_find(struct duet_codelet *codelet, const void *args, const struct access *accesses,
-                     unsigned count, struct duet__class **out, struct duet_message *message);
-double duet__class_seconds(const struct duet__class *klass, unsigned arch);
-void duet__class_best(struct duet__class *klass);
-void duet__class_measured(struct duet__class *klass, const struct worker *worker, double seconds);
+                     unsigned count, struct class **out, double *work,
+                     struct duet_message *message);
+double duet__class_seconds(const struct class *klass, unsigned arch);
+void duet__class_best(struct class *klass);
+void duet__class_measured(struct class *klass, const struct worker *worker, double seconds);
 void duet__classes_fini(struct duet_runtime *core);
 
 /* accesses.c; trace_lock held */

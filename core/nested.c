@@ -19,7 +19,7 @@
 
 enum { NUMBERS_MAX = 64 };
 
-static bool is_short(const struct duet__class *klass, unsigned worker)
+static bool is_short(const struct class *klass, unsigned worker)
 {
     double usual_s = klass->executions[worker].usual_s;
     return usual_s > 0 && usual_s < SHORT_S;
@@ -112,11 +112,12 @@ bool duet__nested_submit(struct duet_runtime *core, const struct duet_task_desc 
     if (!desc->codelet || desc->args_bytes > DUET_ARGS_MAX || (desc->args_bytes && !desc->args))
         return false;
     struct worker *worker = keeper(core);
-    struct duet__class *klass;
+    struct class *klass;
+    double work;
     if (!worker || duet__class_find((struct duet_codelet *)(uintptr_t)desc->codelet, desc->args,
-                                    NULL, 0, &klass, NULL))
+                                    NULL, 0, &klass, &work, NULL))
         return false;
-    const struct duet__class *running = worker->nested.running;
+    const struct class *running = worker->nested.running;
     if (!is_short(klass, worker->index) || (running != klass && !is_short(running, worker->index)))
         return false;
     uint16_t mask = atomic_load_explicit(&klass->mask, memory_order_acquire);
@@ -127,10 +128,11 @@ bool duet__nested_submit(struct duet_runtime *core, const struct duet_task_desc 
     if (!task)
         return false;
     task->klass = klass;
+    task->work = work;
     task->mask = (uint8_t)(mask - 1);
     task->state = TASK_CREATED;
     task->priority = desc->priority;
-    task->complexity = desc->complexity > 0 ? desc->complexity : klass->work;
+    task->complexity = desc->complexity > 0 ? desc->complexity : work;
     task->args_bytes = (uint16_t)desc->args_bytes;
     if (desc->args_bytes)
         memcpy(task->args, desc->args, desc->args_bytes);
@@ -211,7 +213,7 @@ void duet__nested_done(struct duet_runtime *core, unsigned worker, struct duet_t
                        const struct duet__report *report)
 {
     struct worker *self = &core->workers[worker];
-    struct duet__class *klass = task->klass;
+    struct class *klass = task->klass;
     if (report->status) {
         duet__fail_run(core, report->status, "task %llu (%s) failed on %s: %s",
                        (unsigned long long)task->id, klass->codelet->name,
@@ -221,7 +223,7 @@ void duet__nested_done(struct duet_runtime *core, unsigned worker, struct duet_t
         count_own(&self->tasks, 1);
         klass->executions[worker].ran++;
         if (klass->counts_flops)
-            add_own_double(&self->flops, klass->work);
+            add_own_double(&self->flops, task->work);
     }
     if (core->record)
         duet__trace_record(core, self, task, report, report->status != 0);

@@ -92,7 +92,9 @@ static int make_workers(struct duet_runtime *core, struct duet_message *message)
     core->worker_words = (count + 63) / 64;
     core->hungry = calloc(core->worker_words, sizeof *core->hungry);
     core->hosts = calloc(core->worker_words, sizeof *core->hosts);
-    if (!core->hungry || !core->hosts)
+    core->class_seconds = calloc(core->machine.arch_count, sizeof *core->class_seconds);
+    core->class_ran = calloc(count, sizeof *core->class_ran);
+    if (!core->hungry || !core->hosts || !core->class_seconds || !core->class_ran)
         return DUET_ENOMEM;
     for (unsigned w = 0; w < count; w++)
         if (core->workers[w].node == DUET_HOST)
@@ -212,6 +214,8 @@ void duet__core_free(struct duet_runtime *core)
     duet__masks_fini(core);
     free(core->hungry);
     free(core->hosts);
+    free(core->class_seconds);
+    free(core->class_ran);
     free(core->policy_state);
     free(core->worker_states);
     duet_machine_fini(&core->machine);

@@ -22,6 +22,11 @@ static inline void spin_lock(struct spin *lock)
         duet__spin_wait(lock);
 }
 
+static inline bool spin_try_lock(struct spin *lock)
+{
+    return !atomic_exchange_explicit(&lock->taken, true, memory_order_acquire);
+}
+
 static inline void spin_unlock(struct spin *lock)
 {
     atomic_store_explicit(&lock->taken, false, memory_order_release);

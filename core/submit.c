@@ -63,17 +63,28 @@ static int copy_accesses(struct duet_task *task, const struct duet_task_desc *de
     return DUET_OK;
 }
 
-/* true if a task is too large for some device; *largest is the memory of the largest of them. */
-static bool too_small(const struct duet_runtime *core, const struct duet__class *klass,
-                      uint64_t where, uint64_t *largest)
+/* What the data of a task takes on a device. */
+static uint64_t slab_bytes_of(const struct duet_task *task)
 {
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < task->access_count; i++)
+        if (task->accesses[i].mode)
+            bytes += task->accesses[i].handle->slab_bytes;
+    return bytes;
+}
+
+/* true if a task is too large for some device; *largest is the memory of the largest of them. */
+static bool too_small(const struct duet_runtime *core, const struct duet_task *task, uint64_t where,
+                      uint64_t *largest)
+{
+    const struct class *klass = task->klass;
     uint64_t archs = klass->codelet->archs & (where ? where : UINT64_MAX);
-    uint64_t kinds = duet__kinds_of_archs(core, archs);
+    uint64_t kinds = duet__kinds_of_archs(core, archs), bytes = slab_bytes_of(task);
     bool any = false;
     *largest = 0;
     for (unsigned k = 0; klass->too_big && k < core->kind_count; k++) {
         uint64_t capacity = core->kinds[k].capacity_bytes;
-        if (!(kinds >> k & 1) || capacity >= klass->slab_bytes)
+        if (!(kinds >> k & 1) || capacity >= bytes)
             continue;
         any = true;
         if (capacity > *largest)
@@ -82,24 +93,25 @@ static bool too_small(const struct duet_runtime *core, const struct duet__class 
     return any;
 }
 
-static int refuse(const struct duet_runtime *core, const struct duet__class *klass, uint64_t where,
+static int refuse(const struct duet_runtime *core, const struct duet_task *task, uint64_t where,
                   struct duet_message *message)
 {
-    const char *kernel = klass->codelet->name;
+    const struct duet_codelet *codelet = task->klass->codelet;
+    const char *kernel = codelet->name;
     uint64_t largest;
-    if (too_small(core, klass, where, &largest)) {
+    if (too_small(core, task, where, &largest)) {
         return duet_fail(message, DUET_ETOOBIG,
                          "a %s task needs %llu bytes of device memory, and the largest device has "
                          "%llu (in blocks of %d): use smaller tiles, or more memory",
-                         kernel, (unsigned long long)klass->slab_bytes, (unsigned long long)largest,
-                         SLAB_ALIGN);
+                         kernel, (unsigned long long)slab_bytes_of(task),
+                         (unsigned long long)largest, SLAB_ALIGN);
     }
-    if (klass->codelet->expand)
+    if (codelet->expand)
         return duet_fail(message, DUET_ENOWORKER,
                          "kernel %s expands, which needs a CPU worker, and machine %s has none in "
                          "use: add one with --cpus",
                          kernel, core->machine.name);
-    if (!klass->codelet->archs)
+    if (!codelet->archs)
         return duet_fail(message, DUET_ENOWORKER,
                          "kernel %s has no implementation for any architecture of machine %s",
                          kernel, core->machine.name);
@@ -121,7 +133,7 @@ static bool any_device(const struct duet_runtime *core, uint64_t kinds)
  * The bounds on the makespan count in every kind of worker that some task may run on: a task that
  * names workers means them, whatever SetArch says of others of its kernel.
  */
-static void count_in(struct duet__class *klass, uint64_t kinds)
+static void count_in(struct class *klass, uint64_t kinds)
 {
     if (!(kinds & ~atomic_load_explicit(&klass->possible, memory_order_relaxed)))
         return;
@@ -143,8 +155,8 @@ static int restrict_task(struct duet_runtime *core, struct duet_task *task, uint
         kinds = task->klass->able & duet__kinds_of_archs(core, where);
     uint64_t largest;
     bool pushed_out = core->strict && task->klass->too_big && !any_device(core, kinds);
-    if (!kinds || (pushed_out && too_small(core, task->klass, where, &largest)))
-        return refuse(core, task->klass, where, message);
+    if (!kinds || (pushed_out && too_small(core, task, where, &largest)))
+        return refuse(core, task, where, message);
     if (duet__mask_find(core, kinds, &task->mask))
         return duet_fail(message, DUET_ENOMEM,
                          "tasks are restricted to more than %d different sets of workers",
@@ -191,14 +203,14 @@ static int fill(struct duet_runtime *core, struct duet_task *task,
     message.text[0] = '\0';
     struct duet_codelet *codelet = (struct duet_codelet *)(uintptr_t)desc->codelet;
     error = duet__class_find(codelet, task->args, task->accesses, task->access_count, &task->klass,
-                             &message);
+                             &task->work, &message);
     if (error)
         return duet_fail(out, error, "%s", *message.text ? message.text : duet_strerror(error));
     error = restrict_task(core, task, desc->where, out);
     if (error)
         return error;
     task->priority = desc->priority;
-    task->complexity = desc->complexity > 0 ? desc->complexity : task->klass->work;
+    task->complexity = desc->complexity > 0 ? desc->complexity : task->work;
     atomic_init(&task->pending, (int32_t)different + 1);
     return DUET_OK;
 }

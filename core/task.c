@@ -148,9 +148,16 @@ void duet_task_set_note(struct duet_task *task, double note)
     task->note = note;
 }
 
-const struct duet__class *duet__task_class(const struct duet_task *task)
+bool duet__task_acquires(const struct duet_task *task)
 {
-    return task->klass;
+    return !task->klass;
+}
+
+struct duet__class duet__task_class(const struct duet_task *task)
+{
+    const struct class *klass = task->klass;
+    return (struct duet__class){klass->codelet, task->args, task->work, klass->counts_flops,
+                                klass->number};
 }
 
 duet_kernel_fn duet__task_function(const struct duet_task *task, unsigned arch)

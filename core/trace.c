@@ -32,12 +32,21 @@ static void count_task(struct worker *worker, const struct duet_task *task,
     count_own(&worker->accesses, task->access_count);
     add_own_double(&worker->busy_s, report->end_s - report->start_s);
     if (task->klass->counts_flops)
-        add_own_double(&worker->flops, task->klass->work);
+        add_own_double(&worker->flops, task->work);
     raise_own(&worker->last_end_s, report->end_s);
     struct executions *own = &task->klass->executions[worker->index];
     own->ran++;
     own->timed++;
     own->timed_s += report->end_s - report->start_s;
+}
+
+static uint64_t bytes_of(const struct duet_task *task)
+{
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < task->access_count; i++)
+        if (task->accesses[i].mode)
+            bytes += task->accesses[i].handle->bytes;
+    return bytes;
 }
 
 /* The record of a task that has ended on the worker. */
@@ -56,8 +65,8 @@ void duet__trace_record(struct duet_runtime *core, struct worker *worker,
                                      .source = (uint16_t)worker->node,
                                      .destination = (uint16_t)worker->node,
                                      .failed = failed,
-                                     .bytes = task->klass->bytes,
-                                     .work = task->klass->work};
+                                     .bytes = bytes_of(task),
+                                     .work = task->work};
     spin_lock(&worker->trace_lock);
     add_event(worker, &event);
     if (core->record_accesses)
@@ -294,7 +303,7 @@ size_t duet_class_count(const struct duet_runtime *runtime)
  * Mean of the executions since the last reset on an architecture, if the engine does not know it
  * for sure; what is expected if there were none.
  */
-static double class_mean(const struct duet_runtime *runtime, const struct duet__class *klass,
+static double class_mean(const struct duet_runtime *runtime, const struct class *klass,
                          unsigned arch)
 {
     uint64_t timed = 0;
@@ -305,7 +314,8 @@ static double class_mean(const struct duet_runtime *runtime, const struct duet__
         timed += klass->executions[w].timed;
         timed_s += klass->executions[w].timed_s;
     }
-    if (klass->mean[arch] > 0 || !(timed_s > 0))
+    bool known = atomic_load_explicit(&klass->mean[arch], memory_order_relaxed) > 0;
+    if (known || !(timed_s > 0))
         return duet__class_seconds(klass, arch);
     return timed_s / (double)timed;
 }
@@ -315,18 +325,18 @@ int duet_class_stats(const struct duet_runtime *runtime, size_t index,
 {
     if (index >= runtime->class_count)
         return DUET_EINVAL;
-    struct duet__class *klass = runtime->classes[index];
+    const struct class *klass = runtime->classes[index];
     for (unsigned a = 0; a < runtime->machine.arch_count; a++) {
         bool able = atomic_load(&klass->possible) & duet__kinds_of_archs(runtime, UINT64_C(1) << a);
-        klass->snapshot[a] = able ? class_mean(runtime, klass, a) : 0;
+        runtime->class_seconds[a] = able ? class_mean(runtime, klass, a) : 0;
     }
     stats->kernel = klass->codelet->name;
     stats->work = klass->work;
     stats->tasks = 0;
     for (unsigned w = 0; w < runtime->machine.worker_count; w++)
-        stats->tasks += klass->ran[w] = klass->executions[w].ran;
-    stats->expected_s = klass->snapshot;
-    stats->ran = klass->ran;
+        stats->tasks += runtime->class_ran[w] = klass->executions[w].ran;
+    stats->expected_s = runtime->class_seconds;
+    stats->ran = runtime->class_ran;
     return DUET_OK;
 }
 

@@ -38,7 +38,7 @@ void duet__real_submitted(void *engine, struct duet_task *task)
     struct duet_task *parent = by == DUET_OUTSIDE ? NULL : inside_now->task;
     uint64_t submissions = atomic_load_explicit(&real->submissions, memory_order_relaxed);
     atomic_store_explicit(&real->submissions, submissions + 1, memory_order_relaxed);
-    if (parent && duet__task_class(task))
+    if (parent && !duet__task_acquires(task))
         duet__link_after(parent, task);
     else
         duet__link(real->core, task, by == DUET_OUTSIDE ? DUET_SUBMITTER : by,
@@ -96,7 +96,8 @@ double duet__paced_seconds(const struct worker *self, const struct duet_task *ta
     const struct real_options *options = &self->real->options;
     if (!(options->scale > 0))
         return 0;
-    double seconds = options->seconds(options->pace, duet__task_class(task), self->arch);
+    const struct duet__class klass = duet__task_class(task);
+    double seconds = options->seconds(options->pace, &klass, self->arch);
     return seconds > 0 ? seconds * options->scale : 0;
 }
 

@@ -86,8 +86,10 @@ struct sim {
     struct dma *incoming, *outgoing; /* by memory node */
     unsigned flows;                  /* on the network */
     struct transfer *pool;
-    struct timing **timings; /* by class, then architecture; NULL until first used */
+    struct timing **timings; /* by number of class, then architecture; NULL until first used */
     size_t timing_count;
+    struct timing timing; /* of an execution whose class has no number */
+    struct duet__point point;
 
     struct submission *ring; /* power of two */
     size_t ring_first, ring_count, ring_capacity;

@@ -30,7 +30,7 @@ static bool grow(struct sim *sim)
  */
 static void submit_inside(struct sim *sim, struct duet_task *task)
 {
-    struct duet__ops ops = {.submissions = duet__task_class(task) != NULL};
+    struct duet__ops ops = {.submissions = !duet__task_acquires(task)};
     duet__link(sim->core, task, sim->asked, sim->now, &ops);
     duet__sim_charge(sim, (unsigned)sim->asked, &ops);
 }
@@ -47,7 +47,7 @@ void duet__sim_submitted(void *engine, struct duet_task *task)
     /* the thread that submits has just worked for the first worker */
     if (sim->first_waits && sim->submit_s < sim->workers[0].thread_s)
         sim->submit_s = sim->workers[0].thread_s;
-    if (duet__task_class(task)) /* an acquisition is no submission to pay for */
+    if (!duet__task_acquires(task)) /* an acquisition is no submission to pay for */
         sim->submit_s += sim->machine.costs.submit_s;
     if (sim->ring_count == sim->ring_capacity && !grow(sim)) {
         duet__fail_run(sim->core, DUET_ENOMEM, "no memory left for another submission");
@@ -126,7 +126,7 @@ void duet__sim_submit_ahead(struct sim *sim)
     submission = first(sim);
     if (!submission || sim->submit_dated)
         return;
-    bool acquisition = !duet__task_class(submission->task);
+    bool acquisition = duet__task_acquires(submission->task);
     if (acquisition || duet__hungry(sim->core)) {
         sim->submit_dated = true;
         duet__sim_event(sim, date_of(sim, submission), EVENT_SUBMIT, 0, NULL);

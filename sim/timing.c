@@ -49,29 +49,20 @@ static bool needs_point(const struct sim *sim, const struct duet__point *point)
                           (point->quantiles[DUET_QUANTILES - 1] > 0 || point->run_deviation > 0));
 }
 
-/* Adds to the timings of a class what more is known of it. false: out of memory. */
-static bool complete(const struct sim *sim, const struct duet__class *klass, struct timing *timings)
+/*
+ * What executions of a class take on one architecture. What else is known of it goes to `room`,
+ * where it is needed.
+ */
+static struct timing work_out(const struct sim *sim, const struct duet__class *klass, unsigned arch,
+                              struct duet__point *room)
 {
+    struct timing timing = measure(sim, klass, arch);
     if (!sim->cores && !sim->options.noise)
-        return true;
-    for (unsigned a = 0; a < sim->machine.arch_count; a++) {
-        struct duet__point point;
-        look_up(sim, klass, a, &point);
-        if (!needs_point(sim, &point))
-            continue;
-        timings[a].point = malloc(sizeof point);
-        if (!timings[a].point)
-            return false;
-        *timings[a].point = point;
-    }
-    return true;
-}
-
-static void free_timings(const struct sim *sim, struct timing *timings)
-{
-    for (unsigned a = 0; timings && a < sim->machine.arch_count; a++)
-        free(timings[a].point);
-    free(timings);
+        return timing;
+    look_up(sim, klass, arch, room);
+    if (needs_point(sim, room))
+        timing.point = room;
+    return timing;
 }
 
 /* Has the host's memory workers of this architecture? */
@@ -98,12 +89,11 @@ double duet__sim_mean(void *engine, const struct duet__class *klass, unsigned ar
     return point.busy_ratio > 0 && point.busy_ratio < 1 ? best_s * point.busy_ratio : best_s;
 }
 
-/* The timings of a class, worked out at its first execution; NULL: out of memory. */
-static const struct timing *timings_of(struct sim *sim, const struct duet__class *klass)
+/* Where the timings of a class are kept, by architecture; NULL: out of memory. */
+static struct timing **place_of(struct sim *sim, size_t number)
 {
-    size_t index = duet__class_index(klass);
-    if (index >= sim->timing_count) {
-        size_t count = 2 * index + 64;
+    if (number >= sim->timing_count) {
+        size_t count = 2 * number + 64;
         struct timing **timings = realloc(sim->timings, count * sizeof(struct timing *));
         if (!timings)
             return NULL;
@@ -112,19 +102,37 @@ static const struct timing *timings_of(struct sim *sim, const struct duet__class
         sim->timings = timings;
         sim->timing_count = count;
     }
-    if (!sim->timings[index]) {
-        struct timing *timing = calloc(sim->machine.arch_count, sizeof *timing);
-        if (!timing)
-            return NULL;
-        for (unsigned a = 0; a < sim->machine.arch_count; a++)
-            timing[a] = measure(sim, klass, a);
-        if (!complete(sim, klass, timing)) {
-            free_timings(sim, timing);
-            return NULL;
-        }
-        sim->timings[index] = timing;
+    return &sim->timings[number];
+}
+
+/* The timings of a class by architecture, and room for the points behind them. NULL: no memory. */
+static struct timing *work_out_all(const struct sim *sim, const struct duet__class *klass)
+{
+    unsigned archs = sim->machine.arch_count;
+    bool points = sim->cores || sim->options.noise;
+    struct timing *timings =
+        malloc(archs * (sizeof *timings + points * sizeof(struct duet__point)));
+    struct duet__point *room = (struct duet__point *)(void *)(timings + archs), none;
+    for (unsigned a = 0; timings && a < archs; a++)
+        timings[a] = work_out(sim, klass, a, points ? &room[a] : &none);
+    return timings;
+}
+
+/*
+ * How long the task takes on an architecture, worked out at the first execution of its class, or
+ * for each of those that have none of their own. NULL: out of memory.
+ */
+static const struct timing *timing_of(struct sim *sim, const struct duet_task *task, unsigned arch)
+{
+    const struct duet__class klass = duet__task_class(task);
+    if (klass.number == DUET_UNNUMBERED) {
+        sim->timing = work_out(sim, &klass, arch, &sim->point);
+        return &sim->timing;
     }
-    return sim->timings[index];
+    struct timing **timings = place_of(sim, klass.number);
+    if (timings && !*timings)
+        *timings = work_out_all(sim, &klass);
+    return timings && *timings ? &(*timings)[arch] : NULL;
 }
 
 static uint64_t stream_of(uint64_t seed, uint64_t task)
@@ -184,12 +192,11 @@ double duet__sim_factor(const struct sim *sim, const struct duet_task *task,
 /* Seconds this execution takes on that architecture, if nothing is shared. */
 double duet__sim_seconds(struct sim *sim, const struct duet_task *task, unsigned arch)
 {
-    const struct timing *timings = timings_of(sim, duet__task_class(task));
-    if (!timings) {
+    const struct timing *timing = timing_of(sim, task, arch);
+    if (!timing) {
         duet__fail_run(sim->core, DUET_ENOMEM, "no memory left for kernel times");
         return 0;
     }
-    const struct timing *timing = &timings[arch];
     if (timing->point && timing->point->quantiles[DUET_QUANTILES - 1] > 0)
         return timing->mean_s * duet__sim_factor(sim, task, timing->point);
     double state = timing->point ? exp(timing->point->run_deviation * sim->state) : 1;
@@ -197,17 +204,18 @@ double duet__sim_seconds(struct sim *sim, const struct duet_task *task, unsigned
                                       : timing->mean_s);
 }
 
-/* What was measured of such executions, if something is shared; NULL: out of memory. */
+/* What was measured of such executions, if something is shared, until the next call; NULL: out of
+ * memory. */
 const struct duet__point *duet__sim_point(struct sim *sim, const struct duet_task *task,
                                           unsigned arch)
 {
-    const struct timing *timings = timings_of(sim, duet__task_class(task));
-    return timings ? timings[arch].point : NULL;
+    const struct timing *timing = timing_of(sim, task, arch);
+    return timing ? timing->point : NULL;
 }
 
 void duet__sim_timings_fini(struct sim *sim)
 {
     for (size_t i = 0; i < sim->timing_count; i++)
-        free_timings(sim, sim->timings[i]);
+        free(sim->timings[i]);
     free(sim->timings);
 }

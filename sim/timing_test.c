@@ -222,6 +222,64 @@ static void test_set_arch(void)
     lab_close(&lab);
 }
 
+/* A kernel of which only the cost tells how long it takes: every task takes its own. */
+static double seconds_of(const void *args, const char *arch)
+{
+    return one(args);
+}
+
+static void test_costs(void)
+{
+    if (!lab_child())
+        return;
+    struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .policy = "heft"});
+    struct duet_codelet *kernel = lab_codelet(&lab, "kernel", NULL, seconds_of);
+    for (unsigned i = 0; i < 3; i++)
+        g_assert_cmpint(submit(&lab, kernel, 0.001 + i), ==, DUET_OK);
+    g_assert_cmpint(submit(&lab, kernel, 0), ==, DUET_ENOMODEL);
+    lab_finish(&lab);
+    assert_kernel(&lab, 1, "cpu0", 0, 0.001);
+    assert_kernel(&lab, 2, "cpu0", 0.001, 1.002);
+    assert_kernel(&lab, 3, "cpu0", 1.002, 3.003);
+    lab_close(&lab);
+}
+
+/*
+ * 4,000 sizes, more than the core tells apart: each takes what the calibration says of it, what it
+ * does not cover is refused, and the bounds count no task as longer than it is.
+ */
+static void test_many_sizes(void)
+{
+    if (!lab_child())
+        return;
+    enum { SIZES = 4000 };
+    struct duet__calibration calibration = calibrate("cpu0");
+    struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .calibration = &calibration});
+    struct duet_codelet *k = lab_codelet(&lab, "k", one, NULL);
+    double exponent = log(16) / log(100), sum_s = 0, least_s = 0;
+    for (unsigned i = 0; i < SIZES; i++)
+        g_assert_cmpint(submit(&lab, k, 100 + 9900.0 * i / SIZES), ==, DUET_OK);
+    g_assert_cmpint(submit(&lab, k, 10001), ==, DUET_ENOMODEL);
+    lab_finish(&lab);
+    for (unsigned i = 0; i < SIZES; i++) {
+        const struct duet_event *event = lab_find(&lab, DUET_EVENT_TASK, i + 1, 1);
+        double seconds = MEAN * pow(event->work / 100, exponent);
+        g_assert_cmpfloat(event->work, ==, 100 + 9900.0 * i / SIZES);
+        g_assert_cmpfloat_with_epsilon((event->end_s - event->start_s) / seconds, 1, 1e-6);
+        sum_s += seconds;
+    }
+    for (size_t i = 0; i < duet_class_count(lab.duet); i++) {
+        struct duet_class_stats stats;
+        g_assert_cmpint(duet_class_stats(lab.duet, i, &stats), ==, DUET_OK);
+        least_s += (double)stats.tasks * stats.expected_s[0];
+    }
+    g_assert_cmpfloat(least_s, <=, sum_s * (1 + 1e-9));
+    g_assert_cmpfloat(least_s, >, 0.9 * sum_s);
+    g_assert_cmpuint(duet_class_count(lab.duet), <, 2000);
+    lab_close(&lab);
+    duet__calibration_fini(&calibration);
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* A policy that loses tasks                                                                    */
 
@@ -294,6 +352,8 @@ int main(int argc, char **argv)
     g_test_add_func("/timing/extrapolate", test_extrapolate);
     g_test_add_func("/timing/unknown", test_unknown);
     g_test_add_func("/timing/set_arch", test_set_arch);
+    g_test_add_func("/timing/costs", test_costs);
+    g_test_add_func("/timing/many_sizes", test_many_sizes);
     g_test_add_func("/timing/stuck", test_stuck);
     g_test_add_func("/timing/stuck_by_application", test_stuck_by_application);
     return g_test_run();

@@ -53,6 +53,18 @@ static int run_mark(const struct duet_call *call)
     return DUET_OK;
 }
 
+static int run_sized(const struct duet_call *call)
+{
+    kernel_mark(&((struct sized *)argument_of(call))->mark);
+    return DUET_OK;
+}
+
+static double size_of(const void *args)
+{
+    const struct sized *sized = *(void *const *)args;
+    return sized->size;
+}
+
 static int run_bump(const struct duet_call *call)
 {
     kernel_bump(call->buffers[call->buffer_count - 1].data);
@@ -88,12 +100,14 @@ static const struct {
     duet_kernel_fn run;
     size_t args_bytes, blocks;
     enum duet_mode modes[BLOCKS_MAX];
+    double (*flops)(const void *args);
 } kernels[KERNELS + 1] = {
     [MARK] = {"mark", run_mark, sizeof(void *), 0, {DUET_R}},
     [BUMP_1] = {"bump_1", run_bump, 0, 1, {DUET_RW}},
     [BUMP_2] = {"bump_2", run_bump, 0, 2, {DUET_R, DUET_RW}},
     [BUMP_3] = {"bump_3", run_bump, 0, 3, {DUET_R, DUET_R, DUET_RW}},
     [STENCIL] = {"stencil", run_stencil, sizeof(void *), 4, {DUET_R, DUET_R, DUET_R, DUET_W}},
+    [SIZED] = {"sized", run_sized, sizeof(void *), 0, {DUET_R}, size_of},
     [FIBONACCI] = {"fibonacci", run_fibonacci, sizeof(void *), 0, {DUET_R}},
 };
 
@@ -114,7 +128,8 @@ void peer_open(unsigned workers)
             where = (struct duet_implementation){"cuda", k == MARK ? run_mark : run_bump_on_gpu};
         struct duet_codelet_desc desc = {.name = kernels[k].name,
                                          .implementations = &where,
-                                         .implementation_count = 1};
+                                         .implementation_count = 1,
+                                         .flops = kernels[k].flops};
         check(duet_codelet(runtime, &desc, &codelets[k]), duet_last_message(runtime));
     }
 }

@@ -28,6 +28,7 @@ struct run {
     bool quiet;         /* this repeat warms up */
     /* of the program that is timed */
     uint32_t *marks;
+    struct sized *sized;
     size_t tasks, joins;
     uint64_t iterations;
 };
@@ -110,6 +111,39 @@ static void measure_fork_join(const struct run *run)
         size_t joins = run->size > tasks ? run->size / tasks : 1;
         print(run, "ns/join", tasks, 1e9 * time_fork_join(run, tasks, joins) / (double)joins);
     }
+}
+
+/* Tasks of one size, or of several that no earlier run had. */
+static void sizes(const void *context)
+{
+    const struct run *run = context;
+    for (size_t i = 0; i < run->tasks; i++)
+        peer_submit(SIZED, NULL, &run->sized[i]);
+    peer_wait();
+}
+
+static double time_sizes(const struct run *run, size_t different)
+{
+    static uint32_t used = 1;
+    struct run one = *run;
+    one.tasks = run->size;
+    one.sized = zeroed(one.tasks * sizeof *one.sized);
+    for (size_t i = 0; i < one.tasks; i++)
+        one.sized[i].size = different == 1 ? 1 : used + 1 + (uint32_t)(i % different);
+    used += (uint32_t)different;
+    double elapsed = timed(sizes, &one);
+    for (size_t i = 0; i < one.tasks; i++)
+        expect(run, one.sized[i].mark == 1, "a task did not run once");
+    free(one.sized);
+    return elapsed;
+}
+
+/* Cases: different sizes of `size` tasks. */
+static void measure_sizes(const struct run *run)
+{
+    const size_t cases[] = {1, 10000, run->size};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        print(run, "ns/task", cases[i], 1e9 * time_sizes(run, cases[i]) / (double)run->size);
 }
 
 static void chain(const void *context)
@@ -308,6 +342,7 @@ static const struct {
 } benchmarks[] = {
     {"independent", measure_independent, NULL, 50000, "tasks without data"},
     {"fork_join", measure_fork_join, NULL, 20000, "tasks"},
+    {"sizes", measure_sizes, NULL, 200000, "tasks of 1, 10,000 and so many sizes"},
     {"chain", measure_chain, NULL, 50000, "tasks that change one block"},
     {"cholesky", measure_cholesky, NULL, 40, "tiles a side"},
     {"fibonacci", measure_fibonacci, serial_fibonacci, 20, "number"},

@@ -80,7 +80,7 @@ static char *block(const size_t *blocks, unsigned i)
 
 void peer_submit(enum kernel kernel, const size_t *blocks, void *argument)
 {
-    if (kernel == MARK)
+    if (kernel == MARK || kernel == SIZED) /* whose first member is a mark */
         mark(argument);
     else if (kernel == BUMP_1)
         bump_1(block(blocks, 0));

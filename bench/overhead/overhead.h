@@ -26,7 +26,13 @@ enum kernel {
     BUMP_2,
     BUMP_3,
     STENCIL, /* 4 blocks, the last is not read; the argument points to the iterations */
+    SIZED,   /* a mark with a size: the argument is a struct sized */
     KERNELS,
+};
+
+/* What a runtime whose models know sizes takes for the work of its task. */
+struct sized {
+    uint32_t mark, size;
 };
 
 /* An empty task, but for the proof that it ran. */

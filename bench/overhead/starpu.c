@@ -81,6 +81,7 @@ static void run_fibonacci(void **buffers, void *argument)
 
 static struct starpu_codelet codelets[KERNELS + 1] = {
     [MARK] = CODELET(mark, 0, STARPU_NONE),
+    [SIZED] = CODELET(mark, 0, STARPU_NONE), /* a mark is its first member */
     [BUMP_1] = CODELET(bump_1, 1, STARPU_RW),
     [BUMP_2] = CODELET(bump_2, 2, STARPU_R, STARPU_RW),
     [BUMP_3] = CODELET(bump_3, 3, STARPU_R, STARPU_R, STARPU_RW),

@@ -10,19 +10,18 @@ static int refuse(const struct duet__class *klass, const struct duet__curve *cur
 {
     const struct duet__point *low = &curve->points[0], *high = &curve->points[curve->count - 1];
     const char *kernel = duet__class_kernel(klass);
-    const char *unit = duet__class_counts_flops(klass) ? "flops" : "bytes";
+    const char *unit = klass->counts_flops ? "flops" : "bytes";
     if (low->size > 0 && high->size > 0)
         return duet_fail(message, DUET_ENOMODEL,
                          "kernel %s with %.4g %s lies outside what was measured on %s (tiles of %g "
                          "to %g: %.4g to %.4g %s): choose another tile size, or allow "
                          "extrapolation",
-                         kernel, duet__class_work(klass), unit, curve->arch, low->size, high->size,
-                         low->work, high->work, unit);
+                         kernel, klass->work, unit, curve->arch, low->size, high->size, low->work,
+                         high->work, unit);
     return duet_fail(message, DUET_ENOMODEL,
                      "kernel %s with %.4g %s lies outside what was measured on %s (%.4g to %.4g "
                      "%s): choose another size, or allow extrapolation",
-                     kernel, duet__class_work(klass), unit, curve->arch, low->work, high->work,
-                     unit);
+                     kernel, klass->work, unit, curve->arch, low->work, high->work, unit);
 }
 
 static const struct duet__curve *curve_of(const struct duet__class *klass, unsigned arch,
@@ -44,8 +43,7 @@ int duet__class_timed(const struct duet__class *klass, const struct duet__calibr
         bool cost = duet__class_cost(klass, a) > 0;
         if (!curve && !cost)
             *archs &= ~(UINT64_C(1) << a);
-        if (curve && !cost &&
-            duet__curve_point(curve, duet__class_work(klass), extrapolate, &point))
+        if (curve && !cost && duet__curve_point(curve, klass->work, extrapolate, &point))
             return refuse(klass, curve, message);
     }
     if (!*archs && !calibration->count)
@@ -67,7 +65,7 @@ bool duet__class_point(const struct duet__class *klass, unsigned arch,
                        struct duet__point *out)
 {
     const struct duet__curve *curve = curve_of(klass, arch, calibration);
-    return curve && duet__curve_point(curve, duet__class_work(klass), extrapolate, out) == DUET_OK;
+    return curve && duet__curve_point(curve, klass->work, extrapolate, out) == DUET_OK;
 }
 
 double duet__class_calibrated(const struct duet__class *klass, unsigned arch,

@@ -22,8 +22,9 @@ DUET_MUST_CHECK int duet__class_timed(const struct duet__class *klass,
                                       const struct duet__calibration *calibration, bool extrapolate,
                                       uint64_t *archs, struct duet_message *message);
 /*
- * Their mean on one architecture, seconds: the calibration's, else the cost function's; <= 0: not
- * known. *deviation_s (may be NULL): the standard deviation where it was measured, else 0.
+ * The mean of such executions on one architecture, seconds: the calibration's, else the cost
+ * function's; <= 0: not known. *deviation_s (may be NULL): the standard deviation where it was
+ * measured, else 0.
  */
 double duet__class_calibrated(const struct duet__class *klass, unsigned arch,
                               const struct duet__calibration *calibration, bool extrapolate,

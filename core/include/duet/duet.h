@@ -270,8 +270,10 @@ struct duet_codelet_desc {
     size_t implementation_count;
     /* flops of one execution with these arguments; NULL: not counted (models then use bytes) */
     double (*flops)(const void *args);
-    /* seconds of one execution on an architecture, as far as the application knows: used where
-       neither calibration nor measurements say anything; <= 0: not known. May be NULL */
+    /* seconds of an execution with these arguments on an architecture, as far as the application
+       knows: used where no calibration knows the kernel and nothing was measured of tasks of this
+       size and cost; <= 0: not known. Called for every task, by any thread, and again until the
+       task has ended: it depends on what it is given alone. May be NULL */
     double (*cost)(const void *args, const char *arch);
     /* instead of implementations: the task is replaced by its children when its inputs are there.
        NULL: an ordinary kernel */

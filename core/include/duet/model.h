@@ -20,7 +20,9 @@ extern "C" {
 /*
  * A model. The core serialises the calls for one state with a short lock, so they may neither block
  * nor call back. `work` > 0 is flops where the kernel counts them, else bytes accessed; `footprint`
- * tells executions apart that have the same work but other data sizes (StarPU's footprint).
+ * tells executions apart that have the same work but other data sizes (StarPU's footprint) or, by
+ * the codelet, another cost. There are some thousand pairs of these at most for one state: of more
+ * sizes, the core tells the middle of a band that they are in.
  */
 struct duet_model {
     const char *name;        /* as in --model */

@@ -132,14 +132,16 @@ uint64_t duet_tasks_done(const struct duet_runtime *runtime);
 int duet_worker_scheduling(const struct duet_runtime *runtime, uint64_t *steps);
 
 /*
- * Per kernel and footprint ("class"): how many tasks were finished and what they are expected to
- * take on each architecture, the figures behind the area bound.
+ * Per kernel, work, sizes of data and cost ("class"): how many tasks were finished and what they
+ * are expected to take on each architecture, the figures behind the area bound. Of a kernel with
+ * more than 1,024 of them, the others share classes: see docs/models.md.
  */
 struct duet_class_stats {
     const char *kernel; /* owned by the runtime */
-    double work;        /* flops, or bytes where flops are not counted */
+    double work;        /* flops, or bytes where flops are not counted; of a shared one, about */
     uint64_t tasks;     /* finished */
-    /* by architecture: the mean that a simulated machine draws from, else of those that were
+    /* by architecture: the mean that a simulated machine draws from (of tasks that share a class,
+       the least), else of those that were
        measured, else what the model expects; 0: cannot run there. Owned by the runtime, valid until
        the next call with this runtime */
     const double *expected_s;
