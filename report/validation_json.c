@@ -50,6 +50,10 @@ static void put_side(struct duet__json_writer *json, const char *name,
                      known(enough(summary), summary->median_low),
                      known(enough(summary), summary->median_high),
                      known(summary->count, summary->mean));
+    if (enough(summary))
+        duet__json_print(json, "ci95_holds: %d", summary->holds);
+    else
+        duet__json_print(json, "ci95_holds: null");
     if (side->round_count)
         put_sizes(json, "rounds", side->rounds, side->round_count);
     else

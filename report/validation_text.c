@@ -51,8 +51,8 @@ static void add_side(struct duet__table *table, const struct duet__summary *summ
     else
         duet__table_say(table, "-");
     if (summary->count >= DUET_INTERVAL_RUNS)
-        duet__table_print(table, "%.*f-%.*f", digits, summary->median_low * scale, digits,
-                          summary->median_high * scale);
+        duet__table_print(table, "%.*f-%.*f%s", digits, summary->median_low * scale, digits,
+                          summary->median_high * scale, summary->holds ? "" : "*");
     else
         duet__table_say(table, summary->count > 1 ? "-" : "");
 }
@@ -166,6 +166,24 @@ static void put_common(FILE *stream, const struct duet__case *the, const struct 
         fputs("all with set-arch\n", stream);
 }
 
+static bool is_marked(const struct duet__summary *summary)
+{
+    return summary->count >= DUET_INTERVAL_RUNS && !summary->holds;
+}
+
+/* What the mark at some intervals means. */
+static void put_mark(FILE *stream, const struct duet__validation *validation)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < validation->case_count; i++)
+        any |= is_marked(&validation->cases[i].predicted.summary) ||
+               is_marked(&validation->cases[i].measured.summary);
+    if (any)
+        fprintf(stream, "* of fewer than %d rounds, or of fewer runs: has less than 95 %%\n",
+                DUET_INTERVAL_HOLDS);
+}
+
 static void put_cases(FILE *stream, const struct duet__validation *validation)
 {
     const char *const names[] = {validation->first_name, validation->second_name};
@@ -186,6 +204,7 @@ static void put_cases(FILE *stream, const struct duet__validation *validation)
     put_common(stream, &validation->cases[0], &table);
     putc('\n', stream);
     duet__table_put(&table, stream, 0);
+    put_mark(stream, validation);
 }
 
 /* In which rounds others used the cores, and what became of the runs meanwhile. */

@@ -169,38 +169,108 @@ static void summarise_median(const double *ascending, size_t count, struct duet_
     out->median_high = ascending[count - low];
 }
 
-/* Standard error of the part of all values that lies below their median: duet__summarise_clusters.
- */
-static double cluster_error(const double *values, size_t count, const size_t *sizes,
-                            size_t cluster_count, double median)
-{
-    size_t below = 0, equal = 0, at = 0;
-    double share, squares = 0;
+/* ------------------------------------------------------------------------------------------- */
+/* Clusters                                                                                     */
 
-    for (size_t i = 0; i < count; i++) {
-        below += values[i] < median;
-        equal += values[i] == median;
+/* A value that counts as so many. */
+struct weighted {
+    double value, weight;
+};
+
+static int compare_weighted(const void *left, const void *right)
+{
+    return compare_values(&((const struct weighted *)left)->value,
+                          &((const struct weighted *)right)->value);
+}
+
+/* What the values of a cluster of `size` count, where it may count as many as `most`. */
+static double weight_of(size_t size, double most)
+{
+    return fmin(1, most / (double)size);
+}
+
+/* As how many values a cluster may count at most: the median of their sizes, the lower one. */
+static double most_of(const size_t *sizes, size_t cluster_count)
+{
+    g_autofree double *sorted = g_new(double, cluster_count);
+
+    for (size_t i = 0; i < cluster_count; i++)
+        sorted[i] = (double)sizes[i];
+    duet__sort(sorted, cluster_count);
+    return cluster_count ? sorted[(cluster_count - 1) / 2] : 1;
+}
+
+/* The values with their weights, ascending. Owned by the caller. */
+static struct weighted *weigh(const double *values, size_t count, const size_t *sizes,
+                              size_t cluster_count, double most)
+{
+    struct weighted *all = g_new(struct weighted, count);
+    size_t at = 0;
+
+    for (size_t i = 0; i < cluster_count; i++)
+        for (size_t end = at + sizes[i]; at < end; at++)
+            all[at] = (struct weighted){values[at], weight_of(sizes[i], most)};
+    for (; at < count; at++)
+        all[at] = (struct weighted){values[at], 1};
+    qsort(all, count, sizeof *all, compare_weighted);
+    return all;
+}
+
+/* As duet__quantile: linear between the middles of the weights. */
+static double weighted_quantile(const struct weighted *ascending, size_t count, double p)
+{
+    double middle = 0, total = 0;
+
+    for (size_t i = 1; i < count; i++)
+        total += (ascending[i - 1].weight + ascending[i].weight) / 2;
+    for (size_t i = 1; i < count; i++) {
+        double step = (ascending[i - 1].weight + ascending[i].weight) / 2,
+               left = total * p - middle;
+
+        if (left < step)
+            return ascending[i - 1].value +
+                   left / step * (ascending[i].value - ascending[i - 1].value);
+        middle += step;
     }
-    share = equal ? ((double)count / 2 - (double)below) / (double)equal : 0;
-    for (size_t i = 0; i < cluster_count; at += sizes[i++]) {
+    return ascending[count - 1].value;
+}
+
+/* Standard error of the part of all weights that lies below the median. */
+static double cluster_error(const double *values, const size_t *sizes, size_t cluster_count,
+                            double most, double median)
+{
+    double below = 0, equal = 0, all = 0, squares = 0;
+
+    for (size_t i = 0, at = 0; i < cluster_count; i++) {
+        double weight = weight_of(sizes[i], most);
+
+        all += weight * (double)sizes[i];
+        for (size_t end = at + sizes[i]; at < end; at++) {
+            below += values[at] < median ? weight : 0;
+            equal += values[at] == median ? weight : 0;
+        }
+    }
+    double share = equal > 0 ? (all / 2 - below) / equal : 0;
+    for (size_t i = 0, at = 0; i < cluster_count; i++) {
         double excess = -(double)sizes[i] / 2;
 
-        for (size_t k = at; k < at + sizes[i]; k++)
-            excess += values[k] < median ? 1 : values[k] == median ? share : 0;
+        for (size_t end = at + sizes[i]; at < end; at++)
+            excess += values[at] < median ? 1 : values[at] == median ? share : 0;
+        excess *= weight_of(sizes[i], most);
         squares += excess * excess;
     }
-    return sqrt(squares * (double)cluster_count / (double)(cluster_count - 1)) / (double)count;
+    return sqrt(squares * (double)cluster_count / (double)(cluster_count - 1)) / all;
 }
 
 /* Makes the median's interval as wide as differences between clusters make it. */
-static void widen_median(const double *ascending, size_t count, double error, size_t cluster_count,
+static void widen_median(const struct weighted *ascending, double error, size_t cluster_count,
                          struct duet__summary *out)
 {
     double t = duet__student_quantile((1 + confidence) / 2, (double)(cluster_count - 1));
     double half = fmin(t * error, 0.5);
 
-    out->median_low = fmin(out->median_low, duet__quantile(ascending, count, 0.5 - half));
-    out->median_high = fmax(out->median_high, duet__quantile(ascending, count, 0.5 + half));
+    out->median_low = fmin(out->median_low, weighted_quantile(ascending, out->count, 0.5 - half));
+    out->median_high = fmax(out->median_high, weighted_quantile(ascending, out->count, 0.5 + half));
 }
 
 struct duet__summary duet__summarise(const double *values, size_t count)
@@ -219,17 +289,19 @@ struct duet__summary duet__summarise_clusters(const double *values, size_t count
             out.count = 0;
     if (!out.count)
         return out;
+    double most = most_of(sizes, cluster_count);
+    g_autofree struct weighted *weighted = weigh(values, count, sizes, cluster_count, most);
     duet__sort(ascending, count);
-    out.median = duet__quantile(ascending, count, 0.5);
+    out.holds = (cluster_count ? cluster_count : count) >= DUET_INTERVAL_HOLDS;
+    out.median = weighted_quantile(weighted, count, 0.5);
     out.minimum = ascending[0];
-    out.quartile1 = duet__quantile(ascending, count, 0.25);
-    out.quartile3 = duet__quantile(ascending, count, 0.75);
+    out.quartile1 = weighted_quantile(weighted, count, 0.25);
+    out.quartile3 = weighted_quantile(weighted, count, 0.75);
     summarise_mean(ascending, count, &out);
     summarise_median(ascending, count, &out);
     if (cluster_count > 1)
-        widen_median(ascending, count,
-                     cluster_error(values, count, sizes, cluster_count, out.median), cluster_count,
-                     &out);
+        widen_median(weighted, cluster_error(values, sizes, cluster_count, most, out.median),
+                     cluster_count, &out);
     return out;
 }
 

@@ -232,29 +232,36 @@ static double draw_normal(GRand *random)
     return sum;
 }
 
-enum { ROUNDS = 10, RUNS = 20, TRIALS = 300 };
+enum { ROUNDS = 10, RUNS = 20, LARGE = 400, TRIALS = 300 };
+
+/* Rounds that differ by `between`, and values of a round that differ by `within`. */
+struct rounds {
+    size_t count, runs, large; /* runs of each round, and of the middle one */
+    double between, within;
+};
 
 /*
- * Draws TRIALS samples whose median is 0, in rounds that differ by `between` and values of a round
- * by `within`; returns how many intervals hold 0, and the ratio of their mean width to that of
- * independent values.
+ * Draws TRIALS samples whose median is 0; returns how many intervals hold 0, and the ratio of their
+ * mean width to that of independent values.
  */
-static unsigned count_covered(double between, double within, double *wider)
+static unsigned count_covered(const struct rounds *rounds, double *wider)
 {
     GRand *random = g_rand_new_with_seed(3);
-    double values[ROUNDS * RUNS], widths[2] = {0, 0};
+    double values[ROUNDS * RUNS + LARGE], widths[2] = {0, 0};
     size_t sizes[ROUNDS];
     unsigned covered = 0;
     for (unsigned trial = 0; trial < TRIALS; trial++) {
         struct duet__summary s, alone;
-        for (size_t round = 0; round < ROUNDS; round++) {
-            double centre = between * draw_normal(random);
-            sizes[round] = RUNS;
-            for (size_t i = 0; i < RUNS; i++)
-                values[round * RUNS + i] = centre + within * draw_normal(random);
+        size_t count = 0;
+        for (size_t round = 0; round < rounds->count; round++) {
+            double centre = rounds->between * draw_normal(random);
+            sizes[round] = round == rounds->count / 2 ? rounds->large : rounds->runs;
+            for (size_t i = 0; i < sizes[round]; i++)
+                values[count++] = centre + rounds->within * draw_normal(random);
         }
-        clustered(values, sizes, ROUNDS, &s);
-        alone = summary(values, G_N_ELEMENTS(values));
+        s = duet__summarise_clusters(values, count, sizes, rounds->count);
+        g_assert_cmpint(s.holds, ==, rounds->count >= DUET_INTERVAL_HOLDS);
+        alone = summary(values, count);
         covered += s.median_low <= 0 && s.median_high >= 0;
         widths[0] += alone.median_high - alone.median_low;
         widths[1] += s.median_high - s.median_low;
@@ -271,12 +278,38 @@ static unsigned count_covered(double between, double within, double *wider)
 static void test_clusters_cover(void)
 {
     double wider;
-    g_assert_cmpuint(count_covered(0, 1, &wider), >=, 266);
+    g_assert_cmpuint(count_covered(&(struct rounds){ROUNDS, RUNS, RUNS, 0, 1}, &wider), >=, 266);
     /* the larger of the two intervals, and one with t of 9 degrees of freedom, 1.15 times 1.96 */
     g_assert_cmpfloat(wider, <, 1.3);
-    g_assert_cmpuint(count_covered(1, 1, &wider), >=, 266);
-    g_assert_cmpuint(count_covered(1, 0.01, &wider), >=, 266);
+    g_assert_cmpuint(count_covered(&(struct rounds){ROUNDS, RUNS, RUNS, 1, 1}, &wider), >=, 266);
+    g_assert_cmpuint(count_covered(&(struct rounds){ROUNDS, RUNS, RUNS, 1, 0.01}, &wider), >=, 266);
     g_assert_cmpfloat(wider, >, 3);
+}
+
+/* The same if one of them has far more values than the others, from six clusters on. */
+static void test_clusters_unequal(void)
+{
+    static const struct rounds all[] = {{6, 5, 400, 1, 1e-3}, {6, 5, 40, 1, 0.1},
+                                        {7, 5, 400, 1, 1},    {8, 5, 400, 0, 1},
+                                        {10, 5, 40, 1, 1e-3}, {10, 20, 1, 1, 0.1}};
+    double wider;
+    for (size_t i = 0; i < G_N_ELEMENTS(all); i++)
+        g_assert_cmpuint(count_covered(&all[i], &wider), >=, 266);
+}
+
+/* Of fewer that differ, the range has what their number allows, and it is said. */
+static void test_clusters_few(void)
+{
+    double wider;
+    for (size_t count = 2; count < DUET_INTERVAL_HOLDS; count++) {
+        const struct rounds rounds = {count, RUNS, LARGE, 1, 1e-3};
+        double expected = TRIALS * (1 - 2 * pow(0.5, (double)count));
+        double deviation = sqrt(expected * (1 - expected / TRIALS));
+        double covered = count_covered(&rounds, &wider);
+        g_assert_cmpfloat(fabs(covered - expected), <, 5 * deviation);
+    }
+    g_assert_false(summary((const double[]){1, 2, 3, 4, 5}, 5).holds);
+    g_assert_true(summary((const double[]){1, 2, 3, 4, 5, 6}, 6).holds);
 }
 
 /* The interval of a ratio: of one exact median that of the other, of two a right angle's side. */
@@ -322,6 +355,8 @@ int main(int argc, char **argv)
     g_test_add_func("/validate/stats/clusters", test_clusters);
     g_test_add_func("/validate/stats/clusters_alike", test_clusters_alike);
     g_test_add_func("/validate/stats/clusters_cover", test_clusters_cover);
+    g_test_add_func("/validate/stats/clusters_unequal", test_clusters_unequal);
+    g_test_add_func("/validate/stats/clusters_few", test_clusters_few);
     g_test_add_func("/validate/stats/ratio", test_ratio);
     return g_test_run();
 }

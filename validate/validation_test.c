@@ -268,9 +268,15 @@ static size_t count_of(const char *text, const char *what)
 static void check_text(const struct duet__validation *validation)
 {
     size_t explained = 0;
+    bool marked = false; /* intervals of less than 95 % */
 
-    for (size_t i = 0; i < validation->case_count; i++)
-        explained += validation->cases[i].explanation.count > 0;
+    for (size_t i = 0; i < validation->case_count; i++) {
+        const struct duet__case *the = &validation->cases[i];
+
+        explained += the->explanation.count > 0;
+        marked |= (the->measured.count > 2 && !the->measured.summary.holds) ||
+                  (the->predicted.count > 2 && !the->predicted.summary.holds);
+    }
     for (int verbose = 0; verbose < 2; verbose++) {
         char *text = written(verbose ? VERBOSE : TEXT, validation);
         char **lines = g_strsplit(text, "\n", -1);
@@ -285,6 +291,7 @@ static void check_text(const struct duet__validation *validation)
         g_assert_cmpuint(count_of(text, "FAILED: "), ==, validation->failed > 0);
         g_assert_true(!validation->failed || validation->fail_over > 0);
         g_assert_cmpuint(count_of(text, " without a result\n"), ==, validation->refused > 0);
+        g_assert_cmpuint(count_of(text, "\n* of fewer than 6 rounds"), ==, marked);
         g_assert_cmpuint(count_of(text, "disturbed by other processes: "), ==,
                          validation->disturbed_count > 0);
         g_strfreev(lines);
@@ -318,6 +325,10 @@ static void check_json(const struct duet__validation *validation)
                               the->measured.makespans_s[k]);
         g_assert_true(json_is_null(json_object_get(measured, "rounds")) ==
                       !the->measured.round_count);
+        g_assert_true(the->measured.count < 3
+                          ? json_is_null(json_object_get(measured, "ci95_holds"))
+                          : json_boolean_value(json_object_get(measured, "ci95_holds")) ==
+                                the->measured.summary.holds);
         for (size_t k = 0; k < the->measured.round_count; k++)
             g_assert_cmpfloat(json_number_value(
                                   json_array_get(json_object_get(measured, "rounds"), k)),

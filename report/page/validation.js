@@ -85,6 +85,12 @@ function plots(report, word, {workloads, policies}) {
     causes(report, word)}</div></div></section>`;
 }
 
+/** Where there are too few rounds, or runs, an interval has less than what it is called by. */
+function mark(one) {
+  return [one.predicted, one.measured].some(side => side.ci95_holds === false)
+    ? ' (of too few rounds or runs: less than 95 %)' : '';
+}
+
 function caseTable(report, word) {
   const side = (name, key) =>
     ({head: sideLabel(name), value: one => one[key].median_s, show: time});
@@ -104,7 +110,8 @@ function caseTable(report, word) {
     {head: html`95 % interval<br>of it, %`,
       value: one => one.error_low !== null ? one.error_high - one.error_low : null,
       show: (width, one) =>
-        `${signed(one.error_low * 100, 1)} to ${signed(one.error_high * 100, 1)}`},
+        html`${signed(one.error_low * 100, 1)} to ${signed(one.error_high * 100, 1)}${
+          mark(one) && html`<abbr title="${mark(one)}">*</abbr>`}`},
     {head: html`noise<br>±`, value: one => one.noise,
       show: share => `${(share * 100).toFixed(2)} %`},
     {head: 'largest cause', kind: 'word',
@@ -161,7 +168,8 @@ function caseDetails(report, word, one) {
     [`${report.first_name}, runs`, makespanList(one.predicted)],
     [`${report.second_name}, runs`, makespanList(one.measured)],
     [`${word}, 95 % interval`,
-      one.error_low !== null && `${percent(one.error_low)} to ${percent(one.error_high)}`],
+      one.error_low !== null &&
+        `${percent(one.error_low)} to ${percent(one.error_high)}${mark(one)}`],
     ['noise', one.noise !== null && `±${(one.noise * 100).toFixed(2)} %`],
     ['speed of the machine', one.speed !== null && `${(one.speed * 100).toFixed(1)} %`],
     ['ran on another architecture',
