@@ -57,7 +57,7 @@ def machine_costs(options):
 
 
 def written_at(program, addresses):
-    """{address: (file:line, function)}: where that is written, outside of spin locks."""
+    """{address: [(file:line, function), its caller if it was put inline, ...]}"""
     if not shutil.which("addr2line"):
         return {}
     output = subprocess.run(["addr2line", "-f", "-i", "-a", "-e", program], text=True, check=True,
@@ -65,11 +65,17 @@ def written_at(program, addresses):
     found = {}
     for block in re.split(r"^0x", output, flags=re.MULTILINE)[1:]:
         address, *lines = block.splitlines()
-        callers = [(os.path.relpath(place.split(" ")[0], common.SOURCE), name)
-                   for name, place in zip(lines[::2], lines[1::2])]
-        outside = [caller for caller in callers if "core/spin.h" not in caller[0]]
-        found[int(address, 16)] = (outside or callers)[0]
+        found[int(address, 16)] = [
+            (os.path.relpath(place.split(" ")[0], common.SOURCE), name)
+            for name, place in zip(lines[::2], lines[1::2])]
     return found
+
+
+def place_of(places, *addresses):
+    """Where the access is written, or who called the helper in which it is."""
+    chain = [place for address in addresses for place in places.get(address, [])]
+    return next((place for place in chain if not re.match(r"core/(spin|atomics)\.", place[0])),
+                (hex(addresses[0]), ""))
 
 
 def code(place):
@@ -83,16 +89,16 @@ def print_top(rows, tasks, options):
     """The instructions and the lines that moved, by how often."""
     sites = [row for row in rows if "site" in row]
     lines = [row for row in rows if "line" in row]
-    addresses = [row["site"] for row in sites]
-    addresses += [row[key] for row in lines for key in ("read", "wrote")]
+    addresses = [row[key] for row in rows for key in ("site", "caller", "read", "read_by",
+                                                        "wrote", "wrote_by") if key in row]
     places = written_at(options.build / "bench" / "contention_count", addresses)
     moves = collections.Counter()
     for row in sites:
-        moves[places.get(row["site"], (hex(row["site"]), ""))] += row["moves"]
+        moves[place_of(places, row["site"], row["caller"])] += row["moves"]
     for (place, function), count in moves.most_common(options.top):
         print(f"    {count / tasks:7.3f}  {place} {function}: {code(place)}")
     for row in sorted(lines, key=lambda row: -row["moves"])[:options.top]:
-        at = [places.get(row[k], (hex(row[k]), ""))[0] for k in ("read", "wrote")]
+        at = [place_of(places, row[key], row[key + "_by"])[0] for key in ("read", "wrote")]
         print(f"    {row['moves'] / tasks:7.3f}  line, read at {at[0]}, written at {at[1]}")
 
 

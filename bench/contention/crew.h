@@ -14,8 +14,10 @@ struct crew {
     /* Of the thread that calls, which is one of them: its number, its date, in seconds. */
     unsigned (*self)(void);
     double (*now)(void);
-    /* Lets it compute for so long; sleep until somebody has called it since it last slept. */
+    /* Lets it compute or sleep for so long; sleep until somebody has called it since it last did.
+     */
     void (*compute)(double seconds);
+    void (*sleep)(double seconds);
     void (*rest)(void);
     void (*call)(unsigned who);
 };

@@ -16,7 +16,7 @@ struct work {
     const char *policy;
     double kernel_s; /* of a kernel, a tenth more or less; 0: none */
     size_t size;
-    void (*begin)(int pass); /* 0 warms up, 1 counts */
+    void (*begin)(int pass); /* 0 warms up, 1 counts, 2 is none */
     void (*submit)(const struct work *work);
 };
 

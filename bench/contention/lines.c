@@ -26,12 +26,13 @@ struct line {
     uint32_t moves;        /* since the reset */
     uint64_t has[WORDS];   /* bit a thread */
     double free_ns;        /* date at which its last move ended */
-    uintptr_t read, wrote; /* sites of the last moves */
+    const struct site *read, *wrote; /* of the last moves */
 };
 
-/* An instruction of the program. */
+/* An instruction of the program, in a function called from one place. */
 struct site {
-    _Atomic(uintptr_t) address;
+    _Atomic(uintptr_t) key;
+    uintptr_t address, caller;
     _Atomic(uint64_t) accesses, atomics, moves, waits;
 };
 
@@ -40,6 +41,7 @@ double lines_access_ns = 1, lines_atomic_ns = 5, lines_move_ns = 80;
 static struct line lines[LINES_MAX];
 static struct site sites[SITES_MAX];
 static _Thread_local struct lines_thread *self;
+static _Atomic(bool) stopped;
 
 void lines_become(struct lines_thread *thread)
 {
@@ -98,7 +100,7 @@ static bool take(struct line *line, bool writes)
 static void move(struct line *line, struct site *site, bool writes)
 {
     line->moves++;
-    *(writes ? &line->wrote : &line->read) = site->address;
+    *(writes ? &line->wrote : &line->read) = site;
     atomic_fetch_add_explicit(&site->moves, 1, memory_order_relaxed);
     if (line->free_ns > self->now_ns) {
         atomic_fetch_add_explicit(&site->waits, 1, memory_order_relaxed);
@@ -123,12 +125,22 @@ static void notice_spin(struct line *line, uintptr_t site, uintptr_t address, bo
     self->watch(line->number);
 }
 
+static struct site *site_of(uintptr_t address)
+{
+    bool known = self->calls > 0 && self->calls <= LINES_CALLS;
+    uintptr_t caller = known ? self->callers[self->calls - 1] : 0, key = address ^ caller << 16;
+    struct site *site = entry(sites, sizeof *sites, SITES_MAX, key, "instructions");
+    site->address = address;
+    site->caller = caller;
+    return site;
+}
+
 /* Holds the line's lock until `leave`. NULL: the access does not count. */
 static struct line *enter(const volatile void *address, void *caller, bool writes, bool is_atomic)
 {
-    if (!self)
+    if (!self || atomic_load_explicit(&stopped, memory_order_relaxed))
         return NULL;
-    struct site *site = entry(sites, sizeof *sites, SITES_MAX, (uintptr_t)caller, "instructions");
+    struct site *site = site_of((uintptr_t)caller);
     struct line *line =
         entry(lines, sizeof *lines, LINES_MAX, (uintptr_t)address / LINE, "cache lines");
     if (self->yield) {
@@ -176,6 +188,11 @@ void lines_reset(void)
         site->accesses = site->atomics = site->moves = site->waits = 0;
 }
 
+void lines_stop(void)
+{
+    atomic_store(&stopped, true);
+}
+
 static bool is_contended(const struct line *line, uint64_t tasks)
 {
     return line->moves && line->moves * (uint64_t)LINES_SHARE >= tasks;
@@ -202,19 +219,27 @@ static uint64_t place(uintptr_t address)
     return address ? address - 1 - (uintptr_t)&__executable_start : 0;
 }
 
+static void print_line(const struct line *line)
+{
+    const struct site none = {0}, *read = line->read ? line->read : &none,
+                      *wrote = line->wrote ? line->wrote : &none;
+    printf("{\"line\": %" PRIuPTR ", \"moves\": %u, \"read\": %" PRIu64 ", \"read_by\": %" PRIu64
+           ", \"wrote\": %" PRIu64 ", \"wrote_by\": %" PRIu64 "}\n",
+           line->number * LINE, line->moves, place(read->address), place(read->caller),
+           place(wrote->address), place(wrote->caller));
+}
+
 void lines_print(uint64_t tasks)
 {
     for (size_t i = 0; i < SITES_MAX; i++)
         if (sites[i].moves)
-            printf("{\"site\": %" PRIu64 ", \"accesses\": %" PRIu64 ", \"moves\": %" PRIu64
-                   ", \"waits\": %" PRIu64 "}\n",
-                   place(sites[i].address), sites[i].accesses, sites[i].moves, sites[i].waits);
+            printf("{\"site\": %" PRIu64 ", \"caller\": %" PRIu64 ", \"accesses\": %" PRIu64
+                   ", \"moves\": %" PRIu64 ", \"waits\": %" PRIu64 "}\n",
+                   place(sites[i].address), place(sites[i].caller), sites[i].accesses,
+                   sites[i].moves, sites[i].waits);
     for (size_t i = 0; i < LINES_MAX; i++)
         if (is_contended(&lines[i], tasks))
-            printf("{\"line\": %" PRIuPTR ", \"moves\": %u, \"read\": %" PRIu64
-                   ", \"wrote\": %" PRIu64 "}\n",
-                   lines[i].number * LINE, lines[i].moves, place(lines[i].read),
-                   place(lines[i].wrote));
+            print_line(&lines[i]);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -228,11 +253,15 @@ void __tsan_init(void)
 void __tsan_func_entry(void *caller);
 void __tsan_func_entry(void *caller)
 {
+    if (self && self->calls++ < LINES_CALLS)
+        self->callers[self->calls - 1] = (uintptr_t)caller;
 }
 
 void __tsan_func_exit(void);
 void __tsan_func_exit(void)
 {
+    if (self && self->calls)
+        self->calls--;
 }
 
 #define PLAIN(name, writes, bytes)                                                                 \

@@ -12,6 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum {
+    LINES_SHARE = 32,
+    LINES_CALLS = 32, /* what is called deeper is not told apart by its caller */
+};
+
 /* A thread that is counted. Those that are real have no `yield`. */
 struct lines_thread {
     unsigned index;
@@ -23,6 +28,9 @@ struct lines_thread {
     /* what it read last, and how often in a row */
     uintptr_t site, address;
     unsigned repeats;
+    /* the calls that it is in, from where each was called */
+    uintptr_t callers[LINES_CALLS];
+    unsigned calls;
 };
 
 struct lines_sum {
@@ -30,8 +38,6 @@ struct lines_sum {
     uint64_t waits;     /* moves of a line that was being moved (logical threads only) */
     uint64_t contended; /* moves of lines that moved for one in LINES_SHARE of `tasks`, or more */
 };
-
-enum { LINES_SHARE = 32 };
 
 /* What an access costs a logical thread: of a line it has, more if atomic; of another's line. */
 extern double lines_access_ns, lines_atomic_ns, lines_move_ns;
@@ -42,8 +48,9 @@ void lines_become(struct lines_thread *thread);
 /* An access of the thread that runs, by the instruction before `caller`. */
 void lines_touch(const volatile void *address, size_t bytes, void *caller, bool writes);
 
-/* Forgets the counts, not who has which lines. */
+/* Forgets the counts, not who has which lines. And counts nothing from here on. */
 void lines_reset(void);
+void lines_stop(void);
 struct lines_sum lines_sum(uint64_t tasks);
 /* A JSON object a line for each instruction that moved lines, and each contended line. */
 void lines_print(uint64_t tasks);

@@ -184,6 +184,7 @@ const struct crew crew_logical = {
     .self = logical_self,
     .now = logical_now,
     .compute = logical_compute,
+    .sleep = logical_compute,
     .rest = logical_rest,
     .call = logical_call,
 };

@@ -59,13 +59,16 @@ static const struct {
 
 enum { GRAPHS = sizeof graphs / sizeof graphs[0] };
 
-static uint64_t ran_before;
+static uint64_t ran_before, tasks;
 
 static void begin(int pass)
 {
+    tasks = engine_ran() - ran_before;
     ran_before = engine_ran();
-    if (pass)
+    if (pass == 1)
         lines_reset();
+    if (pass == 2)
+        lines_stop();
 }
 
 static int usage(void)
@@ -96,7 +99,7 @@ static int option(struct work *work, const char *name, const char *value)
     return 2;
 }
 
-static void print(const struct work *work, const char *graph, double elapsed_s, uint64_t tasks)
+static void print(const struct work *work, const char *graph, double elapsed_s)
 {
     struct lines_sum sum = {0};
     double count = (double)tasks;
@@ -147,8 +150,7 @@ int main(int argc, char **argv)
     if (work.submit == cholesky)
         engine_handles(work.size * work.size);
     double elapsed_s = engine_run();
-    uint64_t tasks = engine_ran() - ran_before;
-    print(&work, graphs[g].name, elapsed_s, tasks);
+    print(&work, graphs[g].name, elapsed_s);
     if (sites)
         lines_print(tasks);
     engine_close();

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "bench/contention/crew.h"
 #include "bench/contention/lines.h"
@@ -67,6 +68,12 @@ static void real_compute(double seconds_of_it)
         ;
 }
 
+static void real_sleep(double seconds_of_it)
+{
+    const struct timespec span = {.tv_nsec = (long)(seconds_of_it * 1e9)};
+    (void)nanosleep(&span, NULL);
+}
+
 static void real_rest(void)
 {
     struct real *self = &crew[index_here];
@@ -92,6 +99,7 @@ const struct crew crew_real = {
     .self = real_self,
     .now = seconds,
     .compute = real_compute,
+    .sleep = real_sleep,
     .rest = real_rest,
     .call = real_call,
 };

@@ -36,7 +36,9 @@ static void submit(unsigned kernel, const struct duet_access *accesses, size_t c
         .args = args,
         .args_bytes = args_bytes,
     };
-    check(duet_submit(runtime, &task), duet_last_message(runtime));
+    int error = duet_submit(runtime, &task);
+    if (error) /* asking for the message takes a lock */
+        check(error, duet_last_message(runtime));
 }
 
 /* ------------------------------------------------------------------------------------------- */
