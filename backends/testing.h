@@ -22,7 +22,7 @@
 enum {
     TESTING_NODES = 3,
     TESTING_BYTES = 1 << 20, /* of a slab */
-    TESTING_WATCHDOG_S = 60,
+    TESTING_WATCHDOG_S = 600,
 };
 
 /* A backend in use by a test. */

@@ -30,7 +30,7 @@ def programs_in(folder, **others):
 def gpu(*arguments, duet=FAKE, **variables):
     command = [sys.executable, SOURCE / "bench" / "gpu.py", "--quick", "--duet", duet, *arguments]
     return subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                          timeout=280, check=False,
+                          timeout=1000, check=False,
                           env={**os.environ, "FAKE_CUDA_DEVICES": "1", **variables})
 
 
@@ -109,7 +109,7 @@ def check_help():
 def check_everything(folder, programs):
     """One precision, so that it is quick; the other one is in the next check."""
     path = folder / "all.md"
-    result = gpu("--output", path, "--budget", 240, "--precisions", "d", "--programs", programs)
+    result = gpu("--output", path, "--budget", 900, "--precisions", "d", "--programs", programs)
     assert result.returncode == 0, result.stderr
     record = load(path)
     assert not record["failures"], record["failures"]
@@ -140,7 +140,7 @@ def check_everything(folder, programs):
 def check_append(path, programs):
     """A part that is measured again replaces its rows; the others stay."""
     before = load(path)
-    result = gpu("--output", path, "--append", "--only", "memory", "--budget", 60, "--precisions",
+    result = gpu("--output", path, "--append", "--only", "memory", "--budget", 900, "--precisions",
                  "s", "--programs", programs)
     assert result.returncode == 0, result.stderr
     record = load(path)
@@ -161,7 +161,7 @@ def check_failures(folder, programs):
                                   encoding="utf-8")
         (tests / name).chmod(0o755)
     result = gpu("--output", path, "--only", "tests,calibrate,overhead", "--tests", tests,
-                 "--budget", 60, "--programs", broken)
+                 "--budget", 900, "--programs", broken)
     assert result.returncode == 1, result
     assert "two: failed (status 3): two is over" in result.stdout, result.stdout
     record = load(path)
@@ -171,7 +171,7 @@ def check_failures(folder, programs):
     text = path.read_text(encoding="utf-8")
     assert "\n## What failed" in text and "1 passed, 1 failed, 1 skipped" in text, text
     assert "two is over" in text and (folder / "logs" / "one.log").exists(), text
-    result = gpu("--output", path, "--only", "gemm", "--budget", 60, "--precisions", "d",
+    result = gpu("--output", path, "--only", "gemm", "--budget", 900, "--precisions", "d",
                  "--programs", programs, PEERS_TEST_BREAK="dgemm")
     assert result.returncode == 1, result
     assert any("a wrong result" in failure["why"] for failure in load(path)["failures"])

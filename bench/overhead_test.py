@@ -24,13 +24,13 @@ PEERS = ["duet"] if SANITIZED else ["duet", "libgomp", "libomp", "starpu-lws"]
 
 def program(name, *arguments):
     return subprocess.run([BUILD / "bench" / f"overhead_{name}", *map(str, arguments)],
-                          capture_output=True, text=True, timeout=60, check=False)
+                          capture_output=True, text=True, timeout=600, check=False)
 
 
 def driver(*arguments):
     return subprocess.run([sys.executable, SOURCE / "bench" / "overhead.py", "--build", BUILD,
                            *map(str, arguments)],
-                          capture_output=True, text=True, timeout=120, check=False)
+                          capture_output=True, text=True, timeout=600, check=False)
 
 
 def check_driver():

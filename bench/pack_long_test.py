@@ -24,12 +24,12 @@ def execute(*command, cwd=None, **variables):
     return subprocess.run(["env", "-i", "PATH=/usr/bin:/bin",
                            *(f"{key}={value}" for key, value in variables.items()),
                            *map(str, command)],
-                          capture_output=True, text=True, timeout=280, check=False, cwd=cwd)
+                          capture_output=True, text=True, timeout=1000, check=False, cwd=cwd)
 
 
 def pack(output, *options):
     return subprocess.run([sys.executable, SOURCE / "bench" / "pack", "--build", BUILD, "--output",
-                           output, *options], capture_output=True, text=True, timeout=120,
+                           output, *options], capture_output=True, text=True, timeout=1000,
                           check=False)
 
 
@@ -111,7 +111,7 @@ def check_with_fake(folder):
         script = folder / "tests" / name
         script.write_text(f"#!/bin/sh\necho {name} is over\nexit {status}\n", encoding="utf-8")
         script.chmod(0o755)
-    result = execute("sh", folder / "run", "--quick", "--budget", 200, "--output",
+    result = execute("sh", folder / "run", "--quick", "--budget", 900, "--output",
                      "fake/results.md", "--only",
                      "tests,memcheck,verify,overhead,memory", "--precisions", "d",
                      cwd=folder.parent, FAKE_CUDA_DEVICES=1)

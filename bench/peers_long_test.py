@@ -32,7 +32,7 @@ BROKEN = {"dgemm": ["gemm", "gemm-xt"], "dpotrf": ["cholesky"], "dgetrf": ["lu"]
 
 def execute(program, *arguments, **variables):
     return subprocess.run([program, *map(str, arguments)], capture_output=True, text=True,
-                          timeout=120, check=False, env={**os.environ, **variables})
+                          timeout=600, check=False, env={**os.environ, **variables})
 
 
 def lines_of(result):

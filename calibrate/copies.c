@@ -194,7 +194,7 @@ static void measure_pair(struct copying *copying, struct duet__copy_pair *pair, 
 enum {
     COPIES = 5, /* of a pair */
     MEETINGS = 2,
-    ATTEMPTS = 6, /* where the two have missed each other */
+    ATTEMPTS = 60, /* where the two have missed each other, as they do on a busy machine */
     LARGEST_BESIDE = 1 << 24,
 };
 

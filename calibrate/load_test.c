@@ -123,7 +123,8 @@ static void test_here(void)
     }
     g_assert_cmpuint(between.cores, >, 0);
     g_assert_cmpfloat(between.others, >=, 0);
-    g_assert_cmpfloat(between.others, <=, between.cores + 0.5);
+    /* each core is counted in ticks, of which some may be one too many */
+    g_assert_cmpfloat(between.others, <=, 1.25 * between.cores);
     g_assert_cmpfloat(after.busy_s, >, before.busy_s);
 }
 

@@ -22,7 +22,7 @@
 #include "core/testing_oracle.h"
 
 enum {
-    WATCHDOG_S = 200,
+    WATCHDOG_S = 600,
     RUNS_MAX = 4,    /* at once */
     EXIT_STATUS = 7, /* of programs that close nothing */
 };

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Derivation of machines: golden figures of idgraf, options, hypothetical GPUs. */
+#include <time.h>
+
 #include "platforms/testing.h"
 
 static void assert_route(const struct duet_machine *m, const char *from, const char *to,
@@ -212,10 +214,10 @@ static void test_sixteen(void)
 static void test_many(void)
 {
     struct duet__platform *p = load("idgraf");
-    gint64 start = g_get_monotonic_time();
+    clock_t start = clock(); /* this process's own time */
     struct duet_machine m = build(p, 4, 64);
 
-    g_assert_cmpfloat((double)(g_get_monotonic_time() - start), <, 1e6);
+    g_assert_cmpfloat((double)(clock() - start), <, CLOCKS_PER_SEC);
     g_assert_cmpuint(m.node_count, ==, 65);
     duet_machine_fini(&m);
     duet__platform_free(p);

@@ -16,7 +16,7 @@
 #include "real/real.h"
 #include "tests/fake_cuda/fake.h"
 
-enum { WORDS = 512, HANDLES = 6, LARGE = 1 << 20, ALARM_S = 120 };
+enum { WORDS = 512, HANDLES = 6, LARGE = 1 << 20, ALARM_S = 600 };
 
 static struct duet_runtime *open_with(const struct duet_config *config)
 {

@@ -24,14 +24,13 @@ static void test_waiting_thread_runs(void)
     struct duet_runtime *core = testing_open(&t);
     struct duet_codelet *codelet = testing_codelet(core, "where_am_i", where_am_i, NULL);
     unsigned here = 0;
-    for (unsigned round = 0; round < ROUNDS; round++) {
+    /* the spare thread may be faster when this thread is held up, but not always */
+    for (unsigned round = 0; round < ROUNDS || !here; round++) {
         pthread_t thread = {0}, *to = &thread;
         testing_submit(core, codelet, NULL, 0, &to, sizeof to);
         testing_must(core, duet_wait(core));
         here += pthread_equal(thread, pthread_self()) != 0;
     }
-    /* the spare thread may be faster when this thread is held up, but not always */
-    g_assert_cmpuint(here, >, 0);
     duet__core_free(core);
 }
 
@@ -178,7 +177,8 @@ static void test_gives_way(void)
     struct duet_codelet *gate = testing_codelet(core, "gate", pass_the_gate, NULL);
     struct duet_codelet *where = testing_codelet(core, "where_am_i", where_am_i, NULL);
     unsigned here = 0;
-    for (unsigned round = 0; round < 5; round++) {
+    /* the gate may be open before this thread waits, but not always */
+    for (unsigned round = 0; round < 5 || !here; round++) {
         _Atomic(int) state = 0, *counter = &state;
         uint64_t cell = 0;
         struct duet_access access = {.mode = DUET_RW};
@@ -193,7 +193,6 @@ static void test_gives_way(void)
         g_assert_cmpint(pthread_join(opener, NULL), ==, 0);
         testing_must(core, duet_unregister(core, access.handle));
     }
-    g_assert_cmpuint(here, >, 0);
     duet__core_free(core);
 }
 

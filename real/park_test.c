@@ -9,7 +9,7 @@
 #include "real/clock.h"
 #include "real/park.h"
 
-enum { ROUNDS = 20000, ALARM_S = 60 };
+enum { ROUNDS = 20000, ALARM_S = 600 };
 
 static void test_states(void)
 {
@@ -45,7 +45,7 @@ static void *play(void *argument)
 {
     struct player *self = argument;
     while (self->left--) {
-        enum park_state call = duet__park(self->own, self->left % 16 ? INFINITY : 10.0);
+        enum park_state call = duet__park(self->own, self->left % 16 ? INFINITY : ALARM_S);
         g_assert_cmpint(call, ==, self->nudges ? PARK_NUDGED : PARK_WOKEN);
         if (self->nudges)
             duet__park_nudge(self->other);

@@ -19,7 +19,7 @@
 #include "core/engine.h"
 #include "real/real.h"
 
-enum { TESTING_ALARM_S = 120 }; /* a test that hangs is killed */
+enum { TESTING_ALARM_S = 600 }; /* a test that hangs is killed */
 
 /* What is not set is usual. */
 struct testing {

@@ -17,10 +17,10 @@ import repository
 
 # What sets things up, and would start over what is running now.
 SKIPPED_PROGRAMS = {"git", "cd", "./setup.sh", "scripts/demo", "scripts/test", "scripts/format",
-                    "sudo", "cmake", "ninja", "xdg-open"}
+                    "scripts/repeat", "sudo", "cmake", "ninja", "xdg-open"}
 FENCE = re.compile(r"^\s*```\s*(\w*)")
 STATUS = re.compile(r"\s#\s*exit\s+(\d+)\s*$")
-SECONDS = 240
+SECONDS = 1000
 
 
 def commands(text):

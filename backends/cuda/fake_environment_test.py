@@ -22,7 +22,7 @@ def run(*arguments, **fake):
         environment["FAKE_CUDA_REPORT"] = str(report)
         environment.update({f"FAKE_CUDA_{name}": str(value) for name, value in fake.items()})
         process = subprocess.run([*COMMAND, *arguments], env=environment, capture_output=True,
-                                 text=True, timeout=120, check=False)
+                                 text=True, timeout=600, check=False)
         lines = report.read_text(encoding="utf-8").splitlines() if report.exists() else []
     return process, {line.split()[0]: int(line.split()[1]) for line in lines}
 

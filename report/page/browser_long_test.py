@@ -52,7 +52,7 @@ class Browser:
         request = urllib.request.Request(self.base + path, json.dumps(body).encode(),
                                          {"Content-Type": "application/json"})
         try:
-            with urllib.request.urlopen(request, timeout=60) as reply:
+            with urllib.request.urlopen(request, timeout=300) as reply:
                 return json.load(reply)["value"]
         except urllib.error.HTTPError as error:
             raise AssertionError(error.read().decode()) from error
@@ -108,7 +108,7 @@ class Browser:
     @staticmethod
     def until(condition):
         """Waits for what the browser does when it has time."""
-        end = time.monotonic() + 5
+        end = time.monotonic() + 120
         while not condition():
             assert time.monotonic() < end
             time.sleep(0.05)

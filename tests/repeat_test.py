@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/repeat counts what fails sometimes, keeps what it said, and leaves no load behind."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import repository
+
+SCRIPT = repository.ROOT / "scripts" / "repeat"
+# the file named first counts the calls: every third one fails
+SOMETIMES = ('n=$(cat "$1" 2>/dev/null || echo 0); n=$((n + 1)); echo $n >"$1"; '
+             'echo "call $n with $WITH"; [ $((n % 3)) -ne 0 ]')
+
+
+def repeat(build, *arguments):
+    result = subprocess.run([sys.executable, SCRIPT, "--build", build, *arguments],
+                            capture_output=True, text=True, timeout=600, check=False)
+    return result.returncode, result.stdout + result.stderr
+
+
+def loads():
+    """Processes of the script that are there, but for those of other tests."""
+    mine, found = str(os.getpid()), []
+    for path in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            words = (path / "cmdline").read_bytes().split(b"\0")
+            variables = (path / "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if str(SCRIPT).encode() in words and f"REPEAT_TEST={mine}".encode() in variables:
+            found.append(path.name)
+    return found
+
+
+def check(folder):
+    (folder / "CTestTestfile.cmake").write_text(f"""
+add_test(good "true")
+add_test(skipped "sh" "-c" "exit 77")
+add_test(slow "sleep" "0.3")
+add_test(sometimes "sh" "-c" [==[{SOMETIMES}]==] "sh" "{folder}/calls")
+set_tests_properties(sometimes PROPERTIES ENVIRONMENT "WITH=a variable")
+add_test(hangs "sleep" "1000")
+add_test(endless "sleep" "1000")
+set_tests_properties(hangs PROPERTIES TIMEOUT 1 LABELS "repo")
+set_tests_properties(endless PROPERTIES LABELS "repo")
+""", encoding="utf-8")
+    status, output = repeat(folder, "-n", "10", "--seconds", "100", "-j", "2")
+    assert status == 1, output
+    lines = output.splitlines()
+    assert len(lines) == 4, output
+    kept = folder / "repeat" / "sometimes.alone.txt"
+    assert lines[0] == f"sometimes: failed 3 of 10 times alone, see {kept}", output
+    assert re.fullmatch(r"alone: 4 tests, 30 repetitions, 1 tests failed, 0 ran fewer.*", lines[1])
+    assert lines[2].startswith("sometimes: failed 3 of 10 times beside load, see "), output
+    assert lines[3].startswith("beside load: 4 tests, 30 repetitions, 1 tests failed"), output
+    text = kept.read_text(encoding="utf-8")
+    assert text.startswith("call 3 with a variable\n"), text
+    assert "run 3 of sometimes: exit status 1" in text, text
+    # what the time does not suffice for is said; what hangs has failed
+    status, output = repeat(folder, "-n", "1000", "--seconds", "0.5", "-R", "slow", "--only",
+                            "alone")
+    assert status == 0 and re.match(r"slow: [1-9]\d? times alone\n", output), output
+    status, output = repeat(folder, "-n", "1", "-R", "hangs", "--only", "alone", "--load", "0")
+    assert status == 1 and "hangs: failed 1 of 1 times alone" in output, output
+    status, output = repeat(folder, "-R", "no such test")
+    assert status == 1 and "no test of" in output, output
+    # ended in the middle, it leaves neither test nor load
+    process = subprocess.Popen([sys.executable, SCRIPT, "--build", folder, "-R", "endless",
+                                "--only", "beside", "--load", "1"])
+    while len(loads()) < 2:
+        assert process.poll() is None
+    process.terminate()
+    assert process.wait() == 143
+    assert not loads(), loads()
+
+
+os.environ["REPEAT_TEST"] = str(os.getpid())
+with tempfile.TemporaryDirectory() as name:
+    check(pathlib.Path(name).resolve())
