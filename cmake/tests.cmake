@@ -46,7 +46,7 @@ function(duet_test_properties name)
   if(name MATCHES "^repo\\.")
     set_tests_properties(${name} PROPERTIES LABELS repo)
   elseif(name MATCHES "_long$")
-    set_tests_properties(${name} PROPERTIES LABELS long COST 100)
+    set_tests_properties(${name} PROPERTIES LABELS long COST 100 TIMEOUT 1200)
   elseif(name MATCHES "^(cli|report[.]page|examples)[.]")
     # tests of whole commands: first those that take long, so that no core waits at the end
     set_tests_properties(${name} PROPERTIES COST 10)

@@ -234,8 +234,12 @@ static bool stop_here(struct sim *sim)
 {
     bool look = sim->notified;
     sim->notified = false;
-    if (!look || !sim->reached || !sim->reached(sim->reached_arg))
+    if (!look || !sim->reached)
         return false;
+    if (!sim->reached(sim->reached_arg)) {
+        duet__first_again(sim);
+        return false;
+    }
     sim->notified = duet__first_busy(sim);
     return !sim->notified;
 }

@@ -156,11 +156,34 @@ static void test_submit(void)
     lab_close(&lab);
 }
 
+/*
+ * The application waits for a window of two, and works as the first worker meanwhile. When the
+ * first task has ended there is room, and no work for it to begin; the second one expands at that
+ * date, for the first worker only, and there is none.
+ */
+static void test_window_of_first(void)
+{
+    if (!lab_child())
+        return;
+    lab = lab_open(&(struct lab_options){.cpus = 2, .first_waits = true, .window = 2});
+    struct duet_handle *x = lab_data(&lab, 2 * MB);
+    lab_task(&lab, "cpu1", 0.001, 1, x, DUET_RW);
+    submit_halves("cpu0", 0.002, "cpu0", 0.003, x);
+    lab_task(&lab, "cpu1", 0.001, 1, x, DUET_R);
+    lab_finish(&lab);
+    assert_kernel(&lab, 1, "cpu1", 0, 0.001);
+    assert_kernel(&lab, 3, "cpu0", 0.001, 0.003);
+    assert_kernel(&lab, 4, "cpu0", 0.003, 0.006);
+    assert_kernel(&lab, 5, "cpu1", 0.006, 0.007);
+    lab_close(&lab);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/expand/dates", test_dates);
     g_test_add_func("/expand/costs", test_costs);
     g_test_add_func("/expand/submit", test_submit);
+    g_test_add_func("/expand/window_of_first", test_window_of_first);
     return g_test_run();
 }

@@ -54,6 +54,16 @@ void duet__first_date(struct sim *sim)
     duet__sim_event(sim, sim->submit_s > sim->now ? sim->submit_s : sim->now, EVENT_WAIT, 0, NULL);
 }
 
+/*
+ * What the application waits for has not come after all: it was there when the first worker was
+ * called, and what expanded at the same date took it away, as children fill the window again.
+ */
+void duet__first_again(struct sim *sim)
+{
+    if (sim->first_called)
+        sim->first_dated = false;
+}
+
 /* That event: the application's thread asks for work if it was called meanwhile. */
 void duet__first_open(struct sim *sim)
 {

@@ -149,6 +149,7 @@ bool duet__idle_may_ask(struct sim *sim, unsigned worker);
 void duet__idle_rest(struct sim *sim, unsigned worker);
 void duet__idle_awake(struct sim *sim, unsigned worker);
 void duet__first_date(struct sim *sim);
+void duet__first_again(struct sim *sim);
 void duet__first_open(struct sim *sim);
 bool duet__first_busy(const struct sim *sim);
 

@@ -169,11 +169,16 @@ static void happen(struct run *run, const struct moment *moment)
         task_at(run, deed, moment->what == BEGINS);
 }
 
-/* Kernels of a machine without effects take the time that was given for them. */
-static void check_task(const struct duet_event *event, struct deed *deed)
+/* It ran once, when it was ready, and on cores of its own as long as it says itself. */
+static void check_task(const struct duet_machine *machine, const struct duet_event *event,
+                       struct deed *deed)
 {
-    g_assert_cmpfloat(deed->end_s, ==, 0); /* no task runs twice */
+    const char *arch = machine->archs[machine->workers[event->worker].arch].name;
+    g_assert_cmpfloat(deed->end_s, ==, 0);
     g_assert_cmpfloat(event->start_s, >=, event->ready_s);
+    if (!machine->cores)
+        g_assert_cmpfloat_with_epsilon(event->end_s - event->start_s, cost(deed->args, arch),
+                                       1e-12);
     deed->node = event->source;
     deed->start_s = event->start_s;
     deed->end_s = event->end_s;
@@ -209,7 +214,7 @@ static void carry_out(struct run *run)
         if (event->kind == DUET_EVENT_TASK) {
             g_assert_cmpuint(event->id, <, records->tasks->len);
             deed = &g_array_index(records->tasks, struct deed, event->id);
-            check_task(event, deed);
+            check_task(duet_runtime_machine(run->duet), event, deed);
         }
         add_moments(moments, deed);
     }
@@ -312,8 +317,6 @@ static void draw(struct setting *setting)
     setting->shared = false;
     setting->submitters = 1;
     setting->fail_kernel = setting->fail_copy = 0;
-    if (setting->expand)
-        setting->config.window = 0; /* what expands may meet it full */
 }
 
 static void test_programs(void)
