@@ -263,7 +263,7 @@ struct duet_task *duet__child_finished(struct duet_view *view, struct duet_expan
 void duet__expansion_end(struct duet_view *view, struct duet_task *gather)
 {
     struct duet_expansion *expansion = gather->parent;
-    duet__task_free(view->core, gather);
+    duet__task_free(view->core, view->by, gather);
     for (unsigned i = 0; i < expansion->block_count; i++)
         duet__handle_remove(expansion->core, expansion->blocks[i].handle);
     duet__task_end(view, finish(view, expansion));

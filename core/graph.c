@@ -358,16 +358,6 @@ void duet__graph_finish(struct duet_view *view, struct duet_task *task, unsigned
         push_ready(view, &ready);
 }
 
-/* So many tasks less are unfinished: the application's thread may be waiting for that. */
-void duet__count_finished(struct duet_view *view, uint64_t count)
-{
-    struct duet_runtime *core = view->core;
-    uint64_t finished = atomic_fetch_add(&core->finished, count) + count;
-    uint64_t left = atomic_load(&core->submitted) - finished;
-    if (left == 0 || (left <= window_low(core) && atomic_load(&core->throttled)))
-        view->notify = true;
-}
-
 /*
  * The last that happens to a task: frees it and counts it, after duet__graph_finish. So with the
  * task that it was the last child of, and so on, in a loop because expansions may be nested deeply.
@@ -376,7 +366,7 @@ void duet__task_end(struct duet_view *view, struct duet_task *task)
 {
     while (task) {
         struct duet_expansion *parent = task->parent;
-        duet__task_free(view->core, task);
+        duet__task_free(view->core, view->by, task);
         duet__count_finished(view, 1);
         task = parent ? duet__child_finished(view, parent) : NULL;
     }

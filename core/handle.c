@@ -191,7 +191,7 @@ int duet_acquire(struct duet_runtime *runtime, struct duet_handle *handle, enum 
     task->accesses[0].handle = handle;
     task->accesses[0].mode = (uint8_t)mode;
     if (!set_acquired(handle, task)) {
-        duet__task_free(runtime, task);
+        duet__task_free(runtime, DUET_SUBMITTER, task);
         return duet__refuse(runtime, DUET_EINVAL, "handle %llu is acquired already",
                             (unsigned long long)handle->id);
     }
@@ -208,7 +208,7 @@ int duet_acquire(struct duet_runtime *runtime, struct duet_handle *handle, enum 
 void duet__acquire_end(struct duet_view *view, struct duet_task *task)
 {
     duet__graph_finish(view, task, DUET_HOST, false, true);
-    duet__task_free(view->core, task);
+    duet__task_free(view->core, view->by, task);
 }
 
 /* Takes the application's acquisition off the handle; NULL with a message if there is none. */

@@ -52,6 +52,7 @@ struct duet_view {
     struct duet_task *over; /* to be ended when no lock is held: see duet__task_over */
     bool busy; /* inside a kernel of `by`, which goes on: that worker asks for work much later */
     bool wake_all, notify;
+    bool ended; /* tasks have, and somebody waits for all of them */
     unsigned wake_count;
     unsigned wakes[WAKES_MAX];
 };
@@ -116,12 +117,14 @@ struct queue {
 
 struct duet_list {
     struct spin lock;
-    _Atomic(uint32_t) count;      /* written under the lock, like the next */
-    _Atomic(int64_t) expected_ns; /* time its tasks are expected to take its owner */
-    int owner;                    /* worker, or DUET_NO_WORKER for the shared list */
-    enum duet_order order;
-    int64_t first, last; /* positions of the next task pushed at the head, at the tail */
-    struct queue queues[MASKS_MAX];
+    uint8_t order;                  /* enum duet_order */
+    uint8_t bit;                    /* in *filled: see list.c */
+    _Atomic(uint32_t) count;        /* written under the lock, like the next */
+    int owner;                      /* worker, or DUET_NO_WORKER for the shared list */
+    _Atomic(int64_t) expected_ns;   /* time its tasks are expected to take its owner */
+    int64_t first, last;            /* positions of the next task pushed at the head, at the tail */
+    _Atomic(uint64_t) *filled;      /* word of core->filled */
+    struct queue queues[MASKS_MAX]; /* the first of them on the line of all this */
 };
 
 /* ------------------------------------------------------------------------------------------- */
@@ -252,16 +255,25 @@ struct nested {
     struct duet_task *spare;           /* records, chained by `next` */
 };
 
+/* Records of ended tasks that a worker has not returned to their pool yet. Its thread only. */
+struct freed {
+    struct duet_task *first, *last;
+    unsigned count;
+};
+
 struct worker {
+    /* hardly ever written, looked at by anybody */
     _Alignas(LINE) unsigned index, arch, node, kind, window, window_short;
     _Atomic(bool) lost; /* its device is gone; set by its thread */
-    /* this worker's thread */
-    unsigned taken;   /* tasks in slots */
-    unsigned untimed; /* of these: their time is not known */
-    unsigned copying; /* copies given to the engine and not done */
     struct duet_task **slots;
-    uint64_t rng;
     unsigned *victims;
+    /* this worker's thread */
+    _Alignas(LINE) unsigned taken; /* tasks in slots */
+    unsigned untimed;              /* of these: their time is not known */
+    unsigned copying;              /* copies given to the engine and not done */
+    uint64_t rng;
+    _Atomic(uint64_t) finished; /* tasks that ended in calls of this worker; read at any time */
+    struct freed freed[POOL_EXACT + 1];
     struct nested nested;
     struct duet_task **batch; /* room for tasks that a completion made ready */
     size_t batch_capacity;
@@ -327,7 +339,7 @@ struct duet_runtime {
     uint64_t seed;
     size_t window;
     unsigned accelerators; /* memory nodes of devices */
-    unsigned node_words, worker_words;
+    unsigned node_words, worker_words, list_words;
 
     unsigned kind_count;
     struct {
@@ -362,21 +374,27 @@ struct duet_runtime {
     _Atomic(uint64_t) registered_bytes; /* of handles that are no blocks of others */
     struct prime *primes;
 
-    uint64_t *hosts;           /* bit a worker: its memory is the host's */
+    uint64_t *hosts; /* bit a worker: its memory is the host's */
+    /* these two change seldom while there is enough to do, and are looked at for every task */
     _Atomic(uint64_t) *hungry; /* bit a worker: its last duet__next said IDLE for want of work */
-    /* written for every task, by different threads: a cache line each */
-    _Alignas(LINE) _Atomic(uint64_t) pushed;    /* onto lists: who turned hungry looks again */
+    _Atomic(uint64_t) *filled; /* bit a list, the shared one last: it may have tasks; see list.c */
+    /* by those who submit */
     _Alignas(LINE) _Atomic(uint64_t) submitted; /* tasks created: the last id */
-    /* a value that `finished` had: enough to see that the window is not full */
+    /* how many had finished at some time: enough to see that the window is not full */
     _Atomic(uint64_t) finished_seen;
-    _Alignas(LINE) _Atomic(uint64_t) finished;  /* of them, successors released */
+    _Atomic(uint64_t) finished; /* successors released, in calls of no worker: see finished.c */
+    /* by who ends a task while submissions wait, see window_open: how many, and how many open it */
+    _Alignas(LINE) _Atomic(uint64_t) ended, open_at;
+    /* looked at for every task */
     _Alignas(LINE) _Atomic(unsigned) throttled; /* submissions that wait: the window is full */
+    _Atomic(unsigned) waits;                    /* for all tasks to finish */
     _Atomic(bool) stopping;
+    _Atomic(bool) told; /* there is a `message` */
     _Atomic(int) error; /* first error of the run */
     struct spin message_lock;
-    struct duet_message run_message; /* message_lock: of that error */
-    struct duet_message message;     /* message_lock: of the last call that failed */
-    struct spin submit_lock;         /* writing the four below */
+    struct duet_message run_message;        /* message_lock: of that error */
+    struct duet_message message;            /* message_lock: of the last call that failed */
+    _Alignas(LINE) struct spin submit_lock; /* writing the four below */
     uint64_t submit_rng;
     _Atomic(double) first_submit_s;
     _Atomic(bool) submitted_any;
@@ -395,7 +413,7 @@ static inline void view_begin(struct duet_view *view, struct duet_runtime *core,
     view->now = now;
     view->by = by;
     view->over = NULL;
-    view->busy = view->wake_all = view->notify = false;
+    view->busy = view->wake_all = view->notify = view->ended = false;
     view->wake_count = 0;
 }
 
@@ -420,7 +438,7 @@ void duet__view_act(struct duet_view *view);
 /* Ends a call, with no lock held: does what was put off, wakes and notifies. */
 static inline void duet__view_flush(struct duet_view *view)
 {
-    if (view->over || view->wake_count || view->wake_all || view->notify)
+    if (view->over || view->wake_count || view->wake_all || view->notify || view->ended)
         duet__view_act(view);
 }
 
@@ -446,7 +464,7 @@ void duet__masks_fini(struct duet_runtime *core);
 
 /* task.c */
 struct duet_task *duet__task_alloc(struct duet_runtime *core, unsigned access_count);
-void duet__task_free(struct duet_runtime *core, struct duet_task *task);
+void duet__task_free(struct duet_runtime *core, int by, struct duet_task *task);
 void duet__pools_fini(struct duet_runtime *core);
 
 /* graph.c */
@@ -455,9 +473,15 @@ void duet__push(struct duet_view *view, struct duet_task *task);
 void duet__task_over(struct duet_view *view, struct duet_task *task);
 void duet__task_end(struct duet_view *view, struct duet_task *task);
 void duet__link_alone(struct duet_runtime *core, struct duet_task *task, double now);
-void duet__count_finished(struct duet_view *view, uint64_t count);
 void duet__graph_finish(struct duet_view *view, struct duet_task *task, unsigned node, bool pinned,
                         bool written);
+
+/* finished.c */
+uint64_t duet__finished_tasks(const struct duet_runtime *core);
+bool duet__add_finished(struct duet_runtime *core, int by, uint64_t count);
+void duet__count_finished(struct duet_view *view, uint64_t count);
+void duet__look_ended(struct duet_view *view);
+void duet__look_idle(struct duet_view *view, struct worker *worker);
 
 /* nested.c, on the worker's thread */
 /*
@@ -467,7 +491,7 @@ void duet__graph_finish(struct duet_view *view, struct duet_task *task, unsigned
 bool duet__nested_submit(struct duet_runtime *core, const struct duet_task_desc *desc);
 
 /* list.c */
-void duet__list_init(struct duet_list *list, int owner, enum duet_order order);
+void duet__list_init(struct duet_runtime *core, struct duet_list *list, int owner);
 
 void duet__list_doom(struct duet_view *view, struct duet_list *list);
 void duet__list_drain(struct duet_view *view, struct duet_list *list);
@@ -542,10 +566,13 @@ static inline bool doomed(const struct duet_runtime *core, unsigned mask)
     return dead && !(core->masks[mask].kinds & ~dead);
 }
 
-/* Tasks created and not finished. */
+/*
+ * Tasks created and not finished; never too few: what is created is counted after what has
+ * finished. So 0 is exact: everything that was created until now has finished.
+ */
 static inline uint64_t unfinished(const struct duet_runtime *core)
 {
-    uint64_t finished = atomic_load(&core->finished);
+    uint64_t finished = duet__finished_tasks(core);
     return atomic_load(&core->submitted) - finished;
 }
 

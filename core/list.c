@@ -9,12 +9,15 @@
 
 #include "core/internal.h"
 
-void duet__list_init(struct duet_list *list, int owner, enum duet_order order)
+void duet__list_init(struct duet_runtime *core, struct duet_list *list, int owner)
 {
+    unsigned number = owner == DUET_NO_WORKER ? core->machine.worker_count : (unsigned)owner;
     memset(list, 0, sizeof *list);
     list->owner = owner;
-    list->order = order;
+    list->order = (uint8_t)core->policy->order;
     list->first = -1;
+    list->filled = &core->filled[number / 64];
+    list->bit = (uint8_t)(number % 64);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -129,11 +132,39 @@ static struct duet_task *first_for(const struct duet_runtime *core, const struct
 }
 
 /* ------------------------------------------------------------------------------------------- */
+/* Lists that may have tasks                                                                    */
+
+/*
+ * A list's bit in `filled` is set when a task is pushed, and cleared when somebody looks and finds
+ * none at all: while a list is pushed to and popped from, its bit stays as it is, and threads only
+ * read the words. Both happen under the list's lock, so a clear bit means that the list is empty,
+ * or that whoever pushes has not looked for idle workers yet. A worker that says it is idle and
+ * then looks at the bits and, where they are set, takes the locks (find_task), therefore finds the
+ * task or is found: the bits and `hungry` are sequentially consistent, and of two critical sections
+ * the later one knows what came before the earlier one.
+ */
+static bool is_filled(const struct duet_list *list)
+{
+    return atomic_load(list->filled) >> list->bit & 1;
+}
+
+static void set_filled(const struct duet_list *list)
+{
+    if (!is_filled(list))
+        atomic_fetch_or(list->filled, UINT64_C(1) << list->bit);
+}
+
+static void clear_filled(const struct duet_list *list)
+{
+    atomic_fetch_and(list->filled, ~(UINT64_C(1) << list->bit));
+}
+
+/* ------------------------------------------------------------------------------------------- */
 /* Idle workers                                                                                 */
 
 static bool is_hungry(struct duet_runtime *core, unsigned worker)
 {
-    /* sequentially consistent: after the push was counted in `pushed`, see find_task */
+    /* sequentially consistent: after the push, see is_filled */
     return atomic_load(&core->hungry[worker / 64]) >> (worker % 64) & 1;
 }
 
@@ -272,6 +303,7 @@ static bool enter(struct duet_view *view, struct duet_list *list, struct duet_ta
         insert(list, task, at_head);
         atomic_store_explicit(&list->count, count + 1, memory_order_relaxed);
         add_own(&list->expected_ns, task->queued_ns);
+        set_filled(list);
     }
     spin_unlock(&list->lock);
     return good;
@@ -302,7 +334,6 @@ static void push(struct duet_view *view, struct duet_list *list, struct duet_tas
         list = living(core, list, task);
     }
     /* another worker may have the task by now */
-    atomic_fetch_add(&core->pushed, 1);
     announce(view, list, mask, only);
 }
 
@@ -320,15 +351,17 @@ static struct duet_task *pop(struct duet_view *view, struct duet_list *list, uns
                              bool from_head)
 {
     struct duet_runtime *core = view->core;
-    if (atomic_load_explicit(&list->count, memory_order_relaxed) == 0)
+    if (!is_filled(list))
         return NULL;
     spin_lock(&list->lock);
     struct duet_task *task = first_for(core, list, core->workers[worker].kind, from_head);
+    uint32_t count = atomic_load_explicit(&list->count, memory_order_relaxed);
     if (task) {
         take_out(list, task);
-        uint32_t count = atomic_load_explicit(&list->count, memory_order_relaxed);
         atomic_store_explicit(&list->count, count - 1, memory_order_relaxed);
         add_own(&list->expected_ns, -task->queued_ns);
+    } else if (!count) {
+        clear_filled(list);
     }
     spin_unlock(&list->lock);
     if (!task)

@@ -53,7 +53,7 @@ static void forget_submitted(struct duet_view *view, struct duet_task *task)
     while (task->submitted) {
         struct duet_task *newest = task->submitted;
         task->submitted = newest->next;
-        duet__task_free(view->core, newest);
+        duet__task_free(view->core, view->by, newest);
         duet__count_finished(view, 1);
     }
 }

@@ -50,8 +50,9 @@ static void settle(struct nested *nested, struct duet_view *view)
  * Numbers are taken from the counter that all threads share in bundles, of one, two, four and so on
  * while there are more tasks to come; those that are left over count as ended.
  */
-static uint64_t number(struct duet_runtime *core, struct nested *nested)
+static uint64_t number(struct duet_runtime *core, struct worker *worker)
 {
+    struct nested *nested = &worker->nested;
     if (nested->next == nested->end) {
         uint64_t count = 2 * nested->reserved;
         nested->reserved = count == 0 ? 1 : count < NUMBERS_MAX ? count : NUMBERS_MAX;
@@ -59,7 +60,7 @@ static uint64_t number(struct duet_runtime *core, struct nested *nested)
         nested->end = nested->next + nested->reserved;
         /* never the last: the one at hand has not ended */
         if (nested->ended)
-            atomic_fetch_add(&core->finished, nested->ended);
+            (void)duet__add_finished(core, (int)worker->index, nested->ended);
         nested->ended = 0;
     }
     return nested->next++;
@@ -136,7 +137,7 @@ bool duet__nested_submit(struct duet_runtime *core, const struct duet_task_desc 
     task->args_bytes = (uint16_t)desc->args_bytes;
     if (desc->args_bytes)
         memcpy(task->args, desc->args, desc->args_bytes);
-    task->id = number(core, nested);
+    task->id = number(core, worker);
     duet__link_alone(core, task, core->record ? core->ops->now(core->engine) : nested->now);
     append(nested, task);
     return true;

@@ -63,7 +63,7 @@ static int make_worker(struct duet_runtime *core, unsigned index, struct duet_me
     worker->window = from->window;
     worker->window_short = duet_worker_slots(from);
     worker->rng = duet_random_stream(core->seed, index + 1);
-    duet__list_init(&worker->list, (int)index, core->policy->order);
+    duet__list_init(core, &worker->list, (int)index);
     if (kind_of(core, from, &worker->kind))
         return duet_fail(message, DUET_EINVAL, "machine %s has more than %d kinds of workers",
                          core->machine.name, KINDS_MAX);
@@ -84,18 +84,21 @@ static int make_workers(struct duet_runtime *core, struct duet_message *message)
     core->workers = zeroed(count * sizeof *core->workers);
     if (!core->workers)
         return DUET_ENOMEM;
+    core->worker_words = (count + 63) / 64;
+    core->list_words = count / 64 + 1;
+    core->hungry = zeroed((core->worker_words + 7) / 8 * LINE);
+    core->filled = zeroed((core->list_words + 7) / 8 * LINE);
+    core->hosts = calloc(core->worker_words, sizeof *core->hosts);
+    core->class_seconds = calloc(core->machine.arch_count, sizeof *core->class_seconds);
+    core->class_ran = calloc(count, sizeof *core->class_ran);
+    if (!core->hungry || !core->filled || !core->hosts || !core->class_seconds || !core->class_ran)
+        return DUET_ENOMEM;
+    duet__list_init(core, &core->shared, DUET_NO_WORKER);
     for (unsigned w = 0; w < count; w++) {
         int error = make_worker(core, w, message);
         if (error)
             return error;
     }
-    core->worker_words = (count + 63) / 64;
-    core->hungry = calloc(core->worker_words, sizeof *core->hungry);
-    core->hosts = calloc(core->worker_words, sizeof *core->hosts);
-    core->class_seconds = calloc(core->machine.arch_count, sizeof *core->class_seconds);
-    core->class_ran = calloc(count, sizeof *core->class_ran);
-    if (!core->hungry || !core->hosts || !core->class_seconds || !core->class_ran)
-        return DUET_ENOMEM;
     for (unsigned w = 0; w < count; w++)
         if (core->workers[w].node == DUET_HOST)
             core->hosts[w / 64] |= UINT64_C(1) << (w % 64);
@@ -137,7 +140,6 @@ static int fill(struct duet_runtime *core, const struct duet__core_config *confi
     core->model_error = config->model_error;
     core->submit_rng = duet_random_stream(config->seed, 0);
     core->node_words = (core->machine.node_count + 63) / 64;
-    duet__list_init(&core->shared, DUET_NO_WORKER, core->policy->order);
     error = make_nodes(core, message);
     if (!error)
         error = make_workers(core, message);
@@ -213,6 +215,7 @@ void duet__core_free(struct duet_runtime *core)
     free_nodes(core);
     duet__masks_fini(core);
     free(core->hungry);
+    free(core->filled);
     free(core->hosts);
     free(core->class_seconds);
     free(core->class_ran);

@@ -14,7 +14,7 @@ struct spin {
 };
 
 /* Takes a lock that was found taken. */
-void duet__spin_wait(struct spin *lock);
+__attribute__((cold)) void duet__spin_wait(struct spin *lock);
 
 static inline void spin_lock(struct spin *lock)
 {

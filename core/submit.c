@@ -222,15 +222,29 @@ static bool window_full(struct duet_runtime *core)
     uint64_t seen = atomic_load_explicit(&core->finished_seen, memory_order_relaxed);
     if (submitted - seen < core->window)
         return false;
-    seen = atomic_load(&core->finished);
+    seen = duet__finished_tasks(core);
     atomic_store_explicit(&core->finished_seen, seen, memory_order_relaxed);
     return atomic_load(&core->submitted) - seen >= core->window;
 }
 
+/*
+ * If not, it says how many tasks have to end from now on. These are counted after the worker has
+ * counted them as finished, and their number is looked at before the sum is made: so what ends
+ * meanwhile may be counted twice, and a submission looks once too often, but not too late.
+ */
 static bool window_open(void *argument)
 {
-    const struct duet_runtime *core = argument;
-    return unfinished(core) <= window_low(core);
+    struct duet_runtime *core = argument;
+    uint64_t open_at;
+    do {
+        uint64_t ended = atomic_load(&core->ended);
+        uint64_t left = unfinished(core);
+        if (left <= window_low(core))
+            return true;
+        open_at = ended + left - window_low(core);
+        atomic_store(&core->open_at, open_at);
+    } while (atomic_load(&core->ended) >= open_at);
+    return false;
 }
 
 /*
@@ -248,7 +262,7 @@ int duet__task_new(struct duet_runtime *core, const struct duet_task_desc *desc,
         return duet_fail(message, DUET_ENOMEM, "no memory left for another task");
     error = fill(core, task, desc, message);
     if (error) {
-        duet__task_free(core, task);
+        duet__task_free(core, DUET_SUBMITTER, task);
         return error;
     }
     task->id = atomic_fetch_add_explicit(&core->submitted, 1, memory_order_relaxed) + 1;
@@ -262,6 +276,7 @@ void duet__tell(struct duet_runtime *core, const struct duet_message *message)
     spin_lock(&core->message_lock);
     core->message = *message;
     spin_unlock(&core->message_lock);
+    atomic_store_explicit(&core->told, true, memory_order_relaxed);
 }
 
 /* A call that is refused: `error`, for which duet_last_message has the reason. */
@@ -336,6 +351,7 @@ int duet__run_error(struct duet_runtime *runtime)
         spin_lock(&runtime->message_lock);
         runtime->message = runtime->run_message;
         spin_unlock(&runtime->message_lock);
+        atomic_store_explicit(&runtime->told, true, memory_order_relaxed);
     }
     return error;
 }
@@ -351,7 +367,9 @@ int duet_wait(struct duet_runtime *runtime)
     int error = duet__may_wait(runtime, "duet_wait");
     if (error)
         return error;
+    atomic_fetch_add(&runtime->waits, 1);
     error = runtime->ops->wait(runtime->engine, all_finished, runtime);
+    atomic_fetch_sub(&runtime->waits, 1);
     if (error) {
         duet__tell_stuck(runtime);
         return error;
@@ -364,6 +382,8 @@ const char *duet_last_message(const struct duet_runtime *runtime)
     /* what is returned stays as it is, whatever other threads have to say meanwhile */
     static _Thread_local struct duet_message copy;
     struct duet_runtime *core = (struct duet_runtime *)(uintptr_t)runtime;
+    if (!atomic_load_explicit(&core->told, memory_order_relaxed))
+        return "";
     spin_lock(&core->message_lock);
     copy = core->message;
     spin_unlock(&core->message_lock);

@@ -5,7 +5,7 @@
 
 #include "core/internal.h"
 
-enum { CHUNK_BYTES = 1 << 17 };
+enum { CHUNK_BYTES = 1 << 17, BUNDLE = 32 };
 
 static size_t record_bytes(unsigned access_count)
 {
@@ -75,14 +75,33 @@ struct duet_task *duet__task_alloc(struct duet_runtime *core, unsigned access_co
     return task;
 }
 
-void duet__task_free(struct duet_runtime *core, struct duet_task *task)
+/* Returns the records from `first` to `last`, chained by `next`. */
+static void give_back(struct pool *pool, struct duet_task *first, struct duet_task *last)
 {
-    struct pool *pool = &core->pools[task->pool];
     struct duet_task *top = atomic_load_explicit(&pool->returned, memory_order_relaxed);
     do
-        task->next = top;
-    while (!atomic_compare_exchange_weak_explicit(&pool->returned, &top, task, memory_order_release,
-                                                  memory_order_relaxed));
+        last->next = top;
+    while (!atomic_compare_exchange_weak_explicit(&pool->returned, &top, first,
+                                                  memory_order_release, memory_order_relaxed));
+}
+
+/* In a call of worker `by`, or of none: workers return small records in bundles. */
+void duet__task_free(struct duet_runtime *core, int by, struct duet_task *task)
+{
+    struct pool *pool = &core->pools[task->pool];
+    if (by < 0 || task->pool > POOL_EXACT) {
+        give_back(pool, task, task);
+        return;
+    }
+    struct freed *freed = &core->workers[by].freed[task->pool];
+    task->next = freed->first;
+    freed->first = task;
+    if (freed->count++ == 0)
+        freed->last = task;
+    if (freed->count == BUNDLE) {
+        give_back(pool, freed->first, freed->last);
+        *freed = (struct freed){.count = 0};
+    }
 }
 
 void duet__pools_fini(struct duet_runtime *core)

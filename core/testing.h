@@ -180,13 +180,13 @@ static inline void testing_drain(struct testing *t)
 {
     bool any = true;
     while (any) {
-        uint64_t copies = 0, before = atomic_load(&t->core->finished);
+        uint64_t copies = 0, before = duet__finished_tasks(t->core);
         for (unsigned w = 0; w < t->workers; w++) {
             struct testing_log log = {0};
             (void)testing_work(t, w, &log);
             copies += log.count;
         }
-        any = copies || atomic_load(&t->core->finished) != before;
+        any = copies || duet__finished_tasks(t->core) != before;
     }
 }
 

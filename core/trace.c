@@ -291,7 +291,7 @@ int duet_worker_scheduling(const struct duet_runtime *runtime, uint64_t *steps)
 
 uint64_t duet_tasks_done(const struct duet_runtime *runtime)
 {
-    return atomic_load_explicit(&runtime->finished, memory_order_relaxed);
+    return duet__finished_tasks(runtime);
 }
 
 size_t duet_class_count(const struct duet_runtime *runtime)

@@ -27,6 +27,8 @@ void duet__view_act(struct duet_view *view)
         view->over = task->next;
         duet__task_over(view, task);
     }
+    if (view->ended)
+        duet__look_ended(view);
     if (view->wake_all) {
         for (unsigned w = 0; w < core->machine.worker_count; w++)
             core->ops->wake(core->engine, w);
@@ -37,7 +39,7 @@ void duet__view_act(struct duet_view *view)
     if (view->notify)
         core->ops->notify(core->engine);
     view->wake_count = 0;
-    view->wake_all = view->notify = false;
+    view->wake_all = view->notify = view->ended = false;
 }
 
 void duet__fail_run(struct duet_runtime *core, int error, const char *format, ...)

@@ -8,18 +8,21 @@
 /* ------------------------------------------------------------------------------------------- */
 /* Finding work                                                                                 */
 
-/* Victims in random order, each once, until one has a task. */
-static struct duet_task *steal(struct duet_view *view, struct worker *worker)
+/*
+ * Victims, each once, until one has a task: in random order, or as they were. Lists that are empty
+ * are known to be from a few words for all of them.
+ */
+static struct duet_task *steal(struct duet_view *view, struct worker *worker, bool draws)
 {
     struct duet_runtime *core = view->core;
     unsigned count = core->machine.worker_count - 1, attempts = 0;
     for (unsigned i = 0; i < count; i++) {
-        unsigned j = i + duet_random_below(&worker->rng, count - i);
+        unsigned j = draws ? i + duet_random_below(&worker->rng, count - i) : i;
         unsigned victim = worker->victims[j];
         worker->victims[j] = worker->victims[i];
         worker->victims[i] = victim;
         attempts++;
-        if (duet_list_length(&core->workers[victim].list) == 0)
+        if (!bit_test(core->filled, victim))
             continue;
         struct duet_task *task =
             core->policy->steal(core->policy_state, view, worker->index, victim, view->now);
@@ -45,10 +48,10 @@ static struct duet_task *pop(struct duet_view *view, struct worker *worker)
     return task;
 }
 
-static struct duet_task *look(struct duet_view *view, struct worker *worker)
+static struct duet_task *look(struct duet_view *view, struct worker *worker, bool draws)
 {
     struct duet_task *task = pop(view, worker);
-    return task || !view->core->policy->steal ? task : steal(view, worker);
+    return task || !view->core->policy->steal ? task : steal(view, worker, draws);
 }
 
 static void set_hungry(struct duet_runtime *core, unsigned worker, bool hungry)
@@ -62,23 +65,20 @@ static void set_hungry(struct duet_runtime *core, unsigned worker, bool hungry)
 
 /*
  * A task for the worker, or NULL: it is then marked hungry, so that whoever pushes a task wakes it.
- * A push between looking and marking is noticed by the count of pushes.
+ * What was pushed between looking and marking is found by looking once more; where nothing was, as
+ * always in a simulation, that finds nothing and draws no number. See is_filled in list.c.
  */
 static struct duet_task *find_task(struct duet_view *view, struct worker *worker)
 {
     struct duet_runtime *core = view->core;
-    for (;;) {
-        uint64_t pushed = atomic_load(&core->pushed);
-        struct duet_task *task = look(view, worker);
-        if (task) {
-            if (bit_test(core->hungry, worker->index))
-                set_hungry(core, worker->index, false);
-            return task;
-        }
+    struct duet_task *task = look(view, worker, true);
+    if (!task) {
         set_hungry(core, worker->index, true);
-        if (atomic_load(&core->pushed) == pushed)
-            return NULL;
+        task = look(view, worker, false);
     }
+    if (task && bit_test(core->hungry, worker->index))
+        set_hungry(core, worker->index, false);
+    return task;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -249,6 +249,8 @@ void duet__next(struct duet_runtime *core, unsigned worker, double now,
     bool idle = command->kind == DUET_IDLE && self->taken == 0 && self->copying == 0;
     if (idle && atomic_load(&core->stopping))
         command->kind = DUET_EXIT;
+    if (!self->taken)
+        duet__look_idle(&view, self);
     duet__view_flush(&view);
 }
 

@@ -220,7 +220,8 @@ static void test_dates_of_wakes(void)
     struct duet_handle *handle;
     uint64_t cell = 0;
     testing_must(core, duet_vector(core, &cell, 1, sizeof cell, &handle));
-    while (!duet__hungry(core)) /* worker 1: nobody has asked for the first one yet */
+    uint64_t steps;
+    while (duet_worker_scheduling(core, &steps) != DUET_NO_WORKER) /* until all are idle */
         testing_sleep(1e-4);
     submit_pinned(core, codelet, handle, DUET_RW, 0);
     submit_pinned(core, codelet, handle, DUET_RW, 1);
