@@ -1,9 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of which data tasks have accessed: what models of caches are made from. */
+/* How much data accesses are about; records of them, which models of caches are made from. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/internal.h"
+
+uint64_t duet__access_bytes(const struct access *accesses, unsigned count)
+{
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < count; i++)
+        if (accesses[i].mode)
+            bytes += accesses[i].handle->bytes;
+    return bytes;
+}
+
+uint64_t duet__slab_bytes(const struct access *accesses, unsigned count)
+{
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < count; i++)
+        if (accesses[i].mode)
+            bytes += accesses[i].handle->slab_bytes;
+    return bytes;
+}
 
 /* Room for `count` more. false: out of memory, which loses records. trace_lock held. */
 static bool make_room(struct worker *worker, size_t count)

@@ -19,13 +19,14 @@
 
 enum { CLASSES_MAX = 1024 }; /* of a kernel and grain; threads at once may make some more */
 
-static const double TOLD_S = 100e-6;        /* of kernels, until a worker tells a model */
-static const double SAME_SHARE = 1.0 / 256; /* two expectations that differ by less are one */
+static const double TOLD_S = 100e-6; /* of kernels, until a worker tells a model */
+static const double SAME_SHARE =
+    1.0 / 256; /* of short tasks, expectations that differ by less are one */
 
 struct key {
     double work;
     bool counts_flops;
-    uint64_t footprint, bytes, slab_bytes;
+    uint64_t footprint, bytes;
 };
 
 static uint64_t bits_of(double value)
@@ -69,12 +70,14 @@ static struct key key_of(const struct duet_codelet *codelet, const void *args,
             continue;
         key.footprint = (key.footprint ^ accesses[i].handle->bytes) * UINT64_C(0x100000001b3);
         key.bytes += accesses[i].handle->bytes;
-        key.slab_bytes += accesses[i].handle->slab_bytes;
     }
-    if (codelet->cost)
-        key.footprint = mixed_costs(key.footprint,
-                                    &(struct duet__class){.codelet = codelet, .args = args}, false);
-    double flops = codelet->flops ? codelet->flops(args) : 0;
+    double flops = 0;
+    if (codelet->asked) {
+        const struct duet__class asked = {.codelet = codelet, .args = args};
+        flops = codelet->flops ? codelet->flops(args) : 0;
+        if (codelet->cost)
+            key.footprint = mixed_costs(key.footprint, &asked, false);
+    }
     key.counts_flops = flops > 0 && isfinite(flops);
     key.work = key.counts_flops ? flops : (double)key.bytes;
     if (!(key.work > 0))
@@ -340,7 +343,7 @@ static int settle(struct class *like, const struct duet__class *described, struc
 
 /* The class by its key, made if there is none. */
 static int find_or_make(struct duet_codelet *codelet, const void *args, const struct key *key,
-                        struct class **out, struct duet_message *message)
+                        uint64_t slab_bytes, struct class **out, struct duet_message *message)
 {
     struct duet_runtime *core = codelet->core;
     struct class *klass = find(codelet, key->work, key->footprint, key->bytes);
@@ -358,7 +361,7 @@ static int find_or_make(struct duet_codelet *codelet, const void *args, const st
             timed ? core->ops->classify(core->engine, &described, &timed, message) : DUET_OK;
         if (error)
             return error;
-        choose_kinds(core, &like, key->slab_bytes, timed & codelet->archs);
+        choose_kinds(core, &like, slab_bytes, timed & codelet->archs);
         if (codelet->expand)
             like.able = like.kinds = host_kinds(core);
         atomic_init(&like.possible, like.kinds);
@@ -373,19 +376,30 @@ static int find_or_make(struct duet_codelet *codelet, const void *args, const st
 }
 
 /*
- * The class of a task with these arguments and accesses, and its own work. DUET_ENOMODEL and others
- * as the engine's classify says, DUET_ENOMEM.
+ * The class of a task with these arguments and accesses. DUET_ENOMODEL and others as the engine's
+ * classify says, DUET_ENOMEM.
  */
 int duet__class_find(struct duet_codelet *codelet, const void *args, const struct access *accesses,
-                     unsigned count, struct class **out, double *work, struct duet_message *message)
+                     unsigned count, struct class **out, struct duet_message *message)
 {
     struct key key = key_of(codelet, args, accesses, count);
     struct class *klass = atomic_load_explicit(&codelet->last, memory_order_acquire);
-    *work = key.work;
     if (!klass || !same(klass, codelet, key.work, key.footprint, key.bytes))
-        return find_or_make(codelet, args, &key, out, message);
+        return find_or_make(codelet, args, &key, duet__slab_bytes(accesses, count), out, message);
     *out = klass;
     return DUET_OK;
+}
+
+/* The work of a task that is in this class. */
+double duet__class_work(const struct class *klass, const void *args, const struct access *accesses,
+                        unsigned count)
+{
+    if (klass->number != DUET_UNNUMBERED)
+        return klass->work;
+    if (klass->counts_flops)
+        return klass->codelet->flops(args);
+    uint64_t bytes = duet__access_bytes(accesses, count);
+    return bytes ? (double)bytes : 1;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -407,8 +421,9 @@ static bool tell_model(struct class *klass, unsigned arch, double mean_s, uint64
         codelet->belief_factor[arch];
     spin_unlock(&codelet->model_lock);
     double old = atomic_load_explicit(&klass->expected[arch], memory_order_relaxed);
-    /* what others read for every task changes only where it matters */
-    if (expected > 0 && fabs(expected - old) > SAME_SHARE * old)
+    /* what others read for each of many short tasks changes only where it matters */
+    double slack = mean_s < TOLD_S ? SAME_SHARE * old : 0;
+    if (expected > 0 && fabs(expected - old) > slack)
         atomic_store_explicit(&klass->expected[arch], expected, memory_order_relaxed);
     return true;
 }

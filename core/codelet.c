@@ -89,6 +89,7 @@ static int codelet_fill(struct duet_runtime *core, struct duet_codelet *codelet,
     codelet->core = core;
     codelet->flops = desc->flops;
     codelet->cost = desc->cost;
+    codelet->asked = desc->flops || desc->cost;
     memcpy(codelet->name, desc->name, strlen(desc->name) + 1);
     codelet->run = calloc(archs, sizeof *codelet->run);
     codelet->models = calloc(archs, sizeof *codelet->models);

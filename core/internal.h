@@ -139,6 +139,7 @@ struct duet_codelet {
     char name[DUET_NAME_MAX];
     double (*flops)(const void *args);
     double (*cost)(const void *args, const char *arch);
+    bool asked;          /* one of these is there */
     uint64_t archs;      /* architectures with an implementation */
     duet_kernel_fn *run; /* by architecture */
     duet_kernel_fn emulation;
@@ -444,14 +445,18 @@ static inline void duet__view_flush(struct duet_view *view)
 
 /* class.c */
 int duet__class_find(struct duet_codelet *codelet, const void *args, const struct access *accesses,
-                     unsigned count, struct class **out, double *work,
-                     struct duet_message *message);
+                     unsigned count, struct class **out, struct duet_message *message);
+double duet__class_work(const struct class *klass, const void *args, const struct access *accesses,
+                        unsigned count);
 double duet__class_seconds(const struct class *klass, unsigned arch);
 void duet__class_best(struct class *klass);
 void duet__class_measured(struct class *klass, const struct worker *worker, double seconds);
 void duet__classes_fini(struct duet_runtime *core);
 
-/* accesses.c; trace_lock held */
+/* accesses.c: bytes of the data, and of its replicas on a device */
+uint64_t duet__access_bytes(const struct access *accesses, unsigned count);
+uint64_t duet__slab_bytes(const struct access *accesses, unsigned count);
+/* trace_lock held */
 void duet__trace_accesses(struct worker *worker, const struct duet_task *task);
 
 /* codelet.c */

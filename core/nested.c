@@ -114,9 +114,8 @@ bool duet__nested_submit(struct duet_runtime *core, const struct duet_task_desc 
         return false;
     struct worker *worker = keeper(core);
     struct class *klass;
-    double work;
     if (!worker || duet__class_find((struct duet_codelet *)(uintptr_t)desc->codelet, desc->args,
-                                    NULL, 0, &klass, &work, NULL))
+                                    NULL, 0, &klass, NULL))
         return false;
     const struct class *running = worker->nested.running;
     if (!is_short(klass, worker->index) || (running != klass && !is_short(running, worker->index)))
@@ -129,11 +128,11 @@ bool duet__nested_submit(struct duet_runtime *core, const struct duet_task_desc 
     if (!task)
         return false;
     task->klass = klass;
-    task->work = work;
+    task->work = duet__class_work(klass, desc->args, NULL, 0);
     task->mask = (uint8_t)(mask - 1);
     task->state = TASK_CREATED;
     task->priority = desc->priority;
-    task->complexity = desc->complexity > 0 ? desc->complexity : work;
+    task->complexity = desc->complexity > 0 ? desc->complexity : task->work;
     task->args_bytes = (uint16_t)desc->args_bytes;
     if (desc->args_bytes)
         memcpy(task->args, desc->args, desc->args_bytes);

@@ -63,23 +63,14 @@ static int copy_accesses(struct duet_task *task, const struct duet_task_desc *de
     return DUET_OK;
 }
 
-/* What the data of a task takes on a device. */
-static uint64_t slab_bytes_of(const struct duet_task *task)
-{
-    uint64_t bytes = 0;
-    for (unsigned i = 0; i < task->access_count; i++)
-        if (task->accesses[i].mode)
-            bytes += task->accesses[i].handle->slab_bytes;
-    return bytes;
-}
-
 /* true if a task is too large for some device; *largest is the memory of the largest of them. */
 static bool too_small(const struct duet_runtime *core, const struct duet_task *task, uint64_t where,
                       uint64_t *largest)
 {
     const struct class *klass = task->klass;
     uint64_t archs = klass->codelet->archs & (where ? where : UINT64_MAX);
-    uint64_t kinds = duet__kinds_of_archs(core, archs), bytes = slab_bytes_of(task);
+    uint64_t kinds = duet__kinds_of_archs(core, archs),
+             bytes = duet__slab_bytes(task->accesses, task->access_count);
     bool any = false;
     *largest = 0;
     for (unsigned k = 0; klass->too_big && k < core->kind_count; k++) {
@@ -103,7 +94,8 @@ static int refuse(const struct duet_runtime *core, const struct duet_task *task,
         return duet_fail(message, DUET_ETOOBIG,
                          "a %s task needs %llu bytes of device memory, and the largest device has "
                          "%llu (in blocks of %d): use smaller tiles, or more memory",
-                         kernel, (unsigned long long)slab_bytes_of(task),
+                         kernel,
+                         (unsigned long long)duet__slab_bytes(task->accesses, task->access_count),
                          (unsigned long long)largest, SLAB_ALIGN);
     }
     if (codelet->expand)
@@ -203,13 +195,14 @@ static int fill(struct duet_runtime *core, struct duet_task *task,
     message.text[0] = '\0';
     struct duet_codelet *codelet = (struct duet_codelet *)(uintptr_t)desc->codelet;
     error = duet__class_find(codelet, task->args, task->accesses, task->access_count, &task->klass,
-                             &task->work, &message);
+                             &message);
     if (error)
         return duet_fail(out, error, "%s", *message.text ? message.text : duet_strerror(error));
     error = restrict_task(core, task, desc->where, out);
     if (error)
         return error;
     task->priority = desc->priority;
+    task->work = duet__class_work(task->klass, task->args, task->accesses, task->access_count);
     task->complexity = desc->complexity > 0 ? desc->complexity : task->work;
     atomic_init(&task->pending, (int32_t)different + 1);
     return DUET_OK;

@@ -40,15 +40,6 @@ static void count_task(struct worker *worker, const struct duet_task *task,
     own->timed_s += report->end_s - report->start_s;
 }
 
-static uint64_t bytes_of(const struct duet_task *task)
-{
-    uint64_t bytes = 0;
-    for (unsigned i = 0; i < task->access_count; i++)
-        if (task->accesses[i].mode)
-            bytes += task->accesses[i].handle->bytes;
-    return bytes;
-}
-
 /* The record of a task that has ended on the worker. */
 void duet__trace_record(struct duet_runtime *core, struct worker *worker,
                         const struct duet_task *task, const struct duet__report *report,
@@ -65,7 +56,8 @@ void duet__trace_record(struct duet_runtime *core, struct worker *worker,
                                      .source = (uint16_t)worker->node,
                                      .destination = (uint16_t)worker->node,
                                      .failed = failed,
-                                     .bytes = bytes_of(task),
+                                     .bytes =
+                                         duet__access_bytes(task->accesses, task->access_count),
                                      .work = task->work};
     spin_lock(&worker->trace_lock);
     add_event(worker, &event);
