@@ -18,7 +18,7 @@ TASKS = {"independent": 200, "fork_join": 200, "cholesky": 56, "nested": 127}
 
 def program(name, *arguments):
     return subprocess.run([BUILD / "bench" / name, *map(str, arguments)], capture_output=True,
-                          text=True, timeout=200, check=False)
+                          text=True, timeout=600, check=False)
 
 
 def driver(path, *arguments):
