@@ -36,10 +36,13 @@ struct addition {
     unsigned deeper; /* generations of tasks that come of it */
 };
 
-/* Half of them have no data at all, and add to a number that is none of the library's. */
-static inline bool is_bare(uint64_t salt)
+/*
+ * Half of them have no data at all, and add to a number that is none of the library's: not where
+ * only devices that may be lost could run them, and run them again.
+ */
+static inline bool is_bare(const struct run *run, uint64_t salt)
 {
-    return salt >> 20 & 1;
+    return (salt >> 20 & 1) && !(run->setting.loses && run->setting.config.cpus == 0);
 }
 
 static inline uint64_t descendant(uint64_t salt, unsigned i)
@@ -78,9 +81,10 @@ static inline void submit_addition(struct run *run, uint64_t salt, unsigned deep
 {
     const struct addition addition = {.run = run, .salt = salt, .deeper = deeper};
     const struct duet_access access = {run->sums[salt % SUMS], DUET_RW};
-    const struct duet_task_desc desc = {.codelet = run->add[run->setting.loses && is_bare(salt)],
+    const struct duet_task_desc desc = {.codelet =
+                                            run->add[run->setting.loses && is_bare(run, salt)],
                                         .accesses = &access,
-                                        .access_count = !is_bare(salt),
+                                        .access_count = !is_bare(run, salt),
                                         .args = &addition,
                                         .args_bytes = sizeof addition};
     (void)submitted(run, duet_submit(run->duet, &desc), &desc);
@@ -95,7 +99,7 @@ static inline void submit_nested(struct run *run, uint64_t salt, unsigned count)
 static inline void replay_addition(struct run *run, uint64_t salt, unsigned deeper)
 {
     run->tasks++;
-    if (is_bare(salt))
+    if (is_bare(run, salt))
         run->expected_bare += mix(salt);
     else
         add_to(run->expected_sums[salt % SUMS], salt);
