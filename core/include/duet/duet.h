@@ -355,7 +355,8 @@ void duet_cancel(struct duet_runtime *runtime);
 
 /*
  * The block of rows x cols elements at (row, col) of access number `index` of the task, as a handle
- * for its children. It belongs to the expansion. Blocks of one expansion may not overlap.
+ * for its children. It belongs to the expansion and ends with it, so that no other task may use it.
+ * Blocks of one expansion may not overlap.
  * DUET_EINVAL (outside of the data, overlaps another one, no such access), DUET_ENOMEM.
  */
 DUET_MUST_CHECK int duet_expand_block(struct duet_expansion *expansion, size_t index, size_t row,
