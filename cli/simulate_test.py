@@ -32,6 +32,8 @@ BAD = [
     ("cholesky --platform ''", "--platform takes the name of a machine"),
     ("cholesky -p ''", "--platform takes the name of a machine"),
     ("cholesky --platform /nope/x.json", "/nope/x.json"),
+    ("+ --link all=1e-300x", "of more than 1e+15 s nothing is reported"),
+    ("+ --link all=1e-320x", "the bandwidth must be finite and positive"),
     ("+ --policy fish", "fish"),
     ("+ --policy heft,,ws", "''"),
     ("+ --policy ''", "names no policy"),

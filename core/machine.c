@@ -62,9 +62,10 @@ void duet_machine_fini(struct duet_machine *machine)
     memset(machine, 0, sizeof(*machine));
 }
 
+/* A number that is not normal has lost digits, and others do not read it. */
 static bool positive(double value)
 {
-    return isfinite(value) && value > 0;
+    return isnormal(value) && value > 0;
 }
 
 static bool not_negative(double value)
@@ -169,6 +170,10 @@ static int check_workers(const struct duet_machine *m, struct duet_message *mess
                              "worker %s: the window of short tasks must be 0 (as the window) or at "
                              "least the window, %u, not %u",
                              w->name, w->window, w->window_short);
+        if (duet_worker_slots(w) > DUET_WINDOW_MAX)
+            return duet_fail(message, DUET_EINVAL,
+                             "worker %s: a window of %u, at most %d is possible", w->name,
+                             duet_worker_slots(w), DUET_WINDOW_MAX);
         if (devices && w->node == DUET_HOST)
             return duet_fail(message, DUET_EINVAL, "worker %s: CPU workers come before GPU workers",
                              w->name);

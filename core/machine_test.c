@@ -163,6 +163,9 @@ static void test_indices(void)
     m.workers[2].window = 3;
     m.workers[2].window_short = 2;
     check(&m, "worker gpu1: the window of short tasks must be 0 (as the window) or at least");
+    make(&m);
+    m.workers[2].window_short = DUET_WINDOW_MAX + 1;
+    check(&m, "worker gpu1: a window of 1025, at most 1024 is possible");
 }
 
 static void test_figures(void)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading a whole file within bounds, and replacing one in one step, while signals wait. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include <glib/gstdio.h>
 
 #include "platforms/internal.h"
+#include "platforms/json.h"
 #include "platforms/signals.h"
 
 void duet__signals_defer(sigset_t *before)
@@ -49,6 +51,37 @@ int duet__read_file(const char *path, char **text, size_t *length, struct duet_m
     if (!g_file_get_contents(path, text, length, &error))
         return fail_io(path, "open", error, message);
     return DUET_OK;
+}
+
+int duet__read_all(const char *path, size_t most_mib, char **text, size_t *length,
+                   struct duet_message *message)
+{
+    enum { STEP = 1 << 16 };
+    FILE *file = fopen(path, "rb");
+    g_autoptr(GString) all = g_string_new(NULL);
+    int error = DUET_OK;
+    size_t got;
+
+    *text = NULL;
+    if (file == NULL)
+        return duet_fail(message, DUET_EIO, "%s: cannot open: %s", path, g_strerror(errno));
+    do {
+        gsize before = all->len;
+
+        g_string_set_size(all, before + STEP);
+        got = fread(all->str + before, 1, STEP, file);
+        g_string_truncate(all, before + got);
+    } while (got > 0 && all->len <= most_mib << 20);
+    if (ferror(file))
+        error = duet_fail(message, DUET_EIO, "%s: cannot read: %s", path, g_strerror(errno));
+    else if (got > 0)
+        error = duet_fail(message, DUET_EIO, "%s: larger than %zu MiB, the most that is read", path,
+                          most_mib);
+    (void)fclose(file);
+    *length = all->len;
+    if (error == DUET_OK)
+        *text = g_string_free(g_steal_pointer(&all), FALSE);
+    return error;
 }
 
 int duet__write_file(const char *path, const char *text, size_t length,

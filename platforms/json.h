@@ -35,6 +35,13 @@ struct duet__json {
 };
 
 /*
+ * files.c: all of a file, which may be a pipe, of at most `most_mib` MiB; free with g_free.
+ * DUET_EIO with a message.
+ */
+DUET_MUST_CHECK int duet__read_all(const char *path, size_t most_mib, char **text, size_t *length,
+                                   struct duet_message *message);
+
+/*
  * Parses `text`, one object or array. `path` is for messages and stays, as `message` does, while
  * the document is used. On success *root is its place, to be closed; on error (DUET_EPARSE with the
  * line) there is nothing to close.

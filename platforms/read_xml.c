@@ -237,9 +237,9 @@ static const struct duet__field worker_fields[] = {
     {"architecture", DUET__INDEX, AT(duet_worker, arch), .list = &duet__archs},
     {"host", DUET__INDEX, AT(duet_worker, node), .list = &hosts}, /* the node follows later */
     {"socket", DUET__UNSIGNED, AT(duet_worker, socket), .most = UINT_MAX},
-    {"window", DUET__UNSIGNED, AT(duet_worker, window), .most = UINT_MAX},
+    {"window", DUET__UNSIGNED, AT(duet_worker, window), .most = DUET_WINDOW_MAX},
     {"window_short", DUET__UNSIGNED, DUET__OPTIONAL, AT(duet_worker, window_short),
-     .most = UINT_MAX},
+     .most = DUET_WINDOW_MAX},
     {NULL},
 };
 

@@ -2,8 +2,6 @@
 /* Reading back the JSON of reports and validations, and telling what a file is. */
 #include "report/read.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "platforms/fields.h"
@@ -15,7 +13,7 @@ enum {
     MOST_MIB = 512,   /* of a file that is read */
 };
 
-static const double least_s = 1e-12, most_s = 1e15; /* of a makespan that makes sense */
+static const double least_s = 1e-12; /* of a makespan that makes sense */
 
 #define AT(member) .offset = offsetof(struct duet__read_run, member)
 #define WHOLE .most = (double)INT64_MAX
@@ -90,7 +88,7 @@ static int read_makespans(struct duet__file_runs *file, const struct duet__json 
     for (unsigned i = 0; i < count && !error; i++) {
         struct duet__json element = duet__json_element(&values, i);
 
-        error = duet__json_number(&element, least_s, most_s, &makespans_s[i]);
+        error = duet__json_number(&element, least_s, DUET__MAKESPAN_MOST_S, &makespans_s[i]);
     }
     return error ? error : read_rounds(file, &rounds, side);
 }
@@ -205,32 +203,13 @@ int duet__read_text(const char *text, size_t length, const char *path, struct du
 
 int duet__read_runs(const char *path, struct duet__file_runs *out, struct duet_message *message)
 {
-    FILE *file = fopen(path, "rb");
-    GString *text;
-    int error = 0;
-    size_t got;
+    g_autofree char *text = NULL;
+    size_t length;
+    int error;
 
     *out = (struct duet__file_runs){0};
-    if (!file)
-        return duet_fail(message, DUET_EIO, "%s: cannot open: %s", path, g_strerror(errno));
-    text = g_string_new(NULL);
-    do {
-        gsize before = text->len;
-
-        g_string_set_size(text, before + (1 << 16));
-        got = fread(text->str + before, 1, 1 << 16, file);
-        g_string_truncate(text, before + got);
-    } while (got > 0 && text->len <= (gsize)MOST_MIB << 20);
-    if (ferror(file))
-        error = duet_fail(message, DUET_EIO, "%s: cannot read: %s", path, g_strerror(errno));
-    else if (got > 0)
-        error = duet_fail(message, DUET_EIO, "%s: larger than %d MiB, the most that is read", path,
-                          MOST_MIB);
-    else
-        error = duet__read_text(text->str, text->len, path, out, message);
-    fclose(file);
-    g_string_free(text, TRUE);
-    return error;
+    error = duet__read_all(path, MOST_MIB, &text, &length, message);
+    return error ? error : duet__read_text(text, length, path, out, message);
 }
 
 void duet__read_fini(struct duet__file_runs *file)

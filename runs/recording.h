@@ -37,6 +37,9 @@ DUET_MUST_CHECK int duet__recording_take(struct duet__recording *out,
 /* Moves every date by `seconds`. */
 void duet__recording_shift(struct duet__recording *recording, double seconds);
 
+/* Seconds that no run takes: what is computed of its times overflows nowhere. */
+#define DUET__MAKESPAN_MOST_S 1e15
+
 /* Multiplies every date, and the makespan. */
 void duet__recording_scale(struct duet__recording *recording, double factor);
 

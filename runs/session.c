@@ -122,6 +122,10 @@ static int measure(struct duet__session *session, struct duet__run *run, enum du
 
     run->seed = request->seed;
     duet_stats(session->runtime, &run->stats);
+    if (!(run->stats.makespan_s <= DUET__MAKESPAN_MOST_S))
+        return duet_fail(message, DUET_EINVAL,
+                         "the run takes %g s; of more than %g s nothing is reported",
+                         run->stats.makespan_s, DUET__MAKESPAN_MOST_S);
     /* without a time of every kernel there is no bound */
     if (request->bounds)
         bounds = duet__bounds(session->runtime);

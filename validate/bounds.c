@@ -19,7 +19,7 @@
 /* Classes of the same times. */
 struct group {
     double tasks;
-    const double *times_s; /* of one, by architecture that has workers; INFINITY: cannot run */
+    double *times_s; /* of one, by architecture that has workers; INFINITY: cannot run */
 };
 
 struct area {
@@ -27,8 +27,9 @@ struct area {
     size_t group_count;
     unsigned *workers; /* of the architectures that have some */
     size_t arch_count;
-    double *times_s; /* what the groups point to */
-    double *prices;  /* by architecture that has workers */
+    double *times_s; /* what the groups point to: 2^-exponent of the times, at most 1 */
+    int exponent;
+    double *prices; /* by architecture that has workers */
 };
 
 static void area_fini(struct area *area)
@@ -69,6 +70,22 @@ static bool add_class(struct area *area, const struct duet_class_stats *class,
     return isfinite(best_s);
 }
 
+/* Makes all times small, so that no sum of products overflows. No digit changes, and what becomes 0
+   is nothing beside the longest. */
+static void scale(struct area *area)
+{
+    double longest_s = 0;
+
+    for (size_t i = 0; i < area->group_count; i++)
+        for (size_t a = 0; a < area->arch_count; a++)
+            if (isfinite(area->groups[i].times_s[a]))
+                longest_s = fmax(longest_s, area->groups[i].times_s[a]);
+    (void)frexp(longest_s, &area->exponent);
+    for (size_t i = 0; i < area->group_count; i++)
+        for (size_t a = 0; a < area->arch_count; a++)
+            area->groups[i].times_s[a] = ldexp(area->groups[i].times_s[a], -area->exponent);
+}
+
 /* Makes groups of a runtime's classes that have tasks, in order of their times. False: one of them
    can run nowhere. */
 static bool area_init(struct area *area, const struct duet_runtime *runtime)
@@ -93,6 +110,7 @@ static bool area_init(struct area *area, const struct duet_runtime *runtime)
         known = !duet_class_stats(runtime, c, &class) &&
                 (!class.tasks || add_class(area, &class, workers, machine->arch_count));
     }
+    scale(area);
     if (area->group_count)
         g_qsort_with_data(area->groups, (int)area->group_count, sizeof(*area->groups), by_times,
                           area);
@@ -135,11 +153,14 @@ static double cost(const struct area *area, const double *prices, double *loads_
     return sum;
 }
 
+static double ratio(const struct group *group)
+{
+    return group->times_s[0] > 0 ? group->times_s[0] / group->times_s[1] : 0;
+}
+
 static int by_ratio(const void *left, const void *right)
 {
-    const double *a = ((const struct group *)left)->times_s;
-    const double *b = ((const struct group *)right)->times_s;
-    double x = a[0] / a[1], y = b[0] / b[1];
+    double x = ratio(left), y = ratio(right);
 
     return (x > y) - (x < y);
 }
@@ -252,11 +273,14 @@ static size_t share_out(const struct area *area, const struct ellipsoid *e, doub
  * survey", Operations Research 29(6), 1981). The bound is a concave function of the shares that all
  * but the last architecture have in what the machine earns a second; moving share to one whose load
  * is longer raises it. Each step leaves the part of an ellipsoid where it can be larger than the
- * best so far, until it can be so by a part of 10^12 only, or rounding hides what is left.
+ * best so far, until it can be so by a part of 10^12 only, or rounding hides what is left, or it
+ * has taken as long as anybody would wait for it.
  */
-static double search(const struct area *area, double *prices)
+static double search(const struct area *area, double *prices, double most_products)
 {
     size_t n = area->arch_count - 1;
+    double products = (double)area->group_count * (double)(n + 1) + 3 * (double)(n * n);
+    double most_steps = fmin(150 * (double)(n * (n + 1)), most_products / products);
     g_autofree double *room = g_new0(double, n *n + 5 * (n + 1));
     struct ellipsoid e = {n, room, room + n, room + n + n * n, room + 2 * n + n * n};
     double *shares = e.inner + n, *loads_s = shares + n + 1, best = 0;
@@ -265,7 +289,7 @@ static double search(const struct area *area, double *prices)
         e.centre[i] = 1 / (double)(n + 1);
         e.shape[i * n + i] = 1; /* all shares are within a distance of 1 */
     }
-    for (size_t step = 0; step < 150 * n * (n + 1); step++) {
+    for (size_t step = 0; (double)step <= most_steps; step++) {
         size_t least = share_out(area, &e, shares, prices);
         bool inside = shares[least] >= 0;
         double bound = inside ? cost(area, prices, loads_s) : 0, depth, length;
@@ -284,12 +308,13 @@ static double search(const struct area *area, double *prices)
 
 static double bound_of(struct area *area)
 {
+    const double most_products = 3e8; /* some tenths of a second */
     double income = 0, *prices = area->prices;
 
     if (area->group_count == 0)
         return 0;
     if (area->arch_count > 2)
-        return search(area, prices);
+        return search(area, prices, most_products);
     prices[0] = 1;
     if (area->arch_count == 2)
         balance(area, prices);
@@ -306,8 +331,11 @@ struct duet__bounds duet__bounds(const struct duet_runtime *runtime)
 
     if (area_init(&area, runtime)) {
         duet_stats(runtime, &stats);
-        bounds = (struct duet__bounds){stats.critical_path_s, bound_of(&area)};
+        bounds =
+            (struct duet__bounds){stats.critical_path_s, ldexp(bound_of(&area), area.exponent)};
     }
+    if (!isfinite(bounds.critical_path_s) || !isfinite(bounds.area_s))
+        bounds = (struct duet__bounds){0};
     area_fini(&area);
     return bounds;
 }

@@ -3,6 +3,7 @@
  * Lower bounds: instances solved by hand, random ones against an exact method, degenerate and
  * wrong input. bounds.c is included with the calls to the runtime renamed to a small fake.
  */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -318,6 +319,73 @@ static void test_many_twins(void)
     g_rand_free(random);
 }
 
+/*
+ * Times from 10^-300 to 10^300 s side by side, and none: what comes out is a bound, or 0. A task
+ * has to be somewhere, so that no bound is beyond what all of them take where each is fastest.
+ */
+static void test_extreme(void)
+{
+    static const double some[] = {0, 1e-300, 5e-324, 1e-9, 1, 1e300, DBL_MAX, INFINITY, NAN};
+    const unsigned workers[] = {40, 3, 2, 1};
+    GRand *random = g_rand_new_with_seed(5);
+    for (unsigned trial = 0; trial < 3000; trial++) {
+        double seconds[6][4], all_s = 0;
+        struct duet_class_stats classes[6];
+        size_t archs = 1 + trial % 4, count = (size_t)g_rand_int_range(random, 1, 7);
+        bool known = true;
+        for (size_t c = 0; c < count; c++) {
+            double best_s = INFINITY;
+            for (size_t a = 0; a < archs; a++) {
+                seconds[c][a] = some[g_rand_int_range(random, 0, G_N_ELEMENTS(some))];
+                best_s = seconds[c][a] > 0 ? fmin(best_s, seconds[c][a]) : best_s;
+            }
+            classes[c] = (struct duet_class_stats){.tasks = 1000000, .expected_s = seconds[c]};
+            known = known && isfinite(best_s);
+            all_s += 1e6 * best_s;
+        }
+        double area_s = bounds(classes, count, workers, archs).area_s;
+        g_assert_true(isfinite(area_s) && area_s >= 0 && (known || area_s == 0));
+        g_assert_cmpfloat(area_s, <=, all_s * (1 + 1e-9));
+    }
+    g_rand_free(random);
+}
+
+/* Of classes that are too many to look for long, what has been found by then is a bound, too. */
+static void test_limited(void)
+{
+    enum { CLASSES = 500, ARCHS = 4 };
+    double seconds[CLASSES][ARCHS], prices[ARCHS], before = 0;
+    struct duet_class_stats classes[CLASSES];
+    struct duet_worker workers[] = {{.arch = 0},
+                                    {.arch = 0},
+                                    {.arch = 1},
+                                    {.arch = 2},
+                                    {.arch = 3}};
+    const struct duet_machine machine = {.arch_count = ARCHS,
+                                         .worker_count = G_N_ELEMENTS(workers),
+                                         .workers = workers};
+    const struct duet_runtime runtime = {.machine = &machine,
+                                         .classes = classes,
+                                         .class_count = CLASSES};
+    struct area area;
+    GRand *random = g_rand_new_with_seed(8);
+    for (size_t c = 0; c < CLASSES; c++) {
+        classes[c] = (struct duet_class_stats){.tasks = 1, .expected_s = seconds[c]};
+        for (size_t a = 0; a < ARCHS; a++)
+            seconds[c][a] = g_rand_double_range(random, 1, 2);
+    }
+    g_assert_true(area_init(&area, &runtime));
+    for (double most_products = 1; most_products < 1e7; most_products *= 10) {
+        double found = search(&area, prices, most_products);
+        g_assert_cmpfloat(found, >=, before);
+        g_assert_cmpfloat(found, >, 0);
+        before = found;
+    }
+    g_assert_cmpfloat(ldexp(before, area.exponent), ==, tested_bounds(&runtime).area_s);
+    area_fini(&area);
+    g_rand_free(random);
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* A run                                                                                        */
 
@@ -359,6 +427,8 @@ int main(int argc, char **argv)
     g_test_add_func("/validate/bounds/unknown", test_unknown);
     g_test_add_func("/validate/bounds/many", test_many);
     g_test_add_func("/validate/bounds/many_twins", test_many_twins);
+    g_test_add_func("/validate/bounds/extreme", test_extreme);
+    g_test_add_func("/validate/bounds/limited", test_limited);
     g_test_add_func("/validate/bounds/run", test_run);
     return g_test_run();
 }

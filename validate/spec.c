@@ -7,7 +7,7 @@
 
 #include "platforms/fields.h"
 
-enum { CASES_MOST = 10000, LIST_MOST = 1000 };
+enum { CASES_MOST = 10000, LIST_MOST = 1000, MOST_MIB = 64 /* of the file */ };
 
 /* Each list: its key, which is its option's name, and the range of its elements. */
 static const struct {
@@ -251,15 +251,13 @@ static const struct duet__field root_fields[] = {
 int duet__specs_read(GPtrArray *specs, const struct duet__request *base, const char *path,
                      struct duet_message *message)
 {
-    g_autoptr(GError) problem = NULL;
     g_autofree char *text = NULL;
-    struct duet__json root;
-    gsize length = 0;
-    int error;
+    struct duet__json root = {.node = NULL};
+    size_t length;
+    int error = duet__read_all(path, MOST_MIB, &text, &length, message);
 
-    if (!g_file_get_contents(path, &text, &length, &problem))
-        return duet_fail(message, DUET_EIO, "--cases: %s", problem->message);
-    error = duet__json_parse(text, length, path, message, &root);
+    if (!error)
+        error = duet__json_parse(text, length, path, message, &root);
     if (!error)
         error = duet__fields_read(&root, root_fields, &(struct specs){specs, base});
     duet__json_close(&root);

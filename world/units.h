@@ -11,9 +11,10 @@
 #include <stdint.h>
 
 #include <duet/error.h>
+#include <duet/machine.h>
 
 /* The most that is taken of what has no limit of its own. */
-enum { UNITS_GPU_WINDOW_MAX = 1024, UNITS_GPU_STREAMS_MAX = 64 };
+enum { UNITS_GPU_WINDOW_MAX = DUET_WINDOW_MAX, UNITS_GPU_STREAMS_MAX = 64 };
 
 /* A whole number from `low` to `high`, digits only. */
 DUET_MUST_CHECK int duet__parse_count(const char *option, const char *text, uint64_t low,

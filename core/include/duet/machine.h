@@ -43,6 +43,8 @@ struct duet_node {
     uint64_t capacity_bytes;  /* usable size; 0 = unlimited, allowed for the host only */
 };
 
+enum { DUET_WINDOW_MAX = 1024 }; /* of a worker: what it holds is looked through */
+
 /* One worker: a computing CPU core, or a GPU together with the core that feeds it. */
 struct duet_worker {
     char name[DUET_NAME_MAX]; /* "cpu0", "gpu3" */
@@ -52,7 +54,8 @@ struct duet_worker {
     unsigned window;          /* tasks in preparation or in flight: 1 for a CPU, 2 for a GPU */
     unsigned window_short;    /* the same while those in it are short (together less than 100 us by
                                  the model) and none waits for copies; 0: as window, else at least
-                                 that. Beyond the window nothing is stolen */
+                                 that. Beyond the window nothing is stolen. Both at most
+                                 DUET_WINDOW_MAX */
 };
 
 /* One direction of a physical link. A duplex link is two of these. */
@@ -148,8 +151,8 @@ void duet_machine_fini(struct duet_machine *machine);
 /*
  * Checks every sentence of this header: indices in range, names ended and unique, bandwidths,
  * latencies and costs finite and not negative, every node reachable from and to the host, node 0
- * without slab, windows at least 1 and those of short tasks not less. DUET_EINVAL with a message
- * that names the offending part.
+ * without slab, windows from 1 to DUET_WINDOW_MAX, those of short tasks not less. DUET_EINVAL with
+ * a message that names the offending part.
  */
 DUET_MUST_CHECK int duet_machine_check(const struct duet_machine *machine,
                                        struct duet_message *message);
