@@ -376,6 +376,8 @@ static inline void run_program(struct program *program)
     }
     for (unsigned i = 0; i < program->count && program->count > 1 && !program->threads; i++)
         submit_all(runs[i]);
+    if (program->settings[0].exits)
+        exit(EXIT_STATUS);
     for (unsigned i = 0; i < program->count && program->count > 1; i++) {
         if (program->threads)
             (void)pthread_join(executions[i].id, NULL);
@@ -427,7 +429,7 @@ static inline void make_program(struct program *program, uint64_t number, draw_f
         setting->config.seed = number + ((uint64_t)i << 32);
         draw(setting);
         /* one process cannot end in two ways, or while others look at it */
-        setting->exits = exits && program->count == 1;
+        setting->exits = exits && (program->count == 1 || !program->threads);
         setting->observed = setting->observed && !setting->alone && !setting->exits;
     }
 }
