@@ -359,31 +359,39 @@ static inline void *execute_one(void *argument)
     return NULL;
 }
 
-static inline void run_program(struct program *program)
+static inline void run_in_threads(struct program *program)
 {
     struct execution executions[RUNS_MAX];
-    struct run *runs[RUNS_MAX];
-    (void)alarm(WATCHDOG_S);
     for (unsigned i = 0; i < program->count; i++) {
         executions[i] = (struct execution){&program->settings[i], &program->tallies[i], 0};
-        if (program->count == 1)
-            (void)execute_one(&executions[i]);
-        else if (program->threads)
-            g_assert_cmpint(pthread_create(&executions[i].id, NULL, execute_one, &executions[i]),
-                            ==, 0);
-        else
-            runs[i] = run_new(&program->settings[i]);
+        g_assert_cmpint(pthread_create(&executions[i].id, NULL, execute_one, &executions[i]), ==,
+                        0);
     }
-    for (unsigned i = 0; i < program->count && program->count > 1 && !program->threads; i++)
-        submit_all(runs[i]);
-    if (program->settings[0].exits)
+    for (unsigned i = 0; i < program->count; i++)
+        (void)pthread_join(executions[i].id, NULL);
+}
+
+/* One thread has several runtimes, all of which have tasks before it waits for any. */
+static inline void run_overlapping(struct program *program, unsigned i)
+{
+    struct run *run = run_new(&program->settings[i]);
+    submit_all(run);
+    if (i + 1 < program->count)
+        run_overlapping(program, i + 1);
+    else if (program->settings[0].exits)
         exit(EXIT_STATUS);
-    for (unsigned i = 0; i < program->count && program->count > 1; i++) {
-        if (program->threads)
-            (void)pthread_join(executions[i].id, NULL);
-        else
-            run_finish(runs[i], &program->tallies[i]);
-    }
+    run_finish(run, &program->tallies[i]);
+}
+
+static inline void run_program(struct program *program)
+{
+    (void)alarm(WATCHDOG_S);
+    if (program->count == 1)
+        execute(&program->settings[0], &program->tallies[0]);
+    else if (program->threads)
+        run_in_threads(program);
+    else
+        run_overlapping(program, 0);
     (void)alarm(0);
 }
 
