@@ -162,7 +162,7 @@ int duet_codelet(struct duet_runtime *runtime, const struct duet_codelet_desc *d
     int error = check(runtime, desc);
     if (error)
         return error;
-    struct duet_codelet *codelet = calloc(1, sizeof *codelet);
+    struct duet_codelet *codelet = zeroed(sizeof *codelet);
     error = codelet ? codelet_fill(runtime, codelet, desc) : DUET_ENOMEM;
     if (error) {
         codelet_free(runtime, codelet);

@@ -147,10 +147,11 @@ struct duet_codelet {
     void **models;         /* by architecture: the model's state; model_lock */
     double *belief_factor; /* by architecture: model_error at work */
     uint64_t primed;       /* architectures of which a calibration has told the model */
-    struct spin model_lock;
-    _Atomic(struct class *) last;           /* class of one size found last */
-    _Atomic(unsigned) class_counts[GRAINS]; /* written under the registry lock */
     struct duet_codelet *next;
+    /* what changes, apart from what is read for every task: by submissions, then by workers */
+    _Alignas(LINE) _Atomic(struct class *) last; /* class of one size found last */
+    _Atomic(unsigned) class_counts[GRAINS];      /* written under the registry lock */
+    _Alignas(LINE) struct spin model_lock;
 };
 
 /* What one worker knows of a class. Its thread writes it. */

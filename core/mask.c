@@ -20,7 +20,8 @@ static int add(struct duet_runtime *core, uint64_t kinds, uint8_t *out)
     if (count == MASKS_MAX)
         return DUET_ENOMEM;
     struct mask *mask = &core->masks[count];
-    mask->workers = calloc(core->worker_words, sizeof *mask->workers);
+    /* read for each task: beside nothing that changes */
+    mask->workers = zeroed(whole_lines(core->worker_words * sizeof *mask->workers));
     if (!mask->workers)
         return DUET_ENOMEM;
     mask->kinds = kinds;

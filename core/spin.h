@@ -24,7 +24,8 @@ static inline void spin_lock(struct spin *lock)
 
 static inline bool spin_try_lock(struct spin *lock)
 {
-    return !atomic_exchange_explicit(&lock->taken, true, memory_order_acquire);
+    return !atomic_load_explicit(&lock->taken, memory_order_relaxed) &&
+           !atomic_exchange_explicit(&lock->taken, true, memory_order_acquire);
 }
 
 static inline void spin_unlock(struct spin *lock)
