@@ -64,5 +64,6 @@ with tempfile.TemporaryDirectory() as name:
     check_counts(pathlib.Path(name))
     check_top(pathlib.Path(name))
     check_measured(pathlib.Path(name))
-for wrong in [], ["nothing"], ["chain", "--threads"], ["nested", "--threads", 257]:
+for wrong in ([], ["nothing"], ["nested", "--threads"], ["nested", "--threads", 257],
+              ["nested", "--costs", "1,2"]):
     assert program("contention", *wrong).returncode == 2, wrong

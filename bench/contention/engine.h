@@ -20,13 +20,13 @@ struct work {
     void (*submit)(const struct work *work);
 };
 
-void engine_open(const struct crew *crew, const struct work *work);
+void engine_open(const struct crew *threads, const struct work *what);
 void engine_close(void);
 
 /* `count` handles, for submissions below. */
 void engine_handles(size_t count);
-/* Submits a task; it reads those handles and changes the last one. */
-void engine_submit(const size_t *handles, size_t count);
+/* Submits a task; it reads the handles of these numbers and changes the last one. */
+void engine_submit(const size_t *numbers, size_t count);
 /* Submits one that submits two of the next lower depth, and so on down to depth 0. */
 void engine_submit_tree(unsigned depth);
 void engine_wait(void);

@@ -15,7 +15,7 @@ enum {
     LINES_MAX = 1 << 19, /* of the table, a power of two */
     SITES_MAX = 1 << 13,
     NOBODY = 0,
-    SPINS = 64, /* readings of one place in a row that are a wait */
+    SPINS = 16, /* readings of one place in a row that are a wait */
 };
 
 struct line {
@@ -306,8 +306,10 @@ RANGE(write_range, true)
                                                       type desired, int order, int failed)         \
     {                                                                                              \
         struct line *line = enter(address, __builtin_return_address(0), true, true);               \
-        bool done = __atomic_compare_exchange_n(address, expected, desired, false,                 \
-                                                __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);               \
+        type found = *expected;                                                                    \
+        bool done = __atomic_compare_exchange_n(address, &found, desired, false, __ATOMIC_SEQ_CST, \
+                                                __ATOMIC_SEQ_CST);                                 \
+        *expected = found;                                                                         \
         leave(line);                                                                               \
         return done;                                                                               \
     }

@@ -82,6 +82,19 @@ static int usage(void)
     return 2;
 }
 
+static bool read_costs(const char *text)
+{
+    double *costs[] = {&lines_access_ns, &lines_atomic_ns, &lines_move_ns};
+    for (size_t i = 0; i < sizeof costs / sizeof costs[0]; i++) {
+        char *end;
+        *costs[i] = strtod(text, &end);
+        if (end == text || *end != (i < 2 ? ',' : '\0'))
+            return false;
+        text = end + 1;
+    }
+    return true;
+}
+
 /* An option, and its value for those that have one. How many words it is; 0: none that is known. */
 static int option(struct work *work, const char *name, const char *value)
 {
@@ -93,8 +106,7 @@ static int option(struct work *work, const char *name, const char *value)
         work->size = strtoul(value, NULL, 10);
     else if (!strcmp(name, "--kernel"))
         work->kernel_s = strtod(value, NULL) * 1e-9;
-    else if (strcmp(name, "--costs") != 0 ||
-             sscanf(value, "%lf,%lf,%lf", &lines_access_ns, &lines_atomic_ns, &lines_move_ns) != 3)
+    else if (strcmp(name, "--costs") != 0 || !read_costs(value))
         return 0;
     return 2;
 }
