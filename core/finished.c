@@ -14,17 +14,28 @@ uint64_t duet__finished_tasks(const struct duet_runtime *core)
     return count;
 }
 
-/*
- * So many tasks less are unfinished. true: enough for a submission that waits. A counter that all
- * threads write is touched only while one does.
- */
-bool duet__add_finished(struct duet_runtime *core, int by, uint64_t count)
+/* Has the worker another task at hand? */
+static bool has_more(const struct worker *self)
 {
-    if (by >= 0) {
-        _Atomic(uint64_t) *own = &core->workers[by].finished;
-        uint64_t before = atomic_load_explicit(own, memory_order_relaxed);
+    return self->taken || duet_list_length(&self->list);
+}
+
+/* The worker in whose call this is, or NULL. */
+static struct worker *caller(const struct duet_view *view)
+{
+    return view->by >= 0 ? &view->core->workers[view->by] : NULL;
+}
+
+/*
+ * So many tasks less are unfinished, in a call of this worker, or of none (NULL). true: enough for
+ * a submission that waits. A counter that all threads write is touched only while one does.
+ */
+static bool add(struct duet_runtime *core, struct worker *self, uint64_t count)
+{
+    if (self) {
+        uint64_t before = atomic_load_explicit(&self->finished, memory_order_relaxed);
         /* who has read this has seen what the tasks did */
-        atomic_store_explicit(own, before + count, memory_order_release);
+        atomic_store_explicit(&self->finished, before + count, memory_order_release);
     } else {
         atomic_fetch_add(&core->finished, count);
     }
@@ -32,22 +43,20 @@ bool duet__add_finished(struct duet_runtime *core, int by, uint64_t count)
            atomic_fetch_add(&core->ended, count) + count >= atomic_load(&core->open_at);
 }
 
-/* Has the worker that calls another task at hand? */
-static bool has_more(const struct duet_view *view)
+/* For a worker that has more tasks, at the end of the last of which those who wait are told. */
+void duet__add_finished(struct duet_runtime *core, struct worker *self, uint64_t count)
 {
-    if (view->by < 0)
-        return false;
-    const struct worker *self = &view->core->workers[view->by];
-    return self->taken || duet_list_length(&self->list);
+    (void)add(core, self, count);
 }
 
 /* The same in a call that tells those who wait. */
 void duet__count_finished(struct duet_view *view, uint64_t count)
 {
     struct duet_runtime *core = view->core;
-    if (duet__add_finished(core, view->by, count))
+    struct worker *self = caller(view);
+    if (add(core, self, count))
         view->notify = true;
-    if (atomic_load_explicit(&core->waits, memory_order_relaxed) && !has_more(view))
+    if (atomic_load_explicit(&core->waits, memory_order_relaxed) && !(self && has_more(self)))
         view->ended = true;
 }
 
@@ -73,7 +82,8 @@ static bool any_listed(const struct duet_runtime *core)
 void duet__look_ended(struct duet_view *view)
 {
     struct duet_runtime *core = view->core;
-    bool more = has_more(view) || (view->by >= 0 && any_listed(core));
+    const struct worker *self = caller(view);
+    bool more = self && (has_more(self) || any_listed(core));
     if (!more && unfinished(core) == 0)
         view->notify = true;
 }

@@ -484,7 +484,7 @@ void duet__graph_finish(struct duet_view *view, struct duet_task *task, unsigned
 
 /* finished.c */
 uint64_t duet__finished_tasks(const struct duet_runtime *core);
-bool duet__add_finished(struct duet_runtime *core, int by, uint64_t count);
+void duet__add_finished(struct duet_runtime *core, struct worker *self, uint64_t count);
 void duet__count_finished(struct duet_view *view, uint64_t count);
 void duet__look_ended(struct duet_view *view);
 void duet__look_idle(struct duet_view *view, struct worker *worker);

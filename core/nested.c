@@ -60,7 +60,7 @@ static uint64_t number(struct duet_runtime *core, struct worker *worker)
         nested->end = nested->next + nested->reserved;
         /* never the last: the one at hand has not ended */
         if (nested->ended)
-            (void)duet__add_finished(core, (int)worker->index, nested->ended);
+            duet__add_finished(core, worker, nested->ended);
         nested->ended = 0;
     }
     return nested->next++;
