@@ -85,7 +85,7 @@ static void real_rest(void)
     if (tries == TRIES)
         while (sem_wait(&self->called))
             ;
-    atomic_store(&self->has_call, false);
+    (void)atomic_exchange(&self->has_call, false);
 }
 
 static void real_call(unsigned who)
