@@ -15,7 +15,7 @@ import tempfile
 
 import common
 
-BENCHMARKS = ["independent", "cholesky", "chain", "fork_join", "fibonacci", "stencil"]
+BENCHMARKS = ["independent", "cholesky", "sizes", "chain", "fork_join", "fibonacci", "stencil"]
 
 # name: program, environment
 PEERS = {

@@ -12,11 +12,12 @@ import tempfile
 
 BUILD = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve()
 SOURCE = pathlib.Path(os.environ.get("DUET_SOURCE_DIR") or pathlib.Path(__file__).parents[1])
-SIZES = {"independent": 100, "fork_join": 50, "chain": 100, "cholesky": 5, "fibonacci": 6,
-         "stencil": 4}
-UNITS = {"independent": {"ns/task"}, "fork_join": {"ns/join"}, "chain": {"ns/task"},
-         "cholesky": {"ns/task"}, "fibonacci": {"ns/task", "Tp/Tserial"}, "stencil": {"ns"}}
-CASES = {"fork_join": {1, 10, 100, 1000}}
+SIZES = {"independent": 100, "fork_join": 50, "sizes": 100, "chain": 100, "cholesky": 5,
+         "fibonacci": 6, "stencil": 4}
+UNITS = {"independent": {"ns/task"}, "fork_join": {"ns/join"}, "sizes": {"ns/task"},
+         "chain": {"ns/task"}, "cholesky": {"ns/task"},
+         "fibonacci": {"ns/task", "Tp/Tserial"}, "stencil": {"ns"}}
+CASES = {"fork_join": {1, 10, 100, 1000}, "sizes": {1, 10000, 100}}
 # threads of the others are not instrumented, and their memory is theirs
 SANITIZED = "TSAN_OPTIONS" in os.environ
 PEERS = ["duet"] if SANITIZED else ["duet", "libgomp", "libomp", "starpu-lws"]
