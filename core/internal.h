@@ -52,7 +52,8 @@ struct duet_view {
     struct duet_task *over; /* to be ended when no lock is held: see duet__task_over */
     bool busy; /* inside a kernel of `by`, which goes on: that worker asks for work much later */
     bool wake_all, notify;
-    bool ended; /* tasks have, and somebody waits for all of them */
+    bool ended;  /* tasks have, and somebody waits for all of them */
+    bool surely; /* what lists say of themselves without their locks does not count */
     unsigned wake_count;
     unsigned wakes[WAKES_MAX];
 };
@@ -415,7 +416,7 @@ static inline void view_begin(struct duet_view *view, struct duet_runtime *core,
     view->now = now;
     view->by = by;
     view->over = NULL;
-    view->busy = view->wake_all = view->notify = view->ended = false;
+    view->busy = view->wake_all = view->notify = view->ended = view->surely = false;
     view->wake_count = 0;
 }
 

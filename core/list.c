@@ -351,7 +351,7 @@ static struct duet_task *pop(struct duet_view *view, struct duet_list *list, uns
                              bool from_head)
 {
     struct duet_runtime *core = view->core;
-    if (!is_filled(list))
+    if (!is_filled(list) || (!view->surely && !duet_list_length(list)))
         return NULL;
     spin_lock(&list->lock);
     struct duet_task *task = first_for(core, list, core->workers[worker].kind, from_head);

@@ -74,7 +74,9 @@ static struct duet_task *find_task(struct duet_view *view, struct worker *worker
     struct duet_task *task = look(view, worker, true);
     if (!task) {
         set_hungry(core, worker->index, true);
+        view->surely = true;
         task = look(view, worker, false);
+        view->surely = false;
     }
     if (task && bit_test(core->hungry, worker->index))
         set_hungry(core, worker->index, false);
