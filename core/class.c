@@ -85,7 +85,7 @@ static struct key key_of(const struct duet_codelet *codelet, const void *args,
     return key;
 }
 
-static bool same(const struct class *klass, const struct duet_codelet *codelet, double work,
+static bool same(const struct task_class *klass, const struct duet_codelet *codelet, double work,
                  uint64_t footprint, uint64_t bytes)
 {
     return klass->codelet == codelet && klass->work == work && klass->footprint == footprint &&
@@ -101,23 +101,23 @@ static size_t bucket_of(const struct duet_runtime *core, const struct duet_codel
 }
 
 /* registry_lock is held. */
-static struct class *lookup(const struct duet_codelet *codelet, double work, uint64_t footprint,
-                            uint64_t bytes)
+static struct task_class *lookup(const struct duet_codelet *codelet, double work,
+                                 uint64_t footprint, uint64_t bytes)
 {
     struct duet_runtime *core = codelet->core;
     if (!core->class_buckets)
         return NULL;
-    struct class *klass = core->class_table[bucket_of(core, codelet, work, footprint)];
+    struct task_class *klass = core->class_table[bucket_of(core, codelet, work, footprint)];
     while (klass && !same(klass, codelet, work, footprint, bytes))
         klass = klass->next;
     return klass;
 }
 
-static struct class *find(const struct duet_codelet *codelet, double work, uint64_t footprint,
-                          uint64_t bytes)
+static struct task_class *find(const struct duet_codelet *codelet, double work, uint64_t footprint,
+                               uint64_t bytes)
 {
     spin_lock(&codelet->core->registry_lock);
-    struct class *klass = lookup(codelet, work, footprint, bytes);
+    struct task_class *klass = lookup(codelet, work, footprint, bytes);
     spin_unlock(&codelet->core->registry_lock);
     return klass;
 }
@@ -136,7 +136,8 @@ static double believable(double seconds)
  * calibration has told it of the kernel or the codelet says nothing; else the codelet's own. What
  * was measured of other executions is about them.
  */
-static double predict(const struct class *klass, const struct duet__class *described, unsigned arch)
+static double predict(const struct task_class *klass, const struct duet__class *described,
+                      unsigned arch)
 {
     struct duet_codelet *codelet = klass->codelet;
     double cost = believable(duet__class_cost(described, arch)), seconds = 0;
@@ -150,8 +151,8 @@ static double predict(const struct class *klass, const struct duet__class *descr
 }
 
 /* Which kinds of workers can run it, out of the architectures that have code and times. */
-static void choose_kinds(const struct duet_runtime *core, struct class *klass, uint64_t slab_bytes,
-                         uint64_t archs)
+static void choose_kinds(const struct duet_runtime *core, struct task_class *klass,
+                         uint64_t slab_bytes, uint64_t archs)
 {
     uint64_t kinds = duet__kinds_of_archs(core, archs), devices = 0;
     for (unsigned k = 0; k < core->kind_count; k++) {
@@ -183,14 +184,14 @@ static uint64_t host_kinds(const struct duet_runtime *core)
 }
 
 /* What an execution takes for the bounds on the makespan: what is known, else what is believed. */
-double duet__class_seconds(const struct class *klass, unsigned arch)
+double duet__class_seconds(const struct task_class *klass, unsigned arch)
 {
     double mean = atomic_load_explicit(&klass->mean[arch], memory_order_relaxed);
     return mean > 0 ? mean : atomic_load_explicit(&klass->expected[arch], memory_order_relaxed);
 }
 
 /* The shortest time that is known of the class now, on the kinds of workers that may run it. */
-void duet__class_best(struct class *klass)
+void duet__class_best(struct task_class *klass)
 {
     const struct duet_runtime *core = klass->codelet->core;
     uint64_t kinds = atomic_load_explicit(&klass->possible, memory_order_relaxed);
@@ -205,7 +206,7 @@ void duet__class_best(struct class *klass)
 }
 
 /* The engine's word on one execution of the class: bounds hold for the shortest. */
-static void know(struct class *klass, const struct duet__class *described)
+static void know(struct task_class *klass, const struct duet__class *described)
 {
     const struct duet_runtime *core = klass->codelet->core;
     bool news = false;
@@ -227,7 +228,8 @@ static void know(struct class *klass, const struct duet__class *described)
 /* Making                                                                                       */
 
 /* A class as described by all but its arrays. NULL: no memory left. */
-static struct class *class_new(const struct class *like, const struct duet__class *described)
+static struct task_class *class_new(const struct task_class *like,
+                                    const struct duet__class *described)
 {
     const struct duet_runtime *core = like->codelet->core;
     size_t head = whole_lines(sizeof *like);
@@ -236,7 +238,7 @@ static struct class *class_new(const struct class *like, const struct duet__clas
     char *memory = zeroed(head + own + 2 * times);
     if (!memory)
         return NULL;
-    struct class *klass = memcpy(memory, like, sizeof *like);
+    struct task_class *klass = memcpy(memory, like, sizeof *like);
     klass->executions = (struct executions *)(void *)(memory + head);
     klass->expected = (_Atomic(double) *)(void *)(memory + head + own);
     klass->mean = (_Atomic(double) *)(void *)(memory + head + own + times);
@@ -254,18 +256,18 @@ static bool reserve(struct duet_runtime *core)
     if (core->class_count < core->class_capacity)
         return true;
     size_t capacity = core->class_capacity ? 2 * core->class_capacity : 64;
-    struct class **classes = realloc(core->classes, capacity * sizeof(struct class *));
+    struct task_class **classes = realloc(core->classes, capacity * sizeof(struct task_class *));
     if (!classes)
         return false;
     core->classes = classes;
-    struct class **table = calloc(capacity, sizeof(struct class *));
+    struct task_class **table = calloc(capacity, sizeof(struct task_class *));
     if (!table)
         return false;
     free(core->class_table);
     core->class_table = table;
     core->class_buckets = core->class_capacity = capacity;
     for (size_t i = 0; i < core->class_count; i++) {
-        struct class *klass = core->classes[i];
+        struct task_class *klass = core->classes[i];
         size_t bucket = bucket_of(core, klass->codelet, klass->work, klass->footprint);
         klass->next = table[bucket];
         table[bucket] = klass;
@@ -274,11 +276,11 @@ static bool reserve(struct duet_runtime *core)
 }
 
 /* Enters a class unless another thread was faster; registry_lock is held. */
-static struct class *enter(struct class *klass, enum grain grain)
+static struct task_class *enter(struct task_class *klass, enum grain grain)
 {
     struct duet_codelet *codelet = klass->codelet;
     struct duet_runtime *core = codelet->core;
-    struct class *other = lookup(codelet, klass->work, klass->footprint, klass->bytes);
+    struct task_class *other = lookup(codelet, klass->work, klass->footprint, klass->bytes);
     if (other)
         return other;
     if (!reserve(core))
@@ -294,15 +296,15 @@ static struct class *enter(struct class *klass, enum grain grain)
 }
 
 /* A class like that; NULL: no memory left. */
-static struct class *make(const struct class *like, const struct duet__class *described,
-                          enum grain grain)
+static struct task_class *make(const struct task_class *like, const struct duet__class *described,
+                               enum grain grain)
 {
     struct duet_runtime *core = like->codelet->core;
-    struct class *fresh = class_new(like, described);
+    struct task_class *fresh = class_new(like, described);
     if (!fresh)
         return NULL;
     spin_lock(&core->registry_lock);
-    struct class *klass = enter(fresh, grain);
+    struct task_class *klass = enter(fresh, grain);
     spin_unlock(&core->registry_lock);
     if (klass != fresh)
         free(fresh);
@@ -310,7 +312,7 @@ static struct class *make(const struct class *like, const struct duet__class *de
 }
 
 /* Makes `like` what all executions of that grain have in common. */
-static void coarsen(struct class *like, const struct duet__class *described, enum grain grain)
+static void coarsen(struct task_class *like, const struct duet__class *described, enum grain grain)
 {
     uint64_t hash = mixed(mixed(grain, like->able), like->kinds ^ like->too_big);
     like->work = band_of(described->work, grain == GRAIN_BAND ? 3 : 0);
@@ -327,10 +329,11 @@ static bool full(const struct duet_codelet *codelet, enum grain grain)
 }
 
 /* A class for what is in none of its own: that, or one that it shares. */
-static int settle(struct class *like, const struct duet__class *described, struct class **out)
+static int settle(struct task_class *like, const struct duet__class *described,
+                  struct task_class **out)
 {
     enum grain grain = GRAIN_SIZE;
-    struct class *klass = NULL;
+    struct task_class *klass = NULL;
     while (!klass && full(like->codelet, grain)) {
         coarsen(like, described, ++grain);
         klass = find(like->codelet, like->work, like->footprint, 0);
@@ -343,19 +346,19 @@ static int settle(struct class *like, const struct duet__class *described, struc
 
 /* The class by its key, made if there is none. */
 static int find_or_make(struct duet_codelet *codelet, const void *args, const struct key *key,
-                        uint64_t slab_bytes, struct class **out, struct duet_message *message)
+                        uint64_t slab_bytes, struct task_class **out, struct duet_message *message)
 {
     struct duet_runtime *core = codelet->core;
-    struct class *klass = find(codelet, key->work, key->footprint, key->bytes);
+    struct task_class *klass = find(codelet, key->work, key->footprint, key->bytes);
     if (!klass) {
         const struct duet__class described = {codelet, args, key->work, key->counts_flops,
                                               DUET_UNNUMBERED};
-        struct class like = {.codelet = codelet,
-                             .number = DUET_UNNUMBERED,
-                             .work = key->work,
-                             .counts_flops = key->counts_flops,
-                             .footprint = key->footprint,
-                             .bytes = key->bytes};
+        struct task_class like = {.codelet = codelet,
+                                  .number = DUET_UNNUMBERED,
+                                  .work = key->work,
+                                  .counts_flops = key->counts_flops,
+                                  .footprint = key->footprint,
+                                  .bytes = key->bytes};
         uint64_t timed = codelet->archs;
         int error =
             timed ? core->ops->classify(core->engine, &described, &timed, message) : DUET_OK;
@@ -380,10 +383,10 @@ static int find_or_make(struct duet_codelet *codelet, const void *args, const st
  * classify says, DUET_ENOMEM.
  */
 int duet__class_find(struct duet_codelet *codelet, const void *args, const struct access *accesses,
-                     unsigned count, struct class **out, struct duet_message *message)
+                     unsigned count, struct task_class **out, struct duet_message *message)
 {
     struct key key = key_of(codelet, args, accesses, count);
-    struct class *klass = atomic_load_explicit(&codelet->last, memory_order_acquire);
+    struct task_class *klass = atomic_load_explicit(&codelet->last, memory_order_acquire);
     if (!klass || !same(klass, codelet, key.work, key.footprint, key.bytes))
         return find_or_make(codelet, args, &key, duet__slab_bytes(accesses, count), out, message);
     *out = klass;
@@ -391,8 +394,8 @@ int duet__class_find(struct duet_codelet *codelet, const void *args, const struc
 }
 
 /* The work of a task that is in this class. */
-double duet__class_work(const struct class *klass, const void *args, const struct access *accesses,
-                        unsigned count)
+double duet__class_work(const struct task_class *klass, const void *args,
+                        const struct access *accesses, unsigned count)
 {
     if (klass->number != DUET_UNNUMBERED)
         return klass->work;
@@ -409,7 +412,7 @@ double duet__class_work(const struct class *klass, const void *args, const struc
  * Feeds the model with measured executions and refreshes the class's expectation. false: another
  * worker is at the model.
  */
-static bool tell_model(struct class *klass, unsigned arch, double mean_s, uint64_t samples)
+static bool tell_model(struct task_class *klass, unsigned arch, double mean_s, uint64_t samples)
 {
     struct duet_codelet *codelet = klass->codelet;
     const struct duet_model *model = codelet->core->model;
@@ -433,7 +436,7 @@ static bool tell_model(struct class *klass, unsigned arch, double mean_s, uint64
  * when they are of one, two, four and so on executions, or of TOLD_S: telling the model costs a
  * good part of a microsecond when several workers do it. It does not wait for those.
  */
-void duet__class_measured(struct class *klass, const struct worker *worker, double seconds)
+void duet__class_measured(struct task_class *klass, const struct worker *worker, double seconds)
 {
     enum { BUNDLE = 64 };
     struct executions *own = &klass->executions[worker->index];

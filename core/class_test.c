@@ -271,7 +271,7 @@ static void test_telling(void)
     t.core->model = &counting;
     t.hold = true;
     g_assert_cmpint(submit(&t, t.cpu, 1e4, NULL, NULL, 0), ==, DUET_OK);
-    struct class *klass = t.held->klass;
+    struct task_class *klass = t.held->klass;
     const struct worker *cpu = &t.core->workers[0];
     told = 0;
     for (unsigned i = 0; i < 1000; i++)

@@ -85,7 +85,7 @@ enum task_state {
 struct duet_task {
     struct duet_task *next, *prev; /* list, heap, pool or engine queue: whoever holds the task */
     uint64_t id;
-    struct class *klass;      /* NULL: an acquisition by the application */
+    struct task_class *klass; /* NULL: an acquisition by the application */
     int64_t position;         /* list lock: order within its list */
     _Atomic(int32_t) pending; /* accesses not granted, and 1 while being linked */
     _Atomic(int32_t) missing; /* inputs on their way */
@@ -150,8 +150,8 @@ struct duet_codelet {
     uint64_t primed;       /* architectures of which a calibration has told the model */
     struct duet_codelet *next;
     /* what changes, apart from what is read for every task: by submissions, then by workers */
-    _Alignas(LINE) _Atomic(struct class *) last; /* class of one size found last */
-    _Atomic(unsigned) class_counts[GRAINS];      /* written under the registry lock */
+    _Alignas(LINE) _Atomic(struct task_class *) last; /* class of one size found last */
+    _Atomic(unsigned) class_counts[GRAINS];           /* written under the registry lock */
     _Alignas(LINE) struct spin model_lock;
 };
 
@@ -167,8 +167,7 @@ struct executions {
 };
 
 /* Executions of one kernel that take about equally long. */
-struct class
-{
+struct task_class {
     struct duet_codelet *codelet;
     unsigned number; /* DUET_UNNUMBERED: they are of different sizes */
     double work;
@@ -183,7 +182,7 @@ struct class
     _Atomic(double) *expected;  /* by architecture, from the model; 0: not known */
     _Atomic(double) *mean; /* by architecture, from the engine, of the shortest; 0: not known */
     struct executions *executions; /* by worker */
-    struct class *next;            /* hash chain */
+    struct task_class *next;       /* hash chain */
 };
 
 /* ------------------------------------------------------------------------------------------- */
@@ -250,10 +249,10 @@ struct node {
 
 /* Nested tasks that a worker keeps to itself (nested.c). Its thread only. */
 struct nested {
-    const struct class *running;  /* of the kernel that the engine was given last; NULL: none */
-    double now;                   /* when it was given */
-    uint64_t ended;               /* of those that were kept, not counted in `finished` */
-    uint64_t next, end, reserved; /* numbers left of a bundle, and how many it had; 0: none */
+    const struct task_class *running; /* of the kernel that the engine was given last; NULL: none */
+    double now;                       /* when it was given */
+    uint64_t ended;                   /* of those that were kept, not counted in `finished` */
+    uint64_t next, end, reserved;     /* numbers left of a bundle, and how many it had; 0: none */
     struct duet_task *oldest, *newest; /* `next` of each is the one after it */
     struct duet_task *spare;           /* records, chained by `next` */
 };
@@ -366,9 +365,9 @@ struct duet_runtime {
     struct spin registry_lock; /* codelets, classes, handles, primes */
     struct duet_codelet *codelets, *last_codelet;
     unsigned codelet_count;
-    struct class **class_table; /* hash chains */
+    struct task_class **class_table; /* hash chains */
     size_t class_buckets;
-    struct class **classes; /* in order of appearance */
+    struct task_class **classes; /* in order of appearance */
     size_t class_count, class_capacity;
     double *class_seconds; /* by architecture: for duet_class_stats */
     uint64_t *class_ran;   /* by worker: likewise */
@@ -447,12 +446,12 @@ static inline void duet__view_flush(struct duet_view *view)
 
 /* class.c */
 int duet__class_find(struct duet_codelet *codelet, const void *args, const struct access *accesses,
-                     unsigned count, struct class **out, struct duet_message *message);
-double duet__class_work(const struct class *klass, const void *args, const struct access *accesses,
-                        unsigned count);
-double duet__class_seconds(const struct class *klass, unsigned arch);
-void duet__class_best(struct class *klass);
-void duet__class_measured(struct class *klass, const struct worker *worker, double seconds);
+                     unsigned count, struct task_class **out, struct duet_message *message);
+double duet__class_work(const struct task_class *klass, const void *args,
+                        const struct access *accesses, unsigned count);
+double duet__class_seconds(const struct task_class *klass, unsigned arch);
+void duet__class_best(struct task_class *klass);
+void duet__class_measured(struct task_class *klass, const struct worker *worker, double seconds);
 void duet__classes_fini(struct duet_runtime *core);
 
 /* accesses.c: bytes of the data, and of its replicas on a device */

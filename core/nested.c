@@ -19,7 +19,7 @@
 
 enum { NUMBERS_MAX = 64 };
 
-static bool is_short(const struct class *klass, unsigned worker)
+static bool is_short(const struct task_class *klass, unsigned worker)
 {
     double usual_s = klass->executions[worker].usual_s;
     return usual_s > 0 && usual_s < SHORT_S;
@@ -113,11 +113,11 @@ bool duet__nested_submit(struct duet_runtime *core, const struct duet_task_desc 
     if (!desc->codelet || desc->args_bytes > DUET_ARGS_MAX || (desc->args_bytes && !desc->args))
         return false;
     struct worker *worker = keeper(core);
-    struct class *klass;
+    struct task_class *klass;
     if (!worker || duet__class_find((struct duet_codelet *)(uintptr_t)desc->codelet, desc->args,
                                     NULL, 0, &klass, NULL))
         return false;
-    const struct class *running = worker->nested.running;
+    const struct task_class *running = worker->nested.running;
     if (!is_short(klass, worker->index) || (running != klass && !is_short(running, worker->index)))
         return false;
     uint16_t mask = atomic_load_explicit(&klass->mask, memory_order_acquire);
@@ -213,7 +213,7 @@ void duet__nested_done(struct duet_runtime *core, unsigned worker, struct duet_t
                        const struct duet__report *report)
 {
     struct worker *self = &core->workers[worker];
-    struct class *klass = task->klass;
+    struct task_class *klass = task->klass;
     if (report->status) {
         duet__fail_run(core, report->status, "task %llu (%s) failed on %s: %s",
                        (unsigned long long)task->id, klass->codelet->name,

@@ -67,7 +67,7 @@ static int copy_accesses(struct duet_task *task, const struct duet_task_desc *de
 static bool too_small(const struct duet_runtime *core, const struct duet_task *task, uint64_t where,
                       uint64_t *largest)
 {
-    const struct class *klass = task->klass;
+    const struct task_class *klass = task->klass;
     uint64_t archs = klass->codelet->archs & (where ? where : UINT64_MAX);
     uint64_t kinds = duet__kinds_of_archs(core, archs),
              bytes = duet__slab_bytes(task->accesses, task->access_count);
@@ -125,7 +125,7 @@ static bool any_device(const struct duet_runtime *core, uint64_t kinds)
  * The bounds on the makespan count in every kind of worker that some task may run on: a task that
  * names workers means them, whatever SetArch says of others of its kernel.
  */
-static void count_in(struct class *klass, uint64_t kinds)
+static void count_in(struct task_class *klass, uint64_t kinds)
 {
     if (!(kinds & ~atomic_load_explicit(&klass->possible, memory_order_relaxed)))
         return;

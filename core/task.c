@@ -174,7 +174,7 @@ bool duet__task_acquires(const struct duet_task *task)
 
 struct duet__class duet__task_class(const struct duet_task *task)
 {
-    const struct class *klass = task->klass;
+    const struct task_class *klass = task->klass;
     return (struct duet__class){klass->codelet, task->args, task->work, klass->counts_flops,
                                 klass->number};
 }

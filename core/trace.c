@@ -295,7 +295,7 @@ size_t duet_class_count(const struct duet_runtime *runtime)
  * Mean of the executions since the last reset on an architecture, if the engine does not know it
  * for sure; what is expected if there were none.
  */
-static double class_mean(const struct duet_runtime *runtime, const struct class *klass,
+static double class_mean(const struct duet_runtime *runtime, const struct task_class *klass,
                          unsigned arch)
 {
     uint64_t timed = 0;
@@ -317,7 +317,7 @@ int duet_class_stats(const struct duet_runtime *runtime, size_t index,
 {
     if (index >= runtime->class_count)
         return DUET_EINVAL;
-    const struct class *klass = runtime->classes[index];
+    const struct task_class *klass = runtime->classes[index];
     for (unsigned a = 0; a < runtime->machine.arch_count; a++) {
         bool able = atomic_load(&klass->possible) & duet__kinds_of_archs(runtime, UINT64_C(1) << a);
         runtime->class_seconds[a] = able ? class_mean(runtime, klass, a) : 0;
