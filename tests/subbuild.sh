@@ -27,7 +27,7 @@ if everything "$@" >"$build/log.txt" 2>&1; then
     tail -n 3 "$build/log.txt"
 else
     echo "$build/log.txt, without what went well, ends with:"
-    grep -Ev '^\[[0-9]+/[0-9]+\]|^ +Start +[0-9]+:|^ *[0-9]+/[0-9]+ Test .*(Passed|Skipped) ' \
+    grep -Ev '^-- |^\[[0-9]+/[0-9]+\]|^ +Start +[0-9]+:|^ *[0-9]+/[0-9]+ Test .*(Passed|Skipped) ' \
         "$build/log.txt" | tail -n 300
     exit 1
 fi

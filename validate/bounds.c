@@ -281,7 +281,7 @@ static double search(const struct area *area, double *prices, double most_produc
     size_t n = area->arch_count - 1;
     double products = (double)area->group_count * (double)(n + 1) + 3 * (double)(n * n);
     double most_steps = fmin(150 * (double)(n * (n + 1)), most_products / products);
-    g_autofree double *room = g_new0(double, n *n + 5 * (n + 1));
+    double *room = g_new0(double, n *n + 5 * (n + 1));
     struct ellipsoid e = {n, room, room + n, room + n + n * n, room + 2 * n + n * n};
     double *shares = e.inner + n, *loads_s = shares + n + 1, best = 0;
 
@@ -303,6 +303,7 @@ static double search(const struct area *area, double *prices, double most_produc
             break;
         cut(&e, depth);
     }
+    g_free(room);
     return best;
 }
 

@@ -192,12 +192,15 @@ static double weight_of(size_t size, double most)
 /* As how many values a cluster may count at most: the median of their sizes, the lower one. */
 static double most_of(const size_t *sizes, size_t cluster_count)
 {
-    g_autofree double *sorted = g_new(double, cluster_count);
+    double *sorted = g_new(double, cluster_count + 1), most;
 
     for (size_t i = 0; i < cluster_count; i++)
         sorted[i] = (double)sizes[i];
+    sorted[cluster_count] = 1; /* of none */
     duet__sort(sorted, cluster_count);
-    return cluster_count ? sorted[(cluster_count - 1) / 2] : 1;
+    most = sorted[cluster_count ? (cluster_count - 1) / 2 : 0];
+    g_free(sorted);
+    return most;
 }
 
 /* The values with their weights, ascending. Owned by the caller. */

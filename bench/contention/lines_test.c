@@ -9,7 +9,7 @@ int main(int argc, char **argv)
 
 #else
 
-#include "bench/contention/lines.c"
+#include "bench/contention/lines.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <assert.h>
 #include <math.h>
