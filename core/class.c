@@ -409,32 +409,35 @@ double duet__class_work(const struct task_class *klass, const void *args,
 /* What models are told                                                                         */
 
 /*
- * Feeds the model with measured executions and refreshes the class's expectation. false: another
- * worker is at the model.
+ * Feeds the model with measured executions and refreshes the class's expectation. false: they are
+ * short, and another worker is at the model.
  */
 static bool tell_model(struct task_class *klass, unsigned arch, double mean_s, uint64_t samples)
 {
     struct duet_codelet *codelet = klass->codelet;
     const struct duet_model *model = codelet->core->model;
-    if (!spin_try_lock(&codelet->model_lock))
+    if (mean_s >= TOLD_S)
+        spin_lock(&codelet->model_lock);
+    else if (!spin_try_lock(&codelet->model_lock))
         return false;
     (void)model->add(codelet->models[arch], klass->work, klass->footprint, mean_s, samples);
     double expected =
         believable(model->predict(codelet->models[arch], klass->work, klass->footprint)) *
         codelet->belief_factor[arch];
-    spin_unlock(&codelet->model_lock);
     double old = atomic_load_explicit(&klass->expected[arch], memory_order_relaxed);
     /* what others read for each of many short tasks changes only where it matters */
     double slack = mean_s < TOLD_S ? SAME_SHARE * old : 0;
     if (expected > 0 && fabs(expected - old) > slack)
         atomic_store_explicit(&klass->expected[arch], expected, memory_order_relaxed);
+    spin_unlock(&codelet->model_lock);
     return true;
 }
 
 /*
  * A measured execution for the model. A worker keeps the sums of a class to itself, and tells them
  * when they are of one, two, four and so on executions, or of TOLD_S: telling the model costs a
- * good part of a microsecond when several workers do it. It does not wait for those.
+ * good part of a microsecond when several workers do it. It waits for those only with a kernel that
+ * is long.
  */
 void duet__class_measured(struct task_class *klass, const struct worker *worker, double seconds)
 {

@@ -7,9 +7,10 @@
  *   ops.wake(worker)                         ask again for this worker
  *
  * Threads: calls for different workers may come from different threads at once; those for one
- * worker must not overlap. ops are called from inside duet__next, duet__done and duet__link on the
- * thread that called these, with no lock held; ops.wake must not call back into the core.
- * Time is in seconds since the run began and never goes back for one worker.
+ * worker, also duet__link by it, must not overlap. ops are called from inside duet__next,
+ * duet__done and duet__link on the thread that called these, with no lock held; ops.wake must not
+ * call back into the core. Time is in seconds since the run began and never goes back for one
+ * worker.
  */
 #ifndef DUET_CORE_ENGINE_H
 #define DUET_CORE_ENGINE_H
@@ -120,7 +121,7 @@ struct duet__engine_ops {
     /*
      * Executions appeared that are like none that the core knows: which architectures can the
      * engine time or run them on? Bits of *archs that it cannot are to be cleared. An error refuses
-     * the submission.
+     * the submission. Also asked for each task whose size shares a class with others.
      */
     int (*classify)(void *engine, const struct duet__class *klass, uint64_t *archs,
                     struct duet_message *message);

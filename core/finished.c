@@ -39,7 +39,9 @@ static bool add(struct duet_runtime *core, struct worker *self, uint64_t count)
     } else {
         atomic_fetch_add(&core->finished, count);
     }
-    return atomic_load_explicit(&core->throttled, memory_order_relaxed) &&
+    /* in order with the sum that a thread which waits makes afterwards, also where no worker
+       counts, which would look again before it rests */
+    return atomic_load(&core->throttled) &&
            atomic_fetch_add(&core->ended, count) + count >= atomic_load(&core->open_at);
 }
 
@@ -56,7 +58,7 @@ void duet__count_finished(struct duet_view *view, uint64_t count)
     struct worker *self = caller(view);
     if (add(core, self, count))
         view->notify = true;
-    if (atomic_load_explicit(&core->waits, memory_order_relaxed) && !(self && has_more(self)))
+    if (atomic_load(&core->waits) && !(self && has_more(self)))
         view->ended = true;
 }
 
@@ -92,7 +94,7 @@ void duet__look_ended(struct duet_view *view)
  * The worker has nothing to do: is what somebody waits for there? Of two workers that ended the
  * last tasks, the second to store its counter here sees the first one's; and of this and a thread
  * that comes to wait, which says so before it makes the sum, one sees the other: all of these are
- * sequentially consistent. Every worker that has ended a task comes here before it rests.
+ * sequentially consistent. Every worker that has ended a task comes here before it rests with none.
  */
 void duet__look_idle(struct duet_view *view, struct worker *worker)
 {

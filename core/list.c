@@ -210,7 +210,7 @@ static int nth_hungry(struct duet_runtime *core, const uint64_t *able, unsigned 
 
 /*
  * Calls one idle worker that can run tasks of this mask, each equally likely; again if the chosen
- * one found work of its own meanwhile, so that none is left idle beside a task.
+ * one found work of its own meanwhile.
  */
 static void call_one(struct duet_view *view, unsigned mask)
 {

@@ -223,7 +223,9 @@ static bool window_full(struct duet_runtime *core)
 /*
  * If not, it says how many tasks have to end from now on. These are counted after the worker has
  * counted them as finished, and their number is looked at before the sum is made: so what ends
- * meanwhile may be counted twice, and a submission looks once too often, but not too late.
+ * meanwhile may be counted twice, and a submission looks once too often. A worker that sees late
+ * that somebody waits counts a bundle less here: then it is the next one without work who tells
+ * (duet__look_idle).
  */
 static bool window_open(void *argument)
 {

@@ -22,7 +22,8 @@ static struct duet_task *steal(struct duet_view *view, struct worker *worker, bo
         worker->victims[j] = worker->victims[i];
         worker->victims[i] = victim;
         attempts++;
-        if (!bit_test(core->filled, victim))
+        /* in order with `hungry`, which find_task has set: see is_filled in list.c */
+        if (!(atomic_load(&core->filled[victim / 64]) >> (victim % 64) & 1))
             continue;
         struct duet_task *task =
             core->policy->steal(core->policy_state, view, worker->index, victim, view->now);

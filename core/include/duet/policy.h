@@ -120,7 +120,10 @@ void duet_push_tail(struct duet_view *view, struct duet_list *list, struct duet_
 struct duet_task *duet_pop_head(struct duet_view *view, struct duet_list *list, unsigned worker);
 struct duet_task *duet_pop_tail(struct duet_view *view, struct duet_list *list, unsigned worker);
 
-/* Tasks on a list. A hint when other threads push and pop. */
+/*
+ * Tasks on a list. A hint when other threads push and pop: 0 is no reason for `pop` or `steal` not
+ * to call duet_pop_..., which alone see what was pushed while the worker turned idle.
+ */
 size_t duet_list_length(const struct duet_list *list);
 
 /* ------------------------------------------------------------------------------------------- */
