@@ -32,6 +32,18 @@ static inline void bit_clear(_Atomic(uint64_t) *set, unsigned i)
     atomic_store_explicit(&set[i / 64], word & ~(UINT64_C(1) << (i % 64)), memory_order_release);
 }
 
+/*
+ * Takes `count` off what is left of something, on any thread. true: that was all of it. Who finds
+ * that nobody else has anything left needs no locked instruction.
+ */
+static inline bool count_down(_Atomic(int32_t) *left, int32_t count)
+{
+    if (atomic_load_explicit(left, memory_order_acquire) != count)
+        return atomic_fetch_sub_explicit(left, count, memory_order_acq_rel) == count;
+    atomic_store_explicit(left, 0, memory_order_release);
+    return true;
+}
+
 /* These add to an atomic that one thread at a time writes: no locked instruction. */
 static inline void add_own(_Atomic(int64_t) *value, int64_t change)
 {

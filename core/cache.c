@@ -261,7 +261,8 @@ static void fetch_all(struct duet_view *view, struct worker *worker, struct duet
  * now counts the inputs on their way; 0: there is no room now, the worker is woken when that may
  * have changed; DUET_ENOMEM: the run has failed, the task holds nothing.
  */
-int duet__cache_prepare(struct duet_view *view, struct worker *worker, struct duet_task *task)
+inline int duet__cache_prepare(struct duet_view *view, struct worker *worker,
+                               struct duet_task *task)
 {
     if (worker->node != DUET_HOST) {
         struct node *node = &view->core->nodes[worker->node];
@@ -282,7 +283,7 @@ int duet__cache_prepare(struct duet_view *view, struct worker *worker, struct du
     }
     atomic_store_explicit(&task->missing, 1, memory_order_relaxed);
     fetch_all(view, worker, task);
-    atomic_fetch_sub_explicit(&task->missing, 1, memory_order_acq_rel);
+    (void)count_down(&task->missing, 1);
     task->state = TASK_FETCHING;
     return 1;
 }

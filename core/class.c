@@ -379,30 +379,20 @@ static int find_or_make(struct duet_codelet *codelet, const void *args, const st
 }
 
 /*
- * The class of a task with these arguments and accesses. DUET_ENOMODEL and others as the engine's
- * classify says, DUET_ENOMEM.
+ * The class and the work of a task with these arguments and accesses. DUET_ENOMODEL and others as
+ * the engine's classify says, DUET_ENOMEM.
  */
-int duet__class_find(struct duet_codelet *codelet, const void *args, const struct access *accesses,
-                     unsigned count, struct task_class **out, struct duet_message *message)
+inline int duet__class_find(struct duet_codelet *codelet, const void *args,
+                            const struct access *accesses, unsigned count, struct task_class **out,
+                            double *work, struct duet_message *message)
 {
     struct key key = key_of(codelet, args, accesses, count);
+    *work = key.work;
     struct task_class *klass = atomic_load_explicit(&codelet->last, memory_order_acquire);
     if (!klass || !same(klass, codelet, key.work, key.footprint, key.bytes))
         return find_or_make(codelet, args, &key, duet__slab_bytes(accesses, count), out, message);
     *out = klass;
     return DUET_OK;
-}
-
-/* The work of a task that is in this class. */
-double duet__class_work(const struct task_class *klass, const void *args,
-                        const struct access *accesses, unsigned count)
-{
-    if (klass->number != DUET_UNNUMBERED)
-        return klass->work;
-    if (klass->counts_flops)
-        return klass->codelet->flops(args);
-    uint64_t bytes = duet__access_bytes(accesses, count);
-    return bytes ? (double)bytes : 1;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -439,7 +429,8 @@ static bool tell_model(struct task_class *klass, unsigned arch, double mean_s, u
  * good part of a microsecond when several workers do it. It waits for those only with a kernel that
  * is long.
  */
-void duet__class_measured(struct task_class *klass, const struct worker *worker, double seconds)
+inline void duet__class_measured(struct task_class *klass, const struct worker *worker,
+                                 double seconds)
 {
     enum { BUNDLE = 64 };
     struct executions *own = &klass->executions[worker->index];

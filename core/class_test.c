@@ -6,8 +6,8 @@
 
 #include "core/testing.h"
 
-_Static_assert(sizeof(struct duet_task) <= 256, "256 bytes a task");
-_Static_assert(sizeof(struct access) <= 32, "32 bytes an access");
+_Static_assert(sizeof(struct duet_task) <= 192, "192 bytes a task");
+_Static_assert(sizeof(struct access) <= 24, "24 bytes an access");
 
 static const struct testing_machine both = {.cpus = 1, .gpus = 2, .gpu_archs = 2};
 

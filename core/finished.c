@@ -52,7 +52,7 @@ void duet__add_finished(struct duet_runtime *core, struct worker *self, uint64_t
 }
 
 /* The same in a call that tells those who wait. */
-void duet__count_finished(struct duet_view *view, uint64_t count)
+inline void duet__count_finished(struct duet_view *view, uint64_t count)
 {
     struct duet_runtime *core = view->core;
     struct worker *self = caller(view);

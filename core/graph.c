@@ -3,7 +3,7 @@
  * The graph: dependencies inferred from accesses in order of submission. Each handle keeps the
  * chain of accesses that are not granted yet. Either one writing access or a run of reading ones is
  * granted at a time; when all of them are finished the next is granted. So an access costs constant
- * work and 32 bytes whatever the number of successors, and there are no edges to allocate.
+ * work and 24 bytes whatever the number of successors, and there are no edges to allocate.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +73,6 @@ static void ready_since(struct duet_task *task, double now)
 /* Acquisitions by the application go ahead at once, and what nobody can run is put aside to end. */
 static bool set_aside(struct duet_view *view, struct duet_task *task)
 {
-    ready_since(task, view->now);
     if (!task->klass) {
         duet__acquire_ready(view, task);
         return true;
@@ -86,10 +85,17 @@ static bool set_aside(struct duet_view *view, struct duet_task *task)
 }
 
 /* Gives one ready task to the policy. */
-void duet__push(struct duet_view *view, struct duet_task *task)
+static void push(struct duet_view *view, struct duet_task *task)
 {
     if (!set_aside(view, task))
         push_batch(view, &task, 1);
+}
+
+/* The same of a task that was in other hands, and is ready only now. */
+void duet__push(struct duet_view *view, struct duet_task *task)
+{
+    ready_since(task, view->now);
+    push(view, task);
 }
 
 /* Gives ready tasks to the policy, in one batch. */
@@ -189,10 +195,8 @@ static int enter_all(struct duet_task *task, double seconds, double *path_out)
             continue;
         path_after(accesses[i].handle, &accesses[i], path);
         granted += enter(accesses[i].handle, &accesses[i]);
+        spin_unlock(&accesses[i].handle->lock);
     }
-    for (unsigned i = 0; i < task->access_count; i++)
-        if (accesses[i].mode)
-            spin_unlock(&accesses[i].handle->lock);
     *path_out = path;
     return granted;
 }
@@ -201,16 +205,13 @@ static int enter_all(struct duet_task *task, double seconds, double *path_out)
 static void count_submission(struct duet_runtime *core, double path, double now)
 {
     if (path <= atomic_load_explicit(&core->critical_path_s, memory_order_relaxed) &&
-        atomic_load_explicit(&core->submitted_any, memory_order_relaxed) &&
         now >= atomic_load_explicit(&core->first_submit_s, memory_order_relaxed))
         return;
     spin_lock(&core->submit_lock);
     if (path > atomic_load_explicit(&core->critical_path_s, memory_order_relaxed))
         atomic_store_explicit(&core->critical_path_s, path, memory_order_relaxed);
-    bool first = !atomic_load_explicit(&core->submitted_any, memory_order_relaxed);
-    if (first || now < atomic_load_explicit(&core->first_submit_s, memory_order_relaxed))
+    if (now < atomic_load_explicit(&core->first_submit_s, memory_order_relaxed))
         atomic_store_explicit(&core->first_submit_s, now, memory_order_relaxed);
-    atomic_store_explicit(&core->submitted_any, true, memory_order_relaxed);
     spin_unlock(&core->submit_lock);
 }
 
@@ -230,7 +231,7 @@ void duet__link_alone(struct duet_runtime *core, struct duet_task *task, double 
 }
 
 /* duet__link as a part of a call. */
-void duet__link_in(struct duet_view *view, struct duet_task *task)
+inline void duet__link_in(struct duet_view *view, struct duet_task *task)
 {
     task->submit_s = view->now;
     atomic_store_explicit(&task->ready_s, view->now, memory_order_relaxed);
@@ -239,12 +240,12 @@ void duet__link_in(struct duet_view *view, struct duet_task *task)
     if (task->klass) /* an acquisition is none: the application may have much to prepare */
         count_submission(view->core, path, view->now);
     /* from here on another thread may run the task, if this does not make it ready itself */
-    if (atomic_fetch_sub_explicit(&task->pending, granted + 1, memory_order_acq_rel) == granted + 1)
-        duet__push(view, task);
+    if (count_down(&task->pending, granted + 1))
+        push(view, task);
 }
 
-void duet__link(struct duet_runtime *core, struct duet_task *task, int by, double now,
-                struct duet__ops *ops)
+inline void duet__link(struct duet_runtime *core, struct duet_task *task, int by, double now,
+                       struct duet__ops *ops)
 {
     struct duet_view view;
     view_begin(&view, core, now, by, ops);
@@ -265,7 +266,7 @@ static void grant(struct duet_handle *handle, struct access *access, struct read
     handle->active_mode = access->mode;
     struct duet_task *task = access_task(access);
     ready_since(task, ready->now);
-    if (atomic_fetch_sub_explicit(&task->pending, 1, memory_order_acq_rel) == 1)
+    if (count_down(&task->pending, 1))
         ready_add(ready, task);
 }
 
@@ -328,8 +329,8 @@ static void tell_stale(struct duet_runtime *core, struct duet_handle *handle,
  * are unpinned (if `pinned`), its successors become ready and go to the policy. The caller frees
  * the task and counts it.
  */
-void duet__graph_finish(struct duet_view *view, struct duet_task *task, unsigned node, bool pinned,
-                        bool written)
+inline void duet__graph_finish(struct duet_view *view, struct duet_task *task, unsigned node,
+                               bool pinned, bool written)
 {
     struct duet_runtime *core = view->core;
     struct ready ready = {.now = view->now};
@@ -353,7 +354,7 @@ void duet__graph_finish(struct duet_view *view, struct duet_task *task, unsigned
         spin_unlock(&handle->lock);
     }
     if (ready.count == 1)
-        duet__push(view, ready.first);
+        push(view, ready.first);
     else if (ready.count)
         push_ready(view, &ready);
 }
@@ -362,7 +363,7 @@ void duet__graph_finish(struct duet_view *view, struct duet_task *task, unsigned
  * The last that happens to a task: frees it and counts it, after duet__graph_finish. So with the
  * task that it was the last child of, and so on, in a loop because expansions may be nested deeply.
  */
-void duet__task_end(struct duet_view *view, struct duet_task *task)
+inline void duet__task_end(struct duet_view *view, struct duet_task *task)
 {
     while (task) {
         struct duet_expansion *parent = task->parent;

@@ -61,16 +61,14 @@ struct duet_view {
 /* ------------------------------------------------------------------------------------------- */
 /* Tasks                                                                                        */
 
-/* One access of one task; stored behind the task. 32 bytes. */
+/* One access of one task; stored behind the task. 24 bytes. */
 struct access {
     struct duet_handle *handle;
     /* handle lock: next in the handle's chain while not granted; then next waiter of a replica */
     struct access *next;
-    struct access *unused;
     uint16_t index; /* position in the task */
     uint16_t order; /* the i-th access by address of handle is the one numbered order of access i */
     uint8_t mode;   /* enum duet_mode; 0: the same handle as an earlier access of this task */
-    uint8_t pad[3];
 };
 
 enum task_state {
@@ -86,7 +84,6 @@ struct duet_task {
     struct duet_task *next, *prev; /* list, heap, pool or engine queue: whoever holds the task */
     uint64_t id;
     struct task_class *klass; /* NULL: an acquisition by the application */
-    int64_t position;         /* list lock: order within its list */
     _Atomic(int32_t) pending; /* accesses not granted, and 1 while being linked */
     _Atomic(int32_t) missing; /* inputs on their way */
     int32_t priority;
@@ -97,16 +94,18 @@ struct duet_task {
         int64_t queued_ns;           /* on a list: what it adds to the load of the list's owner */
         struct duet_task *submitted; /* running: duet__link_after, the newest first */
     };
+    union {
+        int64_t position;   /* on a list, list lock: order within it */
+        double predicted_s; /* taken: seconds that it is expected to take there; 0: not known */
+    };
     double work; /* flops, or bytes: that of its class may be of several sizes */
-    double complexity, note, submit_s, predicted_s;
+    double complexity, note, submit_s;
     _Atomic(double) ready_s;
-    uint8_t state; /* enum task_state; the worker's thread */
-    bool cancelled;
-    bool kept; /* by the worker on which it was submitted: nested.c */
-    uint16_t args_bytes;
-    uint32_t worker; /* that took it */
     /* of a child: the expansion it belongs to; of the acquisition that ends one: that one */
     struct duet_expansion *parent;
+    uint32_t worker; /* that took it */
+    uint8_t state;   /* enum task_state; the worker's thread */
+    bool kept;       /* by the worker on which it was submitted: nested.c */
     _Alignas(16) char args[DUET_ARGS_MAX];
     struct access accesses[];
 };
@@ -396,15 +395,19 @@ struct duet_runtime {
     struct spin message_lock;
     struct duet_message run_message;        /* message_lock: of that error */
     struct duet_message message;            /* message_lock: of the last call that failed */
-    _Alignas(LINE) struct spin submit_lock; /* writing the four below */
+    _Alignas(LINE) struct spin submit_lock; /* writing the three below */
     uint64_t submit_rng;
-    _Atomic(double) first_submit_s;
-    _Atomic(bool) submitted_any;
+    _Atomic(double) first_submit_s; /* INFINITY: nothing was submitted */
     _Atomic(double) critical_path_s;
 };
 
 /* ------------------------------------------------------------------------------------------- */
 /* Calls                                                                                        */
+
+/*
+ * What is called for every task is `inline` where it is written: libduet is optimised as a whole,
+ * and this says to the compiler that a call is to be saved.
+ */
 
 /* Begins a call into the core; the list of workers to wake is left unset, being mostly unused. */
 static inline void view_begin(struct duet_view *view, struct duet_runtime *core, double now, int by,
@@ -446,9 +449,8 @@ static inline void duet__view_flush(struct duet_view *view)
 
 /* class.c */
 int duet__class_find(struct duet_codelet *codelet, const void *args, const struct access *accesses,
-                     unsigned count, struct task_class **out, struct duet_message *message);
-double duet__class_work(const struct task_class *klass, const void *args,
-                        const struct access *accesses, unsigned count);
+                     unsigned count, struct task_class **out, double *work,
+                     struct duet_message *message);
 double duet__class_seconds(const struct task_class *klass, unsigned arch);
 void duet__class_best(struct task_class *klass);
 void duet__class_measured(struct task_class *klass, const struct worker *worker, double seconds);

@@ -110,12 +110,13 @@ static void append(struct nested *nested, struct duet_task *task)
 
 bool duet__nested_submit(struct duet_runtime *core, const struct duet_task_desc *desc)
 {
+    struct worker *worker = keeper(core);
     if (!desc->codelet || desc->args_bytes > DUET_ARGS_MAX || (desc->args_bytes && !desc->args))
         return false;
-    struct worker *worker = keeper(core);
     struct task_class *klass;
+    double work;
     if (!worker || duet__class_find((struct duet_codelet *)(uintptr_t)desc->codelet, desc->args,
-                                    NULL, 0, &klass, NULL))
+                                    NULL, 0, &klass, &work, NULL))
         return false;
     const struct task_class *running = worker->nested.running;
     if (!is_short(klass, worker->index) || (running != klass && !is_short(running, worker->index)))
@@ -128,12 +129,11 @@ bool duet__nested_submit(struct duet_runtime *core, const struct duet_task_desc 
     if (!task)
         return false;
     task->klass = klass;
-    task->work = duet__class_work(klass, desc->args, NULL, 0);
+    task->work = work;
     task->mask = (uint8_t)(mask - 1);
     task->state = TASK_CREATED;
     task->priority = desc->priority;
     task->complexity = desc->complexity > 0 ? desc->complexity : task->work;
-    task->args_bytes = (uint16_t)desc->args_bytes;
     if (desc->args_bytes)
         memcpy(task->args, desc->args, desc->args_bytes);
     task->id = number(core, worker);

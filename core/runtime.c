@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Making and freeing a core. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,6 +140,7 @@ static int fill(struct duet_runtime *core, const struct duet__core_config *confi
     core->computes = config->computes;
     core->model_error = config->model_error;
     core->submit_rng = duet_random_stream(config->seed, 0);
+    atomic_init(&core->first_submit_s, INFINITY);
     core->node_words = (core->machine.node_count + 63) / 64;
     error = make_nodes(core, message);
     if (!error)

@@ -20,9 +20,10 @@ static bool after(const struct access *accesses, unsigned i, unsigned j)
  */
 static unsigned sort_accesses(struct access *accesses, unsigned count)
 {
+    if (count < 2)
+        return count;
     /* by insertion, at shrinking distances (Shell, CACM 1959) where there are many */
-    for (unsigned gap = count > 16 ? count / 2 : 1; count && gap;
-         gap = gap == 2 ? 1 : gap * 5 / 11) {
+    for (unsigned gap = count > 16 ? count / 2 : 1; gap; gap = gap == 2 ? 1 : gap * 5 / 11) {
         for (unsigned i = gap; i < count; i++) {
             uint16_t order = accesses[i].order;
             unsigned j = i;
@@ -56,7 +57,6 @@ static int copy_accesses(struct duet_task *task, const struct duet_task_desc *de
             return duet_fail(message, DUET_EINVAL, "access %u of a %s task has %s", i,
                              desc->codelet->name, from->handle ? "no valid mode" : "no handle");
         to->handle = from->handle;
-        to->next = to->unused = NULL;
         to->mode = (uint8_t)from->mode;
         to->index = to->order = (uint16_t)i;
     }
@@ -180,9 +180,6 @@ static int check(const struct duet_task_desc *desc, struct duet_message *message
 static int fill(struct duet_runtime *core, struct duet_task *task,
                 const struct duet_task_desc *desc, struct duet_message *out)
 {
-    uint8_t pool = task->pool;
-    memset(task, 0, offsetof(struct duet_task, args));
-    task->pool = pool;
     int error = copy_accesses(task, desc, out);
     if (error)
         return error;
@@ -190,19 +187,21 @@ static int fill(struct duet_runtime *core, struct duet_task *task,
     unsigned different = sort_accesses(task->accesses, task->access_count);
     if (desc->args_bytes)
         memcpy(task->args, desc->args, desc->args_bytes);
-    task->args_bytes = (uint16_t)desc->args_bytes;
     struct duet_message message;
     message.text[0] = '\0';
     struct duet_codelet *codelet = (struct duet_codelet *)(uintptr_t)desc->codelet;
     error = duet__class_find(codelet, task->args, task->accesses, task->access_count, &task->klass,
-                             &message);
+                             &task->work, &message);
     if (error)
         return duet_fail(out, error, "%s", *message.text ? message.text : duet_strerror(error));
     error = restrict_task(core, task, desc->where, out);
     if (error)
         return error;
+    task->state = TASK_CREATED;
+    task->kept = false;
+    task->parent = NULL;
+    task->note = 0;
     task->priority = desc->priority;
-    task->work = duet__class_work(task->klass, task->args, task->accesses, task->access_count);
     task->complexity = desc->complexity > 0 ? desc->complexity : task->work;
     atomic_init(&task->pending, (int32_t)different + 1);
     return DUET_OK;
@@ -246,8 +245,8 @@ static bool window_open(void *argument)
  * Makes a task, counted as submitted and not yet linked. Errors as duet_submit, with a message;
  * never blocks.
  */
-int duet__task_new(struct duet_runtime *core, const struct duet_task_desc *desc,
-                   struct duet_task **out, struct duet_message *message)
+inline int duet__task_new(struct duet_runtime *core, const struct duet_task_desc *desc,
+                          struct duet_task **out, struct duet_message *message)
 {
     int error = check(desc, message);
     if (error)

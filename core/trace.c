@@ -4,6 +4,7 @@
  * Those of copies, and the records, with a lock: write-backs may still be on their way when the
  * last task has ended.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -215,7 +216,8 @@ void duet_stats(const struct duet_runtime *runtime, struct duet_stats *stats)
         stats->write_backs += runtime->nodes[n].write_backs;
         spin_unlock(&runtime->nodes[n].lock);
     }
-    stats->first_submit_s = atomic_load(&runtime->first_submit_s);
+    double first_submit_s = atomic_load(&runtime->first_submit_s);
+    stats->first_submit_s = isfinite(first_submit_s) ? first_submit_s : 0;
     stats->makespan_s = stats->tasks ? stats->last_end_s - stats->first_submit_s : 0;
     stats->critical_path_s = atomic_load(&runtime->critical_path_s);
 }
@@ -263,8 +265,7 @@ void duet_stats_reset(struct duet_runtime *runtime)
     for (struct duet_handle *handle = runtime->handles; handle; handle = handle->next)
         handle->write_path_s = handle->read_path_s = 0;
     spin_unlock(&runtime->registry_lock);
-    atomic_store(&runtime->submitted_any, false);
-    atomic_store(&runtime->first_submit_s, 0);
+    atomic_store(&runtime->first_submit_s, INFINITY);
     atomic_store(&runtime->critical_path_s, 0);
 }
 

@@ -231,7 +231,7 @@ void duet__arrived(struct duet_view *view, struct duet_task *task, int count)
 {
     unsigned worker = task->worker;
     bool acquisition = task->klass == NULL, expansion = acquisition && task->parent;
-    if (atomic_fetch_sub_explicit(&task->missing, count, memory_order_acq_rel) > count)
+    if (!count_down(&task->missing, count))
         return;
     /* the task may run and be gone from here on, unless it ends an expansion */
     if (expansion) {

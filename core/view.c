@@ -2,7 +2,7 @@
 /* What a policy may ask. All of it reads atomics or constants; answers are hints under threads. */
 #include "core/internal.h"
 
-struct duet_list *duet_view_list(struct duet_view *view, unsigned worker)
+inline struct duet_list *duet_view_list(struct duet_view *view, unsigned worker)
 {
     if (worker < view->core->machine.worker_count)
         return &view->core->workers[worker].list;
@@ -46,7 +46,7 @@ bool duet_view_is_device(const struct duet_view *view, unsigned worker)
     return view->core->workers[worker].node != DUET_HOST;
 }
 
-unsigned duet_view_local(const struct duet_view *view, int by)
+inline unsigned duet_view_local(const struct duet_view *view, int by)
 {
     return by >= 0 ? (unsigned)by : 0;
 }

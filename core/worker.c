@@ -121,7 +121,7 @@ static bool has_slot(const struct worker *worker)
            all_running(worker);
 }
 
-void duet__slot_remove(struct worker *worker, struct duet_task *task)
+inline void duet__slot_remove(struct worker *worker, struct duet_task *task)
 {
     unsigned i = 0;
     while (worker->slots[i] != task)
@@ -291,7 +291,8 @@ static void task_done(struct duet_view *view, struct worker *worker, struct duet
                                .end_s = report->end_s,
                                .predicted_s = task->predicted_s};
     double seconds = report->end_s - report->start_s;
-    if (atomic_load_explicit(&core->nodes[worker->node].lost, memory_order_acquire)) {
+    if (worker->node != DUET_HOST &&
+        atomic_load_explicit(&core->nodes[worker->node].lost, memory_order_acquire)) {
         duet__lost_requeue(view, worker, task); /* what it computed is gone with the memory */
         return;
     }

@@ -25,7 +25,7 @@ const struct inside *duet__enter(const struct inside *inside)
     return before;
 }
 
-int duet__inside(void *engine)
+inline int duet__inside(void *engine)
 {
     return inside_now && inside_now->real == engine ? inside_now->by : DUET_OUTSIDE;
 }
@@ -73,7 +73,7 @@ static struct duet_buffer *many(struct slot *slot, size_t count)
     return slot->many;
 }
 
-int duet__slot_fill(struct worker *self, struct slot *slot, const struct duet_task *task)
+inline int duet__slot_fill(struct worker *self, struct slot *slot, const struct duet_task *task)
 {
     size_t count = duet_task_accesses(task);
     struct duet_buffer *buffers = count <= FEW ? slot->few : many(slot, count);
