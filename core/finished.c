@@ -20,12 +20,6 @@ static bool has_more(const struct worker *self)
     return self->taken || duet_list_length(&self->list);
 }
 
-/* The worker in whose call this is, or NULL. */
-static struct worker *caller(const struct duet_view *view)
-{
-    return view->by >= 0 ? &view->core->workers[view->by] : NULL;
-}
-
 /*
  * So many tasks less are unfinished, in a call of this worker, or of none (NULL). true: enough for
  * a submission that waits. A counter that all threads write is touched only while one does.
@@ -55,7 +49,7 @@ void duet__add_finished(struct duet_runtime *core, struct worker *self, uint64_t
 inline void duet__count_finished(struct duet_view *view, uint64_t count)
 {
     struct duet_runtime *core = view->core;
-    struct worker *self = caller(view);
+    struct worker *self = view->self;
     if (add(core, self, count))
         view->notify = true;
     if (atomic_load(&core->waits) && !(self && has_more(self)))
@@ -84,7 +78,7 @@ static bool any_listed(const struct duet_runtime *core)
 void duet__look_ended(struct duet_view *view)
 {
     struct duet_runtime *core = view->core;
-    const struct worker *self = caller(view);
+    const struct worker *self = view->self;
     bool more = self && (has_more(self) || any_listed(core));
     if (!more && unfinished(core) == 0)
         view->notify = true;

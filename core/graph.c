@@ -31,7 +31,7 @@ static void ready_add(struct ready *ready, struct duet_task *task)
 /* ------------------------------------------------------------------------------------------- */
 /* Giving ready tasks to the policy                                                             */
 
-static void push_batch(struct duet_view *view, struct duet_task **batch, size_t count)
+static inline void push_batch(struct duet_view *view, struct duet_task **batch, size_t count)
 {
     struct duet_runtime *core = view->core;
     if (count)
@@ -85,7 +85,7 @@ static bool set_aside(struct duet_view *view, struct duet_task *task)
 }
 
 /* Gives one ready task to the policy. */
-static void push(struct duet_view *view, struct duet_task *task)
+static inline void push(struct duet_view *view, struct duet_task *task)
 {
     if (!set_aside(view, task))
         push_batch(view, &task, 1);
@@ -99,16 +99,15 @@ void duet__push(struct duet_view *view, struct duet_task *task)
 }
 
 /* Gives ready tasks to the policy, in one batch. */
-static void push_ready(struct duet_view *view, struct ready *ready)
+static inline void push_ready(struct duet_view *view, struct ready *ready)
 {
     enum { SMALL = 32 };
     struct duet_task *small[SMALL], **batch = small;
     size_t room = SMALL, count = 0;
-    if (ready->count > SMALL && view->by >= 0) {
-        struct worker *worker = &view->core->workers[view->by];
-        size_t larger = batch_room(worker, ready->count);
+    if (ready->count > SMALL && view->self) {
+        size_t larger = batch_room(view->self, ready->count);
         if (larger > SMALL) {
-            batch = worker->batch;
+            batch = view->self->batch;
             room = larger;
         }
     }
@@ -202,7 +201,7 @@ static int enter_all(struct duet_task *task, double seconds, double *path_out)
 }
 
 /* The longest path and the first date so far; a lock only where one of them changes. */
-static void count_submission(struct duet_runtime *core, double path, double now)
+static inline void count_submission(struct duet_runtime *core, double path, double now)
 {
     if (path <= atomic_load_explicit(&core->critical_path_s, memory_order_relaxed) &&
         now >= atomic_load_explicit(&core->first_submit_s, memory_order_relaxed))
@@ -332,6 +331,8 @@ static void tell_stale(struct duet_runtime *core, struct duet_handle *handle,
 inline void duet__graph_finish(struct duet_view *view, struct duet_task *task, unsigned node,
                                bool pinned, bool written)
 {
+    if (!task->access_count)
+        return;
     struct duet_runtime *core = view->core;
     struct ready ready = {.now = view->now};
     struct stale stale;

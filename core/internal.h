@@ -23,11 +23,11 @@
 #include "core/engine.h"
 
 #include "core/atomics.h"
+#include "core/lines.h"
 #include "core/slab.h"
 #include "core/spin.h"
 
 enum {
-    LINE = 64,               /* bytes of a cache line: what different threads write is kept apart */
     MASKS_MAX = 64,          /* distinct sets of workers that tasks can be restricted to */
     KINDS_MAX = 64,          /* kinds of workers: architecture and memory size */
     POOL_EXACT = 8,          /* task records with up to this many accesses fit exactly */
@@ -49,12 +49,14 @@ struct duet_view {
     struct duet__ops *ops;
     double now;
     int by;                 /* calling worker, or DUET_SUBMITTER */
+    struct worker *self;    /* that worker, or NULL */
     struct duet_task *over; /* to be ended when no lock is held: see duet__task_over */
-    bool busy; /* inside a kernel of `by`, which goes on: that worker asks for work much later */
-    bool wake_all, notify;
-    bool ended;  /* tasks have, and somebody waits for all of them */
+    bool busy;   /* inside a kernel of `by`, which goes on: that worker asks for work much later */
     bool surely; /* what lists say of themselves without their locks does not count */
-    unsigned wake_count;
+    /* what is left to do when no lock is held, side by side to be looked at together */
+    bool wake_all, notify;
+    bool ended; /* tasks have, and somebody waits for all of them */
+    uint8_t wake_count;
     unsigned wakes[WAKES_MAX];
 };
 
@@ -270,7 +272,6 @@ struct worker {
     unsigned *victims;
     /* this worker's thread */
     _Alignas(LINE) unsigned taken; /* tasks in slots */
-    unsigned untimed;              /* of these: their time is not known */
     unsigned copying;              /* copies given to the engine and not done */
     uint64_t rng;
     _Atomic(uint64_t) finished; /* tasks that ended in calls of this worker; read at any time */
@@ -417,21 +418,10 @@ static inline void view_begin(struct duet_view *view, struct duet_runtime *core,
     view->ops = ops;
     view->now = now;
     view->by = by;
+    view->self = by >= 0 ? &core->workers[by] : NULL;
     view->over = NULL;
     view->busy = view->wake_all = view->notify = view->ended = view->surely = false;
     view->wake_count = 0;
-}
-
-static inline size_t whole_lines(size_t bytes)
-{
-    return (bytes + LINE - 1) / LINE * LINE;
-}
-
-/* Memory for structures that are aligned to cache lines. NULL: none left. */
-static inline void *zeroed(size_t bytes)
-{
-    void *memory = aligned_alloc(LINE, bytes);
-    return memory ? memset(memory, 0, bytes) : NULL;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -588,6 +578,12 @@ static inline uint64_t unfinished(const struct duet_runtime *core)
 static inline uint64_t window_low(const struct duet_runtime *core)
 {
     return core->window - (core->window >= 8 ? core->window / 8 : 1);
+}
+
+/* Seconds that the task is expected to take on that architecture; 0: not known. */
+static inline double duet__expected_s(const struct duet_task *task, unsigned arch)
+{
+    return atomic_load_explicit(&task->klass->expected[arch], memory_order_relaxed);
 }
 
 static inline struct duet_task *access_task(struct access *access)

@@ -134,8 +134,8 @@ static void count_in(struct task_class *klass, uint64_t kinds)
 }
 
 /* Which set of workers may run it. */
-static int restrict_task(struct duet_runtime *core, struct duet_task *task, uint64_t where,
-                         struct duet_message *message)
+static inline int restrict_task(struct duet_runtime *core, struct duet_task *task, uint64_t where,
+                                struct duet_message *message)
 {
     uint16_t known = atomic_load_explicit(&task->klass->mask, memory_order_acquire);
     if (!where && known) {
@@ -177,8 +177,8 @@ static int check(const struct duet_task_desc *desc, struct duet_message *message
     return DUET_OK;
 }
 
-static int fill(struct duet_runtime *core, struct duet_task *task,
-                const struct duet_task_desc *desc, struct duet_message *out)
+static inline int fill(struct duet_runtime *core, struct duet_task *task,
+                       const struct duet_task_desc *desc, struct duet_message *out)
 {
     int error = copy_accesses(task, desc, out);
     if (error)

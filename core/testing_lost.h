@@ -111,7 +111,6 @@ static inline void check_rest(const struct testing *t)
     }
     for (unsigned w = 0; w < core->machine.worker_count; w++) {
         g_assert_cmpuint(core->workers[w].taken + core->workers[w].copying, ==, 0);
-        g_assert_cmpuint(core->workers[w].untimed, ==, 0);
         g_assert_cmpint(atomic_load(&core->workers[w].taken_ns), ==, 0);
         g_assert_cmpuint(duet_list_length(&core->workers[w].list), ==, 0);
     }

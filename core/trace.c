@@ -26,8 +26,8 @@ static void add_event(struct worker *worker, const struct duet_event *event)
     worker->events[worker->event_count++] = *event;
 }
 
-static void count_task(struct worker *worker, const struct duet_task *task,
-                       const struct duet__report *report)
+static inline void count_task(struct worker *worker, const struct duet_task *task,
+                              const struct duet__report *report)
 {
     count_own(&worker->tasks, 1);
     count_own(&worker->accesses, task->access_count);

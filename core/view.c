@@ -78,8 +78,7 @@ bool duet_view_can_run(const struct duet_view *view, unsigned worker, const stru
 double duet_view_seconds(const struct duet_view *view, unsigned worker,
                          const struct duet_task *task)
 {
-    unsigned arch = view->core->workers[worker].arch;
-    return atomic_load_explicit(&task->klass->expected[arch], memory_order_relaxed);
+    return duet__expected_s(task, view->core->workers[worker].arch);
 }
 
 double duet_view_transfer_seconds(const struct duet_view *view, unsigned worker,

@@ -98,10 +98,11 @@ void duet__task_cancel(struct duet_view *view, struct worker *worker, struct due
     duet__task_end(view, task);
 }
 
+/* All that the worker has was given to its device, and is known to take some time there. */
 static bool all_running(const struct worker *worker)
 {
     for (unsigned i = 0; i < worker->taken; i++)
-        if (worker->slots[i]->state != TASK_RUNNING)
+        if (worker->slots[i]->state != TASK_RUNNING || !(worker->slots[i]->predicted_s > 0))
             return false;
     return true;
 }
@@ -116,7 +117,7 @@ static bool has_slot(const struct worker *worker)
     static const int64_t launches_ns = 100000;
     if (worker->taken < worker->window)
         return true;
-    return worker->taken < worker->window_short && worker->untimed == 0 &&
+    return worker->taken < worker->window_short &&
            atomic_load_explicit(&worker->taken_ns, memory_order_relaxed) < launches_ns &&
            all_running(worker);
 }
@@ -127,7 +128,6 @@ inline void duet__slot_remove(struct worker *worker, struct duet_task *task)
     while (worker->slots[i] != task)
         i++;
     worker->taken--;
-    worker->untimed -= !(task->predicted_s > 0);
     for (; i < worker->taken; i++)
         worker->slots[i] = worker->slots[i + 1];
     add_own(&worker->taken_ns, -(int64_t)(task->predicted_s * 1e9));
@@ -146,9 +146,8 @@ static bool take(struct duet_view *view, struct worker *worker)
         return false;
     task->worker = worker->index;
     task->state = TASK_TAKEN;
-    task->predicted_s = duet_view_seconds(view, worker->index, task);
+    task->predicted_s = duet__expected_s(task, worker->arch);
     add_own(&worker->taken_ns, (int64_t)(task->predicted_s * 1e9));
-    worker->untimed += !(task->predicted_s > 0);
     worker->slots[worker->taken++] = task;
     if (core->policy->prologue)
         core->policy->prologue(core->policy_state, view, task, worker->index, view->now);
@@ -243,7 +242,7 @@ void duet__next(struct duet_runtime *core, unsigned worker, double now,
 {
     struct duet_view view;
     view_begin(&view, core, now, (int)worker, ops);
-    struct worker *self = &core->workers[worker];
+    struct worker *self = view.self;
     *command = (struct duet__engine_command){.kind = DUET_IDLE, .worker = worker};
     if (atomic_load_explicit(&self->lost, memory_order_relaxed))
         duet__lost_next(&view, self);
@@ -283,13 +282,10 @@ static void copy_failed(struct duet_view *view, const struct duet__copy *copy,
                    nodes[copy->destination].name, reason_of(report));
 }
 
-static void task_done(struct duet_view *view, struct worker *worker, struct duet_task *task,
-                      const struct duet__report *report)
+static inline void task_done(struct duet_view *view, struct worker *worker, struct duet_task *task,
+                             const struct duet__report *report)
 {
     struct duet_runtime *core = view->core;
-    struct duet_times times = {.start_s = report->start_s,
-                               .end_s = report->end_s,
-                               .predicted_s = task->predicted_s};
     double seconds = report->end_s - report->start_s;
     if (worker->node != DUET_HOST &&
         atomic_load_explicit(&core->nodes[worker->node].lost, memory_order_acquire)) {
@@ -302,8 +298,10 @@ static void task_done(struct duet_view *view, struct worker *worker, struct duet
         task_failed(view, worker, task, report);
     else if (seconds > 0)
         duet__class_measured(task->klass, worker, seconds);
-    if (core->policy->epilogue)
+    if (core->policy->epilogue) {
+        const struct duet_times times = {report->start_s, report->end_s, task->predicted_s};
         core->policy->epilogue(core->policy_state, view, task, worker->index, &times, view->now);
+    }
     duet__trace_task(core, worker, task, report, report->status != 0);
     if (task->submitted)
         duet__link_submitted(view, task);
@@ -334,7 +332,7 @@ void duet__done(struct duet_runtime *core, const struct duet__engine_command *co
 {
     struct duet_view view;
     view_begin(&view, core, now, (int)command->worker, ops);
-    struct worker *worker = &core->workers[command->worker];
+    struct worker *worker = view.self;
     if (command->kind == DUET_COPY)
         copy_done(&view, worker, command->copy, report);
     else if (command->kind == DUET_RUN)
