@@ -232,13 +232,14 @@ static int place(struct duet_view *view, unsigned index, struct duet_task *task)
  */
 static void fetch_all(struct duet_view *view, struct worker *worker, struct duet_task *task)
 {
-    unsigned node = worker->node;
-    for (unsigned i = 0; i < task->access_count; i++) {
+    const unsigned node = worker->node, count = task->access_count;
+    for (unsigned i = 0; i < count; i++) {
         struct access *access = &task->accesses[i];
         if (!access->mode)
             continue;
         enum fetch fetch = FETCH_HIT;
-        bool leaving = (access->mode & DUET_W) && access->handle->replicas[node]->leaving;
+        bool leaving =
+            node != DUET_HOST && (access->mode & DUET_W) && access->handle->replicas[node]->leaving;
         if (leaving || !bit_test_acquire(access->handle->valid, node)) {
             spin_lock(&access->handle->lock);
             fetch = duet__fetch(view, access, node);

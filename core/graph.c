@@ -180,7 +180,8 @@ static int enter_all(struct duet_task *task, double seconds, double *path_out)
     int granted = 0;
     double path = 0;
     struct access *accesses = task->accesses;
-    for (unsigned i = 0; i < task->access_count; i++) {
+    const unsigned count = task->access_count;
+    for (unsigned i = 0; i < count; i++) {
         struct access *access = &accesses[accesses[i].order];
         if (!access->mode)
             continue;
@@ -189,7 +190,7 @@ static int enter_all(struct duet_task *task, double seconds, double *path_out)
         path = before > path ? before : path;
     }
     path += seconds;
-    for (unsigned i = 0; i < task->access_count; i++) {
+    for (unsigned i = 0; i < count; i++) {
         if (!accesses[i].mode)
             continue;
         path_after(accesses[i].handle, &accesses[i], path);
@@ -291,6 +292,11 @@ struct stale {
     uint64_t bits[NODE_WORDS_MAX];
 };
 
+static uint64_t own_bit(unsigned node, unsigned word)
+{
+    return node / 64 == word ? UINT64_C(1) << (node % 64) : 0;
+}
+
 /*
  * The data was written on `node`: every other replica is invalid. true: devices are among them,
  * which are to be told when the handle's lock is free, since a node's lock comes before a handle's.
@@ -299,11 +305,16 @@ struct stale {
 static bool invalidate_others(const struct duet_runtime *core, struct duet_handle *handle,
                               unsigned node, struct stale *stale)
 {
-    uint64_t devices = 0;
+    uint64_t devices = 0, others = 0;
     handle->version++;
     stale->words = core->node_words;
+    for (unsigned word = 0; word < stale->words; word++)
+        others |=
+            atomic_load_explicit(&handle->valid[word], memory_order_relaxed) ^ own_bit(node, word);
+    if (!others)
+        return false;
     for (unsigned word = 0; word < stale->words; word++) {
-        uint64_t own = node / 64 == word ? UINT64_C(1) << (node % 64) : 0;
+        uint64_t own = own_bit(node, word);
         stale->bits[word] = atomic_load_explicit(&handle->valid[word], memory_order_relaxed) & ~own;
         atomic_store_explicit(&handle->valid[word], own, memory_order_relaxed);
         devices |= word ? stale->bits[word] : stale->bits[word] & ~(UINT64_C(1) << DUET_HOST);
@@ -328,15 +339,14 @@ static void tell_stale(struct duet_runtime *core, struct duet_handle *handle,
  * are unpinned (if `pinned`), its successors become ready and go to the policy. The caller frees
  * the task and counts it.
  */
-inline void duet__graph_finish(struct duet_view *view, struct duet_task *task, unsigned node,
-                               bool pinned, bool written)
+void duet__graph_finish(struct duet_view *view, struct duet_task *task, unsigned node, bool pinned,
+                        bool written)
 {
-    if (!task->access_count)
-        return;
+    const unsigned count = task->access_count;
     struct duet_runtime *core = view->core;
     struct ready ready = {.now = view->now};
     struct stale stale;
-    for (unsigned i = 0; i < task->access_count; i++) {
+    for (unsigned i = 0; i < count; i++) {
         struct access *access = &task->accesses[i];
         struct duet_handle *handle = access->handle;
         if (!access->mode)

@@ -14,6 +14,18 @@ static bool after(const struct access *accesses, unsigned i, unsigned j)
     return address_i != address_j ? address_i > address_j : i > j;
 }
 
+/* One pass of a sort by insertion, of accesses at a distance. */
+static inline void insert_at(struct access *accesses, unsigned count, unsigned gap)
+{
+    for (unsigned i = gap; i < count; i++) {
+        uint16_t order = accesses[i].order;
+        unsigned j = i;
+        for (; j >= gap && after(accesses, accesses[j - gap].order, order); j -= gap)
+            accesses[j].order = accesses[j - gap].order;
+        accesses[j].order = order;
+    }
+}
+
 /*
  * Sorts the accesses by address of their handles, the order in which duet__link locks them, and
  * joins accesses to the same handle into the first of them. Returns how many are left.
@@ -22,16 +34,10 @@ static unsigned sort_accesses(struct access *accesses, unsigned count)
 {
     if (count < 2)
         return count;
-    /* by insertion, at shrinking distances (Shell, CACM 1959) where there are many */
-    for (unsigned gap = count > 16 ? count / 2 : 1; gap; gap = gap == 2 ? 1 : gap * 5 / 11) {
-        for (unsigned i = gap; i < count; i++) {
-            uint16_t order = accesses[i].order;
-            unsigned j = i;
-            for (; j >= gap && after(accesses, accesses[j - gap].order, order); j -= gap)
-                accesses[j].order = accesses[j - gap].order;
-            accesses[j].order = order;
-        }
-    }
+    /* where there are many, at shrinking distances first (Shell, CACM 1959) */
+    for (unsigned gap = count > 16 ? count / 2 : 1; gap > 1; gap = gap * 5 / 11)
+        insert_at(accesses, count, gap);
+    insert_at(accesses, count, 1);
     unsigned different = 0;
     struct access *first = NULL;
     for (unsigned i = 0; i < count; i++) {
@@ -50,7 +56,8 @@ static unsigned sort_accesses(struct access *accesses, unsigned count)
 static int copy_accesses(struct duet_task *task, const struct duet_task_desc *desc,
                          struct duet_message *message)
 {
-    for (unsigned i = 0; i < desc->access_count; i++) {
+    unsigned count = (unsigned)desc->access_count;
+    for (unsigned i = 0; i < count; i++) {
         const struct duet_access *from = &desc->accesses[i];
         struct access *to = &task->accesses[i];
         if (!from->handle || from->mode < DUET_R || from->mode > DUET_RW)

@@ -211,7 +211,8 @@ void duet__handle_buffer(const struct duet_handle *handle, struct duet_buffer *o
 void duet__task_buffers(const struct duet_task *task, unsigned node, void *base,
                         struct duet_buffer *out)
 {
-    for (unsigned i = 0; i < task->access_count; i++) {
+    const unsigned count = task->access_count;
+    for (unsigned i = 0; i < count; i++) {
         const struct duet_handle *handle = task->accesses[i].handle;
         duet__handle_buffer(handle, &out[i]);
         if (node == DUET_HOST)

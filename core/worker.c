@@ -305,7 +305,8 @@ static inline void task_done(struct duet_view *view, struct worker *worker, stru
     duet__trace_task(core, worker, task, report, report->status != 0);
     if (task->submitted)
         duet__link_submitted(view, task);
-    duet__graph_finish(view, task, worker->node, worker->node != DUET_HOST, report->status == 0);
+    if (task->access_count)
+        duet__graph_finish(view, task, worker->node, worker->node != DUET_HOST, !report->status);
     duet__task_end(view, task);
 }
 
