@@ -240,10 +240,20 @@ static bool takes_next(const struct duet_view *view, const struct worker *self)
     return !view->busy && !stalled && self->taken < self->window;
 }
 
+static bool any_hungry(const struct duet_runtime *core)
+{
+    for (unsigned i = 0; i < core->worker_words; i++)
+        if (atomic_load(&core->hungry[i]))
+            return true;
+    return false;
+}
+
 /* Makes sure that somebody looks at the list, which now holds one more task of this mask. */
 static void announce(struct duet_view *view, const struct duet_list *list, unsigned mask, bool only)
 {
     struct duet_runtime *core = view->core;
+    if (!any_hungry(core))
+        return;
     bool shared = list->owner == DUET_NO_WORKER;
     if (!shared) {
         unsigned owner = (unsigned)list->owner;
@@ -322,8 +332,8 @@ static void push(struct duet_view *view, struct duet_list *list, struct duet_tas
     task->state = TASK_LISTED;
     view->ops->pushes++;
     /* before anybody can take it: who has seen all tasks finished reads the count */
-    if (view->by >= 0)
-        count_own(&core->workers[view->by].pushes, 1);
+    if (view->self)
+        count_own(&view->self->pushes, 1);
     bool only;
     while (!enter(view, list, task, at_head, &only)) {
         if (doomed(core, mask)) {

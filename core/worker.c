@@ -211,9 +211,9 @@ static bool next_copy(struct worker *worker, struct duet__engine_command *comman
 static void choose(struct duet_view *view, struct worker *worker,
                    struct duet__engine_command *command)
 {
+    if (next_copy(worker, command))
+        return;
     for (;;) {
-        if (next_copy(worker, command))
-            return;
         bool stalled = false;
         struct duet_task *task = worker->taken ? startable(view, worker, &stalled) : NULL;
         if (task && task->klass->codelet->expand) {
@@ -230,9 +230,7 @@ static void choose(struct duet_view *view, struct worker *worker,
             return;
         }
         /* preparing may have queued copies on this worker */
-        if (atomic_load_explicit(&worker->copies, memory_order_relaxed))
-            continue;
-        if (stalled || !has_slot(worker) || !take(view, worker))
+        if (next_copy(worker, command) || stalled || !has_slot(worker) || !take(view, worker))
             return;
     }
 }
