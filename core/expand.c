@@ -134,7 +134,8 @@ int duet_expand_submit(struct duet_expansion *expansion, const struct duet_task_
     struct duet_task *task;
     int error = check_child(expansion, desc);
     if (!error)
-        error = duet__task_new(expansion->core, desc, &task, &expansion->message);
+        error =
+            duet__task_new(expansion->core, expansion->view->by, desc, &task, &expansion->message);
     if (error)
         return error;
     task->parent = expansion;

@@ -14,12 +14,6 @@ uint64_t duet__finished_tasks(const struct duet_runtime *core)
     return count;
 }
 
-/* Has the worker another task at hand? */
-static bool has_more(const struct worker *self)
-{
-    return self->taken || duet_list_length(&self->list);
-}
-
 /*
  * So many tasks less are unfinished, in a call of this worker, or of none (NULL). true: enough for
  * a submission that waits. A counter that all threads write is touched only while one does.
@@ -45,25 +39,30 @@ void duet__add_finished(struct duet_runtime *core, struct worker *self, uint64_t
     (void)add(core, self, count);
 }
 
-/* The same in a call that tells those who wait. */
+/*
+ * The same in a call that tells those who wait. Who waits for all tasks is told by the last worker
+ * to turn idle, or at the end of a call of none.
+ */
 inline void duet__count_finished(struct duet_view *view, uint64_t count)
 {
     struct duet_runtime *core = view->core;
     struct worker *self = view->self;
     if (add(core, self, count))
         view->notify = true;
-    if (atomic_load(&core->waits) && !(self && has_more(self)))
+    if (!self && atomic_load(&core->waits))
         view->ended = true;
 }
 
-static bool any_listed(const struct duet_runtime *core)
+/* Is there another worker that has something to do, or will look for it? */
+static bool others_work(const struct duet_runtime *core, unsigned worker)
 {
-    for (unsigned i = 0; i < core->list_words; i++) {
-        for (uint64_t bits = atomic_load(&core->filled[i]); bits; bits &= bits - 1) {
-            unsigned number = i * 64 + (unsigned)__builtin_ctzll(bits);
-            const struct duet_list *list =
-                number < core->machine.worker_count ? &core->workers[number].list : &core->shared;
-            if (duet_list_length(list))
+    for (unsigned i = 0; i < core->worker_words; i++) {
+        unsigned first = i * 64, count = core->machine.worker_count - first;
+        uint64_t all = count < 64 ? (UINT64_C(1) << count) - 1 : UINT64_MAX;
+        uint64_t busy = all & ~atomic_load(&core->hungry[i]);
+        for (; busy; busy &= busy - 1) {
+            unsigned other = first + (unsigned)__builtin_ctzll(busy);
+            if (other != worker && !atomic_load(&core->workers[other].lost))
                 return true;
         }
     }
@@ -71,31 +70,17 @@ static bool any_listed(const struct duet_runtime *core)
 }
 
 /*
- * At the end of a call in which tasks ended: were they the last? The sum over all workers is made
- * only where that can be, when neither this worker nor any list has a task. What this overlooks,
- * since others work meanwhile, the next function sees.
- */
-void duet__look_ended(struct duet_view *view)
-{
-    struct duet_runtime *core = view->core;
-    const struct worker *self = view->self;
-    bool more = self && (has_more(self) || any_listed(core));
-    if (!more && unfinished(core) == 0)
-        view->notify = true;
-}
-
-/*
- * The worker has nothing to do: is what somebody waits for there? Of two workers that ended the
- * last tasks, the second to store its counter here sees the first one's; and of this and a thread
- * that comes to wait, which says so before it makes the sum, one sees the other: all of these are
- * sequentially consistent. Every worker that has ended a task comes here before it rests with none.
+ * The worker has nothing to do: is what somebody waits for there? Every worker that has ended a
+ * task says that it is idle and comes here before it rests with none, so the last one to do so sees
+ * all others idle, and makes the sum for all of them. Of it and a thread that comes to wait, which
+ * says so before it makes the sum, one sees the other: all of these are sequentially consistent.
  */
 void duet__look_idle(struct duet_view *view, struct worker *worker)
 {
     struct duet_runtime *core = view->core;
     atomic_store(&worker->finished, atomic_load_explicit(&worker->finished, memory_order_relaxed));
     bool waits = atomic_load(&core->waits), throttled = atomic_load(&core->throttled);
-    if (!waits && !throttled)
+    if (!throttled && (!waits || others_work(core, worker->index)))
         return;
     uint64_t left = unfinished(core);
     if (left == 0 || (throttled && left <= window_low(core)))

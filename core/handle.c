@@ -129,7 +129,7 @@ int duet_vector(struct duet_runtime *runtime, void *data, size_t count, size_t e
  */
 struct duet_task *duet__acquisition_new(struct duet_runtime *core, unsigned count)
 {
-    struct duet_task *task = duet__task_alloc(core, count);
+    struct duet_task *task = duet__task_alloc(core, DUET_SUBMITTER, count);
     if (!task)
         return NULL;
     uint8_t pool = task->pool;

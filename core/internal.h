@@ -40,6 +40,9 @@ enum {
 /* Seconds below which a kernel is short: to hand it to another thread takes about as long. */
 #define SHORT_S 10e-6
 
+/* Seconds of work that a thief takes at once: to take it, beside others, is short then. */
+#define STOLEN_S (10 * SHORT_S)
+
 /*
  * One call into the core: who calls and when, and what the call gathers, operations to charge and
  * workers to wake when locks are free. Policies see it as their view.
@@ -52,7 +55,7 @@ struct duet_view {
     struct worker *self;    /* that worker, or NULL */
     struct duet_task *over; /* to be ended when no lock is held: see duet__task_over */
     bool busy;   /* inside a kernel of `by`, which goes on: that worker asks for work much later */
-    bool surely; /* what lists say of themselves without their locks does not count */
+    bool surely; /* a list that is locked is to be waited for */
     /* what is left to do when no lock is held, side by side to be looked at together */
     bool wake_all, notify;
     bool ended; /* tasks have, and somebody waits for all of them */
@@ -118,15 +121,14 @@ struct queue {
 };
 
 struct duet_list {
-    struct spin lock;
-    uint8_t order;                  /* enum duet_order */
-    uint8_t bit;                    /* in *filled: see list.c */
-    _Atomic(uint32_t) count;        /* written under the lock, like the next */
-    int owner;                      /* worker, or DUET_NO_WORKER for the shared list */
-    _Atomic(int64_t) expected_ns;   /* time its tasks are expected to take its owner */
-    int64_t first, last;            /* positions of the next task pushed at the head, at the tail */
-    _Atomic(uint64_t) *filled;      /* word of core->filled */
-    struct queue queues[MASKS_MAX]; /* the first of them on the line of all this */
+    /* hardly ever written, looked at by anybody */
+    int owner;     /* worker, or DUET_NO_WORKER for the shared list */
+    uint8_t order; /* enum duet_order */
+    /* written under the lock */
+    _Alignas(LINE) _Atomic(uint32_t) gate; /* lock and length: see list.c */
+    _Atomic(int64_t) expected_ns;          /* time its tasks are expected to take its owner */
+    int64_t first, last; /* positions of the next task pushed at the head, at the tail */
+    struct queue queues[MASKS_MAX];
 };
 
 /* ------------------------------------------------------------------------------------------- */
@@ -258,7 +260,7 @@ struct nested {
     struct duet_task *spare;           /* records, chained by `next` */
 };
 
-/* Records of ended tasks that a worker has not returned to their pool yet. Its thread only. */
+/* Records of tasks that a worker has to use again, or to return to their pool. Its thread only. */
 struct freed {
     struct duet_task *first, *last;
     unsigned count;
@@ -341,7 +343,7 @@ struct duet_runtime {
     uint64_t seed;
     size_t window;
     unsigned accelerators; /* memory nodes of devices */
-    unsigned node_words, worker_words, list_words;
+    unsigned node_words, worker_words;
 
     unsigned kind_count;
     struct {
@@ -377,9 +379,8 @@ struct duet_runtime {
     struct prime *primes;
 
     uint64_t *hosts; /* bit a worker: its memory is the host's */
-    /* these two change seldom while there is enough to do, and are looked at for every task */
+    /* changes seldom while there is enough to do, and is looked at for every task */
     _Atomic(uint64_t) *hungry; /* bit a worker: its last duet__next said IDLE for want of work */
-    _Atomic(uint64_t) *filled; /* bit a list, the shared one last: it may have tasks; see list.c */
     /* by those who submit */
     _Alignas(LINE) _Atomic(uint64_t) submitted; /* tasks created: the last id */
     /* how many had finished at some time: enough to see that the window is not full */
@@ -461,7 +462,7 @@ uint64_t duet__kinds_of_archs(const struct duet_runtime *core, uint64_t archs);
 void duet__masks_fini(struct duet_runtime *core);
 
 /* task.c */
-struct duet_task *duet__task_alloc(struct duet_runtime *core, unsigned access_count);
+struct duet_task *duet__task_alloc(struct duet_runtime *core, int by, unsigned access_count);
 void duet__task_free(struct duet_runtime *core, int by, struct duet_task *task);
 void duet__pools_fini(struct duet_runtime *core);
 
@@ -478,19 +479,19 @@ void duet__graph_finish(struct duet_view *view, struct duet_task *task, unsigned
 uint64_t duet__finished_tasks(const struct duet_runtime *core);
 void duet__add_finished(struct duet_runtime *core, struct worker *self, uint64_t count);
 void duet__count_finished(struct duet_view *view, uint64_t count);
-void duet__look_ended(struct duet_view *view);
 void duet__look_idle(struct duet_view *view, struct worker *worker);
 
 /* nested.c, on the worker's thread */
 /*
- * Keeps a task without accesses and restriction that a kernel submits on this thread. false: it
+ * Keeps a task without accesses and restriction that a kernel of this worker submits. false: it
  * goes the common way.
  */
-bool duet__nested_submit(struct duet_runtime *core, const struct duet_task_desc *desc);
+bool duet__nested_submit(struct duet_runtime *core, struct worker *worker,
+                         const struct duet_task_desc *desc);
 
 /* list.c */
 void duet__list_init(struct duet_runtime *core, struct duet_list *list, int owner);
-
+void duet__call_another(struct duet_view *view);
 void duet__list_doom(struct duet_view *view, struct duet_list *list);
 void duet__list_drain(struct duet_view *view, struct duet_list *list);
 
@@ -532,7 +533,7 @@ void duet__cache_stale(struct duet_runtime *core, struct replica *replica);
 void duet__cache_forget(struct duet_runtime *core, struct replica *replica);
 
 /* submit.c */
-int duet__task_new(struct duet_runtime *core, const struct duet_task_desc *desc,
+int duet__task_new(struct duet_runtime *core, int by, const struct duet_task_desc *desc,
                    struct duet_task **out, struct duet_message *message);
 int duet__run_error(struct duet_runtime *runtime);
 void duet__tell(struct duet_runtime *core, const struct duet_message *message);

@@ -11,13 +11,42 @@
 
 void duet__list_init(struct duet_runtime *core, struct duet_list *list, int owner)
 {
-    unsigned number = owner == DUET_NO_WORKER ? core->machine.worker_count : (unsigned)owner;
     memset(list, 0, sizeof *list);
     list->owner = owner;
     list->order = (uint8_t)core->policy->order;
     list->first = -1;
-    list->filled = &core->filled[number / 64];
-    list->bit = (uint8_t)(number % 64);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Lock and length                                                                              */
+
+/*
+ * A word holds both: twice the length, and 1 while the list is locked. So whoever pushes says so by
+ * locking, then looks for idle workers; and a worker says first that it is idle, then looks at the
+ * lengths (find_task). All of this is sequentially consistent: either it sees the task, or is seen.
+ */
+static bool try_lock(struct duet_list *list, uint32_t coming)
+{
+    uint32_t gate = atomic_load_explicit(&list->gate, memory_order_relaxed);
+    return !(gate & 1) && atomic_compare_exchange_strong(&list->gate, &gate, gate + 2 * coming + 1);
+}
+
+static void lock(struct duet_list *list, uint32_t coming)
+{
+    for (unsigned tries = 0; !try_lock(list, coming); tries++)
+        duet__spin_rest(tries);
+}
+
+/* With so many tasks less than when it was locked. */
+static void unlock(struct duet_list *list, uint32_t gone)
+{
+    uint32_t gate = atomic_load_explicit(&list->gate, memory_order_relaxed);
+    atomic_store_explicit(&list->gate, gate - 2 * gone - 1, memory_order_release);
+}
+
+size_t duet_list_length(const struct duet_list *list)
+{
+    return atomic_load(&list->gate) / 2;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -132,39 +161,10 @@ static struct duet_task *first_for(const struct duet_runtime *core, const struct
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Lists that may have tasks                                                                    */
-
-/*
- * A list's bit in `filled` is set when a task is pushed, and cleared when somebody looks and finds
- * none at all: while a list is pushed to and popped from, its bit stays as it is, and threads only
- * read the words. Both happen under the list's lock, so a clear bit means that the list is empty,
- * or that whoever pushes has not looked for idle workers yet. A worker that says it is idle and
- * then looks at the bits and, where they are set, takes the locks (find_task), therefore finds the
- * task or is found: the bits and `hungry` are sequentially consistent, and of two critical sections
- * the later one knows what came before the earlier one.
- */
-static bool is_filled(const struct duet_list *list)
-{
-    return atomic_load(list->filled) >> list->bit & 1;
-}
-
-static void set_filled(const struct duet_list *list)
-{
-    if (!is_filled(list))
-        atomic_fetch_or(list->filled, UINT64_C(1) << list->bit);
-}
-
-static void clear_filled(const struct duet_list *list)
-{
-    atomic_fetch_and(list->filled, ~(UINT64_C(1) << list->bit));
-}
-
-/* ------------------------------------------------------------------------------------------- */
 /* Idle workers                                                                                 */
 
 static bool is_hungry(struct duet_runtime *core, unsigned worker)
 {
-    /* sequentially consistent: after the push, see is_filled */
     return atomic_load(&core->hungry[worker / 64]) >> (worker % 64) & 1;
 }
 
@@ -227,6 +227,14 @@ static void call_one(struct duet_view *view, unsigned mask)
         if (worker >= 0 && call(view, (unsigned)worker))
             return;
     }
+}
+
+/* Calls an idle worker of each kind that may have been meant by who called this one. */
+void duet__call_another(struct duet_view *view)
+{
+    unsigned masks = atomic_load_explicit(&view->core->mask_count, memory_order_acquire);
+    for (unsigned m = 0; m < masks; m++)
+        call_one(view, m);
 }
 
 /*
@@ -299,23 +307,25 @@ static bool owner_lost(struct duet_runtime *core, const struct duet_list *list)
            atomic_load_explicit(&core->workers[list->owner].lost, memory_order_acquire);
 }
 
+/* Puts a task on the list, which is locked with it coming. */
+static void attach(struct duet_list *list, struct duet_task *task, bool at_head)
+{
+    insert(list, task, at_head);
+    add_own(&list->expected_ns, task->queued_ns);
+}
+
 /* Enters a task into a list. false: the list's owner is lost, or everybody who could run it. */
 static bool enter(struct duet_view *view, struct duet_list *list, struct duet_task *task,
                   bool at_head, bool *only)
 {
     task->queued_ns = expected_ns(view, list->owner, task);
-    spin_lock(&list->lock);
+    lock(list, 1);
     /* under the lock: whoever declares a worker lost looks through the list afterwards */
     bool good = !owner_lost(view->core, list) && !doomed(view->core, task->mask);
-    if (good) {
-        uint32_t count = atomic_load_explicit(&list->count, memory_order_relaxed);
-        *only = count == 0;
-        insert(list, task, at_head);
-        atomic_store_explicit(&list->count, count + 1, memory_order_relaxed);
-        add_own(&list->expected_ns, task->queued_ns);
-        set_filled(list);
-    }
-    spin_unlock(&list->lock);
+    *only = duet_list_length(list) == 1;
+    if (good)
+        attach(list, task, at_head);
+    unlock(list, good ? 0 : 1);
     return good;
 }
 
@@ -357,27 +367,34 @@ void duet_push_tail(struct duet_view *view, struct duet_list *list, struct duet_
     push(view, list, task, false);
 }
 
+/* Takes a task off the list, which is locked. */
+static void detach(struct duet_list *list, struct duet_task *task)
+{
+    take_out(list, task);
+    add_own(&list->expected_ns, -task->queued_ns);
+    task->next = task->prev = NULL;
+}
+
+/* The first task from that end that the worker can run, taken off the list, or NULL. Likewise. */
+static struct duet_task *detach_first(const struct duet_runtime *core, struct duet_list *list,
+                                      unsigned worker, bool from_head)
+{
+    struct duet_task *task = first_for(core, list, core->workers[worker].kind, from_head);
+    if (task) {
+        detach(list, task);
+        task->state = TASK_CREATED;
+    }
+    return task;
+}
+
 static struct duet_task *pop(struct duet_view *view, struct duet_list *list, unsigned worker,
                              bool from_head)
 {
-    struct duet_runtime *core = view->core;
-    if (!is_filled(list) || (!view->surely && !duet_list_length(list)))
+    if (!duet_list_length(list))
         return NULL;
-    spin_lock(&list->lock);
-    struct duet_task *task = first_for(core, list, core->workers[worker].kind, from_head);
-    uint32_t count = atomic_load_explicit(&list->count, memory_order_relaxed);
-    if (task) {
-        take_out(list, task);
-        atomic_store_explicit(&list->count, count - 1, memory_order_relaxed);
-        add_own(&list->expected_ns, -task->queued_ns);
-    } else if (!count) {
-        clear_filled(list);
-    }
-    spin_unlock(&list->lock);
-    if (!task)
-        return NULL;
-    task->next = task->prev = NULL;
-    task->state = TASK_CREATED;
+    lock(list, 0);
+    struct duet_task *task = detach_first(view->core, list, worker, from_head);
+    unlock(list, task ? 1 : 0);
     return task;
 }
 
@@ -385,17 +402,14 @@ static struct duet_task *pop(struct duet_view *view, struct duet_list *list, uns
 static struct duet_task *take_all(struct duet_list *list, unsigned mask)
 {
     struct duet_task *first = NULL, **end = &first, *task;
-    spin_lock(&list->lock);
-    while ((task = list->queues[mask].head)) {
-        take_out(list, task);
-        uint32_t count = atomic_load_explicit(&list->count, memory_order_relaxed);
-        atomic_store_explicit(&list->count, count - 1, memory_order_relaxed);
-        add_own(&list->expected_ns, -task->queued_ns);
-        task->next = task->prev = NULL;
+    uint32_t count = 0;
+    lock(list, 0);
+    for (; (task = list->queues[mask].head); count++) {
+        detach(list, task);
         *end = task;
         end = &task->next;
     }
-    spin_unlock(&list->lock);
+    unlock(list, count);
     return first;
 }
 
@@ -439,7 +453,61 @@ struct duet_task *duet_pop_tail(struct duet_view *view, struct duet_list *list, 
     return pop(view, list, worker, false);
 }
 
-size_t duet_list_length(const struct duet_list *list)
+/*
+ * More tasks for a thief that has taken one, off the victim's list, which is locked, chained by
+ * `next`: up to an equal part of the list, of tasks that are known to be short.
+ */
+static struct duet_task *detach_share(const struct duet_view *view, struct duet_list *list,
+                                      unsigned thief, double seconds, uint32_t *count)
 {
-    return atomic_load_explicit(&list->count, memory_order_relaxed);
+    const struct duet_runtime *core = view->core;
+    struct duet_task *first = NULL, **end = &first, *task;
+    size_t share = duet_list_length(list) / core->machine.worker_count;
+    unsigned kind = core->workers[thief].kind;
+    for (; share > 1 && seconds > 0; share--) {
+        task = first_for(core, list, kind, false);
+        double next_s = task ? duet_view_seconds(view, thief, task) : 0;
+        seconds += next_s;
+        if (!(next_s > 0) || seconds > STOLEN_S)
+            break;
+        detach(list, task);
+        task->queued_ns = (int64_t)(next_s * 1e9);
+        *end = task;
+        end = &task->next;
+        (*count)++;
+    }
+    return first;
+}
+
+/* Puts tasks that a worker has stolen, which it can run, chained by `next`, on its own list. */
+static void keep_stolen(struct duet_view *view, unsigned worker, struct duet_task *first,
+                        uint32_t count)
+{
+    struct duet_list *list = &view->core->workers[worker].list;
+    unsigned mask = first->mask;
+    lock(list, count);
+    while (first) {
+        struct duet_task *next = first->next;
+        attach(list, first, false);
+        first = next;
+    }
+    unlock(list, 0);
+    call_one(view, mask); /* in case that who is idle has found the victim's list empty */
+}
+
+struct duet_task *duet_steal_tail(struct duet_view *view, struct duet_list *list, unsigned thief)
+{
+    if (view->surely)
+        lock(list, 0);
+    else if (!try_lock(list, 0))
+        return NULL;
+    uint32_t more = 0;
+    struct duet_task *rest = NULL, *task = detach_first(view->core, list, thief, false);
+    bool device = duet_view_is_device(view, thief);
+    if (task && !view->surely && !device)
+        rest = detach_share(view, list, thief, duet_view_seconds(view, thief, task), &more);
+    unlock(list, (task ? 1 : 0) + more);
+    if (rest)
+        keep_stolen(view, thief, rest, more);
+    return task;
 }

@@ -168,6 +168,58 @@ static void test_wakes(void)
     testing_fini(&t);
 }
 
+/* What the policy of the next test has done, and for whom. */
+static struct {
+    struct testing *t;
+    struct duet_task *early, *late; /* pushed as soon as the worker has looked, and after that */
+} busy;
+
+/* Tasks appear while worker 0 looks for some. */
+static struct duet_task *pop_late(void *self, struct duet_view *view, unsigned worker, double now)
+{
+    struct duet_list *own = duet_view_list(view, worker);
+    if (worker != 0)
+        return NULL;
+    struct duet_view other = testing_view(busy.t, DUET_SUBMITTER);
+    struct duet_task *task = duet_pop_head(view, own, worker);
+    if (busy.early)
+        duet_push_head(&other, own, busy.early);
+    else
+        duet_push_head(&other, duet_view_shared(view), busy.late);
+    busy.early = NULL;
+    duet__view_flush(&other);
+    return task;
+}
+
+static void push_nowhere(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
+                         int by, double now)
+{
+}
+
+/*
+ * A worker that says it is idle, and then finds a task that was pushed just before, may have been
+ * called meanwhile for another one: somebody else is called then.
+ */
+static void test_called_late(void)
+{
+    static const struct duet_policy policy = {.name = "late",
+                                              .description = "late",
+                                              .source = "none",
+                                              .push = push_nowhere,
+                                              .pop = pop_late};
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        struct testing t;
+        testing_init_policy(&t, &(struct testing_machine){.cpus = 1, .gpus = 1}, &policy, seed);
+        busy.t = &t;
+        busy.early = testing_create(&t, t.cpu, NULL, 0, NULL, 0, 0);
+        busy.late = testing_create(&t, t.any, NULL, 0, NULL, 0, 0);
+        g_assert_cmpint(testing_next(&t, 1).kind, ==, DUET_IDLE);
+        g_assert_cmpint(testing_next(&t, 0).kind, ==, DUET_RUN);
+        g_assert_true(t.woken[1]);
+        testing_fini(&t);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -176,5 +228,6 @@ int main(int argc, char **argv)
     g_test_add_func("/list/priority", test_priority);
     g_test_add_func("/list/load", test_load);
     g_test_add_func("/list/wakes", test_wakes);
+    g_test_add_func("/list/called_late", test_called_late);
     return g_test_run();
 }

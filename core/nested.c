@@ -69,25 +69,23 @@ static uint64_t number(struct duet_runtime *core, struct worker *worker)
 /* ------------------------------------------------------------------------------------------- */
 /* Keeping                                                                                      */
 
-/* The worker on whose thread this is, if what its kernel submits now may be kept; else NULL. */
-static struct worker *keeper(struct duet_runtime *core)
+/* May what this worker's kernel submits now be kept? */
+static bool may_keep(const struct duet_runtime *core, const struct worker *worker)
 {
-    int by = core->ops->inside ? core->ops->inside(core->engine) : DUET_OUTSIDE;
-    struct worker *worker = by >= 0 ? &core->workers[by] : NULL;
-    bool may = worker && worker->node == DUET_HOST && worker->nested.running &&
-               !atomic_load_explicit(&core->error, memory_order_relaxed);
-    return may ? worker : NULL;
+    return worker->node == DUET_HOST && worker->nested.running &&
+           !atomic_load_explicit(&core->error, memory_order_relaxed);
 }
 
 /* A record in which all that no nested task changes is zero. NULL: no memory. */
-static struct duet_task *new_record(struct duet_runtime *core, struct nested *nested)
+static struct duet_task *new_record(struct duet_runtime *core, struct worker *worker)
 {
+    struct nested *nested = &worker->nested;
     struct duet_task *task = nested->spare;
     if (task) {
         nested->spare = task->next;
         return task;
     }
-    task = duet__task_alloc(core, 0);
+    task = duet__task_alloc(core, (int)worker->index, 0);
     if (task) {
         uint8_t pool = task->pool;
         memset(task, 0, offsetof(struct duet_task, args));
@@ -108,15 +106,16 @@ static void append(struct nested *nested, struct duet_task *task)
     nested->newest = task;
 }
 
-bool duet__nested_submit(struct duet_runtime *core, const struct duet_task_desc *desc)
+bool duet__nested_submit(struct duet_runtime *core, struct worker *worker,
+                         const struct duet_task_desc *desc)
 {
-    struct worker *worker = keeper(core);
-    if (!desc->codelet || desc->args_bytes > DUET_ARGS_MAX || (desc->args_bytes && !desc->args))
+    if (!desc || !desc->codelet || desc->access_count || desc->where ||
+        desc->args_bytes > DUET_ARGS_MAX || (desc->args_bytes && !desc->args))
         return false;
     struct task_class *klass;
     double work;
-    if (!worker || duet__class_find((struct duet_codelet *)(uintptr_t)desc->codelet, desc->args,
-                                    NULL, 0, &klass, &work, NULL))
+    if (!may_keep(core, worker) || duet__class_find((struct duet_codelet *)(uintptr_t)desc->codelet,
+                                                    desc->args, NULL, 0, &klass, &work, NULL))
         return false;
     const struct task_class *running = worker->nested.running;
     if (!is_short(klass, worker->index) || (running != klass && !is_short(running, worker->index)))
@@ -125,7 +124,7 @@ bool duet__nested_submit(struct duet_runtime *core, const struct duet_task_desc 
     if (!mask || !(klass->kinds >> worker->kind & 1))
         return false;
     struct nested *nested = &worker->nested;
-    struct duet_task *task = new_record(core, nested);
+    struct duet_task *task = new_record(core, worker);
     if (!task)
         return false;
     task->klass = klass;

@@ -86,13 +86,11 @@ static int make_workers(struct duet_runtime *core, struct duet_message *message)
     if (!core->workers)
         return DUET_ENOMEM;
     core->worker_words = (count + 63) / 64;
-    core->list_words = count / 64 + 1;
     core->hungry = zeroed((core->worker_words + 7) / 8 * LINE);
-    core->filled = zeroed((core->list_words + 7) / 8 * LINE);
     core->hosts = calloc(core->worker_words, sizeof *core->hosts);
     core->class_seconds = calloc(core->machine.arch_count, sizeof *core->class_seconds);
     core->class_ran = calloc(count, sizeof *core->class_ran);
-    if (!core->hungry || !core->filled || !core->hosts || !core->class_seconds || !core->class_ran)
+    if (!core->hungry || !core->hosts || !core->class_seconds || !core->class_ran)
         return DUET_ENOMEM;
     duet__list_init(core, &core->shared, DUET_NO_WORKER);
     for (unsigned w = 0; w < count; w++) {
@@ -217,7 +215,6 @@ void duet__core_free(struct duet_runtime *core)
     free_nodes(core);
     duet__masks_fini(core);
     free(core->hungry);
-    free(core->filled);
     free(core->hosts);
     free(core->class_seconds);
     free(core->class_ran);

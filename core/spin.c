@@ -13,13 +13,18 @@ void duet__rest_by(duet__rest_fn rest)
     atomic_store_explicit(&rest_of_engine, rest, memory_order_relaxed);
 }
 
-void duet__spin_wait(struct spin *lock)
+void duet__spin_rest(unsigned tries)
 {
     duet__rest_fn rest = atomic_load_explicit(&rest_of_engine, memory_order_relaxed);
+    if (rest)
+        rest(tries);
+}
+
+void duet__spin_wait(struct spin *lock)
+{
     unsigned tries = 0;
     do {
-        if (rest)
-            rest(tries++);
+        duet__spin_rest(tries++);
     } while (atomic_load_explicit(&lock->taken, memory_order_relaxed) ||
              atomic_exchange_explicit(&lock->taken, true, memory_order_acquire));
 }

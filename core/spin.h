@@ -13,6 +13,9 @@ struct spin {
     atomic_bool taken;
 };
 
+/* Gives way once more, `tries` times until now, to whoever holds a lock. */
+__attribute__((cold)) void duet__spin_rest(unsigned tries);
+
 /* Takes a lock that was found taken. */
 __attribute__((cold)) void duet__spin_wait(struct spin *lock);
 

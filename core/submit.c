@@ -249,21 +249,21 @@ static bool window_open(void *argument)
 }
 
 /*
- * Makes a task, counted as submitted and not yet linked. Errors as duet_submit, with a message;
- * never blocks.
+ * Makes a task in a call of worker `by`, or of none, counted as submitted and not yet linked.
+ * Errors as duet_submit, with a message; never blocks.
  */
-inline int duet__task_new(struct duet_runtime *core, const struct duet_task_desc *desc,
+inline int duet__task_new(struct duet_runtime *core, int by, const struct duet_task_desc *desc,
                           struct duet_task **out, struct duet_message *message)
 {
     int error = check(desc, message);
     if (error)
         return error;
-    struct duet_task *task = duet__task_alloc(core, (unsigned)desc->access_count);
+    struct duet_task *task = duet__task_alloc(core, by, (unsigned)desc->access_count);
     if (!task)
         return duet_fail(message, DUET_ENOMEM, "no memory left for another task");
     error = fill(core, task, desc, message);
     if (error) {
-        duet__task_free(core, DUET_SUBMITTER, task);
+        duet__task_free(core, by, task);
         return error;
     }
     task->id = atomic_fetch_add_explicit(&core->submitted, 1, memory_order_relaxed) + 1;
@@ -319,12 +319,12 @@ int duet__may_wait(struct duet_runtime *core, const char *function)
 
 int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *desc)
 {
-    int error = DUET_OK;
-    bool nests = runtime->policy->private_nested && desc && !desc->access_count && !desc->where;
-    if (nests && duet__nested_submit(runtime, desc))
+    int error = DUET_OK, by = inside(runtime);
+    bool nests = by >= 0 && runtime->policy->private_nested;
+    if (nests && duet__nested_submit(runtime, &runtime->workers[by], desc))
         return DUET_OK;
     /* nobody waits inside a kernel or an expansion: what they submit is beyond the window */
-    if (window_full(runtime) && inside(runtime) == DUET_OUTSIDE) {
+    if (by == DUET_OUTSIDE && window_full(runtime)) {
         atomic_fetch_add(&runtime->throttled, 1);
         error = runtime->ops->wait(runtime->engine, window_open, runtime);
         atomic_fetch_sub(&runtime->throttled, 1);
@@ -336,7 +336,7 @@ int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *desc)
     struct duet_task *task = NULL;
     struct duet_message message;
     message.text[0] = '\0'; /* not all of it: this is on every task's way */
-    error = duet__task_new(runtime, desc, &task, &message);
+    error = duet__task_new(runtime, by, desc, &task, &message);
     if (!error)
         runtime->ops->submitted(runtime->engine, task);
     else

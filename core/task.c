@@ -61,15 +61,44 @@ static struct duet_task *take(struct pool *pool, size_t bytes)
     return task;
 }
 
-/* A record with room for the accesses; the caller fills it. NULL: out of memory. */
-struct duet_task *duet__task_alloc(struct duet_runtime *core, unsigned access_count)
+/* Some more records for a worker, chained by `next`; fewer, or none, if memory is short. */
+static void fetch(struct freed *freed, struct pool *pool, size_t bytes)
+{
+    struct duet_task *task;
+    spin_lock(&pool->lock);
+    while (freed->count < BUNDLE / 2 && (task = take(pool, bytes))) {
+        task->next = freed->first;
+        freed->first = task;
+        if (freed->count++ == 0)
+            freed->last = task;
+    }
+    spin_unlock(&pool->lock);
+}
+
+/*
+ * A record with room for the accesses; the caller fills it. NULL: out of memory. In a call of
+ * worker `by`, which takes those first that it has freed itself, or of none.
+ */
+struct duet_task *duet__task_alloc(struct duet_runtime *core, int by, unsigned access_count)
 {
     unsigned room;
     unsigned index = pool_of(access_count, &room);
     struct pool *pool = &core->pools[index];
-    spin_lock(&pool->lock);
-    struct duet_task *task = take(pool, record_bytes(room));
-    spin_unlock(&pool->lock);
+    struct duet_task *task;
+    if (by >= 0 && index <= POOL_EXACT) {
+        struct freed *freed = &core->workers[by].freed[index];
+        if (!freed->count)
+            fetch(freed, pool, record_bytes(room));
+        task = freed->first;
+        if (task) {
+            freed->first = task->next;
+            freed->count--;
+        }
+    } else {
+        spin_lock(&pool->lock);
+        task = take(pool, record_bytes(room));
+        spin_unlock(&pool->lock);
+    }
     if (task)
         task->pool = (uint8_t)index;
     return task;

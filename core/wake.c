@@ -22,13 +22,16 @@ void duet__view_wake(struct duet_view *view, unsigned worker)
 void duet__view_act(struct duet_view *view)
 {
     struct duet_runtime *core = view->core;
+    bool over = view->over;
     while (view->over) {
         struct duet_task *task = view->over;
         view->over = task->next;
         duet__task_over(view, task);
     }
-    if (view->ended)
-        duet__look_ended(view);
+    if (over && view->by >= 0)
+        duet__look_idle(view, &core->workers[view->by]);
+    else if (view->ended && unfinished(core) == 0)
+        view->notify = true;
     if (view->wake_all) {
         for (unsigned w = 0; w < core->machine.worker_count; w++)
             core->ops->wake(core->engine, w);

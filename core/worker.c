@@ -8,10 +8,7 @@
 /* ------------------------------------------------------------------------------------------- */
 /* Finding work                                                                                 */
 
-/*
- * Victims, each once, until one has a task: in random order, or as they were. Lists that are empty
- * are known to be from a few words for all of them.
- */
+/* Victims, each once, until one has a task: in random order, or as they were. */
 static struct duet_task *steal(struct duet_view *view, struct worker *worker, bool draws)
 {
     struct duet_runtime *core = view->core;
@@ -22,8 +19,7 @@ static struct duet_task *steal(struct duet_view *view, struct worker *worker, bo
         worker->victims[j] = worker->victims[i];
         worker->victims[i] = victim;
         attempts++;
-        /* in order with `hungry`, which find_task has set: see is_filled in list.c */
-        if (!(atomic_load(&core->filled[victim / 64]) >> (victim % 64) & 1))
+        if (!duet_list_length(&core->workers[victim].list))
             continue;
         struct duet_task *task =
             core->policy->steal(core->policy_state, view, worker->index, victim, view->now);
@@ -55,32 +51,36 @@ static struct duet_task *look(struct duet_view *view, struct worker *worker, boo
     return task || !view->core->policy->steal ? task : steal(view, worker, draws);
 }
 
-static void set_hungry(struct duet_runtime *core, unsigned worker, bool hungry)
+/* Says whether the worker is idle. true: it had been said before, and nobody has called it since.
+ */
+static bool set_hungry(struct duet_runtime *core, unsigned worker, bool hungry)
 {
     uint64_t bit = UINT64_C(1) << (worker % 64);
-    if (hungry)
-        atomic_fetch_or(&core->hungry[worker / 64], bit);
-    else
-        atomic_fetch_and(&core->hungry[worker / 64], ~bit);
+    _Atomic(uint64_t) *word = &core->hungry[worker / 64];
+    return bit & (hungry ? atomic_fetch_or(word, bit) : atomic_fetch_and(word, ~bit));
 }
 
 /*
  * A task for the worker, or NULL: it is then marked hungry, so that whoever pushes a task wakes it.
  * What was pushed between looking and marking is found by looking once more; where nothing was, as
- * always in a simulation, that finds nothing and draws no number. See is_filled in list.c.
+ * always in a simulation, that finds nothing and draws no number. See try_lock in list.c. Who calls
+ * a worker that has just found something else means some other one.
  */
 static struct duet_task *find_task(struct duet_view *view, struct worker *worker)
 {
     struct duet_runtime *core = view->core;
     struct duet_task *task = look(view, worker, true);
-    if (!task) {
-        set_hungry(core, worker->index, true);
-        view->surely = true;
-        task = look(view, worker, false);
-        view->surely = false;
+    if (task) {
+        if (bit_test(core->hungry, worker->index))
+            (void)set_hungry(core, worker->index, false);
+        return task;
     }
-    if (task && bit_test(core->hungry, worker->index))
-        set_hungry(core, worker->index, false);
+    (void)set_hungry(core, worker->index, true);
+    view->surely = true;
+    task = look(view, worker, false);
+    view->surely = false;
+    if (task && !set_hungry(core, worker->index, false))
+        duet__call_another(view);
     return task;
 }
 

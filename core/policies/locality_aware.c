@@ -51,7 +51,7 @@ static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker
 static struct duet_task *steal(void *self, struct duet_view *view, unsigned thief, unsigned victim,
                                double now)
 {
-    return duet_pop_tail(view, duet_view_list(view, victim), thief);
+    return duet_steal_tail(view, duet_view_list(view, victim), thief);
 }
 
 const struct duet_policy duet__policy_locality_aware = {

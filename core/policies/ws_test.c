@@ -46,10 +46,53 @@ static void test_local(void)
     testing_fini(&t);
 }
 
+/*
+ * Of `count` tasks, each expected to take so many microseconds on a CPU worker, submitted on
+ * worker 0's list: how many a worker that takes one has then on its own list.
+ */
+static unsigned taken_along(unsigned count, double microseconds, unsigned thief)
+{
+    struct testing t;
+    double flops = microseconds * 1e3; /* of CPUs: see testing_cost */
+    testing_init(&t, &(struct testing_machine){.cpus = 3, .gpus = 1}, "ws", 1);
+    const struct duet_task_desc desc = {.codelet = t.any,
+                                        .args = &flops,
+                                        .args_bytes = sizeof flops};
+    for (unsigned i = 0; i < count; i++)
+        g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
+    struct duet_view view = testing_view(&t, (int)thief);
+    const struct duet_list *own = duet_view_list(&view, thief);
+    struct duet_task *task = t.core->policy->steal(t.core->policy_state, &view, thief, 0, 0);
+    unsigned along = (unsigned)duet_list_length(own);
+    g_assert_cmpuint(duet_task_id(task), ==, 1);
+    g_assert_cmpuint(duet_list_length(duet_view_list(&view, 0)), ==, count - 1 - along);
+    for (unsigned i = 0; i < along; i++) {
+        task = t.core->policy->pop(t.core->policy_state, &view, thief, 0);
+        g_assert_cmpuint(duet_task_id(task), ==, 2 + i);
+    }
+    g_assert_cmpfloat(duet_view_load(&view, thief), ==, 0);
+    testing_fini(&t);
+    return along;
+}
+
+/*
+ * A thief takes its part of a list of short tasks along, in their order, up to 100 microseconds;
+ * none of long tasks, and none to a device.
+ */
+static void test_share(void)
+{
+    g_assert_cmpuint(taken_along(42, 1, 1), ==, 9);
+    g_assert_cmpuint(taken_along(42, 30, 1), ==, 2);
+    g_assert_cmpuint(taken_along(42, 60, 1), ==, 0);
+    g_assert_cmpuint(taken_along(42, 0.01, 3), ==, 0);
+    g_assert_cmpuint(taken_along(4, 1, 1), ==, 0);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/ws/ends", test_ends);
     g_test_add_func("/ws/local", test_local);
+    g_test_add_func("/ws/share", test_share);
     return g_test_run();
 }

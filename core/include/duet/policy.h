@@ -121,9 +121,15 @@ struct duet_task *duet_pop_head(struct duet_view *view, struct duet_list *list, 
 struct duet_task *duet_pop_tail(struct duet_view *view, struct duet_list *list, unsigned worker);
 
 /*
- * Tasks on a list. A hint when other threads push and pop: 0 is no reason for `pop` or `steal` not
- * to call duet_pop_..., which alone see what was pushed while the worker turned idle.
+ * For `steal`: as duet_pop_tail, or NULL while somebody else is at the list, where that is not the
+ * thief's last look. A CPU worker takes its equal part of the list at once (its length over the
+ * number of workers) where tasks are known to be short, up to 100 microseconds of work together:
+ * those after the first come to its own list, in their order. As guided self-scheduling gives out
+ * iterations (Polychronopoulos, Kuck, IEEE Transactions on Computers 1987).
  */
+struct duet_task *duet_steal_tail(struct duet_view *view, struct duet_list *list, unsigned thief);
+
+/* Tasks on a list, or about to be; other threads may push and pop meanwhile. */
 size_t duet_list_length(const struct duet_list *list);
 
 /* ------------------------------------------------------------------------------------------- */
