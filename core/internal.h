@@ -122,8 +122,8 @@ struct queue {
 
 struct duet_list {
     /* hardly ever written, looked at by anybody */
-    int owner;     /* worker, or DUET_NO_WORKER for the shared list */
-    uint8_t order; /* enum duet_order */
+    struct worker *owner; /* NULL: the shared list */
+    uint8_t order;        /* enum duet_order */
     /* written under the lock */
     _Alignas(LINE) _Atomic(uint32_t) gate; /* lock and length: see list.c */
     _Atomic(int64_t) expected_ns;          /* time its tasks are expected to take its owner */
@@ -490,7 +490,7 @@ bool duet__nested_submit(struct duet_runtime *core, struct worker *worker,
                          const struct duet_task_desc *desc);
 
 /* list.c */
-void duet__list_init(struct duet_runtime *core, struct duet_list *list, int owner);
+void duet__list_init(struct duet_runtime *core, struct duet_list *list, struct worker *owner);
 void duet__call_another(struct duet_view *view);
 void duet__list_doom(struct duet_view *view, struct duet_list *list);
 void duet__list_drain(struct duet_view *view, struct duet_list *list);

@@ -9,7 +9,7 @@
 
 #include "core/internal.h"
 
-void duet__list_init(struct duet_runtime *core, struct duet_list *list, int owner)
+void duet__list_init(struct duet_runtime *core, struct duet_list *list, struct worker *owner)
 {
     memset(list, 0, sizeof *list);
     list->owner = owner;
@@ -260,18 +260,16 @@ static bool any_hungry(const struct duet_runtime *core)
 static void announce(struct duet_view *view, const struct duet_list *list, unsigned mask, bool only)
 {
     struct duet_runtime *core = view->core;
+    const struct worker *owner = list->owner;
     if (!any_hungry(core))
         return;
-    bool shared = list->owner == DUET_NO_WORKER;
-    if (!shared) {
-        unsigned owner = (unsigned)list->owner;
-        bool able = core->masks[mask].kinds >> core->workers[owner].kind & 1;
-        if (able && is_hungry(core, owner) && call(view, owner))
+    if (owner && core->masks[mask].kinds >> owner->kind & 1) {
+        if (is_hungry(core, owner->index) && call(view, owner->index))
             return;
-        if (able && only && list->owner == view->by && takes_next(view, &core->workers[owner]))
+        if (only && owner == view->self && takes_next(view, owner))
             return;
     }
-    if (shared || core->policy->steal)
+    if (!owner || core->policy->steal)
         call_one(view, mask);
 }
 
@@ -279,11 +277,9 @@ static void announce(struct duet_view *view, const struct duet_list *list, unsig
 /* What policies use                                                                            */
 
 /* Expected time of a task, for the load of a list's owner. */
-static int64_t expected_ns(const struct duet_view *view, int owner, const struct duet_task *task)
+static int64_t expected_ns(const struct worker *owner, const struct duet_task *task)
 {
-    if (owner == DUET_NO_WORKER)
-        return 0;
-    return (int64_t)(duet_view_seconds(view, (unsigned)owner, task) * 1e9);
+    return owner ? (int64_t)(duet__expected_s(task, owner->arch) * 1e9) : 0;
 }
 
 /* A list whose owner lives and can run the task; the same one if nobody can. */
@@ -301,10 +297,9 @@ static struct duet_list *living(struct duet_runtime *core, struct duet_list *lis
     return list;
 }
 
-static bool owner_lost(struct duet_runtime *core, const struct duet_list *list)
+static bool owner_lost(const struct duet_list *list)
 {
-    return list->owner != DUET_NO_WORKER &&
-           atomic_load_explicit(&core->workers[list->owner].lost, memory_order_acquire);
+    return list->owner && atomic_load_explicit(&list->owner->lost, memory_order_acquire);
 }
 
 /* Puts a task on the list, which is locked with it coming. */
@@ -318,10 +313,10 @@ static void attach(struct duet_list *list, struct duet_task *task, bool at_head)
 static bool enter(struct duet_view *view, struct duet_list *list, struct duet_task *task,
                   bool at_head, bool *only)
 {
-    task->queued_ns = expected_ns(view, list->owner, task);
+    task->queued_ns = expected_ns(list->owner, task);
     lock(list, 1);
     /* under the lock: whoever declares a worker lost looks through the list afterwards */
-    bool good = !owner_lost(view->core, list) && !doomed(view->core, task->mask);
+    bool good = !owner_lost(list) && !doomed(view->core, task->mask);
     *only = duet_list_length(list) == 1;
     if (good)
         attach(list, task, at_head);
@@ -329,8 +324,8 @@ static bool enter(struct duet_view *view, struct duet_list *list, struct duet_ta
     return good;
 }
 
-static void push(struct duet_view *view, struct duet_list *list, struct duet_task *task,
-                 bool at_head)
+static inline void push(struct duet_view *view, struct duet_list *list, struct duet_task *task,
+                        bool at_head)
 {
     struct duet_runtime *core = view->core;
     unsigned mask = task->mask;
@@ -387,8 +382,8 @@ static struct duet_task *detach_first(const struct duet_runtime *core, struct du
     return task;
 }
 
-static struct duet_task *pop(struct duet_view *view, struct duet_list *list, unsigned worker,
-                             bool from_head)
+static inline struct duet_task *pop(struct duet_view *view, struct duet_list *list, unsigned worker,
+                                    bool from_head)
 {
     if (!duet_list_length(list))
         return NULL;

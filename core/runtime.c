@@ -64,7 +64,7 @@ static int make_worker(struct duet_runtime *core, unsigned index, struct duet_me
     worker->window = from->window;
     worker->window_short = duet_worker_slots(from);
     worker->rng = duet_random_stream(core->seed, index + 1);
-    duet__list_init(core, &worker->list, (int)index);
+    duet__list_init(core, &worker->list, worker);
     if (kind_of(core, from, &worker->kind))
         return duet_fail(message, DUET_EINVAL, "machine %s has more than %d kinds of workers",
                          core->machine.name, KINDS_MAX);
@@ -92,7 +92,7 @@ static int make_workers(struct duet_runtime *core, struct duet_message *message)
     core->class_ran = calloc(count, sizeof *core->class_ran);
     if (!core->hungry || !core->hosts || !core->class_seconds || !core->class_ran)
         return DUET_ENOMEM;
-    duet__list_init(core, &core->shared, DUET_NO_WORKER);
+    duet__list_init(core, &core->shared, NULL);
     for (unsigned w = 0; w < count; w++) {
         int error = make_worker(core, w, message);
         if (error)
