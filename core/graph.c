@@ -271,7 +271,7 @@ static void grant(struct duet_handle *handle, struct access *access, struct read
 }
 
 /* One granted access is finished: the next one or the next run of readers is granted. */
-static void release(struct duet_handle *handle, struct ready *ready)
+static inline void release(struct duet_handle *handle, struct ready *ready)
 {
     if (--handle->active > 0)
         return;
