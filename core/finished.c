@@ -53,16 +53,19 @@ inline void duet__count_finished(struct duet_view *view, uint64_t count)
         view->ended = true;
 }
 
-/* Is there another worker that has something to do, or will look for it? */
+/*
+ * Is there another worker that has tasks? One that is hungry has none, and one that was called and
+ * has not come yet is not worth waiting for.
+ */
 static bool others_work(const struct duet_runtime *core, unsigned worker)
 {
     for (unsigned i = 0; i < core->worker_words; i++) {
         unsigned first = i * 64, count = core->machine.worker_count - first;
         uint64_t all = count < 64 ? (UINT64_C(1) << count) - 1 : UINT64_MAX;
-        uint64_t busy = all & ~atomic_load(&core->hungry[i]);
-        for (; busy; busy &= busy - 1) {
-            unsigned other = first + (unsigned)__builtin_ctzll(busy);
-            if (other != worker && !atomic_load(&core->workers[other].lost))
+        uint64_t rest = all & ~atomic_load(&core->hungry[i]);
+        for (; rest; rest &= rest - 1) {
+            const struct worker *other = &core->workers[first + (unsigned)__builtin_ctzll(rest)];
+            if (other->index != worker && atomic_load(&other->fed) && !atomic_load(&other->lost))
                 return true;
         }
     }
@@ -71,9 +74,10 @@ static bool others_work(const struct duet_runtime *core, unsigned worker)
 
 /*
  * The worker has nothing to do: is what somebody waits for there? Every worker that has ended a
- * task says that it is idle and comes here before it rests with none, so the last one to do so sees
- * all others idle, and makes the sum for all of them. Of it and a thread that comes to wait, which
- * says so before it makes the sum, one sees the other: all of these are sequentially consistent.
+ * task has said by now that it found no other (`fed`) and comes here before it rests with none, so
+ * the last one to do so sees that all others have, and makes the sum for all of them. Of it and a
+ * thread that comes to wait, which says so before it makes the sum, one sees the other: all of
+ * these are sequentially consistent.
  */
 void duet__look_idle(struct duet_view *view, struct worker *worker)
 {

@@ -40,9 +40,6 @@ enum {
 /* Seconds below which a kernel is short: to hand it to another thread takes about as long. */
 #define SHORT_S 10e-6
 
-/* Seconds of work that a thief takes at once: to take it, beside others, is short then. */
-#define STOLEN_S (10 * SHORT_S)
-
 /*
  * One call into the core: who calls and when, and what the call gathers, operations to charge and
  * workers to wake when locks are free. Policies see it as their view.
@@ -270,6 +267,7 @@ struct worker {
     /* hardly ever written, looked at by anybody */
     _Alignas(LINE) unsigned index, arch, node, kind, window, window_short;
     _Atomic(bool) lost; /* its device is gone; set by its thread */
+    _Atomic(bool) fed;  /* it found a task when it last looked for one; likewise */
     struct duet_task **slots;
     unsigned *victims;
     /* this worker's thread */

@@ -229,7 +229,7 @@ static void call_one(struct duet_view *view, unsigned mask)
     }
 }
 
-/* Calls an idle worker of each kind that may have been meant by who called this one. */
+/* Calls an idle worker of each kind: it may have something to do, though nobody has called it. */
 void duet__call_another(struct duet_view *view)
 {
     unsigned masks = atomic_load_explicit(&view->core->mask_count, memory_order_acquire);
@@ -448,6 +448,10 @@ struct duet_task *duet_pop_tail(struct duet_view *view, struct duet_list *list, 
     return pop(view, list, worker, false);
 }
 
+/* What a thief takes at most at once: seconds of work, beside which taking is short, and tasks. */
+#define STOLEN_S (10 * SHORT_S)
+enum { STOLEN_MAX = 64 };
+
 /*
  * More tasks for a thief that has taken one, off the victim's list, which is locked, chained by
  * `next`: up to an equal part of the list, of tasks that are known to be short.
@@ -458,6 +462,7 @@ static struct duet_task *detach_share(const struct duet_view *view, struct duet_
     const struct duet_runtime *core = view->core;
     struct duet_task *first = NULL, **end = &first, *task;
     size_t share = duet_list_length(list) / core->machine.worker_count;
+    share = share < STOLEN_MAX ? share : STOLEN_MAX;
     unsigned kind = core->workers[thief].kind;
     for (; share > 1 && seconds > 0; share--) {
         task = first_for(core, list, kind, false);
@@ -479,7 +484,6 @@ static void keep_stolen(struct duet_view *view, unsigned worker, struct duet_tas
                         uint32_t count)
 {
     struct duet_list *list = &view->core->workers[worker].list;
-    unsigned mask = first->mask;
     lock(list, count);
     while (first) {
         struct duet_task *next = first->next;
@@ -487,7 +491,7 @@ static void keep_stolen(struct duet_view *view, unsigned worker, struct duet_tas
         first = next;
     }
     unlock(list, 0);
-    call_one(view, mask); /* in case that who is idle has found the victim's list empty */
+    duet__call_another(view); /* who is idle may have found the victim's list empty meanwhile */
 }
 
 struct duet_task *duet_steal_tail(struct duet_view *view, struct duet_list *list, unsigned thief)

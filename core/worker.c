@@ -70,17 +70,24 @@ static struct duet_task *find_task(struct duet_view *view, struct worker *worker
 {
     struct duet_runtime *core = view->core;
     struct duet_task *task = look(view, worker, true);
+    bool fed = atomic_load_explicit(&worker->fed, memory_order_relaxed);
+    if (task && fed)
+        return task;
     if (task) {
         if (bit_test(core->hungry, worker->index))
             (void)set_hungry(core, worker->index, false);
-        return task;
+    } else {
+        (void)set_hungry(core, worker->index, true);
+        view->surely = true;
+        task = look(view, worker, false);
+        view->surely = false;
+        if (task && !set_hungry(core, worker->index, false))
+            duet__call_another(view);
     }
-    (void)set_hungry(core, worker->index, true);
-    view->surely = true;
-    task = look(view, worker, false);
-    view->surely = false;
-    if (task && !set_hungry(core, worker->index, false))
-        duet__call_another(view);
+    if (task)
+        atomic_store_explicit(&worker->fed, true, memory_order_relaxed);
+    else
+        atomic_store(&worker->fed, false);
     return task;
 }
 

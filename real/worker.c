@@ -190,9 +190,6 @@ static enum rest rest(struct worker *self, const struct until *until)
 {
     struct real *real = self->real;
     double limit_s = until && until->watches ? real->watch.look_s : INFINITY;
-    /* the core tells who waits when the last worker turns idle, which may only be waking up yet */
-    if (until && until->reached(until->arg))
-        return REST_ENOUGH;
     if (real->spin)
         duet__spin(self, duet__clock_now(&real->clock) + SPIN_NS * 1e-9);
     if (until && until->leaves && !park_called(&self->park))

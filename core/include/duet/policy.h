@@ -123,9 +123,10 @@ struct duet_task *duet_pop_tail(struct duet_view *view, struct duet_list *list, 
 /*
  * For `steal`: as duet_pop_tail, or NULL while somebody else is at the list, where that is not the
  * thief's last look. A CPU worker takes its equal part of the list at once (its length over the
- * number of workers) where tasks are known to be short, up to 100 microseconds of work together:
- * those after the first come to its own list, in their order. As guided self-scheduling gives out
- * iterations (Polychronopoulos, Kuck, IEEE Transactions on Computers 1987).
+ * number of workers) where tasks are known to be short, at most 64 and 100 microseconds of work:
+ * those after the first come to its own list, in their order, which `pop` has to look at. As guided
+ * self-scheduling gives out iterations (Polychronopoulos, Kuck, IEEE Transactions on Computers
+ * 1987).
  */
 struct duet_task *duet_steal_tail(struct duet_view *view, struct duet_list *list, unsigned thief);
 
