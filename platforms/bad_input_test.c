@@ -97,6 +97,8 @@ static const struct bad json_cases[] = {
     {"\"cores\": 4", "\"cores\": 99999999", "sockets[0].cores"},
     {"\"cores\": 4", "\"cores\": true", "sockets[0].cores: expected a number"},
     {"\"cores\": 4", "\"core\": 4", "sockets[0]: unknown key \"core\""},
+    {"\"cores\": 4", "\"cores\": 4, \"hub\": {\"to_host_Bps\": 8, \"origin\": \"o\"}",
+     "sockets[0].hub.to_host_Bps: 8 is out of range"},
     {"\"x5650\", \"cores\"", "\"k40m\", \"cores\"", "no architecture is named k40m"},
     {"\"x5650\", \"cores\"", "\"c2050\", \"cores\"", "c2050 has backend cuda, expected cpu"},
     {"\"c2050\", \"memory", "\"x5650\", \"memory", "gpus[0].architecture: x5650 has backend cpu"},

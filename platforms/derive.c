@@ -20,7 +20,9 @@ struct plan {
     struct duet_machine *machine;
     unsigned gpus, cpus;   /* in use */
     struct pair *switches; /* by switch */
+    struct pair *hubs;     /* by socket */
     struct pair *limits;   /* by device */
+    struct pair host;
     struct pair peers[DUET_REACHES];
 };
 
@@ -57,6 +59,7 @@ static void plan_fini(struct plan *plan)
     g_free(plan->d.gpus);
     g_free(plan->d.order);
     g_free(plan->switches);
+    g_free(plan->hubs);
     g_free(plan->limits);
 }
 
@@ -151,6 +154,16 @@ static int choose_workers(struct plan *plan, struct duet_message *message)
     return DUET_OK;
 }
 
+/* What options say of limits, of those that there are. */
+static void change_limits(const struct duet__platform_options *options, const char *name,
+                          struct duet__platform_limits *limits)
+{
+    if (limits->to_device_Bps > 0)
+        duet__change_bandwidth(options, name, &limits->to_device_Bps);
+    if (limits->to_host_Bps > 0)
+        duet__change_bandwidth(options, name, &limits->to_host_Bps);
+}
+
 /*
  * What options say of links. A GPU that has the bandwidth of its switch has no limit of its own, so
  * those go where options give a kind a bandwidth.
@@ -172,6 +185,9 @@ static void change_links(struct plan *plan)
         duet__change_bandwidth(plan->options, d->kinds[sw->kind].name, &sw->to_device_Bps);
         duet__change_bandwidth(plan->options, d->kinds[sw->kind].name, &sw->to_host_Bps);
     }
+    for (unsigned i = 0; i < d->socket_count; i++)
+        change_limits(plan->options, "hub", &d->sockets[i].hub);
+    change_limits(plan->options, "host", &d->host);
     for (unsigned i = 0; i < DUET_REACHES; i++) {
         duet__change_bandwidth(plan->options, d->peers[i].name, &d->peers[i].up.bandwidth_Bps);
         duet__change_bandwidth(plan->options, d->peers[i].name, &d->peers[i].down.bandwidth_Bps);
@@ -222,6 +238,41 @@ static void make_host_links(struct plan *plan)
     }
 }
 
+/* The links of a limit; none of a direction in which the switches in use of a socket (NONE: of all)
+ * cannot reach it. */
+static struct pair limit_links(struct plan *plan, const struct duet__platform_limits *limits,
+                               unsigned socket, const char *name)
+{
+    const struct duet__platform *d = &plan->d;
+    struct pair links = {0, 0};
+    double in = 0, out = 0;
+
+    for (unsigned i = 0; i < d->switch_count; i++)
+        if (plan->switches[i].in != 0 && (socket == NONE || d->switches[i].socket == socket)) {
+            in += d->switches[i].to_device_Bps;
+            out += d->switches[i].to_host_Bps;
+        }
+    if (limits->to_device_Bps > 0 && limits->to_device_Bps < in)
+        links.in = add_link(plan, limits->to_device_Bps, false, "%s-to-device", name);
+    if (limits->to_host_Bps > 0 && limits->to_host_Bps < out)
+        links.out = add_link(plan, limits->to_host_Bps, false, "%s-to-host", name);
+    return links;
+}
+
+/* Where all devices of a socket share what is between them and the rest, and all of the machine. */
+static void make_limits(struct plan *plan)
+{
+    const struct duet__platform *d = &plan->d;
+
+    plan->hubs = g_new0(struct pair, d->socket_count + 1);
+    for (unsigned i = 0; i < d->socket_count; i++) {
+        g_autofree char *name = g_strdup_printf("hub%u", i);
+
+        plan->hubs[i] = limit_links(plan, &d->sockets[i].hub, i, name);
+    }
+    plan->host = limit_links(plan, &d->host, NONE, "host");
+}
+
 static enum duet__reach reach_between(const struct duet__platform *d, unsigned a, unsigned b)
 {
     unsigned switch_a = d->gpus[a].position, switch_b = d->gpus[b].position;
@@ -265,24 +316,34 @@ static void cross(const struct duet_machine *machine, struct duet_route *route, 
     route->links[route->count++] = (uint16_t)(link - 1);
 }
 
+static const struct pair *hub_of(const struct plan *plan, unsigned device)
+{
+    return &plan->hubs[plan->d.switches[plan->d.gpus[device].position].socket];
+}
+
 static void make_host_routes(const struct plan *plan, unsigned node)
 {
     struct duet_machine *m = plan->machine;
     unsigned device = plan->d.order[node - 1];
     const struct duet__platform_gpu *gpu = &plan->d.gpus[device];
+    const struct pair *hub = hub_of(plan, device);
     struct duet_route *in = &m->routes[node], *out = &m->routes[(size_t)node * m->node_count];
 
     in->latency_s = gpu->to_device.latency_s;
     out->latency_s = gpu->to_host.latency_s;
     cross(m, in, plan->switches[gpu->position].in);
     cross(m, in, plan->limits[device].in);
+    cross(m, in, hub->in);
+    cross(m, in, plan->host.in);
     cross(m, out, plan->switches[gpu->position].out);
     cross(m, out, plan->limits[device].out);
+    cross(m, out, hub->out);
+    cross(m, out, plan->host.out);
 }
 
 /*
- * A direct copy crosses both switches' links to the host, unless it stays inside one switch or has
- * a link of its own.
+ * A direct copy crosses both switches' links to the host, and between sockets both hubs, unless it
+ * stays inside one switch or has a link of its own.
  */
 static void make_peer_route(const struct plan *plan, unsigned source, unsigned destination)
 {
@@ -300,6 +361,10 @@ static void make_peer_route(const struct plan *plan, unsigned source, unsigned d
     if (reach != DUET_REACH_SWITCH && !peer->own_link) {
         cross(m, route, plan->switches[d->gpus[from].position].out);
         cross(m, route, plan->switches[d->gpus[to].position].in);
+    }
+    if (reach == DUET_REACH_REMOTE && !peer->own_link) {
+        cross(m, route, hub_of(plan, from)->out);
+        cross(m, route, hub_of(plan, to)->in);
     }
     cross(m, route, link);
 }
@@ -371,11 +436,12 @@ static void make_gpus(const struct plan *plan)
 
 static int make_machine(struct plan *plan, struct duet_message *message)
 {
-    enum { LINKS_EACH = 4 }; /* of a GPU, at most; and two of each reach */
+    enum { LINKS_EACH = 4 }; /* of a GPU, at most; two of each reach and hub, and of the host */
     const struct duet__platform *d = &plan->d;
     struct duet_machine *machine = plan->machine;
-    int error = duet_machine_init(machine, d->arch_count, plan->gpus + 1, plan->cpus + plan->gpus,
-                                  LINKS_EACH * plan->gpus + 2 * DUET_REACHES);
+    int error =
+        duet_machine_init(machine, d->arch_count, plan->gpus + 1, plan->cpus + plan->gpus,
+                          LINKS_EACH * plan->gpus + 2 * (DUET_REACHES + d->socket_count + 1));
 
     if (error != DUET_OK)
         return duet_fail(message, error, "%s with %u GPUs: %s", d->name, plan->gpus,
@@ -389,6 +455,7 @@ static int make_machine(struct plan *plan, struct duet_message *message)
     machine->first_waits = d->first_waits;
     g_strlcpy(machine->nodes[DUET_HOST].name, "host", DUET_NAME_MAX);
     make_host_links(plan);
+    make_limits(plan);
     make_peer_links(plan);
     make_cpus(plan);
     make_gpus(plan);

@@ -69,6 +69,48 @@ static void test_idgraf_sharing(void)
     duet__platform_free(p);
 }
 
+/* What all GPUs of a socket, and of the machine, get together. */
+static void test_limits(void)
+{
+    static const struct duet__link_override half[] = {{"hub", 0, 0.5}}, same[] = {{"all", 4e9, 0}};
+    struct duet__platform_options options = {.cpus = 4, .gpus = 8, .links = half, .link_count = 1};
+    struct duet__platform *p = load("idgraf");
+    struct duet_machine m;
+    char *kept;
+
+    p->sockets[1].hub = (struct duet__platform_limits){.to_device_Bps = 10e9};
+    p->host = (struct duet__platform_limits){20e9, 30e9};
+    m = build(p, 4, 8);
+    assert_route(&m, "host", "gpu0", 5985.2e6, 11.019e-6, 2);
+    assert_route(&m, "host", "gpu4", 6017.3e6, 11.006e-6, 3);
+    assert_route(&m, "gpu4", "host", 6521.0e6, 12.104e-6, 1); /* four switches give 26 GB/s */
+    g_assert_true(crosses(&m, "host", "gpu0", "host-to-device"));
+    g_assert_true(crosses(&m, "host", "gpu7", "hub1-to-device"));
+    g_assert_true(crosses(&m, "gpu0", "gpu4", "hub1-to-device")); /* through both hubs */
+    g_assert_false(crosses(&m, "gpu4", "gpu0", "hub1-to-device"));
+    g_assert_false(crosses(&m, "gpu4", "gpu6", "hub1-to-device")); /* between its own switches */
+    duet_machine_fini(&m);
+    m = build(p, 4,
+              3); /* one GPU of the socket in use cannot reach its limit, nor three the host's */
+    assert_route(&m, "host", "gpu4", 6017.3e6, 11.006e-6, 1);
+    duet_machine_fini(&m);
+    m = build(p, 4, 16); /* added sockets have it, too */
+    g_assert_true(crosses(&m, "host", "gpu15", "hub3-to-device"));
+    duet_machine_fini(&m);
+    m = build_with(p, &options);
+    assert_route(&m, "host", "gpu4", 5e9, 11.006e-6, 3);
+    kept = duet__platform_kept_links(p, &options);
+    g_assert_cmpstr(kept, ==, "pcie, host, peer_switch, peer_socket, peer_remote");
+    g_free(kept);
+    duet_machine_fini(&m);
+    options.links = same; /* of limits that are there */
+    m = build_with(p, &options);
+    assert_route(&m, "host", "gpu4", 4e9, 11.006e-6, 3);
+    assert_route(&m, "gpu4", "host", 4e9, 12.104e-6, 2);
+    duet_machine_fini(&m);
+    duet__platform_free(p);
+}
+
 static void test_idgraf_workers(void)
 {
     static const char *const order[] = {"gpu0", "gpu2", "gpu4", "gpu6",
@@ -330,6 +372,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/derive/idgraf-alone", test_idgraf_alone);
     g_test_add_func("/derive/idgraf-sharing", test_idgraf_sharing);
+    g_test_add_func("/derive/limits", test_limits);
     g_test_add_func("/derive/idgraf-workers", test_idgraf_workers);
     g_test_add_func("/derive/options", test_options);
     g_test_add_func("/derive/parts", test_parts);

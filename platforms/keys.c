@@ -78,9 +78,19 @@ static int check_backend(const struct duet__json *parent, const struct duet_arch
     return DUET_OK;
 }
 
+#define LIMIT(member) NUMBER(duet__platform_limits, member, LEAST_BPS, MOST_BPS)
+
+static const struct duet__field hub_fields[] = {
+    {LIMIT(to_device_Bps), .when = DUET__OPTIONAL},
+    {LIMIT(to_host_Bps), .when = DUET__OPTIONAL},
+    {ORIGIN},
+    {NULL},
+};
+
 static const struct duet__field socket_fields[] = {
     {"architecture", DUET__INDEX, AT(duet__platform_socket, arch), .list = &duet__archs},
     {"cores", DUET__UNSIGNED, AT(duet__platform_socket, cores), RANGE(1, DUET__MAX_SOCKET_CORES)},
+    {OBJECT(duet__platform_socket, hub, hub_fields), .when = DUET__OPTIONAL},
     {ORIGIN},
     {NULL},
 };
@@ -346,6 +356,10 @@ const struct duet__field duet__sharing_fields[] = {
 
 static const struct duet__field host_fields[] = {
     {"memory_bytes", DUET__INTEGER, AT(duet__platform, host_memory_bytes), RANGE(1, MOST_BYTES)},
+    {"to_device_Bps", DUET__NUMBER, DUET__OPTIONAL, AT(duet__platform, host.to_device_Bps),
+     RANGE(LEAST_BPS, MOST_BPS)},
+    {"to_host_Bps", DUET__NUMBER, DUET__OPTIONAL, AT(duet__platform, host.to_host_Bps),
+     RANGE(LEAST_BPS, MOST_BPS)},
     {ORIGIN},
     {NULL},
 };

@@ -62,6 +62,11 @@ static GPtrArray *link_kinds(const struct duet__platform *platform, bool peers)
         add_name(names, duet__kind_of(platform->fixed.links[i].name));
     for (unsigned i = 0; i < platform->kind_count && !peers; i++)
         add_name(names, g_strdup(platform->kinds[i].name));
+    for (unsigned i = 0; i < platform->socket_count && !peers; i++)
+        if (platform->sockets[i].hub.to_device_Bps > 0 || platform->sockets[i].hub.to_host_Bps > 0)
+            add_name(names, g_strdup("hub"));
+    if (!peers && (platform->host.to_device_Bps > 0 || platform->host.to_host_Bps > 0))
+        add_name(names, g_strdup("host"));
     for (unsigned i = 0; i < DUET_REACHES; i++)
         add_name(names, g_strdup(platform->peers[i].name));
     return names;

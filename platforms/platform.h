@@ -20,9 +20,15 @@ struct duet__platform_figure {
     double bandwidth_Bps, latency_s;
 };
 
+/* What all copies of a direction get together where they meet; 0: as much as the links beneath. */
+struct duet__platform_limits {
+    double to_device_Bps, to_host_Bps;
+};
+
 struct duet__platform_socket {
     unsigned arch;  /* index into archs */
     unsigned cores; /* one for each CPU worker, and one for each GPU on its switches */
+    struct duet__platform_limits hub; /* between its switches and the rest of the machine */
 };
 
 enum { DUET_KIND_MAX = 13 }; /* bytes of the name of a kind of link, final zero included */
@@ -80,6 +86,7 @@ struct duet__platform {
     unsigned *order;            /* device numbers in the order they are taken into use; NULL: as
                                    they are */
     uint64_t host_memory_bytes; /* 0: not known */
+    struct duet__platform_limits host; /* of its memory, all devices together */
     struct duet_costs costs;
     struct duet_sharing sharing;
     unsigned cores;   /* as in struct duet_machine */

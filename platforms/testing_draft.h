@@ -11,8 +11,9 @@
 
 static const struct duet_arch draft_archs[] = {{"x5650", "cpu"}, {"m2070", "cuda"}};
 
-/* Two sockets, three switches, four GPUs: 1 + 3 cores are left to compute. */
-static const struct duet__platform_socket draft_sockets[] = {{0, 4}, {0, 4}};
+/* Two sockets, three switches, four GPUs: 1 + 3 cores are left to compute. The limits of hub and
+ * host are beyond what their switches give together. */
+static const struct duet__platform_socket draft_sockets[] = {{0, 4, {60.5e9, 0}}, {0, 4, {0, 0}}};
 static const struct duet__platform_switch draft_switches[] = {{0, 0, 24.3e9, 25.1e9},
                                                               {0, 0, 23.9e9, 24.7e9},
                                                               {1, 0, 26.25e9, 26.125e9}};
@@ -42,6 +43,7 @@ static inline struct duet__platform make_draft(void)
         .sockets = BORROW(duet__platform_socket, draft_sockets),
         .socket_count = G_N_ELEMENTS(draft_sockets),
         .host_memory_bytes = UINT64_C(256) << 30,
+        .host = {0, 90.5e9},
         .kinds = BORROW(duet__platform_link, draft_kinds),
         .kind_count = 1,
         .switches = BORROW(duet__platform_switch, draft_switches),

@@ -239,8 +239,10 @@ static void test_in_the_way(void)
 /* What the format does not allow is found before anything is written. */
 static void test_bad_drafts(void)
 {
-    static struct duet__platform_socket no_arch[] = {{2, 4}, {0, 4}}, gpu_arch[] = {{1, 4}, {0, 4}},
-                                        no_cores[] = {{0, 0}, {0, 8}}, few[] = {{0, 1}, {0, 2}};
+    static struct duet__platform_socket no_arch[] = {{2, 4, {0, 0}}, {0, 4, {0, 0}}},
+                                        gpu_arch[] = {{1, 4, {0, 0}}, {0, 4, {0, 0}}},
+                                        no_cores[] = {{0, 0, {0, 0}}, {0, 8, {0, 0}}},
+                                        few[] = {{0, 1, {0, 0}}, {0, 2, {0, 0}}};
     static struct duet__platform_switch no_socket[] = {{0, 0, 1e9, 1e9},
                                                        {9, 0, 1e9, 1e9},
                                                        {1, 0, 1e9, 1e9}},

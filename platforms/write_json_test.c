@@ -129,7 +129,7 @@ static void test_own_links(void)
 
 static void test_cpus_alone(void)
 {
-    static struct duet__platform_socket sockets[] = {{0, 2}};
+    static struct duet__platform_socket sockets[] = {{0, 2, {0, 0}}};
     static char empty[] = "";
     const struct duet__platform draft = {.name = "small",
                                          .description = empty,
@@ -172,6 +172,10 @@ static void test_options(void)
     g_assert_cmpfloat(p->probe_s, ==, draft.probe_s);
     g_assert_cmpstr(p->description, ==, draft.description);
     g_assert_cmpuint(p->host_memory_bytes, ==, draft.host_memory_bytes);
+    g_assert_cmpfloat(p->host.to_device_Bps, ==, 0);
+    g_assert_cmpfloat(p->host.to_host_Bps, ==, draft.host.to_host_Bps);
+    g_assert_cmpfloat(p->sockets[0].hub.to_device_Bps, ==, draft_sockets[0].hub.to_device_Bps);
+    g_assert_cmpfloat(p->sockets[1].hub.to_device_Bps, ==, 0);
     duet__platform_free(p);
     p = load("idgraf");
     g_assert_cmpfloat(p->probe_s, ==, 0);

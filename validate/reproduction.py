@@ -45,9 +45,10 @@ def command():
 
 
 @functools.cache
-def simulate(workload, n, tile, *options, precision="d", policies=POLICIES, reps=1):
+def simulate(workload, n, tile, *options, precision="d", policies=POLICIES, reps=1,
+             platform="idgraf"):
     """What `duet simulate --json` says of each policy."""
-    words = [command(), "simulate", workload, "--platform", "idgraf", "--json", "--quiet",
+    words = [command(), "simulate", workload, "--platform", platform, "--json", "--quiet",
              "--n", n, "--tile", tile, "--precision", precision, "--policy", ",".join(policies),
              "--reps", reps, *options, *(GEMM_ORDER if workload == "gemm" else ()),
              *(("--extrapolate",) if tile > 960 else ())]
@@ -381,34 +382,71 @@ def waits_table():
                   "a ready POTRF waits, ms", "all 42, s"], rows)
 
 
-# One bandwidth for all links, beside the published figures that it should meet.
+# One bandwidth for all links, or a limit where they meet, beside the published figures that it
+# should meet.
+NO_PEER = ("--no-peer",)
+LIMITS = [("hub", 12, ()), ("hub", 10, ()), ("hub", 8, ()), ("hub", 4, ()), ("host", 16, ()),
+          ("host", 12, ()), ("host", 8, ()), ("hub", 8, NO_PEER), ("hub", 4, NO_PEER),
+          ("hub", 3, NO_PEER), ("host", 8, NO_PEER)]
 LINK_CASES = [("gemm", "d", 8192, 2048), ("gemm", "d", 16384, 2048), ("gemm", "d", 40960, 2048),
               ("cholesky", "d", 32768, 1024), ("cholesky", "d", 40960, 1024),
               ("cholesky", "s", 40960, 1024)]
 
 
-def links_row(link, values):
+def links_row(label, *options, platform="idgraf"):
     cells = []
-    for (workload, precision, n, tile), value in zip(LINK_CASES, values):
-        run = simulate_one("locality-aware", workload, n, tile, *FULL, *SET_ARCH, *slower(link),
-                           precision=precision)
+    for workload, precision, n, tile in LINK_CASES:
+        run = simulate_one("locality-aware", workload, n, tile, *FULL, *SET_ARCH, *options,
+                           precision=precision, platform=platform)
+        value = published(workload, precision, n)["value"]
         cells.append(f"{rate(run):.0f} ({differs(value, rate(run)):+.0f} %)")
-    return ["as measured alone" if link is None else f"{link} GB/s", *cells,
-            f"{heft_differs(32768, 1024, *SET_ARCH, *slower(link)):+.0f} %"]
+    heft = heft_differs(32768, 1024, *SET_ARCH, *options, platform=platform)
+    return [label, *cells, f"{heft:+.0f} %"]
 
 
-def heft_differs(n, tile, *options, policies=("locality-aware", "heft"), reps=1):
+def heft_differs(n, tile, *options, policies=("locality-aware", "heft"), reps=1, platform="idgraf"):
     """Percent by which heft is faster than locality-aware."""
-    runs = simulate("cholesky", n, tile, *FULL, *options, policies=policies, reps=reps)
+    runs = simulate("cholesky", n, tile, *FULL, *options, policies=policies, reps=reps,
+                    platform=platform)
     return differs(rate(runs["locality-aware"]), rate(runs["heft"]))
 
 
-def links_table():
-    values = [published(*case[:3])["value"] for case in LINK_CASES]
-    rows = [["published", *(f"{value:.0f}" for value in values), "-5 %"]]
-    rows += [links_row(link, values) for link in (None, 4, 3, 2.5, 2, 1.5)]
+def link_cases_table(first, rows):
+    values = [f"{published(*case[:3])['value']:.0f}" for case in LINK_CASES]
     heading = [f"{w} {p}, {n}" for w, p, n, tile in LINK_CASES]
-    return table(["links", *heading, "heft, cholesky d, 32768"], rows)
+    return table([first, *heading, "heft, cholesky d, 32768"],
+                 [["published", *values, "-5 %"], *rows])
+
+
+def links_table():
+    rows = [links_row("as measured alone" if link is None else f"{link} GB/s", *slower(link))
+            for link in (None, 4, 3, 2.5, 2, 1.5)]
+    return link_cases_table("links", rows)
+
+
+def limited(folder, where, gbps):
+    """A file of Idgraf whose hubs, or host, pass so much each way and no more."""
+    machine = json.loads(KERNELS.read_text(encoding="utf-8"))
+    limits = {"to_device_Bps": gbps * 1e9, "to_host_Bps": gbps * 1e9}
+    if where == "hub":
+        for socket in machine["sockets"]:
+            socket["hub"] = limits | {"origin": "what if"}
+    else:
+        machine["host"] |= limits
+    path = pathlib.Path(folder) / f"{where}{gbps}.json"
+    path.write_text(json.dumps(machine), encoding="utf-8")
+    return str(path)
+
+
+def limits_table():
+    """Limits of hubs and of the host, which nobody is known to have measured."""
+    rows = [links_row("none")]
+    with tempfile.TemporaryDirectory() as folder:
+        for where, gbps, peers in LIMITS:
+            label = f"{gbps} GB/s a hub" if where == "hub" else f"{gbps} GB/s the host"
+            rows.append(links_row(label + (", no direct copies" if peers else ""), *peers,
+                                  platform=limited(folder, where, gbps)))
+    return link_cases_table("limit each way", rows)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -501,6 +539,7 @@ def blocks():
         "waits": waits_table(),
         "overlap": overlap_table(),
         "links": links_table(),
+        "limits": limits_table(),
         "order": order_table(),
     }
 
