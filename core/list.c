@@ -466,7 +466,9 @@ static struct duet_task *detach_share(const struct duet_view *view, struct duet_
     unsigned kind = core->workers[thief].kind;
     for (; share > 1 && seconds > 0; share--) {
         task = first_for(core, list, kind, false);
-        double next_s = task ? duet_view_seconds(view, thief, task) : 0;
+        if (!task)
+            break;
+        double next_s = duet_view_seconds(view, thief, task);
         seconds += next_s;
         if (!(next_s > 0) || seconds > STOLEN_S)
             break;

@@ -7,10 +7,11 @@
 
 enum { CHUNK_BYTES = 1 << 17, BUNDLE = 32 };
 
+/* Whole lines: what is written of tasks in different hands is kept apart. */
 static size_t record_bytes(unsigned access_count)
 {
     size_t bytes = sizeof(struct duet_task) + access_count * sizeof(struct access);
-    return (bytes + 15) / 16 * 16;
+    return whole_lines(bytes);
 }
 
 /* The pool for tasks with this many accesses, and how many its records have room for. */
@@ -36,7 +37,7 @@ static bool grow(struct pool *pool, size_t bytes)
         pool->chunk_capacity = capacity;
     }
     size_t size = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
-    char *chunk = malloc(size);
+    char *chunk = aligned_alloc(LINE, size);
     if (!chunk)
         return false;
     pool->chunks[pool->chunk_count++] = chunk;
