@@ -433,7 +433,7 @@ static void test_window(void)
     }
 }
 
-/* A stopped core lets a worker go once it has nothing in flight. */
+/* A stopped core lets the workers go once none of them has anything in flight. */
 static void test_stop(void)
 {
     struct testing t;
@@ -444,11 +444,34 @@ static void test_stop(void)
     g_assert_cmpint(copy.kind, ==, DUET_COPY);
     duet__core_stop(t.core);
     g_assert_cmpuint(t.wakes, >=, 3);
-    g_assert_cmpint(testing_next(&t, 0).kind, ==, DUET_EXIT);
+    g_assert_cmpint(testing_next(&t, 0).kind, ==, DUET_IDLE);
     g_assert_cmpint(testing_next(&t, 1).kind, ==, DUET_IDLE);
     testing_done(&t, &copy, 1e-6, 0);
-    g_assert_cmpuint(testing_work(&t, 1, NULL), ==, 1);
+    g_assert_cmpint(testing_next(&t, 1).kind, ==, DUET_IDLE);
+    g_assert_cmpint(testing_next(&t, 2).kind, ==, DUET_EXIT);
+    g_assert_true(t.woken[0] && t.woken[1]);
+    g_assert_cmpint(testing_next(&t, 0).kind, ==, DUET_EXIT);
     g_assert_cmpint(testing_next(&t, 1).kind, ==, DUET_EXIT);
+    g_assert_cmpuint(unfinished(t.core), ==, 0);
+    testing_fini(&t);
+}
+
+/* Nobody takes a task that needs a copy by a worker that has gone. */
+static void test_stop_listed(void)
+{
+    struct testing t;
+    testing_init(&t, &both, "eager", 1);
+    struct duet_handle *h = testing_handle(&t, 8);
+    (void)testing_submit(&t, t.gpu, h, DUET_W, NULL, 0, 0);
+    g_assert_cmpuint(testing_work(&t, 1, NULL), ==, 1);
+    (void)testing_submit(&t, t.cpu, h, DUET_R, NULL, 0, 0);
+    duet__core_stop(t.core);
+    g_assert_cmpint(testing_next(&t, 1).kind, ==, DUET_IDLE);
+    g_assert_cmpint(testing_next(&t, 2).kind, ==, DUET_IDLE);
+    g_assert_cmpuint(testing_work(&t, 0, NULL), ==, 0);
+    for (unsigned w = 0; w < t.workers; w++)
+        g_assert_cmpint(testing_next(&t, w).kind, ==, DUET_EXIT);
+    g_assert_cmpint(t.core->error, ==, DUET_ECANCELED);
     testing_fini(&t);
 }
 
@@ -470,5 +493,6 @@ int main(int argc, char **argv)
     g_test_add_func("/class/codelets", test_codelets);
     g_test_add_func("/class/window", test_window);
     g_test_add_func("/class/stop", test_stop);
+    g_test_add_func("/class/stop_listed", test_stop_listed);
     return g_test_run();
 }

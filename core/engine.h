@@ -175,7 +175,9 @@ DUET_MUST_CHECK int duet__core_new(struct duet_runtime **out,
  */
 void duet__core_free(struct duet_runtime *core);
 
-/* Makes duet__next answer EXIT to every worker once it has nothing in flight, and wakes them all.
+/*
+ * Cancels what has not finished, makes duet__next answer EXIT to every worker once none of them has
+ * anything in flight, and wakes them all.
  */
 void duet__core_stop(struct duet_runtime *core);
 

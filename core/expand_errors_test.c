@@ -400,9 +400,7 @@ static void test_cancelled(void)
     g_assert_cmpuint(plan_order(&t, ids, 8), ==, 1);
     g_assert_cmpuint(ids[0], ==, plan.ids[0]);
     g_assert_cmpint(duet_unregister(t.core, h), ==, DUET_ECANCELED);
-    duet__core_stop(t.core);
-    for (unsigned w = 0; w < t.workers; w++)
-        g_assert_cmpint(testing_next(&t, w).kind, ==, DUET_EXIT);
+    testing_stop(&t);
     testing_fini(&t);
 }
 

@@ -273,6 +273,7 @@ struct worker {
     /* this worker's thread */
     _Alignas(LINE) unsigned taken; /* tasks in slots */
     unsigned copying;              /* copies given to the engine and not done */
+    bool drained;                  /* counted as such in the core, which is stopping */
     uint64_t rng;
     _Atomic(uint64_t) finished; /* tasks that ended in calls of this worker; read at any time */
     struct freed freed[POOL_EXACT + 1];
@@ -390,6 +391,7 @@ struct duet_runtime {
     _Alignas(LINE) _Atomic(unsigned) throttled; /* submissions that wait: the window is full */
     _Atomic(unsigned) waits;                    /* for all tasks to finish */
     _Atomic(bool) stopping;
+    _Atomic(unsigned) drained; /* workers that have had nothing left since then */
     _Atomic(bool) told; /* there is a `message` */
     _Atomic(int) error; /* first error of the run */
     struct spin message_lock;

@@ -387,8 +387,9 @@ static void test_closing(void)
     duet__core_stop(t.core);
     expect_idle(&t, GPU);
     testing_done(&t, &copy, 1e-6, DUET_ELOST);
-    g_assert_cmpint(testing_next(&t, GPU).kind, ==, DUET_EXIT);
+    expect_idle(&t, GPU);
     g_assert_cmpint(testing_next(&t, CPU).kind, ==, DUET_EXIT);
+    g_assert_cmpint(testing_next(&t, GPU).kind, ==, DUET_EXIT);
     g_assert_cmpuint(unfinished(t.core), ==, 0);
     testing_fini(&t);
 }

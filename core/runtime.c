@@ -239,6 +239,8 @@ void *duet__core_kept(const struct duet_runtime *core)
 
 void duet__core_stop(struct duet_runtime *core)
 {
+    if (!duet__finished(core))
+        duet_cancel(core);
     atomic_store(&core->stopping, true);
     for (unsigned w = 0; w < core->machine.worker_count; w++)
         core->ops->wake(core->engine, w);

@@ -190,6 +190,18 @@ static inline void testing_drain(struct testing *t)
     }
 }
 
+/* Stops the core: what is left ends, then everybody may go. */
+static inline void testing_stop(struct testing *t)
+{
+    duet__core_stop(t->core);
+    for (unsigned w = 0; w < t->workers; w++) {
+        TESTING_MUST(t->woken[w]);
+        TESTING_MUST(testing_work(t, w, NULL) == 0);
+    }
+    for (unsigned w = 0; w < t->workers; w++)
+        TESTING_MUST(testing_next(t, w).kind == DUET_EXIT);
+}
+
 static inline int testing_wait(void *engine, bool (*reached)(void *arg), void *arg)
 {
     struct testing *t = engine;

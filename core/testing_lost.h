@@ -124,11 +124,7 @@ static inline void lost_end(struct testing *t, int error, const char *part)
     if (error && !strstr(duet_last_message(t->core), part))
         g_error("\"%s\" does not say \"%s\"", duet_last_message(t->core), part);
     check_rest(t);
-    duet__core_stop(t->core);
-    for (unsigned w = 0; w < t->workers; w++) {
-        g_assert_true(t->woken[w]);
-        g_assert_cmpint(testing_next(t, w).kind, ==, DUET_EXIT);
-    }
+    testing_stop(t);
     testing_fini(t);
 }
 

@@ -242,6 +242,21 @@ static void choose(struct duet_view *view, struct worker *worker,
     }
 }
 
+/*
+ * The core is stopping: may a worker that has nothing left go? Only when all others have nothing
+ * left, as what one of them waits for may be a copy that this one makes. Nothing is prepared any
+ * more, so whoever has had nothing once makes copies for others at most.
+ */
+static bool may_leave(struct duet_view *view, struct worker *worker)
+{
+    struct duet_runtime *core = view->core;
+    const unsigned all = core->machine.worker_count;
+    if (!worker->drained && atomic_fetch_add(&core->drained, 1) + 1 == all)
+        view->wake_all = true;
+    worker->drained = true;
+    return atomic_load(&core->drained) == all;
+}
+
 void duet__next(struct duet_runtime *core, unsigned worker, double now,
                 struct duet__engine_command *command, struct duet__ops *ops)
 {
@@ -254,7 +269,7 @@ void duet__next(struct duet_runtime *core, unsigned worker, double now,
     else
         choose(&view, self, command);
     bool idle = command->kind == DUET_IDLE && self->taken == 0 && self->copying == 0;
-    if (idle && atomic_load(&core->stopping))
+    if (idle && atomic_load(&core->stopping) && may_leave(&view, self))
         command->kind = DUET_EXIT;
     if (!self->taken)
         duet__look_idle(&view, self);

@@ -312,7 +312,7 @@ static void test_cancel(void)
     }
 }
 
-/* Without a wait: what runs ends, what is ready may run, and nothing is left behind. */
+/* Without a wait: what runs ends, the rest is cancelled, and nothing is left behind. */
 static void test_close_in_the_middle(void)
 {
     for (unsigned round = 0; round < 8; round++) {
@@ -327,8 +327,7 @@ static void test_close_in_the_middle(void)
         if (round < 4)
             duet_cancel(core);
         duet__core_free(core);
-        if (round >= 4)
-            g_assert_cmpint(atomic_load(&calls), ==, 200 * t.cpus);
+        g_assert_cmpint(atomic_load(&calls), <=, 200 * t.cpus);
     }
 }
 
@@ -345,7 +344,8 @@ static void test_open_close(void)
                 testing_must(core, duet_wait(core));
         }
         duet__core_free(core);
-        g_assert_cmpint(atomic_load(&calls), ==, i % 3 > 0);
+        g_assert_cmpint(atomic_load(&calls), >=, i % 3 > 1);
+        g_assert_cmpint(atomic_load(&calls), <=, i % 3 > 0);
     }
 }
 
