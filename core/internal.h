@@ -392,8 +392,8 @@ struct duet_runtime {
     _Atomic(unsigned) waits;                    /* for all tasks to finish */
     _Atomic(bool) stopping;
     _Atomic(unsigned) drained; /* workers that have had nothing left since then */
-    _Atomic(bool) told; /* there is a `message` */
-    _Atomic(int) error; /* first error of the run */
+    _Atomic(bool) told;        /* there is a `message` */
+    _Atomic(int) error;        /* first error of the run */
     struct spin message_lock;
     struct duet_message run_message;        /* message_lock: of that error */
     struct duet_message message;            /* message_lock: of the last call that failed */
