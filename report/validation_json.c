@@ -162,13 +162,13 @@ void duet__validation_write_json(FILE *stream, const struct duet__validation *va
     duet__json_print(&json,
                      "left_out_runs: %zu"
                      "\n summary: {cases: %zu, known: %zu, median: %g, p95: %g, worst: %g, bias: %g"
-                     "\n  within_noise: %zu, groups: %zu, best_right: %zu, pairs: %zu,"
-                     " pairs_right: %zu, failed: %zu, refused: %zu}",
+                     "\n  within_noise: %zu, noise: %g, verdict: %s, groups: %zu, best_right: %zu,"
+                     " pairs: %zu, pairs_right: %zu, failed: %zu, refused: %zu}",
                      validation->left_out, validation->case_count, validation->known,
                      validation->median, validation->p95, validation->worst, validation->bias,
-                     validation->within_noise, validation->groups, validation->best_right,
-                     validation->pairs, validation->pairs_right, validation->failed,
-                     validation->refused);
+                     validation->within_noise, validation->noise, validation->verdict,
+                     validation->groups, validation->best_right, validation->pairs,
+                     validation->pairs_right, validation->failed, validation->refused);
     put_causes(&json, validation);
     duet__json_print(&json, "\n cases: [");
     for (size_t i = 0; i < validation->case_count; i++)

@@ -274,18 +274,13 @@ static void put_failed(FILE *stream, const struct duet__validation *validation)
 
 static void put_summary(FILE *stream, const struct duet__validation *validation)
 {
-    bool noise = false; /* known of any case */
-
-    for (size_t i = 0; i < validation->case_count; i++)
-        noise |= !isnan(validation->cases[i].noise);
     if (validation->known) {
         fprintf(stream, "\nabsolute %s: median %.1f %%, 95 %% of the cases below %.1f %%",
                 duet__error_word(validation), validation->median * 100, validation->p95 * 100);
         fprintf(stream, ", worst %.1f %%; bias %+.1f %%\n", validation->worst * 100,
                 validation->bias * 100);
-        if (noise)
-            fprintf(stream, "%zu of %zu within the noise of measuring\n", validation->within_noise,
-                    validation->known);
+        if (validation->verdict)
+            duet__put_wrapped(stream, validation->verdict, 4);
     } else {
         fprintf(stream, "\nno case has a result\n");
     }

@@ -10,6 +10,8 @@
 
 #include "validate/stats.h"
 
+enum { ROUNDS_MOST = 300 /* that are advised */ };
+
 /* ------------------------------------------------------------------------------------------- */
 /* Cases                                                                                        */
 
@@ -160,11 +162,69 @@ static void judge_policies(struct duet__validation *validation)
 /* ------------------------------------------------------------------------------------------- */
 /* All                                                                                          */
 
+/* Rounds of the case that has fewest; 0: nothing was made in rounds. */
+static size_t fewest_rounds(const struct duet__validation *validation)
+{
+    size_t fewest = SIZE_MAX;
+
+    for (size_t i = 0; i < validation->case_count; i++)
+        if (!isnan(validation->cases[i].noise))
+            fewest = MIN(fewest, validation->cases[i].measured.round_count);
+    return fewest == SIZE_MAX ? 0 : fewest;
+}
+
+/*
+ * What would make the noise smaller. An interval narrows with the square root of the number of
+ * rounds, as long as they differ no more than those so far.
+ */
+static void append_advice(GString *text, const struct duet__validation *validation)
+{
+    static const double little = 0.03;
+    size_t rounds = fewest_rounds(validation);
+    double ratio = validation->noise / little, wanted = ceil((double)rounds * ratio * ratio);
+
+    if (validation->disturbed_count)
+        g_string_append(text, "; less if other processes left the cores alone");
+    else if (rounds && rounds < DUET_INTERVAL_HOLDS)
+        g_string_append_printf(text, "; what it is, %d rounds would tell (--rounds)",
+                               DUET_INTERVAL_HOLDS);
+    else if (rounds && ratio > 1 && wanted <= ROUNDS_MOST)
+        g_string_append_printf(text, "; below %g %% with about %.0f rounds (--rounds)",
+                               little * 100, wanted);
+    else if (rounds && ratio > 1)
+        g_string_append_printf(text,
+                               "; this machine is too unsteady for less: even %d rounds would "
+                               "leave more than %g %%",
+                               ROUNDS_MOST, little * 100);
+}
+
+static char *verdict_of(const struct duet__validation *validation)
+{
+    bool predicted = strcmp(validation->first_name, "predicted") == 0;
+    const char *first = predicted ? "Prediction" : validation->labels[0];
+    const char *second = predicted ? "measurement" : validation->labels[1];
+    size_t within = validation->within_noise, known = 0;
+    GString *text;
+
+    for (size_t i = 0; i < validation->case_count; i++)
+        known += !isnan(validation->cases[i].noise);
+    if (!known)
+        return NULL;
+    text = g_string_new(NULL);
+    g_string_printf(text, "%s and %s agree within the noise of measuring in %zu of %zu case%s",
+                    first, second, within, known, known == 1 ? "" : "s");
+    g_string_append_printf(text, "; it is %.1f %% in the median case", validation->noise * 100);
+    append_advice(text, validation);
+    g_string_append_c(text, '.');
+    return g_string_free(text, FALSE);
+}
+
 static void judge_errors(struct duet__validation *validation)
 {
     double *errors = g_new(double, validation->case_count + 1);
     double *absolute = g_new(double, validation->case_count + 1);
-    size_t known = 0;
+    double *noises = g_new(double, validation->case_count + 1);
+    size_t known = 0, noisy = 0;
 
     for (size_t i = 0; i < validation->case_count; i++) {
         const struct duet__case *the = &validation->cases[i];
@@ -176,8 +236,11 @@ static void judge_errors(struct duet__validation *validation)
         absolute[known++] = fabs(the->error);
         validation->failed += validation->fail_over > 0 && fabs(the->error) > validation->fail_over;
         validation->within_noise += fabs(the->error) <= the->noise; /* not if it is not known */
+        if (!isnan(the->noise))
+            noises[noisy++] = the->noise;
     }
     validation->known = known;
+    validation->noise = noisy ? duet__median(noises, noisy) : NAN;
     validation->median = validation->p95 = validation->worst = validation->bias = NAN;
     if (known) {
         validation->bias = duet__median(errors, known);
@@ -187,6 +250,7 @@ static void judge_errors(struct duet__validation *validation)
     }
     g_free(absolute);
     g_free(errors);
+    g_free(noises);
 }
 
 enum { LABEL = 14 }; /* characters of a side's name in a heading */
@@ -216,6 +280,7 @@ void duet__validation_judge(struct duet__validation *validation)
         judge_case(&validation->cases[i]);
     judge_errors(validation);
     judge_policies(validation);
+    validation->verdict = verdict_of(validation);
 }
 
 void duet__validation_fini(struct duet__validation *validation)
@@ -224,4 +289,5 @@ void duet__validation_fini(struct duet__validation *validation)
         duet__explanation_fini(&validation->cases[i].explanation);
     g_clear_pointer(&validation->labels[0], g_free);
     g_clear_pointer(&validation->labels[1], g_free);
+    g_clear_pointer(&validation->verdict, g_free);
 }

@@ -77,6 +77,9 @@ struct duet__validation {
     double bias;               /* median of the signed ones */
     size_t within_noise; /* errors that are not larger than what measuring again would give: than
                             the case's noise */
+    double noise;        /* of the median case; NaN: of none it is known */
+    char *verdict; /* whether both sides agree within noise, how large that is, and what would make
+                      it smaller; one sentence, NULL where noise is not known; owned */
     /* groups of cases that differ in the policy alone, and of these, those whose fastest policy is
        predicted to be the fastest; pairs of policies in them, and pairs in the predicted order; a
        pair whose measured medians differ by no more than both noises together is no pair, and where

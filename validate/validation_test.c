@@ -91,6 +91,54 @@ static void test_errors(void)
     duet__validation_fini(&validation);
 }
 
+/* What a run in each of so many rounds is said to tell; free with g_free. */
+static char *verdict(size_t rounds, double spread, size_t disturbed)
+{
+    double a[64] = {0};
+    size_t sizes[64];
+    struct duet__case the = plain("a", 1, &(double){1}, 1, a, rounds);
+    struct duet__validation validation = of(&the, 1);
+    char *text;
+
+    for (size_t i = 0; i < rounds; i++) {
+        a[i] = 1 + spread * ((double)i / (double)rounds - 0.5);
+        sizes[i] = 1;
+    }
+    the.measured.rounds = sizes;
+    the.measured.round_count = rounds;
+    validation.disturbed_count = disturbed;
+    duet__validation_judge(&validation);
+    text = g_strdup(validation.verdict);
+    duet__validation_fini(&validation);
+    return text;
+}
+
+static void test_verdict(void)
+{
+    static const struct {
+        size_t rounds;
+        double spread;
+        size_t disturbed;
+        const char *end;
+    } expected[] = {
+        {1, 0, 0, NULL},
+        {10, 0.01, 0, " in 1 of 1 case; it is 0.4 % in the median case."},
+        {10, 0.1, 3, " case; less if other processes left the cores alone."},
+        {4, 0.1, 0, " case; what it is, 6 rounds would tell (--rounds)."},
+        {10, 0.1, 0, " case; below 3 % with about 14 rounds (--rounds)."},
+        {10, 1, 0, "even 300 rounds would leave more than 3 %."},
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(expected); i++) {
+        g_autofree char *text =
+            verdict(expected[i].rounds, expected[i].spread, expected[i].disturbed);
+        if (!expected[i].end)
+            g_assert_null(text);
+        else if (!g_str_has_suffix(text, expected[i].end))
+            g_error("\"%s\" does not end with \"%s\"", text, expected[i].end);
+    }
+}
+
 /* Rounds that differ are noise, and hide which policy is faster; the error's interval knows it. */
 static void test_rounds(void)
 {
@@ -464,6 +512,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/validation/errors", test_errors);
     g_test_add_func("/validation/rounds", test_rounds);
+    g_test_add_func("/validation/verdict", test_verdict);
     g_test_add_func("/validation/policies", test_policies);
     g_test_add_func("/validation/bad_values", test_bad_values);
     g_test_add_func("/validation/explanation", test_explanation);

@@ -38,20 +38,19 @@ function cards(report, word) {
   const {summary, fail_over: failOver} = report, predicted = word === 'error';
   const share = value => value === null ? DASH : `${(value * 100).toFixed(1)} %`;
   const of = (part, whole) => whole ? `${part} of ${whole}` : null;
-  const noisy = report.cases.some(one => one.noise !== null);
   return html`<section>${facts([
     [predicted ? 'median error' : 'median difference', share(summary.median)],
     ['95 % of the cases below', share(summary.p95)],
     ['worst', share(summary.worst)],
     ['bias', summary.bias === null ? DASH : `${signed(summary.bias * 100, 1)} %`],
-    ['within the noise of measuring', noisy ? of(summary.within_noise, summary.known) : null],
+    ['within the noise of measuring', summary.verdict && of(summary.within_noise, summary.known)],
     [`fastest policy ${predicted ? 'predicted right' : 'the same'}`,
       of(summary.best_right, summary.groups)],
     ['pairs of policies in order', of(summary.pairs_right, summary.pairs)],
     ['without a result', summary.refused || null],
     [`failed (${word} over ${+(failOver * 100).toPrecision(6)} %)`,
       failOver === null ? null : summary.failed],
-  ], 'cards')}</section>`;
+  ], 'cards')}${summary.verdict && html`<p>${summary.verdict}</p>`}</section>`;
 }
 
 /** Where the errors of all cases come from. */
