@@ -137,3 +137,11 @@ if(DUET_HAVE_CUDA AND DUET_HAVE_BLAS AND TARGET CUDA::cublas AND TARGET CUDA::cu
     duet_fake_benchmark(cuda_peers_fake)
   endif()
 endif()
+
+# Recorded runs, and models that are compared on them (bench/corpus.py).
+if(DUET_HAVE_BLAS AND DUET_HAVE_SIMGRID)
+  file(GLOB corpus CONFIGURE_DEPENDS ${bench}/corpus/*.c)
+  duet_benchmark(corpus ${corpus})
+  duet_link_folders(bench-corpus)
+  target_link_libraries(bench-corpus PRIVATE PkgConfig::GLIB)
+endif()

@@ -82,6 +82,8 @@ RULES = [
     ("examples/*", "c posix duet/*"),
     ("bench/overhead/testing*", "c-pure duet/* bench/* tests/fake_cuda/fake.h"),
     ("bench/overhead/*", "c-pure duet/* starpu bench/*"),
+    ("bench/corpus/*", "c glib bench/* calibrate/* platforms/* runs/* validate/stats.h workloads/* "
+                       "world/clock.h"),
     ("bench/contention/*", "c posix threads context duet/* core/engine.h bench/*"),
     ("bench/*", "c posix glib cuda cublas blas bench/*"),
     ("tests/fake_cuda/*", "c posix threads cuda cublas blas duet/* workloads/kernels*.h ."),

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bench/corpus/candidates.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <glib.h>
+
+/* ------------------------------------------------------------------------------------------- */
+/* Four means                                                                                   */
+
+enum { LEAST_ROWS = 5 /* of a condition */ };
+
+struct cell {
+    double seconds, missing; /* sums, then means */
+    size_t count;
+};
+
+static double missing_part(const struct duet__row *row)
+{
+    return row->bytes > 0 ? row->from_memory / row->bytes : 0;
+}
+
+/* Means of the rows that are warm or cold, alone or (any) not. */
+static struct cell mean_of(const struct duet__rows *rows, const bool *rejected, bool any, bool cold)
+{
+    struct cell cell = {0};
+
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct duet__row *row = &rows->list[i];
+        if (rejected[i] || (!any && !duet__row_alone(row)) || duet__row_cold(row) != cold)
+            continue;
+        cell.seconds += rows->seconds[i];
+        cell.missing += missing_part(row);
+        cell.count++;
+    }
+    if (cell.count < LEAST_ROWS)
+        return (struct cell){0};
+    cell.seconds /= (double)cell.count;
+    cell.missing /= (double)cell.count;
+    return cell;
+}
+
+/*
+ * The line through the means of warm and of cold rows, and a busy ratio by which the busy ones add
+ * up. Outliers are the product's.
+ */
+static void fit_table(const struct duet__rows *rows, const bool *used, double bandwidth_Bps,
+                      struct duet__kernel_fit *out, bool *rejected)
+{
+    g_autofree bool *none = g_new0(bool, rows->count + 1);
+    bool *left_out = rejected ? rejected : none, any = false;
+    struct cell warm, cold;
+    double slope = 0, measured = 0, expected = 0, more = 0;
+
+    duet__kernel_fit(rows, used, bandwidth_Bps, out, rejected);
+    for (size_t i = 0; i < rows->count && used; i++)
+        left_out[i] = !used[i];
+    warm = mean_of(rows, left_out, false, false);
+    cold = mean_of(rows, left_out, false, true);
+    if (!warm.count && !cold.count) {
+        any = true;
+        warm = mean_of(rows, left_out, true, false);
+        cold = mean_of(rows, left_out, true, true);
+    }
+    if (!warm.count && !cold.count)
+        return;
+    if (warm.count && cold.count && cold.missing > warm.missing)
+        slope = fmax((cold.seconds - warm.seconds) / (cold.missing - warm.missing), 0);
+    *out = (struct duet__kernel_fit){.busy_ratio = 1, .bandwidth_Bps = bandwidth_Bps};
+    out->fit.base_s = warm.count ? warm.seconds - slope * warm.missing : cold.seconds;
+    out->fit.memory_s = slope;
+    if (!(out->fit.base_s > 0)) {
+        out->fit.base_s = warm.seconds / 2;
+        out->fit.memory_s = (cold.seconds - out->fit.base_s) / cold.missing;
+    }
+    for (size_t i = 0; i < rows->count; i++) {
+        double seconds;
+        if (left_out[i] || !duet__row_busy(&rows->list[i]))
+            continue;
+        seconds = duet__kernel_seconds(out, rows, i);
+        measured += rows->seconds[i];
+        expected += seconds;
+        more += seconds * duet__row_busy_part(&rows->list[i]);
+    }
+    if (!any && more > 0)
+        out->busy_ratio = fmin(fmax(1 + (measured - expected) / more, 0.8), 3);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+
+static void no_busy(struct duet__point *point)
+{
+    point->busy_ratio = 1;
+}
+
+static void no_deviation(struct duet__point *point)
+{
+    point->run_deviation = 0;
+}
+
+static void no_caches(struct duet__point *point)
+{
+    point->base_s = point->memory_s = 0;
+}
+
+static void mean(struct duet__point *point)
+{
+    no_caches(point);
+    no_busy(point);
+}
+
+const struct candidate candidates[] = {
+    {.name = "model"},
+    {.name = "no-caches", .adjust = no_caches},
+    {.name = "no-size", .keep_size = true},
+    {.name = "no-bandwidth", .no_bandwidth = true},
+    {.name = "no-busy", .adjust = no_busy},
+    {.name = "no-states", .keep_states = true},
+    {.name = "no-deviation", .adjust = no_deviation},
+    {.name = "table", .fit = fit_table},
+    {.name = "mean", .adjust = mean},
+    {.name = NULL},
+};

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Models of kernels that are compared: the one of the product, and what is left of it without a
+ * part. */
+#ifndef DUET_BENCH_CANDIDATES_H
+#define DUET_BENCH_CANDIDATES_H
+
+#include "calibrate/model.h"
+
+struct candidate {
+    const char *name;                        /* bench/README.md describes them */
+    duet__kernel_fit_fn *fit;                /* NULL: the product's */
+    void (*adjust)(struct duet__point *out); /* what it does not have; NULL: nothing */
+    bool keep_states, keep_size, no_bandwidth;
+};
+
+extern const struct candidate candidates[]; /* ended by a NULL name; the product's is the first */
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Recorded runs of all cases, round after round: forward, then backward (ABBA), so that what
+ * changes steadily changes for all cases alike.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/corpus/corpus.h"
+#include "calibrate/calibrate.h"
+#include "runs/session.h"
+#include "world/clock.h"
+
+enum { RUNS_MOST = 3 };           /* of a case in a round */
+static const double TURN_S = 0.1; /* after which no further run is made */
+
+/* A recording of a corpus under way. */
+struct work {
+    struct duet__monitor monitor;
+    struct duet__problem problem; /* with its data, which neighbours share */
+    const struct duet__workload *workload;
+    GHashTable *known; /* problems that were written, by name */
+};
+
+static void discard(struct work *work)
+{
+    if (work->problem.data)
+        work->workload->discard(work->problem.data);
+    work->problem = (struct duet__problem){0};
+}
+
+/* The data of a case, unless the one before had the same. */
+static int generate(struct work *work, const struct corpus_case *of, struct duet_message *message)
+{
+    const struct duet__workload *workload = duet__workload_find(of->workload);
+    struct duet__problem *problem = &work->problem;
+    int error;
+
+    if (problem->data && work->workload == workload && problem->n == of->n &&
+        problem->tile == of->tile)
+        return 0;
+    discard(work);
+    if (!workload || !workload->generate)
+        return duet_fail(message, DUET_EINVAL, "no workload '%s' that computes", of->workload);
+    *problem = (struct duet__problem){.n = of->n, .tile = of->tile, .precision = 'd', .seed = 1};
+    work->workload = workload;
+    error = workload->check(problem, message);
+    return error ? error : workload->generate(problem, &problem->data, message);
+}
+
+static void put(struct work *work, const struct corpus_run *run)
+{
+    const struct corpus_case *of = &run->of;
+    g_autofree char *name = g_strdup_printf("%s:%" G_GUINT64_FORMAT ":%" G_GUINT64_FORMAT,
+                                            of->workload, of->n, of->tile);
+
+    if (!g_hash_table_contains(work->known, name)) {
+        corpus_put_problem(stdout, of, &run->recording);
+        g_hash_table_add(work->known, g_steal_pointer(&name));
+    }
+    corpus_put_run(stdout, run);
+}
+
+/* A warm-up, then some runs. */
+static int take_turn(struct work *work, const struct corpus_case *of, unsigned round,
+                     struct duet_message *message)
+{
+    struct duet__request request;
+    struct duet__run runs[RUNS_MOST] = {0};
+    struct corpus_run run = {.of = *of, .round = round};
+    struct duet__session session = {.request = &request,
+                                    .policy = of->policy,
+                                    .monitor = &work->monitor,
+                                    .quiet = true};
+    struct duet__load before, after;
+    size_t count = 0;
+    double start_s;
+    int error = generate(work, of, message);
+
+    duet__request_init(&request);
+    request.workload = work->workload;
+    request.records = DUET_RECORDS_ACCESSES;
+    request.config.cpus = (int)of->cpus;
+    request.seed = 1 + round;
+    session.problem = work->problem;
+    if (!error)
+        error = duet__session_run(&session, NULL, DUET_RECORDS_NONE, message);
+    before = duet__load_now();
+    start_s = duet__clock_s();
+    while (!error && count < RUNS_MOST && (!count || duet__clock_s() - start_s < TURN_S)) {
+        error = duet__session_run(&session, &runs[count], DUET_RECORDS_ACCESSES, message);
+        count += !error;
+    }
+    after = duet__load_now();
+    duet__session_close(&session);
+    run.at_s = (double)g_get_real_time() * 1e-6 - (duet__clock_s() - start_s);
+    run.others = duet__load_between(&before, &after).others;
+    run.stolen = duet__load_between(&before, &after).stolen;
+    for (size_t i = 0; i < count; i++) {
+        run.recording = runs[i].recording;
+        run.recording.makespan_s = runs[i].stats.makespan_s;
+        put(work, &run);
+        duet__run_fini(&runs[i]);
+    }
+    duet__request_fini(&request);
+    return error;
+}
+
+int corpus_record(unsigned rounds, char **cases)
+{
+    struct work work = {0};
+    struct duet_message message = {""};
+    guint count = g_strv_length(cases);
+    int error = 0;
+
+    work.known = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    corpus_put_head(stdout, duet__cache_find());
+    duet__monitor_start(&work.monitor, false, 0, 0);
+    for (unsigned round = 0; round < rounds && !error; round++)
+        for (guint i = 0; i < count && !error; i++) {
+            const char *text = cases[round % 2 ? count - 1 - i : i];
+            struct corpus_case of;
+
+            error = corpus_case_read(text, &of)
+                        ? take_turn(&work, &of, round, &message)
+                        : duet_fail(&message, DUET_EINVAL,
+                                    "'%s' is no case: WORKLOAD:N:TILE:WORKERS:POLICY", text);
+        }
+    discard(&work);
+    duet__monitor_stop(&work.monitor);
+    g_hash_table_unref(work.known);
+    if (!error && (fflush(stdout) || ferror(stdout)))
+        error = duet_fail(&message, DUET_EIO, "the runs cannot be written");
+    if (error)
+        (void)fprintf(stderr, "corpus: %s\n", message.text);
+    return error == DUET_EINVAL ? 2 : error != 0;
+}

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A tiny corpus is recorded and compared: every model predicts every case, the same every time."""
+
+import gzip
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+BUILD = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve()
+SOURCE = pathlib.Path(os.environ.get("DUET_SOURCE_DIR") or pathlib.Path(__file__).parents[1])
+CASES = ["cholesky:256:64:1:ws", "cholesky:512:64:1:ws", "saxpy:65536:8192:1:ws"]
+
+
+def corpus(*arguments, status=0):
+    result = subprocess.run([sys.executable, SOURCE / "bench" / "corpus.py", *map(str, arguments)],
+                            capture_output=True, text=True, check=False)
+    assert result.returncode == status, result
+    return result.stdout
+
+
+def compare(path, *arguments, status=0):
+    """The program by itself, on lines of a file."""
+    with open(path, "rb") as lines:
+        result = subprocess.run([BUILD / "bench" / "corpus", "compare", *arguments], stdin=lines,
+                                capture_output=True, text=True, check=False)
+    assert result.returncode == status, result
+    return result.stderr
+
+
+def check_bad_lines(folder, lines):
+    """What is no line of a corpus is told by line and place."""
+    bad = folder / "bad.jsonl"
+    for number, change, message in [
+            (1, ("shared_bytes", "x"), "line 1: shared_bytes: missing"),
+            (2, ('"n":256', '"n":-1'), "line 2: n: -1"),
+            (3, ('"cpus":1', '"cpus":1000'), "line 3: cpus: 1000"),
+            (3, ('"tasks":[0,0', '"tasks":[0,7'), "line 3: tasks[0]: no such task or worker"),
+            (3, ('"n":256', '"n":257'), "line 3: a run of a problem that no line above describes"),
+            (3, ("{", "["), "line 3:1: "),
+    ]:
+        changed = list(lines)
+        assert change[0] in changed[number - 1], (number, change)
+        changed[number - 1] = changed[number - 1].replace(*change, 1)
+        bad.write_text("".join(changed), encoding="utf-8")
+        text = compare(bad, folder / "here.json", "cholesky", status=1)
+        assert text.startswith("corpus: " + message), (message, text)
+
+
+def main():
+    if not (BUILD / "bench" / "corpus").exists():
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        corpus("record", "--build", BUILD, "--rounds", 4, "--budget", "0.5s", "--name", "here",
+               "--folder", folder, "--cases", *CASES)
+        with gzip.open(folder / "here.jsonl.gz", "rt") as packed:
+            lines = packed.readlines()
+        runs = [json.loads(line) for line in lines if line.startswith('{"run"')]
+        assert {run["round"] for run in runs} == {0, 1, 2, 3} and all(run["tasks"] for run in runs)
+        assert [run["run"] for run in runs if run["round"] == 1][0] == "saxpy"  # backward
+        arguments = ["compare", "--build", BUILD, "--out", folder / "all.jsonl",
+                     folder / "here.jsonl.gz"]
+        text = corpus(*arguments)
+        assert text == corpus(*arguments)
+        every = [json.loads(line) for line in (folder / "all.jsonl").read_text().splitlines()]
+        models = {line["model"] for line in every}
+        assert {"model", "table", "mean"} <= models
+        for scheme, times in [("none", 1), ("case", 1), ("turn", 2)]:
+            of = [line for line in every if line["scheme"] == scheme]
+            count = len(CASES) if scheme != "case" else 2  # saxpy has but one
+            assert len(of) == len(models) * times * count, (scheme, len(of))
+            assert all(abs(line[level]) < 10 for line in of
+                       for level in ("kernel_error", "makespan_error")), of
+        assert "turns ago" in corpus("states", folder / "here.jsonl.gz")
+        check_bad_lines(folder, lines)
+
+
+main()
