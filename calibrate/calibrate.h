@@ -43,7 +43,7 @@ struct duet__calibrate_request {
     double budget_s;
     uint64_t rounds; /* whatever time they take; 0: as many as there is time for */
     bool paced;      /* at the pace of a platform: nothing is computed */
-    bool no_costs, no_copies, compare_models;
+    bool no_costs, no_copies;
     char *name; /* of the machine that is described */
 };
 
@@ -99,7 +99,7 @@ struct duet__calibrating {
     struct duet__failure now;       /* what is being measured, and why it failed */
     struct duet__kept_data kept[2]; /* of the last warm-up, and of the last problem beyond that */
     struct duet__info info;         /* the machine, with all its workers */
-    struct duet_sharing known;      /* sizes of caches as the system tells them */
+    struct duet_sharing known;      /* the shared cache as the system tells it */
     unsigned cpus, gpus;            /* workers */
     double pace;                    /* of emulated times: their scale, else 1 */
     GArray *setups;                 /* struct duet__setup */
@@ -197,8 +197,8 @@ void duet__kept_data_free(struct duet__calibrating *c);
 /* ------------------------------------------------------------------------------------------- */
 /* machine.c                                                                                     */
 
-/* Sizes of the caches that the first core has for itself and that it shares; 0: not known. */
-void duet__caches_find(struct duet_sharing *sharing);
+/* Size of the last cache before memory, as the first core sees it; 0: not known. */
+uint64_t duet__cache_find(void);
 
 /* Describes the machine by what was found, kernel times included. duet__platform_fini frees it. */
 void duet__describe_machine(const struct duet__calibrating *c, struct duet__platform *platform);

@@ -20,7 +20,7 @@ void duet__confidence(const struct duet__calibrating *c, struct duet__confidence
         out->samples += quality->point.samples;
         out->rejected += quality->point.rejected;
         out->fewest_samples = MIN(out->fewest_samples, quality->point.samples);
-        double error = quality->errors[DUET__LEFT_OUT_RUNS][DUET__EFFECTS_MODEL].sum;
+        double error = quality->error.sum;
         if (!isfinite(error))
             continue;
         errors[out->points++] = fabs(error);

@@ -85,7 +85,6 @@ static void read_task(struct duet__executions *all, const struct duet__recorded_
                                         .host = true,
                                     });
     group->host = group->host && worker->node == DUET_HOST;
-    group->operands = MIN(MAX(group->operands, execution->operands), DUET_OPERANDS);
     g_array_append_val(group->members, index);
 }
 
@@ -175,8 +174,8 @@ void duet__executions_fini(struct duet__executions *executions)
     *executions = (struct duet__executions){0};
 }
 
-void duet__misses_find(const struct duet__executions *executions,
-                       const struct duet_sharing *sharing, size_t limit, struct duet__miss *misses)
+void duet__missing_find(const struct duet__executions *executions,
+                        const struct duet_sharing *sharing, size_t limit, double *missing)
 {
     for (size_t r = 0; r < executions->run_count; r++) {
         const struct duet__executed_run *run = &executions->runs[r];
@@ -190,7 +189,7 @@ void duet__misses_find(const struct duet__executions *executions,
             const struct duet__execution *e = &executions->list[i];
             if (e->operands)
                 error = duet__caches_touch(caches, e->worker, executions->operands + e->first,
-                                           e->operands, run->registered_bytes, misses + e->first);
+                                           e->operands, run->registered_bytes, missing + e->first);
         }
         duet__caches_free(caches);
         if (error)

@@ -53,7 +53,6 @@ struct duet__group {
     const char *kernel, *arch, *context; /* borrowed */
     double work;                         /* > 0 */
     bool host;                           /* all of them ran on CPU workers */
-    unsigned operands;                   /* of the one with most, at most DUET_OPERANDS */
     GArray *members;                     /* size_t: indices, in order of runs */
 };
 
@@ -96,11 +95,11 @@ void duet__neighbours_find(const struct duet_machine *machine,
                            struct duet__execution *executions, size_t count);
 
 /*
- * Fills misses[i] for every operand i of the first `limit` executions of each run (0: all), with
- * caches of these sizes.
+ * Sets missing[i], the part that is in no cache, of every operand i of the first `limit` executions
+ * of each run (0: all), with caches of this size.
  */
-void duet__misses_find(const struct duet__executions *executions,
-                       const struct duet_sharing *sharing, size_t limit, struct duet__miss *misses);
+void duet__missing_find(const struct duet__executions *executions,
+                        const struct duet_sharing *sharing, size_t limit, double *missing);
 
 /*
  * Takes the state of the machine out of the times of host kernels. On a machine that others use, or

@@ -5,7 +5,7 @@
 
 #include <glib.h>
 
-#include "calibrate/kernel_models.h"
+#include "calibrate/kernel_fit.h"
 
 /* Two sockets: workers 0, 1, 2 and 3; worker 4 is a device. */
 enum { WORKERS = 5, DEVICE = 4 };
@@ -18,7 +18,7 @@ static void machine_init(struct duet_machine *machine)
     machine->workers[DEVICE].arch = 1;
     g_strlcpy(machine->archs[0].name, "core", DUET_NAME_MAX);
     g_strlcpy(machine->archs[1].name, "device", DUET_NAME_MAX);
-    machine->sharing = (struct duet_sharing){1 << 10, 1 << 20, 0};
+    machine->sharing = (struct duet_sharing){8 << 10, 0};
 }
 
 static struct duet_event task(uint64_t id, int worker, double start_s, double end_s)
@@ -121,14 +121,14 @@ static void test_overhead(void)
     duet_machine_fini(&machine);
 }
 
-/* Operands: looked up by task, registered once, those beyond the last column added to it. */
+/* Operands: looked up by task, registered once, what is missing of them by their bytes. */
 static void test_operands(void)
 {
-    enum { MANY = DUET_OPERANDS + 3 };
+    enum { MANY = 11 };
     struct duet_machine machine;
     struct duet__executions executions;
     struct duet__rows rows;
-    struct duet__miss misses[MANY + 2];
+    double missing[MANY + 2];
     struct duet_trace_access accesses[MANY + 2] = {{.task = 1, .handle = 1, .bytes = 1000}};
     struct duet_event events[] = {task(2, 0, 0, 1), task(1, 0, 1, 2), task(3, 0, 2, 3)};
     for (unsigned i = 0; i < MANY; i++)
@@ -141,20 +141,20 @@ static void test_operands(void)
     g_assert_cmpuint(executions.runs[0].registered_bytes, ==, 1000 * MANY);
     g_assert_cmpuint(executions.list[0].operands, ==, MANY);
     g_assert_cmpuint(executions.operands[executions.list[1].first].handle, ==, 1);
-    duet__misses_find(&executions, &machine.sharing, 0, misses);
-    duet__rows_make(&executions, duet__group_at(&executions, 0), misses, 0, &rows);
+    duet__missing_find(&executions, &machine.sharing, 0, missing);
+    duet__rows_make(&executions, duet__group_at(&executions, 0), missing, 0, &rows);
     g_assert_cmpuint(rows.count, ==, 3);
-    g_assert_cmpuint(rows.columns, ==, 2 * DUET_OPERANDS);
-    /* the first task finds nothing near it, and all of it in the shared cache */
-    g_assert_cmpfloat(rows.shares[0], ==, 1);
-    g_assert_cmpfloat(rows.shares[DUET_OPERANDS - 1], ==, MANY - DUET_OPERANDS + 1);
-    g_assert_cmpfloat(rows.shares[DUET_OPERANDS], ==, 0);
+    /* the first task finds nothing: as far away as all that is registered */
+    g_assert_cmpfloat(rows.missing[0], ==,
+                      duet__caches_missing(1000 * MANY, (double)machine.sharing.shared_bytes));
+    g_assert_cmpfloat(rows.bytes, ==, 1000.0 * (MANY + 2) / 3);
     g_assert_cmpfloat(rows.list[0].bytes, ==, 1000 * MANY);
     g_assert_cmpfloat(rows.list[1].bytes, ==, 1000);
-    /* the last has just been used: at distance 1000 in a cache of 1024 */
-    g_assert_cmpfloat(rows.shares[2 * rows.columns], ==, duet__caches_missing(1000, 1024));
+    /* the last has just been used */
+    g_assert_cmpfloat(rows.missing[2], ==,
+                      duet__caches_missing(1000, (double)machine.sharing.shared_bytes));
     duet__rows_fini(&rows);
-    duet__rows_make(&executions, duet__group_at(&executions, 0), misses, 2, &rows);
+    duet__rows_make(&executions, duet__group_at(&executions, 0), missing, 2, &rows);
     g_assert_cmpuint(rows.count, ==, 2);
     duet__rows_fini(&rows);
     duet__rows_fini(&rows);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times as a sum of a base and of parts that are in proportion to misses; outliers; quantiles. */
+/* Times as a base and what memory adds to it; outliers. */
 #ifndef DUET_CALIBRATE_FIT_H
 #define DUET_CALIBRATE_FIT_H
 
@@ -8,47 +8,38 @@
 
 #include "platforms/model/curves.h"
 
-enum {
-    DUET__FIT_COLUMNS = 2 * DUET_OPERANDS,
-    DUET__FIT_UNKNOWNS = DUET__FIT_COLUMNS + 1,
-};
-
-/*
- * Minimises c' G c / 2 - r' c over c >= 0, for n <= DUET__FIT_UNKNOWNS unknowns: the normal
- * equations of non-negative least squares, by block principal pivoting (Portugal, Judice, Vicente,
- * Mathematics of Computation 63, 1994). `gram` is symmetric, positive definite, row by row.
- */
-void duet__nonnegative(unsigned n, const double *gram, const double *right, double *c);
-
 /* What is fitted. Everything is borrowed. */
 struct duet__fit_data {
     size_t count;
-    unsigned columns;      /* at most DUET__FIT_COLUMNS */
-    const double *shares;  /* count rows of columns, each 0 or more */
+    const double *missing; /* count, each from 0 to 1 */
     const double *seconds; /* count, each > 0 */
     const bool *used;      /* count */
-    /* by column: what its coefficient is taken to be where the data does not tell (seconds), and
-       how far from that it may be (relative to the median time, > 0) */
-    const double *prior_s, *spread;
+    bool flat;             /* the base alone */
+    /* what memory_s is taken to be where the data does not tell (seconds), and how far from that it
+       may be (relative to the median time, > 0) */
+    double prior_s, spread;
 };
 
 struct duet__fit {
     double base_s; /* > 0 if any row was used */
-    double column_s[DUET__FIT_COLUMNS];
+    double memory_s;
 };
 
 /*
- * Robust, non-negative least squares on relative errors: seconds = base_s + shares * column_s. The
- * first fit divides each row by its measured time, which bounds what an outlier above can do; then
- * some by the expected time, with Huber's weights (Annals of Mathematical Statistics 35(1), 1964).
- * The columns' coefficients are drawn to prior_s as by a normal distribution around it, so that
- * those which the data cannot tell apart stay near to it. At last everything is scaled so that the
- * sum of all used times is that of the expected ones. Without used rows *out is 0.
+ * Robust least squares on relative errors: seconds = base_s + memory_s * missing, neither negative.
+ * The first fit divides each row by its measured time, which bounds what an outlier above can do;
+ * then some by the expected time, with Huber's weights (Annals of Mathematical Statistics 35(1),
+ * 1964). memory_s is drawn to prior_s as by a normal distribution around it. At last both are
+ * scaled so that the sum of all used times is that of the expected ones. Without used rows *out is
+ * 0.
  */
 void duet__fit(const struct duet__fit_data *data, struct duet__fit *out);
 
 /* The expected time of a row. */
-double duet__fit_seconds(const struct duet__fit *fit, const double *shares, unsigned columns);
+static inline double duet__fit_seconds(const struct duet__fit *fit, double missing)
+{
+    return fit->base_s + fit->memory_s * missing;
+}
 
 /* The median of `count` values, of at most about 2000 of them, evenly spread; 0 without any. */
 double duet__rough_median(const double *values, size_t count);
@@ -66,13 +57,5 @@ double duet__rough_median(const double *values, size_t count);
  * Returns how many were rejected.
  */
 size_t duet__outliers(const double *measured, const double *expected, size_t count, bool *rejected);
-
-/*
- * Quantiles of `count` >= 1 ratios (sorted here) at duet__quantile_levels, scaled to mean 1 (linear
- * between them). The two ends are not the extremes: they are chosen so that what lies beyond the
- * 0.01 and the 0.99 quantile has the mean that was measured there, as a single extreme value of
- * many thousand would spoil the mean of all.
- */
-void duet__quantiles(double *ratios, size_t count, double quantiles[DUET_QUANTILES]);
 
 #endif

@@ -20,27 +20,23 @@ static char *cache_text(unsigned index, const char *what)
     return g_file_get_contents(path, &text, NULL, NULL) ? g_strchomp(text) : NULL;
 }
 
-/* Levels 1 and 2 count as a core's own, whatever threads and neighbours they serve. */
-void duet__caches_find(struct duet_sharing *sharing)
+uint64_t duet__cache_find(void)
 {
-    enum { INDICES = 16, OWN_LEVEL = 2 };
-    uint64_t private_level = 0, shared_level = OWN_LEVEL;
+    enum { INDICES = 16 };
+    uint64_t last = 0, bytes = 0;
     for (unsigned i = 0; i < INDICES; i++) {
         g_autofree char *level = cache_text(i, "level"), *size = cache_text(i, "size");
         g_autofree char *type = cache_text(i, "type");
-        uint64_t number, bytes;
+        uint64_t number;
         if (!level || !size || !type || strcmp(type, "Instruction") == 0)
             continue;
         number = g_ascii_strtoull(level, NULL, 10);
-        bytes = g_ascii_strtoull(size, NULL, 10) << 10; /* "1024K" */
-        if (number <= OWN_LEVEL && number > private_level) {
-            private_level = number;
-            sharing->private_bytes = bytes;
-        } else if (number > shared_level) {
-            shared_level = number;
-            sharing->shared_bytes = bytes;
+        if (number > last) {
+            last = number;
+            bytes = g_ascii_strtoull(size, NULL, 10) << 10; /* "1024K" */
         }
     }
+    return bytes;
 }
 
 /* ------------------------------------------------------------------------------------------- */

@@ -203,7 +203,6 @@ void duet__calibrating_fit(struct duet__calibrating *c)
 {
     struct duet__model_options options = {
         .sharing = c->known,
-        .compare = c->request->compare_models,
         .task_overhead_s = c->has_costs ? c->costs[DUET__COST_POP].times.median : 0,
     };
     struct duet__recorded_run *runs = g_new(struct duet__recorded_run, c->runs->len + 1);
@@ -246,7 +245,7 @@ int duet__calibrating_look(struct duet__calibrating *c, struct duet_message *mes
                          "no CPU computes on this machine, all of them feed GPUs: use fewer "
                          "(--gpus)");
     if (!c->request->paced)
-        duet__caches_find(&c->known);
+        c->known.shared_bytes = duet__cache_find();
     return 0;
 }
 

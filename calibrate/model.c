@@ -6,14 +6,13 @@
 #include <string.h>
 
 enum {
-    LEAST_FOLDS = 2,
     LEAST_ROWS = 10, /* that say what memory gives */
 };
 
 /* What is at work. */
 struct fitting {
     struct duet__executions executions;
-    struct duet__miss *misses;
+    double *missing;
     double bandwidth_Bps;
 };
 
@@ -68,20 +67,20 @@ static double attained(const struct duet__rows *rows, bool busy)
 
 /*
  * The bandwidth that was measured, or what a kernel got if that is more: a limit is not below what
- * was reached. Both are of other seconds, and the machine may have been slower in those. Leaves the
- * misses of caches of these sizes.
+ * was reached. Both are of other seconds, and the machine may have been slower in those. Leaves
+ * what a cache of this size misses.
  */
 static void find_bandwidth(struct fitting *fitting, const struct duet_sharing *sharing)
 {
     const struct duet__executions *executions = &fitting->executions;
     double best_Bps = fitting->bandwidth_Bps;
-    duet__misses_find(executions, sharing, 0, fitting->misses);
+    duet__missing_find(executions, sharing, 0, fitting->missing);
     for (guint i = 0; i < executions->groups->len && fitting->bandwidth_Bps > 0; i++) {
         const struct duet__group *group = duet__group_at(executions, i);
         struct duet__rows rows;
         if (!group->host)
             continue;
-        duet__rows_make(executions, group, fitting->misses, 0, &rows);
+        duet__rows_make(executions, group, fitting->missing, 0, &rows);
         best_Bps = fmax(best_Bps, attained(&rows, false));
         if (lonely(executions, group))
             best_Bps = fmax(best_Bps, attained(&rows, true));
@@ -124,28 +123,29 @@ int duet__model_fit(const struct duet__recorded_run *runs, size_t run_count,
     struct fitting fitting = {.bandwidth_Bps = options->sharing.bandwidth_Bps};
     struct duet__executions *executions = &fitting.executions;
     struct duet_sharing given = options->sharing;
+    duet__kernel_fit_fn *fit = options->fit ? options->fit : duet__kernel_fit;
     int error;
     *out = (struct duet__model){0};
-    if (options->folds && options->folds < LEAST_FOLDS)
-        return duet_fail(message, DUET_EINVAL, "cross-validation needs at least %d folds, not %u",
-                         LEAST_FOLDS, options->folds);
     error = duet__executions_read(runs, run_count, options->task_overhead_s, executions, message);
     if (error)
         return error;
-    duet__states_remove(executions);
-    fitting.misses = g_new0(struct duet__miss, executions->operand_count + 1);
+    if (!options->keep_states)
+        duet__states_remove(executions);
+    fitting.missing = g_new0(double, executions->operand_count + 1);
     find_bandwidth(&fitting, &given);
     given.bandwidth_Bps = fitting.bandwidth_Bps;
-    out->sharing = duet__cache_sizes(executions, &given);
+    out->sharing = given;
+    if (!options->keep_size)
+        out->sharing.shared_bytes = duet__cache_size(executions, &given, fit);
     find_bandwidth(&fitting, &out->sharing);
     out->sharing.bandwidth_Bps = fitting.bandwidth_Bps;
     out->quality_count = executions->groups->len;
     out->quality = g_new0(struct duet__quality, out->quality_count);
     for (guint i = 0; i < executions->groups->len; i++)
-        duet__point_fit(executions, duet__group_at(executions, i), fitting.misses,
+        duet__point_fit(executions, duet__group_at(executions, i), fitting.missing,
                         fitting.bandwidth_Bps, options, &out->quality[i]);
     error = add_curves(out, message);
-    g_free(fitting.misses);
+    g_free(fitting.missing);
     duet__executions_fini(executions);
     if (error)
         duet__model_fini(out);

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From recorded runs on this machine to what its kernels take: for each kernel, architecture, size
- * and workload a struct duet__point, and the sizes of caches that explain the times best.
+ * and workload a struct duet__point, and the size of the shared cache that explains them best.
  */
 #ifndef DUET_CALIBRATE_MODEL_H
 #define DUET_CALIBRATE_MODEL_H
 
-#include "calibrate/kernel_models.h"
+#include "calibrate/kernel_fit.h"
 #include "validate/stats.h"
 
 struct duet__model_options {
-    /* what the machine is known to have: sizes of caches (0: not known). The shared cache is a
-       first guess: what a program gets of it is found out */
+    /* what the machine is known to have (0: not known). The shared cache is a first guess: what a
+       program gets of it is found out */
     struct duet_sharing sharing;
     /* what the runtime spends on a task on its worker, within the measured time of a kernel (see
        real/worker.c: a kernel begins when the worker asks for it); is subtracted. 0: nothing */
     double task_overhead_s;
-    unsigned folds; /* of the cross-validation, at least 2; 0: 5 */
-    bool compare;   /* also leave out problems, which takes as long again for each of them */
+    unsigned folds; /* of the cross-validation, at least 2; 0: 5; 1: none */
+    /* to see what parts of the model are worth (bench/corpus/) */
+    duet__kernel_fit_fn *fit; /* another one; NULL: duet__kernel_fit */
+    bool keep_states;         /* in the times of runs */
+    bool keep_size;           /* of the shared cache, as it is given */
 };
 
 /* Conditions of executions. */
@@ -27,19 +30,10 @@ enum {
     DUET__CONDITIONS = 4,     /* these bits, combined */
 };
 
-/* What is left out at a time, to be predicted by what the rest tells. */
-enum duet__left_out {
-    DUET__LEFT_OUT_RUNS,
-    DUET__LEFT_OUT_PROBLEMS, /* all runs of one problem on so many workers: what a model is for */
-    DUET__LEFT_OUT,
-};
-
-/* What a model errs on executions that it has not seen, relative to the measured times. */
+/* What the model errs on executions that it has not seen, relative to the measured times. */
 struct duet__model_error {
     double sum;       /* of the sum over all of them, signed: (predicted - measured) / measured */
     double execution; /* median over single executions, absolute */
-    double part;      /* of the sum over a part that was left out, absolute; mean over parts, each
-                         counting by its time */
 };
 
 /* One point, and how good it is. */
@@ -48,14 +42,13 @@ struct duet__quality {
     struct duet__point point;
     /* times by conditions (their bits), count 0: none was measured; of kernels of the host */
     struct duet__summary conditions[DUET__CONDITIONS];
-    /* cross-validated. Without problems to leave out, or where they are not asked for: NaN */
-    struct duet__model_error errors[DUET__LEFT_OUT][DUET__KERNEL_MODELS];
+    struct duet__model_error error; /* cross-validated; NaN: it was not */
 };
 
 /* Owned by the caller: duet__model_fini. */
 struct duet__model {
     struct duet__calibration calibration; /* curves with contexts */
-    struct duet_sharing sharing;   /* of the options, the sizes as found; the bandwidth at least
+    struct duet_sharing sharing;   /* of the options, the size as found; the bandwidth at least
                                       what kernels got */
     struct duet__quality *quality; /* one a point */
     size_t quality_count;
@@ -63,7 +56,7 @@ struct duet__model {
 
 /*
  * Fits. Host kernels (of workers of node 0) get everything a struct duet__point has; those of
- * devices mean, median, deviation, quantiles, samples. Kernels that failed are left out. Outliers
+ * devices mean, median, deviation, noise, samples. Kernels that failed are left out. Outliers
  * are rejected (the rule stands in docs/calibrate.md) and counted. Runs with one busy worker give
  * the condition "others idle", runs with several the busy ones. Times of the host are those of the
  * machine's median state (duet__states_remove), and how far states are from that is run_deviation.
@@ -72,10 +65,6 @@ struct duet__model {
 DUET_MUST_CHECK int duet__model_fit(const struct duet__recorded_run *runs, size_t run_count,
                                     const struct duet__model_options *options,
                                     struct duet__model *out, struct duet_message *message);
-
-/* What one kernel model errs on all points that say so: each counts by its time. */
-struct duet__model_error duet__model_error_all(const struct duet__model *model,
-                                               enum duet__left_out left_out, int kernel_model);
 
 void duet__model_fini(struct duet__model *model); /* safe on a zeroed one, and twice */
 
@@ -88,11 +77,12 @@ void duet__model_fini(struct duet__model *model); /* safe on a zeroed one, and t
  * are not so many). The errors of a single execution are 0.
  */
 void duet__point_fit(const struct duet__executions *executions, const struct duet__group *group,
-                     const struct duet__miss *misses, double bandwidth_Bps,
+                     const double *missing, double bandwidth_Bps,
                      const struct duet__model_options *options, struct duet__quality *out);
 
-/* Sizes of caches that explain the times best, of some around those given. Sizes of 0 stay. */
-struct duet_sharing duet__cache_sizes(const struct duet__executions *executions,
-                                      const struct duet_sharing *given);
+/* The size of the shared cache that explains the times best, of some up to the one given; 0 stays.
+ */
+uint64_t duet__cache_size(const struct duet__executions *executions,
+                          const struct duet_sharing *given, duet__kernel_fit_fn *fit);
 
 #endif

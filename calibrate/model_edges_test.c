@@ -39,7 +39,7 @@ static void test_stream(void)
 {
     struct made made;
     struct duet__model model;
-    struct duet_sharing sharing = {MIB, 8 * MIB, 10e9};
+    struct duet_sharing sharing = {8 * MIB, 10e9};
     made_init(&made, 1, &sharing);
     for (int i = 0; i < 100; i++)
         add(&made, 0, GEMM, 2 * MIB, i, 1e-3 * (i % 2 ? 1.01 : 0.99), 2, MIB);
@@ -47,13 +47,8 @@ static void test_stream(void)
     fit_runs(&made, 1, &sharing, &model);
     const struct duet__point *point = point_of(&model, GEMM);
     /* memory gets what its bandwidth says, the base what remains */
-    double bytes_s = MIB / 10e9;
-    g_assert_cmpfloat(fabs(point->far_s[0] / bytes_s - 1), <, 0.01);
-    g_assert_cmpfloat(fabs(point->far_s[1] / bytes_s - 1), <, 0.01);
-    double sum = point->base_s;
-    for (int i = 0; i < 2; i++)
-        sum += point->near_s[i] + point->far_s[i];
-    g_assert_cmpfloat(fabs(sum / 1e-3 - 1), <, 1e-9);
+    g_assert_cmpfloat(fabs(point->memory_s / (2 * MIB / 10e9) - 1), <, 0.01);
+    g_assert_cmpfloat(fabs((point->base_s + point->memory_s) / 1e-3 - 1), <, 1e-9);
     g_assert_cmpuint(model.quality[0].conditions[DUET__CONDITION_COLD].count, ==, 100);
     g_assert_cmpuint(model.sharing.shared_bytes, ==, 8 * MIB);
     g_assert_cmpfloat(model.sharing.bandwidth_Bps, ==, 10e9);
@@ -65,7 +60,7 @@ static void test_devices(void)
 {
     struct made made;
     struct duet__model model;
-    struct duet_sharing sharing = {MIB, 8 * MIB, 10e9};
+    struct duet_sharing sharing = {8 * MIB, 10e9};
     made_init(&made, 2, &sharing);
     made.machine.workers[1].node = 1;
     made.machine.workers[1].arch = 1;
@@ -82,9 +77,8 @@ static void test_devices(void)
     g_assert_cmpfloat(fabs(point->deviation_s - 1e-4), <, 2e-6);
     g_assert_cmpfloat(point->base_s, ==, 0);
     g_assert_cmpfloat(point->busy_ratio, ==, 0);
-    g_assert_cmpfloat(point->quantiles[1], <, 0.92);
-    g_assert_cmpfloat(point->quantiles[9], >, 1.05); /* lines between quantiles blur two values */
-    g_assert_cmpfloat(model.quality[0].errors[0][0].execution, <, 0.12);
+    g_assert_cmpfloat(fabs(point->noise - 0.1), <, 2e-3);
+    g_assert_cmpfloat(model.quality[0].error.execution, <, 0.12);
     made_free(&made);
     duet__model_fini(&model);
 }
@@ -95,7 +89,7 @@ static void test_few(void)
     for (unsigned count = 1; count < 15; count++) {
         struct made made;
         struct duet__model model;
-        struct duet_sharing sharing = {MIB, 8 * MIB, 10e9};
+        struct duet_sharing sharing = {8 * MIB, 10e9};
         double sum = 0;
         made_init(&made, 1, &sharing);
         for (unsigned i = 0; i < count; i++) {
@@ -115,12 +109,12 @@ static void test_few(void)
         g_assert_cmpfloat(point->size, ==, 100);
         if (count == 1) { /* without it there is nothing to predict it from */
             g_assert_cmpfloat(point->deviation_s, ==, 0);
-            g_assert_cmpfloat(fabs(point->quantiles[0] - 1), <, 1e-12);
-            g_assert_true(isnan(model.quality[0].errors[0][0].execution));
-            g_assert_true(isnan(model.quality[0].errors[0][0].sum));
+            g_assert_cmpfloat(point->noise, ==, 0);
+            g_assert_true(isnan(model.quality[0].error.execution));
+            g_assert_true(isnan(model.quality[0].error.sum));
         } else {
-            g_assert_cmpfloat(model.quality[0].errors[0][0].execution, <, 0.1);
-            g_assert_cmpfloat(fabs(model.quality[0].errors[0][0].sum), <, 0.1);
+            g_assert_cmpfloat(model.quality[0].error.execution, <, 0.1);
+            g_assert_cmpfloat(fabs(model.quality[0].error.sum), <, 0.1);
         }
         made_free(&made);
         duet__model_fini(&model);
@@ -147,7 +141,8 @@ static void test_size(void)
     }
 }
 
-/* Runs without records of accesses give means; nothing at all, and senseless folds, are refused. */
+/* Runs without records of accesses give means, unchecked if that is wished; nothing at all is
+   refused. */
 static void test_refused(void)
 {
     struct made made;
@@ -155,14 +150,11 @@ static void test_refused(void)
     struct duet_message message = {""};
     struct duet__model_options options = {.folds = 1};
     make_run(&made, (struct plan){.workers = 1, .tiles = 5});
-    g_assert_cmpint(duet__model_fit(&made.observation, 1, &options, &model, &message), ==,
-                    DUET_EINVAL);
-    g_assert_nonnull(strstr(message.text, "2 folds"));
-    options.folds = 0;
     made.observation.recording.access_count = 0;
     g_assert_cmpint(duet__model_fit(&made.observation, 1, &options, &model, &message), ==, 0);
     const struct duet__point *point = point_of(&model, GEMM);
     g_assert_cmpfloat(fabs(point->base_s / point->mean_s - 1), <, 1e-12);
+    g_assert_true(isnan(model.quality[0].error.sum));
     duet__model_fini(&model);
     made.observation.recording.event_count = 0;
     g_assert_cmpint(duet__model_fit(&made.observation, 1, &options, &model, &message), ==,
@@ -180,7 +172,7 @@ static void test_forward(void)
     struct made made[3];
     struct duet__model model;
     double ratio[KERNELS];
-    struct duet_sharing sharing = {MIB, 4 * MIB, 1.2e9};
+    struct duet_sharing sharing = {4 * MIB, 1.2e9};
     for (unsigned i = 0; i < 3; i++)
         make_run(&made[i], (struct plan){.workers = i ? 4 : 1,
                                          .tiles = 12,
@@ -195,53 +187,37 @@ static void test_forward(void)
     duet__model_fini(&model);
 }
 
-enum { COMPARED = 8 /* runs */ };
-
-/*
- * Runs made with the present model, small and large, alone and together. It predicts whole problems
- * that were left out; the mean does not, since it knows nothing of what is different there.
- */
-static void test_problems(void)
+/* What the model has may be left out, to see what it is worth. */
+static void fit_nothing(const struct duet__rows *rows, const bool *used, double bandwidth_Bps,
+                        struct duet__kernel_fit *out, bool *rejected)
 {
-    struct made made[COMPARED];
-    struct duet__recorded_run runs[COMPARED];
+    *out = (struct duet__kernel_fit){.fit = {.base_s = 7}, .busy_ratio = 1};
+}
+
+static void test_parts(void)
+{
+    struct made made[3];
+    struct duet__recorded_run runs[3];
     struct duet__model model;
-    for (uint32_t i = 0; i < COMPARED; i++) {
-        make_run(&made[i], (struct plan){.workers = i % 2 ? 4 : 1,
-                                         .tiles = i % 4 < 2 ? 6 : 14,
-                                         .busy_ratio = 1.3,
-                                         .noise = 0.02,
-                                         .seed = i + 1});
-        made[i].observation.problem = 1 + i % 4;
+    struct duet__model_options options = {.sharing = {32 * MIB, 0}, .keep_size = true};
+    for (uint32_t i = 0; i < 3; i++) {
+        make_run(&made[i], (struct plan){.workers = 1, .tiles = 14, .scale = i ? 1 : 2});
+        made[i].observation.repeats = 1;
         runs[i] = made[i].observation;
     }
-    const struct duet__model_options options = {.sharing = {MIB, 8 * MIB, 0}, .compare = true};
-    g_assert_cmpint(duet__model_fit(runs, COMPARED, &options, &model, NULL), ==, 0);
-    for (size_t i = 0; i < model.quality_count; i++) {
-        const struct duet__model_error *seen = model.quality[i].errors[DUET__LEFT_OUT_RUNS];
-        const struct duet__model_error *unseen = model.quality[i].errors[DUET__LEFT_OUT_PROBLEMS];
-        if (strcmp(model.quality[i].kernel, "dpotrf") == 0)
-            continue; /* one a column: too few of them */
-        g_assert_cmpfloat(unseen[DUET__EFFECTS_MODEL].part, <, 0.02);
-        g_assert_cmpfloat(unseen[DUET__MEAN_MODEL].part, >, 0.1);
-        g_assert_cmpfloat(unseen[DUET__TABLE_MODEL].part, <, 0.1);
-        for (int m = 0; m < DUET__KERNEL_MODELS; m++)
-            g_assert_cmpfloat(fabs(seen[m].sum), <, 0.02);
-        g_assert_cmpfloat(seen[DUET__EFFECTS_MODEL].execution, <, 0.03);
-        g_assert_cmpfloat(seen[DUET__MEAN_MODEL].execution, >, 0.1);
-    }
+    g_assert_cmpint(duet__model_fit(runs, 3, &options, &model, NULL), ==, 0);
+    g_assert_cmpuint(model.sharing.shared_bytes, ==, 32 * MIB);
+    double state = model.quality[0].point.mean_s;
     duet__model_fini(&model);
-    /* nobody has asked, or there is but one problem */
-    for (int ask = 0; ask < 2; ask++) {
-        g_assert_cmpint(duet__model_fit(runs, 1,
-                                        &(struct duet__model_options){.sharing = {MIB, 8 * MIB, 0},
-                                                                      .compare = ask == 1},
-                                        &model, NULL),
-                        ==, 0);
-        g_assert_true(isnan(model.quality[0].errors[DUET__LEFT_OUT_PROBLEMS][0].part));
-        duet__model_fini(&model);
-    }
-    for (size_t i = 0; i < COMPARED; i++)
+    options.keep_states = true;
+    g_assert_cmpint(duet__model_fit(runs, 3, &options, &model, NULL), ==, 0);
+    g_assert_cmpfloat(fabs(model.quality[0].point.mean_s / state - 4.0 / 3), <, 0.01);
+    duet__model_fini(&model);
+    options.fit = fit_nothing;
+    g_assert_cmpint(duet__model_fit(runs, 3, &options, &model, NULL), ==, 0);
+    g_assert_cmpfloat(model.quality[0].point.base_s, ==, 7);
+    duet__model_fini(&model);
+    for (size_t i = 0; i < 3; i++)
         made_free(&made[i]);
 }
 
@@ -254,6 +230,6 @@ int main(int argc, char **argv)
     g_test_add_func("/calibrate/model/size", test_size);
     g_test_add_func("/calibrate/model/refused", test_refused);
     g_test_add_func("/calibrate/model/forward", test_forward);
-    g_test_add_func("/calibrate/model/problems", test_problems);
+    g_test_add_func("/calibrate/model/parts", test_parts);
     return g_test_run();
 }

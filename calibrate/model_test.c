@@ -2,7 +2,7 @@
 /* Tests of the fit: runs made with a known model, which has to be found again. */
 #include "calibrate/testing_model.h"
 
-static const struct duet_sharing sizes = {MIB, 8 * MIB, 0};
+static const struct duet_sharing sizes = {8 * MIB, 0};
 
 /* Relative distance. */
 static double distance(double value, double right)
@@ -42,12 +42,12 @@ static void test_exact(void)
     make_run(&made[1], (struct plan){.workers = 1, .tiles = 4});
     make_run(&made[2], (struct plan){.workers = 1, .tiles = 20}); /* not seen by the fit */
     fit_runs(made, 2, &sizes, &model);
-    g_assert_cmpuint(model.sharing.private_bytes, ==, sizes.private_bytes);
     g_assert_cmpuint(model.sharing.shared_bytes, ==, sizes.shared_bytes);
     for (int k = 0; k < KERNELS; k++) {
         const struct duet__point *point = point_of(&model, k);
-        /* a tile that is never near cannot be told from the base: 10 us of 400 and more */
-        g_assert_cmpfloat(distance(point->base_s, truth[k].base_s), <, 0.026);
+        g_assert_cmpfloat(distance(point->base_s, truth[k].base_s), <, 0.001);
+        g_assert_cmpfloat(distance(point->memory_s, truth[k].memory_s), <, 0.005);
+        g_assert_cmpfloat(point->noise, <, 0.001);
         g_assert_cmpuint(point->rejected, ==, 0);
         g_assert_cmpfloat(point->size, ==, 256);
         g_assert_cmpfloat(point->busy_ratio, ==, 1);
@@ -55,7 +55,7 @@ static void test_exact(void)
     assert_predicts(&model, &made[2], 0.001);
     g_assert_cmpuint(model.quality_count, ==, KERNELS);
     for (size_t i = 0; i < model.quality_count; i++)
-        g_assert_cmpfloat(model.quality[i].errors[0][0].execution, <, 0.01);
+        g_assert_cmpfloat(model.quality[i].error.execution, <, 0.01);
     free_all(made, 3, &model);
 }
 
@@ -77,11 +77,9 @@ static void test_noise(void)
     make_run(&made[4], (struct plan){.workers = 1, .tiles = 4, .drift = 0.02});
     make_run(&made[5], (struct plan){.workers = 1, .tiles = 8, .drift = 0.02});
     fit_runs(made, 3, &sizes, &model);
-    /* the dearest operand of all: two thousand executions with 5 % noise know it to a few percent,
-       but it is only seen beside what comes and goes with it */
-    g_assert_cmpfloat(distance(point_of(&model, GEMM)->far_s[1], truth[GEMM].far_s[1]), <, 0.15);
-    /* the tile that is written is in the caches in the smallest run only, 55 us of 690 */
-    g_assert_cmpfloat(distance(point_of(&model, GEMM)->base_s, truth[GEMM].base_s), <, 0.1);
+    g_assert_cmpfloat(distance(point_of(&model, GEMM)->memory_s, truth[GEMM].memory_s), <, 0.1);
+    g_assert_cmpfloat(distance(point_of(&model, GEMM)->base_s, truth[GEMM].base_s), <, 0.05);
+    g_assert_cmpfloat(distance(point_of(&model, GEMM)->noise, 0.05), <, 0.1);
     for (int k = 0; k < KERNELS; k++) {
         uint64_t put = made[0].outliers[k] + made[1].outliers[k] + made[2].outliers[k];
         g_assert_cmpuint(point_of(&model, k)->rejected, ==, put);
@@ -91,12 +89,12 @@ static void test_noise(void)
         assert_predicts(&model, &made[i], 0.03);
     for (size_t i = 0; i < model.quality_count; i++) {
         const struct duet__quality *quality = &model.quality[i];
-        g_assert_cmpfloat(fabs(quality->errors[0][0].sum), <, 0.03);
-        g_assert_cmpfloat(quality->errors[0][0].execution, <, 0.06);
-        g_assert_cmpfloat(quality->errors[0][0].execution, >, 0.01);
-        if (!strcmp(quality->kernel, "dgemm")) /* most of its spread is explained by caches */
-            g_assert_cmpfloat(quality->errors[0][0].execution, <,
-                              quality->errors[0][DUET__MEAN_MODEL].execution);
+        g_assert_cmpfloat(fabs(quality->error.sum), <, 0.03);
+        g_assert_cmpfloat(quality->error.execution, <, 0.06);
+        g_assert_cmpfloat(quality->error.execution, >, 0.01);
+        if (!strcmp(quality->kernel, "dgemm")) /* most of its spread is explained by the cache */
+            g_assert_cmpfloat(quality->point.noise, <,
+                              quality->point.deviation_s / quality->point.mean_s);
     }
     free_all(made, 6, &model);
 }
@@ -108,7 +106,7 @@ static void test_busy(void)
         struct made made[3];
         struct duet__model model;
         /* a tile from memory takes 350 us then, and a task with two of them 700 us */
-        struct duet_sharing sharing = {MIB, 8 * MIB, slow ? 1.5e9 : 0};
+        struct duet_sharing sharing = {8 * MIB, slow ? 1.5e9 : 0};
         struct plan plan = {.workers = 1,
                             .tiles = 14,
                             .sharing = sharing,
@@ -195,7 +193,7 @@ static void test_sharing(void)
     for (unsigned i = 0; i < 3; i++) {
         struct made made[2];
         struct duet__model model;
-        struct duet_sharing real = {MIB, (4U << i) * MIB, 0}, guess = {MIB, 32 * MIB, 0};
+        struct duet_sharing real = {(4U << i) * MIB, 0}, guess = {32 * MIB, 0};
         for (uint32_t r = 0; r < 2; r++)
             make_run(&made[r], (struct plan){.workers = 1,
                                              .tiles = r ? 6 : 16,
@@ -209,11 +207,10 @@ static void test_sharing(void)
         /* steps of the search are factors of the square root of two */
         g_assert_cmpfloat((double)model.sharing.shared_bytes, >, 0.7 * (double)real.shared_bytes);
         g_assert_cmpfloat((double)model.sharing.shared_bytes, <, 1.42 * (double)real.shared_bytes);
-        g_assert_cmpuint(model.sharing.private_bytes, ==, MIB);
         duet__model_fini(&model);
         fit_runs(made, 2, &(struct duet_sharing){0}, &model);
         g_assert_cmpuint(model.sharing.shared_bytes, ==, 0);
-        g_assert_cmpfloat(point_of(&model, GEMM)->near_s[1], ==, 0);
+        g_assert_cmpfloat(point_of(&model, GEMM)->memory_s, ==, 0);
         free_all(made, 2, &model);
     }
 }
@@ -233,17 +230,11 @@ static void test_by_run(void)
     for (size_t i = 0; i < model.quality_count; i++) {
         /* one run is predicted by a quarter too high, the other by a fifth too low; some percent of
            prior on top of it */
-        g_assert_cmpfloat(model.quality[i].errors[0][0].execution, >, 0.19);
-        g_assert_cmpfloat(model.quality[i].errors[0][0].execution, <, 0.26);
-        g_assert_cmpfloat(fabs(model.quality[i].errors[0][0].sum), <, 0.02);
+        g_assert_cmpfloat(model.quality[i].error.execution, >, 0.19);
+        g_assert_cmpfloat(model.quality[i].error.execution, <, 0.26);
+        g_assert_cmpfloat(fabs(model.quality[i].error.sum), <, 0.02);
     }
     free_all(made, 2, &model);
-}
-
-static void assert_same(const double *a, const double *b, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        g_assert_cmpfloat(a[i], ==, b[i]);
 }
 
 /* The same runs give the same figures, to the last bit. */
@@ -257,14 +248,12 @@ static void test_deterministic(void)
         fit_runs(made, 2, &sizes, &models[m]);
     for (int k = 0; k < KERNELS; k++) {
         const struct duet__point *a = point_of(&models[0], k), *b = point_of(&models[1], k);
-        assert_same(&a->mean_s, &b->mean_s, 1);
-        assert_same(&a->base_s, &b->base_s, 1);
-        assert_same(a->near_s, b->near_s, DUET_OPERANDS);
-        assert_same(a->far_s, b->far_s, DUET_OPERANDS);
-        assert_same(&a->busy_ratio, &b->busy_ratio, 1);
-        assert_same(a->quantiles, b->quantiles, DUET_QUANTILES);
-        assert_same(&models[0].quality[k].errors[0][0].sum, &models[1].quality[k].errors[0][0].sum,
-                    1);
+        g_assert_cmpfloat(a->mean_s, ==, b->mean_s);
+        g_assert_cmpfloat(a->base_s, ==, b->base_s);
+        g_assert_cmpfloat(a->memory_s, ==, b->memory_s);
+        g_assert_cmpfloat(a->busy_ratio, ==, b->busy_ratio);
+        g_assert_cmpfloat(a->noise, ==, b->noise);
+        g_assert_cmpfloat(models[0].quality[k].error.sum, ==, models[1].quality[k].error.sum);
     }
     duet__model_fini(&models[1]);
     free_all(made, 2, &models[0]);

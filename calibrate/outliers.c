@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which executions tell nothing of a kernel, and how the others are distributed. */
+/* Which executions tell nothing of a kernel. */
 #include <math.h>
 #include <string.h>
 
@@ -55,39 +55,4 @@ size_t duet__outliers(const double *measured, const double *expected, size_t cou
         return marked;
     memset(rejected, 0, count * sizeof *rejected);
     return 0;
-}
-
-/* The integral of the quantile function (type 7, as duet__quantile) from 0 to p. */
-static double integral(const double *sorted, size_t count, double p)
-{
-    double place = p * (double)(count - 1), sum = 0;
-    if (count == 1)
-        return p * sorted[0];
-    size_t whole = (size_t)place;
-    for (size_t i = 0; i < whole; i++)
-        sum += (sorted[i] + sorted[i + 1]) / 2;
-    double rest = place - (double)whole;
-    if (whole + 1 < count && rest > 0)
-        sum += rest * (sorted[whole] + rest * (sorted[whole + 1] - sorted[whole]) / 2);
-    return sum / (double)(count - 1);
-}
-
-void duet__quantiles(double *ratios, size_t count, double quantiles[DUET_QUANTILES])
-{
-    enum { LAST = DUET_QUANTILES - 1 };
-    const double *levels = duet__quantile_levels;
-    double mean = 0;
-    duet__sort(ratios, count);
-    for (unsigned i = 0; i <= LAST; i++)
-        quantiles[i] = duet__quantile(ratios, count, levels[i]);
-    /* a straight line from 0 to the 0.01 quantile, say, has the mean of its two ends */
-    double below = integral(ratios, count, levels[1]) / levels[1];
-    double beyond = (integral(ratios, count, 1) - integral(ratios, count, levels[LAST - 1])) /
-                    (1 - levels[LAST - 1]);
-    quantiles[0] = fmin(fmax(2 * below - quantiles[1], 0), quantiles[1]);
-    quantiles[LAST] = fmax(2 * beyond - quantiles[LAST - 1], quantiles[LAST - 1]);
-    for (unsigned i = 1; i <= LAST; i++)
-        mean += (levels[i] - levels[i - 1]) * (quantiles[i] + quantiles[i - 1]) / 2;
-    for (unsigned i = 0; i <= LAST; i++)
-        quantiles[i] /= mean;
 }

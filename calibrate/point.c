@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One point: its figures, and how well models predict executions that they were not made of. */
+/* One point: its figures, and how well it predicts executions that it was not made of. */
 #include <math.h>
 
 #include "calibrate/model.h"
@@ -12,6 +12,7 @@ struct fitted {
     const struct duet__group *group;
     struct duet__rows rows;
     struct duet__kernel_fit kernel;
+    duet__kernel_fit_fn *fit;
     bool *rejected;
 };
 
@@ -43,12 +44,8 @@ static double edge_of(const struct duet__executions *executions, const struct du
 static void fill_host(const struct fitted *fitted, struct duet__point *out)
 {
     const struct duet__kernel_fit *kernel = &fitted->kernel;
-    unsigned half = kernel->columns / 2;
     out->base_s = kernel->fit.base_s;
-    for (unsigned i = 0; i < half; i++) {
-        out->near_s[i] = kernel->fit.column_s[i];
-        out->far_s[i] = kernel->fit.column_s[half + i];
-    }
+    out->memory_s = kernel->fit.memory_s;
     out->busy_ratio = kernel->busy_ratio;
     out->run_deviation = duet__states_deviation(fitted->executions, fitted->group);
 }
@@ -79,7 +76,8 @@ static void fill_point(const struct fitted *fitted, struct duet__point *out)
         if (!fitted->rejected[i])
             values[count++] = rows->seconds[i] /
                               (host ? duet__kernel_seconds(&fitted->kernel, rows, i) : out->mean_s);
-    duet__quantiles(values, count, out->quantiles);
+    summary = duet__summarise(values, count);
+    out->noise = summary.mean > 0 ? summary.deviation / summary.mean : 0;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -105,39 +103,20 @@ static void divide_runs(const struct duet__rows *rows, unsigned wanted, struct f
     }
 }
 
-/* One part a problem; none where there is only one. */
-static void divide_problems(const struct fitted *fitted, struct folds *folds)
-{
-    const struct duet__rows *rows = &fitted->rows;
-    g_autoptr(GArray) problems = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    for (size_t i = 0; i < rows->count; i++) {
-        uint64_t problem = fitted->executions->runs[rows->list[i].run].of->problem;
-        guint place = 0;
-        while (place < problems->len && g_array_index(problems, uint64_t, place) != problem)
-            place++;
-        if (place == problems->len)
-            g_array_append_val(problems, problem);
-        folds->of[i] = place;
-    }
-    folds->count = problems->len > 1 ? problems->len : 0;
-}
-
 /* What was predicted of the executions that were left out, all parts together. */
 struct predictions {
     size_t count;
     double predicted_s, measured_s; /* sums */
-    double apart_s;                 /* sum over the parts of how far these two are apart */
     double *errors;                 /* relative, of each */
 };
 
 /* Outliers are those of the whole group: nobody is asked to predict them. */
-static void leave_out(const struct fitted *fitted, const struct duet__kernel_model *model,
-                      const struct folds *folds, unsigned fold, struct predictions *p)
+static void leave_out(const struct fitted *fitted, const struct folds *folds, unsigned fold,
+                      struct predictions *p)
 {
     const struct duet__rows *rows = &fitted->rows;
     g_autofree bool *used = g_new(bool, rows->count);
-    union duet__parameters parameters;
-    double predicted_s = 0, measured_s = 0;
+    struct duet__kernel_fit kernel;
     bool any = false;
     for (size_t i = 0; i < rows->count; i++) {
         used[i] = !fitted->rejected[i] && folds->of[i] != fold;
@@ -145,36 +124,32 @@ static void leave_out(const struct fitted *fitted, const struct duet__kernel_mod
     }
     if (!any)
         return;
-    model->fit(rows, used, fitted->kernel.bandwidth_Bps, &parameters);
+    fitted->fit(rows, used, fitted->kernel.bandwidth_Bps, &kernel, NULL);
     for (size_t i = 0; i < rows->count; i++) {
         if (fitted->rejected[i] || folds->of[i] != fold)
             continue;
-        double seconds = model->predict(&parameters, rows, i);
-        predicted_s += seconds;
-        measured_s += rows->seconds[i];
+        double seconds = duet__kernel_seconds(&kernel, rows, i);
+        p->predicted_s += seconds;
+        p->measured_s += rows->seconds[i];
         p->errors[p->count++] = fabs(seconds / rows->seconds[i] - 1);
     }
-    p->predicted_s += predicted_s;
-    p->measured_s += measured_s;
-    p->apart_s += fabs(predicted_s - measured_s);
 }
 
 /* Where nothing could be left out, nothing is known: NaN. */
-static void cross_validate(const struct fitted *fitted, const struct folds *folds,
-                           struct duet__model_error errors[DUET__KERNEL_MODELS])
+static struct duet__model_error cross_validate(const struct fitted *fitted, unsigned wanted)
 {
-    double *room = g_new(double, fitted->rows.count);
-    for (int m = 0; m < DUET__KERNEL_MODELS; m++) {
-        struct predictions p = {.errors = room};
-        errors[m] = (struct duet__model_error){NAN, NAN, NAN};
-        for (unsigned fold = 0; fold < folds->count; fold++)
-            leave_out(fitted, duet__kernel_models[m], folds, fold, &p);
-        if (p.count)
-            errors[m] = (struct duet__model_error){.sum = p.predicted_s / p.measured_s - 1,
-                                                   .execution = duet__median(room, p.count),
-                                                   .part = p.apart_s / p.measured_s};
-    }
-    g_free(room);
+    g_autofree unsigned *of = g_new0(unsigned, fitted->rows.count);
+    g_autofree double *room = g_new(double, fitted->rows.count);
+    struct folds folds = {.of = of};
+    struct predictions p = {.errors = room};
+    if (wanted > 1)
+        divide_runs(&fitted->rows, wanted, &folds);
+    for (unsigned fold = 0; fold < folds.count; fold++)
+        leave_out(fitted, &folds, fold, &p);
+    if (!p.count)
+        return (struct duet__model_error){NAN, NAN};
+    return (struct duet__model_error){.sum = p.predicted_s / p.measured_s - 1,
+                                      .execution = duet__median(room, p.count)};
 }
 
 /* Executions by condition, without outliers. */
@@ -196,49 +171,22 @@ static void fill_conditions(const struct fitted *fitted, struct duet__quality *o
 }
 
 void duet__point_fit(const struct duet__executions *executions, const struct duet__group *group,
-                     const struct duet__miss *misses, double bandwidth_Bps,
+                     const double *missing, double bandwidth_Bps,
                      const struct duet__model_options *options, struct duet__quality *out)
 {
-    bool *rejected = g_new0(bool, group->members->len);
-    unsigned *of = g_new0(unsigned, group->members->len);
-    struct fitted fitted = {.executions = executions, .group = group, .rejected = rejected};
-    struct folds folds = {.of = of};
+    g_autofree bool *rejected = g_new0(bool, group->members->len);
+    struct fitted fitted = {.executions = executions,
+                            .group = group,
+                            .fit = options->fit ? options->fit : duet__kernel_fit,
+                            .rejected = rejected};
     (void)g_strlcpy(out->kernel, group->kernel, DUET_NAME_MAX);
     (void)g_strlcpy(out->arch, group->arch, DUET_NAME_MAX);
     (void)g_strlcpy(out->context, group->context, DUET_NAME_MAX);
-    duet__rows_make(executions, group, misses, 0, &fitted.rows);
-    duet__kernel_fit(&fitted.rows, NULL, group->host ? bandwidth_Bps : 0, &fitted.kernel, rejected);
+    duet__rows_make(executions, group, missing, 0, &fitted.rows);
+    fitted.fit(&fitted.rows, NULL, group->host ? bandwidth_Bps : 0, &fitted.kernel, rejected);
     fill_point(&fitted, &out->point);
     if (group->host)
         fill_conditions(&fitted, out);
-    divide_runs(&fitted.rows, options->folds ? options->folds : FOLDS, &folds);
-    cross_validate(&fitted, &folds, out->errors[DUET__LEFT_OUT_RUNS]);
-    divide_problems(&fitted, &folds);
-    if (!options->compare)
-        folds.count = 0;
-    cross_validate(&fitted, &folds, out->errors[DUET__LEFT_OUT_PROBLEMS]);
+    out->error = cross_validate(&fitted, options->folds ? options->folds : FOLDS);
     duet__rows_fini(&fitted.rows);
-    g_free(rejected);
-    g_free(of);
-}
-
-struct duet__model_error duet__model_error_all(const struct duet__model *model,
-                                               enum duet__left_out left_out, int kernel_model)
-{
-    struct duet__model_error mean = {0};
-    double time_s = 0;
-    for (size_t i = 0; i < model->quality_count; i++) {
-        const struct duet__quality *quality = &model->quality[i];
-        const struct duet__model_error *error = &quality->errors[left_out][kernel_model];
-        double own_s = quality->point.mean_s * (double)quality->point.samples;
-        if (!isfinite(error->sum))
-            continue;
-        mean.sum += own_s * error->sum;
-        mean.execution += own_s * error->execution;
-        mean.part += own_s * error->part;
-        time_s += own_s;
-    }
-    /* NaN where nothing says so */
-    return (struct duet__model_error){mean.sum / time_s, mean.execution / time_s,
-                                      mean.part / time_s};
 }

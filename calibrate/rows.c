@@ -1,49 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The executions of one point as rows. */
-#include "calibrate/kernel_models.h"
+#include "calibrate/kernel_fit.h"
 
 static void add(const struct duet__executions *executions, const struct duet__execution *e,
-                const struct duet__miss *misses, struct duet__rows *out)
+                const double *missing, struct duet__rows *out)
 {
-    unsigned half = out->columns / 2;
-    double *shares = out->shares + out->count * out->columns;
     struct duet__row *row = &out->list[out->count];
     *row = (struct duet__row){.run = e->run, .others = e->others, .workers = e->workers};
-    out->seconds[out->count++] = e->seconds;
-    for (unsigned i = 0; half && i < e->operands; i++) {
-        unsigned place = MIN(i, half - 1);
-        double bytes = (double)executions->operands[e->first + i].bytes;
-        struct duet__miss miss = misses[e->first + i];
-        shares[place] += miss.near;
-        shares[half + place] += miss.far;
+    for (size_t i = e->first; i < e->first + e->operands; i++) {
+        double bytes = (double)executions->operands[i].bytes;
         row->bytes += bytes;
-        row->from_memory += bytes * miss.far;
-        out->operand_bytes[place] += bytes;
+        row->from_memory += bytes * missing[i];
     }
+    out->missing[out->count] = row->bytes > 0 ? row->from_memory / row->bytes : 0;
+    out->seconds[out->count++] = e->seconds;
+    out->bytes += row->bytes;
 }
 
 void duet__rows_make(const struct duet__executions *executions, const struct duet__group *group,
-                     const struct duet__miss *misses, size_t limit, struct duet__rows *out)
+                     const double *missing, size_t limit, struct duet__rows *out)
 {
     size_t most = group->members->len;
-    *out = (struct duet__rows){.columns = group->host ? 2 * group->operands : 0};
-    out->seconds = g_new0(double, most + 1);
-    out->shares = g_new0(double, most * out->columns + 1);
-    out->list = g_new0(struct duet__row, most + 1);
+    *out = (struct duet__rows){.seconds = g_new0(double, most + 1),
+                               .missing = g_new0(double, most + 1),
+                               .list = g_new0(struct duet__row, most + 1)};
     for (size_t i = 0; i < most; i++) {
         size_t index = g_array_index(group->members, size_t, i);
         const struct duet__execution *e = &executions->list[index];
         if (!limit || index - executions->runs[e->run].first < limit)
-            add(executions, e, misses, out);
+            add(executions, e, missing, out);
     }
-    for (unsigned i = 0; i < DUET_OPERANDS && out->count; i++)
-        out->operand_bytes[i] /= (double)out->count;
+    out->bytes /= (double)MAX(out->count, 1);
 }
 
 void duet__rows_fini(struct duet__rows *rows)
 {
     g_free(rows->seconds);
-    g_free(rows->shares);
+    g_free(rows->missing);
     g_free(rows->list);
     *rows = (struct duet__rows){0};
 }

@@ -17,16 +17,16 @@ static const char *kernel_names[KERNELS] = {"dpotrf", "dtrsm", "dsyrk", "dgemm"}
 
 /* What the kernels take; the busy ratio is the same for all. Tiles of 256, as on a real machine. */
 static const struct duet__point truth[KERNELS] = {
-    {.base_s = 300e-6, .near_s = {5e-6}, .far_s = {40e-6}},
-    {.base_s = 400e-6, .near_s = {30e-6, 10e-6}, .far_s = {80e-6, 40e-6}},
-    {.base_s = 390e-6, .near_s = {20e-6, 10e-6}, .far_s = {90e-6, 40e-6}},
-    {.base_s = 690e-6, .near_s = {10e-6, 15e-6, 10e-6}, .far_s = {20e-6, 150e-6, 30e-6}},
+    {.base_s = 300e-6, .memory_s = 45e-6},
+    {.base_s = 400e-6, .memory_s = 160e-6},
+    {.base_s = 390e-6, .memory_s = 160e-6},
+    {.base_s = 690e-6, .memory_s = 235e-6},
 };
 
 /* How a run is made. */
 struct plan {
     unsigned workers, tiles, edge; /* edge of a tile; 0: 256 */
-    struct duet_sharing sharing;   /* 0: 1 MiB, 8 MiB, bandwidth not known */
+    struct duet_sharing sharing;   /* 0: 8 MiB, bandwidth not known */
     double busy_ratio;             /* with more than one worker; 0: 1 */
     double noise;                  /* relative deviation */
     double outliers, factor;       /* share of executions, and how much longer they take */
@@ -67,14 +67,14 @@ static double normal(GRand *random)
 
 /* The time of an execution: alone, or with one like it on each of the other workers. */
 static double true_seconds(struct maker *maker, int kernel, const struct duet__operand *operands,
-                           const struct duet__miss *miss, size_t count)
+                           const double *missing, size_t count)
 {
     const struct plan *plan = maker->plan;
     struct duet__point point = truth[kernel];
     struct duet__demand demand;
     struct duet__running running[16] = {{NULL}};
     point.busy_ratio = plan->busy_ratio;
-    duet__demand(&point, operands, miss, count, DUET__EFFECTS, &demand);
+    duet__demand(&point, operands, missing, count, DUET__EFFECTS, &demand);
     for (unsigned i = 0; i < plan->workers; i++)
         running[i].demand = &demand;
     duet__rates(&maker->made->machine, running, plan->workers, DUET__EFFECTS);
@@ -86,16 +86,16 @@ static void make_task(struct maker *maker, int kernel, const struct duet__operan
 {
     const struct plan *plan = maker->plan;
     struct made *made = maker->made;
-    struct duet__miss miss[3];
+    double missing[3];
     unsigned worker = 0;
     uint64_t id = made->events->len + 1;
     double progress = (double)id / (double)maker->planned, e = plan->edge;
     for (unsigned w = 1; w < plan->workers; w++)
         if (maker->clock[w] < maker->clock[worker])
             worker = w;
-    g_assert_cmpint(duet__caches_touch(maker->caches, worker, operands, count, maker->all, miss),
+    g_assert_cmpint(duet__caches_touch(maker->caches, worker, operands, count, maker->all, missing),
                     ==, 0);
-    double seconds = true_seconds(maker, kernel, operands, miss, count) *
+    double seconds = true_seconds(maker, kernel, operands, missing, count) *
                      (plan->scale > 0 ? plan->scale : 1) *
                      exp(plan->noise * normal(maker->random)) * (1 + plan->drift * progress);
     if (g_rand_double(maker->random) < plan->outliers &&
@@ -190,8 +190,6 @@ static void make_run(struct made *made, struct plan plan)
     uint64_t n = plan.tiles;
     if (plan.edge == 0)
         plan.edge = 256;
-    if (plan.sharing.private_bytes == 0)
-        plan.sharing.private_bytes = MIB;
     if (plan.sharing.shared_bytes == 0)
         plan.sharing.shared_bytes = 8 * MIB;
     made_init(made, plan.workers, &plan.sharing);
@@ -258,7 +256,7 @@ static void predict(const struct duet__model *model, const struct made *made, do
     for (size_t i = 0; i < run->recording.event_count; i++) {
         const struct duet_event *event = &run->recording.events[i];
         struct duet__operand operands[3];
-        struct duet__miss miss[3];
+        double missing[3];
         struct duet__demand demand;
         struct duet__running running[16] = {{NULL}};
         size_t count = 0;
@@ -268,9 +266,9 @@ static void predict(const struct duet__model *model, const struct made *made, do
                                                        run->recording.accesses[at].bytes,
                                                        run->recording.accesses[at].writes};
         g_assert_cmpint(duet__caches_touch(caches, (unsigned)event->worker, operands, count, all,
-                                           miss),
+                                           missing),
                         ==, 0);
-        duet__demand(point_of(model, (int)event->kernel), operands, miss, count, DUET__EFFECTS,
+        duet__demand(point_of(model, (int)event->kernel), operands, missing, count, DUET__EFFECTS,
                      &demand);
         for (unsigned w = 0; w < machine.worker_count; w++)
             running[w].demand = &demand;

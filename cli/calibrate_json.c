@@ -22,13 +22,11 @@ static void put_machine(const struct duet__calibrating *c, const struct duet__pl
                      platform->name, platform->description, c->cpus, c->gpus,
                      platform->socket_count);
     duet__json_print(json,
-                     "cores: %g, memory_bytes: %g, private_cache_bytes: %g, "
-                     "shared_cache_bytes: %g, system_private_cache_bytes: %g, "
+                     "cores: %g, memory_bytes: %g, shared_cache_bytes: %g, "
                      "system_shared_cache_bytes: %g, core_bandwidth_Bps: %g, bandwidth_Bps: %g, "
                      "probe_s: %g}",
                      known(platform->cores), known((double)platform->host_memory_bytes),
-                     known((double)sharing->private_bytes), known((double)sharing->shared_bytes),
-                     known((double)c->known.private_bytes), known((double)c->known.shared_bytes),
+                     known((double)sharing->shared_bytes), known((double)c->known.shared_bytes),
                      known(c->bandwidth.one_Bps), known(c->bandwidth.all_Bps),
                      known(platform->probe_s));
 }
@@ -63,7 +61,6 @@ static void put_kernel(const struct duet__quality *q, struct duet__json_writer *
 {
     static const char *const names[DUET__CONDITIONS] = {"warm_alone", "cold_alone", "warm_busy",
                                                         "cold_busy"};
-    const struct duet__model_error *errors = q->errors[DUET__LEFT_OUT_RUNS];
     const struct duet__point *point = &q->point;
 
     duet__json_print(json,
@@ -82,29 +79,7 @@ static void put_kernel(const struct duet__quality *q, struct duet__json_writer *
         else
             duet__json_put_string(json, names[i], NULL);
     }
-    duet__json_print(json, "sum_error: %g, execution_error: %g, mean_execution_error: %g}",
-                     errors[DUET__EFFECTS_MODEL].sum, errors[DUET__EFFECTS_MODEL].execution,
-                     errors[DUET__MEAN_MODEL].execution);
-}
-
-/* What each model errs on runs, and on problems, that were left out. */
-static void put_models(const struct duet__model *model, struct duet__json_writer *json)
-{
-    static const char *const names[DUET__LEFT_OUT] = {"runs", "problems"};
-
-    duet__json_begin(json, "models", '[');
-    for (int m = 0; m < DUET__KERNEL_MODELS; m++) {
-        duet__json_print(json, "{name: %s, description: %s", duet__kernel_models[m]->name,
-                         duet__kernel_models[m]->description);
-        for (int left_out = 0; left_out < DUET__LEFT_OUT; left_out++) {
-            struct duet__model_error error = duet__model_error_all(model, left_out, m);
-
-            duet__json_print(json, "%s: {sum_error: %g, execution_error: %g, part_error: %g}",
-                             names[left_out], error.sum, error.execution, error.part);
-        }
-        duet__json_end(json, '}');
-    }
-    duet__json_end(json, ']');
+    duet__json_print(json, "sum_error: %g, execution_error: %g}", q->error.sum, q->error.execution);
 }
 
 static void put_costs(const struct duet__calibrating *c, struct duet__json_writer *json)
@@ -165,7 +140,7 @@ void duet__calibrate_put_json(const struct duet__calibrate_options *options,
     struct duet__json_writer json = {.stream = stream, .indented = true};
     struct duet__confidence confidence;
 
-    duet__json_print(&json, "{schema: 1, command: %s, origin: %s, out: %s", options->job.line,
+    duet__json_print(&json, "{schema: 2, command: %s, origin: %s, out: %s", options->job.line,
                      platform->origin, options->out);
     put_machine(c, platform, &json);
     put_runs(c, &json);
@@ -173,8 +148,6 @@ void duet__calibrate_put_json(const struct duet__calibrate_options *options,
     for (size_t i = 0; i < c->model.quality_count; i++)
         put_kernel(&c->model.quality[i], &json);
     duet__json_end(&json, ']');
-    if (c->request->compare_models)
-        put_models(&c->model, &json);
     put_costs(c, &json);
     put_copies(c, platform, &json);
     duet__confidence(c, &confidence);

@@ -115,7 +115,6 @@ static int read_own(struct duet__calibrate_options *options, struct duet_message
     request->rounds = values->reps;
     request->no_costs = values->no_costs;
     request->no_copies = values->no_copies;
-    request->compare_models = values->compare_models;
     request->sizes = values->sizes;
     request->tiles = values->tiles;
     options->how = values->replace ? DUET_WRITE_REPLACE

@@ -32,22 +32,18 @@ static void add_figure(struct duet__table *table, double value, double unit)
 /* ------------------------------------------------------------------------------------------- */
 /* The machine                                                                                  */
 
-static void put_caches(const struct duet__calibrating *c, const struct duet__platform *platform,
-                       FILE *stream)
+static void put_cache(const struct duet__calibrating *c, const struct duet__platform *platform,
+                      FILE *stream)
 {
     const struct duet_sharing *sharing = &platform->sharing, *known = &c->known;
-    g_autofree char *own = duet__size_text(sharing->private_bytes);
     g_autofree char *shared = duet__size_text(sharing->shared_bytes);
     g_autofree char *all = duet__size_text(known->shared_bytes);
 
-    if (!sharing->private_bytes && !sharing->shared_bytes)
-        duet__put_field(stream, "caches", AT, "not known");
+    if (!sharing->shared_bytes)
+        duet__put_field(stream, "cache", AT, "not known");
     else
-        duet__put_field(stream, "caches", AT,
-                        "%s for each core; of the shared %s a program gets %s",
-                        sharing->private_bytes ? own : "not known",
-                        known->shared_bytes ? all : "one",
-                        sharing->shared_bytes ? shared : "an unknown part");
+        duet__put_field(stream, "cache", AT, "of the shared %s a program gets %s",
+                        known->shared_bytes ? all : "one", shared);
 }
 
 static void put_measured(const struct duet__calibrating *c, FILE *stream)
@@ -96,7 +92,7 @@ static void put_machine(const struct duet__calibrating *c, const struct duet__pl
     put_others(c, stream);
     if (c->probe_s > 0)
         duet__put_field(stream, "speed", AT, "%.3g ms for the reference kernel", c->probe_s * 1e3);
-    put_caches(c, platform, stream);
+    put_cache(c, platform, stream);
     if (c->bandwidth.samples)
         duet__put_field(stream, "memory", AT,
                         "%.3g GB/s for one core, %.3g GB/s for all of a socket",
@@ -110,7 +106,7 @@ static void add_kernel(struct duet__table *table, const struct duet__quality *qu
 {
     static const int order[DUET__CONDITIONS] = {0, DUET__CONDITION_BUSY, DUET__CONDITION_COLD,
                                                 DUET__CONDITION_COLD | DUET__CONDITION_BUSY};
-    const struct duet__model_error *error = &quality->errors[DUET__LEFT_OUT_RUNS][0];
+    const struct duet__model_error *error = &quality->error;
     const struct duet__point *point = &quality->point;
 
     duet__table_say(table, quality->kernel);
@@ -149,31 +145,6 @@ static void put_kernels(const struct duet__model *model, FILE *stream)
         }
         duet__table_put(&table, stream, 2);
     }
-}
-
-/* Relative errors of each model, and what they mean. */
-static void put_models(const struct duet__model *model, FILE *stream)
-{
-    struct duet__table table;
-
-    fputs("\nmodels, on executions that they were not made from: runs left out, then problems "
-          "left out; errors of\nthe sum over all kernels, of each execution (median), and of a "
-          "problem (mean of absolute values)\n\n",
-          stream);
-    duet__table_init(&table, "lrrrrr");
-    duet__table_row(&table, "model", "sum %", "each %", "sum %", "each %", "problem %", NULL);
-    for (int m = 0; m < DUET__KERNEL_MODELS; m++) {
-        duet__table_say(&table, duet__kernel_models[m]->name);
-        for (int left_out = 0; left_out < DUET__LEFT_OUT; left_out++) {
-            struct duet__model_error error = duet__model_error_all(model, left_out, m);
-
-            add(&table, "%.1f", 100 * error.sum);
-            add(&table, "%.1f", 100 * error.execution);
-            if (left_out == DUET__LEFT_OUT_PROBLEMS)
-                add(&table, "%.1f", 100 * error.part);
-        }
-    }
-    duet__table_put(&table, stream, 2);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -326,8 +297,6 @@ void duet__calibrate_put_text(const struct duet__calibrate_options *options,
 {
     put_machine(c, platform, stream);
     put_kernels(&c->model, stream);
-    if (c->request->compare_models)
-        put_models(&c->model, stream);
     put_costs(c, stream);
     put_copies(c, platform, stream);
     put_confidence(c, stream);

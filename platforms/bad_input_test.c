@@ -26,7 +26,7 @@ static const char good[] =
     " \"costs\": {\"submit_s\": 0, \"push_s\": 0, \"pop_s\": 0, \"steal_s\": 0,\n"
     "  \"kernel_launch_s\": 0, \"copy_launch_s\": 0, \"event_s\": 1e-6, \"wake_s\": 2e-6,\n"
     "  \"spin_s\": 3e-6, \"origin\": \"o\"},\n"
-    " \"sharing\": {\"private_bytes\": 1048576, \"shared_bytes\": 0, \"bandwidth_Bps\": 2e10,\n"
+    " \"sharing\": {\"shared_bytes\": 1048576, \"bandwidth_Bps\": 2e10,\n"
     "  \"origin\": \"o\"},\n"
     " \"cores\": 3, \"first_waits\": true, \"probe\": {\"seconds\": 0.03, \"origin\": \"p\"}}\n";
 
@@ -37,7 +37,7 @@ static const char good_xml[] =
     "<prop id=\"duet.arch.0\" value=\"a cpu\"/>\n"
     "<prop id=\"duet.worker.0\" value=\"cpu0 a host 0 1\"/>\n"
     "<prop id=\"duet.cost.pop_s\" value=\"1e-7\"/><prop id=\"duet.cores\" value=\"3\"/>"
-    "<prop id=\"duet.sharing.private_bytes\" value=\"4\"/>"
+    "<prop id=\"duet.sharing.shared_bytes\" value=\"4\"/>"
     "<prop id=\"duet.first_waits\" value=\"true\"/>"
     "<prop id=\"duet.sharing.bandwidth_Bps\" value=\"20GBps\"/>\n"
     "<host id=\"host\" speed=\"1f\"><prop id=\"duet.kind\" value=\"host\"/></host>\n"
@@ -143,12 +143,12 @@ static const struct bad json_cases[] = {
     {"\"spin_s\"", "\"spin\"", "costs: unknown key \"spin\" (known: submit_s"},
     {"\"own_link\": false", "\"own_link\": 0", "peers[0].own_link: expected true or false"},
     {"\"sharing\": {", "\"sharing\": [], \"x\": {", "unknown key \"x\""},
-    {"{\"private_bytes\": 1048576", "[{\"private_bytes\": 1048576", "bad.json:20:"},
-    {"\"private_bytes\": 1048576", "\"private_bytes\": 1.5",
-     "sharing.private_bytes: 1.5 is not a whole number"},
-    {"\"private_bytes\": 1048576, ", "", "sharing.private_bytes: missing"},
-    {"\"private_bytes\"", "\"l2_bytes\"", "sharing: unknown key \"l2_bytes\""},
-    {"\"shared_bytes\": 0", "\"shared_bytes\": -1", "sharing.shared_bytes: -1 is out of range"},
+    {"{\"shared_bytes\": 1048576", "[{\"shared_bytes\": 1048576", "bad.json:20:"},
+    {"\"shared_bytes\": 1048576", "\"shared_bytes\": 1.5",
+     "sharing.shared_bytes: 1.5 is not a whole number"},
+    {"\"shared_bytes\": 1048576, ", "", "sharing.shared_bytes: missing"},
+    {"\"shared_bytes\"", "\"private_bytes\"", "sharing: unknown key \"private_bytes\""},
+    {"\"shared_bytes\": 1048576", "\"shared_bytes\": -1", "sharing.shared_bytes: -1 is out of"},
     {"\"bandwidth_Bps\": 2e10", "\"bandwidth_Bps\": 20",
      "sharing.bandwidth_Bps: 20 is out of range, expected 0 or 1000"},
     {"\"bandwidth_Bps\": 2e10", "\"bandwidth_Bps\": -1", "sharing.bandwidth_Bps: -1 is out of"},
@@ -240,7 +240,7 @@ static const struct bad xml_cases[] = {
     {"\"duet.cores\" value=\"3\"", "\"duet.cores\" value=\"-3\"",
      "bad.xml:8: zone[0].duet.cores: \"-3\" is no whole number"},
     {"duet.cores", "duet.core", "zone[0].duet: unknown key \"core\""},
-    {"\"4\"", "\"4k\"", "duet.sharing.private_bytes: \"4k\" is no whole number"},
+    {"\"4\"", "\"4k\"", "duet.sharing.shared_bytes: \"4k\" is no whole number"},
     {"\"true\"", "\"yes\"", "duet.first_waits: \"yes\" is no truth value"},
     {"\"20GBps\"", "\"fast\"", "duet.sharing.bandwidth_Bps: \"fast\" is no bandwidth"},
     {"\"1e-7\"", "\"soon\"", "duet.cost.pop_s: \"soon\" is no duration"},
@@ -305,9 +305,8 @@ static void test_calibrations(void)
     "\"deviation_s\": 8}"
 #define POINT                                                                                      \
     "{\"size\": 1, \"flops\": 8, \"mean_s\": 1, \"deviation_s\": 0, \"samples\": 3, "              \
-    "\"median_s\": 1, \"rejected\": 2, \"base_s\": 1, \"near_s\": [1, 0], \"far_s\": [1], "        \
-    "\"busy_ratio\": 2, \"quantiles\": [0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1], "                        \
-    "\"conditions\": [" CONDITION "]}"
+    "\"median_s\": 1, \"rejected\": 2, \"base_s\": 1, \"memory_s\": 1, \"busy_ratio\": 2, "        \
+    "\"noise\": 0.5, \"conditions\": [" CONDITION "]}"
 #define CURVES(points)                                                                             \
     "{\"schema\": 1, \"curves\": [{\"kernel\": \"k\", \"arch\": \"a\", \"context\": \"w\", "       \
     "\"origin\": \"o\", "                                                                          \
@@ -332,20 +331,18 @@ static void test_calibrations(void)
         {"\"median_s\": 1", "\"median_s\": -1", "points[0].median_s: -1 is out of range"},
         {"\"rejected\": 2", "\"rejected\": 0.5", "points[0].rejected: 0.5 is not a whole number"},
         {"\"base_s\": 1", "\"base_s\": -1", "points[0].base_s: -1 is out of range"},
-        {"\"near_s\": [1, 0]", "\"near_s\": 1", "points[0].near_s: expected an array"},
-        {"\"near_s\": [1, 0]", "\"near_s\": [1, -1]", "points[0].near_s[1]: -1 is out of range"},
-        {"[1, 0]", "[1, 0, 0, 0, 0, 0, 0, 0, 0]", "points[0].near_s: has 9 elements"},
-        {"\"far_s\": [1]", "\"far_s\": [true]", "points[0].far_s[0]: expected a number"},
+        {"\"memory_s\": 1", "\"memory_s\": -1", "points[0].memory_s: -1 is out of range"},
+        {"\"memory_s\": 1", "\"memory_s\": [1]", "points[0].memory_s: expected a number"},
         {"\"busy_ratio\": 2", "\"busy_ratio\": -2", "points[0].busy_ratio: -2 is out of range"},
         {"\"busy_ratio\": 2", "\"run_deviation\": -1",
          "points[0].run_deviation: -1 is out of range"},
         {"\"busy_ratio\": 2", "\"run_deviation\": 11",
          "points[0].run_deviation: 11 is out of range"},
-        {"[0, 1, 1, 1, 1", "[0, 1, 1, 1, 2",
-         "curves[0]: kernel k on a, point 0: times and quantiles must be"},
-        {"[0, 1, 1, 1, 1", "[1, 1, 1, 1",
-         "points[0].quantiles: has 10 elements, expected 11 to 11"},
-        {"[0, 1, 1, 1, 1", "[-1, 1, 1, 1, 1", "points[0].quantiles[0]: -1 is out of range"},
+        {"\"busy_ratio\": 2", "\"busy_ratio\": 2000",
+         "curves[0]: kernel k on a, point 0: times must be finite"},
+        {"\"noise\": 0.5", "\"noise\": -1", "points[0].noise: -1 is out of range"},
+        {"\"noise\": 0.5", "\"noise\": 11", "points[0].noise: 11 is out of range"},
+        {"\"noise\": 0.5", "\"quantiles\": [1]", "points[0]: unknown key \"quantiles\""},
         {"\"curves\"", "\"curve\"", "unknown key \"curve\""},
         {"\"schema\": 1", "\"schema\": 0", "schema: 0 is out of range"},
     };

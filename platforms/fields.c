@@ -24,21 +24,6 @@ static int read_number(const struct duet__json *at, const struct duet__field *fi
     return error;
 }
 
-static int read_numbers(const struct duet__json *at, const struct duet__field *field,
-                        double *values)
-{
-    unsigned count = 0;
-    int error =
-        duet__json_array(at, field->kind == DUET__ALL ? field->room : 0, field->room, &count);
-
-    for (unsigned i = 0; i < count && error == DUET_OK; i++) {
-        struct duet__json element = duet__json_element(at, i);
-
-        error = read_number(&element, field, &values[i]);
-    }
-    return error;
-}
-
 static int read_text(const struct duet__json *at, const struct duet__field *field,
                      const char **value)
 {
@@ -160,9 +145,6 @@ static int read_field(const struct duet__json *at, const struct duet__field *fie
         return read_choice(at, field, value);
     case DUET__INDEX:
         return read_index(at, field->list, root, value);
-    case DUET__NUMBERS:
-    case DUET__ALL:
-        return read_numbers(at, field, value);
     case DUET__OBJECT:
         return read_members(at, field->fields, value, root, field->partial);
     case DUET__LIST:
@@ -217,16 +199,6 @@ int duet__fields_read(const struct duet__json *at, const struct duet__field *fie
     return read_members(at, fields, into, into, false);
 }
 
-/* Elements up to the last that is not 0. */
-static unsigned count_known(const struct duet__field *field, const double *values)
-{
-    unsigned count = field->room;
-
-    while (count > 0 && !(values[count - 1] > 0))
-        count--;
-    return count;
-}
-
 /* Whether a member has nothing to say. */
 static bool is_unsaid(const struct duet__field *field, const void *from)
 {
@@ -251,9 +223,6 @@ static bool is_unsaid(const struct duet__field *field, const void *from)
     case DUET__TEXT:
     case DUET__COPY:
         return *(const char *const *)value == NULL;
-    case DUET__NUMBERS:
-    case DUET__ALL:
-        return count_known(field, value) == 0;
     case DUET__OBJECT:
         for (const struct duet__field *member = field->fields; member->key != NULL; member++)
             unsaid = unsaid && is_unsaid(member, value);
@@ -314,11 +283,6 @@ static void write_field(struct duet__json_writer *writer, const struct duet__fie
     case DUET__INDEX:
         duet__json_put_string(writer, field->key,
                               name_of(field->list, root, *(const unsigned *)value));
-        break;
-    case DUET__NUMBERS:
-    case DUET__ALL:
-        duet__json_put_numbers(writer, field->key, value,
-                               field->kind == DUET__ALL ? field->room : count_known(field, value));
         break;
     case DUET__OBJECT:
         duet__json_begin(writer, field->key, '{');

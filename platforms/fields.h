@@ -14,16 +14,14 @@ enum duet__kind {
     DUET__UNSIGNED, /* unsigned */
     DUET__BOOLEAN,  /* bool */
     DUET__NAME,     /* char[room] */
-    DUET__TEXT,    /* const char *, of the document: 1 to room - 1 bytes, or any text with room 0 */
-    DUET__COPY,    /* char *, of g_malloc */
-    DUET__CHOICE,  /* unsigned: which of the words of `choices` */
-    DUET__INDEX,   /* unsigned: which element of `list`, by its name; the root has the list */
-    DUET__NUMBERS, /* double[room], of which the file has those up to the last that is not 0 */
-    DUET__ALL,     /* double[room], of which the file has all */
-    DUET__OBJECT,  /* a struct, by a table of its own */
-    DUET__LIST,    /* an array of structs, see struct duet__list */
-    DUET__ORIGIN,  /* a text for readers: needed, unless the root has one for all at `offset` */
-    DUET__CUSTOM,  /* a known key, read and written by `read` and `write` where they are set */
+    DUET__TEXT,   /* const char *, of the document: 1 to room - 1 bytes, or any text with room 0 */
+    DUET__COPY,   /* char *, of g_malloc */
+    DUET__CHOICE, /* unsigned: which of the words of `choices` */
+    DUET__INDEX,  /* unsigned: which element of `list`, by its name; the root has the list */
+    DUET__OBJECT, /* a struct, by a table of its own */
+    DUET__LIST,   /* an array of structs, see struct duet__list */
+    DUET__ORIGIN, /* a text for readers: needed, unless the root has one for all at `offset` */
+    DUET__CUSTOM, /* a known key, read and written by `read` and `write` where they are set */
 };
 
 struct duet__field {

@@ -212,7 +212,7 @@ static void test_xml(void)
     char *text = NULL;
     size_t length = 0;
 
-    m.sharing = (struct duet_sharing){1 << 20, 1 << 25, 1e11};
+    m.sharing = (struct duet_sharing){1 << 25, 1e11};
     m.cores = 3;
     m.first_waits = true;
     m.costs.wake_s = 5e-5;

@@ -24,8 +24,6 @@
 
 #define AT(type, member) .offset = offsetof(struct type, member)
 #define SIZE(type, member) .room = sizeof(((struct type *)NULL)->member)
-#define COUNT(type, member)                                                                        \
-    .room = sizeof(((struct type *)NULL)->member) / sizeof(((struct type *)NULL)->member[0])
 #define RANGE(from, to) .least = (from), .most = (to)
 
 /* Lines of a table whose keys are called as the members are. */
@@ -347,7 +345,6 @@ const struct duet__field duet__cost_fields[] = {
 };
 
 const struct duet__field duet__sharing_fields[] = {
-    {INTEGER(duet_sharing, private_bytes, 0, MOST_BYTES)},
     {INTEGER(duet_sharing, shared_bytes, 0, MOST_BYTES)},
     {NUMBER(duet_sharing, bandwidth_Bps, LEAST_BPS, MOST_BPS), .or_zero = true},
     {ORIGIN},
@@ -425,13 +422,9 @@ const struct duet__field duet__point_fields[] = {
     {INTEGER(duet__point, rejected, 0, MOST_SAMPLES), .when = DUET__OPTIONAL},
     {POINT(median_s, MOST_TIME), .when = DUET__OPTIONAL},
     {POINT(base_s, MOST_TIME), .when = DUET__OPTIONAL},
-    {"near_s", DUET__NUMBERS, DUET__OPTIONAL, AT(duet__point, near_s), COUNT(duet__point, near_s),
-     RANGE(0, MOST_TIME)},
-    {"far_s", DUET__NUMBERS, DUET__OPTIONAL, AT(duet__point, far_s), COUNT(duet__point, far_s),
-     RANGE(0, MOST_TIME)},
+    {POINT(memory_s, MOST_TIME), .when = DUET__OPTIONAL},
     {POINT(busy_ratio, MOST_RATIO), .when = DUET__OPTIONAL},
-    {"quantiles", DUET__ALL, DUET__OPTIONAL, AT(duet__point, quantiles),
-     COUNT(duet__point, quantiles), RANGE(0, MOST_RATIO)},
+    {POINT(noise, MOST_DEVIATION), .when = DUET__OPTIONAL},
     {POINT(run_deviation, MOST_DEVIATION), .when = DUET__OPTIONAL},
     {ELSEWHERE("conditions")},
     {"origin", DUET__TEXT, DUET__OPTIONAL, AT(duet__point, origin)},

@@ -123,7 +123,6 @@ static inline void assert_equal_machines(const struct duet_machine *a, const str
     g_assert_cmpfloat(a->costs.event_s, ==, b->costs.event_s);
     g_assert_cmpfloat(a->costs.wake_s, ==, b->costs.wake_s);
     g_assert_cmpfloat(a->costs.spin_s, ==, b->costs.spin_s);
-    g_assert_cmpuint(a->sharing.private_bytes, ==, b->sharing.private_bytes);
     g_assert_cmpuint(a->sharing.shared_bytes, ==, b->sharing.shared_bytes);
     g_assert_cmpfloat(a->sharing.bandwidth_Bps, ==, b->sharing.bandwidth_Bps);
     g_assert_cmpuint(a->cores, ==, b->cores);

@@ -54,7 +54,7 @@ static inline struct duet__platform make_draft(void)
                   {"", false, {0, 0}, {0, 0}},
                   {"peer_remote", false, {18.7e9, 1.3e-5}, {17.9e9, 1.4e-5}}},
         .costs = {1.01e-6, 2.02e-7, 3.03e-7, 4.04e-7, 5.05e-6, 6.06e-6, 7.07e-6, 8.08e-6, 9.09e-5},
-        .sharing = {1 << 20, 36700160, 1.0 / 7 * 1e12},
+        .sharing = {36700160, 1.0 / 7 * 1e12},
         .cores = 6,
         .first_waits = true,
         .probe_s = 1.0 / 30,
@@ -78,16 +78,11 @@ static inline struct duet__point any_point(GRand *random, double work)
                             .rejected = (uint64_t)g_rand_int(random) + 1,
                             .median_s = any_time(random),
                             .base_s = any_time(random),
+                            .memory_s = any_time(random),
                             .busy_ratio = g_rand_double_range(random, 0.1, 1000),
+                            .noise = g_rand_double_range(random, 0, 10),
                             .run_deviation = g_rand_double(random)};
-    double quantile = 0;
 
-    for (unsigned i = 0; i < DUET_OPERANDS; i++) {
-        p.near_s[i] = i == 1 ? 0 : any_time(random);
-        p.far_s[i] = i > 2 ? 0 : any_time(random);
-    }
-    for (unsigned i = 0; i < DUET_QUANTILES; i++)
-        p.quantiles[i] = quantile += g_rand_double(random);
     return p;
 }
 

@@ -59,16 +59,13 @@ static int look(const char *path, enum duet__write how, struct duet__platform **
  */
 static void forget_misses(struct duet__platform *old, const struct duet_sharing *sharing)
 {
-    if (old->sharing.private_bytes == sharing->private_bytes &&
-        old->sharing.shared_bytes == sharing->shared_bytes)
+    if (old->sharing.shared_bytes == sharing->shared_bytes)
         return;
     for (size_t i = 0; i < old->calibration.count; i++) {
         for (size_t k = 0; k < old->calibration.curves[i].count; k++) {
             struct duet__point *point = &old->calibration.curves[i].points[k];
 
-            point->base_s = 0;
-            memset(point->near_s, 0, sizeof(point->near_s));
-            memset(point->far_s, 0, sizeof(point->far_s));
+            point->base_s = point->memory_s = 0;
         }
     }
 }

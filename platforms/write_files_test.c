@@ -129,6 +129,14 @@ static void test_merge(void)
         g_free(twice);
     }
     g_assert_cmpint(duet__platform_may_write(folder.json, DUET_WRITE_MERGE, &message), ==, DUET_OK);
+    /* with other caches old points keep their means, but not what they knew of memory */
+    draft.sharing.shared_bytes *= 2;
+    write_draft(&draft, &new, folder.json, DUET_WRITE_MERGE);
+    p = load(folder.json);
+    curve = curve_of(p, "dsyrk", "x5650", "cholesky");
+    g_assert_cmpfloat(curve->points[3].mean_s, ==, old.curves[4].points[3].mean_s);
+    g_assert_cmpfloat(curve->points[3].base_s + curve->points[3].memory_s, ==, 0);
+    duet__platform_free(p);
     duet__calibration_fini(&old);
     duet__calibration_fini(&new);
     remove_folder(&folder);

@@ -26,7 +26,6 @@ static void assert_equal_costs(const struct duet_costs *a, const struct duet_cos
 
 static void assert_equal_sharing(const struct duet_sharing *a, const struct duet_sharing *b)
 {
-    g_assert_cmpuint(a->private_bytes, ==, b->private_bytes);
     g_assert_cmpuint(a->shared_bytes, ==, b->shared_bytes);
     g_assert_cmpfloat(a->bandwidth_Bps, ==, b->bandwidth_Bps);
 }

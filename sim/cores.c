@@ -14,13 +14,15 @@
 
 #include "sim/internal.h"
 
+enum { FEW = 8 /* operands: there is room for as many from the beginning */ };
+
 struct cores {
     struct duet__caches *caches; /* NULL: without effect */
     struct duet__running *running;
     struct kernel **kernels; /* in the order in which they began, as `running` */
     size_t count;
     struct duet__operand *operands; /* room for those of one task */
-    struct duet__miss *misses;
+    double *missing;                /* and what of them is in memory */
     size_t room;
 };
 
@@ -80,10 +82,10 @@ static bool make_room(struct cores *cores, size_t count)
     if (count <= cores->room)
         return true;
     free(cores->operands);
-    free(cores->misses);
+    free(cores->missing);
     cores->operands = calloc(2 * count, sizeof *cores->operands);
-    cores->misses = calloc(2 * count, sizeof *cores->misses);
-    cores->room = cores->operands && cores->misses ? 2 * count : 0;
+    cores->missing = calloc(2 * count, sizeof *cores->missing);
+    cores->room = cores->operands && cores->missing ? 2 * count : 0;
     return cores->room > 0;
 }
 
@@ -99,13 +101,12 @@ int duet__cores_init(struct sim *sim)
         return DUET_ENOMEM;
     cores->running = calloc(sim->machine.worker_count, sizeof *cores->running);
     cores->kernels = calloc(sim->machine.worker_count, sizeof(struct kernel *));
-    if (!cores->running || !cores->kernels || !make_room(cores, DUET_OPERANDS))
+    if (!cores->running || !cores->kernels || !make_room(cores, FEW))
         return DUET_ENOMEM;
     for (unsigned w = 0; w < sim->machine.worker_count; w++)
         sim->workers[w].shares =
             sim->machine.workers[w].node == DUET_HOST || (few && needs_core(sim, w));
-    bool known = sharing->private_bytes || sharing->shared_bytes;
-    if (!known || !(sim->options.effects & DUET__EFFECT_CACHES))
+    if (!sharing->shared_bytes || !(sim->options.effects & DUET__EFFECT_CACHES))
         return DUET_OK;
     return duet__caches_new(&cores->caches, &sim->machine);
 }
@@ -119,7 +120,7 @@ void duet__cores_fini(struct sim *sim)
     free(cores->running);
     free(cores->kernels);
     free(cores->operands);
-    free(cores->misses);
+    free(cores->missing);
     free(cores);
     sim->cores = NULL;
 }
@@ -187,11 +188,11 @@ static bool touch(struct sim *sim, const struct duet__engine_command *command)
         cores->operands[i] = (struct duet__operand){.handle = duet__task_handle_id(task, i),
                                                     .bytes = duet_task_access_bytes(task, i),
                                                     .writes = duet_task_writes(task, i)};
-        cores->misses[i] = (struct duet__miss){0, 0};
+        cores->missing[i] = 0;
     }
     return !cores->caches ||
            duet__caches_touch(cores->caches, command->worker, cores->operands, count,
-                              duet__registered_bytes(sim->core), cores->misses) == DUET_OK;
+                              duet__registered_bytes(sim->core), cores->missing) == DUET_OK;
 }
 
 /* What the kernel needs. */
@@ -210,7 +211,7 @@ static void measure(struct sim *sim, struct kernel *kernel)
         duet__fail_run(sim->core, DUET_ENOMEM, "no memory left for kernel times");
         return;
     }
-    duet__demand(point, sim->cores->operands, sim->cores->misses, duet_task_accesses(task),
+    duet__demand(point, sim->cores->operands, sim->cores->missing, duet_task_accesses(task),
                  sim->options.effects, &kernel->demand);
     kernel->left_s =
         (kernel->demand.fixed_s + kernel->demand.memory_s) * duet__sim_factor(sim, task, point);

@@ -35,6 +35,7 @@
 /* What a test wants of the machine and the run; zero: the default in brackets. */
 struct lab_options {
     unsigned cpus, gpus;
+    unsigned sockets;          /* [1] CPU workers are on one after another, GPUs on the first */
     unsigned gpu_window;       /* [2] */
     unsigned gpu_window_short; /* [gpu_window] */
     uint64_t gpu_memory_bytes; /* [1 GB] */
@@ -181,6 +182,8 @@ static inline struct duet_machine lab_machine(const struct lab_options *o)
     g_strlcpy(m.nodes[DUET_HOST].name, "host", sizeof m.nodes[DUET_HOST].name);
     for (unsigned c = 0; c < o->cpus; c++)
         lab_worker(&m, c, false, c, 1);
+    for (unsigned c = 0; c < o->cpus && o->sockets; c++)
+        m.workers[c].socket = c % o->sockets;
     for (unsigned g = 0; g < o->gpus; g++) {
         lab_worker(&m, o->cpus + g, true, g, o->gpu_window ? o->gpu_window : 2);
         m.workers[o->cpus + g].window_short = o->gpu_window_short;

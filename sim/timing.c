@@ -45,8 +45,7 @@ static void look_up(const struct sim *sim, const struct duet__class *klass, unsi
 /* Is the time of a class on this architecture more than a mean and a deviation? */
 static bool needs_point(const struct sim *sim, const struct duet__point *point)
 {
-    return sim->cores || (sim->options.noise &&
-                          (point->quantiles[DUET_QUANTILES - 1] > 0 || point->run_deviation > 0));
+    return sim->cores || (sim->options.noise && (point->noise > 0 || point->run_deviation > 0));
 }
 
 /*
@@ -197,7 +196,7 @@ double duet__sim_seconds(struct sim *sim, const struct duet_task *task, unsigned
         duet__fail_run(sim->core, DUET_ENOMEM, "no memory left for kernel times");
         return 0;
     }
-    if (timing->point && timing->point->quantiles[DUET_QUANTILES - 1] > 0)
+    if (timing->point && timing->point->noise > 0)
         return timing->mean_s * duet__sim_factor(sim, task, timing->point);
     double state = timing->point ? exp(timing->point->run_deviation * sim->state) : 1;
     return state * (timing->sigma > 0 ? draw(timing, sim->options.seed, duet_task_id(task))

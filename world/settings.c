@@ -203,8 +203,6 @@ static const struct duet__option settings[] = {
      "Measure none of the runtime's own operations", NULL},
     {CALIBRATE, "no-copies", 0, FLAG, OWN(no_copies), 0, 0, "Measure no copies to and from GPUs",
      NULL},
-    {CALIBRATE, "compare-models", 0, FLAG, OWN(compare_models), 0, 0,
-     "Also try simpler models of kernel times on the same runs, and report what each errs", NULL},
     {CALIBRATE, "json", 0, FLAG, OWN(json), 0, 0, "Print the report as JSON", NULL},
     {IN_LIST, "platform", 'p', TEXT, OWN(platform), 0, 0,
      "Platforms and kernels: only of this machine, a name or a file", "P"},

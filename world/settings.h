@@ -46,7 +46,7 @@ struct duet__values {
     double case_time_s, calibrate_time_s, budget_s;
     bool json, csv, quiet, verbose, wall;
     bool verify, calibrate, no_noise, follow_speed, keep_disturbed;
-    bool replace, merge, no_costs, no_copies, compare_models;
+    bool replace, merge, no_costs, no_copies;
 };
 
 struct duet__option {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the data of a task is when it begins: LRU stacks of cores and sockets. */
+/* Where the data of a task is when it begins: LRU stacks of sockets. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,7 +135,7 @@ static void stack_fini(struct stack *stack)
 struct duet__caches {
     struct duet_sharing sharing;
     unsigned workers, count; /* of CPUs; of stacks */
-    struct stack *stacks;    /* private ones, by worker; then those that sockets share */
+    struct stack *stacks;    /* one a socket */
     unsigned *shared;        /* by worker: the stack of its socket */
     uint64_t *bytes;         /* by piece; 0: not met yet */
     uint32_t capacity;
@@ -173,52 +173,35 @@ static int find(struct duet__caches *caches, const struct duet__operand *operand
     return DUET_OK;
 }
 
-static struct duet__miss miss_of(const struct duet__caches *caches, unsigned worker, uint32_t piece,
-                                 uint64_t registered_bytes)
+static double missing_of(const struct duet__caches *caches, const struct stack *stack,
+                         uint32_t piece, uint64_t registered_bytes)
 {
-    struct duet__miss miss;
     uint64_t distance = 0;
-    double own = (double)caches->bytes[piece];
-    if (stack_distance(&caches->stacks[worker], piece, &distance))
-        miss.near =
-            duet__caches_missing((double)distance + own, (double)caches->sharing.private_bytes);
-    else
-        miss.near = caches->sharing.private_bytes ? 1 : 0;
-    double far = (double)registered_bytes;
-    if (stack_distance(&caches->stacks[caches->shared[worker]], piece, &distance))
-        far = (double)distance + own;
-    miss.far = duet__caches_missing(far, (double)caches->sharing.shared_bytes);
-    if (caches->sharing.private_bytes && miss.far > miss.near)
-        miss.far = miss.near;
-    return miss;
-}
-
-/* What others have of a piece that is written is of no use any more. */
-static void invalidate(struct duet__caches *caches, unsigned worker, uint32_t piece)
-{
-    for (unsigned s = 0; s < caches->count; s++)
-        if (s != worker && s != caches->shared[worker])
-            stack_remove(&caches->stacks[s], piece, caches->bytes);
+    double reuse = (double)registered_bytes;
+    if (stack_distance(stack, piece, &distance))
+        reuse = (double)distance + (double)caches->bytes[piece];
+    return duet__caches_missing(reuse, (double)caches->sharing.shared_bytes);
 }
 
 int duet__caches_touch(struct duet__caches *caches, unsigned worker,
                        const struct duet__operand *operands, size_t count,
-                       uint64_t registered_bytes, struct duet__miss *miss)
+                       uint64_t registered_bytes, double *missing)
 {
+    struct stack *stack = &caches->stacks[caches->shared[worker]];
     uint32_t piece = 0;
     int error = DUET_OK;
     for (size_t i = 0; i < count && !error; i++) {
         error = find(caches, &operands[i], &piece);
         if (!error)
-            miss[i] = miss_of(caches, worker, piece, registered_bytes);
+            missing[i] = missing_of(caches, stack, piece, registered_bytes);
     }
     for (size_t i = 0; i < count && !error; i++) {
         piece = (uint32_t)operands[i].handle;
-        error = stack_touch(&caches->stacks[worker], piece, caches->bytes);
-        if (!error)
-            error = stack_touch(&caches->stacks[caches->shared[worker]], piece, caches->bytes);
-        if (!error && operands[i].writes)
-            invalidate(caches, worker, piece);
+        error = stack_touch(stack, piece, caches->bytes);
+        /* what others have of a piece that is written is of no use any more */
+        for (unsigned s = 0; s < caches->count && operands[i].writes; s++)
+            if (&caches->stacks[s] != stack)
+                stack_remove(&caches->stacks[s], piece, caches->bytes);
     }
     return error;
 }
@@ -233,13 +216,12 @@ int duet__caches_new(struct duet__caches **out, const struct duet_machine *machi
     while (caches->workers < machine->worker_count &&
            machine->workers[caches->workers].node == DUET_HOST)
         caches->workers++;
-    caches->stacks = calloc(2 * (size_t)caches->workers + 1, sizeof *caches->stacks);
+    caches->stacks = calloc((size_t)caches->workers + 1, sizeof *caches->stacks);
     caches->shared = calloc((size_t)caches->workers + 1, sizeof *caches->shared);
     if (!caches->stacks || !caches->shared) {
         duet__caches_free(caches);
         return DUET_ENOMEM;
     }
-    caches->count = caches->workers;
     for (unsigned w = 0; w < caches->workers; w++) {
         unsigned same = 0; /* the first worker of its socket */
         while (machine->workers[same].socket != machine->workers[w].socket)

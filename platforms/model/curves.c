@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const double duet__quantile_levels[DUET_QUANTILES] = {0,    0.01, 0.05, 0.1,  0.25, 0.5,
-                                                      0.75, 0.9,  0.95, 0.99, 1};
-
 static int by_work(const void *a, const void *b)
 {
     const struct duet__point *left = a;
@@ -35,15 +32,10 @@ static bool good_name(const char *name)
 /* Of what only some measurements know; 0 where they do not. */
 static bool good_details(const struct duet__point *p)
 {
-    bool good = not_negative(p->median_s) && not_negative(p->base_s) &&
-                not_negative(p->run_deviation) && p->run_deviation <= 10 &&
-                (p->busy_ratio == 0 || (p->busy_ratio >= 0.1 && p->busy_ratio <= 1000));
-    for (unsigned i = 0; i < DUET_OPERANDS; i++)
-        good = good && not_negative(p->near_s[i]) && not_negative(p->far_s[i]);
-    for (unsigned i = 0; i < DUET_QUANTILES; i++)
-        good = good && not_negative(p->quantiles[i]) &&
-               (i == 0 || p->quantiles[i] >= p->quantiles[i - 1]);
-    return good;
+    return not_negative(p->median_s) && not_negative(p->base_s) && not_negative(p->memory_s) &&
+           not_negative(p->noise) && p->noise <= 10 && not_negative(p->run_deviation) &&
+           p->run_deviation <= 10 &&
+           (p->busy_ratio == 0 || (p->busy_ratio >= 0.1 && p->busy_ratio <= 1000));
 }
 
 static int check_curve(const struct duet__curve *curve, struct duet_message *message)
@@ -68,9 +60,8 @@ static int check_curve(const struct duet__curve *curve, struct duet_message *mes
         if (!good_details(p))
             return duet_fail(
                 message, DUET_EINVAL,
-                "kernel %s on %s, point %zu: times and quantiles must be finite and not "
-                "negative, quantiles ascending, the busy ratio from 0.1 to 1000, the deviation of "
-                "runs at most 10",
+                "kernel %s on %s, point %zu: times must be finite and not negative, the busy ratio "
+                "from 0.1 to 1000, noise and the deviation of runs at most 10",
                 kernel, arch, i);
     }
     return DUET_OK;
@@ -185,10 +176,7 @@ static void continue_rate(const struct duet__point *end, double work, struct due
     out->deviation_s *= factor;
     out->median_s *= factor;
     out->base_s *= factor;
-    for (unsigned i = 0; i < DUET_OPERANDS; i++) {
-        out->near_s[i] *= factor;
-        out->far_s[i] *= factor;
-    }
+    out->memory_s *= factor;
 }
 
 /* t = c * work^e between two times; 0 if one is not known. */
@@ -210,20 +198,15 @@ static void interpolate(const struct duet__point *a, const struct duet__point *b
         out->mean_s * between(a->deviation_s / a->mean_s, b->deviation_s / b->mean_s, share);
     out->median_s = power_law(a->median_s, b->median_s, share);
     out->base_s = power_law(a->base_s, b->base_s, share);
-    for (unsigned i = 0; out->base_s > 0 && i < DUET_OPERANDS; i++) {
-        out->near_s[i] =
-            out->base_s * between(a->near_s[i] / a->base_s, b->near_s[i] / b->base_s, share);
-        out->far_s[i] =
-            out->base_s * between(a->far_s[i] / a->base_s, b->far_s[i] / b->base_s, share);
-    }
+    if (out->base_s > 0)
+        out->memory_s =
+            out->base_s * between(a->memory_s / a->base_s, b->memory_s / b->base_s, share);
     if (a->busy_ratio > 0 && b->busy_ratio > 0)
         out->busy_ratio = between(a->busy_ratio, b->busy_ratio, share);
     if (a->run_deviation > 0 && b->run_deviation > 0)
         out->run_deviation = between(a->run_deviation, b->run_deviation, share);
-    if (!(a->quantiles[DUET_QUANTILES - 1] > 0 && b->quantiles[DUET_QUANTILES - 1] > 0))
-        return;
-    for (unsigned i = 0; i < DUET_QUANTILES; i++)
-        out->quantiles[i] = between(a->quantiles[i], b->quantiles[i], share);
+    if (a->noise > 0 && b->noise > 0)
+        out->noise = between(a->noise, b->noise, share);
 }
 
 int duet__curve_point(const struct duet__curve *curve, double work, bool extrapolate,

@@ -19,17 +19,6 @@
 #include <duet/error.h>
 #include <duet/machine.h>
 
-enum {
-    DUET_OPERANDS = 8,   /* accesses of a task whose place in memory is told apart: those beyond
-                            count as the last of them */
-    DUET_QUANTILES = 11, /* points of a distribution, see duet__quantile_levels */
-};
-
-/* The probabilities of a point's quantiles: 0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95,
- * 0.99, 1.
- */
-extern const double duet__quantile_levels[DUET_QUANTILES];
-
 struct duet__point {
     double work;        /* flops, or bytes where the kernel counts no flops; > 0 */
     double size;        /* tile edge in elements, 0 where the measurement was not square */
@@ -41,17 +30,16 @@ struct duet__point {
     uint64_t rejected; /* outliers: measured, but in none of the other figures */
     double median_s;
     /*
-     * What an execution alone is expected to take: base_s, and for each operand (access of the
-     * task, in order) near_s[i] if it is not in the worker's private cache and far_s[i] in addition
-     * if it is not in the shared one, either; parts of it count in proportion. All 0: mean_s.
+     * What an execution alone is expected to take: base_s with all its data in the cache that its
+     * socket shares, memory_s more with all of it in memory, and in proportion to the part of its
+     * bytes that is. Both 0: mean_s.
      */
-    double base_s, near_s[DUET_OPERANDS], far_s[DUET_OPERANDS];
+    double base_s, memory_s;
     double busy_ratio; /* how many times as long when all other workers of its socket compute,
                           beside what they take of shared caches and bandwidth; from 0.1 to 1000; 0:
                           as 1 */
-    /* of measured by expected time, at duet__quantile_levels, ascending; all 0: log-normal with
-       deviation_s */
-    double quantiles[DUET_QUANTILES];
+    double noise; /* relative deviation, at most 10, of measured by expected time; 0: as that of the
+                     time */
     /* relative deviation, at most 10, of what all executions of a run have in common: on a machine
        that others use, too, whole runs are slower or faster. All times are those of the median
        run */
@@ -94,8 +82,8 @@ const struct duet__curve *duet__calibration_find(const struct duet__calibration 
                                                  const char *kernel, const char *arch);
 
 /*
- * The point at `work`, interpolated between measured points: times by power laws, those of operands
- * in proportion to base_s, ratios and quantiles (and the deviation's ratio to the mean) linearly in
+ * The point at `work`, interpolated between measured points: times by power laws, memory_s
+ * in proportion to base_s, ratios and noise (and the deviation's ratio to the mean) linearly in
  * log(work). What one of the two neighbours lacks, the result lacks; samples are 0. Outside them:
  * DUET_ENOMODEL unless `extrapolate`, which continues the rate of work (work/time) of the end
  * point; no gain of efficiency is invented.

@@ -176,12 +176,10 @@ static struct duet__point whole_point(double work, double mean_s)
                             .rejected = 2,
                             .median_s = mean_s * 0.9,
                             .base_s = mean_s / 2,
-                            .near_s = {mean_s / 8, 0, mean_s / 4},
-                            .far_s = {mean_s / 16},
-                            .busy_ratio = 1.5};
+                            .memory_s = mean_s / 4,
+                            .busy_ratio = 1.5,
+                            .noise = mean_s};
 
-    for (unsigned i = 0; i < DUET_QUANTILES; i++)
-        p.quantiles[i] = 0.5 + i / 10.0;
     return p;
 }
 
@@ -193,17 +191,18 @@ static void test_details_refused(void)
 #define REFUSED(change)                                                                            \
     p = whole_point(1, 1);                                                                         \
     change;                                                                                        \
-    refused(&c, "k", "a", &p, 1, "times and quantiles must be finite and not negative")
+    refused(&c, "k", "a", &p, 1, "times must be finite and not negative")
     REFUSED(p.median_s = -1);
     REFUSED(p.base_s = NAN);
-    REFUSED(p.near_s[DUET_OPERANDS - 1] = -1);
-    REFUSED(p.far_s[0] = INFINITY);
+    REFUSED(p.memory_s = -1);
+    REFUSED(p.memory_s = INFINITY);
     REFUSED(p.busy_ratio = -1);
     REFUSED(p.busy_ratio = 1e-17);
     REFUSED(p.busy_ratio = NAN);
-    REFUSED(p.quantiles[3] = p.quantiles[2] / 2);
-    REFUSED(p.quantiles[0] = -1);
-    REFUSED(p.quantiles[DUET_QUANTILES - 1] = INFINITY);
+    REFUSED(p.noise = -1);
+    REFUSED(p.noise = 11);
+    REFUSED(p.noise = NAN);
+    REFUSED(p.run_deviation = 11);
 #undef REFUSED
     duet__calibration_fini(&c);
 }
@@ -282,11 +281,12 @@ static void test_select(void)
 
 static void test_whole_points(void)
 {
-    const struct duet__point two[] = {whole_point(1e6, 1e-3), whole_point(4e6, 4e-3)};
+    struct duet__point two[] = {whole_point(1e6, 1e-3), whole_point(4e6, 4e-3)};
     struct duet__calibration c = {0};
     const struct duet__curve *curve;
     struct duet__point p;
 
+    two[0].memory_s = 0; /* all of it fits into caches */
     g_assert_cmpint(add_points(&c, "k", "a", "", two, 2, NULL), ==, DUET_OK);
     curve = duet__calibration_find(&c, "k", "a");
     /* a measured point gives its own figures, but for how it was measured */
@@ -302,17 +302,16 @@ static void test_whole_points(void)
     assert_near(p.deviation_s, 2e-4);
     assert_near(p.median_s, 1.8e-3);
     assert_near(p.base_s, 1e-3);
-    assert_near(p.near_s[2], 0.5e-3);
-    g_assert_cmpfloat(p.near_s[1], ==, 0);
-    assert_near(p.far_s[0], 0.125e-3);
+    assert_near(p.memory_s, 0.25e-3); /* from 0 to a half of base_s */
     assert_near(p.busy_ratio, 1.5);
-    assert_near(p.quantiles[7], 1.2);
+    assert_near(p.noise, 2.5e-3); /* linear in log(work) */
     /* outside: refused, or at the rate of the end */
     g_assert_cmpint(duet__curve_point(curve, 8e6, false, &p), ==, DUET_ENOMODEL);
     g_assert_cmpint(duet__curve_point(curve, 8e6, true, &p), ==, DUET_OK);
     assert_near(p.mean_s, 8e-3);
     assert_near(p.base_s, 4e-3);
-    assert_near(p.near_s[2], 2e-3);
+    assert_near(p.memory_s, 2e-3);
+    assert_near(p.noise, 4e-3);
     assert_near(p.busy_ratio, 1.5);
     assert_near(p.work, 8e6);
     g_assert_cmpint(duet__curve_point(curve, 0, true, &p), ==, DUET_EINVAL);
@@ -333,9 +332,9 @@ static void test_half_known(void)
     assert_near(p.mean_s, 2e-3);
     g_assert_cmpfloat(p.median_s, ==, 0);
     g_assert_cmpfloat(p.base_s, ==, 0);
-    g_assert_cmpfloat(p.near_s[2], ==, 0);
+    g_assert_cmpfloat(p.memory_s, ==, 0);
     g_assert_cmpfloat(p.busy_ratio, ==, 0);
-    g_assert_cmpfloat(p.quantiles[DUET_QUANTILES - 1], ==, 0);
+    g_assert_cmpfloat(p.noise, ==, 0);
     duet__calibration_fini(&c);
 }
 

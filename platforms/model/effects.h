@@ -42,41 +42,34 @@ struct duet__operand {
     bool writes;
 };
 
-/* Which part of an operand's bytes is not in ... */
-struct duet__miss {
-    double near; /* ... the worker's private cache, 0 to 1 */
-    double far;  /* ... the cache its socket shares, 0 to 1; at most `near`, unless nothing is known
-                    of private caches */
-};
-
 struct duet__caches;
 
 /*
  * Caches of the machine's CPU workers (those of the host's memory; a kernel of an emulated device
- * runs there, too, but is not modelled), all empty: a private one for each, a shared one for each
- * socket, of the sizes of machine->sharing. *out is the caller's (duet__caches_free). DUET_ENOMEM.
+ * runs there, too, but is not modelled), all empty: one for each socket, of the size in
+ * machine->sharing. *out is the caller's (duet__caches_free). DUET_ENOMEM.
  *
  * The model: data is found by its reuse distance, the bytes of different data that were touched
  * since (the stack distance of Mattson, Gecsei, Slutz, Traiger, IBM Systems Journal 9(2), 1970),
  * this operand's own bytes included. A cache of c bytes holds what has a distance up to c/2, does
  * not hold what has one of 2c or more, and holds a part that falls linearly with the distance's
- * logarithm between them: caches are no ideal LRU stacks, and hold other things as well. A private
- * cache loses what another worker writes.
- * An operand that was never touched has the distance `registered_bytes` for the shared cache (data
- * was written just before the run) and is in no private one.
- * With a size of 0 (not known) nothing ever misses that cache.
+ * logarithm between them: caches are no ideal LRU stacks, and hold other things as well. A cache
+ * loses what a worker of another socket writes.
+ * An operand that was never touched has the distance `registered_bytes` (data was written just
+ * before the run). With a size of 0 (not known) nothing ever misses.
  */
 DUET_MUST_CHECK int duet__caches_new(struct duet__caches **out, const struct duet_machine *machine);
 void duet__caches_free(struct duet__caches *caches); /* NULL is fine */
 
 /*
- * A task with these operands begins on CPU worker `worker`: fills in miss[0..count-1], then the
- * operands are touched, in order. Tasks are given in the order in which they begin. Logarithmic in
- * the number of handles, of which the greatest says how much memory it takes. DUET_ENOMEM.
+ * A task with these operands begins on CPU worker `worker`: sets missing[0..count-1] to the part of
+ * each, 0 to 1, that is not in its socket's cache, then the operands are touched, in order. Tasks
+ * are given in the order in which they begin. Logarithmic in the number of handles, of which the
+ * greatest says how much memory it takes. DUET_ENOMEM.
  */
 DUET_MUST_CHECK int duet__caches_touch(struct duet__caches *caches, unsigned worker,
                                        const struct duet__operand *operands, size_t count,
-                                       uint64_t registered_bytes, struct duet__miss *miss);
+                                       uint64_t registered_bytes, double *missing);
 
 /* The part of data at `distance_bytes` that a cache of `size_bytes` does not hold; 0 for size 0. */
 double duet__caches_missing(double distance_bytes, double size_bytes);
@@ -88,24 +81,22 @@ double duet__caches_missing(double distance_bytes, double size_bytes);
 struct duet__demand {
     double fixed_s;    /* > 0; does not depend on the bandwidth of memory */
     double memory_s;   /* waiting for memory; grows when its bandwidth is short */
-    double bytes;      /* from memory: of the operands, the parts that miss the shared cache */
+    double bytes;      /* from memory: of the operands, the parts that miss the cache */
     double busy_ratio; /* see struct duet__point; at least some positive number, 1: no effect */
 };
 
 /*
- * What a calibrated point and the places of its operands give. With `miss` NULL, or for a point
+ * What a calibrated point and the places of its operands give. With `missing` NULL, or for a point
  * without base_s, all is the point's mean time; without DUET__EFFECT_CACHES in `effects` it is
- * base_s. `operands` and `miss` have `count` elements.
+ * base_s. `operands` and `missing` have `count` elements.
  */
 void duet__demand(const struct duet__point *point, const struct duet__operand *operands,
-                  const struct duet__miss *miss, size_t count, unsigned effects,
-                  struct duet__demand *out);
+                  const double *missing, size_t count, unsigned effects, struct duet__demand *out);
 
 /*
  * A draw from the distribution of a point: the factor by which an execution takes longer than
- * expected, with mean 1, from two uniform random numbers in [0, 1). By the point's quantiles
- * (linear between them) where it has some, else log-normal with ratio deviation_s / mean_s; 1
- * without either.
+ * expected, log-normal with mean 1 and the relative deviation `noise`, or else deviation_s /
+ * mean_s, from two uniform random numbers in [0, 1).
  */
 double duet__factor(const struct duet__point *point, double u, double v);
 

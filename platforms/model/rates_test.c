@@ -24,16 +24,23 @@ static void machine_init(struct duet_machine *machine)
 
 static void test_demand(void)
 {
-    struct duet__point point = {.mean_s = 5, .base_s = 1, .near_s = {0.5, 2}, .far_s = {4, 8}};
+    struct duet__point point = {.mean_s = 5, .base_s = 1, .memory_s = 4.4};
     const struct duet__operand operands[2] = {{1, 100, false}, {2, 1000, true}};
-    const struct duet__miss miss[2] = {{1, 0.5}, {0.25, 0}};
+    const double missing[2] = {0.5, 0.25}, none[2] = {0, 0}, little[2] = {0, 1e-13};
     struct duet__demand demand;
-    duet__demand(&point, operands, miss, 2, DUET__EFFECTS, &demand);
-    near(demand.fixed_s, 1 + 0.5 + 0.5);
-    near(demand.memory_s, 2);
-    near(demand.bytes, 50);
+    duet__demand(&point, operands, missing, 2, DUET__EFFECTS, &demand);
+    near(demand.fixed_s, 1);
+    near(demand.memory_s, 4.4 * 300 / 1100);
+    near(demand.bytes, 300);
     near(demand.busy_ratio, 1);
-    duet__demand(&point, operands, miss, 2, DUET__EFFECTS & ~(unsigned)DUET__EFFECT_CACHES,
+    /* waiting for less than a picosecond is none */
+    duet__demand(&point, operands, little, 2, DUET__EFFECTS, &demand);
+    g_assert_cmpfloat(demand.memory_s, ==, 0);
+    duet__demand(&point, operands, none, 2, DUET__EFFECTS, &demand);
+    g_assert_cmpfloat(demand.memory_s + demand.bytes, ==, 0);
+    duet__demand(&point, operands, none, 0, DUET__EFFECTS, &demand);
+    g_assert_cmpfloat(demand.memory_s + demand.bytes, ==, 0);
+    duet__demand(&point, operands, missing, 2, DUET__EFFECTS & ~(unsigned)DUET__EFFECT_CACHES,
                  &demand);
     near(demand.fixed_s, 1);
     g_assert_cmpfloat(demand.memory_s + demand.bytes, ==, 0);
@@ -41,8 +48,9 @@ static void test_demand(void)
     near(demand.fixed_s, 5);
     point.base_s = 0;
     point.busy_ratio = 1.25;
-    duet__demand(&point, operands, miss, 2, DUET__EFFECTS, &demand);
+    duet__demand(&point, operands, missing, 2, DUET__EFFECTS, &demand);
     near(demand.fixed_s, 5);
+    g_assert_cmpfloat(demand.memory_s + demand.bytes, ==, 0);
     near(demand.busy_ratio, 1.25);
 }
 
@@ -130,35 +138,35 @@ static void test_cores(void)
     duet_machine_fini(&machine);
 }
 
-static void mean_of_draws(const struct duet__point *point, double *mean, double *error)
+/* Fails unless draws are log-normal with mean 1 and this ratio, within four standard errors. */
+static void check_draws(const struct duet__point *point, double ratio)
 {
+    enum { DRAWS = 20000 };
     uint64_t state = duet_random_stream(1, 2);
-    const unsigned count = 20000;
-    double sum = 0, squares = 0;
-    for (unsigned i = 0; i < count; i++) {
+    const double variance = log1p(ratio * ratio), deviation = sqrt(variance);
+    double sum = 0, logs = 0, squares = 0, cubes = 0;
+    for (unsigned i = 0; i < DRAWS; i++) {
         double u = duet_random_unit(&state),
                factor = duet__factor(point, u, duet_random_unit(&state));
+        double normal = (log(factor) + variance / 2) / deviation;
         sum += factor;
-        squares += factor * factor;
+        logs += normal;
+        squares += normal * normal;
+        cubes += normal * normal * normal;
     }
-    *mean = sum / count;
-    *error = sqrt((squares / count - *mean * *mean) / count);
+    /* a standard normal's powers have the variances 1, 2 and 15 */
+    g_assert_cmpfloat(fabs(sum / DRAWS - 1), <, 4 * ratio / sqrt(DRAWS));
+    g_assert_cmpfloat(fabs(logs / DRAWS), <, 4 / sqrt(DRAWS));
+    g_assert_cmpfloat(fabs(squares / DRAWS - 1), <, 4 * sqrt(2.0 / DRAWS));
+    g_assert_cmpfloat(fabs(cubes / DRAWS), <, 4 * sqrt(15.0 / DRAWS));
 }
 
-/* Draws have the mean 1, within four standard errors; quantiles come back as they are. */
+/* The point's noise counts, else the deviation of its times; without either nothing varies. */
 static void test_factor(void)
 {
-    struct duet__point point = {.quantiles = {0.9, 0.91, 0.92, 0.93, 0.95, 1, 1.1, 1.3, 1.6, 3, 9}};
-    double mean, error, scale = duet__factor(&point, 0.5, 0);
-    mean_of_draws(&point, &mean, &error);
-    g_assert_cmpfloat(fabs(mean - 1), <, 4 * error);
-    for (unsigned i = 0; i < DUET_QUANTILES; i++)
-        near(duet__factor(&point, duet__quantile_levels[i], 0), point.quantiles[i] * scale);
-    point = (struct duet__point){.mean_s = 2, .deviation_s = 1};
-    mean_of_draws(&point, &mean, &error);
-    g_assert_cmpfloat(fabs(mean - 1), <, 4 * error);
-    point.deviation_s = 0;
-    g_assert_cmpfloat(duet__factor(&point, 0.3, 0.3), ==, 1);
+    check_draws(&(struct duet__point){.mean_s = 2, .deviation_s = 1, .noise = 0.2}, 0.2);
+    check_draws(&(struct duet__point){.mean_s = 2, .deviation_s = 1}, 0.5);
+    g_assert_cmpfloat(duet__factor(&(struct duet__point){.mean_s = 2}, 0.3, 0.3), ==, 1);
 }
 
 static void test_names(void)

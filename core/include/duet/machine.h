@@ -81,7 +81,6 @@ struct duet_route {
  * of the simulation is made of it (platforms/model/effects.h). 0: not known, without effect.
  */
 struct duet_sharing {
-    uint64_t private_bytes; /* cache that a core has for itself */
     uint64_t shared_bytes; /* cache that the cores of a socket share: what one program gets of it */
     double bandwidth_Bps;  /* of the memory behind it, for all cores of the socket together */
 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one kernel takes: misses from executions alone, neighbours from those that were not. */
+/* What one kernel takes: memory from executions alone, neighbours from those that were not. */
 #include <math.h>
 #include <string.h>
 
 #include <glib.h>
 
-#include "calibrate/kernel_models.h"
+#include "calibrate/kernel_fit.h"
 
 enum {
     LEAST_ROWS = 10, /* for more than a mean: with few of them, the prior has more to say */
@@ -15,9 +15,9 @@ enum {
 };
 
 static const double BUSY_LOW = 0.8, BUSY_HIGH = 3;
-/* relative to the median time: what misses cost that the data says nothing of. Data from the shared
-   cache costs less than from memory, so when both only come together memory gets the larger part */
-static const double SPREAD_NEAR = 0.05, SPREAD_FAR = 0.15;
+/* relative to the median time: how far what memory costs may be from what its bandwidth says, where
+   the data does not tell */
+static const double SPREAD = 0.15;
 
 /* ------------------------------------------------------------------------------------------- */
 /* Forward                                                                                      */
@@ -40,13 +40,10 @@ static double beside(const struct duet__kernel_fit *kernel, const struct duet__r
 double duet__kernel_seconds(const struct duet__kernel_fit *kernel, const struct duet__rows *rows,
                             size_t row)
 {
-    const double *shares = rows->shares + row * rows->columns;
     const struct duet__row *r = &rows->list[row];
-    double alone_s = duet__fit_seconds(&kernel->fit, shares, kernel->columns), seconds;
+    double alone_s = duet__fit_seconds(&kernel->fit, rows->missing[row]), seconds;
     double fewer = floor(r->others), rest = r->others - fewer;
-    bool waits = false;
-    for (unsigned i = kernel->columns / 2; i < kernel->columns; i++)
-        waits = waits || kernel->fit.column_s[i] * shares[i] > 0;
+    bool waits = kernel->fit.memory_s * rows->missing[row] > 0;
     seconds = beside(kernel, r, alone_s, waits, fewer);
     /* a part of the time there was one more: what is done in a second is the mean */
     if (rest > 0)
@@ -61,13 +58,13 @@ double duet__kernel_seconds(const struct duet__kernel_fit *kernel, const struct 
 struct work {
     const struct duet__rows *rows;
     bool *kept;      /* used, and no outlier */
-    bool *fitted;    /* of these, what base and misses come from */
+    bool *fitted;    /* of these, what base and memory come from */
     double *seconds; /* measured, without what the bandwidth of memory made of it */
     double *expected;
     bool all; /* fitted are those that were not alone, too */
 };
 
-/* Chooses the rows for base and misses. Returns how many. */
+/* Chooses the rows for base and memory. Returns how many. */
 static size_t choose(struct work *work)
 {
     const struct duet__rows *rows = work->rows;
@@ -137,23 +134,15 @@ static void find_busy_ratio(const struct work *work, struct duet__kernel_fit *ke
 static void fit_once(struct work *work, struct duet__kernel_fit *kernel)
 {
     const struct duet__rows *rows = work->rows;
-    double prior[DUET__FIT_COLUMNS] = {0}, spread[DUET__FIT_COLUMNS];
-    unsigned half = rows->columns / 2;
-    kernel->columns = choose(work) >= LEAST_ROWS ? rows->columns : 0;
-    for (unsigned i = 0; i < half; i++) {
-        spread[i] = SPREAD_NEAR;
-        spread[half + i] = SPREAD_FAR;
-        if (kernel->bandwidth_Bps > 0)
-            prior[half + i] = rows->operand_bytes[i] / kernel->bandwidth_Bps;
-    }
-    duet__fit(&(struct duet__fit_data){.count = rows->count,
-                                       .columns = kernel->columns,
-                                       .shares = rows->shares,
-                                       .seconds = work->seconds,
-                                       .used = work->fitted,
-                                       .prior_s = prior,
-                                       .spread = spread},
-              &kernel->fit);
+    struct duet__fit_data data = {.count = rows->count,
+                                  .missing = rows->missing,
+                                  .seconds = work->seconds,
+                                  .used = work->fitted,
+                                  .spread = SPREAD};
+    data.flat = choose(work) < LEAST_ROWS || !(rows->bytes > 0);
+    if (kernel->bandwidth_Bps > 0)
+        data.prior_s = rows->bytes / kernel->bandwidth_Bps;
+    duet__fit(&data, &kernel->fit);
     find_busy_ratio(work, kernel);
 }
 
@@ -198,23 +187,3 @@ void duet__kernel_fit(const struct duet__rows *rows, const bool *used, double ba
     g_free(expected);
     g_free(seconds);
 }
-
-static void fit(const struct duet__rows *rows, const bool *used, double bandwidth_Bps,
-                union duet__parameters *out)
-{
-    duet__kernel_fit(rows, used, bandwidth_Bps, &out->effects, NULL);
-}
-
-static double predict(const union duet__parameters *parameters, const struct duet__rows *rows,
-                      size_t row)
-{
-    return duet__kernel_seconds(&parameters->effects, rows, row);
-}
-
-const struct duet__kernel_model duet__effects_model = {
-    .name = "effects",
-    .description = "what each operand costs that is in no cache, neighbours, bandwidth: the one "
-                   "that is written",
-    .fit = fit,
-    .predict = predict,
-};
