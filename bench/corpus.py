@@ -136,7 +136,8 @@ def row(errors, first, noise):
     sizes = [abs(error) for error in errors.values()]
     apart = [(abs(error) - abs(first[case]), noise[case[0]]) for case, error in errors.items()
              if case in first]
-    return [f"{100 * statistics.median(sizes):.2f}", f"{100 * percentile(sizes, 0.95):.1f}",
+    return [str(len(sizes)), f"{100 * statistics.median(sizes):.2f}",
+            f"{100 * percentile(sizes, 0.95):.1f}",
             f"{100 * statistics.median(errors.values()):+.2f}",
             str(sum(difference < -limit for difference, limit in apart)),
             str(sum(difference > limit for difference, limit in apart))]
@@ -147,18 +148,18 @@ def table(lines, scheme, noise):
     for line in lines:
         case = (line["workload"], line["n"], line["tile"], line["cpus"], line["policy"])
         for level, models in errors.items():
-            known = models[line["model"]]
             if line["scheme"] == scheme and line[level] is not None and case in noise:
-                known[case, sum(one == case for one, _ in known)] = line[level]
-    heads = f"{'median':>8}{'95 %':>8}{'bias':>8}{'better':>7}{'worse':>7}"
-    print(f"\n{SCHEMES[scheme]}\n{'':14}{'kernels':^38}  {'makespan':^38}\n{'':14}{heads}  {heads}")
+                models[line["model"]][case, line["fold"]] = line[level]
+    heads = f"{'cases':>6}{'median':>8}{'95 %':>7}{'bias':>8}{'better':>7}{'worse':>6}"
+    print(f"\n{SCHEMES[scheme]}\n{'':14}{'kernels':^42}  {'makespan':^42}\n"
+          f"{'':14}{heads}  {heads}")
     for model in dict.fromkeys(line["model"] for line in lines):
         cells = []
         for models in errors.values():
             first = models[lines[0]["model"]]
-            cells += row(models[model], first, noise) if models[model] else ["-"] * 5
+            cells += row(models[model], first, noise) if models[model] else ["-"] * 6
         print(f"{model:14}" + "".join(cell.rjust(width) for cell, width
-                                      in zip(cells, [8, 8, 8, 7, 7, 10, 8, 8, 7, 7])))
+                                      in zip(cells, 2 * [6, 8, 7, 8, 7, 8])))
 
 
 def compare(options):

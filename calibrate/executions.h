@@ -112,11 +112,4 @@ void duet__missing_find(const struct duet__executions *executions,
  */
 void duet__states_remove(struct duet__executions *all);
 
-/*
- * Relative deviation of the states of the runs of a group, of those that have one: 1.4826 times the
- * median of |log state|, without those runs that are the median themselves (with few runs of a
- * problem these would be a large part); 0 with fewer than two.
- */
-double duet__states_deviation(const struct duet__executions *all, const struct duet__group *group);
-
 #endif

@@ -59,7 +59,7 @@ struct duet__model {
  * devices mean, median, deviation, noise, samples. Kernels that failed are left out. Outliers
  * are rejected (the rule stands in docs/calibrate.md) and counted. Runs with one busy worker give
  * the condition "others idle", runs with several the busy ones. Times of the host are those of the
- * machine's median state (duet__states_remove), and how far states are from that is run_deviation.
+ * machine's median state (duet__states_remove).
  * DUET_EINVAL where there is no execution at all; *out is then empty.
  */
 DUET_MUST_CHECK int duet__model_fit(const struct duet__recorded_run *runs, size_t run_count,
@@ -74,7 +74,7 @@ void duet__model_fini(struct duet__model *model); /* safe on a zeroed one, and t
 /*
  * The point of a group, and how good it is, into what is zeroed: by runs, if the group has
  * executions of as many as there are folds, else by blocks of successive executions (fewer if there
- * are not so many). The errors of a single execution are 0.
+ * are not so many). The errors of a single execution are NaN.
  */
 void duet__point_fit(const struct duet__executions *executions, const struct duet__group *group,
                      const double *missing, double bandwidth_Bps,

@@ -4,7 +4,10 @@
 
 #include "calibrate/model.h"
 
-enum { FOLDS = 5 };
+enum {
+    FOLDS = 5,
+    NOISE_MOST = 10 /* that a calibration takes: of stalls in the shortest kernels */
+};
 
 /* A fitted group: its rows, what they gave, which of them are outliers. */
 struct fitted {
@@ -47,7 +50,6 @@ static void fill_host(const struct fitted *fitted, struct duet__point *out)
     out->base_s = kernel->fit.base_s;
     out->memory_s = kernel->fit.memory_s;
     out->busy_ratio = kernel->busy_ratio;
-    out->run_deviation = duet__states_deviation(fitted->executions, fitted->group);
 }
 
 /* Everything that a point says. */
@@ -56,7 +58,7 @@ static void fill_point(const struct fitted *fitted, struct duet__point *out)
     const struct duet__rows *rows = &fitted->rows;
     bool host = fitted->group->host;
     struct duet__summary summary;
-    g_autofree double *values = g_new0(double, rows->count + 1);
+    double *values = g_new0(double, rows->count + 1);
     size_t count = 0;
     for (size_t i = 0; i < rows->count; i++)
         if (!fitted->rejected[i])
@@ -77,7 +79,8 @@ static void fill_point(const struct fitted *fitted, struct duet__point *out)
             values[count++] = rows->seconds[i] /
                               (host ? duet__kernel_seconds(&fitted->kernel, rows, i) : out->mean_s);
     summary = duet__summarise(values, count);
-    out->noise = summary.mean > 0 ? summary.deviation / summary.mean : 0;
+    out->noise = summary.mean > 0 ? fmin(summary.deviation / summary.mean, NOISE_MOST) : 0;
+    g_free(values);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -115,17 +118,15 @@ static void leave_out(const struct fitted *fitted, const struct folds *folds, un
                       struct predictions *p)
 {
     const struct duet__rows *rows = &fitted->rows;
-    g_autofree bool *used = g_new(bool, rows->count);
+    bool *used = g_new(bool, rows->count + 1), any = false;
     struct duet__kernel_fit kernel;
-    bool any = false;
     for (size_t i = 0; i < rows->count; i++) {
         used[i] = !fitted->rejected[i] && folds->of[i] != fold;
         any = any || used[i];
     }
-    if (!any)
-        return;
-    fitted->fit(rows, used, fitted->kernel.bandwidth_Bps, &kernel, NULL);
-    for (size_t i = 0; i < rows->count; i++) {
+    if (any)
+        fitted->fit(rows, used, fitted->kernel.bandwidth_Bps, &kernel, NULL);
+    for (size_t i = 0; i < rows->count && any; i++) {
         if (fitted->rejected[i] || folds->of[i] != fold)
             continue;
         double seconds = duet__kernel_seconds(&kernel, rows, i);
@@ -133,23 +134,25 @@ static void leave_out(const struct fitted *fitted, const struct folds *folds, un
         p->measured_s += rows->seconds[i];
         p->errors[p->count++] = fabs(seconds / rows->seconds[i] - 1);
     }
+    g_free(used);
 }
 
 /* Where nothing could be left out, nothing is known: NaN. */
 static struct duet__model_error cross_validate(const struct fitted *fitted, unsigned wanted)
 {
-    g_autofree unsigned *of = g_new0(unsigned, fitted->rows.count);
-    g_autofree double *room = g_new(double, fitted->rows.count);
-    struct folds folds = {.of = of};
-    struct predictions p = {.errors = room};
+    struct folds folds = {.of = g_new0(unsigned, fitted->rows.count + 1)};
+    struct predictions p = {.errors = g_new(double, fitted->rows.count + 1)};
+    struct duet__model_error error = {NAN, NAN};
     if (wanted > 1)
         divide_runs(&fitted->rows, wanted, &folds);
     for (unsigned fold = 0; fold < folds.count; fold++)
         leave_out(fitted, &folds, fold, &p);
-    if (!p.count)
-        return (struct duet__model_error){NAN, NAN};
-    return (struct duet__model_error){.sum = p.predicted_s / p.measured_s - 1,
-                                      .execution = duet__median(room, p.count)};
+    if (p.count)
+        error = (struct duet__model_error){.sum = p.predicted_s / p.measured_s - 1,
+                                           .execution = duet__median(p.errors, p.count)};
+    g_free(folds.of);
+    g_free(p.errors);
+    return error;
 }
 
 /* Executions by condition, without outliers. */

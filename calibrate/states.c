@@ -8,8 +8,6 @@
 
 enum { LEAST_RUNS = 3 }; /* that did the same: of two, neither is the usual one */
 
-static const double TO_DEVIATION = 1.4826; /* of a normal distribution, by its MAD */
-
 /* An execution among those to which it is compared: in order of `of`, then of `value`. */
 struct ranked {
     uint64_t of;
@@ -116,23 +114,4 @@ void duet__states_remove(struct duet__executions *all)
     g_free(usual);
     g_free(levels);
     g_free(room);
-}
-
-double duet__states_deviation(const struct duet__executions *all, const struct duet__group *group)
-{
-    double *distances = g_new(double, all->run_count + 1);
-    double deviation = 0;
-    size_t known = 0, last = all->run_count;
-    for (guint i = 0; i < group->members->len; i++) {
-        size_t run = all->list[g_array_index(group->members, size_t, i)].run;
-        double state = all->runs[run].state;
-        /* the median run of a problem is no nearer to the true state than others */
-        if (run != last && state > 0 && state != 1)
-            distances[known++] = fabs(log(state));
-        last = run;
-    }
-    if (known >= LEAST_RUNS - 1)
-        deviation = TO_DEVIATION * duet__median(distances, known);
-    g_free(distances);
-    return deviation;
 }

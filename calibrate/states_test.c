@@ -24,11 +24,6 @@ static void make_runs(struct made *made, uint64_t item, double outliers)
     }
 }
 
-static double distance(double value, double right)
-{
-    return fabs(value / right - 1);
-}
-
 static void free_runs(struct made *made, struct duet__model *model)
 {
     for (size_t i = 0; i < RUNS; i++)
@@ -54,12 +49,9 @@ static void test_median(void)
             const struct duet__point *point = point_of(&model, k);
             if (!known) {
                 g_assert_cmpfloat(ratio[k], >, 1.03);
-                g_assert_cmpfloat(point->run_deviation, ==, 0);
                 continue;
             }
             g_assert_cmpfloat(fabs(ratio[k] - 1), <, 0.02);
-            /* the median of |log state| is 0.02; noise moves the states of so small runs */
-            g_assert_cmpfloat(distance(point->run_deviation, 1.4826 * 0.02), <, 0.5);
             /* what the executions of a run do not have in common is left: 2 %, not 60 */
             g_assert_cmpfloat(point->noise, <, 0.03);
         }
@@ -85,11 +77,14 @@ static void test_outliers(void)
 static void test_few(void)
 {
     struct made made[RUNS];
-    struct duet__model model;
+    struct duet__model model, unlike;
     make_runs(made, 1, 0);
     fit_runs(made, 2, &sizes, &model);
+    made[0].observation.repeats = made[1].observation.repeats = 0;
+    fit_runs(made, 2, &sizes, &unlike);
     for (int k = 0; k < KERNELS; k++)
-        g_assert_cmpfloat(point_of(&model, k)->run_deviation, ==, 0);
+        g_assert_cmpfloat(point_of(&model, k)->mean_s, ==, point_of(&unlike, k)->mean_s);
+    duet__model_fini(&unlike);
     free_runs(made, &model);
 }
 
@@ -109,8 +104,6 @@ static void test_items(void)
         for (int k = 0; k < KERNELS; k++)
             g_assert_cmpfloat(fabs(ratio[k] - 1), <, 0.001);
     }
-    for (int k = 0; k < KERNELS; k++)
-        g_assert_cmpfloat(point_of(&model, k)->run_deviation, <, 1e-9);
     free_runs(made, &model);
 }
 

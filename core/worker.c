@@ -243,9 +243,10 @@ static void choose(struct duet_view *view, struct worker *worker,
 }
 
 /*
- * The core is stopping: may a worker that has nothing left go? Only when all others have nothing
- * left, as what one of them waits for may be a copy that this one makes. Nothing is prepared any
- * more, so whoever has had nothing once makes copies for others at most.
+ * The core is stopping: may a worker that has nothing left go? Only when all others have had
+ * nothing left, as what one of them waits for may be a copy that this one makes. Nothing is
+ * prepared any more: whoever has had nothing once may still cancel what others leave, and make
+ * copies for them, but waits for none itself.
  */
 static bool may_leave(struct duet_view *view, struct worker *worker)
 {
@@ -254,7 +255,7 @@ static bool may_leave(struct duet_view *view, struct worker *worker)
     if (!worker->drained && atomic_fetch_add(&core->drained, 1) + 1 == all)
         view->wake_all = true;
     worker->drained = true;
-    return atomic_load(&core->drained) == all;
+    return atomic_load(&core->drained) == all && atomic_load(&worker->copies) == 0;
 }
 
 void duet__next(struct duet_runtime *core, unsigned worker, double now,

@@ -425,7 +425,6 @@ const struct duet__field duet__point_fields[] = {
     {POINT(memory_s, MOST_TIME), .when = DUET__OPTIONAL},
     {POINT(busy_ratio, MOST_RATIO), .when = DUET__OPTIONAL},
     {POINT(noise, MOST_DEVIATION), .when = DUET__OPTIONAL},
-    {POINT(run_deviation, MOST_DEVIATION), .when = DUET__OPTIONAL},
     {ELSEWHERE("conditions")},
     {"origin", DUET__TEXT, DUET__OPTIONAL, AT(duet__point, origin)},
     {NULL},

@@ -195,7 +195,7 @@ enum duet__write {
                            points by kernel, architecture, context and work. The machine is new;
                            an architecture that it no longer has stays as a name, for its times.
                            Where other sizes of caches were found, old points keep their means and
-                           lose base_s and memory_s, which are of the old sizes.
+                           lose base_s, memory_s and noise, which are of the old ones.
                            As DUET_WRITE_NEW if there is nothing yet */
 };
 

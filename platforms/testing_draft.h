@@ -80,8 +80,7 @@ static inline struct duet__point any_point(GRand *random, double work)
                             .base_s = any_time(random),
                             .memory_s = any_time(random),
                             .busy_ratio = g_rand_double_range(random, 0.1, 1000),
-                            .noise = g_rand_double_range(random, 0, 10),
-                            .run_deviation = g_rand_double(random)};
+                            .noise = g_rand_double_range(random, 0, 10)};
 
     return p;
 }

@@ -65,7 +65,7 @@ static void forget_misses(struct duet__platform *old, const struct duet_sharing 
         for (size_t k = 0; k < old->calibration.curves[i].count; k++) {
             struct duet__point *point = &old->calibration.curves[i].points[k];
 
-            point->base_s = point->memory_s = 0;
+            point->base_s = point->memory_s = point->noise = 0;
         }
     }
 }

@@ -73,57 +73,6 @@ static void test_noise(void)
         g_byte_array_unref(bytes[i]);
 }
 
-/*
- * A run of two executions of 1 ms on a machine whose state varies by a tenth, with this seed. With
- * an odd one executions have noise of their own, too little to be seen.
- */
-static void state(const void *seed, FILE *out)
-{
-    const struct duet__point point = {.mean_s = 1e-3,
-                                      .noise = *(const uint64_t *)seed % 2 ? 1e-10 : 0,
-                                      .run_deviation = 0.1};
-    struct duet__calibration calibration = lab_calibrate(&point, 1, 1);
-    struct lab lab = lab_open(&(struct lab_options){.cpus = 1,
-                                                    .gpus = 1,
-                                                    .policy = "eager",
-                                                    .seed = *(const uint64_t *)seed,
-                                                    .noise = true,
-                                                    .calibration = &calibration});
-    lab_k(&lab, "cpu0", NULL, DUET_R);
-    lab_k(&lab, "cpu0", NULL, DUET_R);
-    lab_finish(&lab);
-    double seconds[2] = {lab.events[0].end_s - lab.events[0].start_s,
-                         lab.events[1].end_s - lab.events[1].start_s};
-    fwrite(seconds, sizeof seconds, 1, out);
-    lab_close(&lab);
-    duet__calibration_fini(&calibration);
-}
-
-/*
- * All executions of a run share its state; the first seed's is the median. Of the first nine, the
- * sequence of the golden ratio has three to six on either side, and they differ.
- */
-static void test_states(void)
-{
-    unsigned above = 0;
-    for (uint64_t seed = 1; seed <= 9; seed++) {
-        GByteArray *bytes = lab_fork(state, &seed);
-        const double *seconds = (const double *)(void *)bytes->data;
-        g_assert_cmpuint(bytes->len, ==, 2 * sizeof *seconds);
-        g_assert_cmpfloat(fabs(seconds[1] - seconds[0]), <, 1e-11);
-        if (seed == 1)
-            g_assert_cmpfloat(fabs(seconds[0] - 1e-3), <, 1e-11);
-        else
-            g_assert_cmpfloat(fabs(seconds[0] - 1e-3), >, 1e-6);
-        /* beyond three deviations are 3 in 1000 */
-        g_assert_cmpfloat(fabs(log(seconds[0] / 1e-3)), <, 0.3);
-        above += seconds[0] > 1e-3 + 1e-9;
-        g_byte_array_unref(bytes);
-    }
-    g_assert_cmpuint(above, >=, 3);
-    g_assert_cmpuint(above, <=, 6);
-}
-
 /* ------------------------------------------------------------------------------------------- */
 /* All of it                                                                                    */
 
@@ -208,7 +157,6 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/effects_runs/noise", test_noise);
-    g_test_add_func("/effects_runs/states", test_states);
     for (size_t i = 0; duet_policy_at(i); i++) {
         g_autofree char *name = g_strdup_printf("/effects_runs/again/%s", duet_policy_at(i)->name);
         g_test_add_data_func(name, duet_policy_at(i)->name, test_again);

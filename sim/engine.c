@@ -381,7 +381,6 @@ int duet__sim_new(void **out, const struct duet_machine *machine, const struct s
         return DUET_ENOMEM;
     sim->options = *options;
     sim->asked = DUET_OUTSIDE;
-    sim->state = duet__sim_state(options);
     int error = duet_machine_copy(&sim->machine, machine);
     if (!error && !fill(sim))
         error = DUET_ENOMEM;

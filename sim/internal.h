@@ -64,12 +64,6 @@ struct submission {
     double pushed_s; /* sim.pushed_s when it was made */
 };
 
-/* What executions of a class take on one architecture. */
-struct timing {
-    double mean_s, mu, sigma;  /* mu, sigma: of the log-normal distribution; sigma 0: constant */
-    struct duet__point *point; /* where more is needed: the whole of what was measured; else NULL */
-};
-
 struct sim {
     struct duet_machine machine;
     struct sim_options options;
@@ -86,10 +80,10 @@ struct sim {
     struct dma *incoming, *outgoing; /* by memory node */
     unsigned flows;                  /* on the network */
     struct transfer *pool;
-    struct timing **timings; /* by number of class, then architecture; NULL until first used */
-    size_t timing_count;
-    struct timing timing; /* of an execution whose class has no number */
-    struct duet__point point;
+    /* what kernels take, by number of class, then architecture; NULL until first used */
+    struct duet__point **points;
+    size_t point_count;
+    struct duet__point point; /* of an execution whose class has no number */
 
     struct submission *ring; /* power of two */
     size_t ring_first, ring_count, ring_capacity;
@@ -101,7 +95,6 @@ struct sim {
     double notice_s;     /* until a device's thread has noticed the end of a kernel or copy */
     double wake_s;       /* until a worker's thread that sleeps is awake */
     double woken_s;      /* when the last one that was woken is awake */
-    double state;        /* of the machine in this run, in deviations from the median one */
     bool jitter;         /* latencies of threads are drawn */
     uint64_t jitter_state;
     bool rests; /* CPU workers sleep, or the first one only while the application waits: idle.c */
@@ -121,7 +114,6 @@ double duet__sim_mean(void *engine, const struct duet__class *klass, unsigned ar
 double duet__sim_seconds(struct sim *sim, const struct duet_task *task, unsigned arch);
 const struct duet__point *duet__sim_point(struct sim *sim, const struct duet_task *task,
                                           unsigned arch);
-double duet__sim_state(const struct sim_options *options);
 double duet__sim_factor(const struct sim *sim, const struct duet_task *task,
                         const struct duet__point *point);
 void duet__sim_timings_fini(struct sim *sim);

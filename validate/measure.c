@@ -116,12 +116,22 @@ static bool was_opened(const struct round *round, const struct duet__trial *tria
     return round->number > 0;
 }
 
+/*
+ * Every other round goes through the cases backward (ABBA), so that what becomes steadily slower or
+ * faster, or lasts from one case to the next, does so for all of them alike.
+ */
+static bool backward(const struct round *round)
+{
+    return round->number % 2 == 1;
+}
+
 /* Draws how much of all rounds is done. */
 static void draw(const struct round *round, const struct duet__trial *trial)
 {
     const struct duet__experiment *experiment = round->experiment;
     const struct duet__request *real = &trial->real;
-    double done = (double)(trial - experiment->trials) / (double)experiment->trial_count;
+    double part = (double)(trial - experiment->trials) / (double)experiment->trial_count;
+    double done = backward(round) ? 1 - part : part;
     char what[96];
 
     (void)g_snprintf(what, sizeof what, "round %zu/%zu: %s, n %llu, tile %llu, %s",
@@ -196,16 +206,25 @@ static size_t measure_group(const struct round *round, size_t first)
     if (real && !duet__request_paced(&experiment->base))
         error = real->workload->generate(&real->problem, &data, &message);
     for (size_t i = first; i < end && !duet__monitor_signal(round->monitor); i++) {
-        if (trials[i].failure)
+        struct duet__trial *trial = &trials[backward(round) ? first + end - 1 - i : i];
+
+        if (trial->failure)
             continue;
         if (error)
-            duet__trial_fail(&trials[i], "measured", error, &message);
+            duet__trial_fail(trial, "measured", error, &message);
         else
-            measure_trial(round, &trials[i], data);
+            measure_trial(round, trial, data);
     }
     if (data)
         real->workload->discard(data);
     return end;
+}
+
+static size_t first_of_group(const struct duet__experiment *experiment, size_t trial)
+{
+    while (trial && experiment->trials[trial - 1].group == experiment->trials[trial].group)
+        trial--;
+    return trial;
 }
 
 void duet__experiment_measure_round(struct duet__experiment *experiment, size_t number,
@@ -213,6 +232,11 @@ void duet__experiment_measure_round(struct duet__experiment *experiment, size_t 
 {
     const struct round round = {experiment, number, monitor, progress};
 
-    for (size_t i = 0; i < experiment->trial_count && !duet__monitor_signal(monitor);)
-        i = measure_group(&round, i);
+    for (size_t made = 0; made < experiment->trial_count && !duet__monitor_signal(monitor);) {
+        size_t first = made;
+
+        if (backward(&round))
+            first = first_of_group(experiment, experiment->trial_count - made - 1);
+        made += measure_group(&round, first) - first;
+    }
 }

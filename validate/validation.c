@@ -203,16 +203,14 @@ static char *verdict_of(const struct duet__validation *validation)
     bool predicted = strcmp(validation->first_name, "predicted") == 0;
     const char *first = predicted ? "Prediction" : validation->labels[0];
     const char *second = predicted ? "measurement" : validation->labels[1];
-    size_t within = validation->within_noise, known = 0;
+    size_t within = validation->within_noise;
     GString *text;
 
-    for (size_t i = 0; i < validation->case_count; i++)
-        known += !isnan(validation->cases[i].noise);
-    if (!known)
+    if (isnan(validation->noise))
         return NULL;
     text = g_string_new(NULL);
     g_string_printf(text, "%s and %s agree within the noise of measuring in %zu of %zu case%s",
-                    first, second, within, known, known == 1 ? "" : "s");
+                    first, second, within, validation->known, validation->known == 1 ? "" : "s");
     g_string_append_printf(text, "; it is %.1f %% in the median case", validation->noise * 100);
     append_advice(text, validation);
     g_string_append_c(text, '.');

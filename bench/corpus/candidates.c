@@ -48,14 +48,13 @@ static struct cell mean_of(const struct duet__rows *rows, const bool *rejected, 
 static void fit_table(const struct duet__rows *rows, const bool *used, double bandwidth_Bps,
                       struct duet__kernel_fit *out, bool *rejected)
 {
-    g_autofree bool *none = g_new0(bool, rows->count + 1);
-    bool *left_out = rejected ? rejected : none, any = false;
+    bool *left_out = g_new0(bool, rows->count + 1), any = false;
     struct cell warm, cold;
     double slope = 0, measured = 0, expected = 0, more = 0;
 
     duet__kernel_fit(rows, used, bandwidth_Bps, out, rejected);
-    for (size_t i = 0; i < rows->count && used; i++)
-        left_out[i] = !used[i];
+    for (size_t i = 0; i < rows->count; i++)
+        left_out[i] = (rejected && rejected[i]) || (used && !used[i]);
     warm = mean_of(rows, left_out, false, false);
     cold = mean_of(rows, left_out, false, true);
     if (!warm.count && !cold.count) {
@@ -64,7 +63,7 @@ static void fit_table(const struct duet__rows *rows, const bool *used, double ba
         cold = mean_of(rows, left_out, true, true);
     }
     if (!warm.count && !cold.count)
-        return;
+        goto end;
     if (warm.count && cold.count && cold.missing > warm.missing)
         slope = fmax((cold.seconds - warm.seconds) / (cold.missing - warm.missing), 0);
     *out = (struct duet__kernel_fit){.busy_ratio = 1, .bandwidth_Bps = bandwidth_Bps};
@@ -85,39 +84,49 @@ static void fit_table(const struct duet__rows *rows, const bool *used, double ba
     }
     if (!any && more > 0)
         out->busy_ratio = fmin(fmax(1 + (measured - expected) / more, 0.8), 3);
+end:
+    g_free(left_out);
 }
 
 /* ------------------------------------------------------------------------------------------- */
 
-static void no_busy(struct duet__point *point)
+/* The product's, as if nobody had been beside any execution. */
+static void fit_no_busy(const struct duet__rows *rows, const bool *used, double bandwidth_Bps,
+                        struct duet__kernel_fit *out, bool *rejected)
 {
-    point->busy_ratio = 1;
+    struct duet__rows alone = *rows;
+
+    alone.list = g_memdup2(rows->list, (rows->count + 1) * sizeof *rows->list);
+    for (size_t i = 0; i < rows->count; i++)
+        alone.list[i].others = 0;
+    duet__kernel_fit(&alone, used, bandwidth_Bps, out, rejected);
+    g_free(alone.list);
 }
 
-static void no_deviation(struct duet__point *point)
+/* As if nothing were known of any cache: base and ratio of neighbours. */
+static void fit_no_cache(const struct duet__rows *rows, const bool *used, double bandwidth_Bps,
+                         struct duet__kernel_fit *out, bool *rejected)
 {
-    point->run_deviation = 0;
-}
+    struct duet__rows warm = *rows;
 
-static void no_caches(struct duet__point *point)
-{
-    point->base_s = point->memory_s = 0;
+    warm.missing = g_new0(double, rows->count + 1);
+    warm.bytes = 0;
+    duet__kernel_fit(&warm, used, 0, out, rejected);
+    g_free(warm.missing);
 }
 
 static void mean(struct duet__point *point)
 {
-    no_caches(point);
-    no_busy(point);
+    point->base_s = point->memory_s = point->busy_ratio = point->noise = 0;
 }
 
 const struct candidate candidates[] = {
     {.name = "model"},
-    {.name = "no-caches", .adjust = no_caches},
+    {.name = "no-cache", .fit = fit_no_cache},
     {.name = "no-size", .keep_size = true},
     {.name = "no-bandwidth", .no_bandwidth = true},
-    {.name = "no-busy", .adjust = no_busy},
+    {.name = "no-busy", .fit = fit_no_busy},
     {.name = "no-states", .keep_states = true},
-    {.name = "no-deviation", .adjust = no_deviation},
     {.name = "table", .fit = fit_table},
     {.name = "mean", .adjust = mean},
     {.name = NULL},

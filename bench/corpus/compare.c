@@ -188,18 +188,27 @@ static struct duet__recorded_run *choose(const struct work *work, const struct s
             .recording = run->recording,
             .context = run->of.workload,
             .repeats = 1 + g_str_hash(run->of.policy) % 1000 + 1000 * problem,
-            .problem = problem,
         };
     }
     return runs;
 }
 
+/* What is left out, the rest of it apart from the model. */
+struct fold {
+    const char *scheme;
+    guint number;
+    const struct corpus_run **own; /* the runs */
+    size_t count;
+    struct duet__executions all; /* of them */
+};
+
 /* Medians over the runs of one case that were left out, from `first` on. */
-static void put_case(struct work *work, const char *scheme, const char *candidate,
-                     const struct corpus_run *const *own, size_t count, size_t first,
-                     const struct sums *sums, const struct duet__platform *platform)
+static void put_case(struct work *work, const struct fold *fold, const char *candidate,
+                     size_t first, const struct sums *sums, const struct duet__platform *platform)
 {
+    const struct corpus_run *const *own = fold->own;
     const struct corpus_case *of = &own[first]->of;
+    const size_t count = fold->count;
     g_autofree double *values = g_new0(double, count + 1);
     double makespan_s, kernels, measured_s;
     size_t runs = 0;
@@ -215,11 +224,12 @@ static void put_case(struct work *work, const char *scheme, const char *candidat
     measured_s = duet__median(values, runs);
     makespan_s = simulate(work, of, platform);
     work->json = (struct duet__json_writer){.stream = stdout};
-    duet__json_print(&work->json,
-                     "{scheme: %s, model: %s, workload: %s, n: %g, tile: %g, cpus: %u, policy: %s, "
-                     "runs: %zu, kernel_error: %g, makespan_error: %g, measured_s: %g}",
-                     scheme, candidate, of->workload, (double)of->n, (double)of->tile, of->cpus,
-                     of->policy, runs, kernels - 1, makespan_s / measured_s - 1, measured_s);
+    duet__json_print(
+        &work->json,
+        "{scheme: %s, fold: %u, model: %s, workload: %s, n: %g, tile: %g, cpus: %u, policy: %s, "
+        "runs: %zu, kernel_error: %g, makespan_error: %g, measured_s: %g}",
+        fold->scheme, fold->number, candidate, of->workload, (double)of->n, (double)of->tile,
+        of->cpus, of->policy, runs, kernels - 1, makespan_s / measured_s - 1, measured_s);
     (void)fputc('\n', stdout);
 }
 
@@ -251,14 +261,6 @@ static int fit(struct work *work, const struct candidate *candidate,
     return duet__model_fit(runs, count, &options, out, &work->message);
 }
 
-/* What is left out, the rest of it apart from the model. */
-struct fold {
-    const char *scheme;
-    const struct corpus_run **own; /* the runs */
-    size_t count;
-    struct duet__executions all; /* of them */
-};
-
 static void try_model(struct work *work, const struct fold *fold, const char *name,
                       const struct duet__model *model)
 {
@@ -273,19 +275,19 @@ static void try_model(struct work *work, const struct fold *fold, const char *na
         for (size_t k = 0; k < i; k++)
             seen = seen || same_case(&fold->own[k]->of, &fold->own[i]->of);
         if (!seen)
-            put_case(work, fold->scheme, name, fold->own, fold->count, i, &sums, &platform);
+            put_case(work, fold, name, i, &sums, &platform);
     }
     (void)fflush(stdout);
     g_free(sums.predicted);
     g_free(sums.measured);
 }
 
-static void try_fold(struct work *work, const struct scheme *scheme, uint64_t key)
+static void try_fold(struct work *work, const struct scheme *scheme, guint number, uint64_t key)
 {
     const struct corpus_run **own = g_new0(const struct corpus_run *, work->corpus.runs->len + 1);
     size_t count;
     struct duet__recorded_run *runs = choose(work, scheme, key, false, own, &count), *tests;
-    struct fold fold = {.scheme = scheme->name, .own = own};
+    struct fold fold = {.scheme = scheme->name, .number = number, .own = own};
 
     tests = choose(work, scheme, key, true, own, &fold.count);
     if (duet__executions_read(tests, fold.count, work->machine->costs.pop_s, &fold.all,
@@ -307,8 +309,8 @@ static void try_fold(struct work *work, const struct scheme *scheme, uint64_t ke
 
 /* ------------------------------------------------------------------------------------------- */
 
-/* What programs get of caches, by each candidate, from one run of each case: once, as it takes
-   long. */
+/* What programs get of the cache, by each candidate, from a run of each of the first turns: once,
+   as it takes long. */
 static void find_sizes(struct work *work)
 {
     const struct corpus_run **own = g_new0(const struct corpus_run *, work->corpus.runs->len + 1);
@@ -350,7 +352,7 @@ static void try_scheme(struct work *work, const struct scheme *scheme)
     if (keys->len < 2 && !scheme->nothing)
         return;
     for (guint k = 0; k < keys->len; k++)
-        try_fold(work, scheme, g_array_index(keys, uint64_t, k));
+        try_fold(work, scheme, k, g_array_index(keys, uint64_t, k));
 }
 
 int corpus_compare(const char *path, const char *workload)
@@ -374,6 +376,8 @@ int corpus_compare(const char *path, const char *workload)
         find_sizes(&work);
     for (size_t i = 0; i < G_N_ELEMENTS(schemes) && !error; i++)
         try_scheme(&work, &schemes[i]);
+    if (!error && (fflush(stdout) || ferror(stdout)))
+        error = duet_fail(&work.message, DUET_EIO, "the figures cannot be written");
     if (error)
         (void)fprintf(stderr, "corpus: %s\n", work.message.text);
     corpus_fini(&work.corpus);

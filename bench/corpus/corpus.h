@@ -75,6 +75,6 @@ void corpus_fini(struct corpus *corpus); /* safe on a zeroed one */
 
 /* record.c, compare.c: the two commands. Exit status. */
 int corpus_record(unsigned rounds, char **cases);
-int corpus_compare(const char *platform, const char *workload);
+int corpus_compare(const char *path, const char *workload);
 
 #endif

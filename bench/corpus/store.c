@@ -10,6 +10,7 @@
 
 #include "bench/corpus/corpus.h"
 
+enum { HANDLES = 1 << 24 };        /* of a problem, at most */
 static const double TICK_S = 1e-8; /* of dates and times in lines */
 
 /* ------------------------------------------------------------------------------------------- */
@@ -59,7 +60,7 @@ void corpus_put_problem(FILE *stream, const struct corpus_case *of,
 {
     struct duet__json_writer writer = {.stream = stream, .dense = true}, *json = &writer;
     uint64_t task = first_task(recording), handle = first_handle(recording);
-    g_autofree struct duet_event *by_task = g_new0(struct duet_event, recording->event_count + 1);
+    struct duet_event *by_task = g_new0(struct duet_event, recording->event_count + 1);
     size_t count = 0;
 
     for (size_t i = 0; i < recording->event_count; i++)
@@ -90,6 +91,7 @@ void corpus_put_problem(FILE *stream, const struct corpus_case *of,
     }
     duet__json_end(json, ']');
     end_line(json);
+    g_free(by_task);
 }
 
 void corpus_put_run(FILE *stream, const struct corpus_run *run)
@@ -97,7 +99,7 @@ void corpus_put_run(FILE *stream, const struct corpus_run *run)
     struct duet__json_writer writer = {.stream = stream, .dense = true}, *json = &writer;
     const struct duet__recording *recording = &run->recording;
     uint64_t first = first_task(recording), before = first;
-    double date = 0;
+    double date = NAN;
 
     put_case(json, "run", &run->of);
     duet__json_print(json,
@@ -114,7 +116,7 @@ void corpus_put_run(FILE *stream, const struct corpus_run *run)
         start = round(event->start_s / TICK_S);
         duet__json_put_number(json, NULL, (double)event->id - (double)before);
         duet__json_put_integer(json, NULL, (uint64_t)event->worker);
-        duet__json_put_number(json, NULL, date > 0 ? start - date : 0);
+        duet__json_put_number(json, NULL, isnan(date) ? 0 : start - date);
         duet__json_put_number(json, NULL, end - start);
         before = event->id;
         date = start;
@@ -195,35 +197,61 @@ static int read_kernels(const struct duet__json *at, struct corpus_problem *prob
     return error;
 }
 
+static int read_indices(const struct duet__json *at, struct corpus_problem *problem)
+{
+    unsigned count = 0, kernels = g_strv_length(problem->kernels);
+    int error = 0;
+    double *kernel = numbers(at, "kernel", &count, &error);
+
+    problem->task_count = count;
+    problem->kernel = g_new0(unsigned, count + 1);
+    for (unsigned i = 0; i < count && !error; i++)
+        if (kernel[i] >= 0 && kernel[i] < kernels)
+            problem->kernel[i] = (unsigned)kernel[i];
+        else
+            error = duet__json_fail(at, DUET_EPARSE, "kernel[%u]: there is no such kernel", i);
+    g_free(kernel);
+    return error;
+}
+
+static int read_accesses(const struct duet__json *at, struct corpus_problem *problem)
+{
+    unsigned count = 0;
+    int error = 0;
+    double *cells = numbers(at, "accesses", &count, &error);
+
+    problem->access_count = count / 4;
+    problem->accesses = g_new0(struct duet_trace_access, count / 4 + 1);
+    for (unsigned i = 0; i < count / 4 && !error; i++) {
+        const double *cell = cells + 4 * (size_t)i;
+        if (!(cell[0] >= 0 && cell[1] >= 0 && cell[1] < HANDLES && cell[2] >= 0 && cell[3] >= 0))
+            error = duet__json_fail(at, DUET_EPARSE, "accesses[%u]: out of range", 4 * i);
+        else
+            problem->accesses[i] = (struct duet_trace_access){
+                .task = 1 + (uint64_t)cell[0],
+                .index = i && cell[0] == cell[-4] ? problem->accesses[i - 1].index + 1 : 0,
+                .handle = 1 + (uint64_t)cell[1],
+                .bytes = (uint64_t)cell[2],
+                .reads = (int)cell[3] & 1,
+                .writes = (int)cell[3] & 2,
+            };
+    }
+    g_free(cells);
+    return error;
+}
+
 static int read_problem(const struct duet__json *at, struct corpus_problem *problem)
 {
-    unsigned kernels = 0, works = 0, cells = 0;
+    unsigned works = 0;
     int error = read_kernels(at, problem);
-    g_autofree double *kernel = error ? NULL : numbers(at, "kernel", &kernels, &error);
-    g_autofree double *accesses = error ? NULL : numbers(at, "accesses", &cells, &error);
 
-    if (error)
-        return error;
-    problem->work = numbers(at, "work", &works, &error);
-    if (!error && (works != kernels || cells % 4))
-        return duet__json_fail(at, DUET_EPARSE, "a problem's lists are not of one length");
-    problem->task_count = kernels;
-    problem->kernel = g_new0(unsigned, kernels + 1);
-    for (unsigned i = 0; i < kernels; i++)
-        problem->kernel[i] = (unsigned)kernel[i];
-    problem->access_count = cells / 4;
-    problem->accesses = g_new0(struct duet_trace_access, cells / 4 + 1);
-    for (unsigned i = 0; i < cells / 4; i++) {
-        const double *cell = accesses + 4 * (size_t)i;
-        problem->accesses[i] = (struct duet_trace_access){
-            .task = 1 + (uint64_t)cell[0],
-            .index = i && cell[0] == cell[-4] ? problem->accesses[i - 1].index + 1 : 0,
-            .handle = 1 + (uint64_t)cell[1],
-            .bytes = (uint64_t)cell[2],
-            .reads = (int)cell[3] & 1,
-            .writes = (int)cell[3] & 2,
-        };
-    }
+    error = error ? error : read_indices(at, problem);
+    error = error ? error : read_accesses(at, problem);
+    if (!error)
+        problem->work = numbers(at, "work", &works, &error);
+    if (!error && works != problem->task_count)
+        error = duet__json_fail(at, DUET_EPARSE, "work: has %u elements for %zu tasks", works,
+                                problem->task_count);
     return error;
 }
 
@@ -245,35 +273,33 @@ static int read_tasks(const struct duet__json *at, struct corpus_run *run)
     const struct corpus_problem *problem = run->problem;
     unsigned count = 0;
     int error = 0;
-    g_autofree double *cells = numbers(at, "tasks", &count, &error);
-    double task = 0, date = 0;
+    double *cells = numbers(at, "tasks", &count, &error), task = 0, date = 0;
 
-    if (error)
-        return error;
-    if (count != 4 * problem->task_count)
-        return duet__json_fail(at, DUET_EPARSE, "%u tasks of a problem that has %zu", count / 4,
-                               problem->task_count);
+    if (!error && count != 4 * problem->task_count)
+        error = duet__json_fail(at, DUET_EPARSE, "%u tasks of a problem that has %zu", count / 4,
+                                problem->task_count);
     recording->event_count = problem->task_count;
     recording->events = g_new0(struct duet_event, problem->task_count + 1);
-    for (unsigned i = 0; i < count / 4; i++) {
+    for (unsigned i = 0; i < count / 4 && !error; i++) {
         const double *cell = cells + 4 * (size_t)i;
-        struct duet_event *event = &recording->events[i];
         task += cell[0];
         date += cell[2];
         if (!(task >= 0 && task < (double)problem->task_count) || !(cell[1] >= 0) ||
             !(cell[1] < run->of.cpus))
-            return duet__json_fail(at, DUET_EPARSE, "tasks[%u]: no such task or worker", i);
-        *event = (struct duet_event){
-            .kind = DUET_EVENT_TASK,
-            .worker = (int)cell[1],
-            .kernel = problem->kernel[(size_t)task],
-            .id = 1 + (uint64_t)task,
-            .start_s = date * TICK_S,
-            .end_s = (date + cell[3]) * TICK_S,
-            .work = problem->work[(size_t)task],
-        };
+            error = duet__json_fail(at, DUET_EPARSE, "tasks[%u]: no such task or worker", i);
+        else
+            recording->events[i] = (struct duet_event){
+                .kind = DUET_EVENT_TASK,
+                .worker = (int)cell[1],
+                .kernel = problem->kernel[(size_t)task],
+                .id = 1 + (uint64_t)task,
+                .start_s = date * TICK_S,
+                .end_s = (date + cell[3]) * TICK_S,
+                .work = problem->work[(size_t)task],
+            };
     }
-    return 0;
+    g_free(cells);
+    return error;
 }
 
 static int read_run(const struct reading *reading, const struct duet__json *at,
@@ -356,6 +382,8 @@ int corpus_read(FILE *stream, const char *workload, struct duet_machine *machine
         duet__json_close(&root);
     }
     free(line);
+    if (!error && ferror(stream))
+        error = duet_fail(message, DUET_EIO, "the runs cannot be read");
     if (!error && !out->runs->len)
         error = duet_fail(message, DUET_EINVAL, "no runs%s%s", workload ? " of " : "",
                           workload ? workload : "");

@@ -33,8 +33,7 @@ static bool good_name(const char *name)
 static bool good_details(const struct duet__point *p)
 {
     return not_negative(p->median_s) && not_negative(p->base_s) && not_negative(p->memory_s) &&
-           not_negative(p->noise) && p->noise <= 10 && not_negative(p->run_deviation) &&
-           p->run_deviation <= 10 &&
+           not_negative(p->noise) && p->noise <= 10 &&
            (p->busy_ratio == 0 || (p->busy_ratio >= 0.1 && p->busy_ratio <= 1000));
 }
 
@@ -61,7 +60,7 @@ static int check_curve(const struct duet__curve *curve, struct duet_message *mes
             return duet_fail(
                 message, DUET_EINVAL,
                 "kernel %s on %s, point %zu: times must be finite and not negative, the busy ratio "
-                "from 0.1 to 1000, noise and the deviation of runs at most 10",
+                "from 0.1 to 1000, noise at most 10",
                 kernel, arch, i);
     }
     return DUET_OK;
@@ -203,9 +202,8 @@ static void interpolate(const struct duet__point *a, const struct duet__point *b
             out->base_s * between(a->memory_s / a->base_s, b->memory_s / b->base_s, share);
     if (a->busy_ratio > 0 && b->busy_ratio > 0)
         out->busy_ratio = between(a->busy_ratio, b->busy_ratio, share);
-    if (a->run_deviation > 0 && b->run_deviation > 0)
-        out->run_deviation = between(a->run_deviation, b->run_deviation, share);
-    if (a->noise > 0 && b->noise > 0)
+    /* around a base it is not that around a mean */
+    if (a->noise > 0 && b->noise > 0 && (a->base_s > 0) == (b->base_s > 0))
         out->noise = between(a->noise, b->noise, share);
 }
 

@@ -40,10 +40,6 @@ struct duet__point {
                           as 1 */
     double noise; /* relative deviation, at most 10, of measured by expected time; 0: as that of the
                      time */
-    /* relative deviation, at most 10, of what all executions of a run have in common: on a machine
-       that others use, too, whole runs are slower or faster. All times are those of the median
-       run */
-    double run_deviation;
     const char *origin; /* where it comes from, a text that stays; NULL: as the curve's */
 };
 
