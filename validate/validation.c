@@ -183,9 +183,7 @@ static void append_advice(GString *text, const struct duet__validation *validati
     size_t rounds = fewest_rounds(validation);
     double ratio = validation->noise / little, wanted = ceil((double)rounds * ratio * ratio);
 
-    if (validation->disturbed_count)
-        g_string_append(text, "; less if other processes left the cores alone");
-    else if (rounds && rounds < DUET_INTERVAL_HOLDS)
+    if (rounds && rounds < DUET_INTERVAL_HOLDS)
         g_string_append_printf(text, "; what it is, %d rounds would tell (--rounds)",
                                DUET_INTERVAL_HOLDS);
     else if (rounds && ratio > 1 && wanted <= ROUNDS_MOST)

@@ -92,7 +92,7 @@ static void test_errors(void)
 }
 
 /* What a run in each of so many rounds is said to tell; free with g_free. */
-static char *verdict(size_t rounds, double spread, size_t disturbed)
+static char *verdict(size_t rounds, double spread)
 {
     double a[64] = {0};
     size_t sizes[64];
@@ -106,7 +106,6 @@ static char *verdict(size_t rounds, double spread, size_t disturbed)
     }
     the.measured.rounds = sizes;
     the.measured.round_count = rounds;
-    validation.disturbed_count = disturbed;
     duet__validation_judge(&validation);
     text = g_strdup(validation.verdict);
     duet__validation_fini(&validation);
@@ -118,20 +117,17 @@ static void test_verdict(void)
     static const struct {
         size_t rounds;
         double spread;
-        size_t disturbed;
         const char *end;
     } expected[] = {
-        {1, 0, 0, NULL},
-        {10, 0.01, 0, " in 1 of 1 case; it is 0.4 % in the median case."},
-        {10, 0.1, 3, " case; less if other processes left the cores alone."},
-        {4, 0.1, 0, " case; what it is, 6 rounds would tell (--rounds)."},
-        {10, 0.1, 0, " case; below 3 % with about 14 rounds (--rounds)."},
-        {10, 1, 0, "even 300 rounds would leave more than 3 %."},
+        {1, 0, NULL},
+        {10, 0.01, " in 1 of 1 case; it is 0.4 % in the median case."},
+        {4, 0.1, " case; what it is, 6 rounds would tell (--rounds)."},
+        {10, 0.1, " case; below 3 % with about 14 rounds (--rounds)."},
+        {10, 1, "even 300 rounds would leave more than 3 %."},
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(expected); i++) {
-        g_autofree char *text =
-            verdict(expected[i].rounds, expected[i].spread, expected[i].disturbed);
+        g_autofree char *text = verdict(expected[i].rounds, expected[i].spread);
         if (!expected[i].end)
             g_assert_null(text);
         else if (!g_str_has_suffix(text, expected[i].end))
