@@ -366,7 +366,7 @@ static void test_masks(void)
 static void test_refusals(void)
 {
     struct testing t;
-    char args[DUET_ARGS_MAX + 1] = {0};
+    char args[DUET_ARGS_INLINE + 1] = {0};
     testing_init(&t, &both, "eager", 1);
     struct duet_handle *h = testing_handle(&t, 8), *none;
     struct duet_access access = {h, (enum duet_mode)0};
@@ -374,8 +374,13 @@ static void test_refusals(void)
     g_assert_cmpint(duet_submit(t.core, NULL), ==, DUET_EINVAL);
     g_assert_cmpint(duet_submit(t.core, &(struct duet_task_desc){.codelet = NULL}), ==,
                     DUET_EINVAL);
+    desc.args = NULL;
     g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_EINVAL);
-    desc.args_bytes = DUET_ARGS_MAX;
+    g_assert_nonnull(strstr(duet_last_message(t.core), "65 bytes of arguments at no address"));
+    desc.args = args;
+    desc.args_bytes = SIZE_MAX;
+    g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_ENOMEM);
+    desc.args_bytes = sizeof args;
     desc.access_count = 1;
     g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_EINVAL);
     desc.accesses = &access;

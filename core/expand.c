@@ -159,7 +159,7 @@ static int call(struct duet_expansion *expansion)
         return DUET_ENOMEM;
     duet__task_buffers(task, DUET_HOST, NULL, buffers);
     const struct duet_call arguments = {.runtime = expansion->core,
-                                        .args = task->args,
+                                        .args = task_args(task),
                                         .buffers = buffers,
                                         .buffer_count = task->access_count,
                                         .message = &expansion->message};

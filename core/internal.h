@@ -82,6 +82,12 @@ enum task_state {
     TASK_RELEASED, /* an acquisition that the application has ended */
 };
 
+/* What few tasks have, behind one pointer. */
+struct task_extra {
+    struct task_extra *next, *prev; /* core->extras, extra_lock */
+    _Alignas(16) char args[];       /* all of them */
+};
+
 struct duet_task {
     struct duet_task *next, *prev; /* list, heap, pool or engine queue: whoever holds the task */
     uint64_t id;
@@ -105,10 +111,11 @@ struct duet_task {
     _Atomic(double) ready_s;
     /* of a child: the expansion it belongs to; of the acquisition that ends one: that one */
     struct duet_expansion *parent;
-    uint32_t worker; /* that took it */
-    uint8_t state;   /* enum task_state; the worker's thread */
-    bool kept;       /* by the worker on which it was submitted: nested.c */
-    _Alignas(16) char args[DUET_ARGS_MAX];
+    uint32_t worker;          /* that took it */
+    uint8_t state;            /* enum task_state; the worker's thread */
+    bool kept;                /* by the worker on which it was submitted: nested.c */
+    struct task_extra *extra; /* NULL: it has nothing of that */
+    _Alignas(16) char args[DUET_ARGS_INLINE];
     struct access accesses[];
 };
 
@@ -362,6 +369,8 @@ struct duet_runtime {
     struct mask masks[MASKS_MAX];
 
     struct pool pools[POOLS];
+    struct spin extra_lock;
+    struct task_extra *extras; /* extra_lock: all there are */
 
     struct spin registry_lock; /* codelets, classes, handles, primes */
     struct duet_codelet *codelets, *last_codelet;
@@ -403,194 +412,6 @@ struct duet_runtime {
     _Atomic(double) critical_path_s;
 };
 
-/* ------------------------------------------------------------------------------------------- */
-/* Calls                                                                                        */
-
-/*
- * What is called for every task is `inline` where it is written: libduet is optimised as a whole,
- * and this says to the compiler that a call is to be saved.
- */
-
-/* Begins a call into the core; the list of workers to wake is left unset, being mostly unused. */
-static inline void view_begin(struct duet_view *view, struct duet_runtime *core, double now, int by,
-                              struct duet__ops *ops)
-{
-    view->core = core;
-    view->ops = ops;
-    view->now = now;
-    view->by = by;
-    view->self = by >= 0 ? &core->workers[by] : NULL;
-    view->over = NULL;
-    view->busy = view->wake_all = view->notify = view->ended = view->surely = false;
-    view->wake_count = 0;
-}
-
-/* ------------------------------------------------------------------------------------------- */
-/* wake.c                                                                                       */
-
-void duet__view_wake(struct duet_view *view, unsigned worker);
-void duet__view_act(struct duet_view *view);
-
-/* Ends a call, with no lock held: does what was put off, wakes and notifies. */
-static inline void duet__view_flush(struct duet_view *view)
-{
-    if (view->over || view->wake_count || view->wake_all || view->notify || view->ended)
-        duet__view_act(view);
-}
-
-/* class.c */
-int duet__class_find(struct duet_codelet *codelet, const void *args, const struct access *accesses,
-                     unsigned count, struct task_class **out, double *work,
-                     struct duet_message *message);
-double duet__class_seconds(const struct task_class *klass, unsigned arch);
-void duet__class_best(struct task_class *klass);
-void duet__class_measured(struct task_class *klass, const struct worker *worker, double seconds);
-void duet__classes_fini(struct duet_runtime *core);
-
-/* accesses.c: bytes of the data, and of its replicas on a device */
-uint64_t duet__access_bytes(const struct access *accesses, unsigned count);
-uint64_t duet__slab_bytes(const struct access *accesses, unsigned count);
-/* trace_lock held */
-void duet__trace_accesses(struct worker *worker, const struct duet_task *task);
-
-/* codelet.c */
-void duet__codelets_fini(struct duet_runtime *core);
-
-/* mask.c */
-int duet__mask_find(struct duet_runtime *core, uint64_t kinds, uint8_t *out);
-uint64_t duet__kinds_of_archs(const struct duet_runtime *core, uint64_t archs);
-void duet__masks_fini(struct duet_runtime *core);
-
-/* task.c */
-struct duet_task *duet__task_alloc(struct duet_runtime *core, int by, unsigned access_count);
-void duet__task_free(struct duet_runtime *core, int by, struct duet_task *task);
-void duet__pools_fini(struct duet_runtime *core);
-
-/* graph.c */
-void duet__link_in(struct duet_view *view, struct duet_task *task);
-void duet__push(struct duet_view *view, struct duet_task *task);
-void duet__task_over(struct duet_view *view, struct duet_task *task);
-void duet__task_end(struct duet_view *view, struct duet_task *task);
-void duet__link_alone(struct duet_runtime *core, struct duet_task *task, double now);
-void duet__graph_finish(struct duet_view *view, struct duet_task *task, unsigned node, bool pinned,
-                        bool written);
-
-/* finished.c */
-uint64_t duet__finished_tasks(const struct duet_runtime *core);
-void duet__add_finished(struct duet_runtime *core, struct worker *self, uint64_t count);
-void duet__count_finished(struct duet_view *view, uint64_t count);
-void duet__look_idle(struct duet_view *view, struct worker *worker);
-
-/* nested.c, on the worker's thread */
-/*
- * Keeps a task without accesses and restriction that a kernel of this worker submits. false: it
- * goes the common way.
- */
-bool duet__nested_submit(struct duet_runtime *core, struct worker *worker,
-                         const struct duet_task_desc *desc);
-
-/* list.c */
-void duet__list_init(struct duet_runtime *core, struct duet_list *list, struct worker *owner);
-void duet__call_another(struct duet_view *view);
-void duet__list_doom(struct duet_view *view, struct duet_list *list);
-void duet__list_drain(struct duet_view *view, struct duet_list *list);
-
-/* expand.c */
-void duet__expand(struct duet_view *view, struct duet_task *task);
-struct duet_task *duet__child_finished(struct duet_view *view, struct duet_expansion *expansion);
-void duet__expansion_end(struct duet_view *view, struct duet_task *gather);
-
-/* lost.c */
-void duet__node_lost(struct duet_runtime *core, unsigned node);
-void duet__lost_next(struct duet_view *view, struct worker *worker);
-void duet__lost_requeue(struct duet_view *view, struct worker *worker, struct duet_task *task);
-void duet__link_submitted(struct duet_view *view, struct duet_task *task);
-
-/* worker.c */
-void duet__slot_remove(struct worker *worker, struct duet_task *task);
-void duet__task_cancel(struct duet_view *view, struct worker *worker, struct duet_task *task);
-
-/* transfer.c */
-struct duet__copy *duet__next_copy(struct worker *worker);
-struct replica *duet__replica_get(struct duet_runtime *core, struct duet_handle *handle,
-                                  unsigned node);
-enum fetch { FETCH_HIT, FETCH_MERGED, FETCH_STARTED, FETCH_FAILED };
-enum fetch duet__fetch(struct duet_view *view, struct access *waiter, unsigned node);
-void duet__write_back(struct duet_view *view, struct replica *replica);
-void duet__replica_pin(struct duet_runtime *core, struct replica *replica);
-void duet__replica_unpin(struct duet_view *view, struct replica *replica);
-void duet__copy_done(struct duet_view *view, struct duet__copy *copy);
-void duet__copy_lost(struct duet_view *view, struct duet__copy *copy);
-void duet__arrived(struct duet_view *view, struct duet_task *task, int count);
-double duet__transfer_seconds(const struct duet_runtime *core, const struct duet_handle *handle,
-                              unsigned node, double accelerators);
-
-/* cache.c */
-int duet__cache_prepare(struct duet_view *view, struct worker *worker, struct duet_task *task);
-void duet__cache_settled(struct duet_view *view, struct node *node, struct replica *replica);
-void duet__cache_unpin(struct duet_view *view, unsigned node, struct duet_task *task);
-void duet__cache_stale(struct duet_runtime *core, struct replica *replica);
-void duet__cache_forget(struct duet_runtime *core, struct replica *replica);
-
-/* submit.c */
-int duet__task_new(struct duet_runtime *core, int by, const struct duet_task_desc *desc,
-                   struct duet_task **out, struct duet_message *message);
-int duet__run_error(struct duet_runtime *runtime);
-void duet__tell(struct duet_runtime *core, const struct duet_message *message);
-int duet__refuse(struct duet_runtime *core, int error, const char *format, ...) DUET_PRINTF(3, 4);
-void duet__tell_stuck(struct duet_runtime *core);
-
-/* handle.c */
-struct duet_handle *duet__handle_new(struct duet_runtime *core, void *data, size_t rows,
-                                     size_t cols, size_t ld, size_t element_bytes);
-void duet__handle_remove(struct duet_runtime *core, struct duet_handle *handle);
-struct duet_task *duet__acquisition_new(struct duet_runtime *core, unsigned count);
-void duet__handles_fini(struct duet_runtime *core);
-void duet__acquire_ready(struct duet_view *view, struct duet_task *task);
-void duet__acquire_end(struct duet_view *view, struct duet_task *task);
-
-/* trace.c */
-void duet__trace_task(struct duet_runtime *core, struct worker *worker,
-                      const struct duet_task *task, const struct duet__report *report, bool failed);
-void duet__trace_record(struct duet_runtime *core, struct worker *worker,
-                        const struct duet_task *task, const struct duet__report *report,
-                        bool failed);
-void duet__trace_copy(struct duet_runtime *core, struct worker *worker,
-                      const struct duet__copy *copy, const struct duet__report *report);
-
-/* true if no worker lives that can run tasks of this mask. */
-static inline bool doomed(const struct duet_runtime *core, unsigned mask)
-{
-    uint64_t dead = atomic_load_explicit(&core->dead_kinds, memory_order_acquire);
-    return dead && !(core->masks[mask].kinds & ~dead);
-}
-
-/*
- * Tasks created and not finished; never too few: what is created is counted after what has
- * finished. So 0 is exact: everything that was created until now has finished.
- */
-static inline uint64_t unfinished(const struct duet_runtime *core)
-{
-    uint64_t finished = duet__finished_tasks(core);
-    return atomic_load(&core->submitted) - finished;
-}
-
-/* A submission that met a full window goes on when no more than this many are left unfinished. */
-static inline uint64_t window_low(const struct duet_runtime *core)
-{
-    return core->window - (core->window >= 8 ? core->window / 8 : 1);
-}
-
-/* Seconds that the task is expected to take on that architecture; 0: not known. */
-static inline double duet__expected_s(const struct duet_task *task, unsigned arch)
-{
-    return atomic_load_explicit(&task->klass->expected[arch], memory_order_relaxed);
-}
-
-static inline struct duet_task *access_task(struct access *access)
-{
-    return (struct duet_task *)(void *)((char *)(access - access->index) -
-                                        offsetof(struct duet_task, accesses));
-}
+#include "core/calls.h"
 
 #endif

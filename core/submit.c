@@ -173,15 +173,21 @@ static int check(const struct duet_task_desc *desc, struct duet_message *message
         duet_fail(message, DUET_EINVAL, "a task needs a codelet");
         return DUET_EINVAL;
     }
-    if (desc->args_bytes > DUET_ARGS_MAX || (desc->args_bytes && !desc->args))
+    if (desc->args_bytes && !desc->args)
         return duet_fail(message, DUET_EINVAL,
-                         "a %s task has %zu bytes of arguments; at most %d travel with a task",
-                         desc->codelet->name, desc->args_bytes, DUET_ARGS_MAX);
+                         "a %s task has %zu bytes of arguments at no address (args is NULL)",
+                         desc->codelet->name, desc->args_bytes);
     if (desc->access_count > UINT16_MAX || (desc->access_count && !desc->accesses))
         return duet_fail(message, DUET_EINVAL,
                          "a %s task has %zu accesses; at most 65,535 are possible",
                          desc->codelet->name, desc->access_count);
     return DUET_OK;
+}
+
+/* Has it what a record has no place for? */
+static inline bool has_extra(const struct duet_task_desc *desc)
+{
+    return desc->args_bytes > DUET_ARGS_INLINE;
 }
 
 static inline int fill(struct duet_runtime *core, struct duet_task *task,
@@ -192,13 +198,18 @@ static inline int fill(struct duet_runtime *core, struct duet_task *task,
         return error;
     task->access_count = (uint16_t)desc->access_count;
     unsigned different = sort_accesses(task->accesses, task->access_count);
-    if (desc->args_bytes)
+    if (has_extra(desc)) {
+        if (duet__extra_new(core, task, desc))
+            return duet_fail(out, DUET_ENOMEM, "no memory left for the arguments of a %s task",
+                             desc->codelet->name);
+    } else if (desc->args_bytes) {
         memcpy(task->args, desc->args, desc->args_bytes);
+    }
     struct duet_message message;
     message.text[0] = '\0';
     struct duet_codelet *codelet = (struct duet_codelet *)(uintptr_t)desc->codelet;
-    error = duet__class_find(codelet, task->args, task->accesses, task->access_count, &task->klass,
-                             &task->work, &message);
+    error = duet__class_find(codelet, task_args(task), task->accesses, task->access_count,
+                             &task->klass, &task->work, &message);
     if (error)
         return duet_fail(out, error, "%s", *message.text ? message.text : duet_strerror(error));
     error = restrict_task(core, task, desc->where, out);

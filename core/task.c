@@ -100,8 +100,10 @@ inline struct duet_task *duet__task_alloc(struct duet_runtime *core, int by, uns
         task = take(pool, record_bytes(room));
         spin_unlock(&pool->lock);
     }
-    if (task)
+    if (task) {
         task->pool = (uint8_t)index;
+        task->extra = NULL;
+    }
     return task;
 }
 
@@ -119,6 +121,8 @@ static void give_back(struct pool *pool, struct duet_task *first, struct duet_ta
 inline void duet__task_free(struct duet_runtime *core, int by, struct duet_task *task)
 {
     struct pool *pool = &core->pools[task->pool];
+    if (task->extra)
+        duet__extra_free(core, task);
     if (by < 0 || task->pool > POOL_EXACT) {
         give_back(pool, task, task);
         return;
@@ -205,7 +209,7 @@ bool duet__task_acquires(const struct duet_task *task)
 struct duet__class duet__task_class(const struct duet_task *task)
 {
     const struct task_class *klass = task->klass;
-    return (struct duet__class){klass->codelet, task->args, task->work, klass->counts_flops,
+    return (struct duet__class){klass->codelet, task_args(task), task->work, klass->counts_flops,
                                 klass->number};
 }
 
@@ -226,7 +230,7 @@ double duet__task_ready(const struct duet_task *task)
 
 const void *duet__task_args(const struct duet_task *task)
 {
-    return task->args;
+    return task_args(task);
 }
 
 void duet__handle_buffer(const struct duet_handle *handle, struct duet_buffer *out)

@@ -118,7 +118,7 @@ static inline int engine_kernel(struct engine *engine, unsigned worker, struct d
     const struct worker *at = &engine->core->workers[worker];
     struct duet_buffer *buffers = g_new(struct duet_buffer, task->access_count);
     const struct duet_call call = {.runtime = engine->core,
-                                   .args = task->args,
+                                   .args = task_args(task),
                                    .buffers = buffers,
                                    .buffer_count = task->access_count};
     TESTING_MUST(engine->core->masks[task->mask].kinds >> at->kind & 1);

@@ -38,6 +38,7 @@ enum {
     RESULTS = FAN * FAN * FAN + FAN * FAN + FAN + 1,
     CPUS_MAX = 69,
     GPUS_MAX = 23,
+    MORE_MAX = 1000,      /* bytes of arguments beyond those that have a meaning */
     LONG_FIRST = 1000000, /* programs from this number on are ten times as long */
 };
 
@@ -75,6 +76,12 @@ struct argument {
     unsigned number; /* of the task within its step: 0, those of its children FAN * it + 1 ... */
     unsigned depth;
     uint8_t modes[EXPAND_ACCESSES]; /* of a child: effective */
+};
+
+/* The same of tasks that carry more, with no meaning. */
+struct carried {
+    struct argument argument;
+    uint8_t more[MORE_MAX];
 };
 
 /* What differs between the worlds that programs run in. */
@@ -450,6 +457,30 @@ static inline struct argument child_argument(const struct family *family,
                                 .depth = parent->depth + 1};
     effective(child->blocks, child->modes, child->count, argument.modes);
     return argument;
+}
+
+/* Every fourth carries more, up to MORE_MAX. */
+static inline size_t more_of(const struct argument *argument)
+{
+    return argument->salt >> 40 & 3 ? 0 : (argument->salt >> 42) % (MORE_MAX + 1);
+}
+
+/* What a task carries. How many bytes. */
+static inline size_t carry(struct carried *carried, const struct argument *argument)
+{
+    carried->argument = *argument;
+    for (size_t i = 0; i < more_of(argument); i++)
+        carried->more[i] = (uint8_t)mix(argument->salt + i);
+    return offsetof(struct carried, more) + more_of(argument);
+}
+
+/* It arrives whole, aligned as what malloc returns. */
+static inline void check_carried(const void *args)
+{
+    const struct carried *carried = args;
+    g_assert_cmpuint((uintptr_t)args % 16, ==, 0);
+    for (size_t i = 0; i < more_of(&carried->argument); i++)
+        g_assert_cmpuint(carried->more[i], ==, (uint8_t)mix(carried->argument.salt + i));
 }
 
 #endif

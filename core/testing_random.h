@@ -40,7 +40,8 @@ static inline void attach(struct run *run, unsigned h)
 
 static inline void submit_step(struct run *run, struct step *step)
 {
-    struct argument carried = step_argument(step);
+    const struct argument argument = step_argument(step);
+    struct carried carried;
     struct duet_access accesses[ACCESSES_MAX];
     for (unsigned a = 0; a < step->count; a++)
         accesses[a] =
@@ -50,7 +51,7 @@ static inline void submit_step(struct run *run, struct step *step)
         .accesses = accesses,
         .access_count = step->count,
         .args = &carried,
-        .args_bytes = sizeof carried,
+        .args_bytes = carry(&carried, &argument),
         .priority = step->priority,
         .where = step->on_device ? duet_where(run->duet, run->setting.world->arch) : 0,
     };

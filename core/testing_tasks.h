@@ -171,6 +171,7 @@ static inline int work(const struct duet_call *call)
 {
     struct argument argument;
     memcpy(&argument, call->args, sizeof argument);
+    check_carried(call->args);
     g_assert_true(call->runtime == argument.step->run->duet);
     int error = count_kernel(argument.step->run);
     if (error)
@@ -202,7 +203,8 @@ static inline int submit_child(struct run *run, struct duet_expansion *expansion
                                const struct argument *parent, unsigned c)
 {
     const struct child *child = &family->children[c];
-    struct argument carried = child_argument(family, parent, c);
+    const struct argument argument = child_argument(family, parent, c);
+    struct carried carried;
     struct duet_access accesses[EXPAND_ACCESSES];
     for (unsigned a = 0; a < child->count; a++)
         accesses[a] =
@@ -211,7 +213,7 @@ static inline int submit_child(struct run *run, struct duet_expansion *expansion
                                         .accesses = accesses,
                                         .access_count = child->count,
                                         .args = &carried,
-                                        .args_bytes = sizeof carried,
+                                        .args_bytes = carry(&carried, &argument),
                                         .priority = child->priority};
     return submitted(run, duet_expand_submit(expansion, &desc), &desc);
 }
@@ -222,6 +224,7 @@ static inline int expand(struct duet_expansion *expansion, const struct duet_cal
     struct family family;
     struct duet_handle *blocks[BLOCKS];
     memcpy(&argument, call->args, sizeof argument);
+    check_carried(call->args);
     int error = count_kernel(argument.step->run);
     if (error)
         return error;

@@ -20,7 +20,7 @@ struct deed {
     const struct duet_event *copy; /* NULL: a task, or what the application does at a date */
     uint64_t *moved;               /* by the copy, or NULL */
     struct step *touched;          /* by the application */
-    char args[DUET_ARGS_MAX];
+    char args[DUET_ARGS_INLINE];
     bool adds;
     size_t count;
     uint64_t *handles; /* their numbers */
@@ -58,7 +58,7 @@ static void note_task(struct run *run, const struct duet_task_desc *desc)
         g_array_set_size(records->tasks, (guint)number + 1);
     struct deed *deed = &g_array_index(records->tasks, struct deed, number);
     g_assert_cmpuint(deed->count, ==, 0);
-    memcpy(deed->args, desc->args, desc->args_bytes);
+    memcpy(deed->args, desc->args, MIN(desc->args_bytes, sizeof deed->args));
     deed->adds = desc->codelet == run->add[0] || desc->codelet == run->add[1];
     deed->count = desc->access_count;
     deed->handles = g_new(uint64_t, deed->count + 1);

@@ -42,7 +42,7 @@ struct duet_codelet {
 
 struct recorded {
     const struct duet_codelet *codelet;
-    _Alignas(16) char args[DUET_ARGS_MAX];
+    _Alignas(16) char args[DUET_ARGS_INLINE];
     struct duet_access accesses[RECORDER_ACCESSES];
     size_t access_count;
     int priority;
@@ -198,7 +198,7 @@ static inline int recorder_unregister(struct duet_runtime *recorder, struct duet
 static inline struct recorded *recorder_copy(const struct duet_task_desc *desc)
 {
     g_assert_cmpuint(desc->access_count, <=, RECORDER_ACCESSES);
-    g_assert_cmpuint(desc->args_bytes, <=, DUET_ARGS_MAX);
+    g_assert_cmpuint(desc->args_bytes, <=, DUET_ARGS_INLINE);
     struct recorded *task = g_new0(struct recorded, 1);
     g_assert_nonnull(desc->codelet);
     task->codelet = desc->codelet;

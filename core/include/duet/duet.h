@@ -305,14 +305,14 @@ struct duet_access {
     enum duet_mode mode;
 };
 
-enum { DUET_ARGS_MAX = 64 }; /* bytes of arguments that a task carries by value */
+enum { DUET_ARGS_INLINE = 64 }; /* bytes of arguments for which a task needs no allocation */
 
 struct duet_task_desc {
     const struct duet_codelet *codelet;
     const struct duet_access
         *accesses;       /* the same handle twice counts as one access, RW if mixed */
     size_t access_count; /* at most 65,535 */
-    const void *args;    /* copied, args_bytes <= DUET_ARGS_MAX */
+    const void *args;    /* copied, to where it is aligned for every type */
     size_t args_bytes;
     int priority;      /* higher runs earlier, for policies that look at it */
     uint64_t where;    /* 0: anywhere; else only on these architectures (duet_where): SetArch */
