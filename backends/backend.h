@@ -38,6 +38,8 @@ struct backend_setup {
     uint64_t pin_bytes; /* of the host's memory that may be page-locked; 0: none */
     /* Says something to the user, once in a run: one line without newline. Any thread. NULL: no. */
     void (*say)(void *clock, const char *line);
+    /* To be called on a thread of the backend that runs kernels, before the first. NULL: no. */
+    void (*computes)(void *clock);
 };
 
 /* One device to open. */

@@ -34,6 +34,8 @@ static void real_free(struct real *real)
             real->uses[i].backend->detach(real->uses[i].shared);
     for (unsigned w = 0; w < real->parks; w++)
         duet__park_fini(&real->workers[w].park);
+    if (real->has_one_thread)
+        duet__one_thread_end(real);
     if (real->has_said)
         duet__said_fini(&real->said);
     if (real->has_watch)
@@ -267,6 +269,13 @@ int duet__real_new(void **out, const struct duet_machine *machine,
 /* ------------------------------------------------------------------------------------------- */
 /* Starting                                                                                     */
 
+/* A backend's own thread will run kernels. */
+static void thread_computes(void *engine)
+{
+    struct kernel_threads before;
+    duet__one_thread_enter(engine, &before);
+}
+
 static int attach_backends(struct real *real, struct duet_message *message)
 {
     const struct backend_setup setup = {
@@ -276,6 +285,7 @@ static int attach_backends(struct real *real, struct duet_message *message)
         .clock = real,
         .pin_bytes = real->options.pin_bytes,
         .say = duet__say,
+        .computes = thread_computes,
     };
     for (unsigned i = 0; i < real->use_count; i++) {
         struct use *used = &real->uses[i];
@@ -313,6 +323,8 @@ int duet__real_attach(void *engine, struct duet_runtime *core, struct duet_messa
 {
     struct real *real = engine;
     real->core = core;
+    duet__one_thread_begin(real);
+    real->has_one_thread = true;
     int error = attach_backends(real, message);
     if (!error)
         error = open_cores(real, message);

@@ -120,7 +120,10 @@ static int serve(struct real *real, const struct until *until)
     if (real->workers[0].place != UNBOUND)
         duet__places_move(real->places, (unsigned)real->workers[0].place);
     unsigned long slack = paced ? duet__thread_slack(SLACK_NS) : 0;
+    struct kernel_threads before;
+    duet__one_thread_enter(real, &before);
     enum served served = duet__serve(&real->workers[0], until);
+    duet__one_thread_leave(real, &before);
     if (paced)
         (void)duet__thread_slack(slack);
     (void)pthread_mutex_lock(&real->first.mutex);

@@ -141,8 +141,10 @@ struct watch {
     double look_s; /* how often those who wait look; INFINITY: never */
     pthread_mutex_t mutex;
     /* mutex */
-    uint64_t steps; /* as it was when last looked at */
-    double since_s; /* when it was first seen to be so */
+    uint64_t steps;   /* as it was when last looked at */
+    double since_s;   /* when it was first seen to be so */
+    unsigned crowded; /* looks in a row at which there were more threads than cores */
+    bool crowd_said;
 };
 
 struct real {
@@ -160,6 +162,7 @@ struct real {
     unsigned use_count;
     unsigned parks;                                   /* made, for workers in order */
     bool has_threads, has_first, has_watch, has_said; /* made */
+    bool has_one_thread;                              /* begun */
     struct said said;
     struct threads threads;
     struct watch watch;
@@ -235,6 +238,25 @@ void duet__watch_fini(struct watch *watch);
 bool duet__watch(struct real *real);
 int duet__real_scheduling(void *engine, uint64_t *steps);
 
+/* crowd.c: looks whether more threads want to run than there are cores. watch.mutex is held. */
+void duet__crowd_look(struct real *real);
+
+/* ------------------------------------------------------------------------------------------- */
+/* one_thread.c                                                                                 */
+
+/* Numbers of threads that libraries compute with, as they were: 1, and 0 for MKL, is no change. */
+struct kernel_threads {
+    int openblas, omp, mkl;
+    int64_t blis;
+};
+
+/* A runtime begins and ends: what holds for the process. */
+void duet__one_thread_begin(const struct real *real);
+void duet__one_thread_end(const struct real *real);
+/* Kernels may run on the calling thread from now on, until it leaves, or ends. */
+void duet__one_thread_enter(const struct real *real, struct kernel_threads *before);
+void duet__one_thread_leave(const struct real *real, const struct kernel_threads *before);
+
 /* ------------------------------------------------------------------------------------------- */
 /* threads.c */
 
@@ -258,7 +280,7 @@ void duet__threads_leave(struct real *real);
 /* ------------------------------------------------------------------------------------------- */
 /* system.c                                                                                     */
 
-/* Names the calling thread, for debuggers, and binds it to its place. */
+/* Names the calling thread, for debuggers, binds it to its place, and readies it for kernels. */
 void duet__thread_begin(const struct real *real, const char *name, int place);
 /* Sleeps until a date of the engine's clock. */
 void duet__sleep_until(const struct real *real, double date_s);

@@ -17,6 +17,8 @@ void duet__thread_begin(const struct real *real, const char *name, int place)
     (void)prctl(PR_SET_NAME, text); /* as many bytes as there is room for */
     if (place != UNBOUND)
         duet__places_bind(real->places, (unsigned)place);
+    struct kernel_threads before; /* of no use: the thread is the engine's */
+    duet__one_thread_enter(real, &before);
 }
 
 unsigned long duet__thread_slack(unsigned long ns)

@@ -30,6 +30,7 @@ struct testing {
     size_t window;
     uint64_t gpu_memory_bytes;
     bool no_peer, record;
+    bool real; /* without emulated GPUs, as on a machine that has none */
     const char *lose;
     uint64_t pin_bytes;
     double scale; /* > 0: paced, kernels take testing_seconds */
@@ -51,13 +52,13 @@ static inline struct duet_runtime *testing_try(struct testing *t, int *error)
         .cpus = (int)t->cpus,
         .gpus = (int)t->gpus,
         .gpu_memory_bytes = t->gpu_memory_bytes ? t->gpu_memory_bytes : 1 << 20,
-        .emulate = true,
+        .emulate = !t->real,
         .no_peer = t->no_peer,
     };
     const struct real_options options = {
         .bind = true,
         .watchdog_s = t->watchdog_s > 0 ? t->watchdog_s : INFINITY,
-        .emulate = true,
+        .emulate = !t->real,
         .lose = t->lose,
         .gpu_streams = 1,
         .pin_bytes = t->pin_bytes,

@@ -117,6 +117,7 @@ bool duet__watch(struct real *real)
 {
     (void)pthread_mutex_lock(&real->watch.mutex);
     bool stuck = look(real, duet__clock_now(&real->clock));
+    duet__crowd_look(real);
     (void)pthread_mutex_unlock(&real->watch.mutex);
     return stuck;
 }

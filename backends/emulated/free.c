@@ -139,6 +139,9 @@ static void *run(void *argument)
 {
     struct stream *stream = argument;
     struct device *device = stream->device;
+    const struct backend_setup *setup = &device->common.emulated->setup;
+    if (setup->computes)
+        setup->computes(setup->clock);
     (void)pthread_mutex_lock(&device->mutex);
     for (;;) {
         if (queue_head(&stream->queue))
