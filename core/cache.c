@@ -250,10 +250,8 @@ static void fetch_all(struct duet_view *view, struct worker *worker, struct duet
             count_own(&worker->hits, fetch == FETCH_HIT || fetch == FETCH_MERGED);
             count_own(&worker->merged, fetch == FETCH_MERGED);
         }
-        if (fetch == FETCH_FAILED)
-            duet__fail_run(view->core, DUET_ELOST,
-                           "task %llu (%s): the only valid copy of its data was lost with a device",
-                           (unsigned long long)task->id, duet_task_kernel(task));
+        if (fetch >= FETCH_FAILED)
+            duet__no_data(view->core, task, access, fetch);
     }
 }
 

@@ -103,7 +103,6 @@ void duet__list_drain(struct duet_view *view, struct duet_list *list);
 /* expand.c */
 void duet__expand(struct duet_view *view, struct duet_task *task);
 struct duet_task *duet__child_finished(struct duet_view *view, struct duet_expansion *expansion);
-void duet__expansion_end(struct duet_view *view, struct duet_task *gather);
 
 /* lost.c */
 void duet__node_lost(struct duet_runtime *core, unsigned node);
@@ -119,7 +118,7 @@ void duet__task_cancel(struct duet_view *view, struct worker *worker, struct due
 struct duet__copy *duet__next_copy(struct worker *worker);
 struct replica *duet__replica_get(struct duet_runtime *core, struct duet_handle *handle,
                                   unsigned node);
-enum fetch { FETCH_HIT, FETCH_MERGED, FETCH_STARTED, FETCH_FAILED };
+enum fetch { FETCH_HIT, FETCH_MERGED, FETCH_STARTED, FETCH_FAILED, FETCH_FULL };
 enum fetch duet__fetch(struct duet_view *view, struct access *waiter, unsigned node);
 void duet__write_back(struct duet_view *view, struct replica *replica);
 void duet__replica_pin(struct duet_runtime *core, struct replica *replica);
@@ -149,10 +148,25 @@ void duet__tell_stuck(struct duet_runtime *core);
 struct duet_handle *duet__handle_new(struct duet_runtime *core, void *data, size_t rows,
                                      size_t cols, size_t ld, size_t element_bytes);
 void duet__handle_remove(struct duet_runtime *core, struct duet_handle *handle);
+void duet__handle_gone(struct duet_runtime *core, struct duet_handle *handle);
+int duet__shape_check(struct duet_runtime *runtime, size_t rows, size_t cols, size_t ld,
+                      size_t element_bytes);
+int duet__may_unregister(struct duet_runtime *runtime, struct duet_handle *handle);
 struct duet_task *duet__acquisition_new(struct duet_runtime *core, unsigned count);
 void duet__handles_fini(struct duet_runtime *core);
 void duet__acquire_ready(struct duet_view *view, struct duet_task *task);
 void duet__acquire_end(struct duet_view *view, struct duet_task *task);
+
+/* temporary.c */
+void duet__memory_give(struct duet_runtime *core, void *data, uint64_t bytes);
+void duet__memory_fini(struct duet_runtime *core);
+bool duet__host_place(struct duet_runtime *core, struct duet_handle *handle);
+struct duet_handle *duet__temporary_new(struct duet_runtime *core, size_t rows, size_t cols,
+                                        size_t element_bytes);
+void duet__no_data(struct duet_runtime *core, const struct duet_task *task,
+                   const struct access *access, enum fetch fetch);
+struct duet_task *duet__unregistering_new(struct duet_runtime *core, struct duet_handle *handle);
+void duet__unregister_forget(struct duet_task *task);
 
 /* trace.c */
 void duet__trace_task(struct duet_runtime *core, struct worker *worker,
@@ -184,6 +198,12 @@ static inline uint64_t unfinished(const struct duet_runtime *core)
 static inline uint64_t window_low(const struct duet_runtime *core)
 {
     return core->window - (core->window >= 8 ? core->window / 8 : 1);
+}
+
+/* The mode of the access that frees a handle: what has no address is not brought home. */
+static inline uint8_t duet__last_mode(const struct duet_handle *handle)
+{
+    return handle->temporary ? DUET_W | ACCESS_DROPS : DUET_RW;
 }
 
 /* Seconds that the task is expected to take on that architecture; 0: not known. */

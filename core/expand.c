@@ -238,6 +238,16 @@ static void bring_home(struct duet_view *view, struct duet_expansion *expansion,
     duet__arrived(view, task, 1);
 }
 
+/* The blocks are in the host's memory. */
+static void end(struct duet_view *view, struct duet_task *gather)
+{
+    struct duet_expansion *expansion = gather->parent;
+    duet__task_free(view->core, view->by, gather);
+    for (unsigned i = 0; i < expansion->block_count; i++)
+        duet__handle_remove(expansion->core, expansion->blocks[i].handle);
+    duet__task_end(view, finish(view, expansion));
+}
+
 /*
  * A child has ended, or the expansion itself. The last one brings the results home. Returns the
  * task that expanded if it is to be ended now, by duet__task_end, else NULL.
@@ -256,16 +266,7 @@ struct duet_task *duet__child_finished(struct duet_view *view, struct duet_expan
         return finish(view, expansion);
     }
     task->parent = expansion;
+    task->over = end;
     bring_home(view, expansion, task);
     return NULL;
-}
-
-/* The blocks are in the host's memory. */
-void duet__expansion_end(struct duet_view *view, struct duet_task *gather)
-{
-    struct duet_expansion *expansion = gather->parent;
-    duet__task_free(view->core, view->by, gather);
-    for (unsigned i = 0; i < expansion->block_count; i++)
-        duet__handle_remove(expansion->core, expansion->blocks[i].handle);
-    duet__task_end(view, finish(view, expansion));
 }

@@ -385,13 +385,13 @@ inline void duet__task_end(struct duet_view *view, struct duet_task *task)
 }
 
 /*
- * What was put off until no lock was held: the end of an expansion whose data is back in the host's
- * memory, or a task that nobody is left to run.
+ * What was put off until no lock was held: the end of an acquisition that nobody waits for (an
+ * expansion's, whose data is back in the host's memory), or of a task that nobody is left to run.
  */
 void duet__task_over(struct duet_view *view, struct duet_task *task)
 {
     if (!task->klass) {
-        duet__expansion_end(view, task);
+        task->over(view, task);
         return;
     }
     duet__fail_run(view->core, DUET_ELOST, "task %llu (%s): every worker that could run it is lost",

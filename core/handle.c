@@ -18,6 +18,8 @@ static void handle_free(struct duet_runtime *core, struct duet_handle *handle)
     for (unsigned n = 1; n < core->machine.node_count; n++)
         if (handle->replicas[n])
             duet__cache_forget(core, handle->replicas[n]);
+    if (handle->temporary && handle->data)
+        duet__memory_give(core, handle->data, handle->bytes);
     free(handle);
 }
 
@@ -81,10 +83,17 @@ void duet__handle_remove(struct duet_runtime *core, struct duet_handle *handle)
     handle_free(core, handle);
 }
 
-int duet_matrix(struct duet_runtime *runtime, void *data, size_t rows, size_t cols, size_t ld,
-                size_t element_bytes, struct duet_handle **out)
+/* The same of one that the application has registered. */
+void duet__handle_gone(struct duet_runtime *core, struct duet_handle *handle)
 {
-    *out = NULL;
+    atomic_fetch_sub_explicit(&core->registered_bytes, handle->bytes, memory_order_relaxed);
+    duet__handle_remove(core, handle);
+}
+
+/* DUET_EINVAL for a shape that no data can have. */
+int duet__shape_check(struct duet_runtime *runtime, size_t rows, size_t cols, size_t ld,
+                      size_t element_bytes)
+{
     if (rows == 0 || cols == 0 || element_bytes == 0 || ld < rows)
         return duet__refuse(
             runtime, DUET_EINVAL,
@@ -96,11 +105,21 @@ int duet_matrix(struct duet_runtime *runtime, void *data, size_t rows, size_t co
         return duet__refuse(runtime, DUET_EINVAL,
                             "a matrix of %zu x %zu elements of %zu bytes exceeds the address space",
                             rows, cols, element_bytes);
+    return DUET_OK;
+}
+
+int duet_matrix(struct duet_runtime *runtime, void *data, size_t rows, size_t cols, size_t ld,
+                size_t element_bytes, struct duet_handle **out)
+{
+    *out = NULL;
+    int error = duet__shape_check(runtime, rows, cols, ld, element_bytes);
+    if (error)
+        return error;
     if (!data && runtime->computes)
         return duet__refuse(
             runtime, DUET_EINVAL,
             "data of %zu x %zu elements has no address (NULL), which is for runs that "
-            "compute nothing: simulations, and emulations of a platform",
+            "compute nothing, simulations and emulations of a platform, and for duet_temporary",
             rows, cols);
     *out = duet__handle_new(runtime, data, rows, cols, ld, element_bytes);
     if (!*out)
@@ -151,10 +170,8 @@ void duet__acquire_ready(struct duet_view *view, struct duet_task *task)
     spin_lock(&access->handle->lock);
     enum fetch fetch = duet__fetch(view, access, DUET_HOST);
     spin_unlock(&access->handle->lock);
-    if (fetch == FETCH_FAILED)
-        duet__fail_run(view->core, DUET_ELOST,
-                       "handle %llu: its only valid copy was lost with a device",
-                       (unsigned long long)access->handle->id);
+    if (fetch >= FETCH_FAILED)
+        duet__no_data(view->core, task, access, fetch);
     /* one for this call, one that stood for not being granted */
     duet__arrived(view, task, 2);
 }
@@ -177,31 +194,34 @@ static bool set_acquired(struct duet_handle *handle, struct duet_task *task)
     return first;
 }
 
-int duet_acquire(struct duet_runtime *runtime, struct duet_handle *handle, enum duet_mode mode)
+static int acquire(struct duet_runtime *runtime, struct duet_handle *handle, uint8_t mode)
 {
-    if (!handle || (mode != DUET_R && mode != DUET_W && mode != DUET_RW))
-        return duet__refuse(runtime, DUET_EINVAL,
-                            "duet_acquire needs a handle and a mode of DUET_R, DUET_W or DUET_RW");
-    int error = duet__may_wait(runtime, "duet_acquire");
-    if (error)
-        return error;
     struct duet_task *task = duet__acquisition_new(runtime, 1);
     if (!task)
         return duet__refuse(runtime, DUET_ENOMEM, "no memory left for duet_acquire");
     task->accesses[0].handle = handle;
-    task->accesses[0].mode = (uint8_t)mode;
+    task->accesses[0].mode = mode;
     if (!set_acquired(handle, task)) {
         duet__task_free(runtime, DUET_SUBMITTER, task);
         return duet__refuse(runtime, DUET_EINVAL, "handle %llu is acquired already",
                             (unsigned long long)handle->id);
     }
     runtime->ops->submitted(runtime->engine, task);
-    error = runtime->ops->wait(runtime->engine, acquisition_there, task);
+    int error = runtime->ops->wait(runtime->engine, acquisition_there, task);
     if (error) {
         duet__tell_stuck(runtime);
         return error;
     }
     return duet__run_error(runtime);
+}
+
+int duet_acquire(struct duet_runtime *runtime, struct duet_handle *handle, enum duet_mode mode)
+{
+    if (!handle || (mode != DUET_R && mode != DUET_W && mode != DUET_RW))
+        return duet__refuse(runtime, DUET_EINVAL,
+                            "duet_acquire needs a handle and a mode of DUET_R, DUET_W or DUET_RW");
+    int error = duet__may_wait(runtime, "duet_acquire");
+    return error ? error : acquire(runtime, handle, (uint8_t)mode);
 }
 
 /* Ends an acquisition, at the date of its release. */
@@ -216,8 +236,8 @@ static struct duet_task *take_acquired(struct duet_runtime *runtime, struct duet
 {
     spin_lock(&handle->lock);
     struct duet_task *task = handle->acquired;
-    if (task && !acquisition_there(task))
-        task = NULL; /* of a run that was stuck: it waits on */
+    if (task && (task->over || !acquisition_there(task)))
+        task = NULL; /* it frees the handle, or waits on: of a run that was stuck */
     if (task)
         handle->acquired = NULL;
     spin_unlock(&handle->lock);
@@ -248,11 +268,30 @@ static void release_now(struct duet_runtime *runtime, struct duet_handle *handle
     duet__view_flush(&view);
 }
 
+/* Refuses what is no handle of the application's any more. */
+int duet__may_unregister(struct duet_runtime *runtime, struct duet_handle *handle)
+{
+    spin_lock(&handle->lock);
+    bool going = handle->acquired && handle->acquired->over;
+    spin_unlock(&handle->lock);
+    if (going)
+        return duet__refuse(runtime, DUET_EINVAL,
+                            "handle %llu was given to duet_unregister_submit already",
+                            (unsigned long long)handle->id);
+    if (handle->expansion)
+        return duet__refuse(runtime, DUET_EINVAL,
+                            "handle %llu is a block of a task that expands, with which it ends",
+                            (unsigned long long)handle->id);
+    return DUET_OK;
+}
+
 int duet_unregister(struct duet_runtime *runtime, struct duet_handle *handle)
 {
     if (!handle)
         return DUET_OK;
     int error = duet__may_wait(runtime, "duet_unregister");
+    if (!error)
+        error = duet__may_unregister(runtime, handle);
     if (error)
         return error;
     if (handle->acquired && duet_release(runtime, handle)) {
@@ -260,13 +299,12 @@ int duet_unregister(struct duet_runtime *runtime, struct duet_handle *handle)
         return DUET_ESTUCK;
     }
     /* as a writer, so that tasks which only read it are waited for too */
-    int acquired = duet_acquire(runtime, handle, DUET_RW);
+    int acquired = acquire(runtime, handle, duet__last_mode(handle));
     if (acquired == DUET_ESTUCK)
         return acquired; /* tasks still refer to it: it stays until duet_close */
     if (handle->acquired) {
         release_now(runtime, handle);
-        atomic_fetch_sub_explicit(&runtime->registered_bytes, handle->bytes, memory_order_relaxed);
-        duet__handle_remove(runtime, handle);
+        duet__handle_gone(runtime, handle);
     }
     return acquired;
 }
@@ -282,6 +320,8 @@ void duet__handles_fini(struct duet_runtime *core)
     struct duet_handle *handle = core->handles;
     while (handle) {
         struct duet_handle *next = handle->next;
+        if (handle->temporary)
+            free(handle->data);
         free(handle);
         handle = next;
     }

@@ -32,6 +32,7 @@ enum {
     KINDS_MAX = 64,          /* kinds of workers: architecture and memory size */
     POOL_EXACT = 8,          /* task records with up to this many accesses fit exactly */
     POOLS = POOL_EXACT + 14, /* beyond, a pool for each power of two up to 65,536 */
+    MEMORY_SIZES = 4 * 64,   /* of temporary data: four an octave */
     WAKES_MAX = 64,          /* workers one call remembers to wake; more: all are woken */
     NODE_WORDS_MAX = 65,     /* 64 memory nodes each */
     DEFAULT_WINDOW = 65536,  /* tasks */
@@ -62,6 +63,12 @@ struct duet_view {
 
 /* ------------------------------------------------------------------------------------------- */
 /* Tasks                                                                                        */
+
+/*
+ * In the mode of an access, beside enum duet_mode: the handle is freed when it ends, so that
+ * temporary data needs no place for it.
+ */
+enum { ACCESS_DROPS = 64 };
 
 /* One access of one task; stored behind the task. 24 bytes. */
 struct access {
@@ -105,6 +112,9 @@ struct duet_task {
     union {
         int64_t position;   /* on a list, list lock: order within it */
         double predicted_s; /* taken: seconds that it is expected to take there; 0: not known */
+        /* of a task without class: what ends it when its data is there, with no lock held; NULL:
+           the application, which waits for that */
+        void (*over)(struct duet_view *view, struct duet_task *task);
     };
     double work; /* flops, or bytes: that of its class may be of several sizes */
     double complexity, note, submit_s;
@@ -223,7 +233,8 @@ struct duet_handle {
     uint64_t id, bytes, slab_bytes;
     void *data;
     size_t rows, cols, ld, element_bytes;
-    struct duet_task *acquired;       /* handle lock: the application's acquisition */
+    struct duet_task *acquired; /* handle lock: the application's acquisition, or what frees it */
+    bool temporary; /* its `data` is the core's: NULL until it is needed; then handle lock */
     struct duet_expansion *expansion; /* it is a block of: number `block` */
     uint32_t block;
     struct duet_handle *next, *prev; /* core->handles, registry lock */
@@ -385,6 +396,10 @@ struct duet_runtime {
     uint64_t handle_count;
     _Atomic(uint64_t) registered_bytes; /* of handles that are no blocks of others */
     struct prime *primes;
+
+    struct spin memory_lock;
+    struct spare_memory *spare_memory[MEMORY_SIZES]; /* memory_lock: see temporary.c */
+    uint64_t spare_bytes;                            /* memory_lock */
 
     uint64_t *hosts; /* bit a worker: its memory is the host's */
     /* changes seldom while there is enough to do, and is looked at for every task */

@@ -53,6 +53,8 @@ static void forget_submitted(struct duet_view *view, struct duet_task *task)
     while (task->submitted) {
         struct duet_task *newest = task->submitted;
         task->submitted = newest->next;
+        if (!newest->klass)
+            duet__unregister_forget(newest);
         duet__task_free(view->core, view->by, newest);
         duet__count_finished(view, 1);
     }

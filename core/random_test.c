@@ -34,6 +34,7 @@ static int open_core(struct run *run, struct duet_message *message)
         .window = config->window,
         .set_arch = config->set_arch,
         .record = config->record,
+        .computes = true,
         .alone = run->setting.alone,
         .spin = run->setting.spin,
         .losses = run->setting.loses ? 1 + duet_random_below(&rng, (unsigned)config->gpus) : 0,

@@ -203,7 +203,7 @@ void duet_task_set_note(struct duet_task *task, double note)
 
 bool duet__task_acquires(const struct duet_task *task)
 {
-    return !task->klass;
+    return !task->klass && !task->over;
 }
 
 struct duet__class duet__task_class(const struct duet_task *task)

@@ -33,6 +33,7 @@ struct engine_setting {
     const char *model;
     size_t window;
     bool set_arch, record;
+    bool computes;        /* data has addresses, but for what is temporary */
     unsigned losses;      /* devices that are lost, at a random command */
     unsigned lose_within; /* of these first commands of the device */
     /* a copy begins, in `data`: DUET_OK, or the status with which it fails */
@@ -452,6 +453,7 @@ static inline struct engine *engine_new(const struct engine_setting *setting)
                                        .seed = setting->seed,
                                        .window = setting->window,
                                        .set_arch = setting->set_arch,
+                                       .computes = setting->computes,
                                        .record = setting->record,
                                        .ops = &engine_ops,
                                        .engine = engine};

@@ -59,14 +59,28 @@ static inline uint64_t touch(const struct step *step, const struct duet_buffer *
     return compute(step->salt, buffer, step->modes, 1);
 }
 
+static inline struct duet_buffer temporary_buffer(const struct step *step, uint64_t *words)
+{
+    struct duet_buffer buffer = {.data = words, .element_bytes = sizeof *words};
+    chain_shape(step, &buffer.rows, &buffer.cols);
+    buffer.ld = buffer.rows;
+    return buffer;
+}
+
 static inline void replay(struct run *run, struct step *step)
 {
-    struct duet_buffer buffers[ACCESSES_MAX];
+    struct duet_buffer buffers[ACCESSES_MAX + 1];
+    uint64_t words[WORDS_MAX];
     struct argument argument = step_argument(step);
     for (unsigned i = 0; i < step->count; i++)
         buffers[i] = run->expected[step->handles[i]];
     if (step->kind < KINDS) {
-        replay_task(&argument, step->kind == EXPANDS, buffers, step->count);
+        buffers[step->count] = temporary_buffer(step, words);
+        replay_task(&argument, step->kind == EXPANDS, buffers, step->count + (step->chain > 0));
+        for (unsigned n = 1; n <= step->chain; n++) {
+            argument = chain_argument(step, n);
+            replay_task(&argument, chain_kind(step, n) == EXPANDS, &buffers[step->count], 1);
+        }
         replay_nested(run, step->salt, step->nested);
     } else if (step->kind != WAIT) {
         g_assert_cmphex(step->results[0], ==, touch(step, buffers));

@@ -65,8 +65,10 @@ struct step {
     bool on_device; /* only */
     uint64_t salt;
     unsigned nested;   /* tasks that its kernel submits */
+    unsigned chain;    /* tasks on temporary data that its task writes besides; 0: none */
     uint64_t *results; /* what its tasks have read, by their number; one if it does not expand */
     uint64_t turn;     /* when it was run, from 1; 0: it was not */
+    bool run_expands;  /* the program has tasks that expand */
 };
 
 /* What a task carries. */
@@ -312,7 +314,13 @@ static inline void make_step(struct run *run, const struct setting *setting, uns
     bool submits = step->kind == EXPANDS || !is_simulated(setting);
     if (setting->nested && submits && step->kind < KINDS && one_of(rng, 3))
         step->nested = 1 + duet_random_below(rng, 3);
-    step->results = g_new0(uint64_t, step->kind == EXPANDS ? RESULTS : 1);
+    /* drawn from the salt: what else a program is does not depend on it */
+    if (step->kind < EXPANDS && step->count < ACCESSES && step->salt >> 40 & 1)
+        step->chain = 1 + (unsigned)(step->salt >> 41 & 3);
+    step->run_expands =
+        setting->expand && !is_simulated(setting); /* which has no memory for blocks */
+    step->effective[step->count] = DUET_W;
+    step->results = g_new0(uint64_t, step->kind == EXPANDS || step->chain ? RESULTS : 1);
 }
 
 static inline void step_free(struct step *step)
@@ -445,6 +453,29 @@ static inline void make_family(struct family *family, const struct argument *arg
 static inline struct argument step_argument(struct step *step)
 {
     return (struct argument){.step = step, .salt = step->salt};
+}
+
+/* What the n-th task on the temporary data of a step carries, n from 1. */
+static inline struct argument chain_argument(struct step *step, unsigned n)
+{
+    struct argument argument = {.step = step, .salt = mix(step->salt + n), .number = n, .depth = 1};
+    argument.modes[0] = (uint8_t)(argument.salt >> 8 & 1 ? DUET_RW : DUET_R);
+    return argument;
+}
+
+/* Some of them expand. */
+static inline enum kind chain_kind(const struct step *step, unsigned n)
+{
+    bool expands = step->run_expands && mix(step->salt + n) >> 9 & 1;
+    return expands ? EXPANDS : step->kind;
+}
+
+/* The shape of that data: rows and columns. */
+static inline void chain_shape(const struct step *step, size_t *rows, size_t *cols)
+{
+    uint64_t rng = step->salt;
+    *rows = 1 + duet_random_below(&rng, ROWS_MAX);
+    *cols = 1 + duet_random_below(&rng, COLS_MAX);
 }
 
 static inline struct argument child_argument(const struct family *family,

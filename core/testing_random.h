@@ -38,24 +38,59 @@ static inline void attach(struct run *run, unsigned h)
                     ==, DUET_OK);
 }
 
+/* Temporary data of a step. */
+static inline struct duet_handle *make_temporary(struct run *run, const struct step *step)
+{
+    struct duet_handle *handle;
+    size_t rows, cols;
+    chain_shape(step, &rows, &cols);
+    g_assert_cmpint(duet_temporary(run->duet, rows, cols, sizeof(uint64_t), &handle), ==, DUET_OK);
+    return handle;
+}
+
+/* Tasks on temporary data that was written, which then goes away, with or without a wait. */
+static inline void submit_chain(struct run *run, struct step *step, struct duet_handle *temporary)
+{
+    for (unsigned n = 1; n <= step->chain; n++) {
+        const struct argument argument = chain_argument(step, n);
+        const struct duet_access access = {temporary, (enum duet_mode)argument.modes[0]};
+        struct carried carried;
+        const struct duet_task_desc desc = {.codelet = run->codelets[chain_kind(step, n)],
+                                            .accesses = &access,
+                                            .access_count = 1,
+                                            .args = &carried,
+                                            .args_bytes = carry(&carried, &argument),
+                                            .priority = step->priority};
+        (void)submitted(run, duet_submit(run->duet, &desc), &desc);
+    }
+    if (run->setting.look && step->salt >> 43 & 1)
+        check_error(run, duet_unregister(run->duet, temporary));
+    else
+        g_assert_cmpint(duet_unregister_submit(run->duet, temporary), ==, DUET_OK);
+}
+
 static inline void submit_step(struct run *run, struct step *step)
 {
     const struct argument argument = step_argument(step);
     struct carried carried;
-    struct duet_access accesses[ACCESSES_MAX];
+    struct duet_access accesses[ACCESSES_MAX + 1];
+    struct duet_handle *temporary = step->chain ? make_temporary(run, step) : NULL;
+    accesses[step->count] = (struct duet_access){temporary, DUET_W};
     for (unsigned a = 0; a < step->count; a++)
         accesses[a] =
             (struct duet_access){run->handles[step->handles[a]], (enum duet_mode)step->modes[a]};
     const struct duet_task_desc desc = {
         .codelet = run->codelets[step->kind],
         .accesses = accesses,
-        .access_count = step->count,
+        .access_count = step->count + (temporary != NULL),
         .args = &carried,
         .args_bytes = carry(&carried, &argument),
         .priority = step->priority,
         .where = step->on_device ? duet_where(run->duet, run->setting.world->arch) : 0,
     };
     (void)submitted(run, duet_submit(run->duet, &desc), &desc);
+    if (temporary)
+        submit_chain(run, step, temporary);
 }
 
 /* The application has the matrix of a step for itself. */

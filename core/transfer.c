@@ -144,6 +144,8 @@ static void start(struct duet_view *view, struct replica *from, struct replica *
                   bool write_back)
 {
     struct duet_handle *handle = into->handle;
+    if (handle->temporary && into->node == DUET_HOST)
+        (void)duet__host_place(view->core, handle); /* else the engine says so */
     into->copying = true;
     bit_set(handle->coming, into->node);
     duet__replica_pin(view->core, from);
@@ -201,13 +203,17 @@ static void await(struct access *waiter, struct replica *into)
  * already (FETCH_HIT), the access becomes a waiter and its task's `missing` count grows by one.
  * An access that only writes waits for a copy that is still coming in, and fetches nothing. One
  * that writes what is being written back waits until that has been read: what arrives on the host
- * is not half of one and half of the other. Handle lock held.
+ * is not half of one and half of the other. Temporary data gets its place in the host's memory.
+ * Handle lock held.
  */
 enum fetch duet__fetch(struct duet_view *view, struct access *waiter, unsigned node)
 {
     struct duet_handle *handle = waiter->handle;
     struct replica *replica = handle->replicas[node];
     bool merged = replica->copying;
+    if (handle->temporary && node == DUET_HOST && !(waiter->mode & ACCESS_DROPS) &&
+        !duet__host_place(view->core, handle))
+        return FETCH_FULL;
     if (bit_test(handle->valid, node) || (!merged && !(waiter->mode & DUET_R))) {
         if ((waiter->mode & DUET_W) && replica->leaving)
             await(waiter, &handle->host);
@@ -230,11 +236,11 @@ void duet__write_back(struct duet_view *view, struct replica *replica)
 void duet__arrived(struct duet_view *view, struct duet_task *task, int count)
 {
     unsigned worker = task->worker;
-    bool acquisition = task->klass == NULL, expansion = acquisition && task->parent;
+    bool acquisition = task->klass == NULL, ends = acquisition && task->over;
     if (!count_down(&task->missing, count))
         return;
-    /* the task may run and be gone from here on, unless it ends an expansion */
-    if (expansion) {
+    /* the task may run and be gone from here on, unless it is the core that ends it */
+    if (ends) {
         task->next = view->over;
         view->over = task;
     } else if (acquisition) {

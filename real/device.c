@@ -219,6 +219,11 @@ static void start_copy(struct worker *self, const struct duet__engine_command *c
     copy.peer = devices[0] == self->opened ? devices[1] : devices[0];
     self->copies++;
     step(self);
+    bool at_host = from->source == DUET_HOST || from->destination == DUET_HOST;
+    if (at_host && !buffer.data && !(real->options.scale > 0)) {
+        refuse(self, from, DUET_ENOMEM, "no memory left for temporary data");
+        return;
+    }
     int error = self->backend->copy(self->opened, &copy);
     if (error)
         refuse(self, from, error, why_refused(self));

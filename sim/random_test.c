@@ -12,7 +12,7 @@
 /* The data of one handle in all memories: the host's is the application's own. */
 struct place {
     struct duet_buffer host;
-    uint64_t **devices; /* by node; NULL: it was never there */
+    uint64_t **devices; /* by node, the host's for temporary data; NULL: it was never there */
 };
 
 /* Something that begins and ends. */
@@ -103,7 +103,7 @@ static struct duet_buffer data_at(struct records *records, uint64_t handle, unsi
 {
     struct place *place = place_of(records, handle);
     struct duet_buffer buffer = place->host;
-    if (node == DUET_HOST)
+    if (node == DUET_HOST && buffer.data)
         return buffer;
     if (!place->devices)
         place->devices = g_new0(uint64_t *, GPUS_MAX + 1);
@@ -135,7 +135,7 @@ static void copy_at(struct records *records, struct deed *deed, bool begins)
 /* What it reads is there when it begins, and still when it ends. */
 static void task_at(struct run *run, struct deed *deed, bool begins)
 {
-    struct duet_buffer buffers[ACCESSES_MAX];
+    struct duet_buffer buffers[ACCESSES_MAX + 1];
     struct argument argument;
     struct addition addition;
     memcpy(&argument, deed->args, sizeof argument);

@@ -178,6 +178,33 @@ DUET_MUST_CHECK int duet_vector(struct duet_runtime *runtime, void *data, size_t
  */
 int duet_unregister(struct duet_runtime *runtime, struct duet_handle *handle);
 
+/*
+ * The same without waiting, also inside a kernel or an expansion: the handle is freed when the
+ * tasks submitted so far have ended, its data back in the host's memory by then. It counts as a
+ * task for duet_wait and for duet_tasks_done, and is not to be used any more: a task that is
+ * submitted with it nevertheless fails the run, if that is seen. DUET_EINVAL (a block of an
+ * expansion, unregistered already), DUET_ENOMEM.
+ */
+int duet_unregister_submit(struct duet_runtime *runtime, struct duet_handle *handle);
+
+/*
+ * Temporary data of rows x cols elements, column after column, in any world: it has no address of
+ * the application's and no contents until a task (or the application: duet_acquire) has written it
+ * with DUET_W. Memory is taken where it is first written, on devices like that of other data; in
+ * the host's memory, page by page and kept for the next data of that size, up to 256 MiB, only if a
+ * task or a copy needs it there. A task that reads it before it was written fails the run with
+ * DUET_EINVAL. duet_unregister and duet_unregister_submit drop what it holds. Errors as
+ * duet_matrix.
+ */
+DUET_MUST_CHECK int duet_temporary(struct duet_runtime *runtime, size_t rows, size_t cols,
+                                   size_t element_bytes, struct duet_handle **out);
+
+/*
+ * Where the handle's data is in the host's memory: what was registered; of temporary data its
+ * place, to be used between duet_acquire and duet_release, and NULL where nothing computes.
+ */
+void *duet_address(const struct duet_handle *handle);
+
 enum duet_mode {
     DUET_R = 1,
     DUET_W = 2, /* the old contents are not needed */

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Data without an address: the host's memory for it, taken when the first task or copy needs it and
+ * kept for the next of that size; and handles that are freed when the tasks submitted so far have
+ * ended, without anybody waiting for that.
+ */
+#include <stdlib.h>
+
+#include "core/internal.h"
+
+static const uint64_t SPARE_MAX = UINT64_C(256) << 20; /* bytes that are kept unused */
+enum { SMALL_BYTES = 256, PAGE_BYTES = 4096 };
+
+/* ------------------------------------------------------------------------------------------- */
+/* The host's memory                                                                            */
+
+/* Memory that is kept begins with this. */
+struct spare_memory {
+    struct spare_memory *next;
+};
+
+/*
+ * Memory comes in four sizes an octave. Which of them holds `bytes`, and how large it is: whole
+ * pages where it is many, so that each can be page-locked alone.
+ */
+static unsigned size_for(uint64_t bytes, size_t *rounded, size_t *alignment)
+{
+    uint64_t last = (bytes > SMALL_BYTES ? bytes : SMALL_BYTES) - 1;
+    unsigned octave = 63 - (unsigned)__builtin_clzll(last);
+    uint64_t base = UINT64_C(1) << octave, step = base / 4, quarter = (last - base) / step;
+    *rounded = (size_t)(base + (quarter + 1) * step);
+    *alignment = step >= PAGE_BYTES ? PAGE_BYTES : LINE;
+    return octave * 4 + (unsigned)quarter;
+}
+
+static void *take_memory(struct duet_runtime *core, uint64_t bytes)
+{
+    size_t rounded, alignment;
+    struct spare_memory **spare = &core->spare_memory[size_for(bytes, &rounded, &alignment)];
+    spin_lock(&core->memory_lock);
+    struct spare_memory *memory = *spare;
+    if (memory) {
+        *spare = memory->next;
+        core->spare_bytes -= rounded;
+    }
+    spin_unlock(&core->memory_lock);
+    return memory ? memory : aligned_alloc(alignment, rounded);
+}
+
+/* Memory of temporary data that is gone: kept, or freed where much is kept already. */
+void duet__memory_give(struct duet_runtime *core, void *data, uint64_t bytes)
+{
+    size_t rounded, alignment;
+    struct spare_memory **spare = &core->spare_memory[size_for(bytes, &rounded, &alignment)];
+    struct spare_memory *memory = data;
+    spin_lock(&core->memory_lock);
+    bool keeps = rounded <= SPARE_MAX - core->spare_bytes;
+    if (keeps) {
+        memory->next = *spare;
+        *spare = memory;
+        core->spare_bytes += rounded;
+    }
+    spin_unlock(&core->memory_lock);
+    if (!keeps)
+        free(memory);
+}
+
+void duet__memory_fini(struct duet_runtime *core)
+{
+    for (unsigned i = 0; i < MEMORY_SIZES; i++) {
+        while (core->spare_memory[i]) {
+            struct spare_memory *memory = core->spare_memory[i];
+            core->spare_memory[i] = memory->next;
+            free(memory);
+        }
+    }
+}
+
+/*
+ * Makes sure that temporary data has a place in the host's memory, where anything computes. false:
+ * there is no memory. Handle lock held.
+ */
+bool duet__host_place(struct duet_runtime *core, struct duet_handle *handle)
+{
+    if (!handle->data && core->computes)
+        handle->data = take_memory(core, handle->bytes);
+    return handle->data || !core->computes;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Temporary data                                                                               */
+
+/* A handle of that shape which is valid nowhere. NULL: no memory. */
+struct duet_handle *duet__temporary_new(struct duet_runtime *core, size_t rows, size_t cols,
+                                        size_t element_bytes)
+{
+    struct duet_handle *handle = duet__handle_new(core, NULL, rows, cols, rows, element_bytes);
+    if (!handle)
+        return NULL;
+    handle->temporary = true;
+    bit_clear(handle->valid, DUET_HOST);
+    return handle;
+}
+
+int duet_temporary(struct duet_runtime *runtime, size_t rows, size_t cols, size_t element_bytes,
+                   struct duet_handle **out)
+{
+    *out = NULL;
+    int error = duet__shape_check(runtime, rows, cols, rows, element_bytes);
+    if (error)
+        return error;
+    *out = duet__temporary_new(runtime, rows, cols, element_bytes);
+    if (!*out)
+        return duet__refuse(runtime, DUET_ENOMEM, "no memory left for another handle");
+    atomic_fetch_add_explicit(&runtime->registered_bytes, (*out)->bytes, memory_order_relaxed);
+    return DUET_OK;
+}
+
+void *duet_address(const struct duet_handle *handle)
+{
+    return handle->data;
+}
+
+/* Why the data of an access could not be brought to where it is needed: fails the run. */
+void duet__no_data(struct duet_runtime *core, const struct duet_task *task,
+                   const struct access *access, enum fetch fetch)
+{
+    const struct duet_handle *handle = access->handle;
+    unsigned long long id = handle->id, number = task->id;
+    const char *kernel = task->klass ? duet_task_kernel(task) : "an acquisition";
+    if (fetch == FETCH_FULL)
+        duet__fail_run(core, DUET_ENOMEM,
+                       "task %llu (%s): no memory left for %llu bytes of temporary data", number,
+                       kernel, (unsigned long long)handle->bytes);
+    else if (handle->temporary && handle->version == 0)
+        duet__fail_run(core, DUET_EINVAL,
+                       "task %llu (%s) reads handle %llu, temporary data that nothing has written "
+                       "before: write it first (DUET_W)",
+                       number, kernel, id);
+    else if (!task->klass)
+        duet__fail_run(core, DUET_ELOST, "handle %llu: its only valid copy was lost with a device",
+                       id);
+    else
+        duet__fail_run(core, DUET_ELOST,
+                       "task %llu (%s): the only valid copy of its data was lost with a device",
+                       number, kernel);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Unregistering without waiting                                                                */
+
+/*
+ * Every task that was submitted before has ended, the data is in the host's memory if it has an
+ * address, and nothing of it is in flight.
+ */
+static void unregister_end(struct duet_view *view, struct duet_task *task)
+{
+    struct duet_handle *handle = task->accesses[0].handle;
+    spin_lock(&handle->lock);
+    bool used = handle->head != NULL;
+    handle->acquired = NULL;
+    spin_unlock(&handle->lock);
+    if (used) {
+        duet__fail_run(view->core, DUET_EINVAL,
+                       "handle %llu is used by a task that was submitted after "
+                       "duet_unregister_submit: unregister it later",
+                       (unsigned long long)handle->id);
+        duet__graph_finish(view, task, DUET_HOST, false, false);
+    } else {
+        duet__handle_gone(view->core, handle);
+    }
+    duet__task_end(view, task);
+}
+
+/* The kernel on a device which has submitted this runs again elsewhere: it will do so again. */
+void duet__unregister_forget(struct duet_task *task)
+{
+    struct duet_handle *handle = task->accesses[0].handle;
+    spin_lock(&handle->lock);
+    handle->acquired = NULL;
+    spin_unlock(&handle->lock);
+}
+
+/* The task that unregisters a handle, counted as submitted and not yet linked. NULL: no memory. */
+struct duet_task *duet__unregistering_new(struct duet_runtime *core, struct duet_handle *handle)
+{
+    struct duet_task *task = duet__acquisition_new(core, 1);
+    if (!task)
+        return NULL;
+    task->accesses[0].handle = handle;
+    task->accesses[0].mode = duet__last_mode(handle);
+    task->over = unregister_end;
+    task->id = atomic_fetch_add_explicit(&core->submitted, 1, memory_order_relaxed) + 1;
+    return task;
+}
+
+int duet_unregister_submit(struct duet_runtime *runtime, struct duet_handle *handle)
+{
+    if (!handle)
+        return DUET_OK;
+    int error = duet__may_unregister(runtime, handle);
+    if (!error && handle->acquired)
+        error = duet_release(runtime, handle);
+    if (error)
+        return error;
+    struct duet_task *task = duet__unregistering_new(runtime, handle);
+    if (!task)
+        return duet__refuse(runtime, DUET_ENOMEM, "no memory left for duet_unregister_submit");
+    spin_lock(&handle->lock);
+    handle->acquired = task;
+    spin_unlock(&handle->lock);
+    runtime->ops->submitted(runtime->engine, task);
+    return DUET_OK;
+}
