@@ -67,13 +67,29 @@ void duet__pools_fini(struct duet_runtime *core);
 
 /* extra.c */
 int duet__extra_new(struct duet_runtime *core, struct duet_task *task,
-                    const struct duet_task_desc *desc);
+                    const struct duet_task_desc *desc, struct duet_message *message);
+void duet__extra_refused(struct duet_task *task);
 void duet__extra_free(struct duet_runtime *core, struct duet_task *task);
 void duet__extras_fini(struct duet_runtime *core);
+void duet__extra_failed(struct duet_task *task, int status);
+void duet__extra_end(struct duet_view *view, struct duet_task *task);
+
+/* ref.c */
+struct duet_ref *duet__ref_new(struct duet_runtime *core);
+int duet__refs_check(const struct duet_runtime *core, const struct duet_task_desc *desc,
+                     struct duet_message *message);
+size_t duet__edges_bytes(size_t count);
+unsigned duet__edges_fill(struct edge *edges, struct duet_task *task,
+                          const struct duet_task_desc *desc);
+void duet__edges_free(struct edge *edges, unsigned count);
+int duet__edges_enter(struct duet_task *task, double *path);
+void duet__ref_entered(struct duet_ref *ref, double path);
+void duet__ref_end(struct duet_view *view, struct duet_ref *ref);
 
 /* graph.c */
 void duet__link_in(struct duet_view *view, struct duet_task *task);
 void duet__push(struct duet_view *view, struct duet_task *task);
+void duet__released(struct duet_view *view, struct duet_task *task);
 void duet__task_over(struct duet_view *view, struct duet_task *task);
 void duet__task_end(struct duet_view *view, struct duet_task *task);
 void duet__link_alone(struct duet_runtime *core, struct duet_task *task, double now);
@@ -210,6 +226,13 @@ static inline uint8_t duet__last_mode(const struct duet_handle *handle)
 static inline double duet__expected_s(const struct duet_task *task, unsigned arch)
 {
     return atomic_load_explicit(&task->klass->expected[arch], memory_order_relaxed);
+}
+
+/* Has it what a task's record has no place for? */
+static inline bool has_extra(const struct duet_task_desc *desc)
+{
+    return (uintptr_t)desc->ref | desc->after_count | (uintptr_t)desc->done |
+           (desc->args_bytes > DUET_ARGS_INLINE);
 }
 
 static inline const void *task_args(const struct duet_task *task)

@@ -133,6 +133,8 @@ int duet_expand_submit(struct duet_expansion *expansion, const struct duet_task_
 {
     struct duet_task *task;
     int error = check_child(expansion, desc);
+    if (error && desc && desc->ref)
+        *desc->ref = NULL;
     if (!error)
         error =
             duet__task_new(expansion->core, expansion->view->by, desc, &task, &expansion->message);
@@ -172,6 +174,7 @@ static int call(struct duet_expansion *expansion)
 /* A task that cannot even begin to expand ends without its successors' data. */
 static void end_at_once(struct duet_view *view, struct duet_task *task)
 {
+    duet__extra_failed(task, DUET_ENOMEM);
     duet__graph_finish(view, task, DUET_HOST, false, false);
     duet__task_end(view, task);
 }
@@ -207,10 +210,11 @@ void duet__expand(struct duet_view *view, struct duet_task *task)
 static struct duet_task *finish(struct duet_view *view, struct duet_expansion *expansion)
 {
     struct duet_task *task = expansion->task;
-    bool good = atomic_load_explicit(&view->core->error, memory_order_acquire) == 0;
+    int error = atomic_load_explicit(&view->core->error, memory_order_acquire);
+    duet__extra_failed(task, error);
     free(expansion->blocks);
     free(expansion);
-    duet__graph_finish(view, task, DUET_HOST, false, good);
+    duet__graph_finish(view, task, DUET_HOST, false, !error);
     return task;
 }
 

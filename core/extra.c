@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What few tasks have, kept apart from the records of all: large arguments. */
+/*
+ * What few tasks have, kept apart from the records of all: large arguments, references, what they
+ * come after, and what is called at their end.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,22 +19,62 @@ static void enlist(struct duet_runtime *core, struct task_extra *extra)
     spin_unlock(&core->extra_lock);
 }
 
-/* Gives a task what its description has beyond the record. DUET_ENOMEM; the task is then as it was.
- */
-int duet__extra_new(struct duet_runtime *core, struct duet_task *task,
-                    const struct duet_task_desc *desc)
+/* One block of memory: the extra, the arguments, what the task comes after. NULL: none left. */
+static struct task_extra *extra_alloc(const struct duet_task_desc *desc)
 {
-    if (desc->args_bytes > SIZE_MAX - sizeof *task->extra)
-        return DUET_ENOMEM;
-    struct task_extra *extra = malloc(sizeof *extra + desc->args_bytes);
+    size_t edges = duet__edges_bytes(desc->after_count);
+    if (desc->args_bytes > SIZE_MAX / 2)
+        return NULL;
+    size_t args = (desc->args_bytes + 15) / 16 * 16;
+    struct task_extra *extra = malloc(sizeof *extra + args + edges);
     if (!extra)
-        return DUET_ENOMEM;
-    *extra = (struct task_extra){0};
+        return NULL;
+    *extra = (struct task_extra){.edges = (struct edge *)(void *)(extra->args + args),
+                                 .done = desc->done,
+                                 .done_arg = desc->done_arg};
     if (desc->args_bytes)
         memcpy(extra->args, desc->args, desc->args_bytes);
+    return extra;
+}
+
+/*
+ * Gives a task what its description has beyond the record. Errors as duet_submit, with a message;
+ * the task is then as it was.
+ */
+int duet__extra_new(struct duet_runtime *core, struct duet_task *task,
+                    const struct duet_task_desc *desc, struct duet_message *message)
+{
+    int error = duet__refs_check(core, desc, message);
+    if (error)
+        return error;
+    struct duet_ref *ref = desc->ref ? duet__ref_new(core) : NULL;
+    struct task_extra *extra = desc->ref && !ref ? NULL : extra_alloc(desc);
+    if (!extra) {
+        free(ref);
+        return duet_fail(message, DUET_ENOMEM, "no memory left for what a %s task comes with",
+                         desc->codelet->name);
+    }
+    extra->ref = ref;
+    extra->edge_count = duet__edges_fill(extra->edges, task, desc);
     enlist(core, extra);
     task->extra = extra;
+    if (ref)
+        *desc->ref = ref;
     return DUET_OK;
+}
+
+/* The task was not made after all: nobody has seen its reference. */
+void duet__extra_refused(struct duet_task *task)
+{
+    if (task->extra)
+        duet_ref_free(task->extra->ref);
+}
+
+static void give_up(struct task_extra *extra)
+{
+    duet_ref_free(extra->ref);
+    duet__edges_free(extra->edges, extra->edge_count);
+    free(extra);
 }
 
 /* With the task's record. */
@@ -47,14 +90,30 @@ void duet__extra_free(struct duet_runtime *core, struct duet_task *task)
     if (extra->next)
         extra->next->prev = extra->prev;
     spin_unlock(&core->extra_lock);
-    free(extra);
+    give_up(extra);
 }
 
 void duet__extras_fini(struct duet_runtime *core)
 {
     while (core->extras) {
         struct task_extra *next = core->extras->next;
-        free(core->extras);
+        give_up(core->extras);
         core->extras = next;
     }
+}
+
+void duet__extra_failed(struct duet_task *task, int status)
+{
+    if (task->extra)
+        task->extra->status = status;
+}
+
+/* The task has ended, with nothing left to do but to count it. No lock held. */
+void duet__extra_end(struct duet_view *view, struct duet_task *task)
+{
+    const struct task_extra *extra = task->extra;
+    if (extra->done)
+        extra->done(view->core, extra->done_arg, extra->status);
+    if (extra->ref)
+        duet__ref_end(view, extra->ref);
 }

@@ -98,6 +98,14 @@ void duet__push(struct duet_view *view, struct duet_task *task)
     push(view, task);
 }
 
+/* One thing less that a task waits for, which is no access. No lock held. */
+void duet__released(struct duet_view *view, struct duet_task *task)
+{
+    ready_since(task, view->now);
+    if (count_down(&task->pending, 1))
+        push(view, task);
+}
+
 /* Gives ready tasks to the policy, in one batch. */
 static inline void push_ready(struct duet_view *view, struct ready *ready)
 {
@@ -173,12 +181,13 @@ static void path_after(struct duet_handle *handle, const struct access *access, 
 
 /*
  * Locks every handle of the task, in order of address, so that tasks submitted by several threads
- * meet in the same order on all handles that they share.
+ * meet in the same order on all handles that they share. *path: the longest one to what it comes
+ * after without data, and then to its own end.
  */
-static int enter_all(struct duet_task *task, double seconds, double *path_out)
+static inline int enter_all(struct duet_task *task, double seconds, double *path_out)
 {
     int granted = 0;
-    double path = 0;
+    double path = *path_out;
     struct access *accesses = task->accesses;
     const unsigned count = task->access_count;
     for (unsigned i = 0; i < count; i++) {
@@ -236,7 +245,10 @@ inline void duet__link_in(struct duet_view *view, struct duet_task *task)
     task->submit_s = view->now;
     atomic_store_explicit(&task->ready_s, view->now, memory_order_relaxed);
     double path = 0;
-    int granted = enter_all(task, best_seconds(task), &path);
+    int granted = task->extra ? duet__edges_enter(task, &path) : 0;
+    granted += enter_all(task, best_seconds(task), &path);
+    if (task->extra && task->extra->ref)
+        duet__ref_entered(task->extra->ref, path);
     if (task->klass) /* an acquisition is none: the application may have much to prepare */
         count_submission(view->core, path, view->now);
     /* from here on another thread may run the task, if this does not make it ready itself */
@@ -378,6 +390,8 @@ inline void duet__task_end(struct duet_view *view, struct duet_task *task)
 {
     while (task) {
         struct duet_expansion *parent = task->parent;
+        if (task->extra)
+            duet__extra_end(view, task);
         duet__task_free(view->core, view->by, task);
         duet__count_finished(view, 1);
         task = parent ? duet__child_finished(view, parent) : NULL;
@@ -396,6 +410,7 @@ void duet__task_over(struct duet_view *view, struct duet_task *task)
     }
     duet__fail_run(view->core, DUET_ELOST, "task %llu (%s): every worker that could run it is lost",
                    (unsigned long long)task->id, duet_task_kernel(task));
+    duet__extra_failed(task, DUET_ELOST);
     duet__graph_finish(view, task, DUET_HOST, false, false);
     duet__task_end(view, task);
 }

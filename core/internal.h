@@ -92,7 +92,13 @@ enum task_state {
 /* What few tasks have, behind one pointer. */
 struct task_extra {
     struct task_extra *next, *prev; /* core->extras, extra_lock */
-    _Alignas(16) char args[];       /* all of them */
+    struct duet_ref *ref;           /* to it; NULL: none was asked for */
+    struct edge *edges;             /* what it comes after: ref.c */
+    unsigned edge_count;
+    int status; /* with which it has ended */
+    duet_done_fn done;
+    void *done_arg;
+    _Alignas(16) char args[]; /* all of them */
 };
 
 struct duet_task {
@@ -382,6 +388,7 @@ struct duet_runtime {
     struct pool pools[POOLS];
     struct spin extra_lock;
     struct task_extra *extras; /* extra_lock: all there are */
+    unsigned resets;           /* duet_stats_reset: written while nothing is in flight */
 
     struct spin registry_lock; /* codelets, classes, handles, primes */
     struct duet_codelet *codelets, *last_codelet;

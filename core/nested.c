@@ -109,8 +109,8 @@ static void append(struct nested *nested, struct duet_task *task)
 bool duet__nested_submit(struct duet_runtime *core, struct worker *worker,
                          const struct duet_task_desc *desc)
 {
-    if (!desc || !desc->codelet || desc->access_count || desc->where ||
-        desc->args_bytes > DUET_ARGS_INLINE || (desc->args_bytes && !desc->args))
+    if (!desc || !desc->codelet || desc->access_count || desc->where || has_extra(desc) ||
+        (desc->args_bytes && !desc->args))
         return false;
     struct task_class *klass;
     double work;

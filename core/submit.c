@@ -184,12 +184,6 @@ static int check(const struct duet_task_desc *desc, struct duet_message *message
     return DUET_OK;
 }
 
-/* Has it what a record has no place for? */
-static inline bool has_extra(const struct duet_task_desc *desc)
-{
-    return desc->args_bytes > DUET_ARGS_INLINE;
-}
-
 static inline int fill(struct duet_runtime *core, struct duet_task *task,
                        const struct duet_task_desc *desc, struct duet_message *out)
 {
@@ -199,9 +193,9 @@ static inline int fill(struct duet_runtime *core, struct duet_task *task,
     task->access_count = (uint16_t)desc->access_count;
     unsigned different = sort_accesses(task->accesses, task->access_count);
     if (has_extra(desc)) {
-        if (duet__extra_new(core, task, desc))
-            return duet_fail(out, DUET_ENOMEM, "no memory left for the arguments of a %s task",
-                             desc->codelet->name);
+        error = duet__extra_new(core, task, desc, out);
+        if (error)
+            return error;
     } else if (desc->args_bytes) {
         memcpy(task->args, desc->args, desc->args_bytes);
     }
@@ -221,6 +215,8 @@ static inline int fill(struct duet_runtime *core, struct duet_task *task,
     task->note = 0;
     task->priority = desc->priority;
     task->complexity = desc->complexity > 0 ? desc->complexity : task->work;
+    if (task->extra)
+        different += task->extra->edge_count;
     atomic_init(&task->pending, (int32_t)different + 1);
     return DUET_OK;
 }
@@ -259,6 +255,14 @@ static bool window_open(void *argument)
     return false;
 }
 
+/* There is no task to refer to. */
+static int refused(const struct duet_task_desc *desc, int error)
+{
+    if (desc && desc->ref)
+        *desc->ref = NULL;
+    return error;
+}
+
 /*
  * Makes a task in a call of worker `by`, or of none, counted as submitted and not yet linked.
  * Errors as duet_submit, with a message; never blocks.
@@ -268,14 +272,15 @@ inline int duet__task_new(struct duet_runtime *core, int by, const struct duet_t
 {
     int error = check(desc, message);
     if (error)
-        return error;
+        return refused(desc, error);
     struct duet_task *task = duet__task_alloc(core, by, (unsigned)desc->access_count);
     if (!task)
-        return duet_fail(message, DUET_ENOMEM, "no memory left for another task");
+        return refused(desc, duet_fail(message, DUET_ENOMEM, "no memory left for another task"));
     error = fill(core, task, desc, message);
     if (error) {
+        duet__extra_refused(task);
         duet__task_free(core, by, task);
-        return error;
+        return refused(desc, error);
     }
     task->id = atomic_fetch_add_explicit(&core->submitted, 1, memory_order_relaxed) + 1;
     *out = task;
@@ -321,10 +326,11 @@ int duet__may_wait(struct duet_runtime *core, const char *function)
 {
     if (inside(core) == DUET_OUTSIDE)
         return DUET_OK;
-    duet__fail_run(core, DUET_EINVAL,
-                   "%s was called inside a kernel or an expansion, which may submit tasks but not "
-                   "wait",
-                   function);
+    duet__fail_run(
+        core, DUET_EINVAL,
+        "%s was called inside a kernel, an expansion or a task's `done`, which may submit "
+        "tasks but not wait",
+        function);
     return DUET_EINVAL;
 }
 
@@ -341,7 +347,7 @@ int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *desc)
         atomic_fetch_sub(&runtime->throttled, 1);
         if (error) {
             duet__tell_stuck(runtime);
-            return error;
+            return refused(desc, error);
         }
     }
     struct duet_task *task = NULL;

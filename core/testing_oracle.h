@@ -87,6 +87,18 @@ static inline void replay(struct run *run, struct step *step)
     }
 }
 
+/* Each began when all that it comes after had ended, and its own end was told once. */
+static inline void check_after(const struct run *run)
+{
+    for (unsigned i = 0; i < run->setting.steps * run->setting.submitters; i++) {
+        const struct step *step = &run->steps[i];
+        bool known = !is_simulated(&run->setting) || step->kind != EXPANDS;
+        if (known && !run->setting.loses)
+            g_assert_cmpuint(step->seen, ==, look_back(step));
+        g_assert_cmpuint(atomic_load(&step->ended), ==, step->kind < KINDS);
+    }
+}
+
 /*
  * Steps of several submitters on the same matrices have no order of their own: any in which they
  * ran is right, if data was coherent in that order.
@@ -94,6 +106,7 @@ static inline void replay(struct run *run, struct step *step)
 static inline void check_steps(struct run *run)
 {
     unsigned total = run->setting.steps * run->setting.submitters;
+    check_after(run);
     for (unsigned s = 0; s < run->setting.submitters && !is_simulated(&run->setting); s++)
         check_order(&run->steps[s * run->setting.steps], run->setting.steps);
     if (run->setting.shared)

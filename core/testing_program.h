@@ -30,6 +30,7 @@ enum {
     SUMS = 4,                                                /* vectors that nested tasks add to */
     SUM_WORDS = 16,
     SUBMITTERS_MAX = 3,
+    AFTER_MAX = 3, /* steps that one comes after without data */
     EXPAND_ACCESSES = 3,
     BLOCKS = 4 * EXPAND_ACCESSES, /* of one expansion */
     CHILDREN = BLOCKS + 3,
@@ -69,6 +70,13 @@ struct step {
     uint64_t *results; /* what its tasks have read, by their number; one if it does not expand */
     uint64_t turn;     /* when it was run, from 1; 0: it was not */
     bool run_expands;  /* the program has tasks that expand */
+    bool refers;       /* the application keeps a reference to it */
+    bool waits;        /* which is waited for after its submission */
+    unsigned after[AFTER_MAX]; /* steps that come before it, which are so many earlier; 0: none */
+    struct duet_ref *ref;
+    _Atomic(uint64_t) computed; /* its tasks that have ended */
+    uint64_t seen;              /* of all that come before it, at its beginning */
+    _Atomic(unsigned) ended;    /* times that its end was told */
 };
 
 /* What a task carries. */
@@ -291,6 +299,29 @@ static inline void make_kind(const struct setting *setting, uint64_t *rng, struc
         step->count = step->kind != WAIT;
 }
 
+/* What it comes after, of the steps that its submitter has made before, `earlier` in number. */
+static inline void make_after(struct step *step, unsigned earlier)
+{
+    uint64_t drawn = mix(step->salt + 77);
+    step->refers = step->kind < KINDS && !step->chain && drawn & 1;
+    step->waits = step->refers && (drawn >> 1) % 16 == 0;
+    for (unsigned i = 0; i < AFTER_MAX && step->kind < KINDS && (drawn >> 5) % 3 == 0; i++) {
+        unsigned back = 1 + (drawn >> (8 + 8 * i)) % 20;
+        if (back <= earlier && (step - back)->refers)
+            step->after[i] = back;
+    }
+}
+
+/* How many tasks of those that it comes after have ended. */
+static inline uint64_t look_back(const struct step *step)
+{
+    uint64_t computed = 0;
+    for (unsigned i = 0; i < AFTER_MAX; i++)
+        if (step->after[i])
+            computed += atomic_load(&(step - step->after[i])->computed);
+    return computed;
+}
+
 static inline void make_step(struct run *run, const struct setting *setting, unsigned submitter,
                              uint64_t *rng, struct step *step)
 {
@@ -328,6 +359,7 @@ static inline void step_free(struct step *step)
     g_free(step->handles);
     g_free(step->modes);
     g_free(step->results);
+    duet_ref_free(step->ref);
 }
 
 /* Conflicting steps of one submitter must have run in order of submission. */

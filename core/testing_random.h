@@ -69,6 +69,14 @@ static inline void submit_chain(struct run *run, struct step *step, struct duet_
         g_assert_cmpint(duet_unregister_submit(run->duet, temporary), ==, DUET_OK);
 }
 
+static inline void tell_end(struct duet_runtime *runtime, void *arg, int status)
+{
+    struct step *step = arg;
+    struct run *run = step->run;
+    g_assert_true(runtime == run->duet && expected(&run->setting, status));
+    atomic_fetch_add(&step->ended, 1);
+}
+
 static inline void submit_step(struct run *run, struct step *step)
 {
     const struct argument argument = step_argument(step);
@@ -79,6 +87,10 @@ static inline void submit_step(struct run *run, struct step *step)
     for (unsigned a = 0; a < step->count; a++)
         accesses[a] =
             (struct duet_access){run->handles[step->handles[a]], (enum duet_mode)step->modes[a]};
+    struct duet_ref *after[AFTER_MAX] = {NULL};
+    for (unsigned i = 0; i < AFTER_MAX; i++)
+        if (step->after[i])
+            after[i] = (step - step->after[i])->ref;
     const struct duet_task_desc desc = {
         .codelet = run->codelets[step->kind],
         .accesses = accesses,
@@ -87,10 +99,20 @@ static inline void submit_step(struct run *run, struct step *step)
         .args_bytes = carry(&carried, &argument),
         .priority = step->priority,
         .where = step->on_device ? duet_where(run->duet, run->setting.world->arch) : 0,
+        .ref = step->refers ? &step->ref : NULL,
+        .after = after,
+        .after_count = AFTER_MAX,
+        .done = tell_end,
+        .done_arg = step,
     };
-    (void)submitted(run, duet_submit(run->duet, &desc), &desc);
+    int error = submitted(run, duet_submit(run->duet, &desc), &desc);
+    g_assert_true(error || !step->refers == !step->ref);
     if (temporary)
         submit_chain(run, step, temporary);
+    if (!error && step->waits) {
+        check_error(run, duet_ref_wait(run->duet, step->ref));
+        g_assert_true(duet_ref_ended(step->ref) && atomic_load(&step->ended));
+    }
 }
 
 /* The application has the matrix of a step for itself. */
@@ -250,8 +272,11 @@ static inline struct run *run_new(const struct setting *setting)
                         ==, DUET_OK);
     run->steps = g_new0(struct step, (size_t)setting->steps * setting->submitters);
     for (unsigned s = 0; s < setting->submitters; s++)
-        for (unsigned i = 0; i < setting->steps; i++)
-            make_step(run, &run->setting, s, &rng, &run->steps[s * setting->steps + i]);
+        for (unsigned i = 0; i < setting->steps; i++) {
+            struct step *step = &run->steps[s * setting->steps + i];
+            make_step(run, &run->setting, s, &rng, step);
+            make_after(step, i);
+        }
     return run;
 }
 

@@ -164,6 +164,7 @@ static inline void begin(const struct argument *argument)
         return;
     g_assert_true(step->turn == 0 || step->run->setting.loses);
     step->turn = atomic_fetch_add(&step->run->turn, 1) + 1;
+    step->seen = look_back(step);
     submit_nested(step->run, step->salt, step->nested);
 }
 
@@ -179,6 +180,7 @@ static inline int work(const struct duet_call *call)
     begin(&argument);
     argument.step->results[argument.number] =
         compute(argument.salt, call->buffers, modes_of(&argument), call->buffer_count);
+    atomic_fetch_add(&argument.step->computed, 1);
     return DUET_OK;
 }
 

@@ -265,6 +265,7 @@ void duet_stats_reset(struct duet_runtime *runtime)
     for (struct duet_handle *handle = runtime->handles; handle; handle = handle->next)
         handle->write_path_s = handle->read_path_s = 0;
     spin_unlock(&runtime->registry_lock);
+    runtime->resets++;
     atomic_store(&runtime->first_submit_s, INFINITY);
     atomic_store(&runtime->critical_path_s, 0);
 }

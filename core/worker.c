@@ -100,6 +100,7 @@ void duet__task_cancel(struct duet_view *view, struct worker *worker, struct due
     bool placed = task->state == TASK_FETCHING || task->state == TASK_RUNNING;
     bool pinned = placed && worker->node != DUET_HOST;
     struct duet__report report = {.start_s = view->now, .end_s = view->now};
+    duet__extra_failed(task, atomic_load_explicit(&view->core->error, memory_order_acquire));
     duet__trace_task(view->core, worker, task, &report, true);
     duet__graph_finish(view, task, worker->node, pinned, false);
     duet__task_end(view, task);
@@ -286,9 +287,10 @@ static const char *reason_of(const struct duet__report *report)
     return report->why && *report->why ? report->why : duet_strerror(report->status);
 }
 
-static void task_failed(struct duet_view *view, const struct worker *worker,
-                        const struct duet_task *task, const struct duet__report *report)
+static void task_failed(struct duet_view *view, const struct worker *worker, struct duet_task *task,
+                        const struct duet__report *report)
 {
+    duet__extra_failed(task, report->status);
     duet__fail_run(view->core, report->status, "task %llu (%s) failed on %s: %s",
                    (unsigned long long)task->id, duet_task_kernel(task),
                    view->core->machine.workers[worker->index].name, reason_of(report));

@@ -147,7 +147,9 @@ static void kernel_done(struct sim *sim, unsigned worker, struct kernel *kernel)
     struct duet__ops ops = {0};
     kernel->used = false;
     sim->workers[worker].idle = false;
+    sim->asked = (int)worker;
     duet__done(sim->core, &kernel->command, sim->now, &report, &ops);
+    sim->asked = DUET_OUTSIDE;
     duet__sim_charge(sim, worker, &ops);
     duet__sim_wake(sim, worker);
 }
@@ -156,7 +158,9 @@ static void copy_done(struct sim *sim, unsigned worker, struct transfer *transfe
 {
     struct duet__ops ops = {0};
     sim->workers[worker].idle = false;
+    sim->asked = (int)worker;
     duet__sim_copy_done(sim, transfer, &ops);
+    sim->asked = DUET_OUTSIDE;
     duet__sim_charge(sim, worker, &ops);
     duet__sim_wake(sim, worker);
 }
@@ -297,7 +301,7 @@ static int sim_wait(void *engine, bool (*reached)(void *arg), void *arg)
     return reached(arg) ? DUET_OK : DUET_ESTUCK;
 }
 
-/* Kernels do not run here: only who asks for work may be called back, to expand a task. */
+/* Kernels do not run here: who asks or reports is called back, to expand or at a task's end. */
 static int sim_inside(void *engine)
 {
     const struct sim *sim = engine;

@@ -69,7 +69,7 @@ struct sim {
     struct sim_options options;
     struct duet_runtime *core;
     double now; /* date of the event at hand */
-    int asked;  /* the worker that is asked for a command, and may expand a task; DUET_OUTSIDE */
+    int asked;  /* the worker that asks or reports, and may be called back; DUET_OUTSIDE */
     struct events events;
     double *alarms; /* pending alarms of the network, latest first */
     size_t alarm_count, alarm_capacity;

@@ -147,8 +147,12 @@ static void task_at(struct run *run, struct deed *deed, bool begins)
     if (begins)
         deed->read = read;
     g_assert_cmphex(read, ==, deed->read);
+    if (begins && !deed->adds && !argument.number)
+        argument.step->seen = look_back(argument.step);
     if (begins)
         return;
+    if (!deed->adds)
+        atomic_fetch_add(&argument.step->computed, 1);
     if (deed->adds && deed->count)
         add_to(buffers[0].data, addition.salt);
     else if (deed->adds)

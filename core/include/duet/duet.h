@@ -334,6 +334,21 @@ struct duet_access {
 
 enum { DUET_ARGS_INLINE = 64 }; /* bytes of arguments for which a task needs no allocation */
 
+/*
+ * A reference to a task: to wait for it, to ask whether it has ended, and to let others come after
+ * it without data. The application holds it until duet_ref_free, whatever becomes of the task.
+ */
+struct duet_ref;
+
+/*
+ * Called once when a task has ended, after its children if it expands: with status 0, or the
+ * negative enum duet_error that it or the run has failed with, when it may not have run at all. On
+ * any thread, inside of the runtime: as a kernel it may submit tasks, which duet_wait waits for
+ * too, but not wait; and it is to be short. What it submits after a failure is cancelled: who
+ * submits whatever the status does so without end. In simulations it is called as well.
+ */
+typedef void (*duet_done_fn)(struct duet_runtime *runtime, void *arg, int status);
+
 struct duet_task_desc {
     const struct duet_codelet *codelet;
     const struct duet_access
@@ -344,6 +359,16 @@ struct duet_task_desc {
     int priority;      /* higher runs earlier, for policies that look at it */
     uint64_t where;    /* 0: anywhere; else only on these architectures (duet_where): SetArch */
     double complexity; /* hint for policies that use it (UnMP); 0: flops */
+    /* where to leave a reference to the task; NULL: none is needed. NULL is left there if the
+       submission is refused */
+    struct duet_ref **ref;
+    /* tasks that have to end before this one begins, with or without data in common, beside those
+       that it follows for its data; NULL among them: none. A child comes after the task that it is
+       a child of by no reference: both would wait for each other */
+    struct duet_ref *const *after;
+    size_t after_count; /* at most 65,535 */
+    duet_done_fn done;  /* at its end; NULL: nothing */
+    void *done_arg;
 };
 
 /*
@@ -355,6 +380,21 @@ struct duet_task_desc {
  * DUET_ENOMEM; the task is then not submitted.
  */
 DUET_MUST_CHECK int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *task);
+
+/*
+ * Blocks until the task has ended and its `done` has returned. Its data stays where it is:
+ * duet_acquire brings it. Errors: DUET_EINVAL, DUET_ESTUCK, the run's error if a task has failed.
+ */
+DUET_MUST_CHECK int duet_ref_wait(struct duet_runtime *runtime, struct duet_ref *ref);
+
+/* true if the task has ended. Any thread. In simulations no time passes by asking. */
+bool duet_ref_ended(const struct duet_ref *ref);
+
+/*
+ * Gives the reference up, at any time, also after duet_close: the task and those that come after it
+ * go on. NULL is fine.
+ */
+void duet_ref_free(struct duet_ref *ref);
 
 /*
  * Blocks until every submitted task is finished. Returns the first error of a task (its name is in

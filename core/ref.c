@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * References to tasks. A reference outlives its task, so that somebody can ask for it later; it is
+ * freed when neither the application, nor its task, nor one that comes after it holds it. What
+ * comes after a task that has not ended hangs on its reference until then.
+ */
+#include <stdlib.h>
+
+#include "core/internal.h"
+
+/* That `task` comes after the task of `ref`. */
+struct edge {
+    struct duet_ref *ref; /* which it holds */
+    struct duet_task *task;
+    struct edge *next; /* lock of the reference */
+};
+
+struct duet_ref {
+    struct duet_runtime *core;
+    struct spin lock;
+    struct edge *first, *last; /* lock: what comes after, in order of submission */
+    double path_s;             /* lock: critical path up to its task */
+    unsigned reset;            /* lock: number of the measurement that path_s is of */
+    _Atomic(unsigned) holders;
+    _Atomic(bool) ended;  /* written under the lock */
+    _Atomic(bool) waited; /* by a thread of the application */
+};
+
+/* ------------------------------------------------------------------------------------------- */
+/* Making and freeing                                                                           */
+
+struct duet_ref *duet__ref_new(struct duet_runtime *core)
+{
+    struct duet_ref *ref = calloc(1, sizeof *ref);
+    if (ref) {
+        ref->core = core;
+        atomic_init(&ref->holders, 2); /* the application and the task */
+    }
+    return ref;
+}
+
+void duet_ref_free(struct duet_ref *ref)
+{
+    if (ref && atomic_fetch_sub_explicit(&ref->holders, 1, memory_order_acq_rel) == 1)
+        free(ref);
+}
+
+int duet__refs_check(const struct duet_runtime *core, const struct duet_task_desc *desc,
+                     struct duet_message *message)
+{
+    if (desc->after_count > UINT16_MAX || (desc->after_count && !desc->after))
+        return duet_fail(message, DUET_EINVAL,
+                         "a %s task comes after %zu others; at most 65,535 are possible",
+                         desc->codelet->name, desc->after_count);
+    for (size_t i = 0; i < desc->after_count; i++)
+        if (desc->after[i] && desc->after[i]->core != core)
+            return duet_fail(message, DUET_EINVAL,
+                             "reference %zu of what a %s task comes after is of another runtime", i,
+                             desc->codelet->name);
+    return DUET_OK;
+}
+
+size_t duet__edges_bytes(size_t count)
+{
+    return count * sizeof(struct edge);
+}
+
+/* How many there are: references that are NULL are none. */
+unsigned duet__edges_fill(struct edge *edges, struct duet_task *task,
+                          const struct duet_task_desc *desc)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < desc->after_count; i++) {
+        if (!desc->after[i])
+            continue;
+        atomic_fetch_add_explicit(&desc->after[i]->holders, 1, memory_order_relaxed);
+        edges[count++] = (struct edge){.ref = desc->after[i], .task = task};
+    }
+    return count;
+}
+
+void duet__edges_free(struct edge *edges, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        duet_ref_free(edges[i].ref);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The graph                                                                                    */
+
+/* true: what it comes after has ended already. Raises *path to the longest one up to there. */
+static bool enter(struct edge *edge, double *path)
+{
+    struct duet_ref *ref = edge->ref;
+    spin_lock(&ref->lock);
+    bool ended = atomic_load_explicit(&ref->ended, memory_order_relaxed);
+    if (ref->path_s > *path && ref->reset == ref->core->resets)
+        *path = ref->path_s;
+    if (!ended && ref->last)
+        ref->last->next = edge;
+    else if (!ended)
+        ref->first = edge;
+    if (!ended)
+        ref->last = edge;
+    spin_unlock(&ref->lock);
+    return ended;
+}
+
+int duet__edges_enter(struct duet_task *task, double *path)
+{
+    const struct task_extra *extra = task->extra;
+    int granted = 0;
+    for (unsigned i = 0; i < extra->edge_count; i++)
+        granted += enter(&extra->edges[i], path);
+    return granted;
+}
+
+void duet__ref_entered(struct duet_ref *ref, double path)
+{
+    spin_lock(&ref->lock);
+    ref->path_s = path;
+    ref->reset = ref->core->resets;
+    spin_unlock(&ref->lock);
+}
+
+/* Its task has ended: what comes after it waits for it no more. No lock held. */
+void duet__ref_end(struct duet_view *view, struct duet_ref *ref)
+{
+    spin_lock(&ref->lock);
+    struct edge *edge = ref->first;
+    ref->first = ref->last = NULL;
+    atomic_store(&ref->ended, true);
+    spin_unlock(&ref->lock);
+    while (edge) {
+        struct edge *next = edge->next; /* the task may run and be gone */
+        duet__released(view, edge->task);
+        edge = next;
+    }
+    if (atomic_load(&ref->waited))
+        view->notify = true;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The application                                                                              */
+
+bool duet_ref_ended(const struct duet_ref *ref)
+{
+    return atomic_load_explicit(&ref->ended, memory_order_acquire);
+}
+
+static bool is_ended(void *ref)
+{
+    return atomic_load(&((struct duet_ref *)ref)->ended);
+}
+
+int duet_ref_wait(struct duet_runtime *runtime, struct duet_ref *ref)
+{
+    if (!ref || ref->core != runtime)
+        return duet__refuse(runtime, DUET_EINVAL, "duet_ref_wait needs a reference to a task %s",
+                            ref ? "of this runtime" : "(it is NULL)");
+    int error = duet__may_wait(runtime, "duet_ref_wait");
+    if (error)
+        return error;
+    /* before the look at its end, as its end comes before the look at this */
+    atomic_store(&ref->waited, true);
+    error = runtime->ops->wait(runtime->engine, is_ended, ref);
+    if (error) {
+        duet__tell_stuck(runtime);
+        return error;
+    }
+    return duet__run_error(runtime);
+}

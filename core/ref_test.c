@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of references to tasks, and of what is called at their end. */
+#include <glib.h>
+
+#include "core/testing_expand.h"
+#include "core/testing_lost.h"
+
+enum { BLOCK = SLAB_ALIGN, MANY = 40 };
+
+/* What was told of the ends of tasks. */
+struct ends {
+    struct testing *t;
+    unsigned count, more; /* so many tasks are submitted at ends */
+    int status;
+    struct duet_ref *ref; /* of the task: it has not ended for others */
+};
+
+static void note_end(struct duet_runtime *runtime, void *arg, int status)
+{
+    struct ends *ends = arg;
+    g_assert_true(runtime == ends->t->core);
+    g_assert_true(!ends->ref || !duet_ref_ended(ends->ref));
+    ends->count++;
+    ends->status = status;
+    if (ends->more) {
+        ends->more--;
+        (void)testing_submit(ends->t, ends->t->any, NULL, 0, NULL, 0, 0);
+    }
+}
+
+/* A task without data after others. Its number. */
+static uint64_t submit_after(struct testing *t, struct duet_ref **ref,
+                             struct duet_ref *const *after, size_t count)
+{
+    double flops = 0;
+    const struct duet_task_desc desc = {.codelet = t->any,
+                                        .args = &flops,
+                                        .args_bytes = sizeof flops,
+                                        .ref = ref,
+                                        .after = after,
+                                        .after_count = count};
+    g_assert_cmpint(duet_submit(t->core, &desc), ==, DUET_OK);
+    return atomic_load(&t->core->submitted);
+}
+
+static unsigned ready(struct testing *t)
+{
+    unsigned count = (unsigned)duet_list_length(&t->core->shared);
+    for (unsigned w = 0; w < t->workers; w++)
+        count += (unsigned)duet_list_length(&t->core->workers[w].list);
+    return count;
+}
+
+/* One comes after another, and may still name it when that has ended or its reference is freed. */
+static void test_after(void)
+{
+    struct testing t;
+    struct duet_ref *first, *second;
+    lost_start(&t, &(struct testing_machine){.cpus = 2}, "eager");
+    (void)submit_after(&t, &first, NULL, 0);
+    unsigned worker = t.woken[0] ? 0 : 1;
+    struct duet__engine_command run = expect_run(&t, worker);
+    (void)submit_after(&t, &second, &first, 1);
+    (void)submit_after(&t, NULL, &second, 1);
+    g_assert_cmpuint(go(&t, NULL), ==, 0);
+    g_assert_false(duet_ref_ended(first));
+    testing_done(&t, &run, 1e-6, 0);
+    g_assert_true(duet_ref_ended(first));
+    (void)submit_after(&t, NULL, (struct duet_ref *[]){first, NULL, second}, 3);
+    duet_ref_free(first);
+    duet_ref_free(second);
+    t.woken[worker] = true;
+    g_assert_cmpuint(go(&t, NULL), ==, 3);
+    lost_end(&t, DUET_OK, "");
+}
+
+/* Many before one, one before many; with data as well. */
+static void test_fans(void)
+{
+    struct testing t;
+    struct duet_ref *all[MANY], *last;
+    lost_start(&t, &(struct testing_machine){.cpus = 3}, "ws");
+    struct duet_handle *h = testing_handle(&t, BLOCK);
+    (void)testing_submit(&t, t.any, h, DUET_RW, NULL, 0, 0);
+    for (unsigned i = 0; i < MANY; i++)
+        (void)submit_after(&t, &all[i], NULL, 0);
+    const struct duet_access access = {h, DUET_R};
+    double flops = 0;
+    const struct duet_task_desc desc = {.codelet = t.any,
+                                        .accesses = &access,
+                                        .access_count = 1,
+                                        .args = &flops,
+                                        .args_bytes = sizeof flops,
+                                        .ref = &last,
+                                        .after = all,
+                                        .after_count = MANY};
+    g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
+    uint64_t id = atomic_load(&t.core->submitted), ids[2 * MANY + 2];
+    for (unsigned i = 0; i < MANY; i++) {
+        duet_ref_free(all[i]);
+        (void)submit_after(&t, NULL, &last, 1);
+    }
+    g_assert_cmpint(duet_ref_wait(t.core, last), ==, DUET_OK);
+    duet_ref_free(last);
+    testing_drain(&t);
+    g_assert_cmpuint(plan_order(&t, ids, 2 * MANY + 2), ==, 2 * MANY + 2);
+    g_assert_cmpuint(ids[MANY + 1], ==, id);
+    lost_end(&t, DUET_OK, "");
+}
+
+static int two_children(struct plan *plan, struct duet_expansion *expansion,
+                        const struct duet_call *call)
+{
+    int error = plan_cut(plan, expansion, 0, 2 * BLOCK, 2);
+    for (unsigned i = 0; i < 2 && !error; i++)
+        error = plan_child(plan, expansion, plan->t->cpu, plan->blocks[i], DUET_RW, NULL, 0);
+    return error;
+}
+
+/* A task that expands has ended when its children have. */
+static void test_expansion(void)
+{
+    struct testing t;
+    struct duet_ref *ref;
+    uint64_t ids[3];
+    lost_start(&t, &(struct testing_machine){.cpus = 1}, "eager");
+    struct plan plan = {.t = &t, .expand = two_children}, *argument = &plan;
+    struct ends ends = {.t = &t};
+    const struct duet_access access = {testing_handle(&t, (size_t)2 * BLOCK), DUET_RW};
+    struct duet_task_desc desc = plan_desc(&t, &argument, &access, 1);
+    desc.ref = &ref;
+    desc.done = note_end;
+    desc.done_arg = &ends;
+    g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
+    uint64_t after = submit_after(&t, NULL, &ref, 1);
+    ends.ref = ref;
+    g_assert_cmpuint(go(&t, NULL), ==, 3);
+    g_assert_cmpuint(plan_order(&t, ids, 3), ==, 3);
+    g_assert_cmpuint(ids[2], ==, after);
+    g_assert_cmpuint(ends.count, ==, 1);
+    duet_ref_free(ref);
+    lost_end(&t, DUET_OK, "");
+}
+
+/* The critical path goes along references; a new measurement does not count what was before. */
+static void test_path(void)
+{
+    struct testing t;
+    struct duet_ref *ref = NULL;
+    struct duet_stats stats;
+    lost_start(&t, &(struct testing_machine){.cpus = 2}, "eager");
+    for (unsigned i = 0; i < 5; i++) {
+        struct duet_ref *before = ref;
+        (void)submit_after(&t, &ref, &before, 1);
+        duet_ref_free(before);
+    }
+    (void)go(&t, NULL);
+    duet_stats(t.core, &stats);
+    g_assert_cmpfloat_with_epsilon(stats.critical_path_s, 5e-3, 1e-9);
+    duet_stats_reset(t.core);
+    (void)submit_after(&t, NULL, &ref, 1);
+    (void)go(&t, NULL);
+    duet_stats(t.core, &stats);
+    g_assert_cmpfloat(stats.critical_path_s, <, 1.5e-3);
+    duet_ref_free(ref);
+    lost_end(&t, DUET_OK, "");
+}
+
+/* It is told once, and what is submitted then is waited for. */
+static void test_done(void)
+{
+    struct testing t;
+    struct duet_ref *ref;
+    struct ends ends = {.t = &t, .more = 1};
+    double flops = 0;
+    lost_start(&t, &(struct testing_machine){.cpus = 2}, "ws");
+    const struct duet_task_desc desc = {.codelet = t.any,
+                                        .args = &flops,
+                                        .args_bytes = sizeof flops,
+                                        .ref = &ref,
+                                        .done = note_end,
+                                        .done_arg = &ends};
+    g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
+    ends.ref = ref;
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+    g_assert_cmpuint(ends.count, ==, 1);
+    g_assert_cmpint(ends.status, ==, DUET_OK);
+    g_assert_cmpuint(duet__finished_tasks(t.core), ==, 2);
+    duet_ref_free(ref);
+    lost_end(&t, DUET_OK, "");
+}
+
+/* What fails and what does not run because of it is told as well, and nobody waits for it. */
+static void test_failure(void)
+{
+    struct testing t;
+    struct duet_ref *refs[2];
+    struct ends ends[2] = {{.t = &t}, {.t = &t}};
+    double flops = 0;
+    lost_start(&t, &(struct testing_machine){.cpus = 1}, "eager");
+    for (unsigned i = 0; i < 2; i++) {
+        const struct duet_task_desc desc = {.codelet = t.any,
+                                            .args = &flops,
+                                            .args_bytes = sizeof flops,
+                                            .ref = &refs[i],
+                                            .after = refs,
+                                            .after_count = i,
+                                            .done = note_end,
+                                            .done_arg = &ends[i]};
+        g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
+    }
+    struct duet__engine_command run = expect_run(&t, 0);
+    testing_done(&t, &run, 1e-6, DUET_ETASK);
+    g_assert_cmpint(duet_ref_wait(t.core, refs[1]), ==, DUET_ETASK);
+    for (unsigned i = 0; i < 2; i++) {
+        g_assert_cmpuint(ends[i].count, ==, 1);
+        g_assert_cmpint(ends[i].status, ==, DUET_ETASK);
+        duet_ref_free(refs[i]);
+    }
+    lost_end(&t, DUET_ETASK, "failed");
+}
+
+/* What a device's kernel has submitted is forgotten with the device: nobody waits for that. */
+static void test_forgotten(void)
+{
+    struct testing t;
+    struct duet_ref *ref;
+    lost_start(&t, &(struct testing_machine){.cpus = 1, .gpus = 1}, "eager");
+    struct duet_handle *h = testing_handle(&t, BLOCK);
+    submit_to(&t, t.any, NULL, h, DUET_W, NULL, 0);
+    struct duet__engine_command run = expect_run(&t, 1);
+    t.hold = true;
+    (void)submit_after(&t, &ref, NULL, 0);
+    t.hold = false;
+    duet__link_after(run.task, t.held);
+    (void)submit_after(&t, NULL, &ref, 1);
+    lose(&t, 1);
+    done_lost(&t, &run);
+    g_assert_true(duet_ref_ended(ref));
+    duet_ref_free(ref);
+    g_assert_cmpuint(go(&t, NULL), ==, 2);
+    lost_end(&t, DUET_OK, "");
+}
+
+/* Nothing is submitted, and there is no reference. */
+static void test_refusals(void)
+{
+    struct testing t, other;
+    struct duet_ref *foreign, *ref = (struct duet_ref *)(void *)&t;
+    lost_start(&t, &(struct testing_machine){.cpus = 1}, "eager");
+    testing_init(&other, &(struct testing_machine){.cpus = 1}, "eager", 1);
+    (void)submit_after(&other, &foreign, NULL, 0);
+    const struct duet_task_desc desc = {.codelet = t.any,
+                                        .ref = &ref,
+                                        .after = &foreign,
+                                        .after_count = 1};
+    g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_EINVAL);
+    g_assert_nonnull(strstr(duet_last_message(t.core), "of another runtime"));
+    g_assert_null(ref);
+    g_assert_cmpint(duet_ref_wait(t.core, foreign), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_ref_wait(t.core, NULL), ==, DUET_EINVAL);
+    g_assert_nonnull(strstr(duet_last_message(t.core), "it is NULL"));
+    const struct duet_task_desc nothing = {.codelet = t.any, .after_count = 1};
+    g_assert_cmpint(duet_submit(t.core, &nothing), ==, DUET_EINVAL);
+    ref = (struct duet_ref *)(void *)&t;
+    g_assert_cmpint(duet_submit(t.core, &(struct duet_task_desc){.ref = &ref}), ==, DUET_EINVAL);
+    g_assert_null(ref);
+    duet_ref_free(NULL);
+    g_assert_cmpuint(atomic_load(&t.core->submitted), ==, 0);
+    testing_drain(&other);
+    testing_fini(&other);
+    duet_ref_free(foreign); /* of a runtime that is closed */
+    lost_end(&t, DUET_OK, "");
+}
+
+/* Tasks that never end are freed with the runtime, with what they come after. */
+static void test_stuck(void)
+{
+    struct testing t;
+    struct duet_ref *ref;
+    testing_init(&t, &(struct testing_machine){.cpus = 1}, "eager", 1);
+    t.hold = true;
+    (void)submit_after(&t, &ref, NULL, 0);
+    t.hold = false;
+    (void)submit_after(&t, NULL, &ref, 1);
+    g_assert_cmpuint(ready(&t), ==, 0);
+    g_assert_cmpint(duet_ref_wait(t.core, ref), ==, DUET_ESTUCK);
+    duet_ref_free(ref);
+    testing_fini(&t);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/ref/after", test_after);
+    g_test_add_func("/ref/fans", test_fans);
+    g_test_add_func("/ref/expansion", test_expansion);
+    g_test_add_func("/ref/path", test_path);
+    g_test_add_func("/ref/done", test_done);
+    g_test_add_func("/ref/failure", test_failure);
+    g_test_add_func("/ref/forgotten", test_forgotten);
+    g_test_add_func("/ref/refusals", test_refusals);
+    g_test_add_func("/ref/stuck", test_stuck);
+    return g_test_run();
+}
