@@ -118,6 +118,7 @@ void duet__list_drain(struct duet_view *view, struct duet_list *list);
 
 /* expand.c */
 void duet__expand(struct duet_view *view, struct duet_task *task);
+struct duet_message *duet__expansion_message(struct duet_expansion *expansion);
 struct duet_task *duet__child_finished(struct duet_view *view, struct duet_expansion *expansion);
 
 /* lost.c */

@@ -147,6 +147,11 @@ int duet_expand_submit(struct duet_expansion *expansion, const struct duet_task_
     return DUET_OK;
 }
 
+struct duet_message *duet__expansion_message(struct duet_expansion *expansion)
+{
+    return &expansion->message;
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* Beginning                                                                                    */
 

@@ -137,7 +137,7 @@ struct duet_task {
 
 /* Ready tasks of one worker set within a list. List lock. */
 struct queue {
-    struct duet_task *head, *tail; /* DUET_PRIORITY: head is the heap's root */
+    struct duet_task *head, *tail; /* DUET_HEAP: head is the heap's root */
 };
 
 struct duet_list {

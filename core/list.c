@@ -101,7 +101,7 @@ static void insert(struct duet_list *list, struct duet_task *task, bool at_head)
 {
     struct queue *queue = &list->queues[task->mask];
     task->next = task->prev = NULL;
-    if (list->order == DUET_PRIORITY) {
+    if (list->order == DUET_HEAP) {
         task->position = list->last++;
         queue->head = meld(queue->head, task);
     } else if (at_head) {
@@ -126,7 +126,7 @@ static void insert(struct duet_list *list, struct duet_task *task, bool at_head)
 static void take_out(struct duet_list *list, struct duet_task *task)
 {
     struct queue *queue = &list->queues[task->mask];
-    if (list->order == DUET_PRIORITY) {
+    if (list->order == DUET_HEAP) {
         queue->head = join_children(task->prev);
         return;
     }
@@ -147,7 +147,7 @@ static struct duet_task *first_for(const struct duet_runtime *core, const struct
     unsigned masks = atomic_load_explicit(&core->mask_count, memory_order_acquire);
     struct duet_task *best = NULL;
     for (unsigned m = 0; m < masks; m++) {
-        bool heap = list->order == DUET_PRIORITY;
+        bool heap = list->order == DUET_HEAP;
         struct duet_task *task = heap || from_head ? list->queues[m].head : list->queues[m].tail;
         if (!task || !(core->masks[m].kinds >> kind & 1))
             continue;

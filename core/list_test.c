@@ -67,7 +67,7 @@ static void compare(const char *policy)
     make_tasks(&t, outside);
     struct duet_view view = testing_view(&t, DUET_SUBMITTER);
     struct duet_list *list = duet_view_list(&view, 1);
-    bool by_priority = list->order == DUET_PRIORITY;
+    bool by_priority = list->order == DUET_HEAP;
     for (unsigned step = 0; step < STEPS; step++) {
         bool head = duet_random_below(&rng, 2);
         if (left && duet_random_below(&rng, 2)) {

@@ -18,7 +18,7 @@ const struct duet_policy duet__policy_eager = {
     .name = "eager",
     .description = "greedy: one shared list, highest priority first",
     .source = "Augonnet et al., StarPU, CCPE 2011 (eager, with priorities)",
-    .order = DUET_PRIORITY,
+    .order = DUET_HEAP,
     .push = push,
     .pop = pop,
 };

@@ -381,6 +381,48 @@ struct duet_task_desc {
  */
 DUET_MUST_CHECK int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *task);
 
+/* What an item of duet_insert begins with, beside the mode of an access; and what follows it. */
+enum duet_item {
+    DUET_VALUE =
+        256,       /* const void *, size_t: so many bytes are copied for the kernel: duet_values */
+    DUET_PRIORITY, /* int */
+    DUET_WHERE,    /* uint64_t, of duet_where */
+    DUET_REF,      /* struct duet_ref ** */
+    DUET_AFTER,    /* struct duet_ref *, or a NULL pointer */
+    DUET_DONE,     /* duet_done_fn, and void * for it */
+};
+
+/*
+ * duet_submit of a task that is given as a list of items, which ends with 0:
+ *
+ *     duet_insert(duet, axpy, DUET_R, x, DUET_RW, y, DUET_VALUE, &n, sizeof n, DUET_PRIORITY, 3, 0)
+ *
+ * An access is a mode and a handle; accesses and values are numbered in their order. At most 64
+ * accesses, 32 values and 16 times DUET_AFTER. What follows has to be of the type that is named
+ * above, as with printf (a size is a size_t, not 8). Errors as duet_submit; DUET_EINVAL: an item
+ * that is none, with its number.
+ */
+DUET_MUST_CHECK int duet_insert(struct duet_runtime *runtime, const struct duet_codelet *codelet,
+                                ...);
+
+/*
+ * In a kernel: copies the values of a task that was given as a list to where the kernel wants them,
+ * all of them in their order: pairs of an address and a size_t, which end with NULL.
+ *
+ *     int error = duet_values(call, &n, sizeof n, &alpha, sizeof alpha, NULL);
+ *
+ * DUET_EINVAL, with a message in the call that the kernel passes on by returning the error: there
+ * are more or fewer, or one is of another size.
+ */
+DUET_MUST_CHECK int duet_values(const struct duet_call *call, ...);
+
+/*
+ * One of these values by its number, from 0, where it lies in the arguments, aligned for every
+ * type: in `flops` and `cost` of a codelet, and for what is too large to be copied. NULL: there is
+ * none of this number and size. `args` is that of a task, or NULL.
+ */
+const void *duet_value(const void *args, size_t index, size_t bytes);
+
 /*
  * Blocks until the task has ended and its `done` has returned. Its data stays where it is:
  * duet_acquire brings it. Errors: DUET_EINVAL, DUET_ESTUCK, the run's error if a task has failed.
@@ -436,6 +478,10 @@ DUET_MUST_CHECK int duet_expand_block(struct duet_expansion *expansion, size_t i
  */
 DUET_MUST_CHECK int duet_expand_submit(struct duet_expansion *expansion,
                                        const struct duet_task_desc *task);
+
+/* The same of a child that is given as a list: see duet_insert. */
+DUET_MUST_CHECK int duet_expand_insert(struct duet_expansion *expansion,
+                                       const struct duet_codelet *codelet, ...);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

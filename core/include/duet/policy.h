@@ -35,7 +35,7 @@ enum { DUET_SUBMITTER = -1 };
 /* Order of the core's lists, the same for all lists of a policy. */
 enum duet_order {
     DUET_DEQUE,    /* as pushed: head and tail */
-    DUET_PRIORITY, /* highest priority first; among equals the earliest pushed */
+    DUET_HEAP, /* highest priority first; among equals the earliest pushed */
 };
 
 /* Measured times of a finished task. */
@@ -108,14 +108,14 @@ struct duet_list *duet_view_shared(struct duet_view *view);
 /*
  * Places a ready task, once, on a list and makes sure that a worker that can take it will look: the
  * owner of a worker's list; for the shared list, and for any list when the policy steals, an idle
- * worker that can run the task, chosen at random. With DUET_PRIORITY both ends mean "by priority".
+ * worker that can run the task, chosen at random. With DUET_HEAP both ends mean "by priority".
  */
 void duet_push_head(struct duet_view *view, struct duet_list *list, struct duet_task *task);
 void duet_push_tail(struct duet_view *view, struct duet_list *list, struct duet_task *task);
 
 /*
  * Takes the first task, from that end, that `worker` can run, passing over the others; NULL if
- * there is none. With DUET_PRIORITY both ends give the task of highest priority.
+ * there is none. With DUET_HEAP both ends give the task of highest priority.
  */
 struct duet_task *duet_pop_head(struct duet_view *view, struct duet_list *list, unsigned worker);
 struct duet_task *duet_pop_tail(struct duet_view *view, struct duet_list *list, unsigned worker);

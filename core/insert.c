@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tasks given as a list of arguments, and the values that they carry: a head with their sizes, then
+ * the values, each at a multiple of 16 bytes, so that it is aligned for every type.
+ */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/internal.h"
+
+enum {
+    ACCESSES_MAX = 64,
+    VALUES_MAX = 32,
+    AFTER_MAX = 16,
+    MODES_END = 256,   /* keywords begin here; below are modes */
+    PACKED_FEW = 1024, /* bytes of values that need no allocation */
+    STEP = 16,
+    MAGIC = 0x76616c73,
+};
+
+/* Before the values of a task. */
+struct head {
+    uint32_t magic, count;
+    uint64_t bytes[];
+};
+
+struct value {
+    const void *at;
+    size_t bytes;
+};
+
+/* What a list says. */
+struct insertion {
+    struct duet_task_desc desc;
+    struct duet_access accesses[ACCESSES_MAX];
+    struct duet_ref *after[AFTER_MAX];
+    struct value values[VALUES_MAX];
+    unsigned value_count;
+    unsigned item; /* of the list, from 1: for messages */
+    struct duet_message *message;
+};
+
+static size_t rounded(size_t bytes)
+{
+    return (bytes + STEP - 1) / STEP * STEP;
+}
+
+static size_t head_bytes(size_t count)
+{
+    return rounded(sizeof(struct head) + count * sizeof(uint64_t));
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Reading the list                                                                             */
+
+static int too_many(struct insertion *all, const char *what, int most)
+{
+    return duet_fail(all->message, DUET_EINVAL,
+                     "item %u of the list for a %s task is one of more than %d %s: duet_submit "
+                     "takes any number",
+                     all->item, all->desc.codelet->name, most, what);
+}
+
+static int add_access(struct insertion *all, int mode, struct duet_handle *handle)
+{
+    if (all->desc.access_count == ACCESSES_MAX)
+        return too_many(all, "accesses", ACCESSES_MAX);
+    all->accesses[all->desc.access_count++] = (struct duet_access){handle, (enum duet_mode)mode};
+    return DUET_OK;
+}
+
+static int add_value(struct insertion *all, const void *at, size_t bytes)
+{
+    if (all->value_count == VALUES_MAX)
+        return too_many(all, "values", VALUES_MAX);
+    if (!at || bytes == 0 || bytes > SIZE_MAX / 2 / VALUES_MAX)
+        return duet_fail(all->message, DUET_EINVAL,
+                         "item %u of the list for a %s task is a value of %zu bytes at %p: "
+                         "DUET_VALUE is followed by an address and a size_t",
+                         all->item, all->desc.codelet->name, bytes, at);
+    all->values[all->value_count++] = (struct value){at, bytes};
+    return DUET_OK;
+}
+
+static int add_after(struct insertion *all, struct duet_ref *ref)
+{
+    if (all->desc.after_count == AFTER_MAX)
+        return too_many(all, "tasks to come after", AFTER_MAX);
+    all->after[all->desc.after_count++] = ref;
+    return DUET_OK;
+}
+
+/* One item, of which `word` is what it begins with. */
+static int read_item(struct insertion *all, int word, va_list *list)
+{
+    struct duet_task_desc *desc = &all->desc;
+    if (word > 0 && word < MODES_END)
+        return add_access(all, word, va_arg(*list, struct duet_handle *));
+    switch (word) {
+    case DUET_VALUE: {
+        const void *at = va_arg(*list, const void *);
+        return add_value(all, at, va_arg(*list, size_t));
+    }
+    case DUET_AFTER:
+        return add_after(all, va_arg(*list, struct duet_ref *));
+    case DUET_PRIORITY:
+        desc->priority = va_arg(*list, int);
+        return DUET_OK;
+    case DUET_WHERE:
+        desc->where = va_arg(*list, uint64_t);
+        return DUET_OK;
+    case DUET_REF:
+        desc->ref = va_arg(*list, struct duet_ref **);
+        return DUET_OK;
+    case DUET_DONE:
+        desc->done = va_arg(*list, duet_done_fn);
+        desc->done_arg = va_arg(*list, void *);
+        return DUET_OK;
+    default:
+        return duet_fail(all->message, DUET_EINVAL,
+                         "item %u of the list for a %s task begins with %d, which is no mode and "
+                         "no keyword: does an item before it lack a part, or the list its 0?",
+                         all->item, desc->codelet->name, word);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Values                                                                                       */
+
+static size_t packed_bytes(const struct insertion *all)
+{
+    size_t bytes = head_bytes(all->value_count);
+    for (unsigned i = 0; i < all->value_count; i++)
+        bytes += rounded(all->values[i].bytes);
+    return bytes;
+}
+
+static void pack(const struct insertion *all, char *to)
+{
+    struct head *head = (struct head *)(void *)to;
+    *head = (struct head){.magic = MAGIC, .count = all->value_count};
+    size_t offset = head_bytes(all->value_count);
+    for (unsigned i = 0; i < all->value_count; i++) {
+        head->bytes[i] = all->values[i].bytes;
+        memcpy(to + offset, all->values[i].at, all->values[i].bytes);
+        offset += rounded(all->values[i].bytes);
+    }
+}
+
+const void *duet_value(const void *args, size_t index, size_t bytes)
+{
+    const struct head *head = args;
+    if (!head || head->magic != MAGIC || index >= head->count || head->bytes[index] != bytes)
+        return NULL;
+    size_t offset = head_bytes(head->count);
+    for (size_t i = 0; i < index; i++)
+        offset += rounded(head->bytes[i]);
+    return (const char *)args + offset;
+}
+
+/* Why a kernel does not get what it asks for. */
+static int mismatch(const struct duet_call *call, size_t index, size_t bytes)
+{
+    const struct head *head = call->args;
+    if (!head || head->magic != MAGIC)
+        return duet_fail(call->message, DUET_EINVAL,
+                         "the kernel asks for values, and the task was not given any by "
+                         "duet_insert");
+    if (index >= head->count)
+        return duet_fail(call->message, DUET_EINVAL,
+                         "the kernel asks for more than the %u values that the task was given",
+                         head->count);
+    return duet_fail(call->message, DUET_EINVAL,
+                     "value %zu of the task has %llu bytes, and the kernel asks for %zu", index + 1,
+                     (unsigned long long)head->bytes[index], bytes);
+}
+
+int duet_values(const struct duet_call *call, ...)
+{
+    const struct head *head = call->args;
+    size_t index = 0;
+    int error = DUET_OK;
+    va_list list;
+    va_start(list, call);
+    for (void *to = va_arg(list, void *); to && !error; to = va_arg(list, void *)) {
+        size_t bytes = va_arg(list, size_t);
+        const void *from = duet_value(call->args, index, bytes);
+        if (from)
+            memcpy(to, from, bytes);
+        else
+            error = mismatch(call, index, bytes);
+        index++;
+    }
+    va_end(list);
+    if (!error && index && index < head->count)
+        error = duet_fail(call->message, DUET_EINVAL,
+                          "the kernel asks for %zu of the %u values that the task was given", index,
+                          head->count);
+    return error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Inserting                                                                                    */
+
+static int too_large(const struct insertion *all, struct duet_runtime *runtime)
+{
+    (void)duet_fail(all->message, DUET_ENOMEM, "no memory left for the values of a %s task",
+                    all->desc.codelet->name);
+    if (runtime)
+        duet__tell(runtime, all->message);
+    return DUET_ENOMEM;
+}
+
+/* Submits it, as a child if there is an expansion. */
+static int submit(struct duet_runtime *runtime, struct duet_expansion *expansion,
+                  struct insertion *all)
+{
+    _Alignas(STEP) char few[PACKED_FEW];
+    char *packed = few;
+    struct duet_task_desc *desc = &all->desc;
+    desc->accesses = all->accesses;
+    desc->after = all->after;
+    if (all->value_count) {
+        desc->args_bytes = packed_bytes(all);
+        if (desc->args_bytes > sizeof few)
+            packed = malloc(desc->args_bytes);
+        if (!packed)
+            return too_large(all, runtime);
+        pack(all, packed);
+        desc->args = packed;
+    }
+    int error = expansion ? duet_expand_submit(expansion, desc) : duet_submit(runtime, desc);
+    if (packed != few)
+        free(packed);
+    return error;
+}
+
+/* Reads the whole list, then packs its values and submits what it says. */
+static int insert(struct duet_runtime *runtime, struct duet_expansion *expansion,
+                  const struct duet_codelet *codelet, struct duet_message *message, va_list *list)
+{
+    struct insertion all;
+    all.desc = (struct duet_task_desc){.codelet = codelet};
+    all.value_count = 0;
+    all.item = 1;
+    all.message = message;
+    int error = codelet ? DUET_OK : duet_fail(message, DUET_EINVAL, "a task needs a codelet");
+    for (int word; !error && (word = va_arg(*list, int)); all.item++)
+        error = read_item(&all, word, list);
+    if (!error)
+        return submit(runtime, expansion, &all);
+    if (all.desc.ref)
+        *all.desc.ref = NULL;
+    if (runtime)
+        duet__tell(runtime, message);
+    return error;
+}
+
+int duet_insert(struct duet_runtime *runtime, const struct duet_codelet *codelet, ...)
+{
+    va_list list;
+    struct duet_message message;
+    va_start(list, codelet);
+    int error = insert(runtime, NULL, codelet, &message, &list);
+    va_end(list);
+    return error;
+}
+
+int duet_expand_insert(struct duet_expansion *expansion, const struct duet_codelet *codelet, ...)
+{
+    va_list list;
+    va_start(list, codelet);
+    int error = insert(NULL, expansion, codelet, duet__expansion_message(expansion), &list);
+    va_end(list);
+    return error;
+}
