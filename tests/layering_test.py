@@ -79,7 +79,7 @@ RULES = [
               " validate/*.h report/*.h report/page/page.h runs/*.h world/*.h calibrate/*.h"
               " platforms/model/*.h ."),
     ("examples/cuda_*", "c posix duet/* cuda"),  # what an application with own kernels includes
-    ("examples/*", "c posix duet/*"),
+    ("examples/*", "c posix blas duet/*"),
     ("bench/overhead/testing*", "c-pure duet/* bench/* tests/fake_cuda/fake.h"),
     ("bench/overhead/*", "c-pure duet/* starpu bench/*"),
     ("bench/corpus/*", "c glib bench/* calibrate/* platforms/* runs/* validate/stats.h workloads/* "
