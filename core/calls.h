@@ -74,6 +74,11 @@ void duet__extras_fini(struct duet_runtime *core);
 void duet__extra_failed(struct duet_task *task, int status);
 void duet__extra_end(struct duet_view *view, struct duet_task *task);
 
+/* names.c */
+uint32_t duet__name(struct duet_runtime *core, const char *text);
+void duet__marks_reset(struct duet_runtime *core);
+void duet__names_fini(struct duet_runtime *core);
+
 /* ref.c */
 struct duet_ref *duet__ref_new(struct duet_runtime *core);
 int duet__refs_check(const struct duet_runtime *core, const struct duet_task_desc *desc,
@@ -233,7 +238,7 @@ static inline double duet__expected_s(const struct duet_task *task, unsigned arc
 static inline bool has_extra(const struct duet_task_desc *desc)
 {
     return (uintptr_t)desc->ref | desc->after_count | (uintptr_t)desc->done |
-           (desc->args_bytes > DUET_ARGS_INLINE);
+           (uintptr_t)desc->name | desc->iteration | (desc->args_bytes > DUET_ARGS_INLINE);
 }
 
 static inline const void *task_args(const struct duet_task *task)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What few tasks have, kept apart from the records of all: large arguments, references, what they
- * come after, and what is called at their end.
+ * come after, what is called at their end, what they are called in traces.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +55,8 @@ int duet__extra_new(struct duet_runtime *core, struct duet_task *task,
                          desc->codelet->name);
     }
     extra->ref = ref;
+    extra->iteration = desc->iteration;
+    extra->name = desc->name ? duet__name(core, desc->name) : 0; /* without memory it has none */
     extra->edge_count = duet__edges_fill(extra->edges, task, desc);
     enlist(core, extra);
     task->extra = extra;

@@ -113,6 +113,12 @@ static int read_item(struct insertion *all, int word, va_list *list)
     case DUET_REF:
         desc->ref = va_arg(*list, struct duet_ref **);
         return DUET_OK;
+    case DUET_NAME:
+        desc->name = va_arg(*list, const char *);
+        return DUET_OK;
+    case DUET_ITERATION:
+        desc->iteration = va_arg(*list, uint32_t);
+        return DUET_OK;
     case DUET_DONE:
         desc->done = va_arg(*list, duet_done_fn);
         desc->done_arg = va_arg(*list, void *);

@@ -95,7 +95,9 @@ struct task_extra {
     struct duet_ref *ref;           /* to it; NULL: none was asked for */
     struct edge *edges;             /* what it comes after: ref.c */
     unsigned edge_count;
-    int status; /* with which it has ended */
+    int status;    /* with which it has ended */
+    uint32_t name; /* number of the application's; 0: none */
+    uint32_t iteration;
     duet_done_fn done;
     void *done_arg;
     _Alignas(16) char args[]; /* all of them */
@@ -350,6 +352,16 @@ struct prime {
     struct prime *next;
 };
 
+/* Texts of the application and its marks in the trace: names.c. All under the lock. */
+struct names {
+    struct spin lock;
+    struct name **list, **table; /* by number from 1; hash chains */
+    size_t count, capacity;      /* of both */
+    struct duet_trace_mark *marks;
+    size_t mark_count, mark_capacity;
+    size_t phase; /* 1 + the mark that is the phase which goes on; 0: none does */
+};
+
 struct duet_runtime {
     struct duet_machine machine;
     const struct duet_policy *policy;
@@ -389,6 +401,7 @@ struct duet_runtime {
     struct spin extra_lock;
     struct task_extra *extras; /* extra_lock: all there are */
     unsigned resets;           /* duet_stats_reset: written while nothing is in flight */
+    struct names names;
 
     struct spin registry_lock; /* codelets, classes, handles, primes */
     struct duet_codelet *codelets, *last_codelet;

@@ -104,6 +104,8 @@ static inline void submit_step(struct run *run, struct step *step)
         .after_count = AFTER_MAX,
         .done = tell_end,
         .done_arg = step,
+        .name = step->salt >> 60 & 1 ? "named" : NULL,
+        .iteration = step->salt >> 61 & 1,
     };
     int error = submitted(run, duet_submit(run->duet, &desc), &desc);
     g_assert_true(error || !step->refers == !step->ref);

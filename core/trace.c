@@ -46,6 +46,7 @@ void duet__trace_record(struct duet_runtime *core, struct worker *worker,
                         const struct duet_task *task, const struct duet__report *report,
                         bool failed)
 {
+    const struct task_extra *extra = task->extra;
     const struct duet_event event = {.kind = DUET_EVENT_TASK,
                                      .worker = (int)worker->index,
                                      .kernel = task->klass->codelet->index,
@@ -59,7 +60,9 @@ void duet__trace_record(struct duet_runtime *core, struct worker *worker,
                                      .failed = failed,
                                      .bytes =
                                          duet__access_bytes(task->accesses, task->access_count),
-                                     .work = task->work};
+                                     .work = task->work,
+                                     .name = extra ? extra->name : 0,
+                                     .iteration = extra ? extra->iteration : 0};
     spin_lock(&worker->trace_lock);
     add_event(worker, &event);
     if (core->record_accesses)
@@ -266,6 +269,7 @@ void duet_stats_reset(struct duet_runtime *runtime)
         handle->write_path_s = handle->read_path_s = 0;
     spin_unlock(&runtime->registry_lock);
     runtime->resets++;
+    duet__marks_reset(runtime);
     atomic_store(&runtime->first_submit_s, INFINITY);
     atomic_store(&runtime->critical_path_s, 0);
 }

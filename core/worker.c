@@ -291,9 +291,11 @@ static void task_failed(struct duet_view *view, const struct worker *worker, str
                         const struct duet__report *report)
 {
     duet__extra_failed(task, report->status);
-    duet__fail_run(view->core, report->status, "task %llu (%s) failed on %s: %s",
-                   (unsigned long long)task->id, duet_task_kernel(task),
-                   view->core->machine.workers[worker->index].name, reason_of(report));
+    const char *name = task->extra ? duet_trace_name(view->core, task->extra->name) : NULL;
+    duet__fail_run(view->core, report->status, "task %llu (%s%s%s) failed on %s: %s",
+                   (unsigned long long)task->id, duet_task_kernel(task), name ? ", " : "",
+                   name ? name : "", view->core->machine.workers[worker->index].name,
+                   reason_of(report));
 }
 
 static void copy_failed(struct duet_view *view, const struct duet__copy *copy,

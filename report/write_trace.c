@@ -132,6 +132,11 @@ static void put_task(struct writer *writer, const struct duet_event *event)
                 worker->node == DUET_HOST ? worker->name : "kernels", "kernel",
                 duet__recording_kernel(writer->recording, event));
     duet__json_print(&writer->json, "task: %" PRIu64 ", bytes: %" PRIu64, event->id, event->bytes);
+    if (duet__recording_name(writer->recording, event->name))
+        duet__json_put_string(&writer->json, "name",
+                              duet__recording_name(writer->recording, event->name));
+    if (event->iteration)
+        duet__json_print(&writer->json, "iteration: %u", event->iteration);
     put_us(writer, "submitted_us", nanoseconds(event->submit_s));
     put_us(writer, "ready_us", nanoseconds(event->ready_s));
     duet__json_print(&writer->json, event->failed ? "failed: true}}" : "}}");
@@ -161,6 +166,28 @@ static void put_copy(struct writer *writer, const struct duet_event *event)
     duet__json_print(&writer->json, event->failed ? "failed: true}}" : "}}");
 }
 
+/* The application's marks, on a track of their own: phases last, moments do not. */
+static void put_marks(struct writer *writer)
+{
+    const struct duet__recording *recording = writer->recording;
+    const unsigned node = recording->machine->node_count;
+
+    if (recording->mark_count)
+        put_process(&writer->json, node, "application", NULL);
+    for (size_t i = 0; i < recording->mark_count; i++) {
+        const struct duet_trace_mark *mark = &recording->marks[i];
+        int64_t start_ns = nanoseconds(mark->start_s);
+
+        duet__json_print(&writer->json, "\n{ph: %s, pid: %u, tid: 0, cat: %s",
+                         mark->phase ? "X" : "i", node + 1, mark->phase ? "phase" : "mark");
+        duet__json_put_string(&writer->json, "name", duet__recording_name(recording, mark->name));
+        put_us(writer, "ts", start_ns);
+        if (mark->phase)
+            put_us(writer, "dur", nanoseconds(mark->end_s) - start_ns);
+        duet__json_print(&writer->json, mark->phase ? "}" : "s: %s}", "g");
+    }
+}
+
 void duet__trace_write(FILE *stream, const struct duet__recording *recording)
 {
     const struct duet_machine *machine = recording->machine;
@@ -178,6 +205,7 @@ void duet__trace_write(FILE *stream, const struct duet__recording *recording)
             put_task(&writer, &recording->events[i]);
         else
             put_copy(&writer, &recording->events[i]);
+    put_marks(&writer);
     duet__json_print(&writer.json, "\n]}");
     putc('\n', stream);
     g_free(writer.lanes);

@@ -104,10 +104,58 @@ static void test_overlap(void)
     sample_fini(&sample);
 }
 
+/* The application's names are beside the kernels', its marks on a track of their own. */
+static void test_names(void)
+{
+    const char *names[] = {"block \"3\"", "solve", "converged"};
+    struct duet_trace_mark marks[] = {{.name = 2, .phase = true, .start_s = 1e-3, .end_s = 3e-3},
+                                      {.name = 3, .start_s = 2e-3, .end_s = 2e-3}};
+    struct duet_event event = {.kind = DUET_EVENT_TASK, .end_s = 1e-3, .name = 1, .iteration = 7};
+    struct sample sample;
+    struct duet__recording recording;
+    json_t *root;
+    json_t *list;
+    json_t *args = NULL;
+    json_t *found[2] = {NULL, NULL};
+
+    sample_init(&sample, 1, 1, 1);
+    recording = sample.recordings[0];
+    recording.events = &event;
+    recording.event_count = 1;
+    recording.names = names;
+    recording.name_count = G_N_ELEMENTS(names);
+    recording.marks = marks;
+    recording.mark_count = G_N_ELEMENTS(marks);
+    root = exported(&recording);
+    list = json_object_get(root, "traceEvents");
+    for (unsigned i = 0; i < json_array_size(list); i++) {
+        json_t *at = json_array_get(list, i);
+        const char *kind = json_string_value(json_object_get(at, "cat"));
+
+        if (g_strcmp0(kind, "kernel") == 0)
+            args = json_object_get(at, "args");
+        if (g_strcmp0(kind, "phase") == 0)
+            found[0] = at;
+        if (g_strcmp0(kind, "mark") == 0)
+            found[1] = at;
+    }
+    g_assert_cmpstr(json_string_value(json_object_get(args, "name")), ==, names[0]);
+    g_assert_cmpint(json_integer_value(json_object_get(args, "iteration")), ==, 7);
+    for (unsigned i = 0; i < 2; i++) {
+        g_assert_cmpstr(json_string_value(json_object_get(found[i], "name")), ==, names[i + 1]);
+        g_assert_cmpint(json_integer_value(json_object_get(found[i], "pid")), ==, 3);
+        g_assert_cmpfloat(json_number_value(json_object_get(found[i], "ts")), ==, 1000 * (i + 1));
+    }
+    g_assert_cmpfloat(json_number_value(json_object_get(found[0], "dur")), ==, 2000);
+    json_decref(root);
+    sample_fini(&sample);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/perfetto/sample", test_sample);
     g_test_add_func("/perfetto/overlap", test_overlap);
+    g_test_add_func("/perfetto/names", test_names);
     return g_test_run();
 }

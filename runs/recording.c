@@ -6,6 +6,21 @@
 
 #include <glib.h>
 
+/* What the application calls its tasks, and its marks. */
+static int take_names(struct duet__recording *out, const struct duet_runtime *runtime)
+{
+    int error = duet_trace_marks(runtime, &out->marks, &out->mark_count);
+    GPtrArray *names = g_ptr_array_new();
+    const char *name;
+
+    while ((name = duet_trace_name(runtime, names->len + 1)))
+        g_ptr_array_add(names, g_strdup(name));
+    out->name_count = names->len;
+    g_ptr_array_add(names, NULL);
+    out->names = (const char **)(void *)g_ptr_array_free(names, FALSE);
+    return error;
+}
+
 int duet__recording_take(struct duet__recording *out, const struct duet_runtime *runtime,
                          bool accesses)
 {
@@ -19,6 +34,8 @@ int duet__recording_take(struct duet__recording *out, const struct duet_runtime 
         error = duet_trace_events(runtime, &out->events, &out->event_count);
     if (!error && accesses)
         error = duet_trace_accesses(runtime, &out->accesses, &out->access_count);
+    if (!error)
+        error = take_names(out, runtime);
     out->kernel_count = duet_kernel_count(runtime);
     out->kernels = g_new0(const char *, out->kernel_count + 1);
     for (size_t i = 0; i < out->kernel_count; i++)
@@ -30,7 +47,7 @@ int duet__recording_take(struct duet__recording *out, const struct duet_runtime 
     return error;
 }
 
-/* Makes every date t of the events factor * t + shift_s. */
+/* Makes every date t of events and marks factor * t + shift_s. */
 static void move_dates(struct duet__recording *recording, double factor, double shift_s)
 {
     for (size_t i = 0; i < recording->event_count; i++) {
@@ -39,6 +56,10 @@ static void move_dates(struct duet__recording *recording, double factor, double 
 
         for (size_t k = 0; k < G_N_ELEMENTS(dates); k++)
             *dates[k] = factor * *dates[k] + shift_s;
+    }
+    for (size_t i = 0; i < recording->mark_count; i++) {
+        recording->marks[i].start_s = factor * recording->marks[i].start_s + shift_s;
+        recording->marks[i].end_s = factor * recording->marks[i].end_s + shift_s;
     }
 }
 
@@ -60,6 +81,8 @@ void duet__recording_fini(struct duet__recording *recording)
     free(recording->machine);
     free(recording->events);
     free(recording->accesses);
+    free(recording->marks);
     g_strfreev((char **)(void *)recording->kernels);
+    g_strfreev((char **)(void *)recording->names);
     *recording = (struct duet__recording){0};
 }

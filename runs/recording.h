@@ -22,6 +22,10 @@ struct duet__recording {
     double makespan_s;                  /* of the run; the axis of a drawing is at least as long */
     struct duet_trace_access *accesses; /* as duet_trace_accesses gives them; NULL: not recorded */
     size_t access_count;
+    const char **names; /* the application's, by number less 1; as kernels */
+    size_t name_count;
+    struct duet_trace_mark *marks; /* as duet_trace_marks gives them */
+    size_t mark_count;
 };
 
 struct duet_runtime;
@@ -50,6 +54,13 @@ static inline const char *duet__recording_kernel(const struct duet__recording *r
                                                  const struct duet_event *event)
 {
     return event->kernel < recording->kernel_count ? recording->kernels[event->kernel] : "?";
+}
+
+/* What the application calls something of that number; NULL: nothing. */
+static inline const char *duet__recording_name(const struct duet__recording *recording,
+                                               uint32_t number)
+{
+    return number && number <= recording->name_count ? recording->names[number - 1] : NULL;
 }
 
 #endif

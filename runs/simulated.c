@@ -60,8 +60,12 @@ static void leave(FILE *stream, const struct result *result)
         fwrite(recording->events, sizeof *recording->events, recording->event_count, stream);
     if (recording->access_count)
         fwrite(recording->accesses, sizeof *recording->accesses, recording->access_count, stream);
+    if (recording->mark_count)
+        fwrite(recording->marks, sizeof *recording->marks, recording->mark_count, stream);
     for (size_t i = 0; i < recording->kernel_count; i++)
         fwrite(recording->kernels[i], strlen(recording->kernels[i]) + 1, 1, stream);
+    for (size_t i = 0; i < recording->name_count; i++)
+        fwrite(recording->names[i], strlen(recording->names[i]) + 1, 1, stream);
     fflush(stream);
 }
 
@@ -130,26 +134,36 @@ static void *read_array(FILE *stream, size_t count, size_t bytes)
     return NULL;
 }
 
+/* So many texts, owned; *whole becomes false where one is missing. */
+static const char **read_texts(FILE *stream, size_t count, bool *whole)
+{
+    const char **texts = g_new0(const char *, count + 1);
+    size_t room = 0;
+    char *text = NULL;
+
+    for (size_t i = 0; i < count && *whole; i++) {
+        *whole = getdelim(&text, &room, 0, stream) > 0;
+        texts[i] = *whole ? g_strdup(text) : NULL;
+    }
+    free(text);
+    return texts;
+}
+
 /* The recording that was announced, on a machine of its own. false: a part of it is missing. */
 static bool read_recording(FILE *stream, const struct duet_machine *machine,
                            struct duet__recording *out)
 {
-    size_t room = 0;
-    char *name = NULL;
     bool whole;
 
     out->machine = calloc(1, sizeof(*out->machine));
     out->events = read_array(stream, out->event_count, sizeof(*out->events));
     out->accesses =
         out->accesses ? read_array(stream, out->access_count, sizeof(*out->accesses)) : NULL;
-    out->kernels = g_new0(const char *, out->kernel_count + 1);
-    whole = out->machine && out->events && (out->accesses || !out->access_count) &&
+    out->marks = read_array(stream, out->mark_count, sizeof(*out->marks));
+    whole = out->machine && out->events && out->marks && (out->accesses || !out->access_count) &&
             !duet_machine_copy(out->machine, machine);
-    for (size_t i = 0; i < out->kernel_count && whole; i++) {
-        whole = getdelim(&name, &room, 0, stream) > 0;
-        out->kernels[i] = whole ? g_strdup(name) : NULL;
-    }
-    free(name);
+    out->kernels = read_texts(stream, out->kernel_count, &whole);
+    out->names = read_texts(stream, out->name_count, &whole);
     return whole;
 }
 

@@ -103,11 +103,13 @@ static int submit(const struct duet__build *build)
     uint64_t count = iterations(build->problem);
     int error = 0;
     for (uint64_t step = 0; !error && step < count; step++) {
+        struct duet__build sweep = *build;
+        sweep.iteration = (uint32_t)step + 1;
         const struct duet__tiles *old = &build->matrices[GRIDS * (step % 2)];
         const struct duet__tiles *new = &build->matrices[GRIDS * (1 - step % 2)];
         for (uint32_t j = 0; !error && j < t; j++) {
             for (uint32_t i = 0; !error && i < t; i++)
-                error = step_block(build, old, new, i, j);
+                error = step_block(&sweep, old, new, i, j);
         }
     }
     return error;

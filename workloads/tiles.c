@@ -256,6 +256,7 @@ int duet__build_task(const struct duet__build *build, unsigned kernel, const voi
         .args_bytes = args_bytes,
         .priority = build->priority + priority,
         .where = build->where,
+        .iteration = build->iteration,
     };
     return build->expansion ? duet_expand_submit(build->expansion, &task)
                             : duet_submit(build->runtime, &task);

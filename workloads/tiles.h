@@ -63,9 +63,10 @@ struct duet__build {
     const struct duet__tiles *matrices;               /* in the order of `shapes` */
     struct duet_codelet *codelets[DUET__KERNELS_MAX]; /* in the order of `kernels` */
     struct duet_expansion
-        *expansion; /* tasks are children of this; NULL: submitted to the runtime */
-    uint64_t where; /* architectures of every task; 0: anywhere */
-    int priority;   /* added to that of every task */
+        *expansion;     /* tasks are children of this; NULL: submitted to the runtime */
+    uint64_t where;     /* architectures of every task; 0: anywhere */
+    int priority;       /* added to that of every task */
+    uint32_t iteration; /* of the tasks, from 1; 0: there are none */
 };
 
 /* What is a tiled workload's own in a build; duet__tiled_build does the rest. */

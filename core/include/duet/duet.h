@@ -369,6 +369,9 @@ struct duet_task_desc {
     size_t after_count; /* at most 65,535 */
     duet_done_fn done;  /* at its end; NULL: nothing */
     void *done_arg;
+    const char *name;   /* in traces, beside its kernel's: "potrf(3)". Copied. NULL: none. Each
+                           different one is kept until the runtime is closed */
+    uint32_t iteration; /* of the application's, in traces: 1, 2 ...; 0: none */
 };
 
 /*
@@ -384,12 +387,14 @@ DUET_MUST_CHECK int duet_submit(struct duet_runtime *runtime, const struct duet_
 /* What an item of duet_insert begins with, beside the mode of an access; and what follows it. */
 enum duet_item {
     DUET_VALUE =
-        256,       /* const void *, size_t: so many bytes are copied for the kernel: duet_values */
-    DUET_PRIORITY, /* int */
-    DUET_WHERE,    /* uint64_t, of duet_where */
-    DUET_REF,      /* struct duet_ref ** */
-    DUET_AFTER,    /* struct duet_ref *, or a NULL pointer */
-    DUET_DONE,     /* duet_done_fn, and void * for it */
+        256,        /* const void *, size_t: so many bytes are copied for the kernel: duet_values */
+    DUET_PRIORITY,  /* int */
+    DUET_WHERE,     /* uint64_t, of duet_where */
+    DUET_REF,       /* struct duet_ref ** */
+    DUET_AFTER,     /* struct duet_ref *, or a NULL pointer */
+    DUET_DONE,      /* duet_done_fn, and void * for it */
+    DUET_NAME,      /* const char * */
+    DUET_ITERATION, /* uint32_t */
 };
 
 /*
@@ -450,6 +455,18 @@ DUET_MUST_CHECK int duet_wait(struct duet_runtime *runtime);
  * of a task, handles keep what was computed so far.
  */
 void duet_cancel(struct duet_runtime *runtime);
+
+/*
+ * Marks a moment in the trace with a text, which is copied, at the date of duet_now; nothing if the
+ * run is not recorded. Any thread, also in kernels. Errors: DUET_EINVAL (NULL), DUET_ENOMEM.
+ */
+int duet_mark(struct duet_runtime *runtime, const char *text);
+
+/*
+ * The same of a phase, which lasts until the next one begins or, with NULL, none: "assembly",
+ * "factorization". Tasks may end long after the phase in which they were submitted.
+ */
+int duet_phase(struct duet_runtime *runtime, const char *text);
 
 /* ------------------------------------------------------------------------------------------- */
 /* Tasks that expand                                                                            */

@@ -34,8 +34,8 @@ enum { DUET_SUBMITTER = -1 };
 
 /* Order of the core's lists, the same for all lists of a policy. */
 enum duet_order {
-    DUET_DEQUE,    /* as pushed: head and tail */
-    DUET_HEAP, /* highest priority first; among equals the earliest pushed */
+    DUET_DEQUE, /* as pushed: head and tail */
+    DUET_HEAP,  /* highest priority first; among equals the earliest pushed */
 };
 
 /* Measured times of a finished task. */

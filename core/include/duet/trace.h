@@ -45,6 +45,8 @@ struct duet_event {
                         COPY: it did not arrive */
     uint64_t bytes;  /* COPY: bytes moved; TASK: bytes of all accesses */
     double work;     /* TASK: flops where its kernel counts them, else bytes; COPY: 0 */
+    uint32_t name;   /* TASK: number of what the application calls it (duet_trace_name); 0: none */
+    uint32_t iteration; /* TASK: as the application says; 0: none */
 };
 
 /*
@@ -53,6 +55,24 @@ struct duet_event {
  */
 DUET_MUST_CHECK int duet_trace_events(const struct duet_runtime *runtime,
                                       struct duet_event **events, size_t *count);
+
+/* The text of a number in the records; NULL: there is none. Any time. Owned by the runtime. */
+const char *duet_trace_name(const struct duet_runtime *runtime, uint32_t number);
+
+/* What the application has marked: a moment, or a phase of it. */
+struct duet_trace_mark {
+    uint32_t name; /* its text (duet_trace_name) */
+    bool phase;
+    double start_s, end_s; /* dates on the application's thread; of a moment, the same twice */
+};
+
+/*
+ * The marks since the opening, or the last duet_stats_reset, in the order in which they were made;
+ * a phase that goes on ends now. *marks is owned by the caller (free). Any time. Errors:
+ * DUET_EINVAL (recording was off), DUET_ENOMEM.
+ */
+DUET_MUST_CHECK int duet_trace_marks(const struct duet_runtime *runtime,
+                                     struct duet_trace_mark **marks, size_t *count);
 
 /* One access of a task that is in the records. */
 struct duet_trace_access {
