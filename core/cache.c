@@ -71,10 +71,13 @@ static void drop(struct node *node, struct replica *replica)
     replica->block = NULL;
 }
 
-/* true if nobody will read the data: a task that overwrites all of it goes on. Handle lock held. */
+/*
+ * true if nobody will read the data: a task that overwrites all of it goes on, or it goes away with
+ * what is granted, after which its copy would come. Handle lock held.
+ */
 static bool dead(const struct duet_handle *handle)
 {
-    return handle->active > 0 && handle->active_mode == DUET_W;
+    return handle->active > 0 && !(handle->active_mode & DUET_R);
 }
 
 /*

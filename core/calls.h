@@ -179,6 +179,12 @@ void duet__handles_fini(struct duet_runtime *core);
 void duet__acquire_ready(struct duet_view *view, struct duet_task *task);
 void duet__acquire_end(struct duet_view *view, struct duet_task *task);
 
+/* modes.c */
+int duet__scratch_make(struct duet_runtime *core, struct duet_task *task);
+void duet__scratch_refused(struct duet_runtime *core, struct duet_task *task);
+bool duet__hold(struct duet_task *task);
+struct duet_task *duet__next_holder(struct duet_handle *handle, bool frees);
+
 /* temporary.c */
 void duet__memory_give(struct duet_runtime *core, void *data, uint64_t bytes);
 void duet__memory_fini(struct duet_runtime *core);

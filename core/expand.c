@@ -117,6 +117,8 @@ static int check_child(struct duet_expansion *expansion, const struct duet_task_
 {
     for (size_t i = 0; desc && desc->accesses && i < desc->access_count; i++) {
         const struct duet_handle *handle = desc->accesses[i].handle;
+        if (handle && desc->accesses[i].mode == DUET_SCRATCH)
+            continue; /* of which only the shape counts */
         if (!handle || handle->expansion != expansion)
             return duet_fail(&expansion->message, DUET_EINVAL,
                              "access %zu of a child is no block of the task that expands", i);

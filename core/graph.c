@@ -70,7 +70,10 @@ static void ready_since(struct duet_task *task, double now)
         ;
 }
 
-/* Acquisitions by the application go ahead at once, and what nobody can run is put aside to end. */
+/*
+ * Acquisitions by the application go ahead at once, what nobody can run is put aside to end, and
+ * what commutes with others may have to wait for them.
+ */
 static bool set_aside(struct duet_view *view, struct duet_task *task)
 {
     if (!task->klass) {
@@ -78,7 +81,7 @@ static bool set_aside(struct duet_view *view, struct duet_task *task)
         return true;
     }
     if (!doomed(view->core, task->mask))
-        return false;
+        return task->modes && !duet__hold(task);
     task->next = view->over;
     view->over = task;
     return true;
@@ -156,22 +159,33 @@ static bool enter(struct duet_handle *handle, struct access *access)
         handle->active_mode = access->mode;
         return true;
     }
+    if (!handle->head && handle->active_mode > DUET_RW && handle->active_mode == access->mode &&
+        (SHARED_MODES >> access->mode & 1)) {
+        handle->active++;
+        return true;
+    }
     append(handle, access);
     return false;
+}
+
+/* Does it write, in turn? What commutes counts for the critical path as what reads does. */
+static bool is_ordered(const struct access *access)
+{
+    return (access->mode & (DUET_W | ACCESS_COMMUTES)) == DUET_W;
 }
 
 /* Longest chain of expected times that ends with this access's predecessors. Handle lock held. */
 static double path_before(const struct duet_handle *handle, const struct access *access)
 {
     double path = handle->write_path_s;
-    if ((access->mode & DUET_W) && handle->read_path_s > path)
+    if (is_ordered(access) && handle->read_path_s > path)
         path = handle->read_path_s;
     return path;
 }
 
 static void path_after(struct duet_handle *handle, const struct access *access, double path)
 {
-    if (access->mode & DUET_W) {
+    if (is_ordered(access)) {
         handle->write_path_s = path;
         handle->read_path_s = path;
     } else if (path > handle->read_path_s) {
@@ -282,19 +296,20 @@ static void grant(struct duet_handle *handle, struct access *access, struct read
         ready_add(ready, task);
 }
 
-/* One granted access is finished: the next one or the next run of readers is granted. */
+/* One granted access is finished: the next one, or the next run of those that share, is granted. */
 static inline void release(struct duet_handle *handle, struct ready *ready)
 {
     if (--handle->active > 0)
         return;
-    bool readers = handle->head && handle->head->mode == DUET_R;
     struct access *access = handle->head;
+    const uint8_t mode = access ? access->mode : 0;
+    const bool shared = SHARED_MODES >> (mode & 31) & 1;
     while (access) {
         handle->head = access->next;
         if (!handle->head)
             handle->tail = NULL;
         grant(handle, access, ready);
-        access = readers && handle->head && handle->head->mode == DUET_R ? handle->head : NULL;
+        access = shared && handle->head && handle->head->mode == mode ? handle->head : NULL;
     }
 }
 
@@ -346,6 +361,61 @@ static void tell_stale(struct duet_runtime *core, struct duet_handle *handle,
     }
 }
 
+/* The tasks that wait for the handle try to take it, one after another until one has. */
+static void hand_over(struct duet_view *view, struct duet_handle *handle, struct ready *ready)
+{
+    struct duet_task *task = duet__next_holder(handle, true);
+    while (task) {
+        ready_since(task, view->now);
+        if (duet__hold(task))
+            ready_add(ready, task);
+        task = duet__next_holder(handle, false);
+    }
+}
+
+/* What comes last of an access that is more than reading or writing. No lock held. */
+static void end_special(struct duet_view *view, const struct duet_task *task,
+                        const struct access *access, struct ready *ready)
+{
+    struct duet_handle *handle = access->handle;
+    if (access->mode & ACCESS_SCRATCH) {
+        duet__handle_remove(view->core, handle);
+        return;
+    }
+    if ((access->mode & ACCESS_COMMUTES) && (task->modes & TASK_HOLDS))
+        hand_over(view, handle, ready);
+    spin_lock(&handle->lock);
+    release(handle, ready);
+    spin_unlock(&handle->lock);
+}
+
+/* Ends one access; `special`: of a task that has some that are more than reading or writing. */
+static inline void end_access(struct duet_view *view, const struct duet_task *task,
+                              const struct access *access, unsigned node, bool pinned, bool written,
+                              struct ready *ready, bool special)
+{
+    struct duet_runtime *core = view->core;
+    struct duet_handle *handle = access->handle;
+    struct stale stale;
+    bool writes = written && (access->mode & DUET_W);
+    spin_lock(&handle->lock);
+    if (writes && invalidate_others(core, handle, node, &stale)) {
+        /* before the access is released: afterwards the handle may be unregistered */
+        spin_unlock(&handle->lock);
+        tell_stale(core, handle, &stale);
+        spin_lock(&handle->lock);
+    }
+    if (pinned)
+        duet__replica_unpin(view, handle->replicas[node]);
+    if (special && access->mode > DUET_RW) {
+        spin_unlock(&handle->lock);
+        end_special(view, task, access, ready);
+        return;
+    }
+    release(handle, ready);
+    spin_unlock(&handle->lock);
+}
+
 /*
  * Ends a task's accesses: what it wrote is valid on `node` alone (if `written`), its replicas there
  * are unpinned (if `pinned`), its successors become ready and go to the policy. The caller frees
@@ -355,27 +425,14 @@ void duet__graph_finish(struct duet_view *view, struct duet_task *task, unsigned
                         bool written)
 {
     const unsigned count = task->access_count;
-    struct duet_runtime *core = view->core;
+    const bool special = task->modes;
     struct ready ready = {.now = view->now};
-    struct stale stale;
-    for (unsigned i = 0; i < count; i++) {
-        struct access *access = &task->accesses[i];
-        struct duet_handle *handle = access->handle;
-        if (!access->mode)
-            continue;
-        bool writes = written && (access->mode & DUET_W);
-        spin_lock(&handle->lock);
-        if (writes && invalidate_others(core, handle, node, &stale)) {
-            /* before the access is released: afterwards the handle may be unregistered */
-            spin_unlock(&handle->lock);
-            tell_stale(core, handle, &stale);
-            spin_lock(&handle->lock);
-        }
-        if (pinned)
-            duet__replica_unpin(view, handle->replicas[node]);
-        release(handle, &ready);
-        spin_unlock(&handle->lock);
-    }
+    for (unsigned i = 0; i < count && !special; i++)
+        if (task->accesses[i].mode)
+            end_access(view, task, &task->accesses[i], node, pinned, written, &ready, false);
+    for (unsigned i = 0; i < count && special; i++)
+        if (task->accesses[i].mode)
+            end_access(view, task, &task->accesses[i], node, pinned, written, &ready, true);
     if (ready.count == 1)
         push(view, ready.first);
     else if (ready.count)

@@ -64,11 +64,16 @@ struct duet_view {
 /* ------------------------------------------------------------------------------------------- */
 /* Tasks                                                                                        */
 
-/*
- * In the mode of an access, beside enum duet_mode: the handle is freed when it ends, so that
- * temporary data needs no place for it.
- */
-enum { ACCESS_DROPS = 64 };
+/* Bits of modes: those of enum duet_mode that are neither DUET_R nor DUET_W, and one more. */
+enum {
+    ACCESS_COMMUTES = DUET_COMMUTE & ~DUET_RW,
+    ACCESS_SCRATCH = DUET_SCRATCH & ~DUET_RW,
+    ACCESS_DROPS = 64, /* the handle is freed when it ends: temporary data needs no place for it */
+    /* modes of which several accesses in turn are granted together */
+    SHARED_MODES = 1 << DUET_R | 1 << DUET_COMMUTE,
+};
+
+enum { TASK_HOLDS = 1 }; /* of `modes`: the handles on which it commutes are its own now */
 
 /* One access of one task; stored behind the task. 24 bytes. */
 struct access {
@@ -129,9 +134,10 @@ struct duet_task {
     _Atomic(double) ready_s;
     /* of a child: the expansion it belongs to; of the acquisition that ends one: that one */
     struct duet_expansion *parent;
-    uint32_t worker;          /* that took it */
-    uint8_t state;            /* enum task_state; the worker's thread */
-    bool kept;                /* by the worker on which it was submitted: nested.c */
+    uint32_t worker; /* that took it */
+    uint8_t state;   /* enum task_state; the worker's thread */
+    bool kept;       /* by the worker on which it was submitted: nested.c */
+    uint8_t modes;   /* bits beyond DUET_RW of its accesses' modes; most have none: see modes.c */
     struct task_extra *extra; /* NULL: it has nothing of that */
     _Alignas(16) char args[DUET_ARGS_INLINE];
     struct access accesses[];
@@ -239,13 +245,15 @@ struct duet_handle {
     uint64_t version;                 /* counts writes */
     double write_path_s, read_path_s; /* critical path up to the last write, the last reads */
     uint64_t id, bytes, slab_bytes;
-    void *data;
+    _Atomic(void *) data; /* in the host's memory, written once */
     size_t rows, cols, ld, element_bytes;
     struct duet_task *acquired; /* handle lock: the application's acquisition, or what frees it */
-    bool temporary; /* its `data` is the core's: NULL until it is needed; then handle lock */
+    bool held;                  /* handle lock, as the next two: by a task that commutes on it */
+    bool temporary;             /* `data` is the core's: NULL until it is needed, see transfer.c */
     struct duet_expansion *expansion; /* it is a block of: number `block` */
     uint32_t block;
-    struct duet_handle *next, *prev; /* core->handles, registry lock */
+    struct duet_task *waiting, *last_waiting; /* to hold it, by `next` */
+    struct duet_handle *next, *prev;          /* core->handles, registry lock */
     struct replica host;
     _Atomic(void *) mark;      /* the engine's: duet__handle_mark */
     struct replica **replicas; /* by node; NULL until first used; handle lock */

@@ -53,20 +53,34 @@ static unsigned sort_accesses(struct access *accesses, unsigned count)
     return different;
 }
 
-static int copy_accesses(struct duet_task *task, const struct duet_task_desc *desc,
-                         struct duet_message *message)
+static bool is_special(enum duet_mode mode)
+{
+    return mode == DUET_COMMUTE || mode == DUET_SCRATCH;
+}
+
+static int copy_accesses(struct duet_runtime *core, struct duet_task *task,
+                         const struct duet_task_desc *desc, struct duet_message *message)
 {
     unsigned count = (unsigned)desc->access_count;
+    uint8_t modes = 0;
+    task->modes = 0;
     for (unsigned i = 0; i < count; i++) {
         const struct duet_access *from = &desc->accesses[i];
         struct access *to = &task->accesses[i];
-        if (!from->handle || from->mode < DUET_R || from->mode > DUET_RW)
+        bool plain = from->mode >= DUET_R && from->mode <= DUET_RW;
+        if (!from->handle || (!plain && !is_special(from->mode)))
             return duet_fail(message, DUET_EINVAL, "access %u of a %s task has %s", i,
                              desc->codelet->name, from->handle ? "no valid mode" : "no handle");
+        if (!plain)
+            modes |= (uint8_t)(from->mode & ~DUET_RW);
         to->handle = from->handle;
         to->mode = (uint8_t)from->mode;
         to->index = to->order = (uint16_t)i;
     }
+    task->access_count = (uint16_t)count;
+    task->modes = modes;
+    if (modes & ACCESS_SCRATCH && duet__scratch_make(core, task))
+        return duet_fail(message, DUET_ENOMEM, "no memory left for the scratch of another task");
     return DUET_OK;
 }
 
@@ -187,10 +201,9 @@ static int check(const struct duet_task_desc *desc, struct duet_message *message
 static inline int fill(struct duet_runtime *core, struct duet_task *task,
                        const struct duet_task_desc *desc, struct duet_message *out)
 {
-    int error = copy_accesses(task, desc, out);
+    int error = copy_accesses(core, task, desc, out);
     if (error)
         return error;
-    task->access_count = (uint16_t)desc->access_count;
     unsigned different = sort_accesses(task->accesses, task->access_count);
     if (has_extra(desc)) {
         error = duet__extra_new(core, task, desc, out);
@@ -278,6 +291,7 @@ inline int duet__task_new(struct duet_runtime *core, int by, const struct duet_t
         return refused(desc, duet_fail(message, DUET_ENOMEM, "no memory left for another task"));
     error = fill(core, task, desc, message);
     if (error) {
+        duet__scratch_refused(core, task);
         duet__extra_refused(task);
         duet__task_free(core, by, task);
         return refused(desc, error);

@@ -235,7 +235,7 @@ const void *duet__task_args(const struct duet_task *task)
 
 void duet__handle_buffer(const struct duet_handle *handle, struct duet_buffer *out)
 {
-    *out = (struct duet_buffer){.data = handle->data,
+    *out = (struct duet_buffer){.data = atomic_load_explicit(&handle->data, memory_order_relaxed),
                                 .rows = handle->rows,
                                 .cols = handle->cols,
                                 .ld = handle->ld,

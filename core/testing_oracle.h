@@ -70,7 +70,7 @@ static inline struct duet_buffer temporary_buffer(const struct step *step, uint6
 static inline void replay(struct run *run, struct step *step)
 {
     struct duet_buffer buffers[ACCESSES_MAX + 1];
-    uint64_t words[WORDS_MAX];
+    uint64_t words[WORDS_MAX], scratch[WORDS_MAX];
     struct argument argument = step_argument(step);
     for (unsigned i = 0; i < step->count; i++)
         buffers[i] = run->expected[step->handles[i]];
@@ -79,7 +79,9 @@ static inline void replay(struct run *run, struct step *step)
         replay_task(&argument, step->kind == EXPANDS, buffers, step->count + (step->chain > 0));
         for (unsigned n = 1; n <= step->chain; n++) {
             argument = chain_argument(step, n);
-            replay_task(&argument, chain_kind(step, n) == EXPANDS, &buffers[step->count], 1);
+            const struct duet_buffer two[] = {buffers[step->count],
+                                              temporary_buffer(step, scratch)};
+            replay_task(&argument, chain_kind(step, n) == EXPANDS, two, 2);
         }
         replay_nested(run, step->salt, step->nested);
     } else if (step->kind != WAIT) {

@@ -66,7 +66,8 @@ struct step {
     bool on_device; /* only */
     uint64_t salt;
     unsigned nested;   /* tasks that its kernel submits */
-    unsigned chain;    /* tasks on temporary data that its task writes besides; 0: none */
+    unsigned chain;    /* tasks, with scratch of their own, on temporary data that its task writes
+                          besides; 0: none */
     uint64_t *results; /* what its tasks have read, by their number; one if it does not expand */
     uint64_t turn;     /* when it was run, from 1; 0: it was not */
     bool run_expands;  /* the program has tasks that expand */
@@ -492,6 +493,7 @@ static inline struct argument chain_argument(struct step *step, unsigned n)
 {
     struct argument argument = {.step = step, .salt = mix(step->salt + n), .number = n, .depth = 1};
     argument.modes[0] = (uint8_t)(argument.salt >> 8 & 1 ? DUET_RW : DUET_R);
+    argument.modes[1] = DUET_W; /* scratch: it is written, and never read */
     return argument;
 }
 

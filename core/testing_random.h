@@ -51,18 +51,21 @@ static inline struct duet_handle *make_temporary(struct run *run, const struct s
 /* Tasks on temporary data that was written, which then goes away, with or without a wait. */
 static inline void submit_chain(struct run *run, struct step *step, struct duet_handle *temporary)
 {
+    struct duet_handle *scratch = make_temporary(run, step);
     for (unsigned n = 1; n <= step->chain; n++) {
         const struct argument argument = chain_argument(step, n);
-        const struct duet_access access = {temporary, (enum duet_mode)argument.modes[0]};
+        const struct duet_access accesses[] = {{temporary, (enum duet_mode)argument.modes[0]},
+                                               {scratch, DUET_SCRATCH}};
         struct carried carried;
         const struct duet_task_desc desc = {.codelet = run->codelets[chain_kind(step, n)],
-                                            .accesses = &access,
-                                            .access_count = 1,
+                                            .accesses = accesses,
+                                            .access_count = 2,
                                             .args = &carried,
                                             .args_bytes = carry(&carried, &argument),
                                             .priority = step->priority};
         (void)submitted(run, duet_submit(run->duet, &desc), &desc);
     }
+    g_assert_cmpint(duet_unregister_submit(run->duet, scratch), ==, DUET_OK);
     if (run->setting.look && step->salt >> 43 & 1)
         check_error(run, duet_unregister(run->duet, temporary));
     else

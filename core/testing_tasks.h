@@ -80,7 +80,8 @@ static inline int submitted(struct run *run, int error, const struct duet_task_d
 static inline void submit_addition(struct run *run, uint64_t salt, unsigned deeper)
 {
     const struct addition addition = {.run = run, .salt = salt, .deeper = deeper};
-    const struct duet_access access = {run->sums[salt % SUMS], DUET_RW};
+    const enum duet_mode mode = salt >> 30 & 1 ? DUET_COMMUTE : DUET_RW;
+    const struct duet_access access = {run->sums[salt % SUMS], mode};
     const struct duet_task_desc desc = {.codelet =
                                             run->add[run->setting.loses && is_bare(run, salt)],
                                         .accesses = &access,

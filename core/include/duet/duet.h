@@ -209,6 +209,17 @@ enum duet_mode {
     DUET_R = 1,
     DUET_W = 2, /* the old contents are not needed */
     DUET_RW = 3,
+    /*
+     * As DUET_RW, but tasks that follow each other with this mode may run in any order, one at a
+     * time: sums, for instance. Not of acquisitions.
+     */
+    DUET_COMMUTE = 7,
+    /*
+     * A buffer of the task's own, of the shape of the handle, whose data is not touched: temporary
+     * data in the memory of the worker that runs the task, with any contents at first, and gone
+     * with it. Each such access is another buffer. Not of acquisitions.
+     */
+    DUET_SCRATCH = 18,
 };
 
 /*
