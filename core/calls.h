@@ -93,6 +93,7 @@ void duet__ref_end(struct duet_view *view, struct duet_ref *ref);
 
 /* graph.c */
 void duet__link_in(struct duet_view *view, struct duet_task *task);
+void duet__link_turn(struct duet_view *view, struct duet_task *turn);
 void duet__push(struct duet_view *view, struct duet_task *task);
 void duet__released(struct duet_view *view, struct duet_task *task);
 void duet__task_over(struct duet_view *view, struct duet_task *task);
@@ -159,12 +160,43 @@ void duet__cache_stale(struct duet_runtime *core, struct replica *replica);
 void duet__cache_forget(struct duet_runtime *core, struct replica *replica);
 
 /* submit.c */
+unsigned duet__sort_accesses(struct access *accesses, unsigned count);
 int duet__task_new(struct duet_runtime *core, int by, const struct duet_task_desc *desc,
                    struct duet_task **out, struct duet_message *message);
 int duet__run_error(struct duet_runtime *runtime);
 void duet__tell(struct duet_runtime *core, const struct duet_message *message);
 int duet__refuse(struct duet_runtime *core, int error, const char *format, ...) DUET_PRINTF(3, 4);
 void duet__tell_stuck(struct duet_runtime *core);
+
+/* part.c */
+/* An empty list of parts. NULL: no memory. */
+struct parts *duet__parts_new(struct duet_handle *whole, struct duet_expansion *expansion);
+/* Adds a part, the last of parts->handles from then on. DUET_EINVAL, DUET_ENOMEM, with a message.
+ */
+int duet__part_add(struct duet_runtime *core, struct parts *parts, const struct duet_part *part,
+                   struct duet_message *message);
+/* Frees parts that nobody uses, and parts of these. Returns parts->next. */
+struct parts *duet__parts_remove(struct duet_runtime *core, struct parts *parts);
+/* Frees the cuts of a handle when all handles are freed. */
+void duet__cuts_fini(struct duet_handle *handle);
+
+/* cut.c */
+/* What has to come before a task on cut data enters the graph. parts_lock is held. */
+void duet__take_turns(struct duet_view *view, struct duet_task *task);
+/* Refuses accesses of one task that cannot be in force at once. */
+int duet__check_turns(const struct access *accesses, unsigned count, const char *kernel,
+                      struct duet_message *message);
+/* Refuses to free parts of which the application has acquired some. */
+int duet__check_parts(struct duet_runtime *core, const struct parts *parts);
+
+/* region.c */
+/* Enters the memory of a handle. DUET_EINVAL if other data is there, DUET_ENOMEM; with a message.
+ */
+int duet__region_enter(struct duet_runtime *core, struct duet_handle *handle,
+                       struct duet_message *message);
+/* registry_lock is held */
+void duet__region_leave(struct duet_runtime *core, struct duet_handle *handle);
+void duet__regions_fini(struct duet_runtime *core);
 
 /* handle.c */
 struct duet_handle *duet__handle_new(struct duet_runtime *core, void *data, size_t rows,
@@ -176,8 +208,10 @@ int duet__shape_check(struct duet_runtime *runtime, size_t rows, size_t cols, si
 int duet__may_unregister(struct duet_runtime *runtime, struct duet_handle *handle);
 struct duet_task *duet__acquisition_new(struct duet_runtime *core, unsigned count);
 void duet__handles_fini(struct duet_runtime *core);
+void duet__bring_home(struct duet_view *view, struct duet_task *task);
 void duet__acquire_ready(struct duet_view *view, struct duet_task *task);
 void duet__acquire_end(struct duet_view *view, struct duet_task *task);
+void duet__release_now(struct duet_runtime *runtime, struct duet_handle *handle);
 
 /* modes.c */
 int duet__scratch_make(struct duet_runtime *core, struct duet_task *task);

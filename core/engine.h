@@ -320,7 +320,7 @@ void duet__task_buffers(const struct duet_task *task, unsigned node, void *base,
 void duet__handle_buffer(const struct duet_handle *handle, struct duet_buffer *out);
 /*
  * A place where the engine may keep something about a handle; NULL at first. NULL is returned for a
- * block of an expansion, which does not last.
+ * part of other data, or a block of an expansion.
  */
 _Atomic(void *) *duet__handle_mark(struct duet_handle *handle);
 /*

@@ -11,33 +11,19 @@
 
 enum { BUFFERS = 16 }; /* accesses of a task for which expanding needs no memory of its own */
 
-/* A window of one access's data. */
-struct block {
-    struct duet_handle *handle;
-    const struct duet_handle *whole;
-    size_t row, col, rows, cols;
-    bool writable;
-};
-
 struct duet_expansion {
     struct duet_runtime *core;
     struct duet_task *task;       /* that expands */
     struct duet_view *view;       /* the call in which it expands; NULL afterwards */
     _Atomic(uint64_t) unfinished; /* children, and 1 while it expands */
-    struct block *blocks;
-    unsigned block_count, block_capacity;
-    struct duet_message message; /* of the last error of the two functions below, or the
-                                    application's own */
+    struct parts *blocks;         /* a list for each access that has some */
+    unsigned block_count;         /* of all of them: as many as a task may have accesses */
+    struct duet_message message;  /* of the last error of the two functions below, or the
+                                     application's own */
 };
 
 /* ------------------------------------------------------------------------------------------- */
 /* What the application calls while a task expands                                              */
-
-static bool overlap(const struct block *a, const struct block *b)
-{
-    return a->whole == b->whole && a->row < b->row + b->rows && b->row < a->row + a->rows &&
-           a->col < b->col + b->cols && b->col < a->col + a->cols;
-}
 
 /* The first access to the same handle carries the modes of all of them. */
 static bool may_write(const struct duet_task *task, const struct duet_handle *handle)
@@ -48,68 +34,45 @@ static bool may_write(const struct duet_task *task, const struct duet_handle *ha
     return false;
 }
 
-static int check_block(struct duet_expansion *expansion, size_t index, const struct block *wanted)
+/* The blocks of this access, which are those of its handle. NULL: no memory. */
+static struct parts *blocks_of(struct duet_expansion *expansion, size_t index)
 {
-    const struct duet_handle *whole = wanted->whole;
-    if (wanted->rows == 0 || wanted->cols == 0 || wanted->row >= whole->rows ||
-        wanted->rows > whole->rows - wanted->row || wanted->col >= whole->cols ||
-        wanted->cols > whole->cols - wanted->col)
-        return duet_fail(&expansion->message, DUET_EINVAL,
-                         "a block of %zu x %zu at (%zu, %zu) does not lie within access %zu, which "
-                         "has %zu x %zu",
-                         wanted->rows, wanted->cols, wanted->row, wanted->col, index, whole->rows,
-                         whole->cols);
-    for (unsigned i = 0; i < expansion->block_count; i++)
-        if (overlap(wanted, &expansion->blocks[i]))
-            return duet_fail(&expansion->message, DUET_EINVAL,
-                             "a block of %zu x %zu at (%zu, %zu) of access %zu overlaps an earlier "
-                             "one",
-                             wanted->rows, wanted->cols, wanted->row, wanted->col, index);
-    if (expansion->block_count == UINT16_MAX)
-        return duet_fail(&expansion->message, DUET_EINVAL, "more than %d blocks in one expansion",
-                         UINT16_MAX);
-    return DUET_OK;
-}
-
-/* Room for one more block. */
-static bool reserve(struct duet_expansion *expansion)
-{
-    if (expansion->block_count < expansion->block_capacity)
-        return true;
-    unsigned capacity = expansion->block_capacity ? 2 * expansion->block_capacity : 64;
-    struct block *blocks = realloc(expansion->blocks, capacity * sizeof *blocks);
-    if (!blocks)
-        return false;
-    expansion->blocks = blocks;
-    expansion->block_capacity = capacity;
-    return true;
+    struct duet_handle *whole = expansion->task->accesses[index].handle;
+    struct parts *blocks = expansion->blocks;
+    while (blocks && blocks->whole != whole)
+        blocks = blocks->next;
+    if (blocks)
+        return blocks;
+    blocks = duet__parts_new(whole, expansion);
+    if (blocks) {
+        blocks->writable = may_write(expansion->task, whole);
+        blocks->next = expansion->blocks;
+        expansion->blocks = blocks;
+    }
+    return blocks;
 }
 
 int duet_expand_block(struct duet_expansion *expansion, size_t index, size_t row, size_t col,
                       size_t rows, size_t cols, struct duet_handle **out)
 {
-    struct duet_task *task = expansion->task;
+    const struct duet_task *task = expansion->task;
+    const struct duet_part part = {row, col, rows, cols};
     *out = NULL;
     if (index >= task->access_count)
         return duet_fail(&expansion->message, DUET_EINVAL, "access %zu of a task with %u accesses",
                          index, task->access_count);
-    const struct duet_handle *whole = task->accesses[index].handle;
-    struct block block = {.whole = whole, .row = row, .col = col, .rows = rows, .cols = cols};
-    int error = check_block(expansion, index, &block);
-    if (error)
-        return error;
-    size_t first = (row + col * whole->ld) * whole->element_bytes;
-    void *data = whole->data ? (char *)whole->data + first : NULL;
-    block.writable = may_write(task, whole);
-    if (reserve(expansion))
-        block.handle =
-            duet__handle_new(expansion->core, data, rows, cols, whole->ld, whole->element_bytes);
-    if (!block.handle)
+    struct parts *blocks = blocks_of(expansion, index);
+    if (expansion->block_count == UINT16_MAX)
+        return duet_fail(&expansion->message, DUET_EINVAL, "more than %d blocks in one expansion",
+                         UINT16_MAX);
+    if (!blocks)
         return duet_fail(&expansion->message, DUET_ENOMEM, "no memory left for another block");
-    block.handle->expansion = expansion;
-    block.handle->block = expansion->block_count;
-    expansion->blocks[expansion->block_count++] = block;
-    *out = block.handle;
+    struct duet_message message = {""};
+    int error = duet__part_add(expansion->core, blocks, &part, &message);
+    if (error)
+        return duet_fail(&expansion->message, error, "access %zu: %s", index, message.text);
+    expansion->block_count++;
+    *out = blocks->handles[blocks->count - 1];
     return DUET_OK;
 }
 
@@ -119,10 +82,10 @@ static int check_child(struct duet_expansion *expansion, const struct duet_task_
         const struct duet_handle *handle = desc->accesses[i].handle;
         if (handle && desc->accesses[i].mode == DUET_SCRATCH)
             continue; /* of which only the shape counts */
-        if (!handle || handle->expansion != expansion)
+        if (!handle || !handle->of || handle->of->expansion != expansion)
             return duet_fail(&expansion->message, DUET_EINVAL,
                              "access %zu of a child is no block of the task that expands", i);
-        if ((desc->accesses[i].mode & DUET_W) && !expansion->blocks[handle->block].writable)
+        if ((desc->accesses[i].mode & DUET_W) && !handle->of->writable)
             return duet_fail(&expansion->message, DUET_EINVAL,
                              "access %zu of a child writes a block of data that the task may only "
                              "read",
@@ -213,40 +176,17 @@ void duet__expand(struct duet_view *view, struct duet_task *task)
 /* ------------------------------------------------------------------------------------------- */
 /* Ending                                                                                       */
 
-/* All children are finished, their blocks are gone: so is the task itself, which is to be ended. */
+/* All children are finished, nobody uses their blocks: the task itself is to be ended. */
 static struct duet_task *finish(struct duet_view *view, struct duet_expansion *expansion)
 {
     struct duet_task *task = expansion->task;
     int error = atomic_load_explicit(&view->core->error, memory_order_acquire);
     duet__extra_failed(task, error);
-    free(expansion->blocks);
+    while (expansion->blocks)
+        expansion->blocks = duet__parts_remove(expansion->core, expansion->blocks);
     free(expansion);
     duet__graph_finish(view, task, DUET_HOST, false, !error);
     return task;
-}
-
-/*
- * Brings the blocks that were written to the host's memory, as an acquisition of all of them; also
- * after a failure, since their write-backs may be under way.
- */
-static void bring_home(struct duet_view *view, struct duet_expansion *expansion,
-                       struct duet_task *task)
-{
-    bool lost = false;
-    /* one more, so that it does not end before all are asked for */
-    for (unsigned i = 0; i < expansion->block_count; i++) {
-        struct access *access = &task->accesses[i];
-        access->handle = expansion->blocks[i].handle;
-        access->mode = DUET_R;
-        spin_lock(&access->handle->lock);
-        lost = duet__fetch(view, access, DUET_HOST) == FETCH_FAILED || lost;
-        spin_unlock(&access->handle->lock);
-    }
-    if (lost)
-        duet__fail_run(view->core, DUET_ELOST,
-                       "task %llu (%s): the only valid copy of its data was lost with a device",
-                       (unsigned long long)expansion->task->id, duet_task_kernel(expansion->task));
-    duet__arrived(view, task, 1);
 }
 
 /* The blocks are in the host's memory. */
@@ -254,9 +194,25 @@ static void end(struct duet_view *view, struct duet_task *gather)
 {
     struct duet_expansion *expansion = gather->parent;
     duet__task_free(view->core, view->by, gather);
-    for (unsigned i = 0; i < expansion->block_count; i++)
-        duet__handle_remove(expansion->core, expansion->blocks[i].handle);
     duet__task_end(view, finish(view, expansion));
+}
+
+/* An acquisition of all blocks, to bring them to the host's memory. NULL: no memory. */
+static struct duet_task *gather_new(struct duet_expansion *expansion)
+{
+    unsigned i = 0;
+    struct duet_task *task = duet__acquisition_new(expansion->core, expansion->block_count);
+    if (!task)
+        return NULL;
+    task->parent = expansion;
+    task->over = end;
+    for (const struct parts *blocks = expansion->blocks; blocks; blocks = blocks->next) {
+        for (unsigned b = 0; b < blocks->count; b++, i++) {
+            task->accesses[i].handle = blocks->handles[b];
+            task->accesses[i].mode = DUET_R;
+        }
+    }
+    return task;
 }
 
 /*
@@ -267,17 +223,16 @@ struct duet_task *duet__child_finished(struct duet_view *view, struct duet_expan
 {
     if (atomic_fetch_sub_explicit(&expansion->unfinished, 1, memory_order_acq_rel) > 1)
         return NULL;
-    if (expansion->block_count == 0)
+    if (!expansion->block_count)
         return finish(view, expansion);
-    struct duet_task *task = duet__acquisition_new(view->core, expansion->block_count);
+    struct duet_task *task = gather_new(expansion);
     if (!task) {
-        /* the blocks stay until the runtime is closed */
+        expansion->blocks = NULL; /* they stay until the runtime is closed */
         duet__fail_run(view->core, DUET_ENOMEM, "no memory left to end task %llu (%s)",
                        (unsigned long long)expansion->task->id, duet_task_kernel(expansion->task));
         return finish(view, expansion);
     }
-    task->parent = expansion;
-    task->over = end;
-    bring_home(view, expansion, task);
+    duet__bring_home(view, task);
+    duet__arrived(view, task, 1);
     return NULL;
 }

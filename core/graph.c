@@ -193,14 +193,23 @@ static void path_after(struct duet_handle *handle, const struct access *access, 
     }
 }
 
+static void unlock_all(struct duet_task *task)
+{
+    for (unsigned i = 0; i < task->access_count; i++)
+        if (task->accesses[i].mode)
+            spin_unlock(&task->accesses[i].handle->lock);
+}
+
 /*
  * Locks every handle of the task, in order of address, so that tasks submitted by several threads
  * meet in the same order on all handles that they share. *path: the longest one to what it comes
- * after without data, and then to its own end.
+ * after without data, and then to its own end. How many accesses are granted; -1: some data is cut,
+ * and it is not known yet that it is this task's turn.
  */
-static inline int enter_all(struct duet_task *task, double seconds, double *path_out)
+static inline int enter_all(struct duet_task *task, double seconds, bool in_turn, double *path_out)
 {
     int granted = 0;
+    bool family = false;
     double path = *path_out;
     struct access *accesses = task->accesses;
     const unsigned count = task->access_count;
@@ -209,8 +218,13 @@ static inline int enter_all(struct duet_task *task, double seconds, double *path
         if (!access->mode)
             continue;
         spin_lock(&access->handle->lock);
+        family |= atomic_load_explicit(&access->handle->family, memory_order_relaxed);
         double before = path_before(access->handle, access);
         path = before > path ? before : path;
+    }
+    if (family && !in_turn) {
+        unlock_all(task);
+        return -1;
     }
     path += seconds;
     for (unsigned i = 0; i < count; i++) {
@@ -253,6 +267,35 @@ void duet__link_alone(struct duet_runtime *core, struct duet_task *task, double 
     count_submission(core, best_seconds(task), now);
 }
 
+/* The same where it is known that it is this task's turn. parts_lock is held. */
+__attribute__((cold, noinline)) static int enter_in_turn(struct duet_task *task, double seconds,
+                                                         double *path)
+{
+    return enter_all(task, seconds, true, path);
+}
+
+/* The same of a task on cut data, after what has to come before it. */
+__attribute__((cold, noinline)) static int enter_cut(struct duet_view *view, struct duet_task *task,
+                                                     double *path)
+{
+    spin_lock(&view->core->parts_lock);
+    duet__take_turns(view, task);
+    int granted = enter_in_turn(task, best_seconds(task), path);
+    spin_unlock(&view->core->parts_lock);
+    return granted;
+}
+
+/* Enters such a predecessor. parts_lock is held. */
+__attribute__((cold)) void duet__link_turn(struct duet_view *view, struct duet_task *turn)
+{
+    double path = 0;
+    turn->submit_s = view->now;
+    atomic_store_explicit(&turn->ready_s, view->now, memory_order_relaxed);
+    int granted = enter_in_turn(turn, 0, &path);
+    if (count_down(&turn->pending, granted + 1))
+        duet__acquire_ready(view, turn);
+}
+
 /* duet__link as a part of a call. */
 inline void duet__link_in(struct duet_view *view, struct duet_task *task)
 {
@@ -260,7 +303,8 @@ inline void duet__link_in(struct duet_view *view, struct duet_task *task)
     atomic_store_explicit(&task->ready_s, view->now, memory_order_relaxed);
     double path = 0;
     int granted = task->extra ? duet__edges_enter(task, &path) : 0;
-    granted += enter_all(task, best_seconds(task), &path);
+    int entered = enter_all(task, best_seconds(task), false, &path);
+    granted += entered < 0 ? enter_cut(view, task, &path) : entered;
     if (task->extra && task->extra->ref)
         duet__ref_entered(task->extra->ref, path);
     if (task->klass) /* an acquisition is none: the application may have much to prepare */
@@ -457,7 +501,8 @@ inline void duet__task_end(struct duet_view *view, struct duet_task *task)
 
 /*
  * What was put off until no lock was held: the end of an acquisition that nobody waits for (an
- * expansion's, whose data is back in the host's memory), or of a task that nobody is left to run.
+ * expansion's or a turn's, whose data is back in the host's memory), or of a task that nobody is
+ * left to run.
  */
 void duet__task_over(struct duet_view *view, struct duet_task *task)
 {

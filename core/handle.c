@@ -8,7 +8,7 @@
 /* The engine gives up what it keeps about the handle. */
 static void handle_forget(struct duet_runtime *core, struct duet_handle *handle)
 {
-    if (core->ops->forget && !handle->expansion)
+    if (core->ops->forget && !handle->of)
         core->ops->forget(core->engine, handle);
 }
 
@@ -79,13 +79,17 @@ void duet__handle_remove(struct duet_runtime *core, struct duet_handle *handle)
         core->handles = handle->next;
     if (handle->next)
         handle->next->prev = handle->prev;
+    if (handle->entered)
+        duet__region_leave(core, handle);
     spin_unlock(&core->registry_lock);
     handle_free(core, handle);
 }
 
-/* The same of one that the application has registered. */
+/* The same of one that the application has registered, and of its parts. */
 void duet__handle_gone(struct duet_runtime *core, struct duet_handle *handle)
 {
+    while (handle->cuts)
+        handle->cuts = duet__parts_remove(core, handle->cuts);
     atomic_fetch_sub_explicit(&core->registered_bytes, handle->bytes, memory_order_relaxed);
     duet__handle_remove(core, handle);
 }
@@ -124,13 +128,20 @@ int duet_matrix(struct duet_runtime *runtime, void *data, size_t rows, size_t co
     *out = duet__handle_new(runtime, data, rows, cols, ld, element_bytes);
     if (!*out)
         return duet__refuse(runtime, DUET_ENOMEM, "no memory left for another handle");
+    struct duet_message message = {""};
+    error = data ? duet__region_enter(runtime, *out, &message) : DUET_OK;
+    if (error) {
+        duet__handle_remove(runtime, *out);
+        *out = NULL;
+        return duet__refuse(runtime, error, "%s", message.text);
+    }
     atomic_fetch_add_explicit(&runtime->registered_bytes, (*out)->bytes, memory_order_relaxed);
     return DUET_OK;
 }
 
 _Atomic(void *) *duet__handle_mark(struct duet_handle *handle)
 {
-    return handle->expansion ? NULL : &handle->mark;
+    return handle->of ? NULL : &handle->mark;
 }
 
 int duet_vector(struct duet_runtime *runtime, void *data, size_t count, size_t element_bytes,
@@ -162,16 +173,27 @@ struct duet_task *duet__acquisition_new(struct duet_runtime *core, unsigned coun
     return task;
 }
 
-/* The acquisition is granted: the host's copy is fetched. */
+/*
+ * Fetches the data of an acquisition to the host's memory: its `missing` counts what is on its way.
+ * After a failure too, since write-backs may be under way.
+ */
+void duet__bring_home(struct duet_view *view, struct duet_task *task)
+{
+    for (unsigned i = 0; i < task->access_count; i++) {
+        struct access *access = &task->accesses[i];
+        spin_lock(&access->handle->lock);
+        enum fetch fetch = duet__fetch(view, access, DUET_HOST);
+        spin_unlock(&access->handle->lock);
+        if (fetch >= FETCH_FAILED)
+            duet__no_data(view->core, task, access, fetch);
+    }
+}
+
+/* The acquisition is granted: the host's copies are fetched. */
 void duet__acquire_ready(struct duet_view *view, struct duet_task *task)
 {
-    struct access *access = &task->accesses[0];
     atomic_store_explicit(&task->missing, 2, memory_order_relaxed);
-    spin_lock(&access->handle->lock);
-    enum fetch fetch = duet__fetch(view, access, DUET_HOST);
-    spin_unlock(&access->handle->lock);
-    if (fetch >= FETCH_FAILED)
-        duet__no_data(view->core, task, access, fetch);
+    duet__bring_home(view, task);
     /* one for this call, one that stood for not being granted */
     duet__arrived(view, task, 2);
 }
@@ -259,7 +281,7 @@ int duet_release(struct duet_runtime *runtime, struct duet_handle *handle)
 }
 
 /* Ends the acquisition at once: nothing has been submitted since it was there. */
-static void release_now(struct duet_runtime *runtime, struct duet_handle *handle)
+void duet__release_now(struct duet_runtime *runtime, struct duet_handle *handle)
 {
     struct duet__ops ops = {0};
     struct duet_view view;
@@ -278,11 +300,20 @@ int duet__may_unregister(struct duet_runtime *runtime, struct duet_handle *handl
         return duet__refuse(runtime, DUET_EINVAL,
                             "handle %llu was given to duet_unregister_submit already",
                             (unsigned long long)handle->id);
-    if (handle->expansion)
+    if (handle->of && handle->of->expansion)
         return duet__refuse(runtime, DUET_EINVAL,
                             "handle %llu is a block of a task that expands, with which it ends",
                             (unsigned long long)handle->id);
-    return DUET_OK;
+    if (handle->of)
+        return duet__refuse(runtime, DUET_EINVAL,
+                            "handle %llu is a part of handle %llu, and cannot be unregistered by "
+                            "itself: duet_uncut frees all parts of a cut",
+                            (unsigned long long)handle->id,
+                            (unsigned long long)handle->of->whole->id);
+    int error = DUET_OK;
+    for (const struct parts *cut = handle->cuts; cut && !error; cut = cut->next)
+        error = duet__check_parts(runtime, cut);
+    return error;
 }
 
 int duet_unregister(struct duet_runtime *runtime, struct duet_handle *handle)
@@ -303,7 +334,7 @@ int duet_unregister(struct duet_runtime *runtime, struct duet_handle *handle)
     if (acquired == DUET_ESTUCK)
         return acquired; /* tasks still refer to it: it stays until duet_close */
     if (handle->acquired) {
-        release_now(runtime, handle);
+        duet__release_now(runtime, handle);
         duet__handle_gone(runtime, handle);
     }
     return acquired;
@@ -322,6 +353,7 @@ void duet__handles_fini(struct duet_runtime *core)
         struct duet_handle *next = handle->next;
         if (handle->temporary)
             free(handle->data);
+        duet__cuts_fini(handle);
         free(handle);
         handle = next;
     }

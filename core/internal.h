@@ -3,8 +3,9 @@
  * The core's data structures, and who may touch each field under which lock.
  *
  * Locks, all short spin locks, in the order in which they may be nested:
- *   node lock (LRU, slab)  >  handle lock (dependencies, replica states)  >  everything else
- *   (copy queues, lists, pools, models, traces), which are leaves.
+ *   parts lock (which parts of cut data are in force)  >  node lock (LRU, slab)  >  handle lock
+ *   (dependencies, replica states)  >  everything else (copy queues, lists, pools, models, traces),
+ *   which are leaves.
  * duet__link holds the locks of all handles of one task, taken in order of address.
  * Fields without a remark are written once, before other threads can see the object.
  */
@@ -24,6 +25,7 @@
 
 #include "core/atomics.h"
 #include "core/lines.h"
+#include "core/plane.h"
 #include "core/slab.h"
 #include "core/spin.h"
 
@@ -237,8 +239,26 @@ struct replica {
     struct replica *queue_next; /* copy queue lock */
 };
 
+/*
+ * Parts of one whole that do not overlap: those of a cut by the application, or the blocks of an
+ * expansion.
+ */
+struct parts {
+    struct duet_handle *whole;
+    struct duet_expansion *expansion; /* whose blocks they are; NULL: a cut */
+    struct parts *next;               /* of the same whole, parts_lock; of the same expansion */
+    bool in_force;                    /* a cut, parts_lock: see cut.c */
+    bool writable;                    /* blocks: the expanding task may write them */
+    unsigned count, capacity;
+    struct duet_handle **handles;
+    struct plane plane; /* of them */
+};
+
 struct duet_handle {
     struct spin lock;
+    atomic_bool family;  /* handle lock: it is part of a cut, or has been cut; never unset */
+    bool apart;          /* parts_lock: only parts of it are in force */
+    bool entered;        /* registry_lock: its memory is known to region.c */
     uint8_t active_mode; /* handle lock, as all of the next four: mode of the granted accesses */
     uint32_t active;     /* granted and unfinished accesses */
     struct access *head, *tail;       /* accesses not granted yet, in order of submission */
@@ -250,9 +270,10 @@ struct duet_handle {
     struct duet_task *acquired; /* handle lock: the application's acquisition, or what frees it */
     bool held;                  /* handle lock, as the next two: by a task that commutes on it */
     bool temporary;             /* `data` is the core's: NULL until it is needed, see transfer.c */
-    struct duet_expansion *expansion; /* it is a block of: number `block` */
-    uint32_t block;
     struct duet_task *waiting, *last_waiting; /* to hold it, by `next` */
+    struct parts *of;                         /* that it is one of; NULL: it was registered */
+    struct parts *cuts;                       /* parts_lock: of it, the newest first */
+    size_t row, col;                          /* of a part: where it begins in its whole */
     struct duet_handle *next, *prev;          /* core->handles, registry lock */
     struct replica host;
     _Atomic(void *) mark;      /* the engine's: duet__handle_mark */
@@ -421,6 +442,7 @@ struct duet_runtime {
     double *class_seconds; /* by architecture: for duet_class_stats */
     uint64_t *class_ran;   /* by worker: likewise */
     struct duet_handle *handles;
+    struct region *regions; /* registry_lock: memory that is registered */
     uint64_t handle_count;
     _Atomic(uint64_t) registered_bytes; /* of handles that are no blocks of others */
     struct prime *primes;
@@ -429,7 +451,8 @@ struct duet_runtime {
     struct spare_memory *spare_memory[MEMORY_SIZES]; /* memory_lock: see temporary.c */
     uint64_t spare_bytes;                            /* memory_lock */
 
-    uint64_t *hosts; /* bit a worker: its memory is the host's */
+    struct spin parts_lock; /* which parts of cut data are in force, while tasks are linked */
+    uint64_t *hosts;        /* bit a worker: its memory is the host's */
     /* changes seldom while there is enough to do, and is looked at for every task */
     _Atomic(uint64_t) *hungry; /* bit a worker: its last duet__next said IDLE for want of work */
     /* by those who submit */

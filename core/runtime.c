@@ -209,6 +209,7 @@ void duet__core_free(struct duet_runtime *core)
         core->ops->destroy(core->engine);
     duet__handles_fini(core);
     duet__memory_fini(core);
+    duet__regions_fini(core);
     duet__classes_fini(core);
     duet__codelets_fini(core);
     duet__pools_fini(core);

@@ -58,11 +58,18 @@ static bool is_special(enum duet_mode mode)
     return mode == DUET_COMMUTE || mode == DUET_SCRATCH;
 }
 
+/* For acquisitions, of which there are few. */
+__attribute__((cold)) unsigned duet__sort_accesses(struct access *accesses, unsigned count)
+{
+    return sort_accesses(accesses, count);
+}
+
 static int copy_accesses(struct duet_runtime *core, struct duet_task *task,
                          const struct duet_task_desc *desc, struct duet_message *message)
 {
     unsigned count = (unsigned)desc->access_count;
     uint8_t modes = 0;
+    bool family = false;
     task->modes = 0;
     for (unsigned i = 0; i < count; i++) {
         const struct duet_access *from = &desc->accesses[i];
@@ -76,7 +83,10 @@ static int copy_accesses(struct duet_runtime *core, struct duet_task *task,
         to->handle = from->handle;
         to->mode = (uint8_t)from->mode;
         to->index = to->order = (uint16_t)i;
+        family |= atomic_load_explicit(&from->handle->family, memory_order_relaxed);
     }
+    if (family && duet__check_turns(task->accesses, count, desc->codelet->name, message))
+        return DUET_EINVAL;
     task->access_count = (uint16_t)count;
     task->modes = modes;
     if (modes & ACCESS_SCRATCH && duet__scratch_make(core, task))

@@ -20,6 +20,9 @@
 enum {
     HANDLES_FEW = 18,
     HANDLES_MAX = 300, /* of programs with tasks of many accesses */
+    PARTS_MAX = 200,   /* of all matrices; their numbers follow HANDLES_MAX */
+    VIEWS_MAX = HANDLES_MAX + PARTS_MAX,
+    CUT_PARTS = 4, /* of one cut, at most */
     ACCESSES = 4,
     ACCESSES_MAX = 500,
     ROWS_MAX = 12,
@@ -50,7 +53,7 @@ enum kind {
     EXPANDS,
     KINDS,        /* of tasks */
     LOOK = KINDS, /* the application acquires and releases */
-    RENEW,        /* the application unregisters, changes and registers again */
+    RENEW,        /* the application unregisters, changes and registers again; or cuts anew */
     WAIT,         /* the application waits for all */
 };
 
@@ -122,6 +125,7 @@ struct setting {
     bool expand, nested, look; /* steps that expand, that submit, that are the application's */
     bool wide;                 /* tasks with hundreds of accesses */
     bool varied;               /* no two tasks are of the same work */
+    bool cut;                  /* matrices have parts, which have parts */
     unsigned fail_kernel, cancel_at; /* the n-th kernel or expansion; 0: none */
     unsigned fail_copy;              /* likewise, where the test copies */
     unsigned cancel_step;            /* of the first submitter, before this one; 0: none */
@@ -191,7 +195,7 @@ static inline uint64_t compute(uint64_t salt, const struct duet_buffer *buffers,
 static inline void effective(const unsigned *handles, const uint8_t *given, unsigned count,
                              uint8_t *modes)
 {
-    unsigned first[HANDLES_MAX] = {0}; /* access to each, from 1 */
+    unsigned first[VIEWS_MAX] = {0}; /* access to each, from 1 */
     for (unsigned i = 0; i < count; i++) {
         unsigned *at = &first[handles[i]];
         modes[i] = *at ? 0 : given[i];
@@ -253,6 +257,7 @@ static inline void draw_program(struct setting *setting, uint64_t *rng, unsigned
     setting->expand = setting->config.cpus && one_of(rng, 2);
     setting->wide = one_of(rng, 8);
     setting->varied = one_of(rng, 2);
+    setting->cut = one_of(rng, 2);
     setting->observed = one_of(rng, 2);
     setting->abrupt = one_of(rng, 6);
     setting->pin = one_of(rng, 2);
@@ -322,6 +327,11 @@ static inline uint64_t look_back(const struct step *step)
             computed += atomic_load(&(step - step->after[i])->computed);
     return computed;
 }
+/*
+ * Which matrices and parts a step that draws these matrices uses: parts that overlap none of the
+ * others, unless both are only read.
+ */
+static inline void draw_parts(struct run *run, struct step *step, uint64_t *rng);
 
 static inline void make_step(struct run *run, const struct setting *setting, unsigned submitter,
                              uint64_t *rng, struct step *step)
@@ -341,6 +351,7 @@ static inline void make_step(struct run *run, const struct setting *setting, uns
         if (step->kind == RENEW)
             step->modes[i] = DUET_RW;
     }
+    draw_parts(run, step, rng);
     effective(step->handles, step->modes, step->count, step->effective);
     /* a simulated kernel does nothing */
     bool submits = step->kind == EXPANDS || !is_simulated(setting);
@@ -366,7 +377,7 @@ static inline void step_free(struct step *step)
 /* Conflicting steps of one submitter must have run in order of submission. */
 static inline void check_order(const struct step *steps, unsigned count)
 {
-    uint64_t wrote[HANDLES_MAX] = {0}, touched[HANDLES_MAX] = {0};
+    uint64_t wrote[VIEWS_MAX] = {0}, touched[VIEWS_MAX] = {0};
     for (unsigned i = 0; i < count; i++) {
         const struct step *step = &steps[i];
         g_assert_cmpuint(step->turn, >, 0);

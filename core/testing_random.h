@@ -36,6 +36,16 @@ static inline void attach(struct run *run, unsigned h)
     g_assert_cmpint(duet_matrix(run->duet, buffer->data, buffer->rows, buffer->cols, buffer->ld,
                                 sizeof(uint64_t), &run->handles[h]),
                     ==, DUET_OK);
+    cut_matrix(run, h);
+}
+
+/* Ends the cuts of a matrix, in which order ever, and cuts it again. */
+static inline void cut_anew(struct run *run, unsigned h)
+{
+    for (unsigned i = 0; i < run->cut_count; i++)
+        if (run->cuts[i].whole == h)
+            check_error(run, duet_uncut(run->duet, run->handles[run->cuts[i].first]));
+    cut_matrix(run, h);
 }
 
 /* Temporary data of a step. */
@@ -137,6 +147,11 @@ static inline void do_step(struct run *run, struct step *step)
         submit_step(run, step);
     } else if (step->kind == LOOK) {
         check_error(run, duet_acquire(run->duet, run->handles[h], (enum duet_mode)step->modes[0]));
+        touch_own(run, step);
+        g_assert_cmpint(duet_release(run->duet, run->handles[h]), ==, DUET_OK);
+    } else if (step->kind == RENEW && run->part_count && (step->salt & 1)) {
+        cut_anew(run, h);
+        check_error(run, duet_acquire(run->duet, run->handles[h], DUET_RW));
         touch_own(run, step);
         g_assert_cmpint(duet_release(run->duet, run->handles[h]), ==, DUET_OK);
     } else if (step->kind == RENEW) {
@@ -254,6 +269,8 @@ static inline void make_matrix(struct run *run, unsigned h, uint64_t *rng)
                                         .element_bytes = sizeof(uint64_t)};
     run->expected[h] = run->real[h];
     run->expected[h].data = run->expected_words[h];
+    if (run->setting.cut && h < HANDLES_FEW)
+        draw_cuts(run, h, rng);
     attach(run, h);
 }
 
@@ -402,13 +419,14 @@ static inline void announce(uint64_t number, const struct program *program)
     for (unsigned i = 0; i < 3; i++)
         (void)signal((int[]){SIGABRT, SIGTRAP, SIGALRM}[i], failed);
     g_test_message("DUET_TEST_SEED=%" G_GUINT64_FORMAT
-                   ": %u x %s, %d + %d, %u x %u steps%s%s%s%s%s%s%s%s, lost: %s",
+                   ": %u x %s, %d + %d, %u x %u steps%s%s%s%s%s%s%s%s%s, lost: %s",
                    number, program->count, setting->config.policy, setting->config.cpus,
                    setting->config.gpus, setting->submitters, setting->steps,
                    setting->shared ? ", shared" : "", setting->expand ? ", expand" : "",
                    setting->nested ? ", nested" : "", setting->look ? ", look" : "",
-                   setting->wide ? ", wide" : "", setting->varied ? ", varied" : "",
-                   setting->abrupt ? ", abrupt" : "", setting->exits ? ", exits" : "",
+                   setting->wide ? ", wide" : "", setting->cut ? ", cut" : "",
+                   setting->varied ? ", varied" : "", setting->abrupt ? ", abrupt" : "",
+                   setting->exits ? ", exits" : "",
                    setting->loses ? *setting->lose ? setting->lose : "some" : "none");
 }
 

@@ -7,15 +7,24 @@
 
 #include "core/testing_program.h"
 
+/* A matrix, or a part of one, is cut. */
+struct cutting {
+    unsigned whole, first, count; /* numbers: of what is cut, of the parts */
+    struct duet_part parts[CUT_PARTS];
+};
+
 struct run {
     struct setting setting;
+    struct cutting cuts[PARTS_MAX];
+    unsigned cut_count, part_count;
+    const struct cutting *cut_by[VIEWS_MAX]; /* that made this part; NULL: it is a matrix */
     struct duet_runtime *duet;
     void *own;                                     /* the world's */
     struct duet_codelet *codelets[KINDS], *add[2]; /* add: anywhere, on CPUs */
-    struct duet_buffer real[HANDLES_MAX], expected[HANDLES_MAX];
+    struct duet_buffer real[VIEWS_MAX], expected[VIEWS_MAX];
     uint64_t real_words[HANDLES_MAX][WORDS_MAX], expected_words[HANDLES_MAX][WORDS_MAX];
     uint64_t real_sums[SUMS][SUM_WORDS], expected_sums[SUMS][SUM_WORDS];
-    struct duet_handle *handles[HANDLES_MAX], *sums[SUMS];
+    struct duet_handle *handles[VIEWS_MAX], *sums[SUMS];
     struct step *steps; /* those of submitter s begin at s * setting.steps */
     uint64_t tasks;     /* that the oracle has carried out */
     _Atomic(uint64_t) turn, kernels, copies, real_bare;
@@ -25,6 +34,114 @@ struct run {
     _Atomic(bool) over;      /* observers are to end */
     bool pinned;             /* the matrices */
 };
+
+/* ------------------------------------------------------------------------------------------- */
+/* Parts                                                                                        */
+
+static inline struct duet_buffer window_of(const struct duet_buffer *whole,
+                                           const struct duet_part *part)
+{
+    struct duet_buffer buffer = *whole;
+    buffer.data = word(whole, part->row, part->col);
+    buffer.rows = part->rows;
+    buffer.cols = part->cols;
+    return buffer;
+}
+
+/* Draws a cut into one to four parts, of which some may be left out. */
+static inline void draw_cut(struct run *run, unsigned whole, uint64_t *rng)
+{
+    const struct duet_buffer *buffer = &run->real[whole];
+    if (run->part_count + CUT_PARTS > PARTS_MAX)
+        return;
+    struct cutting *cut = &run->cuts[run->cut_count++];
+    *cut = (struct cutting){.whole = whole, .first = HANDLES_MAX + run->part_count};
+    size_t rows[] = {0, 1 + duet_random_below(rng, (unsigned)buffer->rows), buffer->rows};
+    size_t cols[] = {0, 1 + duet_random_below(rng, (unsigned)buffer->cols), buffer->cols};
+    for (unsigned i = 0; i < CUT_PARTS; i++) {
+        unsigned r = i % 2, c = i / 2, number = HANDLES_MAX + run->part_count;
+        if (rows[r] == rows[r + 1] || cols[c] == cols[c + 1] || (cut->count && one_of(rng, 5)))
+            continue;
+        struct duet_part *part = &cut->parts[cut->count++];
+        *part = (struct duet_part){rows[r], cols[c], rows[r + 1] - rows[r], cols[c + 1] - cols[c]};
+        run->real[number] = window_of(buffer, part);
+        run->expected[number] = window_of(&run->expected[whole], part);
+        run->cut_by[number] = cut;
+        run->part_count++;
+    }
+}
+
+static inline unsigned matrix_of(const struct run *run, unsigned view)
+{
+    while (run->cut_by[view])
+        view = run->cut_by[view]->whole;
+    return view;
+}
+
+/* Up to two cuts of a matrix, and now and then some of their parts. */
+static inline void draw_cuts(struct run *run, unsigned h, uint64_t *rng)
+{
+    unsigned first = run->part_count;
+    for (unsigned i = duet_random_below(rng, 3); i > 0; i--)
+        draw_cut(run, h, rng);
+    for (unsigned end = run->part_count; first < end; first++)
+        if (one_of(rng, 4))
+            draw_cut(run, HANDLES_MAX + first, rng);
+}
+
+/* Cuts a matrix as was drawn, and its parts. */
+static inline void cut_matrix(struct run *run, unsigned h)
+{
+    for (unsigned i = 0; i < run->cut_count; i++) {
+        const struct cutting *cut = &run->cuts[i];
+        if (matrix_of(run, cut->whole) == h)
+            g_assert_cmpint(duet_cut(run->duet, run->handles[cut->whole], cut->parts, cut->count,
+                                     &run->handles[cut->first]),
+                            ==, DUET_OK);
+    }
+}
+
+/* true unless they are parts of one cut, of other matrices, or the same. */
+static inline bool overlap(const struct run *run, unsigned a, unsigned b)
+{
+    for (unsigned x = a;; x = run->cut_by[x]->whole) {
+        const struct cutting *by = NULL;
+        for (unsigned y = b;; y = run->cut_by[y]->whole) {
+            if (x == y && a != b) {
+                const struct cutting *way = NULL;
+                for (unsigned z = a; z != x; z = way->whole)
+                    way = run->cut_by[z];
+                return way != by;
+            }
+            by = run->cut_by[y];
+            if (!by)
+                break;
+        }
+        if (!run->cut_by[x])
+            return false;
+    }
+}
+
+static inline void draw_parts(struct run *run, struct step *step, uint64_t *rng)
+{
+    for (unsigned i = 0; i < step->count && run->part_count && step->kind != RENEW; i++) {
+        unsigned *view = &step->handles[i], part = HANDLES_MAX + duet_random_below(rng, PARTS_MAX);
+        for (unsigned tries = 0; tries < run->part_count; tries++) {
+            part = HANDLES_MAX + (part - HANDLES_MAX + 1) % run->part_count;
+            if (matrix_of(run, part) == *view)
+                break;
+        }
+        if (matrix_of(run, part) == *view && !one_of(rng, 3))
+            *view = part;
+        for (unsigned j = 0; j < i; j++) {
+            if (((step->modes[i] | step->modes[j]) & DUET_W) &&
+                overlap(run, step->handles[i], step->handles[j])) {
+                step->handles[i] = step->handles[j];
+                step->modes[i] = DUET_R;
+            }
+        }
+    }
+}
 
 /* ------------------------------------------------------------------------------------------- */
 /* Nested tasks: they add, so that their order does not matter                                  */

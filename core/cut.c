@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Data cut into parts. The whole and its cuts are views of the same memory, with replicas of their
+ * own on devices, so which of them may be used goes by turns: some views are in force, and any of
+ * these may be read; one that is written has to be the only one. A task whose access does not fit
+ * is preceded by another one, which this makes when the task enters the graph, in that order: an
+ * acquisition of all handles of two views, at whose end the data is in the host's memory, and the
+ * second view in force. There are such turns only where a program goes from one view to another.
+ *
+ *   to read a view:      from one that is in force (R) to the wanted one (W), beside it
+ *   to write a view:     from each other one that is in force (RW) to the wanted one (W), instead;
+ *                        if the wanted one was, so that all of them are valid in the host's memory,
+ *                        only those who use the others are waited for (W, and R of the wanted one)
+ *
+ * Parts may be cut in turn: the access to a part is one to each view on the way to it, the
+ * outermost first; and where a turn uses a handle that is cut itself, its whole is put in force.
+ * While more than one view is in force, all of them are valid in the host's memory.
+ */
+#include <stdlib.h>
+
+#include "core/internal.h"
+
+/* ------------------------------------------------------------------------------------------- */
+/* Turns. parts_lock is held                                                                    */
+
+/* A view of a handle: one of its cuts, or NULL, itself. */
+static unsigned view_size(const struct parts *view)
+{
+    return view ? view->count : 1;
+}
+
+static bool in_force(const struct duet_handle *whole, const struct parts *view)
+{
+    return view ? view->in_force : !whole->apart;
+}
+
+static void put_in_force(struct duet_handle *whole, struct parts *view, bool value)
+{
+    if (view)
+        view->in_force = value;
+    else
+        whole->apart = !value;
+}
+
+static void need_view(struct duet_view *view, struct duet_handle *whole, struct parts *wanted,
+                      unsigned mode);
+
+/* Accesses of a turn to all handles of a view, from number `first` on. */
+static void use_view(struct duet_view *view, struct duet_task *turn, unsigned first,
+                     struct duet_handle *whole, struct parts *used, unsigned mode)
+{
+    for (unsigned i = 0; i < view_size(used); i++) {
+        struct access *access = &turn->accesses[first + i];
+        access->handle = used ? used->handles[i] : whole;
+        access->mode = (uint8_t)mode;
+        if (used && access->handle->cuts)
+            need_view(view, access->handle, NULL, mode);
+    }
+}
+
+/* After this the data of the handle goes on from one view to another. */
+static void turn(struct duet_view *view, struct duet_handle *whole, struct parts *from,
+                 unsigned mode_from, struct parts *to, unsigned mode_to)
+{
+    unsigned count = view_size(from) + view_size(to);
+    struct duet_task *task = duet__acquisition_new(view->core, count);
+    if (!task) {
+        duet__fail_run(view->core, DUET_ENOMEM,
+                       "no memory left to go from handle %llu to its parts, or back",
+                       (unsigned long long)whole->id);
+        return;
+    }
+    task->over = duet__acquire_end;
+    use_view(view, task, 0, whole, from, mode_from);
+    use_view(view, task, view_size(from), whole, to, mode_to);
+    (void)duet__sort_accesses(task->accesses, count);
+    duet__link_turn(view, task);
+}
+
+static void turn_to_read(struct duet_view *view, struct duet_handle *whole, struct parts *wanted)
+{
+    struct parts *from = whole->apart ? whole->cuts : NULL;
+    while (from && !from->in_force)
+        from = from->next;
+    turn(view, whole, from, DUET_R, wanted, DUET_W);
+}
+
+/* From one other view: its old contents are not needed to overwrite all of them. */
+static void turn_to_write(struct duet_view *view, struct duet_handle *whole, struct parts *from,
+                          struct parts *wanted, unsigned mode)
+{
+    if (from == wanted || !in_force(whole, from))
+        return;
+    if (in_force(whole, wanted))
+        turn(view, whole, from, DUET_W, wanted, DUET_R);
+    else
+        turn(view, whole, from, !wanted && !(mode & DUET_R) ? DUET_W : DUET_RW, wanted, DUET_W);
+    put_in_force(whole, from, false);
+    put_in_force(whole, wanted, true);
+}
+
+/* Makes the view fit for an access in this mode. */
+static void need_view(struct duet_view *view, struct duet_handle *whole, struct parts *wanted,
+                      unsigned mode)
+{
+    if (mode & DUET_W) {
+        turn_to_write(view, whole, NULL, wanted, mode);
+        for (struct parts *from = whole->cuts; from; from = from->next)
+            turn_to_write(view, whole, from, wanted, mode);
+    } else if (!in_force(whole, wanted)) {
+        turn_to_read(view, whole, wanted);
+        put_in_force(whole, wanted, true);
+    }
+}
+
+/* The same of all views on the way to a part. */
+static void need_way(struct duet_view *view, const struct duet_handle *part, unsigned mode)
+{
+    struct parts *of = part->of;
+    if (!of || of->expansion)
+        return;
+    need_way(view, of->whole, mode);
+    need_view(view, of->whole, of, mode);
+}
+
+__attribute__((cold)) void duet__take_turns(struct duet_view *view, struct duet_task *task)
+{
+    for (unsigned i = 0; i < task->access_count; i++) {
+        const struct access *access = &task->accesses[i];
+        if (!access->mode || !atomic_load_explicit(&access->handle->family, memory_order_relaxed))
+            continue;
+        need_way(view, access->handle, access->mode);
+        if (access->handle->cuts)
+            need_view(view, access->handle, NULL, access->mode);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Tasks that no order of turns suits                                                           */
+
+static unsigned depth_of(const struct duet_handle *handle)
+{
+    unsigned depth = 0;
+    for (; handle->of; handle = handle->of->whole)
+        depth++;
+    return depth;
+}
+
+/* true if two handles are a whole and a part of it, or parts of two cuts of one whole. */
+static bool clash(const struct duet_handle *a, const struct duet_handle *b)
+{
+    unsigned depth_a = depth_of(a), depth_b = depth_of(b);
+    const struct parts *by_a = NULL, *by_b = NULL;
+    while (a != b && (a->of || b->of)) {
+        bool up_a = depth_a >= depth_b, up_b = depth_b >= depth_a;
+        if (up_a) {
+            by_a = a->of;
+            a = by_a->whole;
+            depth_a--;
+        }
+        if (up_b) {
+            by_b = b->of;
+            b = by_b->whole;
+            depth_b--;
+        }
+    }
+    return a == b && by_a != by_b;
+}
+
+int duet__check_turns(const struct access *accesses, unsigned count, const char *kernel,
+                      struct duet_message *message)
+{
+    for (unsigned i = 0; i < count; i++) {
+        for (unsigned j = 0; j < i; j++) {
+            const struct access *a = &accesses[i], *b = &accesses[j];
+            if (!((a->mode | b->mode) & DUET_W) || ((a->mode | b->mode) & ACCESS_SCRATCH))
+                continue;
+            if (clash(a->handle, b->handle))
+                return duet_fail(message, DUET_EINVAL,
+                                 "accesses %u and %u of a %s task are to a handle and a part of "
+                                 "it, or to parts of two cuts, and not both to read: use one of "
+                                 "them",
+                                 j, i, kernel);
+        }
+    }
+    return DUET_OK;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* What the application calls                                                                   */
+
+/* The cut takes part from now on. */
+static void attach(struct duet_runtime *core, struct parts *parts)
+{
+    struct duet_handle *whole = parts->whole;
+    for (unsigned i = 0; i < parts->count; i++)
+        atomic_init(&parts->handles[i]->family, true);
+    spin_lock(&core->parts_lock);
+    parts->next = whole->cuts;
+    whole->cuts = parts;
+    spin_lock(&whole->lock);
+    atomic_store_explicit(&whole->family, true, memory_order_relaxed);
+    spin_unlock(&whole->lock);
+    spin_unlock(&core->parts_lock);
+}
+
+/* Parts by number: rows x cols blocks as equal as they can be, the first ones being larger. */
+struct grid {
+    size_t rows, cols;
+    const struct duet_part *list; /* or these */
+};
+
+static void range(size_t length, size_t count, size_t i, size_t *first, size_t *size)
+{
+    size_t each = length / count, larger = length % count;
+    *first = i * each + (i < larger ? i : larger);
+    *size = each + (i < larger);
+}
+
+static struct duet_part part_of(const struct grid *grid, const struct duet_handle *whole, size_t i)
+{
+    struct duet_part part;
+    if (grid->list)
+        return grid->list[i];
+    range(whole->rows, grid->rows, i % grid->rows, &part.row, &part.rows);
+    range(whole->cols, grid->cols, i / grid->rows, &part.col, &part.cols);
+    return part;
+}
+
+/* Parts of temporary data are in the host's memory first, with whatever that holds. */
+static bool place_temporary(struct duet_runtime *core, struct duet_handle *whole)
+{
+    if (!whole->temporary)
+        return true;
+    spin_lock(&whole->lock);
+    bool placed = duet__host_place(core, whole);
+    if (placed && whole->version == 0)
+        bit_set(whole->valid, DUET_HOST);
+    spin_unlock(&whole->lock);
+    return placed;
+}
+
+static int cut(struct duet_runtime *runtime, struct duet_handle *whole, const struct grid *grid,
+               struct duet_handle **out)
+{
+    struct duet_message message = {""};
+    int error = DUET_OK;
+    if (!whole || !out || !grid->rows || !grid->cols)
+        return duet__refuse(runtime, DUET_EINVAL, "a cut needs a handle, parts and room for them");
+    if (whole->of && whole->of->expansion)
+        return duet__refuse(runtime, DUET_EINVAL,
+                            "handle %llu is a block of a task that expands: let a child expand it",
+                            (unsigned long long)whole->id);
+    if (!grid->list && (grid->rows > whole->rows || grid->cols > whole->cols))
+        return duet__refuse(runtime, DUET_EINVAL,
+                            "%zu x %zu parts of %zu x %zu elements: some would be empty",
+                            grid->rows, grid->cols, whole->rows, whole->cols);
+    struct parts *parts = place_temporary(runtime, whole) ? duet__parts_new(whole, NULL) : NULL;
+    if (!parts)
+        return duet__refuse(runtime, DUET_ENOMEM, "no memory left for a cut");
+    for (size_t i = 0; i < grid->rows * grid->cols && !error; i++) {
+        const struct duet_part part = part_of(grid, whole, i);
+        error = duet__part_add(runtime, parts, &part, &message);
+    }
+    if (error) {
+        (void)duet__parts_remove(runtime, parts);
+        return duet__refuse(runtime, error, "%s", message.text);
+    }
+    memcpy(out, parts->handles, parts->count * sizeof(struct duet_handle *));
+    attach(runtime, parts);
+    return DUET_OK;
+}
+
+int duet_cut(struct duet_runtime *runtime, struct duet_handle *whole, const struct duet_part *parts,
+             size_t count, struct duet_handle **out)
+{
+    return cut(runtime, whole, &(struct grid){parts ? count : 0, 1, parts}, out);
+}
+
+int duet_cut_rows(struct duet_runtime *runtime, struct duet_handle *whole, size_t count,
+                  struct duet_handle **out)
+{
+    return cut(runtime, whole, &(struct grid){count, 1, NULL}, out);
+}
+
+int duet_cut_cols(struct duet_runtime *runtime, struct duet_handle *whole, size_t count,
+                  struct duet_handle **out)
+{
+    return cut(runtime, whole, &(struct grid){1, count, NULL}, out);
+}
+
+int duet_cut_blocks(struct duet_runtime *runtime, struct duet_handle *whole, size_t rows,
+                    size_t cols, struct duet_handle **out)
+{
+    return cut(runtime, whole, &(struct grid){rows, cols, NULL}, out);
+}
+
+/* The first part below it that the application has acquired, or NULL. */
+static const struct duet_handle *acquired_part(const struct parts *parts)
+{
+    const struct duet_handle *found = NULL;
+    for (unsigned i = 0; parts && i < parts->count && !found; i++) {
+        const struct duet_handle *part = parts->handles[i];
+        found = part->acquired ? part : NULL;
+        for (const struct parts *cut = part->cuts; cut && !found; cut = cut->next)
+            found = acquired_part(cut);
+    }
+    return found;
+}
+
+int duet__check_parts(struct duet_runtime *core, const struct parts *parts)
+{
+    const struct duet_handle *part = acquired_part(parts);
+    if (part)
+        return duet__refuse(core, DUET_EINVAL,
+                            "handle %llu, a part of handle %llu, is acquired: release it first",
+                            (unsigned long long)part->id, (unsigned long long)parts->whole->id);
+    return DUET_OK;
+}
+
+/* Takes a cut off its whole. */
+static void detach(struct duet_runtime *core, struct parts *parts)
+{
+    spin_lock(&core->parts_lock);
+    struct parts **at = &parts->whole->cuts;
+    while (*at != parts)
+        at = &(*at)->next;
+    *at = parts->next;
+    spin_unlock(&core->parts_lock);
+}
+
+int duet_uncut(struct duet_runtime *runtime, struct duet_handle *part)
+{
+    if (!part)
+        return DUET_OK;
+    struct parts *parts = part->of;
+    if (!parts || parts->expansion)
+        return duet__refuse(runtime, DUET_EINVAL, "handle %llu is no part of a cut",
+                            (unsigned long long)part->id);
+    int error = duet__may_wait(runtime, "duet_uncut");
+    if (!error)
+        error = duet__check_parts(runtime, parts);
+    if (error)
+        return error;
+    /* as a writer, so that tasks which only read parts are waited for too */
+    struct duet_handle *whole = parts->whole;
+    bool had = whole->acquired != NULL;
+    int acquired = duet_acquire(runtime, whole, DUET_RW);
+    if (had || !whole->acquired || acquired == DUET_ESTUCK)
+        return acquired;
+    detach(runtime, parts);
+    (void)duet__parts_remove(runtime, parts);
+    duet__release_now(runtime, whole);
+    return acquired;
+}

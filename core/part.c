@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parts of data: windows of a handle that do not overlap, each a handle of its own. An application
+ * cuts its data into such (cut.c), a task that expands the data of its accesses (expand.c).
+ */
+#include <stdlib.h>
+
+#include "core/internal.h"
+
+enum { PARTS_MAX = 32767 }; /* of a cut: those of two are the accesses of one task */
+
+struct parts *duet__parts_new(struct duet_handle *whole, struct duet_expansion *expansion)
+{
+    struct parts *parts = calloc(1, sizeof *parts);
+    if (parts) {
+        parts->whole = whole;
+        parts->expansion = expansion;
+    }
+    return parts;
+}
+
+static bool within(const struct duet_part *part, const struct duet_handle *whole)
+{
+    return part->rows && part->cols && part->row < whole->rows && part->col < whole->cols &&
+           part->rows <= whole->rows - part->row && part->cols <= whole->cols - part->col;
+}
+
+static struct rectangle rectangle_of(const struct duet_part *part)
+{
+    return (struct rectangle){part->row, part->col, part->rows, part->cols};
+}
+
+static int check(const struct parts *parts, const struct duet_part *part,
+                 struct duet_message *message)
+{
+    const struct duet_handle *whole = parts->whole, *other;
+    if (!within(part, whole))
+        return duet_fail(message, DUET_EINVAL,
+                         "a part of %zu x %zu at (%zu, %zu) does not lie within its whole, which "
+                         "has %zu x %zu",
+                         part->rows, part->cols, part->row, part->col, whole->rows, whole->cols);
+    other = duet__plane_find(&parts->plane, rectangle_of(part));
+    if (other)
+        return duet_fail(message, DUET_EINVAL,
+                         "a part of %zu x %zu at (%zu, %zu) overlaps an earlier one of %zu x %zu "
+                         "at (%zu, %zu)",
+                         part->rows, part->cols, part->row, part->col, other->rows, other->cols,
+                         other->row, other->col);
+    if (parts->count == PARTS_MAX)
+        return duet_fail(message, DUET_EINVAL, "more than %d parts of one handle", PARTS_MAX);
+    return DUET_OK;
+}
+
+/* Room for one more. */
+static bool reserve(struct parts *parts)
+{
+    if (parts->count < parts->capacity)
+        return true;
+    unsigned capacity = parts->capacity ? 2 * parts->capacity : 16;
+    struct duet_handle **handles = realloc(parts->handles, capacity * sizeof *handles);
+    if (!handles)
+        return false;
+    parts->handles = handles;
+    parts->capacity = capacity;
+    return true;
+}
+
+int duet__part_add(struct duet_runtime *core, struct parts *parts, const struct duet_part *part,
+                   struct duet_message *message)
+{
+    const struct duet_handle *whole = parts->whole;
+    int error = check(parts, part, message);
+    if (error)
+        return error;
+    size_t first = (part->row + part->col * whole->ld) * whole->element_bytes;
+    void *data = whole->data ? (char *)whole->data + first : NULL;
+    struct duet_handle *handle = NULL;
+    if (reserve(parts))
+        handle =
+            duet__handle_new(core, data, part->rows, part->cols, whole->ld, whole->element_bytes);
+    if (!handle || !duet__plane_add(&parts->plane, rectangle_of(part), handle)) {
+        if (handle)
+            duet__handle_remove(core, handle);
+        return duet_fail(message, DUET_ENOMEM, "no memory left for another part");
+    }
+    handle->of = parts;
+    handle->row = part->row;
+    handle->col = part->col;
+    parts->handles[parts->count++] = handle;
+    return DUET_OK;
+}
+
+/* The record alone: its handles are gone, or go by themselves. */
+static struct parts *forget(struct parts *parts)
+{
+    struct parts *next = parts->next;
+    duet__plane_fini(&parts->plane);
+    free(parts->handles);
+    free(parts);
+    return next;
+}
+
+struct parts *duet__parts_remove(struct duet_runtime *core, struct parts *parts)
+{
+    for (unsigned i = 0; i < parts->count; i++) {
+        struct duet_handle *part = parts->handles[i];
+        while (part->cuts)
+            part->cuts = duet__parts_remove(core, part->cuts);
+        duet__handle_remove(core, part);
+    }
+    return forget(parts);
+}
+
+void duet__cuts_fini(struct duet_handle *handle)
+{
+    while (handle->cuts)
+        handle->cuts = forget(handle->cuts);
+}
