@@ -58,11 +58,11 @@ static struct duet__group *find_group(GArray *groups, const struct duet__group *
 }
 
 static void read_task(struct duet__executions *all, const struct duet__recorded_run *run,
-                      const struct duet_event *event, double overhead_s)
+                      const struct duet_event *event, double before_s, double overhead_s)
 {
     const struct duet__recording *recording = &run->recording;
     const struct duet_worker *worker = &recording->machine->workers[event->worker];
-    double seconds = event->end_s - event->start_s;
+    double seconds = before_s + (event->end_s - event->start_s);
     size_t index = all->count++;
     struct duet__execution *execution = &all->list[index];
     struct duet__group *group;
@@ -99,19 +99,39 @@ static uint64_t registered(const struct duet__recording *recording)
     return sum;
 }
 
+/*
+ * The record is one of a piece of a task, after which that waited: adds its seconds to those of the
+ * task, for the last of its records. Pieces of one task follow each other.
+ */
+static bool is_piece(GHashTable *pieces, const struct duet_event *event)
+{
+    double *sum_s = event->paused ? g_hash_table_lookup(pieces, &event->id) : NULL;
+    if (!event->paused)
+        return false;
+    if (!sum_s) {
+        sum_s = g_new0(double, 1);
+        g_hash_table_insert(pieces, g_memdup2(&event->id, sizeof event->id), sum_s);
+    }
+    *sum_s += event->end_s - event->start_s;
+    return true;
+}
+
 static void read_run(struct duet__executions *all, const struct duet__recorded_run *run,
                      double overhead_s)
 {
     const struct duet__recording *recording = &run->recording;
     g_autofree const struct duet_event **events =
         g_new0(const struct duet_event *, recording->event_count + 1);
+    g_autoptr(GHashTable) pieces =
+        g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
     size_t first = all->count;
     for (size_t i = 0; i < recording->event_count; i++) {
         const struct duet_event *event = &recording->events[i];
-        if (!is_task(event, recording->machine))
+        if (!is_task(event, recording->machine) || is_piece(pieces, event))
             continue;
+        const double *before_s = g_hash_table_lookup(pieces, &event->id);
         events[all->count - first] = event;
-        read_task(all, run, event, overhead_s);
+        read_task(all, run, event, before_s ? *before_s : 0, overhead_s);
     }
     duet__neighbours_find(recording->machine, events, all->list + first, all->count - first);
     all->runs[all->run_count++] = (struct duet__executed_run){

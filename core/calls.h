@@ -98,6 +98,7 @@ void duet__push(struct duet_view *view, struct duet_task *task);
 void duet__released(struct duet_view *view, struct duet_task *task);
 void duet__task_over(struct duet_view *view, struct duet_task *task);
 void duet__task_end(struct duet_view *view, struct duet_task *task);
+void duet__host_alone(struct duet_runtime *core, struct duet_handle *handle);
 void duet__link_alone(struct duet_runtime *core, struct duet_task *task, double now);
 void duet__graph_finish(struct duet_view *view, struct duet_task *task, unsigned node, bool pinned,
                         bool written);
@@ -236,6 +237,8 @@ void duet__trace_task(struct duet_runtime *core, struct worker *worker,
 void duet__trace_record(struct duet_runtime *core, struct worker *worker,
                         const struct duet_task *task, const struct duet__report *report,
                         bool failed);
+void duet__trace_piece(struct duet_runtime *core, struct worker *worker,
+                       const struct duet_task *task, const struct duet__report *report);
 void duet__trace_copy(struct duet_runtime *core, struct worker *worker,
                       const struct duet__copy *copy, const struct duet__report *report);
 

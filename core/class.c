@@ -366,7 +366,7 @@ static int find_or_make(struct duet_codelet *codelet, const void *args, const st
             return error;
         choose_kinds(core, &like, slab_bytes, timed & codelet->archs);
         if (codelet->expand)
-            like.able = like.kinds = host_kinds(core);
+            like.able = like.kinds = host_kinds(core) & (codelet->waits ? like.able : UINT64_MAX);
         atomic_init(&like.possible, like.kinds);
         error = settle(&like, &described, &klass);
         if (error)

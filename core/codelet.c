@@ -113,6 +113,10 @@ static int codelet_fill(struct duet_runtime *core, struct duet_codelet *codelet,
     }
     codelet->emulation = emulation(desc);
     codelet->expand = desc->expand;
+    codelet->waits = desc->waits;
+    for (unsigned w = 0; desc->waits && w < core->machine.worker_count; w++)
+        if (core->machine.workers[w].node == DUET_HOST)
+            codelet->archs |= UINT64_C(1) << core->machine.workers[w].arch;
     return add_primes(core, codelet);
 }
 
@@ -138,6 +142,14 @@ static int check(struct duet_runtime *core, const struct duet_codelet_desc *desc
     if (!desc || !desc->name || !*desc->name || strlen(desc->name) >= DUET_NAME_MAX)
         return duet__refuse(core, DUET_EINVAL, "a kernel needs a name of 1 to %d bytes",
                             DUET_NAME_MAX - 1);
+    if (desc->waits && !desc->expand)
+        return duet__refuse(core, DUET_EINVAL,
+                            "kernel %s waits and does not expand: a function that waits for "
+                            "children is given as `expand`",
+                            desc->name);
+    if (desc->waits && !core->ops->await)
+        return duet__refuse(core, DUET_EINVAL, "kernel %s waits, which this engine does not",
+                            desc->name);
     if (desc->expand) {
         if (desc->implementation_count)
             return duet__refuse(core, DUET_EINVAL,

@@ -2,7 +2,8 @@
 /*
  * The seam between the scheduler core and an engine. The core decides, an engine takes time.
  *
- *   duet__next(worker, now)  -> command      what should this worker do?   COPY | RUN | IDLE | EXIT
+ *   duet__next(worker, now)  -> command      what should this worker do?
+ *                                            COPY | RUN | RESUME | IDLE | EXIT
  *   duet__done(command, now, report)         it has done it
  *   ops.wake(worker)                         ask again for this worker
  *
@@ -47,6 +48,8 @@ enum duet__engine_command_kind {
     DUET_RUN,  /* run `task` on the worker's kernel stream, after the kernels before it */
     DUET_COPY, /* run `copy`, after the copies before it in the same direction */
     DUET_EXIT, /* the runtime closes: the worker may end */
+    /* go on with `task`, the newest of the worker's that has begun and waits: ops.await returns */
+    DUET_RESUME,
 };
 
 /* The FIFO of a device on which a copy runs: one copy a direction a device at a time. */
@@ -79,7 +82,7 @@ struct duet__engine_command {
     enum duet__engine_command_kind kind;
     unsigned worker;
     enum duet__stream stream; /* COPY */
-    struct duet_task *task;   /* RUN */
+    struct duet_task *task;   /* RUN, RESUME */
     struct duet__copy *copy;  /* COPY */
 };
 
@@ -88,6 +91,7 @@ struct duet__report {
     double start_s, end_s; /* of the kernel or the copy itself */
     int status;            /* 0 or a negative enum duet_error */
     const char *why;       /* the run's message about an error; NULL or "": its own text */
+    double before_s;       /* seconds of its pieces before, of a task that waits */
 };
 
 /* What an engine provides. All slots are needed but those that say so. */
@@ -110,10 +114,17 @@ struct duet__engine_ops {
      */
     int (*inside)(void *engine);
     /*
+     * In a call of duet__body_run, on its stack: the task waits until its children have ended.
+     * Calls duet__pause, carries out what duet__next says, and returns when that says RESUME.
+     * `last`: its function has returned. May be NULL: no task waits.
+     */
+    void (*await)(void *engine, bool last);
+    /*
      * Something changed that an application's thread may be waiting for: evaluate its `reached`
      * again. Called from any thread, after the change, like wake.
      */
     void (*notify)(void *engine);
+    bool keeps; /* it runs the nested tasks that a worker keeps to itself: duet__nested_next */
     /* Seconds since the run began, on the application's thread. */
     double (*now)(void *engine);
     /* As duet_worker_scheduling. May be NULL: nobody ever is. */
@@ -228,6 +239,23 @@ void duet__done(struct duet_runtime *core, const struct duet__engine_command *co
  */
 int duet__worker_lost(struct duet_runtime *core, unsigned worker, double now,
                       struct duet__ops *ops);
+
+/*
+ * Runs a task of a codelet that waits (duet__task_waits), for which RUN was given: calls its
+ * function and waits for its children. Others of this worker begin and end meanwhile, each on top
+ * of the one before. Returns the status; *message says why.
+ */
+int duet__body_run(struct duet_runtime *core, unsigned worker, struct duet_task *task,
+                   struct duet_message *message);
+
+/*
+ * The newest task of the worker has come to a wait, after a piece of its work that the report
+ * tells. From now on duet__next gives others to the worker, or RESUME.
+ */
+void duet__pause(struct duet_runtime *core, unsigned worker, const struct duet__report *report);
+
+/* true: the task is one to run by duet__body_run. */
+bool duet__task_waits(const struct duet_task *task);
 
 /*
  * Nested tasks that a worker keeps to itself, see core/nested.c. An engine whose ops.inside names a

@@ -7,20 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/internal.h"
+#include "core/expand.h"
 
 enum { BUFFERS = 16 }; /* accesses of a task for which expanding needs no memory of its own */
-
-struct duet_expansion {
-    struct duet_runtime *core;
-    struct duet_task *task;       /* that expands */
-    struct duet_view *view;       /* the call in which it expands; NULL afterwards */
-    _Atomic(uint64_t) unfinished; /* children, and 1 while it expands */
-    struct parts *blocks;         /* a list for each access that has some */
-    unsigned block_count;         /* of all of them: as many as a task may have accesses */
-    struct duet_message message;  /* of the last error of the two functions below, or the
-                                     application's own */
-};
 
 /* ------------------------------------------------------------------------------------------- */
 /* What the application calls while a task expands                                              */
@@ -96,19 +85,25 @@ static int check_child(struct duet_expansion *expansion, const struct duet_task_
 
 int duet_expand_submit(struct duet_expansion *expansion, const struct duet_task_desc *desc)
 {
+    struct duet_runtime *core = expansion->core;
     struct duet_task *task;
     int error = check_child(expansion, desc);
+    int by = expansion->self ? (int)expansion->self->index : expansion->view->by;
     if (error && desc && desc->ref)
         *desc->ref = NULL;
     if (!error)
-        error =
-            duet__task_new(expansion->core, expansion->view->by, desc, &task, &expansion->message);
+        error = duet__task_new(core, by, desc, &task, &expansion->message);
     if (error)
         return error;
     task->parent = expansion;
     atomic_fetch_add_explicit(&expansion->unfinished, 1, memory_order_relaxed);
-    expansion->view->ops->submissions++;
-    duet__link_in(expansion->view, task);
+    if (expansion->self) {
+        expansion->any = true;
+        core->ops->submitted(core->engine, task);
+    } else {
+        expansion->view->ops->submissions++;
+        duet__link_in(expansion->view, task);
+    }
     return DUET_OK;
 }
 
@@ -121,7 +116,7 @@ struct duet_message *duet__expansion_message(struct duet_expansion *expansion)
 /* Beginning                                                                                    */
 
 /* Calls the codelet's function with the buffers of the host. */
-static int call(struct duet_expansion *expansion)
+int duet__expand_call(struct duet_expansion *expansion)
 {
     struct duet_task *task = expansion->task;
     struct duet_buffer few[BUFFERS], *buffers = few;
@@ -159,7 +154,7 @@ void duet__expand(struct duet_view *view, struct duet_task *task)
         expansion->task = task;
         expansion->view = view;
         atomic_init(&expansion->unfinished, 1);
-        status = call(expansion);
+        status = duet__expand_call(expansion);
         expansion->view = NULL;
     }
     if (status)
@@ -176,17 +171,31 @@ void duet__expand(struct duet_view *view, struct duet_task *task)
 /* ------------------------------------------------------------------------------------------- */
 /* Ending                                                                                       */
 
+/* Nobody uses them. */
+void duet__blocks_free(struct duet_expansion *expansion)
+{
+    while (expansion->blocks)
+        expansion->blocks = duet__parts_remove(expansion->core, expansion->blocks);
+}
+
 /* All children are finished, nobody uses their blocks: the task itself is to be ended. */
 static struct duet_task *finish(struct duet_view *view, struct duet_expansion *expansion)
 {
     struct duet_task *task = expansion->task;
     int error = atomic_load_explicit(&view->core->error, memory_order_acquire);
     duet__extra_failed(task, error);
-    while (expansion->blocks)
-        expansion->blocks = duet__parts_remove(expansion->core, expansion->blocks);
+    duet__blocks_free(expansion);
     free(expansion);
     duet__graph_finish(view, task, DUET_HOST, false, !error);
     return task;
+}
+
+/* A task that waited may change what it may write: no other memory has it any more. */
+static void open_blocks(const struct duet_expansion *expansion)
+{
+    for (const struct parts *blocks = expansion->blocks; blocks; blocks = blocks->next)
+        for (unsigned b = 0; blocks->writable && b < blocks->count; b++)
+            duet__host_alone(expansion->core, blocks->handles[b]);
 }
 
 /* The blocks are in the host's memory. */
@@ -194,6 +203,11 @@ static void end(struct duet_view *view, struct duet_task *gather)
 {
     struct duet_expansion *expansion = gather->parent;
     duet__task_free(view->core, view->by, gather);
+    if (expansion->self) {
+        open_blocks(expansion);
+        duet__body_ready(view, expansion);
+        return;
+    }
     duet__task_end(view, finish(view, expansion));
 }
 
@@ -215,6 +229,21 @@ static struct duet_task *gather_new(struct duet_expansion *expansion)
     return task;
 }
 
+/* Brings them there, and then calls `end`. false: no memory, and the run has failed with it. */
+bool duet__gather(struct duet_view *view, struct duet_expansion *expansion)
+{
+    struct duet_task *task = gather_new(expansion);
+    if (!task) {
+        expansion->blocks = NULL; /* they stay until the runtime is closed */
+        duet__fail_run(view->core, DUET_ENOMEM, "no memory left to end task %llu (%s)",
+                       (unsigned long long)expansion->task->id, duet_task_kernel(expansion->task));
+        return false;
+    }
+    duet__bring_home(view, task);
+    duet__arrived(view, task, 1);
+    return true;
+}
+
 /*
  * A child has ended, or the expansion itself. The last one brings the results home. Returns the
  * task that expanded if it is to be ended now, by duet__task_end, else NULL.
@@ -223,16 +252,9 @@ struct duet_task *duet__child_finished(struct duet_view *view, struct duet_expan
 {
     if (atomic_fetch_sub_explicit(&expansion->unfinished, 1, memory_order_acq_rel) > 1)
         return NULL;
-    if (!expansion->block_count)
-        return finish(view, expansion);
-    struct duet_task *task = gather_new(expansion);
-    if (!task) {
-        expansion->blocks = NULL; /* they stay until the runtime is closed */
-        duet__fail_run(view->core, DUET_ENOMEM, "no memory left to end task %llu (%s)",
-                       (unsigned long long)expansion->task->id, duet_task_kernel(expansion->task));
-        return finish(view, expansion);
+    if (expansion->self) {
+        duet__children_ended(view, expansion);
+        return NULL;
     }
-    duet__bring_home(view, task);
-    duet__arrived(view, task, 1);
-    return NULL;
+    return expansion->block_count && duet__gather(view, expansion) ? NULL : finish(view, expansion);
 }

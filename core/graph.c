@@ -460,6 +460,18 @@ static inline void end_access(struct duet_view *view, const struct duet_task *ta
     spin_unlock(&handle->lock);
 }
 
+/* The host's replica, which is valid, is the only one from now on. No lock held. */
+void duet__host_alone(struct duet_runtime *core, struct duet_handle *handle)
+{
+    struct stale stale;
+    spin_lock(&handle->lock);
+    bool devices =
+        bit_test(handle->valid, DUET_HOST) && invalidate_others(core, handle, DUET_HOST, &stale);
+    spin_unlock(&handle->lock);
+    if (devices)
+        tell_stale(core, handle, &stale);
+}
+
 /*
  * Ends a task's accesses: what it wrote is valid on `node` alone (if `written`), its replicas there
  * are unpinned (if `pinned`), its successors become ready and go to the policy. The caller frees

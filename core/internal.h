@@ -93,6 +93,7 @@ enum task_state {
     TASK_TAKEN,    /* by a worker; memory not yet found */
     TASK_FETCHING, /* memory found; `missing` copies on their way */
     TASK_RUNNING,  /* RUN was given to the engine */
+    TASK_BODY,     /* likewise, and it may wait for its children: it is in no slot */
     TASK_RELEASED, /* an acquisition that the application has ended */
 };
 
@@ -178,6 +179,7 @@ struct duet_codelet {
     duet_kernel_fn *run; /* by architecture */
     duet_kernel_fn emulation;
     duet_expand_fn expand; /* NULL: an ordinary kernel */
+    bool waits;            /* it is run by the engine, and may wait for its children */
     void **models;         /* by architecture: the model's state; model_lock */
     double *belief_factor; /* by architecture: model_error at work */
     uint64_t primed;       /* architectures of which a calibration has told the model */
@@ -329,6 +331,9 @@ struct worker {
     _Alignas(LINE) unsigned taken; /* tasks in slots */
     unsigned copying;              /* copies given to the engine and not done */
     bool drained;                  /* counted as such in the core, which is stopping */
+    bool at_body;                  /* RUN or RESUME was given for a task that waits, and it has
+                                      neither paused nor ended since */
+    struct duet_expansion *body;   /* of the newest task that has begun and may wait */
     uint64_t rng;
     _Atomic(uint64_t) finished; /* tasks that ended in calls of this worker; read at any time */
     struct freed freed[POOL_EXACT + 1];
@@ -403,6 +408,7 @@ struct duet_runtime {
     void *kept; /* by the library's start-up */
     void (*free_kept)(void *data);
     bool set_arch, strict, record, record_accesses, computes;
+    bool keeps; /* workers keep nested tasks to themselves */
     double model_error;
     uint64_t seed;
     size_t window;

@@ -63,6 +63,7 @@ static void draw_alone(struct setting *setting)
 {
     draw(setting);
     setting->alone = true;
+    setting->wait = false;
     setting->shared = false; /* or submitters would acquire what others use */
     setting->submitters = 1;
 }

@@ -361,7 +361,7 @@ int duet__may_wait(struct duet_runtime *core, const char *function)
 int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *desc)
 {
     int error = DUET_OK, by = inside(runtime);
-    bool nests = by >= 0 && runtime->policy->private_nested;
+    bool nests = by >= 0 && runtime->keeps;
     if (nests && duet__nested_submit(runtime, &runtime->workers[by], desc))
         return DUET_OK;
     /* nobody waits inside a kernel or an expansion: what they submit is beyond the window */

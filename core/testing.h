@@ -270,6 +270,7 @@ static const struct duet__engine_ops testing_ops = {
     .submitted = testing_submitted,
     .wait = testing_wait,
     .inside = testing_inside,
+    .keeps = true,
     .notify = testing_notify,
     .now = testing_now,
     .classify = testing_classify,

@@ -58,6 +58,7 @@ struct thread {
     _Atomic(bool) woken;
     bool told;               /* the core knows that the device is lost */
     bool left;               /* the core has said EXIT */
+    bool resumed;            /* and RESUME, which the newest of its tasks has not seen yet */
     unsigned begun, lose_at; /* commands carried out, the one at which the device is lost */
     struct fifo fifos[FIFOS];
 };
@@ -129,6 +130,17 @@ static inline int engine_kernel(struct engine *engine, unsigned worker, struct d
     engine_kernel_of = NULL;
     g_free(buffers);
     return status;
+}
+
+/* Runs a task that may wait, at once: its worker is given nothing else before it ends or waits. */
+static inline void engine_body(struct engine *engine, struct thread *self,
+                               const struct duet__engine_command *command)
+{
+    struct duet__ops ops = {0};
+    struct duet_message message = {""};
+    struct duet__report report = {.why = message.text};
+    report.status = duet__body_run(engine->core, self->worker, command->task, &message);
+    duet__done(engine->core, command, 0, &report, &ops);
 }
 
 /* Carries out the first command of a queue that has not been yet. */
@@ -219,6 +231,14 @@ static inline bool engine_ask(struct engine *engine, struct thread *self)
             /* the core promises it only once nothing is in flight */
             TESTING_MUST(engine_in_flight(self) == 0);
             return false;
+        }
+        if (command.kind == DUET_RESUME) {
+            self->resumed = true;
+            return true;
+        }
+        if (command.kind == DUET_RUN && duet__task_waits(command.task)) {
+            engine_body(engine, self, &command);
+            continue;
         }
         unsigned f = command.kind == DUET_RUN ? 0 : 1 + (command.stream == DUET_STREAM_OUT);
         struct fifo *fifo = &self->fifos[f];
@@ -383,11 +403,35 @@ static inline void engine_destroy(void *self)
     g_free(engine);
 }
 
+/*
+ * What a worker's thread does otherwise, on top of this. One thread for all workers cannot: it
+ * would go on with a task of one worker only when what another has begun above it has ended.
+ */
+static inline void engine_await(void *self, bool last)
+{
+    struct engine *engine = self;
+    struct thread *thread = &engine->threads[engine_inside];
+    const struct duet__report report = {0};
+    TESTING_MUST(!engine->setting.alone);
+    duet__pause(engine->core, thread->worker, &report);
+    atomic_store(&thread->woken, true);
+    while (!thread->resumed) {
+        atomic_store(&thread->woken, false);
+        TESTING_MUST(engine_ask(engine, thread));
+        if (!thread->resumed && engine_in_flight(thread))
+            engine_go_on(engine, thread);
+        else if (!thread->resumed)
+            engine_park(engine, thread);
+    }
+    thread->resumed = false;
+}
+
 static const struct duet__engine_ops engine_ops = {
     .wake = engine_wake,
     .submitted = engine_submitted,
     .wait = engine_wait,
     .inside = engine_is_inside,
+    .await = engine_await,
     .notify = engine_notify,
     .now = engine_now,
     .classify = engine_classify,

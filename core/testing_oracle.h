@@ -38,8 +38,14 @@ static inline void replay_task(const struct argument *argument, bool expands,
         return;
     }
     struct family family;
+    run->tasks += does_wait(run, argument->salt);
     make_family(&family, argument, buffers, count);
     for (unsigned c = 0; c < family.child_count; c++) {
+        if (does_wait(run, argument->salt) && c == family.child_count / 2 &&
+            !is_simulated(&run->setting)) {
+            uint64_t result = compute_between(argument, buffers, count);
+            g_assert_cmphex(argument->step->results[argument->number], ==, result);
+        }
         struct argument child = child_argument(&family, argument, c);
         struct duet_buffer parts[EXPAND_ACCESSES];
         for (unsigned a = 0; a < family.children[c].count; a++) {

@@ -123,6 +123,7 @@ struct setting {
     unsigned steps, submitters;
     bool shared;               /* several submitters use the same matrices */
     bool expand, nested, look; /* steps that expand, that submit, that are the application's */
+    bool wait;                 /* half of those that expand wait for children */
     bool wide;                 /* tasks with hundreds of accesses */
     bool varied;               /* no two tasks are of the same work */
     bool cut;                  /* matrices have parts, which have parts */
@@ -255,6 +256,7 @@ static inline void draw_program(struct setting *setting, uint64_t *rng, unsigned
     setting->look = one_of(rng, 2);
     setting->nested = one_of(rng, 2);
     setting->expand = setting->config.cpus && one_of(rng, 2);
+    setting->wait = true;
     setting->wide = one_of(rng, 8);
     setting->varied = one_of(rng, 2);
     setting->cut = one_of(rng, 2);

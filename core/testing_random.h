@@ -67,7 +67,8 @@ static inline void submit_chain(struct run *run, struct step *step, struct duet_
         const struct duet_access accesses[] = {{temporary, (enum duet_mode)argument.modes[0]},
                                                {scratch, DUET_SCRATCH}};
         struct carried carried;
-        const struct duet_task_desc desc = {.codelet = run->codelets[chain_kind(step, n)],
+        const struct duet_task_desc desc = {.codelet =
+                                                codelet_of(run, chain_kind(step, n), argument.salt),
                                             .accesses = accesses,
                                             .access_count = 2,
                                             .args = &carried,
@@ -105,7 +106,7 @@ static inline void submit_step(struct run *run, struct step *step)
         if (step->after[i])
             after[i] = (step - step->after[i])->ref;
     const struct duet_task_desc desc = {
-        .codelet = run->codelets[step->kind],
+        .codelet = codelet_of(run, step->kind, step->salt),
         .accesses = accesses,
         .access_count = step->count + (temporary != NULL),
         .args = &carried,
@@ -245,6 +246,20 @@ static inline struct duet_codelet *codelet(struct run *run, const char *name, du
     return made;
 }
 
+/* The kernel of tasks that wait for their children. */
+static inline struct duet_codelet *waiting_codelet(struct run *run)
+{
+    struct duet_codelet *made = NULL;
+    const struct duet_codelet_desc desc = {.name = "waits",
+                                           .flops = run->setting.varied ? varied_flops : NULL,
+                                           .cost = cost,
+                                           .expand = expand,
+                                           .waits = true};
+    if (duet_codelet(run->duet, &desc, &made))
+        g_error("%s", duet_last_message(run->duet));
+    return made;
+}
+
 static inline void make_codelets(struct run *run)
 {
     const struct world *world = run->setting.world;
@@ -253,6 +268,7 @@ static inline void make_codelets(struct run *run)
     run->codelets[CPUS] = codelet(run, "cpus", work, world->work, cpus, !cpus);
     run->codelets[DEVICES] = codelet(run, "devices", work, world->work, !gpus, gpus);
     run->codelets[EXPANDS] = codelet(run, "expands", NULL, NULL, false, false);
+    run->waits = waiting_codelet(run);
     run->add[0] = codelet(run, "add", add, world->add, cpus, gpus);
     run->add[1] = codelet(run, "add_on_cpu", add, world->add, cpus, !cpus);
 }

@@ -21,6 +21,7 @@ struct run {
     struct duet_runtime *duet;
     void *own;                                     /* the world's */
     struct duet_codelet *codelets[KINDS], *add[2]; /* add: anywhere, on CPUs */
+    struct duet_codelet *waits;                    /* of half of those that expand */
     struct duet_buffer real[VIEWS_MAX], expected[VIEWS_MAX];
     uint64_t real_words[HANDLES_MAX][WORDS_MAX], expected_words[HANDLES_MAX][WORDS_MAX];
     uint64_t real_sums[SUMS][SUM_WORDS], expected_sums[SUMS][SUM_WORDS];
@@ -318,6 +319,24 @@ static inline double cost(const void *args, const char *arch)
     return (1e-9 + 2e-5 * duet_random_unit(&addition.salt)) / (strstr(arch, "card") ? 3 : 1);
 }
 
+/* Does a task that expands wait for its first children, and compute with what they have left? */
+static inline bool does_wait(const struct run *run, uint64_t salt)
+{
+    return run->setting.wait && (salt >> 33 & 1);
+}
+
+static inline struct duet_codelet *codelet_of(const struct run *run, enum kind kind, uint64_t salt)
+{
+    return kind == EXPANDS && does_wait(run, salt) ? run->waits : run->codelets[kind];
+}
+
+/* What it computes itself. */
+static inline uint64_t compute_between(const struct argument *argument,
+                                       const struct duet_buffer *buffers, size_t count)
+{
+    return compute(argument->salt + 1, buffers, modes_of(argument), count);
+}
+
 static inline int submit_child(struct run *run, struct duet_expansion *expansion,
                                const struct family *family, struct duet_handle *const *blocks,
                                const struct argument *parent, unsigned c)
@@ -329,7 +348,7 @@ static inline int submit_child(struct run *run, struct duet_expansion *expansion
     for (unsigned a = 0; a < child->count; a++)
         accesses[a] =
             (struct duet_access){blocks[child->blocks[a]], (enum duet_mode)child->modes[a]};
-    const struct duet_task_desc desc = {.codelet = run->codelets[child->kind],
+    const struct duet_task_desc desc = {.codelet = codelet_of(run, child->kind, argument.salt),
                                         .accesses = accesses,
                                         .access_count = child->count,
                                         .args = &carried,
@@ -354,8 +373,16 @@ static inline int expand(struct duet_expansion *expansion, const struct duet_cal
         error = duet_expand_block(expansion, family.blocks[b].access, family.blocks[b].row,
                                   family.blocks[b].col, family.blocks[b].rows,
                                   family.blocks[b].cols, &blocks[b]);
-    for (unsigned c = 0; c < family.child_count && !error; c++)
-        error = submit_child(argument.step->run, expansion, &family, blocks, &argument, c);
+    for (unsigned c = 0; c < family.child_count && !error; c++) {
+        if (does_wait(argument.step->run, argument.salt) && c == family.child_count / 2) {
+            error = duet_expand_wait(expansion);
+            if (!error && !is_simulated(&argument.step->run->setting))
+                argument.step->results[argument.number] =
+                    compute_between(&argument, call->buffers, call->buffer_count);
+        }
+        if (!error)
+            error = submit_child(argument.step->run, expansion, &family, blocks, &argument, c);
+    }
     return error;
 }
 

@@ -38,13 +38,11 @@ static inline void count_task(struct worker *worker, const struct duet_task *tas
     struct executions *own = &task->klass->executions[worker->index];
     own->ran++;
     own->timed++;
-    own->timed_s += report->end_s - report->start_s;
+    own->timed_s += report->before_s + (report->end_s - report->start_s);
 }
 
-/* The record of a task that has ended on the worker. */
-void duet__trace_record(struct duet_runtime *core, struct worker *worker,
-                        const struct duet_task *task, const struct duet__report *report,
-                        bool failed)
+static void record(struct duet_runtime *core, struct worker *worker, const struct duet_task *task,
+                   const struct duet__report *report, bool failed, bool paused)
 {
     const struct task_extra *extra = task->extra;
     const struct duet_event event = {.kind = DUET_EVENT_TASK,
@@ -52,22 +50,42 @@ void duet__trace_record(struct duet_runtime *core, struct worker *worker,
                                      .kernel = task->klass->codelet->index,
                                      .id = task->id,
                                      .submit_s = task->submit_s,
-                                     .ready_s = task->ready_s,
+                                     .ready_s =
+                                         report->before_s > 0 ? report->start_s : task->ready_s,
                                      .start_s = report->start_s,
                                      .end_s = report->end_s,
                                      .source = (uint16_t)worker->node,
                                      .destination = (uint16_t)worker->node,
                                      .failed = failed,
+                                     .paused = paused,
+                                     .name = extra ? extra->name : 0,
+                                     .iteration = extra ? extra->iteration : 0,
                                      .bytes =
                                          duet__access_bytes(task->accesses, task->access_count),
-                                     .work = task->work,
-                                     .name = extra ? extra->name : 0,
-                                     .iteration = extra ? extra->iteration : 0};
+                                     .work = task->work};
     spin_lock(&worker->trace_lock);
     add_event(worker, &event);
-    if (core->record_accesses)
+    if (core->record_accesses && !paused)
         duet__trace_accesses(worker, task);
     spin_unlock(&worker->trace_lock);
+}
+
+/* The record of a task that has ended on the worker. */
+void duet__trace_record(struct duet_runtime *core, struct worker *worker,
+                        const struct duet_task *task, const struct duet__report *report,
+                        bool failed)
+{
+    record(core, worker, task, report, failed, false);
+}
+
+/* A task has come to a wait. */
+void duet__trace_piece(struct duet_runtime *core, struct worker *worker,
+                       const struct duet_task *task, const struct duet__report *report)
+{
+    add_own_double(&worker->busy_s, report->end_s - report->start_s);
+    raise_own(&worker->last_end_s, report->end_s);
+    if (core->record)
+        record(core, worker, task, report, false, true);
 }
 
 /* A task has ended on the worker; failed ones count in the records only. */

@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "core/internal.h"
+#include "core/expand.h"
 
 /* ------------------------------------------------------------------------------------------- */
 /* Finding work                                                                                 */
@@ -215,26 +215,74 @@ static bool next_copy(struct worker *worker, struct duet__engine_command *comman
     return true;
 }
 
+static bool runs_kernel(const struct worker *worker)
+{
+    for (unsigned i = 0; i < worker->taken; i++)
+        if (worker->slots[i]->state == TASK_RUNNING)
+            return true;
+    return false;
+}
+
+/*
+ * Goes on with the worker's newest task that waits, if it can. It may have been called meanwhile
+ * for something that it leaves, or have left to itself what it has pushed: then it calls others.
+ */
+static void resume(struct duet_view *view, struct worker *worker,
+                   struct duet__engine_command *command)
+{
+    struct duet_runtime *core = view->core;
+    const struct duet_expansion *body = worker->body;
+    if (worker->at_body || !atomic_load_explicit(&body->ready, memory_order_acquire) ||
+        runs_kernel(worker))
+        return;
+    bool hungry = !atomic_load_explicit(&worker->fed, memory_order_relaxed);
+    worker->at_body = true;
+    command->kind = DUET_RESUME;
+    command->task = body->task;
+    worker->nested.running = body->task->klass;
+    worker->nested.now = view->now;
+    bool called = hungry && !set_hungry(core, worker->index, false);
+    if (called || duet_list_length(&worker->list))
+        duet__call_another(view);
+    atomic_store_explicit(&worker->fed, true, memory_order_relaxed);
+}
+
+/* One that waits is in no slot, so that the worker can take others meanwhile. */
+static void give(struct duet_view *view, struct worker *worker, struct duet_task *task,
+                 struct duet__engine_command *command)
+{
+    task->state = TASK_RUNNING;
+    task->submitted = NULL;
+    command->kind = DUET_RUN;
+    command->task = task;
+    worker->nested.running = task->klass;
+    worker->nested.now = view->now;
+    if (task->klass->codelet->expand) {
+        duet__slot_remove(worker, task);
+        task->state = TASK_BODY;
+        worker->at_body = true;
+    }
+}
+
 /* Fills *command with what the worker can start now. */
 static void choose(struct duet_view *view, struct worker *worker,
                    struct duet__engine_command *command)
 {
-    if (next_copy(worker, command))
+    if (next_copy(worker, command) || worker->at_body)
         return;
     for (;;) {
         bool stalled = false;
+        if (worker->body)
+            resume(view, worker, command);
+        if (command->kind == DUET_RESUME)
+            return;
         struct duet_task *task = worker->taken ? startable(view, worker, &stalled) : NULL;
-        if (task && task->klass->codelet->expand) {
+        if (task && task->klass->codelet->expand && !task->klass->codelet->waits) {
             expand(view, worker, task);
             continue;
         }
         if (task) {
-            task->state = TASK_RUNNING;
-            task->submitted = NULL;
-            command->kind = DUET_RUN;
-            command->task = task;
-            worker->nested.running = task->klass;
-            worker->nested.now = view->now;
+            give(view, worker, task, command);
             return;
         }
         /* preparing may have queued copies on this worker */
@@ -270,12 +318,18 @@ void duet__next(struct duet_runtime *core, unsigned worker, double now,
         duet__lost_next(&view, self);
     else
         choose(&view, self, command);
-    bool idle = command->kind == DUET_IDLE && self->taken == 0 && self->copying == 0;
+    bool idle = command->kind == DUET_IDLE && self->taken == 0 && self->copying == 0 &&
+                !self->body && !self->at_body;
     if (idle && atomic_load(&core->stopping) && may_leave(&view, self))
         command->kind = DUET_EXIT;
     if (!self->taken)
         duet__look_idle(&view, self);
     duet__view_flush(&view);
+    if (self->body && command->kind == DUET_IDLE) {
+        /* what was ended in this call may have been its last child */
+        resume(&view, self, command);
+        duet__view_flush(&view);
+    }
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -311,20 +365,24 @@ static inline void task_done(struct duet_view *view, struct worker *worker, stru
                              const struct duet__report *report)
 {
     struct duet_runtime *core = view->core;
-    double seconds = report->end_s - report->start_s;
+    double seconds = report->before_s + (report->end_s - report->start_s);
     if (worker->node != DUET_HOST &&
         atomic_load_explicit(&core->nodes[worker->node].lost, memory_order_acquire)) {
         duet__lost_requeue(view, worker, task); /* what it computed is gone with the memory */
         return;
     }
-    duet__slot_remove(worker, task);
+    if (task->state == TASK_BODY)
+        worker->at_body = false;
+    else
+        duet__slot_remove(worker, task);
     worker->nested.running = NULL;
     if (report->status)
         task_failed(view, worker, task, report);
     else if (seconds > 0)
         duet__class_measured(task->klass, worker, seconds);
     if (core->policy->epilogue) {
-        const struct duet_times times = {report->start_s, report->end_s, task->predicted_s};
+        const struct duet_times times = {report->start_s - report->before_s, report->end_s,
+                                         task->predicted_s};
         core->policy->epilogue(core->policy_state, view, task, worker->index, &times, view->now);
     }
     duet__trace_task(core, worker, task, report, report->status != 0);

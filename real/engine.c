@@ -340,6 +340,8 @@ const struct duet__engine_ops *duet__real_ops(void)
         .submitted = duet__real_submitted,
         .wait = duet__real_wait,
         .inside = duet__inside,
+        .await = duet__real_await,
+        .keeps = true,
         .notify = duet__real_notify,
         .now = real_now,
         .scheduling = duet__real_scheduling,

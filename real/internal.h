@@ -65,6 +65,8 @@ struct worker {
     bool owed; /* it is to be asked again: not idle when it was last asked, or called since */
     bool woke; /* it has called another worker since it looked at the clock */
     double now_s;
+    /* of the newest of its tasks that wait: since when it runs, and how long it did before */
+    double piece_s, before_s;
     const struct duet__backend *backend;
     struct backend_device *opened;
     struct slot *slots; /* as many as kernels may be in flight */
@@ -199,6 +201,9 @@ int duet__slot_fill(struct worker *self, struct slot *slot, const struct duet_ta
 
 /* Seconds a kernel takes at the engine's pace; 0 if it has none. */
 double duet__paced_seconds(const struct worker *self, const struct duet_task *task);
+
+/* As ops.await. */
+void duet__real_await(void *engine, bool last);
 
 /* As ops.inside. */
 int duet__inside(void *engine);

@@ -147,20 +147,47 @@ static double start_of(struct worker *self, const struct duet_task *task, bool s
     return later(self->now_s, duet__task_ready(task));
 }
 
+/* Fills in what a kernel is called with, and computes. Returns its status. */
+static int run_kernel(struct worker *self, const struct duet_task *task, double *end_s)
+{
+    struct slot *slot = self->slots;
+    int error = duet__slot_fill(self, slot, task);
+    if (error)
+        return error;
+    return self->real->options.scale > 0 ? pass(self, task, end_s)
+                                         : compute(self, task, slot, end_s);
+}
+
+/*
+ * Runs a task that may wait for its children; what it is called with is on this stack, as others
+ * run on top of it. It takes its own time, also where that of kernels is paced.
+ */
+static void run_body(struct worker *self, struct duet_task *task, struct duet__report *report)
+{
+    const double outer_s = self->before_s;
+    self->before_s = 0;
+    self->piece_s = report->start_s;
+    report->status = duet__body_run(self->real->core, self->index, task, &self->slots->message);
+    report->start_s = self->piece_s;
+    report->end_s = duet__worker_now(self);
+    report->before_s = self->before_s;
+    self->before_s = outer_s;
+}
+
 /* Runs a kernel to its end and reports it. */
 static void run(struct worker *self, const struct duet__engine_command *command,
                 struct duet__ops *ops)
 {
     struct real *real = self->real;
     struct slot *slot = self->slots;
-    const struct duet_task *task = command->task;
+    struct duet_task *task = command->task;
     double start_s = start_of(self, task, ops->steal_attempts > 0);
     show(self, task, start_s);
     struct duet__report report = {.start_s = start_s, .end_s = start_s};
-    report.status = duet__slot_fill(self, slot, task);
-    if (!report.status)
-        report.status = real->options.scale > 0 ? pass(self, task, &report.end_s)
-                                                : compute(self, task, slot, &report.end_s);
+    if (duet__task_waits(task))
+        run_body(self, task, &report);
+    else
+        report.status = run_kernel(self, task, &report.end_s);
     if (report.status)
         report.why = slot->message.text;
     self->now_s = later(self->now_s, report.end_s);
@@ -242,6 +269,69 @@ static bool run_nested(struct worker *self, const struct until *until, struct du
     }
     duet__nested_end(core, self->index, start_s, duet__worker_now(self), ops);
     return ends;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Tasks that wait                                                                              */
+
+/* There was a call, which may be about what the thread waits for that this task keeps. */
+static bool note(void *called)
+{
+    *(bool *)called = true;
+    return false;
+}
+
+/* Nothing can happen any more, but what is cancelled. */
+static void give_up(struct duet_runtime *core)
+{
+    struct duet_message message = {""};
+    duet__explain(core, &message);
+    duet__fail_run(core, DUET_ESTUCK, "%s", message.text);
+    duet_cancel(core);
+}
+
+/* Runs the worker's other tasks on top of the one that waits. Returns that, when it may go on. */
+static const struct duet_task *run_others(struct worker *self)
+{
+    struct duet_runtime *core = self->real->core;
+    struct duet__ops ops = {0};
+    bool called = false;
+    const struct until until = {.reached = note, .arg = &called, .watches = true};
+    struct duet__engine_command command = {.kind = DUET_IDLE};
+    while (command.kind != DUET_RESUME) {
+        if (duet__nested_any(core, self->index))
+            (void)run_nested(self, NULL, &ops);
+        self->owed = true;
+        duet__next(core, self->index, self->now_s, &command, &ops);
+        if (command.kind == DUET_RUN) {
+            run(self, &command, &ops);
+        } else if (command.kind == DUET_IDLE) {
+            self->owed = false;
+            atomic_store_explicit(&self->resting, true, memory_order_relaxed);
+            if (rest(self, &until) == REST_STUCK)
+                give_up(core);
+            atomic_store_explicit(&self->resting, false, memory_order_relaxed);
+            ops.steal_attempts = 0;
+            (void)duet__worker_now(self);
+        }
+    }
+    if (called && self->index == 0)
+        duet__park_nudge(&self->park); /* its thread looks again what it waits for itself */
+    return command.task;
+}
+
+void duet__real_await(void *engine, bool last)
+{
+    const struct real *real = engine;
+    struct worker *self = &real->workers[duet__inside(engine)];
+    double now = duet__worker_now(self);
+    const struct duet__report report = {.start_s = self->piece_s, .end_s = now};
+    self->before_s += now - self->piece_s;
+    atomic_store_explicit(&self->kernel, NULL, memory_order_relaxed);
+    duet__pause(real->core, self->index, &report);
+    const struct duet_task *task = run_others(self);
+    self->piece_s = duet__worker_now(self);
+    show(self, task, self->piece_s);
 }
 
 /*

@@ -130,6 +130,7 @@ static const struct duet__field kernel_args[] = {
     {"bytes", DUET__INTEGER, AT(event.bytes), WHOLE},
     {"submitted_us", DUET__NUMBER, AT(event.submit_s), DATE},
     {"ready_us", DUET__NUMBER, AT(event.ready_s), DATE},
+    {"paused", DUET__BOOLEAN, DUET__OPTIONAL, AT(event.paused)},
     {"failed", DUET__BOOLEAN, DUET__OPTIONAL, AT(event.failed)},
     DUET__OTHER_KEYS,
 };

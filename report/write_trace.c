@@ -139,6 +139,8 @@ static void put_task(struct writer *writer, const struct duet_event *event)
         duet__json_print(&writer->json, "iteration: %u", event->iteration);
     put_us(writer, "submitted_us", nanoseconds(event->submit_s));
     put_us(writer, "ready_us", nanoseconds(event->ready_s));
+    if (event->paused)
+        duet__json_print(&writer->json, "paused: true");
     duet__json_print(&writer->json, event->failed ? "failed: true}}" : "}}");
 }
 

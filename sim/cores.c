@@ -213,8 +213,8 @@ static void measure(struct sim *sim, struct kernel *kernel)
     }
     duet__demand(point, sim->cores->operands, sim->cores->missing, duet_task_accesses(task),
                  sim->options.effects, &kernel->demand);
-    kernel->left_s =
-        (kernel->demand.fixed_s + kernel->demand.memory_s) * duet__sim_factor(sim, task, point);
+    kernel->left_s = (kernel->demand.fixed_s + kernel->demand.memory_s) *
+                     duet__sim_factor(sim, task, point) * kernel->part;
 }
 
 static void begin_at(struct sim *sim, struct kernel *kernel, double date)

@@ -70,7 +70,8 @@ void duet__sim_charge(struct sim *sim, unsigned worker, const struct duet__ops *
                       ops->pops * costs->pop_s + ops->steal_attempts * costs->steal_s;
 }
 
-static void run_kernel(struct sim *sim, const struct duet__engine_command *command)
+struct kernel *duet__sim_kernel(struct sim *sim, const struct duet__engine_command *command,
+                                double part)
 {
     const struct duet_worker *worker = &sim->machine.workers[command->worker];
     struct sim_worker *self = &sim->workers[command->worker];
@@ -79,14 +80,16 @@ static void run_kernel(struct sim *sim, const struct duet__engine_command *comma
         kernel++;
     kernel->used = true;
     kernel->command = *command;
+    kernel->part = part;
+    kernel->body = NULL;
     self->idle = false;
     if (worker->node != DUET_HOST)
         self->thread_s += sim->machine.costs.kernel_launch_s;
     if (self->shares) {
         duet__cores_add(sim, kernel, self->thread_s);
-        return;
+        return kernel;
     }
-    double seconds = duet__sim_seconds(sim, command->task, worker->arch), end;
+    double seconds = duet__sim_seconds(sim, command->task, worker->arch) * part, end;
     if (worker->node == DUET_HOST) {
         kernel->start_s = self->thread_s;
         end = self->thread_s = kernel->start_s + seconds;
@@ -95,6 +98,7 @@ static void run_kernel(struct sim *sim, const struct duet__engine_command *comma
         end = self->stream_s = kernel->start_s + seconds;
     }
     duet__sim_event(sim, end, EVENT_KERNEL_END, command->worker, kernel);
+    return kernel;
 }
 
 /* Asks a worker until it is idle. */
@@ -109,8 +113,12 @@ static void ask(struct sim *sim, unsigned worker)
         duet__next(sim->core, worker, sim->now, &command, &ops);
         sim->asked = DUET_OUTSIDE;
         duet__sim_charge(sim, worker, &ops);
-        if (command.kind == DUET_RUN) {
-            run_kernel(sim, &command);
+        if (command.kind == DUET_RUN && duet__task_waits(command.task)) {
+            duet__body_begin(sim, &command);
+        } else if (command.kind == DUET_RUN) {
+            (void)duet__sim_kernel(sim, &command, 1);
+        } else if (command.kind == DUET_RESUME) {
+            duet__body_resume(sim, worker);
         } else if (command.kind == DUET_COPY) {
             struct sim_worker *self = &sim->workers[worker];
             self->thread_s += sim->machine.costs.copy_launch_s;
@@ -147,6 +155,10 @@ static void kernel_done(struct sim *sim, unsigned worker, struct kernel *kernel)
     struct duet__ops ops = {0};
     kernel->used = false;
     sim->workers[worker].idle = false;
+    if (kernel->body) {
+        duet__body_passed(sim, kernel);
+        return;
+    }
     sim->asked = (int)worker;
     duet__done(sim->core, &kernel->command, sim->now, &report, &ops);
     sim->asked = DUET_OUTSIDE;
@@ -301,7 +313,7 @@ static int sim_wait(void *engine, bool (*reached)(void *arg), void *arg)
     return reached(arg) ? DUET_OK : DUET_ESTUCK;
 }
 
-/* Kernels do not run here: who asks or reports is called back, to expand or at a task's end. */
+/* Kernels do not run here: only tasks that expand are called, and functions at a task's end. */
 static int sim_inside(void *engine)
 {
     const struct sim *sim = engine;
@@ -320,6 +332,7 @@ static double sim_now(void *engine)
 
 static void sim_free(struct sim *sim)
 {
+    duet__bodies_fini(sim);
     duet__sim_copies_fini(sim);
     duet__sim_timings_fini(sim);
     duet__cores_fini(sim);
@@ -347,6 +360,7 @@ const struct duet__engine_ops *duet__sim_ops(void)
         .submitted = duet__sim_submitted,
         .wait = sim_wait,
         .inside = sim_inside,
+        .await = duet__sim_await,
         .notify = notify,
         .now = sim_now,
         .classify = duet__sim_classify,

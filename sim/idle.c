@@ -84,10 +84,11 @@ static bool at_work(const struct sim *sim, unsigned worker)
     return false;
 }
 
-/* The application's thread runs a kernel: its wait does not end before that. */
+/* The application's thread runs a kernel, or is within a task: its wait does not end before that.
+ */
 bool duet__first_busy(const struct sim *sim)
 {
-    return sim->first_waits && at_work(sim, 0);
+    return sim->first_waits && (sim->workers[0].body || at_work(sim, 0));
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -97,7 +98,7 @@ bool duet__first_busy(const struct sim *sim)
 bool duet__idle_may_ask(struct sim *sim, unsigned worker)
 {
     struct sim_worker *self = &sim->workers[worker];
-    if (worker == 0 && sim->first_waits && !waits(sim)) {
+    if (worker == 0 && sim->first_waits && !self->body && !waits(sim)) {
         sim->first_called = true;
         return false;
     }

@@ -17,6 +17,8 @@
 struct kernel {
     struct duet__engine_command command;
     double start_s, end_s; /* of one that shares: no earlier than, and as things stand */
+    double part;           /* of the task's time: 1 but for one that waits, */
+    struct body *body;     /* which this is; else NULL */
     bool used;
     /* of one that shares cores and memory with others (cores.c) */
     struct kernel *next; /* behind it on its worker */
@@ -50,6 +52,7 @@ struct sim_worker {
     double thread_s; /* its thread is busy until then: scheduling, launches, a CPU's kernels */
     double stream_s; /* its device's kernel stream is busy until then */
     struct kernel *kernels;      /* duet_worker_slots of them */
+    struct body *body;           /* the newest of its tasks that may wait (bodies.c) */
     bool shares;                 /* its kernels share cores and memory with others, */
     struct kernel *first, *last; /* and these are given to it and have not ended */
     /* of CPU workers, if sim.rests (idle.c) */
@@ -91,11 +94,12 @@ struct sim {
     double pushed_s;   /* of that, time spent on pushing the tasks it submitted */
     bool submit_dated; /* an EVENT_SUBMIT is on the heap */
 
-    struct cores *cores; /* NULL: kernels on CPUs have nothing to do with each other */
-    double notice_s;     /* until a device's thread has noticed the end of a kernel or copy */
-    double wake_s;       /* until a worker's thread that sleeps is awake */
-    double woken_s;      /* when the last one that was woken is awake */
-    bool jitter;         /* latencies of threads are drawn */
+    struct coroutine *stacks; /* that are kept */
+    struct cores *cores;      /* NULL: kernels on CPUs have nothing to do with each other */
+    double notice_s;          /* until a device's thread has noticed the end of a kernel or copy */
+    double wake_s;            /* until a worker's thread that sleeps is awake */
+    double woken_s;           /* when the last one that was woken is awake */
+    bool jitter;              /* latencies of threads are drawn */
     uint64_t jitter_state;
     bool rests; /* CPU workers sleep, or the first one only while the application waits: idle.c */
     bool first_waits;  /* the first CPU worker is the application's thread */
@@ -133,6 +137,14 @@ void duet__cores_begin(struct sim *sim, struct kernel *kernel);
 bool duet__cores_moved(struct sim *sim, const struct event *event);
 void duet__cores_end(struct sim *sim, struct kernel *kernel);
 
+/* bodies.c: of tasks that wait for their children */
+void duet__body_begin(struct sim *sim, const struct duet__engine_command *command);
+void duet__body_resume(struct sim *sim, unsigned worker);
+/* Such a part of its time has passed. */
+void duet__body_passed(struct sim *sim, struct kernel *kernel);
+void duet__sim_await(void *engine, bool last);
+void duet__bodies_fini(struct sim *sim);
+
 /* idle.c */
 void duet__idle_init(struct sim *sim);
 /* When a device's thread notices what ends now. */
@@ -149,6 +161,9 @@ bool duet__first_busy(const struct sim *sim);
 void duet__sim_event(struct sim *sim, double date, enum event_kind kind, unsigned worker,
                      void *what);
 void duet__sim_wake(void *engine, unsigned worker);
+/* A part of the task's time begins to pass on its worker. */
+struct kernel *duet__sim_kernel(struct sim *sim, const struct duet__engine_command *command,
+                                double part);
 /* The worker's thread spends the time of these operations, from now or when it is free. */
 void duet__sim_charge(struct sim *sim, unsigned worker, const struct duet__ops *ops);
 

@@ -21,7 +21,7 @@ struct deed {
     uint64_t *moved;               /* by the copy, or NULL */
     struct step *touched;          /* by the application */
     char args[DUET_ARGS_INLINE];
-    bool adds;
+    bool adds, waits;
     size_t count;
     uint64_t *handles; /* their numbers */
     uint64_t read;
@@ -59,6 +59,7 @@ static void note_task(struct run *run, const struct duet_task_desc *desc)
     struct deed *deed = &g_array_index(records->tasks, struct deed, number);
     g_assert_cmpuint(deed->count, ==, 0);
     memcpy(deed->args, desc->args, MIN(desc->args_bytes, sizeof deed->args));
+    deed->waits = desc->codelet == run->waits;
     deed->adds = desc->codelet == run->add[0] || desc->codelet == run->add[1];
     deed->count = desc->access_count;
     deed->handles = g_new(uint64_t, deed->count + 1);
@@ -218,6 +219,8 @@ static void carry_out(struct run *run)
         if (event->kind == DUET_EVENT_TASK) {
             g_assert_cmpuint(event->id, <, records->tasks->len);
             deed = &g_array_index(records->tasks, struct deed, event->id);
+            if (deed->waits) /* it computes nothing itself, in several pieces */
+                continue;
             check_task(duet_runtime_machine(run->duet), event, deed);
         }
         add_moments(moments, deed);

@@ -56,6 +56,7 @@ RULES = [
     ("real/*", "c posix linux threads hwloc duet/* core/engine.h backends/backend.h ."),
     ("platforms/model/lookup", "c-pure duet/* core/engine.h ."),
     ("platforms/model/*", "c-pure duet/* ."),
+    ("sim/coroutine", "c posix context ."),
     ("sim/*", "c posix c++ simgrid duet/* core/engine.h platforms/model/*.h ."),
     ("platforms/*", "c posix glib json libxml duet/* ."),
     ("workloads/kernels_cuda*", "c posix threads cuda cublas duet/* workloads/*"),

@@ -158,7 +158,7 @@ static void add_execution(struct sweep *sweep, const struct edge *edge, double s
         g_strlcpy(kernel->name, duet__recording_kernel(recording, event), sizeof(kernel->name));
         g_strlcpy(kernel->arch, machine->archs[arch].name, sizeof(kernel->arch));
     }
-    kernel->count++;
+    kernel->count += !event->paused;
     kernel->seconds += seconds;
 }
 

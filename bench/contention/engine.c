@@ -168,6 +168,7 @@ static const struct duet__engine_ops null_ops = {
     .submitted = null_submitted,
     .wait = null_wait,
     .inside = null_inside,
+    .keeps = true,
     .notify = null_notify,
     .now = null_now,
     .classify = null_classify,

@@ -91,7 +91,7 @@ static void put_worker(struct duet__json_writer *writer, const struct duet__reco
         if (event->kind != DUET_EVENT_TASK || event->kernel >= kernels ||
             event->worker != (int)index)
             continue;
-        tasks[event->kernel]++;
+        tasks[event->kernel] += !event->paused;
         seconds[event->kernel] += event->end_s - event->start_s;
     }
     duet__json_print(writer, "{name: %s, architecture: %s", worker->name,

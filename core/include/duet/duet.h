@@ -10,9 +10,10 @@
  *
  * Inside kernels and expansions (duet_kernel_fn, duet_expand_fn) what waits is refused, in both
  * worlds: duet_wait, duet_acquire, duet_unregister, duet_uncut and duet_close do nothing there,
- * return DUET_EINVAL and fail the run with it. Everything else may be called there, too;
- * duet_submit does not wait for the window. A simulated runtime is used by one thread at a time,
- * whatever is said of any thread below, but for duet_tasks_done.
+ * return DUET_EINVAL and fail the run with it. A task whose codelet says so may wait for its
+ * children (duet_expand_wait). Everything else may be called there, too; duet_submit does not wait
+ * for the window. A simulated runtime is used by one thread at a time, whatever is said of any
+ * thread below, but for duet_tasks_done.
  */
 #ifndef DUET_DUET_H
 #define DUET_DUET_H
@@ -362,6 +363,9 @@ struct duet_codelet_desc {
     /* instead of implementations: the task is replaced by its children when its inputs are there.
        NULL: an ordinary kernel */
     duet_expand_fn expand;
+    /* of a codelet that expands: it may call duet_expand_wait, and computes itself, on its worker:
+       then a simulation needs to know its time, as a kernel's */
+    bool waits;
 };
 
 /*
@@ -556,6 +560,23 @@ DUET_MUST_CHECK int duet_expand_submit(struct duet_expansion *expansion,
 /* The same of a child that is given as a list: see duet_insert. */
 DUET_MUST_CHECK int duet_expand_insert(struct duet_expansion *expansion,
                                        const struct duet_codelet *codelet, ...);
+
+/*
+ * Waits for the children submitted so far, with their children, and has all blocks of the expansion
+ * in the host's memory then: the task may compute with them, in buffers[i].data, submit more
+ * children on the same blocks, and wait again. For codelets with `waits` alone, on the thread on
+ * which they were called. Meanwhile the worker runs other tasks, on top of this one: the newest of
+ * its own first. It must not hold a lock that such a task may want. What a task does not wait for
+ * itself is waited for when it has returned, so that children may point into data that it has
+ * allocated, but not to variables of a function that has ended.
+ *
+ * In simulations its functions are called, too, as those of all tasks that expand; half of what is
+ * left of its time passes before it begins and after each wait, the rest when it has returned.
+ *
+ * Returns 0, or the run's error if it has failed: then children may not have run, and the task is
+ * to return it. DUET_EINVAL: the codelet does not say that it waits.
+ */
+DUET_MUST_CHECK int duet_expand_wait(struct duet_expansion *expansion);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

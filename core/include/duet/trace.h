@@ -43,6 +43,8 @@ struct duet_event {
     bool write_back; /* COPY: made room for something else (eviction) */
     bool failed;     /* TASK: the kernel reported an error or was not run because of one;
                         COPY: it did not arrive */
+    bool paused;     /* TASK: a piece of it, after which it waited for its children; there are
+                        further records of the same id, the last of which is not paused */
     uint64_t bytes;  /* COPY: bytes moved; TASK: bytes of all accesses */
     double work;     /* TASK: flops where its kernel counts them, else bytes; COPY: 0 */
     uint32_t name;   /* TASK: number of what the application calls it (duet_trace_name); 0: none */

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A task that has children: while it expands and until they have ended (expand.c), or, if it waits
+ * for them, while it runs (wait.c).
+ */
+#ifndef DUET_CORE_EXPAND_H
+#define DUET_CORE_EXPAND_H
+
+#include "core/internal.h"
+
+struct duet_expansion {
+    struct duet_runtime *core;
+    struct duet_task *task;       /* that expands */
+    struct duet_view *view;       /* the call in which it expands; NULL afterwards */
+    _Atomic(uint64_t) unfinished; /* children, and 1 while it expands or does not wait */
+    struct parts *blocks;         /* a list for each access that has some */
+    unsigned block_count;         /* of all of them: as many as a task may have accesses */
+    /* of a task that waits */
+    bool any;                     /* children were submitted since it last waited */
+    _Atomic(bool) ready;          /* it waits no more: set by whoever ends the last child */
+    struct worker *self;          /* that runs it; NULL: it does not wait */
+    struct duet_expansion *below; /* of the task on top of which it began */
+    struct duet_message message;  /* of the last error of the functions called with it, or the
+                                     application's own */
+};
+
+/* expand.c */
+int duet__expand_call(struct duet_expansion *expansion);
+bool duet__gather(struct duet_view *view, struct duet_expansion *expansion);
+void duet__blocks_free(struct duet_expansion *expansion);
+
+/* wait.c, of tasks that wait: what follows when the last child has ended, and their blocks came */
+void duet__children_ended(struct duet_view *view, struct duet_expansion *body);
+void duet__body_ready(struct duet_view *view, struct duet_expansion *body);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tasks that wait for their children. The engine runs such a task as it runs a kernel, by
+ * duet__body_run, on a stack that can be left: at a wait the engine asks duet__next for other tasks
+ * of the worker and runs them on top, until that says RESUME. The core says so when the children of
+ * the worker's newest task have ended and their blocks are back in the host's memory. So tasks end
+ * in the opposite order of that in which they began, in both worlds: one that could go on stays
+ * while something runs on top of it. Nobody waits for ever, because children depend on each other
+ * alone, and because a worker that waits takes whatever it would take otherwise.
+ */
+#include "core/expand.h"
+
+/* The last child, or what brings the blocks home, has ended: the worker may go on with the task. */
+void duet__body_ready(struct duet_view *view, struct duet_expansion *body)
+{
+    unsigned worker = body->self->index;
+    /* it may have ended, and be gone, from here on */
+    atomic_store_explicit(&body->ready, true, memory_order_release);
+    if (view->by != (int)worker) /* which asks again before it rests: duet__next */
+        duet__view_wake(view, worker);
+}
+
+void duet__children_ended(struct duet_view *view, struct duet_expansion *body)
+{
+    if (body->block_count == 0) {
+        duet__body_ready(view, body);
+    } else if (!duet__gather(view, body)) {
+        duet__body_ready(view, body);
+    }
+}
+
+static void wait_for_children(struct duet_expansion *body, bool last)
+{
+    struct duet_runtime *core = body->core;
+    bool any = body->any;
+    body->any = false;
+    if (!any || (body->block_count == 0 &&
+                 atomic_load_explicit(&body->unfinished, memory_order_acquire) == 1))
+        return;
+    atomic_store_explicit(&body->ready, false, memory_order_relaxed);
+    if (atomic_fetch_sub_explicit(&body->unfinished, 1, memory_order_acq_rel) == 1) {
+        struct duet__ops ops = {0};
+        struct duet_view view;
+        view_begin(&view, core, core->ops->now(core->engine), (int)body->self->index, &ops);
+        duet__children_ended(&view, body);
+        duet__view_flush(&view);
+    }
+    if (!atomic_load_explicit(&body->ready, memory_order_acquire))
+        core->ops->await(core->engine, last);
+    atomic_store_explicit(&body->unfinished, 1, memory_order_relaxed);
+}
+
+int duet_expand_wait(struct duet_expansion *expansion)
+{
+    struct duet_runtime *core = expansion->core;
+    if (!expansion->self) {
+        duet__fail_run(core, DUET_EINVAL,
+                       "duet_expand_wait was called in task %llu (%s), whose codelet does not say "
+                       "that it waits: set `waits` in its struct duet_codelet_desc",
+                       (unsigned long long)expansion->task->id, duet_task_kernel(expansion->task));
+        return DUET_EINVAL;
+    }
+    wait_for_children(expansion, false);
+    return duet__failed(core) ? duet__run_error(core) : DUET_OK;
+}
+
+int duet__body_run(struct duet_runtime *core, unsigned worker, struct duet_task *task,
+                   struct duet_message *message)
+{
+    struct duet_expansion body; /* not cleared: there is a message in it */
+    body.core = core;
+    body.task = task;
+    body.view = NULL;
+    atomic_init(&body.unfinished, 1);
+    atomic_init(&body.ready, false);
+    body.blocks = NULL;
+    body.block_count = 0;
+    body.any = false;
+    body.self = &core->workers[worker];
+    body.below = body.self->body;
+    body.message.text[0] = '\0';
+    body.self->body = &body;
+    int status = duet__expand_call(&body);
+    wait_for_children(&body, true);
+    body.self->body = body.below;
+    duet__blocks_free(&body);
+    if (status)
+        *message = body.message;
+    return status;
+}
+
+void duet__pause(struct duet_runtime *core, unsigned worker, const struct duet__report *report)
+{
+    struct worker *self = &core->workers[worker];
+    self->at_body = false;
+    duet__trace_piece(core, self, self->body->task, report);
+}
+
+bool duet__task_waits(const struct duet_task *task)
+{
+    return task->klass->codelet->waits;
+}

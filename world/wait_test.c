@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tasks that wait for their children: their results, times and records in both worlds, under all
+ * policies, on one worker and several, and what ends when a child fails or the run is cancelled.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <glib.h>
+
+#include <duet/duet.h>
+#include <duet/policy.h>
+#include <duet/trace.h>
+
+enum { WORDS = 64, HALF = WORDS / 2, TASK_US = 2, PARTS = 3 };
+
+/* One case, in a process of its own: a process has one simulated runtime. */
+struct world {
+    const char *simulate, *emulate, *policy;
+    int cpus, gpus;
+    struct duet_runtime *duet;
+};
+
+static double cost(const void *args, const char *arch)
+{
+    return TASK_US * 1e-6;
+}
+
+static void must(const struct world *world, int error)
+{
+    if (error)
+        g_error("%s (%s, %d CPUs): %s (%s)", world->simulate ? world->simulate : "this machine",
+                world->policy ? world->policy : "ws", world->cpus, duet_strerror(error),
+                duet_last_message(world->duet));
+}
+
+static void open_world(struct world *world)
+{
+    struct duet_message message = {""};
+    struct duet_config config;
+    duet_config_init(&config);
+    config.simulate = world->simulate;
+    config.emulate = world->emulate;
+    config.policy = world->policy;
+    config.cpus = world->cpus;
+    config.gpus = world->gpus;
+    config.window = 1;
+    config.record = true;
+    config.no_costs = world->simulate != NULL;
+    config.quiet = true;
+    int error = duet_open(&world->duet, &config, &message);
+    if (error == DUET_EABSENT)
+        _exit(0);
+    if (error)
+        g_error("%s", message.text);
+}
+
+static struct duet_codelet *make(const struct world *world, const char *name, duet_expand_fn expand,
+                                 duet_kernel_fn run)
+{
+    const struct duet_implementation where[] = {{"cpu", run}, {"cuda", NULL}, {"emulated", run}};
+    const struct duet_codelet_desc desc = {.name = name,
+                                           .implementations = run ? where : NULL,
+                                           .implementation_count = run ? 3 : 0,
+                                           .cost = cost,
+                                           .expand = expand,
+                                           .waits = expand != NULL};
+    struct duet_codelet *made = NULL;
+    must(world, duet_codelet(world->duet, &desc, &made));
+    return made;
+}
+
+static int submit(const struct world *world, const char *kernel, const struct duet_access *access,
+                  const void *args, size_t bytes)
+{
+    const struct duet_task_desc desc = {.codelet = duet_codelet_find(world->duet, kernel),
+                                        .accesses = access,
+                                        .access_count = access != NULL,
+                                        .args = args,
+                                        .args_bytes = bytes};
+    return duet_submit(world->duet, &desc);
+}
+
+/* Runs a case in a process. */
+static void apart(void (*run)(struct world *world), const struct world *like)
+{
+    pid_t child = fork();
+    int status = -1;
+    g_assert_cmpint(child, >=, 0);
+    if (child == 0) {
+        struct world world = *like;
+        (void)alarm(300);
+        run(&world);
+        _exit(0);
+    }
+    g_assert_cmpint(waitpid(child, &status, 0), ==, child);
+    g_assert_cmpint(status, ==, 0);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* A recursion whose children write into variables of their parent                              */
+
+struct call {
+    unsigned n;
+    uint64_t *value;
+    unsigned fails, cancels; /* at this n */
+};
+
+static int fibonacci(struct duet_expansion *expansion, const struct duet_call *call)
+{
+    const struct call *self = call->args;
+    uint64_t values[2] = {0, 0};
+    if (self->n < 2) {
+        *self->value = self->n;
+        if (self->fails)
+            return duet_fail(call->message, DUET_EIO, "a leaf of the recursion");
+        if (self->cancels)
+            duet_cancel(call->runtime);
+        return DUET_OK;
+    }
+    struct duet_task_desc child = {.codelet = duet_codelet_find(call->runtime, "fibonacci"),
+                                   .args_bytes = sizeof *self};
+    int error = DUET_OK;
+    for (unsigned i = 0; i < 2 && !error; i++) {
+        const struct call next = {self->n - 1 - i, &values[i], self->fails, self->cancels};
+        child.args = &next;
+        error = duet_expand_submit(expansion, &child);
+    }
+    if (!error)
+        error = duet_expand_wait(expansion);
+    *self->value = values[0] + values[1];
+    return error;
+}
+
+static uint64_t calls_of(unsigned n)
+{
+    return n < 2 ? 1 : 1 + calls_of(n - 1) + calls_of(n - 2);
+}
+
+/* Pieces of a task follow each other, what is said of them is what is counted. */
+static void check_records(const struct world *world, uint64_t tasks)
+{
+    struct duet_event *events;
+    struct duet_stats stats;
+    size_t count, whole = 0;
+    double busy_s = 0;
+    duet_stats(world->duet, &stats);
+    must(world, duet_trace_events(world->duet, &events, &count));
+    for (size_t i = 0; i < count; i++) {
+        g_assert_false(events[i].failed);
+        g_assert_cmpfloat(events[i].start_s, >=, events[i].ready_s);
+        whole += !events[i].paused;
+        busy_s += events[i].end_s - events[i].start_s;
+        for (size_t j = i + 1; j < count && events[j].start_s < events[i].end_s; j++)
+            g_assert_cmpint(events[i].worker, !=, events[j].worker);
+    }
+    g_assert_cmpuint(stats.tasks, ==, tasks);
+    g_assert_cmpuint(whole, ==, tasks);
+    if (world->simulate) {
+        g_assert_cmpfloat_with_epsilon(stats.busy_s, TASK_US * 1e-6 * (double)tasks, 1e-12);
+        g_assert_cmpfloat_with_epsilon(busy_s, stats.busy_s, 1e-12);
+        double least_s = stats.busy_s / world->cpus;
+        g_assert_cmpfloat(stats.makespan_s, >=, least_s * (1 - 1e-9));
+        g_assert_cmpfloat(stats.makespan_s, <, 2 * least_s + 20e-6);
+    }
+    free(events);
+}
+
+static void recursion(struct world *world)
+{
+    enum { N = 10, VALUE = 55 };
+    uint64_t value = 0;
+    const struct call root = {N, &value, 0, 0};
+    open_world(world);
+    (void)make(world, "fibonacci", fibonacci, NULL);
+    for (unsigned i = 0; i < 2; i++) {
+        value = 0;
+        must(world, submit(world, "fibonacci", NULL, &root, sizeof root));
+        must(world, duet_wait(world->duet));
+        g_assert_cmpuint(value, ==, VALUE);
+    }
+    if (world->simulate || strcmp(world->policy, "ws") != 0)
+        check_records(world, 2 * calls_of(N));
+    must(world, duet_close(world->duet));
+}
+
+static void test_recursion(void)
+{
+    const struct duet_policy *policy;
+    for (unsigned p = 0; (policy = duet_policy_at(p)); p++) {
+        for (int cpus = 1; cpus <= 4; cpus++) {
+            apart(recursion, &(struct world){.cpus = cpus, .policy = policy->name});
+            apart(recursion,
+                  &(struct world){.simulate = "idgraf", .cpus = cpus, .policy = policy->name});
+        }
+    }
+}
+
+/* Prints what a simulated run was like. */
+static void digest(struct world *world)
+{
+    uint64_t value;
+    struct duet_event *events;
+    size_t count;
+    double sum = 0;
+    const struct call root = {.n = 12, .value = &value};
+    open_world(world);
+    (void)make(world, "fibonacci", fibonacci, NULL);
+    must(world, submit(world, "fibonacci", NULL, &root, sizeof root));
+    must(world, duet_wait(world->duet));
+    must(world, duet_trace_events(world->duet, &events, &count));
+    for (size_t i = 0; i < count; i++)
+        sum = fma(sum, 0.99, events[i].start_s + events[i].worker * (double)events[i].id);
+    g_print("%.17g", sum);
+}
+
+/* The same run to the last digit. */
+static void test_deterministic(void)
+{
+    const struct world world = {.simulate = "idgraf", .cpus = 4, .policy = "ws"};
+    g_autofree char *first = NULL;
+    for (unsigned i = 0; i < 2; i++) {
+        int ends[2];
+        char text[64] = "";
+        g_assert_cmpint(pipe(ends), ==, 0);
+        pid_t child = fork();
+        if (child == 0) {
+            struct world own = world;
+            (void)dup2(ends[1], STDOUT_FILENO);
+            digest(&own);
+            (void)fflush(stdout);
+            _exit(0);
+        }
+        (void)close(ends[1]);
+        (void)!read(ends[0], text, sizeof text - 1);
+        (void)close(ends[0]);
+        (void)waitpid(child, NULL, 0);
+        if (first)
+            g_assert_cmpstr(first, ==, text);
+        else
+            first = g_strdup(text);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Data                                                                                         */
+
+static int add_one(const struct duet_call *call)
+{
+    double *words = call->buffers[0].data;
+    for (size_t i = 0; i < call->buffers[0].rows; i++)
+        words[i]++;
+    return DUET_OK;
+}
+
+/* Children change the halves, then the task itself all of it, several times. */
+static int rounds(struct duet_expansion *expansion, const struct duet_call *call)
+{
+    struct duet_handle *halves[2];
+    double *words = call->buffers[0].data;
+    int error = DUET_OK;
+    for (unsigned i = 0; i < 2 && !error; i++)
+        error = duet_expand_block(expansion, 0, i * HALF, 0, HALF, 1, &halves[i]);
+    for (unsigned round = 0; round < PARTS && !error; round++) {
+        for (unsigned i = 0; i < 2 && !error; i++) {
+            const struct duet_access access = {halves[i], DUET_RW};
+            const struct duet_task_desc child = {.codelet =
+                                                     duet_codelet_find(call->runtime, "add_one"),
+                                                 .accesses = &access,
+                                                 .access_count = 1};
+            error = duet_expand_submit(expansion, &child);
+        }
+        if (!error)
+            error = duet_expand_wait(expansion);
+        for (unsigned i = 0; i < WORDS && words && !error; i++)
+            words[i] *= 2;
+    }
+    /* and once more, without a wait of its own */
+    const struct duet_access access = {halves[0], DUET_RW};
+    const struct duet_task_desc child = {.codelet = duet_codelet_find(call->runtime, "add_one"),
+                                         .accesses = &access,
+                                         .access_count = 1};
+    return error ? error : duet_expand_submit(expansion, &child);
+}
+
+static void data(struct world *world)
+{
+    static double words[WORDS];
+    struct duet_handle *handle;
+    struct duet_stats stats;
+    open_world(world);
+    (void)make(world, "rounds", rounds, NULL);
+    (void)make(world, "add_one", NULL, add_one);
+    must(world,
+         duet_vector(world->duet, world->simulate ? NULL : words, WORDS, sizeof *words, &handle));
+    const struct duet_access access = {handle, DUET_RW};
+    must(world, submit(world, "rounds", &access, NULL, 0));
+    must(world, submit(world, "add_one", &access, NULL, 0));
+    must(world, duet_unregister(world->duet, handle));
+    duet_stats(world->duet, &stats);
+    g_assert_cmpuint(stats.tasks, ==, 2 + 2 * PARTS + 1);
+    for (unsigned i = 0; i < WORDS && !world->simulate; i++)
+        g_assert_cmpfloat(words[i], ==, (1 << (PARTS + 1)) - 2 + (i < HALF) + 1);
+    must(world, duet_close(world->duet));
+}
+
+static void test_data(void)
+{
+    for (int cpus = 1; cpus <= 2; cpus++) {
+        apart(data, &(struct world){.cpus = cpus});
+        apart(data, &(struct world){.emulate = "free", .cpus = cpus, .gpus = 2, .policy = "eager"});
+        apart(data, &(struct world){.simulate = "idgraf", .cpus = cpus, .gpus = 2});
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Errors                                                                                       */
+
+static void failing(struct world *world)
+{
+    uint64_t value;
+    const struct call root = {.n = 8, .value = &value, .fails = 1};
+    open_world(world);
+    (void)make(world, "fibonacci", fibonacci, NULL);
+    must(world, submit(world, "fibonacci", NULL, &root, sizeof root));
+    g_assert_cmpint(duet_wait(world->duet), ==, DUET_EIO);
+    g_assert_nonnull(strstr(duet_last_message(world->duet), "a leaf of the recursion"));
+    g_assert_cmpint(duet_close(world->duet), ==, DUET_EIO);
+}
+
+static void cancelled(struct world *world)
+{
+    uint64_t value;
+    const struct call root = {.n = 8, .value = &value, .cancels = 1};
+    open_world(world);
+    (void)make(world, "fibonacci", fibonacci, NULL);
+    must(world, submit(world, "fibonacci", NULL, &root, sizeof root));
+    g_assert_cmpint(duet_wait(world->duet), ==, DUET_ECANCELED);
+    g_assert_cmpint(duet_close(world->duet), ==, DUET_ECANCELED);
+}
+
+/* Closed at once, with tasks that wait. */
+static void closing(struct world *world)
+{
+    uint64_t value = 0;
+    const struct call root = {.n = 10, .value = &value};
+    open_world(world);
+    (void)make(world, "fibonacci", fibonacci, NULL);
+    must(world, submit(world, "fibonacci", NULL, &root, sizeof root));
+    g_assert_cmpint(duet_close(world->duet), ==, DUET_OK);
+    g_assert_cmpuint(value, ==, 55);
+}
+
+static void refused(struct world *world)
+{
+    struct duet_codelet *codelet;
+    uint64_t value;
+    const struct call root = {.n = 8, .value = &value};
+    const struct duet_implementation where = {"cpu", add_one};
+    open_world(world);
+    const struct duet_codelet_desc kernel = {.name = "kernel",
+                                             .implementations = &where,
+                                             .implementation_count = 1,
+                                             .waits = true};
+    g_assert_cmpint(duet_codelet(world->duet, &kernel, &codelet), ==, DUET_EINVAL);
+    g_assert_nonnull(strstr(duet_last_message(world->duet), "does not expand"));
+    const struct duet_codelet_desc silent = {.name = "fibonacci", .expand = fibonacci};
+    must(world, duet_codelet(world->duet, &silent, &codelet));
+    must(world, submit(world, "fibonacci", NULL, &root, sizeof root));
+    g_assert_cmpint(duet_wait(world->duet), ==, DUET_EINVAL);
+    g_assert_nonnull(strstr(duet_last_message(world->duet), "`waits`"));
+    g_assert_cmpint(duet_close(world->duet), ==, DUET_EINVAL);
+}
+
+static void test_errors(void)
+{
+    void (*const cases[])(struct world * world) = {failing, cancelled, closing, refused};
+    for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
+        for (int cpus = 1; cpus <= 2; cpus++) {
+            apart(cases[i], &(struct world){.cpus = cpus});
+            apart(cases[i], &(struct world){.simulate = "idgraf", .cpus = cpus});
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/wait/recursion", test_recursion);
+    g_test_add_func("/wait/deterministic", test_deterministic);
+    g_test_add_func("/wait/data", test_data);
+    g_test_add_func("/wait/errors", test_errors);
+    return g_test_run();
+}
