@@ -184,6 +184,8 @@ void duet__cuts_fini(struct duet_handle *handle);
 /* cut.c */
 /* What has to come before a task on cut data enters the graph. parts_lock is held. */
 void duet__take_turns(struct duet_view *view, struct duet_task *task);
+/* true if it has data that is cut, or part of such. */
+bool duet__is_cut(const struct duet_task *task);
 /* Refuses accesses of one task that cannot be in force at once. */
 int duet__check_turns(const struct access *accesses, unsigned count, const char *kernel,
                       struct duet_message *message);

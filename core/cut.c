@@ -123,6 +123,17 @@ static void need_way(struct duet_view *view, const struct duet_handle *part, uns
     need_view(view, of->whole, of, mode);
 }
 
+/* Handle locks are held. */
+bool duet__is_cut(const struct duet_task *task)
+{
+    for (unsigned i = 0; i < task->access_count; i++) {
+        const struct duet_handle *handle = task->accesses[i].handle;
+        if (task->accesses[i].mode && atomic_load_explicit(&handle->family, memory_order_relaxed))
+            return true;
+    }
+    return false;
+}
+
 __attribute__((cold)) void duet__take_turns(struct duet_view *view, struct duet_task *task)
 {
     for (unsigned i = 0; i < task->access_count; i++) {
@@ -171,8 +182,11 @@ int duet__check_turns(const struct access *accesses, unsigned count, const char 
                       struct duet_message *message)
 {
     for (unsigned i = 0; i < count; i++) {
+        const struct access *a = &accesses[i];
+        if (!atomic_load_explicit(&a->handle->family, memory_order_relaxed))
+            continue;
         for (unsigned j = 0; j < i; j++) {
-            const struct access *a = &accesses[i], *b = &accesses[j];
+            const struct access *b = &accesses[j];
             if (!((a->mode | b->mode) & DUET_W) || ((a->mode | b->mode) & ACCESS_SCRATCH))
                 continue;
             if (clash(a->handle, b->handle))
@@ -195,6 +209,7 @@ static void attach(struct duet_runtime *core, struct parts *parts)
     struct duet_handle *whole = parts->whole;
     for (unsigned i = 0; i < parts->count; i++)
         atomic_init(&parts->handles[i]->family, true);
+    atomic_store_explicit(&core->cut, true, memory_order_relaxed);
     spin_lock(&core->parts_lock);
     parts->next = whole->cuts;
     whole->cuts = parts;

@@ -204,12 +204,12 @@ static void unlock_all(struct duet_task *task)
  * Locks every handle of the task, in order of address, so that tasks submitted by several threads
  * meet in the same order on all handles that they share. *path: the longest one to what it comes
  * after without data, and then to its own end. How many accesses are granted; -1: some data is cut,
- * and it is not known yet that it is this task's turn.
+ * and it is not this task's turn yet, as far as is known (`cut` is NULL if it is).
  */
-static inline int enter_all(struct duet_task *task, double seconds, bool in_turn, double *path_out)
+static inline int enter_all(struct duet_task *task, double seconds, const atomic_bool *cut,
+                            double *path_out)
 {
     int granted = 0;
-    bool family = false;
     double path = *path_out;
     struct access *accesses = task->accesses;
     const unsigned count = task->access_count;
@@ -218,11 +218,11 @@ static inline int enter_all(struct duet_task *task, double seconds, bool in_turn
         if (!access->mode)
             continue;
         spin_lock(&access->handle->lock);
-        family |= atomic_load_explicit(&access->handle->family, memory_order_relaxed);
         double before = path_before(access->handle, access);
         path = before > path ? before : path;
     }
-    if (family && !in_turn) {
+    /* looked at now: who cuts a handle later, whose lock is held, comes after this task */
+    if (cut && atomic_load_explicit(cut, memory_order_relaxed) && duet__is_cut(task)) {
         unlock_all(task);
         return -1;
     }
@@ -271,7 +271,7 @@ void duet__link_alone(struct duet_runtime *core, struct duet_task *task, double 
 __attribute__((cold, noinline)) static int enter_in_turn(struct duet_task *task, double seconds,
                                                          double *path)
 {
-    return enter_all(task, seconds, true, path);
+    return enter_all(task, seconds, NULL, path);
 }
 
 /* The same of a task on cut data, after what has to come before it. */
@@ -303,7 +303,7 @@ inline void duet__link_in(struct duet_view *view, struct duet_task *task)
     atomic_store_explicit(&task->ready_s, view->now, memory_order_relaxed);
     double path = 0;
     int granted = task->extra ? duet__edges_enter(task, &path) : 0;
-    int entered = enter_all(task, best_seconds(task), false, &path);
+    int entered = enter_all(task, best_seconds(task), &view->core->cut, &path);
     granted += entered < 0 ? enter_cut(view, task, &path) : entered;
     if (task->extra && task->extra->ref)
         duet__ref_entered(task->extra->ref, path);

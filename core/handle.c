@@ -128,7 +128,8 @@ int duet_matrix(struct duet_runtime *runtime, void *data, size_t rows, size_t co
     *out = duet__handle_new(runtime, data, rows, cols, ld, element_bytes);
     if (!*out)
         return duet__refuse(runtime, DUET_ENOMEM, "no memory left for another handle");
-    struct duet_message message = {""};
+    struct duet_message message;
+    message.text[0] = '\0';
     error = data ? duet__region_enter(runtime, *out, &message) : DUET_OK;
     if (error) {
         duet__handle_remove(runtime, *out);

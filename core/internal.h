@@ -457,6 +457,7 @@ struct duet_runtime {
     struct spare_memory *spare_memory[MEMORY_SIZES]; /* memory_lock: see temporary.c */
     uint64_t spare_bytes;                            /* memory_lock */
 
+    atomic_bool cut;        /* some data is, or was */
     struct spin parts_lock; /* which parts of cut data are in force, while tasks are linked */
     uint64_t *hosts;        /* bit a worker: its memory is the host's */
     /* changes seldom while there is enough to do, and is looked at for every task */

@@ -16,6 +16,13 @@ struct strip {
     const void *owner;
 };
 
+enum { CHUNK = 15 };
+
+struct chunk {
+    struct chunk *next;
+    struct strip strips[CHUNK];
+};
+
 static void update(struct strip *node)
 {
     node->reach = node->high;
@@ -54,18 +61,16 @@ static struct strip *join(struct strip *left, struct strip *right)
     return root;
 }
 
-static struct strip *insert(struct strip *root, struct strip *added)
+static void insert(struct strip **root, struct strip *added)
 {
-    if (!root || added->priority > root->priority) {
-        split(root, added->low, &added->left, &added->right);
-        root = added;
-    } else if (added->low < root->low) {
-        root->left = insert(root->left, added);
-    } else {
-        root->right = insert(root->right, added);
+    while (*root && added->priority <= (*root)->priority) {
+        if ((*root)->reach < added->high)
+            (*root)->reach = added->high;
+        root = added->low < (*root)->low ? &(*root)->left : &(*root)->right;
     }
-    update(root);
-    return root;
+    split(*root, added->low, &added->left, &added->right);
+    update(added);
+    *root = added;
 }
 
 /* The one that begins there, or NULL. */
@@ -76,20 +81,19 @@ static struct strip *at(struct strip *root, uint64_t low)
     return root;
 }
 
-/* Takes the one that begins there, which is there, out of the treap, and frees it. */
-static struct strip *cut_out(struct strip *root, uint64_t low)
+/* Takes the one from low to high, which is there, out of the treap. */
+static struct strip *take_out(struct strip **root, uint64_t low, uint64_t high)
 {
-    if (root->low == low) {
-        struct strip *rest = join(root->left, root->right);
-        free(root);
-        return rest;
+    while ((*root)->low != low && (*root)->reach != high) /* which stays as it is */
+        root = low < (*root)->low ? &(*root)->left : &(*root)->right;
+    struct strip *node = *root;
+    if (node->low == low) {
+        *root = join(node->left, node->right);
+        return node;
     }
-    if (low < root->low)
-        root->left = cut_out(root->left, low);
-    else
-        root->right = cut_out(root->right, low);
-    update(root);
-    return root;
+    struct strip *taken = take_out(low < node->low ? &node->left : &node->right, low, high);
+    update(node);
+    return taken;
 }
 
 /* `high` of the strip that begins there has grown. */
@@ -100,17 +104,36 @@ static void grown(struct strip *root, uint64_t low)
     update(root);
 }
 
-static struct strip *new_strip(struct plane *plane, uint64_t low, uint64_t length,
-                               const void *owner)
+/* A record from the plane's own. NULL: no memory. */
+static struct strip *new_strip(struct plane *plane)
 {
-    struct strip *node = calloc(1, sizeof *node);
-    if (!node)
-        return NULL;
-    node->low = low;
-    node->high = node->reach = low + length;
-    node->priority = duet_random_next(&plane->rng);
-    node->owner = owner;
-    return node;
+    if (!plane->spare) {
+        struct chunk *chunk = malloc(sizeof *chunk);
+        if (!chunk)
+            return NULL;
+        chunk->next = plane->chunks;
+        plane->chunks = chunk;
+        for (unsigned i = 0; i < CHUNK; i++) {
+            chunk->strips[i].right = plane->spare;
+            plane->spare = &chunk->strips[i];
+        }
+    }
+    struct strip *strip = plane->spare;
+    plane->spare = strip->right;
+    return strip;
+}
+
+static void give_back(struct plane *plane, struct strip *strip)
+{
+    strip->right = plane->spare;
+    plane->spare = strip;
+}
+
+static void enter(struct plane *plane, struct strip **root, struct strip *strip)
+{
+    strip->reach = strip->high;
+    strip->priority = duet_random_next(&plane->rng);
+    insert(root, strip);
 }
 
 static const void *find(const struct strip *root, uint64_t low, uint64_t high,
@@ -135,21 +158,27 @@ const void *duet__plane_find(const struct plane *plane, struct rectangle wanted)
 
 bool duet__plane_add(struct plane *plane, struct rectangle added, const void *owner)
 {
-    struct strip *strip = at(plane->strips, added.col);
-    struct strip *node = new_strip(plane, added.row, added.rows, owner);
+    struct strip *strip = at(plane->strips, added.col), *node = new_strip(plane);
+    uint64_t end = added.col + added.cols;
     if (!strip && node) {
-        strip = new_strip(plane, added.col, added.cols, NULL);
-        if (strip)
-            plane->strips = insert(plane->strips, strip);
+        strip = new_strip(plane);
+        if (strip) {
+            *strip = (struct strip){.low = added.col, .high = end};
+            enter(plane, &plane->strips, strip);
+        }
     }
     if (!strip || !node) {
-        free(node);
+        if (node)
+            give_back(plane, node);
         return false;
     }
-    node->end = added.col + added.cols;
-    strip->inner = insert(strip->inner, node);
-    if (strip->high < added.col + added.cols) {
-        strip->high = added.col + added.cols;
+    *node = (struct strip){.low = added.row,
+                           .high = added.row + added.rows,
+                           .end = end,
+                           .owner = owner};
+    enter(plane, &strip->inner, node);
+    if (strip->high < end) {
+        strip->high = end;
         grown(plane->strips, strip->low);
     }
     return true;
@@ -158,23 +187,17 @@ bool duet__plane_add(struct plane *plane, struct rectangle added, const void *ow
 void duet__plane_remove(struct plane *plane, struct rectangle removed)
 {
     struct strip *strip = at(plane->strips, removed.col);
-    strip->inner = cut_out(strip->inner, removed.row);
+    give_back(plane, take_out(&strip->inner, removed.row, removed.row + removed.rows));
     if (!strip->inner)
-        plane->strips = cut_out(plane->strips, removed.col);
-}
-
-static void free_all(struct strip *root)
-{
-    if (!root)
-        return;
-    free_all(root->left);
-    free_all(root->right);
-    free_all(root->inner);
-    free(root);
+        give_back(plane, take_out(&plane->strips, removed.col, strip->high));
 }
 
 void duet__plane_fini(struct plane *plane)
 {
-    free_all(plane->strips);
-    plane->strips = NULL;
+    while (plane->chunks) {
+        struct chunk *next = plane->chunks->next;
+        free(plane->chunks);
+        plane->chunks = next;
+    }
+    plane->strips = plane->spare = NULL;
 }

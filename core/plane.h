@@ -13,9 +13,12 @@
 #include <stdint.h>
 
 struct strip;
+struct chunk;
 
 struct plane {
     struct strip *strips; /* NULL: there are no rectangles */
+    struct strip *spare;  /* records to use again */
+    struct chunk *chunks; /* where all of them are */
     uint64_t rng;         /* of the treaps' priorities; any */
 };
 
@@ -32,7 +35,7 @@ bool duet__plane_add(struct plane *plane, struct rectangle added, const void *ow
 /* Takes out what was added. */
 void duet__plane_remove(struct plane *plane, struct rectangle removed);
 
-/* Frees what is left. */
+/* Frees what is left: the plane is empty then, and may be used again. */
 void duet__plane_fini(struct plane *plane);
 
 #endif

@@ -32,8 +32,6 @@ static inline void insert_at(struct access *accesses, unsigned count, unsigned g
  */
 static unsigned sort_accesses(struct access *accesses, unsigned count)
 {
-    if (count < 2)
-        return count;
     /* where there are many, at shrinking distances first (Shell, CACM 1959) */
     for (unsigned gap = count > 16 ? count / 2 : 1; gap > 1; gap = gap * 5 / 11)
         insert_at(accesses, count, gap);
@@ -69,7 +67,6 @@ static int copy_accesses(struct duet_runtime *core, struct duet_task *task,
 {
     unsigned count = (unsigned)desc->access_count;
     uint8_t modes = 0;
-    bool family = false;
     task->modes = 0;
     for (unsigned i = 0; i < count; i++) {
         const struct duet_access *from = &desc->accesses[i];
@@ -83,9 +80,9 @@ static int copy_accesses(struct duet_runtime *core, struct duet_task *task,
         to->handle = from->handle;
         to->mode = (uint8_t)from->mode;
         to->index = to->order = (uint16_t)i;
-        family |= atomic_load_explicit(&from->handle->family, memory_order_relaxed);
     }
-    if (family && duet__check_turns(task->accesses, count, desc->codelet->name, message))
+    if (atomic_load_explicit(&core->cut, memory_order_relaxed) && count > 1 &&
+        duet__check_turns(task->accesses, count, desc->codelet->name, message))
         return DUET_EINVAL;
     task->access_count = (uint16_t)count;
     task->modes = modes;
@@ -214,7 +211,9 @@ static inline int fill(struct duet_runtime *core, struct duet_task *task,
     int error = copy_accesses(core, task, desc, out);
     if (error)
         return error;
-    unsigned different = sort_accesses(task->accesses, task->access_count);
+    unsigned different = task->access_count;
+    if (different > 1)
+        different = sort_accesses(task->accesses, different);
     if (has_extra(desc)) {
         error = duet__extra_new(core, task, desc, out);
         if (error)
