@@ -68,8 +68,8 @@ void duet__pools_fini(struct duet_runtime *core);
 /* extra.c */
 int duet__extra_new(struct duet_runtime *core, struct duet_task *task,
                     const struct duet_task_desc *desc, struct duet_message *message);
-void duet__extra_refused(struct duet_task *task);
-void duet__extra_free(struct duet_runtime *core, struct duet_task *task);
+void duet__extra_refused(struct duet_runtime *core, struct duet_task *task);
+void duet__extra_forget(struct duet_view *view, struct duet_task *task);
 void duet__extras_fini(struct duet_runtime *core);
 void duet__extra_failed(struct duet_task *task, int status);
 void duet__extra_end(struct duet_view *view, struct duet_task *task);
@@ -85,7 +85,7 @@ int duet__refs_check(const struct duet_runtime *core, const struct duet_task_des
                      struct duet_message *message);
 size_t duet__edges_bytes(size_t count);
 unsigned duet__edges_fill(struct edge *edges, struct duet_task *task,
-                          const struct duet_task_desc *desc);
+                          const struct duet_task_extra *from);
 void duet__edges_free(struct edge *edges, unsigned count);
 int duet__edges_enter(struct duet_task *task, double *path);
 void duet__ref_entered(struct duet_ref *ref, double path);
@@ -164,6 +164,7 @@ void duet__cache_forget(struct duet_runtime *core, struct replica *replica);
 unsigned duet__sort_accesses(struct access *accesses, unsigned count);
 int duet__task_new(struct duet_runtime *core, int by, const struct duet_task_desc *desc,
                    struct duet_task **out, struct duet_message *message);
+int duet__not_made(const struct duet_task_desc *desc, int error);
 int duet__run_error(struct duet_runtime *runtime);
 void duet__tell(struct duet_runtime *core, const struct duet_message *message);
 int duet__refuse(struct duet_runtime *core, int error, const char *format, ...) DUET_PRINTF(3, 4);
@@ -282,8 +283,7 @@ static inline double duet__expected_s(const struct duet_task *task, unsigned arc
 /* Has it what a task's record has no place for? */
 static inline bool has_extra(const struct duet_task_desc *desc)
 {
-    return (uintptr_t)desc->ref | desc->after_count | (uintptr_t)desc->done |
-           (uintptr_t)desc->name | desc->iteration | (desc->args_bytes > DUET_ARGS_INLINE);
+    return desc->extra || desc->args_bytes > DUET_ARGS_INLINE;
 }
 
 static inline const void *task_args(const struct duet_task *task)

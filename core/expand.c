@@ -89,10 +89,9 @@ int duet_expand_submit(struct duet_expansion *expansion, const struct duet_task_
     struct duet_task *task;
     int error = check_child(expansion, desc);
     int by = expansion->self ? (int)expansion->self->index : expansion->view->by;
-    if (error && desc && desc->ref)
-        *desc->ref = NULL;
-    if (!error)
-        error = duet__task_new(core, by, desc, &task, &expansion->message);
+    if (error)
+        return duet__not_made(desc, error);
+    error = duet__task_new(core, by, desc, &task, &expansion->message);
     if (error)
         return error;
     task->parent = expansion;

@@ -20,18 +20,16 @@ static void enlist(struct duet_runtime *core, struct task_extra *extra)
 }
 
 /* One block of memory: the extra, the arguments, what the task comes after. NULL: none left. */
-static struct task_extra *extra_alloc(const struct duet_task_desc *desc)
+static struct task_extra *extra_alloc(const struct duet_task_desc *desc, size_t after_count)
 {
-    size_t edges = duet__edges_bytes(desc->after_count);
+    size_t edges = duet__edges_bytes(after_count);
     if (desc->args_bytes > SIZE_MAX / 2)
         return NULL;
     size_t args = (desc->args_bytes + 15) / 16 * 16;
     struct task_extra *extra = malloc(sizeof *extra + args + edges);
     if (!extra)
         return NULL;
-    *extra = (struct task_extra){.edges = (struct edge *)(void *)(extra->args + args),
-                                 .done = desc->done,
-                                 .done_arg = desc->done_arg};
+    *extra = (struct task_extra){.edges = (struct edge *)(void *)(extra->args + args)};
     if (desc->args_bytes)
         memcpy(extra->args, desc->args, desc->args_bytes);
     return extra;
@@ -47,29 +45,26 @@ int duet__extra_new(struct duet_runtime *core, struct duet_task *task,
     int error = duet__refs_check(core, desc, message);
     if (error)
         return error;
-    struct duet_ref *ref = desc->ref ? duet__ref_new(core) : NULL;
-    struct task_extra *extra = desc->ref && !ref ? NULL : extra_alloc(desc);
+    static const struct duet_task_extra none = {NULL};
+    const struct duet_task_extra *from = desc->extra ? desc->extra : &none;
+    struct duet_ref *ref = from->ref ? duet__ref_new(core) : NULL;
+    struct task_extra *extra = from->ref && !ref ? NULL : extra_alloc(desc, from->after_count);
     if (!extra) {
         free(ref);
         return duet_fail(message, DUET_ENOMEM, "no memory left for what a %s task comes with",
                          desc->codelet->name);
     }
     extra->ref = ref;
-    extra->iteration = desc->iteration;
-    extra->name = desc->name ? duet__name(core, desc->name) : 0; /* without memory it has none */
-    extra->edge_count = duet__edges_fill(extra->edges, task, desc);
+    extra->done = from->done;
+    extra->done_arg = from->done_arg;
+    extra->iteration = from->iteration;
+    extra->name = from->name ? duet__name(core, from->name) : 0; /* without memory it has none */
+    extra->edge_count = duet__edges_fill(extra->edges, task, from);
     enlist(core, extra);
     task->extra = extra;
     if (ref)
-        *desc->ref = ref;
+        *from->ref = ref;
     return DUET_OK;
-}
-
-/* The task was not made after all: nobody has seen its reference. */
-void duet__extra_refused(struct duet_task *task)
-{
-    if (task->extra)
-        duet_ref_free(task->extra->ref);
 }
 
 static void give_up(struct task_extra *extra)
@@ -79,8 +74,7 @@ static void give_up(struct task_extra *extra)
     free(extra);
 }
 
-/* With the task's record. */
-void duet__extra_free(struct duet_runtime *core, struct duet_task *task)
+static void extra_free(struct duet_runtime *core, struct duet_task *task)
 {
     struct task_extra *extra = task->extra;
     task->extra = NULL;
@@ -93,6 +87,13 @@ void duet__extra_free(struct duet_runtime *core, struct duet_task *task)
         extra->next->prev = extra->prev;
     spin_unlock(&core->extra_lock);
     give_up(extra);
+}
+
+/* The task was not made after all: nobody has seen its reference. */
+void duet__extra_refused(struct duet_runtime *core, struct duet_task *task)
+{
+    duet_ref_free(task->extra->ref);
+    extra_free(core, task);
 }
 
 void duet__extras_fini(struct duet_runtime *core)
@@ -110,12 +111,19 @@ void duet__extra_failed(struct duet_task *task, int status)
         task->extra->status = status;
 }
 
+/* The task is to be forgotten, and nobody waits for it any more. No lock held. */
+void duet__extra_forget(struct duet_view *view, struct duet_task *task)
+{
+    if (task->extra->ref)
+        duet__ref_end(view, task->extra->ref);
+    extra_free(view->core, task);
+}
+
 /* The task has ended, with nothing left to do but to count it. No lock held. */
 void duet__extra_end(struct duet_view *view, struct duet_task *task)
 {
     const struct task_extra *extra = task->extra;
     if (extra->done)
         extra->done(view->core, extra->done_arg, extra->status);
-    if (extra->ref)
-        duet__ref_end(view, extra->ref);
+    duet__extra_forget(view, task);
 }

@@ -285,7 +285,19 @@ __attribute__((cold, noinline)) static int enter_cut(struct duet_view *view, str
     return granted;
 }
 
-/* Enters such a predecessor. parts_lock is held. */
+/* The accesses of a task that may come after others without data, or be referred to. */
+__attribute__((cold, noinline)) static int enter_extra(struct duet_view *view,
+                                                       struct duet_task *task, double *path)
+{
+    int granted = duet__edges_enter(task, path);
+    int entered = enter_all(task, best_seconds(task), &view->core->cut, path);
+    granted += entered < 0 ? enter_cut(view, task, path) : entered;
+    if (task->extra->ref)
+        duet__ref_entered(task->extra->ref, *path);
+    return granted;
+}
+
+/* Enters a predecessor that makes it the turn of others. parts_lock is held. */
 __attribute__((cold)) void duet__link_turn(struct duet_view *view, struct duet_task *turn)
 {
     double path = 0;
@@ -302,11 +314,10 @@ inline void duet__link_in(struct duet_view *view, struct duet_task *task)
     task->submit_s = view->now;
     atomic_store_explicit(&task->ready_s, view->now, memory_order_relaxed);
     double path = 0;
-    int granted = task->extra ? duet__edges_enter(task, &path) : 0;
-    int entered = enter_all(task, best_seconds(task), &view->core->cut, &path);
-    granted += entered < 0 ? enter_cut(view, task, &path) : entered;
-    if (task->extra && task->extra->ref)
-        duet__ref_entered(task->extra->ref, path);
+    int granted = task->extra ? enter_extra(view, task, &path)
+                              : enter_all(task, best_seconds(task), &view->core->cut, &path);
+    if (granted < 0)
+        granted = enter_cut(view, task, &path);
     if (task->klass) /* an acquisition is none: the application may have much to prepare */
         count_submission(view->core, path, view->now);
     /* from here on another thread may run the task, if this does not make it ready itself */

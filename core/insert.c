@@ -33,6 +33,7 @@ struct value {
 /* What a list says. */
 struct insertion {
     struct duet_task_desc desc;
+    struct duet_task_extra extra;
     struct duet_access accesses[ACCESSES_MAX];
     struct duet_ref *after[AFTER_MAX];
     struct value values[VALUES_MAX];
@@ -85,9 +86,9 @@ static int add_value(struct insertion *all, const void *at, size_t bytes)
 
 static int add_after(struct insertion *all, struct duet_ref *ref)
 {
-    if (all->desc.after_count == AFTER_MAX)
+    if (all->extra.after_count == AFTER_MAX)
         return too_many(all, "tasks to come after", AFTER_MAX);
-    all->after[all->desc.after_count++] = ref;
+    all->after[all->extra.after_count++] = ref;
     return DUET_OK;
 }
 
@@ -95,6 +96,9 @@ static int add_after(struct insertion *all, struct duet_ref *ref)
 static int read_item(struct insertion *all, int word, va_list *list)
 {
     struct duet_task_desc *desc = &all->desc;
+    struct duet_task_extra *extra = &all->extra;
+    if (word >= DUET_REF) /* these are what few tasks have */
+        desc->extra = extra;
     if (word > 0 && word < MODES_END)
         return add_access(all, word, va_arg(*list, struct duet_handle *));
     switch (word) {
@@ -111,17 +115,17 @@ static int read_item(struct insertion *all, int word, va_list *list)
         desc->where = va_arg(*list, uint64_t);
         return DUET_OK;
     case DUET_REF:
-        desc->ref = va_arg(*list, struct duet_ref **);
+        extra->ref = va_arg(*list, struct duet_ref **);
         return DUET_OK;
     case DUET_NAME:
-        desc->name = va_arg(*list, const char *);
+        extra->name = va_arg(*list, const char *);
         return DUET_OK;
     case DUET_ITERATION:
-        desc->iteration = va_arg(*list, uint32_t);
+        extra->iteration = va_arg(*list, uint32_t);
         return DUET_OK;
     case DUET_DONE:
-        desc->done = va_arg(*list, duet_done_fn);
-        desc->done_arg = va_arg(*list, void *);
+        extra->done = va_arg(*list, duet_done_fn);
+        extra->done_arg = va_arg(*list, void *);
         return DUET_OK;
     default:
         return duet_fail(all->message, DUET_EINVAL,
@@ -226,7 +230,7 @@ static int submit(struct duet_runtime *runtime, struct duet_expansion *expansion
     char *packed = few;
     struct duet_task_desc *desc = &all->desc;
     desc->accesses = all->accesses;
-    desc->after = all->after;
+    all->extra.after = all->after;
     if (all->value_count) {
         desc->args_bytes = packed_bytes(all);
         if (desc->args_bytes > sizeof few)
@@ -248,6 +252,7 @@ static int insert(struct duet_runtime *runtime, struct duet_expansion *expansion
 {
     struct insertion all;
     all.desc = (struct duet_task_desc){.codelet = codelet};
+    all.extra = (struct duet_task_extra){NULL};
     all.value_count = 0;
     all.item = 1;
     all.message = message;
@@ -256,8 +261,7 @@ static int insert(struct duet_runtime *runtime, struct duet_expansion *expansion
         error = read_item(&all, word, list);
     if (!error)
         return submit(runtime, expansion, &all);
-    if (all.desc.ref)
-        *all.desc.ref = NULL;
+    (void)duet__not_made(&all.desc, error);
     if (runtime)
         duet__tell(runtime, message);
     return error;

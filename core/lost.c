@@ -55,8 +55,8 @@ static void forget_submitted(struct duet_view *view, struct duet_task *task)
         task->submitted = newest->next;
         if (!newest->klass)
             duet__unregister_forget(newest);
-        if (newest->extra && newest->extra->ref)
-            duet__ref_end(view, newest->extra->ref);
+        if (newest->extra)
+            duet__extra_forget(view, newest);
         duet__task_free(view->core, view->by, newest);
         duet__count_finished(view, 1);
     }

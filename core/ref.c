@@ -48,12 +48,15 @@ void duet_ref_free(struct duet_ref *ref)
 int duet__refs_check(const struct duet_runtime *core, const struct duet_task_desc *desc,
                      struct duet_message *message)
 {
-    if (desc->after_count > UINT16_MAX || (desc->after_count && !desc->after))
+    const struct duet_task_extra *from = desc->extra;
+    if (!from)
+        return DUET_OK;
+    if (from->after_count > UINT16_MAX || (from->after_count && !from->after))
         return duet_fail(message, DUET_EINVAL,
                          "a %s task comes after %zu others; at most 65,535 are possible",
-                         desc->codelet->name, desc->after_count);
-    for (size_t i = 0; i < desc->after_count; i++)
-        if (desc->after[i] && desc->after[i]->core != core)
+                         desc->codelet->name, from->after_count);
+    for (size_t i = 0; i < from->after_count; i++)
+        if (from->after[i] && from->after[i]->core != core)
             return duet_fail(message, DUET_EINVAL,
                              "reference %zu of what a %s task comes after is of another runtime", i,
                              desc->codelet->name);
@@ -67,14 +70,14 @@ size_t duet__edges_bytes(size_t count)
 
 /* How many there are: references that are NULL are none. */
 unsigned duet__edges_fill(struct edge *edges, struct duet_task *task,
-                          const struct duet_task_desc *desc)
+                          const struct duet_task_extra *from)
 {
     unsigned count = 0;
-    for (size_t i = 0; i < desc->after_count; i++) {
-        if (!desc->after[i])
+    for (size_t i = 0; i < from->after_count; i++) {
+        if (!from->after[i])
             continue;
-        atomic_fetch_add_explicit(&desc->after[i]->holders, 1, memory_order_relaxed);
-        edges[count++] = (struct edge){.ref = desc->after[i], .task = task};
+        atomic_fetch_add_explicit(&from->after[i]->holders, 1, memory_order_relaxed);
+        edges[count++] = (struct edge){.ref = from->after[i], .task = task};
     }
     return count;
 }

@@ -36,9 +36,9 @@ static uint64_t submit_after(struct testing *t, struct duet_ref **ref,
     const struct duet_task_desc desc = {.codelet = t->any,
                                         .args = &flops,
                                         .args_bytes = sizeof flops,
-                                        .ref = ref,
-                                        .after = after,
-                                        .after_count = count};
+                                        .extra = &(struct duet_task_extra){.ref = ref,
+                                                                           .after = after,
+                                                                           .after_count = count}};
     g_assert_cmpint(duet_submit(t->core, &desc), ==, DUET_OK);
     return atomic_load(&t->core->submitted);
 }
@@ -91,9 +91,9 @@ static void test_fans(void)
                                         .access_count = 1,
                                         .args = &flops,
                                         .args_bytes = sizeof flops,
-                                        .ref = &last,
-                                        .after = all,
-                                        .after_count = MANY};
+                                        .extra = &(struct duet_task_extra){.ref = &last,
+                                                                           .after = all,
+                                                                           .after_count = MANY}};
     g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
     uint64_t id = atomic_load(&t.core->submitted), ids[2 * MANY + 2];
     for (unsigned i = 0; i < MANY; i++) {
@@ -128,9 +128,7 @@ static void test_expansion(void)
     struct ends ends = {.t = &t};
     const struct duet_access access = {testing_handle(&t, (size_t)2 * BLOCK), DUET_RW};
     struct duet_task_desc desc = plan_desc(&t, &argument, &access, 1);
-    desc.ref = &ref;
-    desc.done = note_end;
-    desc.done_arg = &ends;
+    desc.extra = &(struct duet_task_extra){.ref = &ref, .done = note_end, .done_arg = &ends};
     g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
     uint64_t after = submit_after(&t, NULL, &ref, 1);
     ends.ref = ref;
@@ -177,9 +175,9 @@ static void test_done(void)
     const struct duet_task_desc desc = {.codelet = t.any,
                                         .args = &flops,
                                         .args_bytes = sizeof flops,
-                                        .ref = &ref,
-                                        .done = note_end,
-                                        .done_arg = &ends};
+                                        .extra = &(struct duet_task_extra){.ref = &ref,
+                                                                           .done = note_end,
+                                                                           .done_arg = &ends}};
     g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
     ends.ref = ref;
     g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
@@ -202,11 +200,12 @@ static void test_failure(void)
         const struct duet_task_desc desc = {.codelet = t.any,
                                             .args = &flops,
                                             .args_bytes = sizeof flops,
-                                            .ref = &refs[i],
-                                            .after = refs,
-                                            .after_count = i,
-                                            .done = note_end,
-                                            .done_arg = &ends[i]};
+                                            .extra =
+                                                &(struct duet_task_extra){.ref = &refs[i],
+                                                                          .after = refs,
+                                                                          .after_count = i,
+                                                                          .done = note_end,
+                                                                          .done_arg = &ends[i]}};
         g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
     }
     struct duet__engine_command run = expect_run(&t, 0);
@@ -251,19 +250,23 @@ static void test_refusals(void)
     testing_init(&other, &(struct testing_machine){.cpus = 1}, "eager", 1);
     (void)submit_after(&other, &foreign, NULL, 0);
     const struct duet_task_desc desc = {.codelet = t.any,
-                                        .ref = &ref,
-                                        .after = &foreign,
-                                        .after_count = 1};
+                                        .extra = &(struct duet_task_extra){.ref = &ref,
+                                                                           .after = &foreign,
+                                                                           .after_count = 1}};
     g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_EINVAL);
     g_assert_nonnull(strstr(duet_last_message(t.core), "of another runtime"));
     g_assert_null(ref);
     g_assert_cmpint(duet_ref_wait(t.core, foreign), ==, DUET_EINVAL);
     g_assert_cmpint(duet_ref_wait(t.core, NULL), ==, DUET_EINVAL);
     g_assert_nonnull(strstr(duet_last_message(t.core), "it is NULL"));
-    const struct duet_task_desc nothing = {.codelet = t.any, .after_count = 1};
+    const struct duet_task_desc nothing = {.codelet = t.any,
+                                           .extra = &(struct duet_task_extra){.after_count = 1}};
     g_assert_cmpint(duet_submit(t.core, &nothing), ==, DUET_EINVAL);
     ref = (struct duet_ref *)(void *)&t;
-    g_assert_cmpint(duet_submit(t.core, &(struct duet_task_desc){.ref = &ref}), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_submit(t.core,
+                                &(struct duet_task_desc){
+                                    .extra = &(struct duet_task_extra){.ref = &ref}}),
+                    ==, DUET_EINVAL);
     g_assert_null(ref);
     duet_ref_free(NULL);
     g_assert_cmpuint(atomic_load(&t.core->submitted), ==, 0);

@@ -214,18 +214,21 @@ static inline int fill(struct duet_runtime *core, struct duet_task *task,
     unsigned different = task->access_count;
     if (different > 1)
         different = sort_accesses(task->accesses, different);
+    const void *args = task->args;
     if (has_extra(desc)) {
         error = duet__extra_new(core, task, desc, out);
         if (error)
             return error;
+        args = task->extra->args;
+        different += task->extra->edge_count;
     } else if (desc->args_bytes) {
         memcpy(task->args, desc->args, desc->args_bytes);
     }
     struct duet_message message;
     message.text[0] = '\0';
     struct duet_codelet *codelet = (struct duet_codelet *)(uintptr_t)desc->codelet;
-    error = duet__class_find(codelet, task_args(task), task->accesses, task->access_count,
-                             &task->klass, &task->work, &message);
+    error = duet__class_find(codelet, args, task->accesses, task->access_count, &task->klass,
+                             &task->work, &message);
     if (error)
         return duet_fail(out, error, "%s", *message.text ? message.text : duet_strerror(error));
     error = restrict_task(core, task, desc->where, out);
@@ -237,8 +240,6 @@ static inline int fill(struct duet_runtime *core, struct duet_task *task,
     task->note = 0;
     task->priority = desc->priority;
     task->complexity = desc->complexity > 0 ? desc->complexity : task->work;
-    if (task->extra)
-        different += task->extra->edge_count;
     atomic_init(&task->pending, (int32_t)different + 1);
     return DUET_OK;
 }
@@ -278,10 +279,10 @@ static bool window_open(void *argument)
 }
 
 /* There is no task to refer to. */
-static int refused(const struct duet_task_desc *desc, int error)
+int duet__not_made(const struct duet_task_desc *desc, int error)
 {
-    if (desc && desc->ref)
-        *desc->ref = NULL;
+    if (desc && desc->extra && desc->extra->ref)
+        *desc->extra->ref = NULL;
     return error;
 }
 
@@ -294,16 +295,18 @@ inline int duet__task_new(struct duet_runtime *core, int by, const struct duet_t
 {
     int error = check(desc, message);
     if (error)
-        return refused(desc, error);
+        return duet__not_made(desc, error);
     struct duet_task *task = duet__task_alloc(core, by, (unsigned)desc->access_count);
     if (!task)
-        return refused(desc, duet_fail(message, DUET_ENOMEM, "no memory left for another task"));
+        return duet__not_made(desc,
+                              duet_fail(message, DUET_ENOMEM, "no memory left for another task"));
     error = fill(core, task, desc, message);
     if (error) {
         duet__scratch_refused(core, task);
-        duet__extra_refused(task);
+        if (task->extra)
+            duet__extra_refused(core, task);
         duet__task_free(core, by, task);
-        return refused(desc, error);
+        return duet__not_made(desc, error);
     }
     task->id = atomic_fetch_add_explicit(&core->submitted, 1, memory_order_relaxed) + 1;
     *out = task;
@@ -370,7 +373,7 @@ int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *desc)
         atomic_fetch_sub(&runtime->throttled, 1);
         if (error) {
             duet__tell_stuck(runtime);
-            return refused(desc, error);
+            return duet__not_made(desc, error);
         }
     }
     struct duet_task *task = NULL;

@@ -121,8 +121,6 @@ static void give_back(struct pool *pool, struct duet_task *first, struct duet_ta
 inline void duet__task_free(struct duet_runtime *core, int by, struct duet_task *task)
 {
     struct pool *pool = &core->pools[task->pool];
-    if (task->extra)
-        duet__extra_free(core, task);
     if (by < 0 || task->pool > POOL_EXACT) {
         give_back(pool, task, task);
         return;

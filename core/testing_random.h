@@ -105,6 +105,13 @@ static inline void submit_step(struct run *run, struct step *step)
     for (unsigned i = 0; i < AFTER_MAX; i++)
         if (step->after[i])
             after[i] = (step - step->after[i])->ref;
+    const struct duet_task_extra extra = {.ref = step->refers ? &step->ref : NULL,
+                                          .after = after,
+                                          .after_count = AFTER_MAX,
+                                          .done = tell_end,
+                                          .done_arg = step,
+                                          .name = step->salt >> 60 & 1 ? "named" : NULL,
+                                          .iteration = step->salt >> 61 & 1};
     const struct duet_task_desc desc = {
         .codelet = codelet_of(run, step->kind, step->salt),
         .accesses = accesses,
@@ -113,13 +120,7 @@ static inline void submit_step(struct run *run, struct step *step)
         .args_bytes = carry(&carried, &argument),
         .priority = step->priority,
         .where = step->on_device ? duet_where(run->duet, run->setting.world->arch) : 0,
-        .ref = step->refers ? &step->ref : NULL,
-        .after = after,
-        .after_count = AFTER_MAX,
-        .done = tell_end,
-        .done_arg = step,
-        .name = step->salt >> 60 & 1 ? "named" : NULL,
-        .iteration = step->salt >> 61 & 1,
+        .extra = &extra,
     };
     int error = submitted(run, duet_submit(run->duet, &desc), &desc);
     g_assert_true(error || !step->refers == !step->ref);

@@ -248,6 +248,7 @@ int duet__build_task(const struct duet__build *build, unsigned kernel, const voi
                      size_t args_bytes, int priority, const struct duet_access *accesses,
                      size_t access_count)
 {
+    const struct duet_task_extra extra = {.iteration = build->iteration};
     const struct duet_task_desc task = {
         .codelet = build->codelets[kernel],
         .accesses = accesses,
@@ -256,7 +257,7 @@ int duet__build_task(const struct duet__build *build, unsigned kernel, const voi
         .args_bytes = args_bytes,
         .priority = build->priority + priority,
         .where = build->where,
-        .iteration = build->iteration,
+        .extra = build->iteration ? &extra : NULL,
     };
     return build->expansion ? duet_expand_submit(build->expansion, &task)
                             : duet_submit(build->runtime, &task);

@@ -410,16 +410,8 @@ struct duet_ref;
  */
 typedef void (*duet_done_fn)(struct duet_runtime *runtime, void *arg, int status);
 
-struct duet_task_desc {
-    const struct duet_codelet *codelet;
-    const struct duet_access
-        *accesses;       /* the same handle twice counts as one access, RW if mixed */
-    size_t access_count; /* at most 65,535 */
-    const void *args;    /* copied, to where it is aligned for every type */
-    size_t args_bytes;
-    int priority;      /* higher runs earlier, for policies that look at it */
-    uint64_t where;    /* 0: anywhere; else only on these architectures (duet_where): SetArch */
-    double complexity; /* hint for policies that use it (UnMP); 0: flops */
+/* What few tasks have. */
+struct duet_task_extra {
     /* where to leave a reference to the task; NULL: none is needed. NULL is left there if the
        submission is refused */
     struct duet_ref **ref;
@@ -433,6 +425,19 @@ struct duet_task_desc {
     const char *name;   /* in traces, beside its kernel's: "potrf(3)". Copied. NULL: none. Each
                            different one is kept until the runtime is closed */
     uint32_t iteration; /* of the application's, in traces: 1, 2 ...; 0: none */
+};
+
+struct duet_task_desc {
+    const struct duet_codelet *codelet;
+    const struct duet_access
+        *accesses;       /* the same handle twice counts as one access, RW if mixed */
+    size_t access_count; /* at most 65,535 */
+    const void *args;    /* copied, to where it is aligned for every type */
+    size_t args_bytes;
+    int priority;      /* higher runs earlier, for policies that look at it */
+    uint64_t where;    /* 0: anywhere; else only on these architectures (duet_where): SetArch */
+    double complexity; /* hint for policies that use it (UnMP); 0: flops */
+    const struct duet_task_extra *extra; /* what few tasks have; NULL: nothing of it */
 };
 
 /*
