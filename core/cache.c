@@ -278,8 +278,8 @@ inline int duet__cache_prepare(struct duet_view *view, struct worker *worker,
             return 0;
         atomic_store_explicit(&node->blocked, false, memory_order_relaxed);
         if (placed < 0) {
-            duet__fail_run(view->core, placed, "task %llu (%s): %s", (unsigned long long)task->id,
-                           duet_task_kernel(task), duet_strerror(placed));
+            duet__fail_task(view->core, placed, "task %llu (%s): %s", (unsigned long long)task->id,
+                            duet_task_kernel(task), duet_strerror(placed));
             return placed;
         }
     }

@@ -91,6 +91,24 @@ int duet__edges_enter(struct duet_task *task, double *path);
 void duet__ref_entered(struct duet_ref *ref, double path);
 void duet__ref_end(struct duet_view *view, struct duet_ref *ref);
 
+/* failure.c */
+void duet__poison(struct duet_runtime *core, struct duet_handle *handle);
+void duet__settle_poison(struct duet_runtime *core, const struct access *access, bool written);
+void duet__poison_copy(struct duet_runtime *core, const struct duet__copy *copy);
+bool duet__reads_poisoned(const struct duet_task *task);
+void duet__pass_poison(struct duet_runtime *core, struct duet_task *task);
+bool duet__hopeless(const struct duet_runtime *core, const struct duet_task *task);
+int duet__cancelled_by(const struct duet_runtime *core);
+void duet__count_failure(struct duet_runtime *core, struct duet_task *task, int status,
+                         bool cancelled);
+int duet__data_error(struct duet_runtime *runtime, const struct duet_handle *handle, unsigned mode);
+
+/* true if the task is not to run: the run is over, or what it reads is not valid. */
+static inline bool hopeless(const struct duet_runtime *core, const struct duet_task *task)
+{
+    return atomic_load_explicit(&core->trouble, memory_order_acquire) && duet__hopeless(core, task);
+}
+
 /* graph.c */
 void duet__link_in(struct duet_view *view, struct duet_task *task);
 void duet__link_turn(struct duet_view *view, struct duet_task *turn);
@@ -124,6 +142,7 @@ void duet__list_doom(struct duet_view *view, struct duet_list *list);
 void duet__list_drain(struct duet_view *view, struct duet_list *list);
 
 /* expand.c */
+void duet__expansion_failed(struct duet_expansion *expansion, int error);
 void duet__expand(struct duet_view *view, struct duet_task *task);
 struct duet_message *duet__expansion_message(struct duet_expansion *expansion);
 struct duet_task *duet__child_finished(struct duet_view *view, struct duet_expansion *expansion);
@@ -166,6 +185,7 @@ int duet__task_new(struct duet_runtime *core, int by, const struct duet_task_des
                    struct duet_task **out, struct duet_message *message);
 int duet__not_made(const struct duet_task_desc *desc, int error);
 int duet__run_error(struct duet_runtime *runtime);
+int duet__wait_all(struct duet_runtime *runtime);
 void duet__tell(struct duet_runtime *core, const struct duet_message *message);
 int duet__refuse(struct duet_runtime *core, int error, const char *format, ...) DUET_PRINTF(3, 4);
 void duet__tell_stuck(struct duet_runtime *core);

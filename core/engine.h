@@ -167,6 +167,7 @@ struct duet__core_config {
     size_t window;         /* submitted and unfinished tasks at most; 0: 65,536 */
     bool set_arch, strict; /* as in struct duet_config */
     bool computes;         /* kernels run: data without an address is refused */
+    bool keep_going;       /* as in struct duet_config */
     bool record, record_accesses;
     double model_error;
     const struct duet__engine_ops *ops;
@@ -294,8 +295,14 @@ void duet__explain(struct duet_runtime *core, struct duet_message *message);
  */
 int duet__may_wait(struct duet_runtime *core, const char *function);
 
-/* Records an error of the run, to be returned by duet_wait; the first one stays. Any thread. */
+/*
+ * Records an error of the run, to be returned by duet_wait, and ends the run; the first one stays.
+ * Any thread.
+ */
 void duet__fail_run(struct duet_runtime *core, int error, const char *format, ...)
+    DUET_PRINTF(3, 4);
+/* The same of an error that concerns a task, or data: a run that keeps going does. */
+void duet__fail_task(struct duet_runtime *core, int error, const char *format, ...)
     DUET_PRINTF(3, 4);
 
 /*

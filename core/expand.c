@@ -111,6 +111,13 @@ struct duet_message *duet__expansion_message(struct duet_expansion *expansion)
     return &expansion->message;
 }
 
+/* The task that expands will have written nothing valid. Any thread, before its last child ends. */
+void duet__expansion_failed(struct duet_expansion *expansion, int error)
+{
+    int none = DUET_OK;
+    (void)atomic_compare_exchange_strong(&expansion->failed, &none, error);
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* Beginning                                                                                    */
 
@@ -138,7 +145,6 @@ int duet__expand_call(struct duet_expansion *expansion)
 /* A task that cannot even begin to expand ends without its successors' data. */
 static void end_at_once(struct duet_view *view, struct duet_task *task)
 {
-    duet__extra_failed(task, DUET_ENOMEM);
     duet__graph_finish(view, task, DUET_HOST, false, false);
     duet__task_end(view, task);
 }
@@ -156,11 +162,15 @@ void duet__expand(struct duet_view *view, struct duet_task *task)
         status = duet__expand_call(expansion);
         expansion->view = NULL;
     }
-    if (status)
-        duet__fail_run(view->core, status, "task %llu (%s) cannot expand: %s",
-                       (unsigned long long)task->id, duet_task_kernel(task),
-                       expansion && *expansion->message.text ? expansion->message.text
-                                                             : duet_strerror(status));
+    if (status) {
+        if (expansion)
+            duet__expansion_failed(expansion, status);
+        duet__count_failure(view->core, task, status, false);
+        duet__fail_task(view->core, status, "task %llu (%s) cannot expand: %s",
+                        (unsigned long long)task->id, duet_task_kernel(task),
+                        expansion && *expansion->message.text ? expansion->message.text
+                                                              : duet_strerror(status));
+    }
     if (!expansion)
         end_at_once(view, task);
     else if (duet__child_finished(view, expansion))
@@ -181,8 +191,10 @@ void duet__blocks_free(struct duet_expansion *expansion)
 static struct duet_task *finish(struct duet_view *view, struct duet_expansion *expansion)
 {
     struct duet_task *task = expansion->task;
-    int error = atomic_load_explicit(&view->core->error, memory_order_acquire);
+    int error = atomic_load_explicit(&expansion->failed, memory_order_acquire);
     duet__extra_failed(task, error);
+    if (error && task->parent)
+        duet__expansion_failed(task->parent, error);
     duet__blocks_free(expansion);
     free(expansion);
     duet__graph_finish(view, task, DUET_HOST, false, !error);
@@ -201,6 +213,8 @@ static void open_blocks(const struct duet_expansion *expansion)
 static void end(struct duet_view *view, struct duet_task *gather)
 {
     struct duet_expansion *expansion = gather->parent;
+    if (duet__reads_poisoned(gather))
+        duet__expansion_failed(expansion, DUET_EDATA);
     duet__task_free(view->core, view->by, gather);
     if (expansion->self) {
         open_blocks(expansion);
@@ -234,8 +248,9 @@ bool duet__gather(struct duet_view *view, struct duet_expansion *expansion)
     struct duet_task *task = gather_new(expansion);
     if (!task) {
         expansion->blocks = NULL; /* they stay until the runtime is closed */
-        duet__fail_run(view->core, DUET_ENOMEM, "no memory left to end task %llu (%s)",
-                       (unsigned long long)expansion->task->id, duet_task_kernel(expansion->task));
+        duet__expansion_failed(expansion, DUET_ENOMEM);
+        duet__fail_task(view->core, DUET_ENOMEM, "no memory left to end task %llu (%s)",
+                        (unsigned long long)expansion->task->id, duet_task_kernel(expansion->task));
         return false;
     }
     duet__bring_home(view, task);

@@ -13,6 +13,7 @@ struct duet_expansion {
     struct duet_task *task;       /* that expands */
     struct duet_view *view;       /* the call in which it expands; NULL afterwards */
     _Atomic(uint64_t) unfinished; /* children, and 1 while it expands or does not wait */
+    _Atomic(int) failed;          /* with what it, or the first child that did, has; 0: none */
     struct parts *blocks;         /* a list for each access that has some */
     unsigned block_count;         /* of all of them: as many as a task may have accesses */
     /* of a task that waits */

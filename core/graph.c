@@ -444,15 +444,23 @@ static void end_special(struct duet_view *view, const struct duet_task *task,
     spin_unlock(&handle->lock);
 }
 
+/* How a task's accesses end. */
+struct ending {
+    unsigned node;
+    bool pinned, written;
+    bool trouble; /* something has failed: see failure.c */
+};
+
 /* Ends one access; `special`: of a task that has some that are more than reading or writing. */
 static inline void end_access(struct duet_view *view, const struct duet_task *task,
-                              const struct access *access, unsigned node, bool pinned, bool written,
+                              const struct access *access, const struct ending *ending,
                               struct ready *ready, bool special)
 {
+    const unsigned node = ending->node;
     struct duet_runtime *core = view->core;
     struct duet_handle *handle = access->handle;
     struct stale stale;
-    bool writes = written && (access->mode & DUET_W);
+    bool writes = ending->written && (access->mode & DUET_W);
     spin_lock(&handle->lock);
     if (writes && invalidate_others(core, handle, node, &stale)) {
         /* before the access is released: afterwards the handle may be unregistered */
@@ -460,7 +468,9 @@ static inline void end_access(struct duet_view *view, const struct duet_task *ta
         tell_stale(core, handle, &stale);
         spin_lock(&handle->lock);
     }
-    if (pinned)
+    if (ending->trouble)
+        duet__settle_poison(core, access, ending->written);
+    if (ending->pinned)
         duet__replica_unpin(view, handle->replicas[node]);
     if (special && access->mode > DUET_RW) {
         spin_unlock(&handle->lock);
@@ -494,12 +504,15 @@ void duet__graph_finish(struct duet_view *view, struct duet_task *task, unsigned
     const unsigned count = task->access_count;
     const bool special = task->modes;
     struct ready ready = {.now = view->now};
+    const bool trouble =
+        !written || atomic_load_explicit(&view->core->trouble, memory_order_relaxed);
+    const struct ending ending = {node, pinned, written, trouble};
     for (unsigned i = 0; i < count && !special; i++)
         if (task->accesses[i].mode)
-            end_access(view, task, &task->accesses[i], node, pinned, written, &ready, false);
+            end_access(view, task, &task->accesses[i], &ending, &ready, false);
     for (unsigned i = 0; i < count && special; i++)
         if (task->accesses[i].mode)
-            end_access(view, task, &task->accesses[i], node, pinned, written, &ready, true);
+            end_access(view, task, &task->accesses[i], &ending, &ready, true);
     if (ready.count == 1)
         push(view, ready.first);
     else if (ready.count)
@@ -533,9 +546,10 @@ void duet__task_over(struct duet_view *view, struct duet_task *task)
         task->over(view, task);
         return;
     }
-    duet__fail_run(view->core, DUET_ELOST, "task %llu (%s): every worker that could run it is lost",
-                   (unsigned long long)task->id, duet_task_kernel(task));
-    duet__extra_failed(task, DUET_ELOST);
+    duet__fail_task(view->core, DUET_ELOST,
+                    "task %llu (%s): every worker that could run it is lost",
+                    (unsigned long long)task->id, duet_task_kernel(task));
+    duet__count_failure(view->core, task, DUET_ELOST, false);
     duet__graph_finish(view, task, DUET_HOST, false, false);
     duet__task_end(view, task);
 }

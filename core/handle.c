@@ -235,7 +235,7 @@ static int acquire(struct duet_runtime *runtime, struct duet_handle *handle, uin
         duet__tell_stuck(runtime);
         return error;
     }
-    return duet__run_error(runtime);
+    return duet__data_error(runtime, handle, mode);
 }
 
 int duet_acquire(struct duet_runtime *runtime, struct duet_handle *handle, enum duet_mode mode)
@@ -250,6 +250,8 @@ int duet_acquire(struct duet_runtime *runtime, struct duet_handle *handle, enum 
 /* Ends an acquisition, at the date of its release. */
 void duet__acquire_end(struct duet_view *view, struct duet_task *task)
 {
+    if (atomic_load_explicit(&view->core->trouble, memory_order_relaxed))
+        duet__pass_poison(view->core, task);
     duet__graph_finish(view, task, DUET_HOST, false, true);
     duet__task_free(view->core, view->by, task);
 }

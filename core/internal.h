@@ -258,11 +258,12 @@ struct parts {
 
 struct duet_handle {
     struct spin lock;
-    atomic_bool family;  /* handle lock: it is part of a cut, or has been cut; never unset */
-    bool apart;          /* parts_lock: only parts of it are in force */
-    bool entered;        /* registry_lock: its memory is known to region.c */
-    uint8_t active_mode; /* handle lock, as all of the next four: mode of the granted accesses */
-    uint32_t active;     /* granted and unfinished accesses */
+    atomic_bool family;     /* handle lock: it is part of a cut, or has been cut; never unset */
+    bool apart;             /* parts_lock: only parts of it are in force */
+    bool entered;           /* registry_lock: its memory is known to region.c */
+    uint8_t active_mode;    /* handle lock, as all of the next five: mode of the granted accesses */
+    _Atomic(bool) poisoned; /* what it holds is not valid; read also by who has it granted */
+    uint32_t active;        /* granted and unfinished accesses */
     struct access *head, *tail;       /* accesses not granted yet, in order of submission */
     uint64_t version;                 /* counts writes */
     double write_path_s, read_path_s; /* critical path up to the last write, the last reads */
@@ -407,7 +408,7 @@ struct duet_runtime {
     void *engine;
     void *kept; /* by the library's start-up */
     void (*free_kept)(void *data);
-    bool set_arch, strict, record, record_accesses, computes;
+    bool set_arch, strict, record, record_accesses, computes, keep_going;
     bool keeps; /* workers keep nested tasks to themselves */
     double model_error;
     uint64_t seed;
@@ -475,7 +476,10 @@ struct duet_runtime {
     _Atomic(bool) stopping;
     _Atomic(unsigned) drained; /* workers that have had nothing left since then */
     _Atomic(bool) told;        /* there is a `message` */
+    _Atomic(bool) trouble;     /* something has failed, some time */
+    _Atomic(bool) stopped;     /* what has not begun does not run any more */
     _Atomic(int) error;        /* first error of the run */
+    _Atomic(uint64_t) failed_tasks, cancelled_tasks;
     struct spin message_lock;
     struct duet_message run_message;        /* message_lock: of that error */
     struct duet_message message;            /* message_lock: of the last call that failed */

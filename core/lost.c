@@ -68,7 +68,7 @@ void duet__lost_requeue(struct duet_view *view, struct worker *worker, struct du
     if (task->state == TASK_RUNNING)
         forget_submitted(view, task);
     duet__slot_remove(worker, task);
-    if (atomic_load_explicit(&view->core->error, memory_order_acquire)) {
+    if (hopeless(view->core, task)) {
         duet__task_cancel(view, worker, task);
         return;
     }

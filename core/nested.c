@@ -73,7 +73,7 @@ static uint64_t number(struct duet_runtime *core, struct worker *worker)
 static bool may_keep(const struct duet_runtime *core, const struct worker *worker)
 {
     return worker->node == DUET_HOST && worker->nested.running &&
-           !atomic_load_explicit(&core->error, memory_order_relaxed);
+           !atomic_load_explicit(&core->stopped, memory_order_relaxed);
 }
 
 /* A record in which all that no nested task changes is zero. NULL: no memory. */
@@ -214,10 +214,11 @@ void duet__nested_done(struct duet_runtime *core, unsigned worker, struct duet_t
     struct worker *self = &core->workers[worker];
     struct task_class *klass = task->klass;
     if (report->status) {
-        duet__fail_run(core, report->status, "task %llu (%s) failed on %s: %s",
-                       (unsigned long long)task->id, klass->codelet->name,
-                       core->machine.workers[worker].name,
-                       report->why && *report->why ? report->why : duet_strerror(report->status));
+        duet__count_failure(core, task, report->status, false);
+        duet__fail_task(core, report->status, "task %llu (%s) failed on %s: %s",
+                        (unsigned long long)task->id, klass->codelet->name,
+                        core->machine.workers[worker].name,
+                        report->why && *report->why ? report->why : duet_strerror(report->status));
     } else {
         count_own(&self->tasks, 1);
         klass->executions[worker].ran++;

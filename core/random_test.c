@@ -33,6 +33,7 @@ static int open_core(struct run *run, struct duet_message *message)
         .seed = config->seed,
         .window = config->window,
         .set_arch = config->set_arch,
+        .keep_going = config->keep_going,
         .record = config->record,
         .computes = true,
         .alone = run->setting.alone,

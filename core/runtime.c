@@ -136,6 +136,7 @@ static int fill(struct duet_runtime *core, const struct duet__core_config *confi
     core->record = config->record || config->record_accesses;
     core->record_accesses = config->record_accesses;
     core->computes = config->computes;
+    core->keep_going = config->keep_going;
     core->model_error = config->model_error;
     core->submit_rng = duet_random_stream(config->seed, 0);
     atomic_init(&core->first_submit_s, INFINITY);

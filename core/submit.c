@@ -352,7 +352,7 @@ int duet__may_wait(struct duet_runtime *core, const char *function)
 {
     if (inside(core) == DUET_OUTSIDE)
         return DUET_OK;
-    duet__fail_run(
+    duet__fail_task(
         core, DUET_EINVAL,
         "%s was called inside a kernel, an expansion or a task's `done`, which may submit "
         "tasks but not wait",
@@ -406,19 +406,23 @@ static bool all_finished(void *argument)
     return unfinished(core) == 0;
 }
 
+/* Waits for all tasks, however they end. DUET_ESTUCK, with a message, if they do not. */
+int duet__wait_all(struct duet_runtime *runtime)
+{
+    atomic_fetch_add(&runtime->waits, 1);
+    int error = runtime->ops->wait(runtime->engine, all_finished, runtime);
+    atomic_fetch_sub(&runtime->waits, 1);
+    if (error)
+        duet__tell_stuck(runtime);
+    return error;
+}
+
 int duet_wait(struct duet_runtime *runtime)
 {
     int error = duet__may_wait(runtime, "duet_wait");
-    if (error)
-        return error;
-    atomic_fetch_add(&runtime->waits, 1);
-    error = runtime->ops->wait(runtime->engine, all_finished, runtime);
-    atomic_fetch_sub(&runtime->waits, 1);
-    if (error) {
-        duet__tell_stuck(runtime);
-        return error;
-    }
-    return duet__run_error(runtime);
+    if (!error)
+        error = duet__wait_all(runtime);
+    return error ? error : duet__run_error(runtime);
 }
 
 const char *duet_last_message(const struct duet_runtime *runtime)

@@ -121,7 +121,10 @@ void *duet_address(const struct duet_handle *handle)
     return handle->data;
 }
 
-/* Why the data of an access could not be brought to where it is needed: fails the run. */
+/*
+ * Why the data of an access could not be brought to where it is needed: fails the run, or what
+ * depends on the data. Without memory for what is to be written nothing goes on.
+ */
 void duet__no_data(struct duet_runtime *core, const struct duet_task *task,
                    const struct access *access, enum fetch fetch)
 {
@@ -133,17 +136,17 @@ void duet__no_data(struct duet_runtime *core, const struct duet_task *task,
                        "task %llu (%s): no memory left for %llu bytes of temporary data", number,
                        kernel, (unsigned long long)handle->bytes);
     else if (handle->temporary && handle->version == 0)
-        duet__fail_run(core, DUET_EINVAL,
-                       "task %llu (%s) reads handle %llu, temporary data that nothing has written "
-                       "before: write it first (DUET_W)",
-                       number, kernel, id);
+        duet__fail_task(core, DUET_EINVAL,
+                        "task %llu (%s) reads handle %llu, temporary data that nothing has written "
+                        "before: write it first (DUET_W)",
+                        number, kernel, id);
     else if (!task->klass)
-        duet__fail_run(core, DUET_ELOST, "handle %llu: its only valid copy was lost with a device",
-                       id);
+        duet__fail_task(core, DUET_ELOST, "handle %llu: its only valid copy was lost with a device",
+                        id);
     else
-        duet__fail_run(core, DUET_ELOST,
-                       "task %llu (%s): the only valid copy of its data was lost with a device",
-                       number, kernel);
+        duet__fail_task(core, DUET_ELOST,
+                        "task %llu (%s): the only valid copy of its data was lost with a device",
+                        number, kernel);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -161,10 +164,10 @@ static void unregister_end(struct duet_view *view, struct duet_task *task)
     handle->acquired = NULL;
     spin_unlock(&handle->lock);
     if (used) {
-        duet__fail_run(view->core, DUET_EINVAL,
-                       "handle %llu is used by a task that was submitted after "
-                       "duet_unregister_submit: unregister it later",
-                       (unsigned long long)handle->id);
+        duet__fail_task(view->core, DUET_EINVAL,
+                        "handle %llu is used by a task that was submitted after "
+                        "duet_unregister_submit: unregister it later",
+                        (unsigned long long)handle->id);
         duet__graph_finish(view, task, DUET_HOST, false, false);
     } else {
         duet__handle_gone(view->core, handle);

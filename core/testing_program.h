@@ -81,6 +81,7 @@ struct step {
     _Atomic(uint64_t) computed; /* its tasks that have ended */
     uint64_t seen;              /* of all that come before it, at its beginning */
     _Atomic(unsigned) ended;    /* times that its end was told */
+    bool anew;                  /* RENEW: all of it is written, for lack of contents */
 };
 
 /* What a task carries. */
@@ -249,6 +250,7 @@ static inline void draw_program(struct setting *setting, uint64_t *rng, unsigned
     setting->config.model = one_of(rng, 2) ? "history" : "regression";
     setting->config.set_arch = one_of(rng, 4);
     setting->config.record = one_of(rng, 2);
+    setting->config.keep_going = setting->config.seed % 2;
     setting->submitters = one_of(rng, 2) ? 1 + duet_random_below(rng, SUBMITTERS_MAX) : 1;
     setting->shared = setting->submitters > 1 && one_of(rng, 2);
     setting->steps =

@@ -34,6 +34,9 @@ struct run {
     _Atomic(bool) must_fail; /* it was made to, and did */
     _Atomic(bool) over;      /* observers are to end */
     bool pinned;             /* the matrices */
+    /* of a run that has failed: the oracle does not look at what tasks have read */
+    bool lenient;
+    bool valid[HANDLES_MAX]; /* at the end */
 };
 
 /* ------------------------------------------------------------------------------------------- */
@@ -294,8 +297,11 @@ static inline int work(const struct duet_call *call)
     check_carried(call->args);
     g_assert_true(call->runtime == argument.step->run->duet);
     int error = count_kernel(argument.step->run);
-    if (error)
+    if (error) {
+        /* what it leaves is not valid */
+        (void)compute(~argument.salt, call->buffers, modes_of(&argument), call->buffer_count);
         return error;
+    }
     begin(&argument);
     argument.step->results[argument.number] =
         compute(argument.salt, call->buffers, modes_of(&argument), call->buffer_count);

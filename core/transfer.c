@@ -219,8 +219,13 @@ enum fetch duet__fetch(struct duet_view *view, struct access *waiter, unsigned n
             await(waiter, &handle->host);
         return FETCH_HIT;
     }
-    if (!merged && !request(view, replica))
+    if (!merged && !request(view, replica)) {
+        /* who is to be told of that has been told, and gets what there is */
+        if (atomic_load_explicit(&handle->poisoned, memory_order_relaxed))
+            return FETCH_HIT;
+        duet__poison(view->core, handle);
         return FETCH_FAILED;
+    }
     await(waiter, replica);
     return merged ? FETCH_MERGED : FETCH_STARTED;
 }
@@ -345,7 +350,10 @@ static struct access *settle(struct duet_view *view, struct replica *from, struc
         waiters = into->waiters;
         into->waiters = NULL;
     } else if (lost || !wanted(into) || !request(view, into)) {
-        *gone = !lost && wanted(into);
+        *gone =
+            !lost && wanted(into) && !atomic_load_explicit(&handle->poisoned, memory_order_relaxed);
+        if (*gone)
+            duet__poison(view->core, handle);
         waiters = give_up(into);
     }
     duet__replica_unpin(view, from);
@@ -377,9 +385,9 @@ static void ended(struct duet_view *view, struct duet__copy *copy, bool arrived)
     if (evicting)
         spin_unlock(&source->lock);
     if (gone)
-        duet__fail_run(core, DUET_ELOST, "handle %llu: its only valid copy was lost with %s",
-                       (unsigned long long)id,
-                       arrived ? "a device" : core->machine.nodes[source - core->nodes].name);
+        duet__fail_task(core, DUET_ELOST, "handle %llu: its only valid copy was lost with %s",
+                        (unsigned long long)id,
+                        arrived ? "a device" : core->machine.nodes[source - core->nodes].name);
     all_arrived(view, waiters);
 }
 

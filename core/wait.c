@@ -54,14 +54,15 @@ int duet_expand_wait(struct duet_expansion *expansion)
 {
     struct duet_runtime *core = expansion->core;
     if (!expansion->self) {
-        duet__fail_run(core, DUET_EINVAL,
-                       "duet_expand_wait was called in task %llu (%s), whose codelet does not say "
-                       "that it waits: set `waits` in its struct duet_codelet_desc",
-                       (unsigned long long)expansion->task->id, duet_task_kernel(expansion->task));
+        duet__fail_task(core, DUET_EINVAL,
+                        "duet_expand_wait was called in task %llu (%s), whose codelet does not say "
+                        "that it waits: set `waits` in its struct duet_codelet_desc",
+                        (unsigned long long)expansion->task->id, duet_task_kernel(expansion->task));
         return DUET_EINVAL;
     }
     wait_for_children(expansion, false);
-    return duet__failed(core) ? duet__run_error(core) : DUET_OK;
+    return duet__failed(core) ? duet__run_error(core)
+                              : atomic_load_explicit(&expansion->failed, memory_order_acquire);
 }
 
 int duet__body_run(struct duet_runtime *core, unsigned worker, struct duet_task *task,
@@ -73,6 +74,7 @@ int duet__body_run(struct duet_runtime *core, unsigned worker, struct duet_task 
     body.view = NULL;
     atomic_init(&body.unfinished, 1);
     atomic_init(&body.ready, false);
+    atomic_init(&body.failed, DUET_OK);
     body.blocks = NULL;
     body.block_count = 0;
     body.any = false;
@@ -84,6 +86,8 @@ int duet__body_run(struct duet_runtime *core, unsigned worker, struct duet_task 
     wait_for_children(&body, true);
     body.self->body = body.below;
     duet__blocks_free(&body);
+    if (!status) /* it fails with its children */
+        status = atomic_load_explicit(&body.failed, memory_order_acquire);
     if (status)
         *message = body.message;
     return status;

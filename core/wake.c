@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Workers to wake and errors of the run, gathered while locks are held and acted upon after. */
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
+/* Workers to wake, gathered while locks are held and called after. */
 #include "core/internal.h"
 
 void duet__view_wake(struct duet_view *view, unsigned worker)
@@ -43,30 +39,4 @@ void duet__view_act(struct duet_view *view)
         core->ops->notify(core->engine);
     view->wake_count = 0;
     view->wake_all = view->notify = view->ended = false;
-}
-
-void duet__fail_run(struct duet_runtime *core, int error, const char *format, ...)
-{
-    spin_lock(&core->message_lock);
-    if (!atomic_load_explicit(&core->error, memory_order_relaxed)) {
-        va_list arguments;
-        va_start(arguments, format);
-        (void)vsnprintf(core->run_message.text, sizeof core->run_message.text, format, arguments);
-        va_end(arguments);
-        atomic_store_explicit(&core->error, error, memory_order_release);
-    }
-    spin_unlock(&core->message_lock);
-    core->ops->notify(core->engine);
-}
-
-bool duet__failed(const struct duet_runtime *core)
-{
-    return atomic_load_explicit(&core->error, memory_order_acquire) != 0;
-}
-
-void duet_cancel(struct duet_runtime *runtime)
-{
-    duet__fail_run(runtime, DUET_ECANCELED, "the run was cancelled");
-    for (unsigned w = 0; w < runtime->machine.worker_count; w++)
-        runtime->ops->wake(runtime->engine, w);
 }

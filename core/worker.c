@@ -94,14 +94,14 @@ static struct duet_task *find_task(struct duet_view *view, struct worker *worker
 /* ------------------------------------------------------------------------------------------- */
 /* A worker's tasks in preparation and in flight                                                */
 
-/* Ends a task in no slot that will not run because the run has failed. */
+/* Ends a task in no slot that will not run because the run, or what it reads, has failed. */
 void duet__task_cancel(struct duet_view *view, struct worker *worker, struct duet_task *task)
 {
     bool placed = task->state == TASK_FETCHING || task->state == TASK_RUNNING;
     bool pinned = placed && worker->node != DUET_HOST;
     struct duet__report report = {.start_s = view->now, .end_s = view->now};
-    duet__extra_failed(task, atomic_load_explicit(&view->core->error, memory_order_acquire));
     duet__trace_task(view->core, worker, task, &report, true);
+    duet__count_failure(view->core, task, duet__cancelled_by(view->core), true);
     duet__graph_finish(view, task, worker->node, pinned, false);
     duet__task_end(view, task);
 }
@@ -171,15 +171,15 @@ static struct duet_task *startable(struct duet_view *view, struct worker *worker
     *stalled = false;
     for (unsigned i = 0; i < worker->taken; i++) {
         struct duet_task *task = worker->slots[i];
-        bool failed = atomic_load_explicit(&view->core->error, memory_order_acquire) != 0;
+        bool failed = task->state != TASK_RUNNING && hopeless(view->core, task);
         if (task->state == TASK_TAKEN && !failed && !*stalled) {
             int prepared = duet__cache_prepare(view, worker, task);
             *stalled = prepared == 0;
             /* also if an input was lost for good: the task does not run without it */
-            failed = prepared < 0 || atomic_load_explicit(&view->core->error, memory_order_acquire);
+            failed = prepared < 0 || hopeless(view->core, task);
         }
         bool arrived = atomic_load_explicit(&task->missing, memory_order_acquire) == 0;
-        if (failed && task->state != TASK_RUNNING && (task->state == TASK_TAKEN || arrived)) {
+        if (failed && (task->state == TASK_TAKEN || arrived)) {
             duet__slot_remove(worker, task);
             duet__task_cancel(view, worker, task);
             i--;
@@ -344,21 +344,22 @@ static const char *reason_of(const struct duet__report *report)
 static void task_failed(struct duet_view *view, const struct worker *worker, struct duet_task *task,
                         const struct duet__report *report)
 {
-    duet__extra_failed(task, report->status);
     const char *name = task->extra ? duet_trace_name(view->core, task->extra->name) : NULL;
-    duet__fail_run(view->core, report->status, "task %llu (%s%s%s) failed on %s: %s",
-                   (unsigned long long)task->id, duet_task_kernel(task), name ? ", " : "",
-                   name ? name : "", view->core->machine.workers[worker->index].name,
-                   reason_of(report));
+    duet__count_failure(view->core, task, report->status, false);
+    duet__fail_task(view->core, report->status, "task %llu (%s%s%s) failed on %s: %s",
+                    (unsigned long long)task->id, duet_task_kernel(task), name ? ", " : "",
+                    name ? name : "", view->core->machine.workers[worker->index].name,
+                    reason_of(report));
 }
 
 static void copy_failed(struct duet_view *view, const struct duet__copy *copy,
                         const struct duet__report *report)
 {
     const struct duet_node *nodes = view->core->machine.nodes;
-    duet__fail_run(view->core, report->status, "copy of handle %llu from %s to %s failed: %s",
-                   (unsigned long long)copy->handle_id, nodes[copy->source].name,
-                   nodes[copy->destination].name, reason_of(report));
+    duet__poison_copy(view->core, copy);
+    duet__fail_task(view->core, report->status, "copy of handle %llu from %s to %s failed: %s",
+                    (unsigned long long)copy->handle_id, nodes[copy->source].name,
+                    nodes[copy->destination].name, reason_of(report));
 }
 
 static inline void task_done(struct duet_view *view, struct worker *worker, struct duet_task *task,

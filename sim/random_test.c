@@ -293,6 +293,7 @@ static int open_sim(struct run *run, struct duet_message *message)
                                      .seed = config->seed,
                                      .window = config->window,
                                      .set_arch = config->set_arch,
+                                     .keep_going = config->keep_going,
                                      .record = true,
                                      .ops = duet__sim_ops()};
     *records = (struct records){.places = g_array_new(FALSE, TRUE, sizeof(struct place)),

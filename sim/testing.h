@@ -49,7 +49,7 @@ struct lab_options {
     const struct duet_policy *custom; /* [of that name] */
     size_t window;
     uint64_t seed;
-    bool set_arch, noise, extrapolate;
+    bool set_arch, keep_going, noise, extrapolate;
     const struct duet__calibration *calibration; /* [empty] */
 };
 
@@ -251,6 +251,7 @@ static inline struct lab lab_open(const struct lab_options *o)
         .seed = o->seed,
         .window = o->window,
         .set_arch = o->set_arch,
+        .keep_going = o->keep_going,
         .record = true,
         .ops = duet__sim_ops(),
     };

@@ -69,6 +69,7 @@ int duet__open_core(struct duet__core_config *core, const struct duet_config *co
         .window = config->window,
         .set_arch = config->set_arch,
         .strict = config->strict,
+        .keep_going = config->keep_going,
         .record = config->record || config->trace,
         .record_accesses = config->record_accesses,
         .model_error = config->model_error,

@@ -114,6 +114,8 @@ static const struct duet__option settings[] = {
     {RUN, "verify", 0, FLAG, OWN(verify), 0, 0, "Judge the result of every measured run", NULL},
     {ALL | VALIDATE | ENVIRONMENT, "set-arch", 0, FLAG, AT(set_arch), 0, 0,
      "Kernels that GPUs have run on GPUs only", NULL},
+    {ENVIRONMENT, "keep-going", 0, FLAG, AT(keep_going), 0, 0,
+     "After a task has failed, run what does not need its result", NULL},
     {SIMULATE | ENVIRONMENT, "noise", 0, FLAG, AT(noise), 0, 0,
      "Draw kernel times from the measured distribution", NULL},
     {ALL | VALIDATE | ENVIRONMENT, "extrapolate", 0, FLAG, AT(extrapolate), 0, 0,

@@ -75,6 +75,8 @@ struct duet_config {
     bool no_pin;               /* page-lock nothing of the application's */
     bool set_arch;    /* kernels that have an accelerator implementation run on accelerators only,
                          unless a task's own `where` names other workers */
+    bool keep_going;  /* after a task has failed, only those that need what it was to write do not
+                         run; else nothing does that has not begun. See duet/failure.h */
     bool strict;      /* refuse tasks whose data fits no accelerator that could run them, instead of
                          leaving them to the CPUs */
     bool noise;       /* simulated kernel times are drawn from the measured distribution */
@@ -111,10 +113,9 @@ void duet_config_init(struct duet_config *config);
  * DUET_WATCHDOG (seconds, or "never"), DUET_NO_BIND, DUET_CPUS, DUET_GPUS, DUET_GPU_MEMORY,
  * DUET_GPU_WINDOW, DUET_GPU_WINDOW_SHORT, DUET_GPU_STREAMS, DUET_PIN ("none" or a size),
  * DUET_LINKS, DUET_NO_PEER, DUET_POLICY, DUET_MODEL, DUET_SEED, DUET_WINDOW, DUET_SET_ARCH,
- * DUET_NOISE, DUET_EXTRAPOLATE, DUET_NO_COSTS, DUET_COSTS, DUET_WITHOUT, DUET_CONTEXT, DUET_TRACE,
- * DUET_REPORT. DUET_EINVAL
- * with a message that names the variable; config may then be partly changed. The strings belong to
- * the environment.
+ * DUET_KEEP_GOING, DUET_NOISE, DUET_EXTRAPOLATE, DUET_NO_COSTS, DUET_COSTS, DUET_WITHOUT,
+ * DUET_CONTEXT, DUET_TRACE, DUET_REPORT. DUET_EINVAL with a message that names the variable; config
+ * may then be partly changed. The strings belong to the environment.
  */
 DUET_MUST_CHECK int duet_config_environment(struct duet_config *config,
                                             struct duet_message *message);
@@ -176,8 +177,8 @@ DUET_MUST_CHECK int duet_vector(struct duet_runtime *runtime, void *data, size_t
 
 /*
  * Waits (blocking) for the tasks that touch the handle, brings the data back to the host's memory
- * and frees the handle and its parts. Returns the run's error if a task failed; the handle is freed
- * even then. DUET_EINVAL: it is a part itself, or one of its parts is acquired.
+ * and frees the handle and its parts. Errors as duet_acquire for reading; the handle is freed even
+ * then, but after DUET_ESTUCK. DUET_EINVAL: it is a part itself, or one of its parts is acquired.
  */
 int duet_unregister(struct duet_runtime *runtime, struct duet_handle *handle);
 
@@ -272,8 +273,9 @@ enum duet_mode {
 /*
  * Blocks until the application may read (DUET_R) or change (DUET_W, DUET_RW) the data in its own
  * memory, as a task submitted now would; tasks submitted later wait for duet_release. Errors:
- * DUET_EINVAL (two acquisitions of one handle); DUET_ESTUCK; the run's error if a task has failed:
- * the handle is acquired then, and is to be released.
+ * DUET_EINVAL (two acquisitions of one handle); DUET_ESTUCK; the run's error if a task has failed
+ * (not with config.keep_going); DUET_EDATA if it is to be read and is not valid (duet_valid): in
+ * the last two cases the handle is acquired, and is to be released.
  */
 DUET_MUST_CHECK int duet_acquire(struct duet_runtime *runtime, struct duet_handle *handle,
                                  enum duet_mode mode);
@@ -511,7 +513,8 @@ void duet_ref_free(struct duet_ref *ref);
 
 /*
  * Blocks until every submitted task is finished. Returns the first error of a task (its name is in
- * the message), or DUET_ESTUCK with what waits for what. Any number of waits in a run.
+ * the message; see duet_failures), or DUET_ESTUCK with what waits for what. Any number of waits in
+ * a run.
  */
 DUET_MUST_CHECK int duet_wait(struct duet_runtime *runtime);
 
@@ -578,8 +581,9 @@ DUET_MUST_CHECK int duet_expand_insert(struct duet_expansion *expansion,
  * In simulations its functions are called, too, as those of all tasks that expand; half of what is
  * left of its time passes before it begins and after each wait, the rest when it has returned.
  *
- * Returns 0, or the run's error if it has failed: then children may not have run, and the task is
- * to return it. DUET_EINVAL: the codelet does not say that it waits.
+ * Returns 0, or the run's error if it has failed, or that of the first child that has: then
+ * children may not have run, and the task, which fails with them, is to return it. DUET_EINVAL: the
+ * codelet does not say that it waits.
  */
 DUET_MUST_CHECK int duet_expand_wait(struct duet_expansion *expansion);
 

@@ -23,7 +23,8 @@ extern "C" {
     X(DUET_EABSENT, -11, "not built into this duet")                                               \
     X(DUET_ECANCELED, -12, "cancelled")                                                            \
     X(DUET_EBUSY, -13, "in use")                                                                   \
-    X(DUET_ELOST, -14, "the device was lost")
+    X(DUET_ELOST, -14, "the device was lost")                                                      \
+    X(DUET_EDATA, -15, "data without valid contents")
 
 enum duet_error {
     DUET_OK = 0,

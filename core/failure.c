@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What goes wrong in a run, and what is left then. A task that fails, or does not run, poisons what
+ * it was to write; who reads that is not run either. So data is right or known not to be, whether
+ * the run ends with its first error or goes on (config.keep_going), and whatever ended it, it can
+ * be taken up again.
+ *
+ * `trouble` is set with the first of all that and stays: only then is a task looked at for it.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <duet/failure.h>
+
+#include "core/internal.h"
+
+/* The first error of the run, and its message, stay. */
+static void say(struct duet_runtime *core, int error, const char *format, va_list arguments)
+{
+    spin_lock(&core->message_lock);
+    if (!atomic_load_explicit(&core->error, memory_order_relaxed)) {
+        (void)vsnprintf(core->run_message.text, sizeof core->run_message.text, format, arguments);
+        atomic_store_explicit(&core->error, error, memory_order_release);
+    }
+    spin_unlock(&core->message_lock);
+}
+
+/* What has not begun is not to run any more. */
+static void stop(struct duet_runtime *core)
+{
+    atomic_store(&core->stopped, true);
+    atomic_store(&core->trouble, true);
+}
+
+void duet__fail_run(struct duet_runtime *core, int error, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(core, error, format, arguments);
+    va_end(arguments);
+    stop(core);
+    core->ops->notify(core->engine);
+}
+
+void duet__fail_task(struct duet_runtime *core, int error, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(core, error, format, arguments);
+    va_end(arguments);
+    if (!core->keep_going)
+        stop(core);
+    core->ops->notify(core->engine);
+}
+
+bool duet__failed(const struct duet_runtime *core)
+{
+    return atomic_load_explicit(&core->stopped, memory_order_acquire);
+}
+
+void duet_cancel(struct duet_runtime *runtime)
+{
+    duet__fail_run(runtime, DUET_ECANCELED, "the run was cancelled");
+    for (unsigned w = 0; w < runtime->machine.worker_count; w++)
+        runtime->ops->wake(runtime->engine, w);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Data that is not valid                                                                       */
+
+/* What the handle holds is not what tasks were to make of it. Handle lock held. */
+void duet__poison(struct duet_runtime *core, struct duet_handle *handle)
+{
+    atomic_store_explicit(&handle->poisoned, true, memory_order_relaxed);
+    atomic_store(&core->trouble, true);
+}
+
+/*
+ * A task with this access ends, in a run that has had trouble: without having written, it leaves
+ * nothing valid; what overwrites all of it does. Handle lock held.
+ */
+void duet__settle_poison(struct duet_runtime *core, const struct access *access, bool written)
+{
+    if (!(access->mode & DUET_W))
+        return;
+    if (!written)
+        duet__poison(core, access->handle);
+    else if (!(access->mode & DUET_R))
+        atomic_store_explicit(&access->handle->poisoned, false, memory_order_relaxed);
+}
+
+/* The copy has brought nothing, whatever is made of it. No lock held. */
+void duet__poison_copy(struct duet_runtime *core, const struct duet__copy *copy)
+{
+    struct duet_handle *handle = copy->handle;
+    spin_lock(&handle->lock);
+    if (handle->replicas[copy->destination]->copy_version == handle->version)
+        duet__poison(core, handle);
+    spin_unlock(&handle->lock);
+}
+
+bool duet__reads_poisoned(const struct duet_task *task)
+{
+    for (unsigned i = 0; i < task->access_count; i++) {
+        const struct access *access = &task->accesses[i];
+        if ((access->mode & DUET_R) &&
+            atomic_load_explicit(&access->handle->poisoned, memory_order_relaxed))
+            return true;
+    }
+    return false;
+}
+
+/*
+ * What an acquisition that goes from one view of data to another writes is as good as what it
+ * reads: all of it, or nothing.
+ */
+void duet__pass_poison(struct duet_runtime *core, struct duet_task *task)
+{
+    if (!duet__reads_poisoned(task))
+        return;
+    for (unsigned i = 0; i < task->access_count; i++) {
+        struct access *access = &task->accesses[i];
+        if (!(access->mode & DUET_W))
+            continue;
+        spin_lock(&access->handle->lock);
+        duet__poison(core, access->handle);
+        spin_unlock(&access->handle->lock);
+        access->mode |= DUET_R; /* so that it stays */
+    }
+}
+
+bool duet__hopeless(const struct duet_runtime *core, const struct duet_task *task)
+{
+    return duet__failed(core) || duet__reads_poisoned(task);
+}
+
+/* Why a hopeless task does not run. */
+int duet__cancelled_by(const struct duet_runtime *core)
+{
+    return duet__failed(core) ? atomic_load_explicit(&core->error, memory_order_acquire)
+                              : DUET_EDATA;
+}
+
+/* Counts a task that ends without a result; nor has one the task that it is a child of. */
+void duet__count_failure(struct duet_runtime *core, struct duet_task *task, int status,
+                         bool cancelled)
+{
+    (void)atomic_fetch_add(cancelled ? &core->cancelled_tasks : &core->failed_tasks, 1);
+    duet__extra_failed(task, status);
+    if (task->parent)
+        duet__expansion_failed(task->parent, status);
+}
+
+/* What an acquisition of the handle returns: the run's error, or that of its data. */
+int duet__data_error(struct duet_runtime *runtime, const struct duet_handle *handle, unsigned mode)
+{
+    bool goes_on = runtime->keep_going && !duet__failed(runtime);
+    int error = goes_on ? DUET_OK : duet__run_error(runtime);
+    if (error || !(mode & DUET_R) || !atomic_load_explicit(&handle->poisoned, memory_order_relaxed))
+        return error;
+    return duet__refuse(
+        runtime, DUET_EDATA,
+        "handle %llu has no valid contents: a task that was to write it has failed, "
+        "was cancelled, or lost them with a device",
+        (unsigned long long)handle->id);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* What the application asks                                                                    */
+
+/* Is it valid as it is in force: itself, or all of its parts? parts_lock is held. */
+static bool is_valid(const struct duet_runtime *core, struct duet_handle *handle)
+{
+    const struct parts *cut = handle->apart ? handle->cuts : NULL;
+    while (cut && !cut->in_force)
+        cut = cut->next;
+    bool valid = true;
+    for (unsigned i = 0; cut && i < cut->count && valid; i++)
+        valid = is_valid(core, cut->handles[i]);
+    if (cut)
+        return valid;
+    uint64_t anywhere = 0;
+    spin_lock(&handle->lock);
+    for (unsigned word = 0; word < core->node_words; word++)
+        anywhere |= atomic_load_explicit(&handle->valid[word], memory_order_relaxed);
+    valid = !atomic_load_explicit(&handle->poisoned, memory_order_relaxed);
+    spin_unlock(&handle->lock);
+    return valid && anywhere;
+}
+
+bool duet_valid(struct duet_runtime *runtime, struct duet_handle *handle)
+{
+    struct duet_handle *asked = handle;
+    spin_lock(&runtime->parts_lock);
+    /* a part that is not in force is as valid as its whole */
+    for (const struct parts *of = handle->of; of && !of->expansion; of = of->whole->of)
+        if (!of->in_force)
+            asked = of->whole;
+    bool valid = is_valid(runtime, asked);
+    spin_unlock(&runtime->parts_lock);
+    return valid;
+}
+
+void duet_failures(const struct duet_runtime *runtime, struct duet_failures *out)
+{
+    out->failed = atomic_load(&runtime->failed_tasks);
+    out->cancelled = atomic_load(&runtime->cancelled_tasks);
+}
+
+int duet_recover(struct duet_runtime *runtime)
+{
+    int error = duet__may_wait(runtime, "duet_recover");
+    if (!error)
+        error = duet__wait_all(runtime);
+    if (error)
+        return error;
+    spin_lock(&runtime->message_lock);
+    atomic_store(&runtime->error, DUET_OK);
+    runtime->run_message.text[0] = '\0';
+    spin_unlock(&runtime->message_lock);
+    atomic_store(&runtime->stopped, false);
+    return DUET_OK;
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tests of what a failure leaves: which tasks run all the same, which data is valid, and a runtime
+ * that is taken up again.
+ */
+#include <duet/failure.h>
+
+#include "core/testing_lost.h"
+
+enum { CPU = 0, GPU = 1, GPU2 = 2, BLOCK = SLAB_ALIGN };
+
+static void start(struct testing *t, unsigned gpus, bool keep_going)
+{
+    struct testing_machine make = {.cpus = 1, .gpus = gpus, .gpu_archs = gpus};
+    lost_start(t, &make, "eager");
+    t->core->keep_going = keep_going;
+}
+
+static struct duet_handle *data(struct testing *t)
+{
+    return testing_handle(t, BLOCK);
+}
+
+/* A task on the CPU with one or two accesses, which is not run yet. */
+static void task(struct testing *t, struct duet_handle *a, int mode_a, struct duet_handle *b,
+                 int mode_b)
+{
+    submit_to(t, t->cpu, NULL, a, mode_a, b, mode_b);
+}
+
+/* A worker's next task fails. */
+static void fail(struct testing *t, unsigned worker)
+{
+    struct duet__engine_command command = expect_run(t, worker);
+    testing_done(t, &command, 1e-6, DUET_EIO);
+    t->woken[worker] = true;
+}
+
+static void check_failures(const struct testing *t, uint64_t failed, uint64_t cancelled)
+{
+    struct duet_failures failures;
+    duet_failures(t->core, &failures);
+    g_assert_cmpuint(failures.failed, ==, failed);
+    g_assert_cmpuint(failures.cancelled, ==, cancelled);
+}
+
+static void recover(struct testing *t)
+{
+    g_assert_cmpint(duet_recover(t->core), ==, DUET_OK);
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
+}
+
+static void end(struct testing *t)
+{
+    check_rest(t);
+    testing_stop(t);
+    testing_fini(t);
+}
+
+/* Only what needs what a failed task was to write is cancelled, until it is written anew. */
+static void test_keep_going(void)
+{
+    struct testing t;
+    start(&t, 0, true);
+    struct duet_handle *a = data(&t), *b = data(&t), *c = data(&t), *d = data(&t);
+    task(&t, a, DUET_RW, d, DUET_R); /* fails */
+    task(&t, a, DUET_R, b, DUET_RW); /* cancelled */
+    task(&t, b, DUET_R, c, DUET_W);  /* cancelled for that */
+    task(&t, d, DUET_RW, NULL, 0);   /* runs */
+    task(&t, a, DUET_W, d, DUET_R);  /* runs */
+    task(&t, a, DUET_RW, NULL, 0);   /* runs */
+    fail(&t, CPU);
+    g_assert_cmpuint(go(&t, NULL), ==, 3);
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_EIO);
+    g_assert_nonnull(strstr(duet_last_message(t.core), "task 1 (for_cpus) failed"));
+    check_failures(&t, 1, 2);
+    g_assert_true(duet_valid(t.core, a) && duet_valid(t.core, d));
+    g_assert_false(duet_valid(t.core, b) || duet_valid(t.core, c));
+    task(&t, d, DUET_RW, NULL, 0); /* the error stays, and goes on being none of others' */
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_EIO);
+    check_failures(&t, 1, 2);
+    end(&t);
+}
+
+/* After the first error nothing begins, and all that did not run is not valid. */
+static void test_stop(void)
+{
+    struct testing t;
+    start(&t, 0, false);
+    struct duet_handle *a = data(&t), *b = data(&t), *c = data(&t), *d = data(&t);
+    task(&t, a, DUET_W, NULL, 0);
+    task(&t, b, DUET_RW, NULL, 0); /* fails */
+    task(&t, c, DUET_W, a, DUET_R);
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+    task(&t, b, DUET_RW, NULL, 0); /* fails */
+    task(&t, d, DUET_W, a, DUET_R);
+    fail(&t, CPU);
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_EIO);
+    check_failures(&t, 1, 1);
+    g_assert_true(duet_valid(t.core, a) && duet_valid(t.core, c));
+    g_assert_false(duet_valid(t.core, b) || duet_valid(t.core, d));
+    recover(&t);
+    g_assert_true(duet_valid(t.core, a) && !duet_valid(t.core, b));
+    /* what reads it does not run even now, nor what is to come of that; the rest does */
+    task(&t, b, DUET_R, a, DUET_RW);
+    task(&t, c, DUET_RW, NULL, 0);
+    task(&t, b, DUET_W, NULL, 0);
+    task(&t, b, DUET_RW, NULL, 0);
+    t.woken[CPU] = true;
+    g_assert_cmpuint(go(&t, NULL), ==, 3);
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+    check_failures(&t, 1, 2);
+    g_assert_true(duet_valid(t.core, b) && duet_valid(t.core, c) && !duet_valid(t.core, a));
+    end(&t);
+}
+
+/* A run that was cancelled goes on from there, also one that keeps going. */
+static void test_cancelled(void)
+{
+    for (int keep_going = 0; keep_going < 2; keep_going++) {
+        struct testing t;
+        start(&t, 0, keep_going);
+        struct duet_handle *a = data(&t), *b = data(&t);
+        task(&t, a, DUET_W, NULL, 0);
+        g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+        duet_cancel(t.core);
+        task(&t, b, DUET_W, a, DUET_R);
+        g_assert_cmpint(duet_wait(t.core), ==, DUET_ECANCELED);
+        check_failures(&t, 0, 1);
+        recover(&t);
+        task(&t, b, DUET_W, a, DUET_R);
+        g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+        g_assert_true(duet_valid(t.core, a) && duet_valid(t.core, b));
+        end(&t);
+    }
+}
+
+/* The application learns that what it acquires is not valid, and may write it itself. */
+static void test_acquire(void)
+{
+    struct testing t;
+    start(&t, 0, true);
+    struct duet_handle *a = data(&t), *b = data(&t);
+    task(&t, a, DUET_RW, NULL, 0);
+    fail(&t, CPU);
+    g_assert_cmpint(duet_acquire(t.core, b, DUET_RW), ==, DUET_OK);
+    g_assert_cmpint(duet_release(t.core, b), ==, DUET_OK);
+    for (int mode = DUET_R; mode <= DUET_RW; mode += DUET_RW - DUET_R) {
+        g_assert_cmpint(duet_acquire(t.core, a, (enum duet_mode)mode), ==, DUET_EDATA);
+        g_assert_nonnull(strstr(duet_last_message(t.core), "handle 1 has no valid contents"));
+        g_assert_cmpint(duet_release(t.core, a), ==, DUET_OK);
+        g_assert_false(duet_valid(t.core, a));
+    }
+    g_assert_cmpint(duet_acquire(t.core, a, DUET_W), ==, DUET_OK);
+    g_assert_cmpint(duet_release(t.core, a), ==, DUET_OK);
+    g_assert_true(duet_valid(t.core, a));
+    g_assert_cmpint(duet_unregister(t.core, a), ==, DUET_OK);
+    task(&t, b, DUET_RW, NULL, 0);
+    fail(&t, CPU);
+    g_assert_cmpint(duet_unregister(t.core, b), ==, DUET_EDATA);
+    end(&t);
+}
+
+/* What only a lost device had is poisoned when somebody needs it, and the error is said once. */
+static void test_lost(void)
+{
+    struct testing t;
+    start(&t, 2, true);
+    struct duet_handle *a = data(&t), *b = data(&t), *c = data(&t), *d = data(&t);
+    submit_to(&t, t.gpu, "card0", a, DUET_W, NULL, 0);
+    submit_to(&t, t.gpu, "card1", b, DUET_W, NULL, 0);
+    g_assert_cmpuint(go(&t, NULL), ==, 2);
+    lose(&t, GPU);
+    g_assert_true(duet_valid(t.core, b) && !duet_valid(t.core, a));
+    task(&t, a, DUET_R, c, DUET_W);
+    task(&t, b, DUET_R, d, DUET_W);
+    submit_to(&t, t.gpu, "card1", c, DUET_RW, NULL, 0);
+    submit_to(&t, t.gpu, "card0", d, DUET_RW, NULL, 0); /* nobody is left to run it */
+    (void)go(&t, NULL);
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_ELOST);
+    check_failures(&t, 1, 2);
+    g_assert_true(duet_valid(t.core, b));
+    g_assert_false(duet_valid(t.core, a) || duet_valid(t.core, c) || duet_valid(t.core, d));
+    recover(&t);
+    g_assert_cmpint(duet_unregister(t.core, a), ==, DUET_EDATA);
+    submit_to(&t, t.gpu, "card1", c, DUET_W, NULL, 0);
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+    g_assert_true(duet_valid(t.core, c));
+    end(&t);
+}
+
+/* A copy that fails poisons its data, for those that were waiting for it and for others. */
+static void test_copy(void)
+{
+    struct testing t;
+    start(&t, 1, true);
+    struct duet_handle *a = data(&t), *b = data(&t), *c = data(&t);
+    submit_to(&t, t.gpu, NULL, a, DUET_R, b, DUET_W);
+    submit_to(&t, t.gpu, NULL, c, DUET_RW, NULL, 0);
+    struct duet__engine_command copy = expect_copy(&t, GPU, a, 0, 1);
+    testing_done(&t, &copy, 1e-6, DUET_EIO);
+    t.woken[GPU] = true;
+    g_assert_cmpuint(go(&t, NULL), ==, 1);
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_EIO);
+    check_failures(&t, 0, 1);
+    g_assert_false(duet_valid(t.core, a) || duet_valid(t.core, b));
+    g_assert_true(duet_valid(t.core, c));
+    recover(&t);
+    task(&t, a, DUET_W, NULL, 0);
+    submit_to(&t, t.gpu, NULL, a, DUET_R, b, DUET_W);
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+    g_assert_true(duet_valid(t.core, a) && duet_valid(t.core, b));
+    end(&t);
+}
+
+/* A whole is as valid as its parts, and the other way round, whichever was written last. */
+static void test_parts(void)
+{
+    struct testing t;
+    start(&t, 0, true);
+    struct duet_handle *whole = data(&t), *parts[2], *a = data(&t);
+    g_assert_cmpint(duet_cut_rows(t.core, whole, 2, parts), ==, DUET_OK);
+    task(&t, parts[0], DUET_RW, NULL, 0); /* fails */
+    task(&t, parts[1], DUET_RW, NULL, 0);
+    fail(&t, CPU);
+    g_assert_cmpuint(go(&t, NULL), ==, 1);
+    g_assert_false(duet_valid(t.core, whole) || duet_valid(t.core, parts[0]));
+    g_assert_true(duet_valid(t.core, parts[1]));
+    task(&t, whole, DUET_R, a, DUET_W); /* cancelled */
+    task(&t, parts[1], DUET_RW, NULL, 0);
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_EIO);
+    check_failures(&t, 1, 1);
+    g_assert_true(duet_valid(t.core, parts[1]) && !duet_valid(t.core, a));
+    task(&t, whole, DUET_W, NULL, 0);
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_EIO);
+    g_assert_true(duet_valid(t.core, parts[0]) && duet_valid(t.core, whole));
+    recover(&t);
+    task(&t, whole, DUET_RW, NULL, 0); /* fails */
+    fail(&t, CPU);
+    g_assert_false(duet_valid(t.core, parts[0]) || duet_valid(t.core, parts[1]));
+    task(&t, parts[0], DUET_W, NULL, 0);
+    task(&t, parts[1], DUET_RW, NULL, 0); /* cancelled */
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_EIO);
+    g_assert_true(duet_valid(t.core, parts[0]) && !duet_valid(t.core, parts[1]));
+    g_assert_cmpint(duet_unregister(t.core, whole), ==, DUET_EDATA);
+    end(&t);
+}
+
+/* Tasks without data fail and are none of the others' business. */
+static void test_no_data(void)
+{
+    struct testing t;
+    start(&t, 0, true);
+    for (unsigned i = 0; i < 4; i++)
+        task(&t, NULL, 0, NULL, 0);
+    fail(&t, CPU);
+    g_assert_cmpuint(go(&t, NULL), ==, 3);
+    check_failures(&t, 1, 0);
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_EIO);
+    end(&t);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/failure/keep_going", test_keep_going);
+    g_test_add_func("/failure/stop", test_stop);
+    g_test_add_func("/failure/cancelled", test_cancelled);
+    g_test_add_func("/failure/acquire", test_acquire);
+    g_test_add_func("/failure/lost", test_lost);
+    g_test_add_func("/failure/copy", test_copy);
+    g_test_add_func("/failure/parts", test_parts);
+    g_test_add_func("/failure/no_data", test_no_data);
+    return g_test_run();
+}
