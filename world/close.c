@@ -87,6 +87,63 @@ static void write_report(const struct duet_runtime *runtime, const struct kept *
             reads > 0 ? 100 * (double)stats.read_hits / reads : 0);
 }
 
+/* An iteration, by its number: when its last task ended; then, what it took. */
+struct iteration {
+    uint32_t number;
+    double end_s, took_s;
+};
+
+static int by_number(const void *left, const void *right)
+{
+    const struct iteration *a = left, *b = right;
+    if (a->number != b->number)
+        return a->number < b->number ? -1 : 1;
+    return (a->end_s > b->end_s) - (a->end_s < b->end_s);
+}
+
+static int by_time(const void *left, const void *right)
+{
+    const struct iteration *a = left, *b = right;
+    return (a->took_s > b->took_s) - (a->took_s < b->took_s);
+}
+
+/* One for each number, of tasks in order; from the end of the one before, as they may overlap. */
+static size_t join_iterations(struct iteration *of_tasks, size_t count, double start_s)
+{
+    size_t joined = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (i + 1 < count && of_tasks[i + 1].number == of_tasks[i].number)
+            continue;
+        double end_s = of_tasks[i].end_s > start_s ? of_tasks[i].end_s : start_s;
+        of_tasks[joined++].took_s = end_s - start_s;
+        start_s = end_s;
+    }
+    return joined;
+}
+
+/* Of a run that was recorded, and whose tasks say which iteration they are of. */
+static void write_iterations(const struct duet_runtime *runtime)
+{
+    struct duet_stats stats;
+    struct duet_event *events;
+    size_t event_count, count = 0;
+    if (!duet__records(runtime) || duet_trace_events(runtime, &events, &event_count))
+        return;
+    struct iteration *all = g_new0(struct iteration, event_count + 1);
+    for (size_t i = 0; i < event_count; i++)
+        if (events[i].iteration && !events[i].failed)
+            all[count++] = (struct iteration){events[i].iteration, events[i].end_s, 0};
+    duet_stats(runtime, &stats);
+    qsort(all, count, sizeof *all, by_number);
+    count = join_iterations(all, count, stats.first_submit_s);
+    qsort(all, count, sizeof *all, by_time);
+    if (count)
+        fprintf(stderr, "duet: %zu iterations: median %.6f s, least %.6f s, most %.6f s\n", count,
+                all[count / 2].took_s, all[0].took_s, all[count - 1].took_s);
+    g_free(all);
+    free(events);
+}
+
 /* Waits; an error that no earlier wait has told the application is printed. */
 static int last_wait(struct duet_runtime *runtime)
 {
@@ -114,8 +171,10 @@ int duet_close(struct duet_runtime *runtime)
             fprintf(stderr, "duet: %s\n", message.text);
         error = error ? error : written;
     }
-    if (kept && kept->report)
+    if (kept && kept->report) {
         write_report(runtime, kept);
+        write_iterations(runtime);
+    }
     duet__core_free(runtime);
     return error;
 }
