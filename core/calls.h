@@ -129,11 +129,11 @@ void duet__look_idle(struct duet_view *view, struct worker *worker);
 
 /* nested.c, on the worker's thread */
 /*
- * Keeps a task without accesses and restriction that a kernel of this worker submits. false: it
- * goes the common way.
+ * Keeps a task without accesses and restriction that a kernel of this worker submits, a child of
+ * `parent` or NULL. false: it goes the common way.
  */
 bool duet__nested_submit(struct duet_runtime *core, struct worker *worker,
-                         const struct duet_task_desc *desc);
+                         const struct duet_task_desc *desc, struct duet_expansion *parent);
 
 /* list.c */
 void duet__list_init(struct duet_runtime *core, struct duet_list *list, struct worker *owner);
@@ -261,7 +261,7 @@ void duet__trace_record(struct duet_runtime *core, struct worker *worker,
                         const struct duet_task *task, const struct duet__report *report,
                         bool failed);
 void duet__trace_piece(struct duet_runtime *core, struct worker *worker,
-                       const struct duet_task *task, const struct duet__report *report);
+                       const struct duet_task *task, const struct duet__report *report, bool kept);
 void duet__trace_copy(struct duet_runtime *core, struct worker *worker,
                       const struct duet__copy *copy, const struct duet__report *report);
 

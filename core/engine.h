@@ -124,7 +124,12 @@ struct duet__engine_ops {
      * again. Called from any thread, after the change, like wake.
      */
     void (*notify)(void *engine);
-    bool keeps; /* it runs the nested tasks that a worker keeps to itself: duet__nested_next */
+    /*
+     * In a call of duet__body_run: the task waits for children that its worker keeps to itself, and
+     * duet__nested_awaited says whether there are any left: runs them. NULL: the engine runs no
+     * nested tasks that workers keep.
+     */
+    void (*run_kept)(void *engine);
     /* Seconds since the run began, on the application's thread. */
     double (*now)(void *engine);
     /* As duet_worker_scheduling. May be NULL: nobody ever is. */
@@ -251,9 +256,11 @@ int duet__body_run(struct duet_runtime *core, unsigned worker, struct duet_task 
 
 /*
  * The newest task of the worker has come to a wait, after a piece of its work that the report
- * tells. From now on duet__next gives others to the worker, or RESUME.
+ * tells. `kept`: of one that the worker has kept, which is not timed by itself; NULL if the run is
+ * not recorded. From now on duet__next gives others to the worker, or RESUME.
  */
-void duet__pause(struct duet_runtime *core, unsigned worker, const struct duet__report *report);
+void duet__pause(struct duet_runtime *core, unsigned worker, const struct duet__report *report,
+                 bool kept);
 
 /* true: the task is one to run by duet__body_run. */
 bool duet__task_waits(const struct duet_task *task);
@@ -271,6 +278,8 @@ struct duet_task *duet__nested_next(struct duet_runtime *core, unsigned worker, 
                                     struct duet__ops *ops);
 void duet__nested_done(struct duet_runtime *core, unsigned worker, struct duet_task *task,
                        const struct duet__report *report);
+/* Has the worker's newest task that waits children among them? */
+bool duet__nested_awaited(const struct duet_runtime *core, unsigned worker);
 void duet__nested_end(struct duet_runtime *core, unsigned worker, double start_s, double now,
                       struct duet__ops *ops);
 

@@ -91,6 +91,11 @@ int duet_expand_submit(struct duet_expansion *expansion, const struct duet_task_
     int by = expansion->self ? (int)expansion->self->index : expansion->view->by;
     if (error)
         return duet__not_made(desc, error);
+    if (expansion->self && core->ops->run_kept &&
+        duet__nested_submit(core, expansion->self, desc, expansion)) {
+        expansion->any = true;
+        return DUET_OK;
+    }
     error = duet__task_new(core, by, desc, &task, &expansion->message);
     if (error)
         return error;

@@ -18,6 +18,7 @@ struct duet_expansion {
     unsigned block_count;         /* of all of them: as many as a task may have accesses */
     /* of a task that waits */
     bool any;                     /* children were submitted since it last waited */
+    uint64_t kept;                /* children that the worker keeps to itself: nested.c */
     _Atomic(bool) ready;          /* it waits no more: set by whoever ends the last child */
     struct worker *self;          /* that runs it; NULL: it does not wait */
     struct duet_expansion *below; /* of the task on top of which it began */

@@ -334,6 +334,7 @@ struct worker {
     bool drained;                  /* counted as such in the core, which is stopping */
     bool at_body;                  /* RUN or RESUME was given for a task that waits, and it has
                                       neither paused nor ended since */
+    unsigned depth;                /* tasks that have begun and may wait */
     struct duet_expansion *body;   /* of the newest task that has begun and may wait */
     uint64_t rng;
     _Atomic(uint64_t) finished; /* tasks that ended in calls of this worker; read at any time */

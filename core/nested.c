@@ -11,13 +11,16 @@
  *   - Before each of them the worker looks whether a CPU worker is idle, and if so gives the
  *     oldest, which is the largest part of a recursion, to the policy.
  *   - The worker runs the newest first, whatever its priority, before it asks the policy.
+ *   - A task that waits has its children kept in the same way, unless the run is recorded, and they
+ *     are run when it waits. Where many tasks wait on top of each other it is so under every policy
+ *     and whatever they take, as depth first is what bounds the stack.
  *
  * A recording has them as it has all tasks, and changes nothing of this. Only their dates are not
  * taken one by one without one: a look at the clock costs as much as all else.
  */
-#include "core/internal.h"
+#include "core/expand.h"
 
-enum { NUMBERS_MAX = 64 };
+enum { NUMBERS_MAX = 64, DEEP = 64 /* tasks that wait on one worker */ };
 
 static bool is_short(const struct task_class *klass, unsigned worker)
 {
@@ -106,8 +109,22 @@ static void append(struct nested *nested, struct duet_task *task)
     nested->newest = task;
 }
 
+/* May the worker keep a task of this class to itself? */
+static bool suits(const struct duet_runtime *core, const struct worker *worker,
+                  const struct task_class *klass, const struct duet_expansion *parent)
+{
+    const struct task_class *running = worker->nested.running;
+    bool can = klass->kinds >> worker->kind & 1;
+    if (parent && worker->depth >= DEEP)
+        return can;
+    if (parent && (core->record || !core->keeps))
+        return false;
+    return can && is_short(klass, worker->index) &&
+           (running == klass || is_short(running, worker->index));
+}
+
 bool duet__nested_submit(struct duet_runtime *core, struct worker *worker,
-                         const struct duet_task_desc *desc)
+                         const struct duet_task_desc *desc, struct duet_expansion *parent)
 {
     if (!desc || !desc->codelet || desc->access_count || desc->where || has_extra(desc) ||
         (desc->args_bytes && !desc->args))
@@ -117,17 +134,17 @@ bool duet__nested_submit(struct duet_runtime *core, struct worker *worker,
     if (!may_keep(core, worker) || duet__class_find((struct duet_codelet *)(uintptr_t)desc->codelet,
                                                     desc->args, NULL, 0, &klass, &work, NULL))
         return false;
-    const struct task_class *running = worker->nested.running;
-    if (!is_short(klass, worker->index) || (running != klass && !is_short(running, worker->index)))
-        return false;
     uint16_t mask = atomic_load_explicit(&klass->mask, memory_order_acquire);
-    if (!mask || !(klass->kinds >> worker->kind & 1))
+    if (!mask || !suits(core, worker, klass, parent))
         return false;
     struct nested *nested = &worker->nested;
     struct duet_task *task = new_record(core, worker);
     if (!task)
         return false;
     task->klass = klass;
+    task->parent = parent;
+    if (parent)
+        parent->kept++;
     task->work = work;
     task->mask = (uint8_t)(mask - 1);
     task->state = TASK_CREATED;
@@ -154,6 +171,10 @@ static struct duet_task *take_oldest(struct nested *nested)
         nested->newest = NULL;
     task->next = task->prev = NULL;
     task->kept = false;
+    if (task->parent) { /* whose stack this is */
+        task->parent->kept--;
+        atomic_fetch_add_explicit(&task->parent->unfinished, 1, memory_order_relaxed);
+    }
     return task;
 }
 
@@ -227,6 +248,9 @@ void duet__nested_done(struct duet_runtime *core, unsigned worker, struct duet_t
     }
     if (core->record)
         duet__trace_record(core, self, task, report, report->status != 0);
+    if (task->parent)
+        task->parent->kept--;
+    self->at_body = false;
     task->next = self->nested.spare;
     self->nested.spare = task;
     self->nested.ended++;
@@ -251,4 +275,10 @@ void duet__nested_end(struct duet_runtime *core, unsigned worker, double start_s
 bool duet__nested_any(const struct duet_runtime *core, unsigned worker)
 {
     return core->workers[worker].nested.end != 0;
+}
+
+bool duet__nested_awaited(const struct duet_runtime *core, unsigned worker)
+{
+    const struct duet_expansion *body = core->workers[worker].body;
+    return body && body->kept;
 }

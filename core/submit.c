@@ -364,7 +364,7 @@ int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *desc)
 {
     int error = DUET_OK, by = inside(runtime);
     bool nests = by >= 0 && runtime->keeps;
-    if (nests && duet__nested_submit(runtime, &runtime->workers[by], desc))
+    if (nests && duet__nested_submit(runtime, &runtime->workers[by], desc, NULL))
         return DUET_OK;
     /* nobody waits inside a kernel or an expansion: what they submit is beyond the window */
     if (by == DUET_OUTSIDE && window_full(runtime)) {

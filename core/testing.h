@@ -265,12 +265,17 @@ static inline void testing_destroy(void *engine)
     t->destroyed++;
 }
 
+/* No task waits. */
+static inline void testing_run_kept(void *engine)
+{
+}
+
 static const struct duet__engine_ops testing_ops = {
     .wake = testing_wake,
     .submitted = testing_submitted,
     .wait = testing_wait,
     .inside = testing_inside,
-    .keeps = true,
+    .run_kept = testing_run_kept,
     .notify = testing_notify,
     .now = testing_now,
     .classify = testing_classify,

@@ -413,7 +413,7 @@ static inline void engine_await(void *self, bool last)
     struct thread *thread = &engine->threads[engine_inside];
     const struct duet__report report = {0};
     TESTING_MUST(!engine->setting.alone);
-    duet__pause(engine->core, thread->worker, &report);
+    duet__pause(engine->core, thread->worker, &report, false);
     atomic_store(&thread->woken, true);
     while (!thread->resumed) {
         atomic_store(&thread->woken, false);

@@ -80,9 +80,10 @@ void duet__trace_record(struct duet_runtime *core, struct worker *worker,
 
 /* A task has come to a wait. */
 void duet__trace_piece(struct duet_runtime *core, struct worker *worker,
-                       const struct duet_task *task, const struct duet__report *report)
+                       const struct duet_task *task, const struct duet__report *report, bool kept)
 {
-    add_own_double(&worker->busy_s, report->end_s - report->start_s);
+    if (!kept)
+        add_own_double(&worker->busy_s, report->end_s - report->start_s);
     raise_own(&worker->last_end_s, report->end_s);
     if (core->record)
         record(core, worker, task, report, false, true);

@@ -34,6 +34,10 @@ static void wait_for_children(struct duet_expansion *body, bool last)
     struct duet_runtime *core = body->core;
     bool any = body->any;
     body->any = false;
+    if (body->kept) {
+        core->ops->run_kept(core->engine);
+        body->self->nested.running = body->task->klass;
+    }
     if (!any || (body->block_count == 0 &&
                  atomic_load_explicit(&body->unfinished, memory_order_acquire) == 1))
         return;
@@ -78,13 +82,16 @@ int duet__body_run(struct duet_runtime *core, unsigned worker, struct duet_task 
     body.blocks = NULL;
     body.block_count = 0;
     body.any = false;
+    body.kept = 0;
     body.self = &core->workers[worker];
     body.below = body.self->body;
     body.message.text[0] = '\0';
     body.self->body = &body;
+    body.self->depth++;
     int status = duet__expand_call(&body);
     wait_for_children(&body, true);
     body.self->body = body.below;
+    body.self->depth--;
     duet__blocks_free(&body);
     if (!status) /* it fails with its children */
         status = atomic_load_explicit(&body.failed, memory_order_acquire);
@@ -93,11 +100,13 @@ int duet__body_run(struct duet_runtime *core, unsigned worker, struct duet_task 
     return status;
 }
 
-void duet__pause(struct duet_runtime *core, unsigned worker, const struct duet__report *report)
+void duet__pause(struct duet_runtime *core, unsigned worker, const struct duet__report *report,
+                 bool kept)
 {
     struct worker *self = &core->workers[worker];
     self->at_body = false;
-    duet__trace_piece(core, self, self->body->task, report);
+    if (report)
+        duet__trace_piece(core, self, self->body->task, report, kept);
 }
 
 bool duet__task_waits(const struct duet_task *task)

@@ -341,7 +341,7 @@ const struct duet__engine_ops *duet__real_ops(void)
         .wait = duet__real_wait,
         .inside = duet__inside,
         .await = duet__real_await,
-        .keeps = true,
+        .run_kept = duet__real_run_kept,
         .notify = duet__real_notify,
         .now = real_now,
         .scheduling = duet__real_scheduling,

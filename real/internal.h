@@ -67,6 +67,9 @@ struct worker {
     double now_s;
     /* of the newest of its tasks that wait: since when it runs, and how long it did before */
     double piece_s, before_s;
+    /* it runs nested tasks that it has kept, since then */
+    bool in_batch;
+    double batch_s;
     const struct duet__backend *backend;
     struct backend_device *opened;
     struct slot *slots; /* as many as kernels may be in flight */
@@ -202,8 +205,9 @@ int duet__slot_fill(struct worker *self, struct slot *slot, const struct duet_ta
 /* Seconds a kernel takes at the engine's pace; 0 if it has none. */
 double duet__paced_seconds(const struct worker *self, const struct duet_task *task);
 
-/* As ops.await. */
+/* As ops.await and ops.run_kept. */
 void duet__real_await(void *engine, bool last);
+void duet__real_run_kept(void *engine);
 
 /* As ops.inside. */
 int duet__inside(void *engine);

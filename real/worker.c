@@ -240,34 +240,55 @@ static bool enough(struct worker *self, const struct until *until)
            until->reached(until->arg);
 }
 
-static int run_one_nested(struct worker *self, const struct duet_task *task, const char **why)
+static int run_one_nested(struct worker *self, struct duet_task *task, const char **why)
 {
     self->slots->message.text[0] = '\0';
     *why = self->slots->message.text;
+    if (duet__task_waits(task))
+        return duet__body_run(self->real->core, self->index, task, &self->slots->message);
     const struct duet_call call = {.runtime = self->real->core,
                                    .args = duet__task_args(task),
                                    .message = &self->slots->message};
     return duet__task_function(task, self->arch)(&call);
 }
 
+static void run_next_nested(struct worker *self, struct duet_task *task)
+{
+    struct duet__report report = {.start_s = self->now_s};
+    uint64_t steps = atomic_load_explicit(&self->steps, memory_order_relaxed);
+    atomic_store_explicit(&self->steps, steps + 1, memory_order_relaxed);
+    self->piece_s = report.start_s;
+    report.status = run_one_nested(self, task, &report.why);
+    report.start_s = self->piece_s;
+    report.end_s = duet__records(self->real->core) ? duet__worker_now(self) : self->now_s;
+    duet__nested_done(self->real->core, self->index, task, &report);
+}
+
+/* From now on the worker runs tasks that it has kept, which are not timed one by one. */
+static void begin_batch(struct worker *self)
+{
+    self->in_batch = true;
+    self->batch_s = self->now_s;
+}
+
+static void end_batch(struct worker *self, struct duet__ops *ops)
+{
+    self->in_batch = false;
+    duet__nested_end(self->real->core, self->index, self->batch_s, duet__worker_now(self), ops);
+}
+
 /* Runs the tasks that the worker has kept to itself. true: enough. */
 static bool run_nested(struct worker *self, const struct until *until, struct duet__ops *ops)
 {
     struct duet_runtime *core = self->real->core;
-    const double start_s = self->now_s;
-    const bool records = duet__records(core);
     bool ends = false;
     struct duet_task *task;
+    begin_batch(self);
     while (!ends && (task = duet__nested_next(core, self->index, self->now_s, ops))) {
-        struct duet__report report = {.start_s = self->now_s};
-        uint64_t steps = atomic_load_explicit(&self->steps, memory_order_relaxed);
-        atomic_store_explicit(&self->steps, steps + 1, memory_order_relaxed);
-        report.status = run_one_nested(self, task, &report.why);
-        report.end_s = records ? duet__worker_now(self) : self->now_s;
-        duet__nested_done(core, self->index, task, &report);
+        run_next_nested(self, task);
         ends = enough(self, until);
     }
-    duet__nested_end(core, self->index, start_s, duet__worker_now(self), ops);
+    end_batch(self, ops);
     return ends;
 }
 
@@ -320,18 +341,58 @@ static const struct duet_task *run_others(struct worker *self)
     return command.task;
 }
 
+/*
+ * A piece of a task's work ends, with a wait. One that the worker has kept is timed with others of
+ * its batch, and has pieces in records alone.
+ */
+static void end_piece(struct worker *self)
+{
+    struct duet_runtime *core = self->real->core;
+    if (self->in_batch && !duet__records(core)) {
+        duet__pause(core, self->index, NULL, true);
+        return;
+    }
+    double now = duet__worker_now(self);
+    const struct duet__report report = {.start_s = self->piece_s, .end_s = now};
+    if (!self->in_batch)
+        self->before_s += now - self->piece_s;
+    duet__pause(core, self->index, &report, self->in_batch);
+}
+
 void duet__real_await(void *engine, bool last)
 {
     const struct real *real = engine;
     struct worker *self = &real->workers[duet__inside(engine)];
-    double now = duet__worker_now(self);
-    const struct duet__report report = {.start_s = self->piece_s, .end_s = now};
-    self->before_s += now - self->piece_s;
+    struct duet__ops ops = {0};
+    const bool in_batch = self->in_batch;
+    end_piece(self);
+    if (in_batch)
+        end_batch(self, &ops);
     atomic_store_explicit(&self->kernel, NULL, memory_order_relaxed);
-    duet__pause(real->core, self->index, &report);
     const struct duet_task *task = run_others(self);
     self->piece_s = duet__worker_now(self);
     show(self, task, self->piece_s);
+    if (in_batch)
+        begin_batch(self);
+}
+
+void duet__real_run_kept(void *engine)
+{
+    const struct real *real = engine;
+    struct worker *self = &real->workers[duet__inside(engine)];
+    struct duet__ops ops = {0};
+    const bool in_batch = self->in_batch;
+    end_piece(self);
+    if (!in_batch)
+        begin_batch(self);
+    while (duet__nested_awaited(real->core, self->index)) {
+        struct duet_task *task = duet__nested_next(real->core, self->index, self->now_s, &ops);
+        if (task)
+            run_next_nested(self, task);
+    }
+    if (!in_batch)
+        end_batch(self, &ops);
+    self->piece_s = self->now_s;
 }
 
 /*

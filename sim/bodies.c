@@ -65,7 +65,7 @@ static void come_to_wait(struct sim *sim, struct body *body, const struct duet__
 {
     body->runs = false;
     body->before_s += report->end_s - report->start_s;
-    duet__pause(sim->core, body->command.worker, report);
+    duet__pause(sim->core, body->command.worker, report, false);
     duet__sim_wake(sim, body->command.worker);
 }
 

@@ -21,6 +21,7 @@ enum { WORDS = 64, HALF = WORDS / 2, TASK_US = 2, PARTS = 3 };
 struct world {
     const char *simulate, *emulate, *policy;
     int cpus, gpus;
+    bool plain; /* not recorded: workers keep short tasks to themselves */
     struct duet_runtime *duet;
 };
 
@@ -48,7 +49,7 @@ static void open_world(struct world *world)
     config.cpus = world->cpus;
     config.gpus = world->gpus;
     config.window = 1;
-    config.record = true;
+    config.record = !world->plain;
     config.no_costs = world->simulate != NULL;
     config.quiet = true;
     int error = duet_open(&world->duet, &config, &message);
@@ -199,6 +200,36 @@ static void test_recursion(void)
     }
 }
 
+/* Many short tasks, until they are known to be short and after. */
+static void many(struct world *world)
+{
+    enum { N = 16, VALUE = 987 };
+    uint64_t value = 0;
+    struct duet_stats stats;
+    const struct call root = {N, &value, 0, 0};
+    open_world(world);
+    (void)make(world, "fibonacci", fibonacci, NULL);
+    for (unsigned i = 0; i < 4; i++) {
+        value = 0;
+        must(world, submit(world, "fibonacci", NULL, &root, sizeof root));
+        must(world, duet_wait(world->duet));
+        g_assert_cmpuint(value, ==, VALUE);
+    }
+    duet_stats(world->duet, &stats);
+    g_assert_cmpuint(stats.tasks, ==, 4 * calls_of(N));
+    g_assert_cmpuint(duet_tasks_done(world->duet), >=, stats.tasks);
+    g_assert_cmpfloat(stats.busy_s, <=, world->cpus * duet_now(world->duet));
+    must(world, duet_close(world->duet));
+}
+
+static void test_many(void)
+{
+    const char *const policies[] = {"ws", "locality-aware", "eager", "heft"};
+    for (unsigned p = 0; p < G_N_ELEMENTS(policies); p++)
+        for (int cpus = 1; cpus <= 4; cpus++)
+            apart(many, &(struct world){.cpus = cpus, .plain = true, .policy = policies[p]});
+}
+
 /* Prints what a simulated run was like. */
 static void digest(struct world *world)
 {
@@ -322,7 +353,7 @@ static void test_data(void)
 static void failing(struct world *world)
 {
     uint64_t value;
-    const struct call root = {.n = 8, .value = &value, .fails = 1};
+    const struct call root = {.n = 16, .value = &value, .fails = 1};
     open_world(world);
     (void)make(world, "fibonacci", fibonacci, NULL);
     must(world, submit(world, "fibonacci", NULL, &root, sizeof root));
@@ -334,7 +365,7 @@ static void failing(struct world *world)
 static void cancelled(struct world *world)
 {
     uint64_t value;
-    const struct call root = {.n = 8, .value = &value, .cancels = 1};
+    const struct call root = {.n = 16, .value = &value, .cancels = 1};
     open_world(world);
     (void)make(world, "fibonacci", fibonacci, NULL);
     must(world, submit(world, "fibonacci", NULL, &root, sizeof root));
@@ -381,6 +412,7 @@ static void test_errors(void)
     for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
         for (int cpus = 1; cpus <= 2; cpus++) {
             apart(cases[i], &(struct world){.cpus = cpus});
+            apart(cases[i], &(struct world){.cpus = cpus, .plain = true});
             apart(cases[i], &(struct world){.simulate = "idgraf", .cpus = cpus});
         }
     }
@@ -390,6 +422,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/wait/recursion", test_recursion);
+    g_test_add_func("/wait/many", test_many);
     g_test_add_func("/wait/deterministic", test_deterministic);
     g_test_add_func("/wait/data", test_data);
     g_test_add_func("/wait/errors", test_errors);

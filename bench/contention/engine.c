@@ -163,12 +163,17 @@ static void null_destroy(void *engine)
 {
 }
 
+/* No task waits. */
+static void null_run_kept(void *engine)
+{
+}
+
 static const struct duet__engine_ops null_ops = {
     .wake = null_wake,
     .submitted = null_submitted,
     .wait = null_wait,
     .inside = null_inside,
-    .keeps = true,
+    .run_kept = null_run_kept,
     .notify = null_notify,
     .now = null_now,
     .classify = null_classify,

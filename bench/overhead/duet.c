@@ -11,10 +11,10 @@
 
 const char peer_name[] = OVERHEAD_NAME;
 
-enum { FIBONACCI = KERNELS };
+enum { FIBONACCI = KERNELS, FIBONACCI_WAIT };
 
 static struct duet_runtime *runtime;
-static struct duet_codelet *codelets[KERNELS + 1];
+static struct duet_codelet *codelets[FIBONACCI_WAIT + 1];
 static struct duet_handle **handles; /* of the blocks */
 static size_t handle_count;
 
@@ -94,6 +94,35 @@ static int run_fibonacci(const struct duet_call *call)
     return DUET_OK;
 }
 
+/* A call, and where its value goes. */
+struct call {
+    unsigned n;
+    uint64_t *value;
+};
+
+static int run_fibonacci_wait(struct duet_expansion *expansion, const struct duet_call *call)
+{
+    const struct call *self = call->args;
+    uint64_t values[2];
+    if (self->n < 2) {
+        *self->value = self->n;
+        return DUET_OK;
+    }
+    int error = DUET_OK;
+    struct call child;
+    const struct duet_task_desc task = {.codelet = codelets[FIBONACCI_WAIT],
+                                        .args = &child,
+                                        .args_bytes = sizeof child};
+    for (unsigned i = 0; i < 2 && !error; i++) {
+        child = (struct call){self->n - 1 - i, &values[i]};
+        error = duet_expand_submit(expansion, &task);
+    }
+    if (!error)
+        error = duet_expand_wait(expansion);
+    *self->value = error ? 0 : values[0] + values[1];
+    return error;
+}
+
 /* Enqueues run_bump's kernel. In the program overhead_cuda only; NULL elsewhere. */
 __attribute__((weak)) int run_bump_on_gpu(const struct duet_call *call);
 
@@ -134,6 +163,10 @@ void peer_open(unsigned workers)
                                          .flops = kernels[k].flops};
         check(duet_codelet(runtime, &desc, &codelets[k]), duet_last_message(runtime));
     }
+    const struct duet_codelet_desc waits = {.name = "fibonacci_wait",
+                                            .expand = run_fibonacci_wait,
+                                            .waits = true};
+    check(duet_codelet(runtime, &waits, &codelets[FIBONACCI_WAIT]), duet_last_message(runtime));
 }
 
 void peer_close(void)
@@ -182,4 +215,13 @@ uint64_t peer_fibonacci(unsigned n, struct frame *frames)
     submit(FIBONACCI, NULL, 0, &frames, sizeof frames);
     peer_wait();
     return frames->value[0] + frames->value[1];
+}
+
+uint64_t peer_fibonacci_wait(unsigned n)
+{
+    uint64_t value = 0;
+    const struct call call = {n, &value};
+    submit(FIBONACCI_WAIT, NULL, 0, &call, sizeof call);
+    peer_wait();
+    return value;
 }

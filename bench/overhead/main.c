@@ -227,6 +227,19 @@ static void measure_fibonacci(const struct run *run)
     print(run, "Tp/Tserial", 0, elapsed / run->serial_s);
 }
 
+static void measure_fibonacci_wait(const struct run *run)
+{
+    unsigned n = (unsigned)run->size;
+    expect(run, n >= 2, "SIZE must be at least 2");
+    double start = seconds();
+    uint64_t value = peer_fibonacci_wait(n);
+    double elapsed = seconds() - start;
+    expect(run, value > 0, "tasks of this runtime do not wait");
+    expect(run, value == kernel_fibonacci(n), "a wrong result");
+    print(run, "ns/task", 0, 1e9 * elapsed / (double)frame_count(n));
+    print(run, "Tp/Tserial", 0, elapsed / run->serial_s);
+}
+
 /* ------------------------------------------------------------------------------------------- */
 
 static uint64_t *cell(char *base, size_t index)
@@ -346,6 +359,7 @@ static const struct {
     {"chain", measure_chain, NULL, 50000, "tasks that change one block"},
     {"cholesky", measure_cholesky, NULL, 40, "tiles a side"},
     {"fibonacci", measure_fibonacci, serial_fibonacci, 20, "number"},
+    {"fibonacci_wait", measure_fibonacci_wait, serial_fibonacci, 20, "number"},
     {"stencil", measure_stencil, serial_stencil, 200, "steps of 8 points"},
 };
 

@@ -86,5 +86,7 @@ void peer_wait(void);
 
 /* Calls fibonacci(n) with a task for each call; frames: as many as frame_count(n). */
 uint64_t peer_fibonacci(unsigned n, struct frame *frames);
+/* The same with tasks that wait for their two children. 0: this runtime's tasks do not wait. */
+uint64_t peer_fibonacci_wait(unsigned n);
 
 #endif

@@ -159,3 +159,8 @@ uint64_t peer_fibonacci(unsigned n, struct frame *frames)
     peer_wait();
     return frames->value[0] + frames->value[1];
 }
+
+uint64_t peer_fibonacci_wait(unsigned n)
+{
+    return 0;
+}
