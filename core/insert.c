@@ -92,47 +92,48 @@ static int add_after(struct insertion *all, struct duet_ref *ref)
     return DUET_OK;
 }
 
-/* One item, of which `word` is what it begins with. */
-static int read_item(struct insertion *all, int word, va_list *list)
+static int unknown(struct insertion *all, int word)
+{
+    return duet_fail(all->message, DUET_EINVAL,
+                     "item %u of the list for a %s task begins with %d, which is no mode and no "
+                     "keyword: does an item before it lack a part, or the list its 0?",
+                     all->item, all->desc.codelet->name, word);
+}
+
+/* Reads the whole list, item by item, of which a word says what follows it. */
+static int read_list(struct insertion *all, va_list list)
 {
     struct duet_task_desc *desc = &all->desc;
     struct duet_task_extra *extra = &all->extra;
-    if (word >= DUET_REF) /* these are what few tasks have */
-        desc->extra = extra;
-    if (word > 0 && word < MODES_END)
-        return add_access(all, word, va_arg(*list, struct duet_handle *));
-    switch (word) {
-    case DUET_VALUE: {
-        const void *at = va_arg(*list, const void *);
-        return add_value(all, at, va_arg(*list, size_t));
+    int error = DUET_OK;
+    for (int word; !error && (word = va_arg(list, int)); all->item++) {
+        if (word >= DUET_REF) /* these are what few tasks have */
+            desc->extra = extra;
+        if (word > 0 && word < MODES_END) {
+            error = add_access(all, word, va_arg(list, struct duet_handle *));
+        } else if (word == DUET_VALUE) {
+            const void *at = va_arg(list, const void *);
+            error = add_value(all, at, va_arg(list, size_t));
+        } else if (word == DUET_AFTER) {
+            error = add_after(all, va_arg(list, struct duet_ref *));
+        } else if (word == DUET_PRIORITY) {
+            desc->priority = va_arg(list, int);
+        } else if (word == DUET_WHERE) {
+            desc->where = va_arg(list, uint64_t);
+        } else if (word == DUET_REF) {
+            extra->ref = va_arg(list, struct duet_ref **);
+        } else if (word == DUET_NAME) {
+            extra->name = va_arg(list, const char *);
+        } else if (word == DUET_ITERATION) {
+            extra->iteration = va_arg(list, uint32_t);
+        } else if (word == DUET_DONE) {
+            extra->done = va_arg(list, duet_done_fn);
+            extra->done_arg = va_arg(list, void *);
+        } else {
+            error = unknown(all, word);
+        }
     }
-    case DUET_AFTER:
-        return add_after(all, va_arg(*list, struct duet_ref *));
-    case DUET_PRIORITY:
-        desc->priority = va_arg(*list, int);
-        return DUET_OK;
-    case DUET_WHERE:
-        desc->where = va_arg(*list, uint64_t);
-        return DUET_OK;
-    case DUET_REF:
-        extra->ref = va_arg(*list, struct duet_ref **);
-        return DUET_OK;
-    case DUET_NAME:
-        extra->name = va_arg(*list, const char *);
-        return DUET_OK;
-    case DUET_ITERATION:
-        extra->iteration = va_arg(*list, uint32_t);
-        return DUET_OK;
-    case DUET_DONE:
-        extra->done = va_arg(*list, duet_done_fn);
-        extra->done_arg = va_arg(*list, void *);
-        return DUET_OK;
-    default:
-        return duet_fail(all->message, DUET_EINVAL,
-                         "item %u of the list for a %s task begins with %d, which is no mode and "
-                         "no keyword: does an item before it lack a part, or the list its 0?",
-                         all->item, desc->codelet->name, word);
-    }
+    return error;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -228,19 +229,19 @@ static int submit(struct duet_runtime *runtime, struct duet_expansion *expansion
 {
     _Alignas(STEP) char few[PACKED_FEW];
     char *packed = few;
-    struct duet_task_desc *desc = &all->desc;
-    desc->accesses = all->accesses;
+    struct duet_task_desc desc = all->desc;
+    desc.accesses = all->accesses;
     all->extra.after = all->after;
     if (all->value_count) {
-        desc->args_bytes = packed_bytes(all);
-        if (desc->args_bytes > sizeof few)
-            packed = malloc(desc->args_bytes);
+        desc.args_bytes = packed_bytes(all);
+        if (desc.args_bytes > sizeof few)
+            packed = malloc(desc.args_bytes);
         if (!packed)
             return too_large(all, runtime);
         pack(all, packed);
-        desc->args = packed;
+        desc.args = packed;
     }
-    int error = expansion ? duet_expand_submit(expansion, desc) : duet_submit(runtime, desc);
+    int error = expansion ? duet_expand_submit(expansion, &desc) : duet_submit(runtime, &desc);
     if (packed != few)
         free(packed);
     return error;
@@ -248,7 +249,7 @@ static int submit(struct duet_runtime *runtime, struct duet_expansion *expansion
 
 /* Reads the whole list, then packs its values and submits what it says. */
 static int insert(struct duet_runtime *runtime, struct duet_expansion *expansion,
-                  const struct duet_codelet *codelet, struct duet_message *message, va_list *list)
+                  const struct duet_codelet *codelet, struct duet_message *message, va_list list)
 {
     struct insertion all;
     all.desc = (struct duet_task_desc){.codelet = codelet};
@@ -257,8 +258,8 @@ static int insert(struct duet_runtime *runtime, struct duet_expansion *expansion
     all.item = 1;
     all.message = message;
     int error = codelet ? DUET_OK : duet_fail(message, DUET_EINVAL, "a task needs a codelet");
-    for (int word; !error && (word = va_arg(*list, int)); all.item++)
-        error = read_item(&all, word, list);
+    if (!error)
+        error = read_list(&all, list);
     if (!error)
         return submit(runtime, expansion, &all);
     (void)duet__not_made(&all.desc, error);
@@ -272,7 +273,7 @@ int duet_insert(struct duet_runtime *runtime, const struct duet_codelet *codelet
     va_list list;
     struct duet_message message;
     va_start(list, codelet);
-    int error = insert(runtime, NULL, codelet, &message, &list);
+    int error = insert(runtime, NULL, codelet, &message, list);
     va_end(list);
     return error;
 }
@@ -281,7 +282,7 @@ int duet_expand_insert(struct duet_expansion *expansion, const struct duet_codel
 {
     va_list list;
     va_start(list, codelet);
-    int error = insert(NULL, expansion, codelet, duet__expansion_message(expansion), &list);
+    int error = insert(NULL, expansion, codelet, duet__expansion_message(expansion), list);
     va_end(list);
     return error;
 }
