@@ -72,6 +72,12 @@ struct backend_copy {
     void *destination;
     const void *source;
     size_t column_bytes, cols;
+    /*
+     * Of a triangle: column number j is its bytes from first + j * first_step to below
+     * end + j * end_step, and nothing else is to be written, at least in the host's memory.
+     * end and end_step 0: whole columns.
+     */
+    size_t first, first_step, end, end_step;
     size_t destination_pitch, source_pitch; /* bytes from one column to the next */
     unsigned source_node, destination_node;
     /*
@@ -87,6 +93,19 @@ struct backend_copy {
      */
     _Atomic(void *) *mark;
 };
+
+/* true if it is of a triangle. */
+static inline bool backend_slanted(const struct backend_copy *copy)
+{
+    return copy->end || copy->end_step;
+}
+
+/* Which bytes of a column are to be copied, from *first on. */
+static inline size_t backend_column(const struct backend_copy *copy, size_t col, size_t *first)
+{
+    *first = copy->first + col * copy->first_step;
+    return backend_slanted(copy) ? copy->end + col * copy->end_step - *first : copy->column_bytes;
+}
 
 struct backend_completion {
     void *tag;

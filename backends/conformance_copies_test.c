@@ -145,6 +145,34 @@ static void there_and_back(struct testing_device *d, const struct shape *s, unsi
     }
 }
 
+/* Only the bytes of a triangle come into the host's memory: lower, upper, diagonal. */
+static void triangles(struct testing_device *d, unsigned char *from, unsigned char *to)
+{
+    static const size_t edges[] = {1, 5, 700};
+    enum { BYTES = 8 };
+    for (unsigned i = 0; i < 3 * G_N_ELEMENTS(edges); i++) {
+        size_t n = edges[i / 3], column = n * BYTES, pitch = column + 3 * BYTES;
+        bool lower = i % 3 != 1, upper = i % 3 != 0;
+        struct backend_copy in = testing_in(d, 0, from, column);
+        struct backend_copy out = testing_out(d, 0, to, column);
+        in.cols = out.cols = n;
+        in.source_pitch = out.destination_pitch = pitch;
+        in.first_step = out.first_step = lower ? BYTES : 0;
+        in.end = out.end = upper ? BYTES : column;
+        in.end_step = out.end_step = upper ? BYTES : 0;
+        memset(to, 0xa5, n * pitch);
+        testing_copy(d, in);
+        testing_finish(d, in.tag);
+        testing_copy(d, out);
+        testing_finish(d, out.tag);
+        for (size_t at = 0; at < n * pitch; at++) {
+            size_t col = at / pitch, row = at % pitch / BYTES;
+            bool belongs = row < n && (!lower || row >= col) && (!upper || row <= col);
+            g_assert_cmpuint(to[at], ==, belongs ? from[at] : 0xa5);
+        }
+    }
+}
+
 enum { PARTS = 14 };
 
 static const struct shape shapes[] = {
@@ -178,6 +206,7 @@ static void go(const struct duet__backend *backend, const struct way *way)
             g_assert_cmpint(pin(&t, (i ? to : from) + (size_t)way->first[i] * PAGES,
                                 (size_t)way->count[i] * PAGES),
                             ==, DUET_OK);
+    triangles(&d, from, to);
     for (unsigned i = 0; i < G_N_ELEMENTS(shapes); i++) {
         _Atomic(void *) marks[2] = {NULL, NULL};
         g_assert_cmpuint(shapes[i].offset + span_of(&shapes[i]), <=, (size_t)PARTS * PAGES);

@@ -196,7 +196,7 @@ struct parts *duet__parts_new(struct duet_handle *whole, struct duet_expansion *
 /* Adds a part, the last of parts->handles from then on. DUET_EINVAL, DUET_ENOMEM, with a message.
  */
 int duet__part_add(struct duet_runtime *core, struct parts *parts, const struct duet_part *part,
-                   struct duet_message *message);
+                   enum shape shape, struct duet_message *message);
 /* Frees parts that nobody uses, and parts of these. Returns parts->next. */
 struct parts *duet__parts_remove(struct duet_runtime *core, struct parts *parts);
 /* Frees the cuts of a handle when all handles are freed. */

@@ -223,6 +223,7 @@ static void attach(struct duet_runtime *core, struct parts *parts)
 struct grid {
     size_t rows, cols;
     const struct duet_part *list; /* or these */
+    const enum shape *shapes;     /* of those in the list; NULL: they are rectangles */
 };
 
 static void range(size_t length, size_t count, size_t i, size_t *first, size_t *size)
@@ -275,7 +276,8 @@ static int cut(struct duet_runtime *runtime, struct duet_handle *whole, const st
         return duet__refuse(runtime, DUET_ENOMEM, "no memory left for a cut");
     for (size_t i = 0; i < grid->rows * grid->cols && !error; i++) {
         const struct duet_part part = part_of(grid, whole, i);
-        error = duet__part_add(runtime, parts, &part, &message);
+        error =
+            duet__part_add(runtime, parts, &part, grid->shapes ? grid->shapes[i] : FULL, &message);
     }
     if (error) {
         (void)duet__parts_remove(runtime, parts);
@@ -289,25 +291,43 @@ static int cut(struct duet_runtime *runtime, struct duet_handle *whole, const st
 int duet_cut(struct duet_runtime *runtime, struct duet_handle *whole, const struct duet_part *parts,
              size_t count, struct duet_handle **out)
 {
-    return cut(runtime, whole, &(struct grid){parts ? count : 0, 1, parts}, out);
+    return cut(runtime, whole, &(struct grid){parts ? count : 0, 1, parts, NULL}, out);
 }
 
 int duet_cut_rows(struct duet_runtime *runtime, struct duet_handle *whole, size_t count,
                   struct duet_handle **out)
 {
-    return cut(runtime, whole, &(struct grid){count, 1, NULL}, out);
+    return cut(runtime, whole, &(struct grid){count, 1, NULL, NULL}, out);
 }
 
 int duet_cut_cols(struct duet_runtime *runtime, struct duet_handle *whole, size_t count,
                   struct duet_handle **out)
 {
-    return cut(runtime, whole, &(struct grid){1, count, NULL}, out);
+    return cut(runtime, whole, &(struct grid){1, count, NULL, NULL}, out);
 }
 
 int duet_cut_blocks(struct duet_runtime *runtime, struct duet_handle *whole, size_t rows,
                     size_t cols, struct duet_handle **out)
 {
-    return cut(runtime, whole, &(struct grid){rows, cols, NULL}, out);
+    return cut(runtime, whole, &(struct grid){rows, cols, NULL, NULL}, out);
+}
+
+int duet_cut_triangles(struct duet_runtime *runtime, struct duet_handle *whole,
+                       enum duet_diagonal diagonal, struct duet_handle **out)
+{
+    static const enum shape shapes[][3] = {[DUET_DIAGONAL_LOWER] = {LOWER, STRICTLY_UPPER},
+                                           [DUET_DIAGONAL_UPPER] = {STRICTLY_LOWER, UPPER},
+                                           [DUET_DIAGONAL_APART] = {STRICTLY_LOWER, STRICTLY_UPPER,
+                                                                    DIAGONAL}};
+    if (!whole || whole->rows != whole->cols || whole->rows < 2 || diagonal < DUET_DIAGONAL_LOWER ||
+        diagonal > DUET_DIAGONAL_APART)
+        return duet__refuse(runtime, DUET_EINVAL,
+                            "only a square of 2 x 2 elements or more can be cut into triangles, "
+                            "with its diagonal in the lower one, in the upper one, or apart");
+    const struct duet_part square = {0, 0, whole->rows, whole->cols};
+    const struct duet_part list[] = {square, square, square};
+    size_t count = diagonal == DUET_DIAGONAL_APART ? 3 : 2;
+    return cut(runtime, whole, &(struct grid){count, 1, list, shapes[diagonal]}, out);
 }
 
 /* The first part below it that the application has acquired, or NULL. */

@@ -34,6 +34,13 @@ static void submit(struct testing *t, struct duet_handle *handle, int mode)
     (void)testing_submit(t, t->any, handle, mode, NULL, 0, 0);
 }
 
+static void refuses(struct testing *t, int error, const char *why)
+{
+    g_assert_cmpint(error, ==, DUET_EINVAL);
+    if (!strstr(duet_last_message(t->core), why))
+        g_error("\"%s\" does not say \"%s\"", duet_last_message(t->core), why);
+}
+
 /* How many tasks can run at once now: they are begun and ended. */
 static unsigned together(struct testing *t)
 {
@@ -67,6 +74,31 @@ static void test_order(void)
     g_assert_cmpuint(together(&t), ==, PARTS + 1);
     g_assert_cmpuint(together(&t), ==, 2);
     g_assert_cmpuint(together(&t), ==, 1);
+    end(&t, whole);
+}
+
+/* Triangles of 10 x 10 elements of 8 bytes: what of them is copied, and how they are refused. */
+static void test_triangles(void)
+{
+    struct testing t;
+    struct testing_log log = {0};
+    struct duet_handle *square, *inner[4];
+    struct duet_handle *whole = start(&t, 1, 1);
+    g_assert_cmpint(duet_matrix(t.core, NULL, 10, 10, 12, 8, &square), ==, DUET_OK);
+    refuses(&t, duet_cut_triangles(t.core, whole, DUET_DIAGONAL_LOWER, inner), "only a square");
+    g_assert_cmpint(duet_cut_triangles(t.core, square, DUET_DIAGONAL_UPPER, inner), ==, DUET_OK);
+    g_assert_cmpint(duet_uncut(t.core, inner[1]), ==, DUET_OK);
+    g_assert_cmpint(duet_cut_triangles(t.core, square, DUET_DIAGONAL_APART, inner), ==, DUET_OK);
+    refuses(&t, duet_cut_blocks(t.core, inner[0], 2, 2, &inner[3]), "cannot be cut further");
+    for (unsigned i = 0; i < 3; i++)
+        (void)testing_submit(&t, t.gpu, inner[i], DUET_RW, NULL, 0, 0);
+    while (testing_work(&t, GPU, &log) + testing_work(&t, CPU, &log))
+        ;
+    g_assert_cmpuint(log.count, ==, 3);
+    g_assert_cmpuint(log.copies[0].bytes + log.copies[1].bytes + log.copies[2].bytes, ==, 800);
+    for (unsigned i = 0; i < 3; i++)
+        g_assert_cmpuint(inner[i]->bytes, ==, i == 2 ? 80 : 360);
+    g_assert_cmpint(duet_unregister(t.core, square), ==, DUET_OK);
     end(&t, whole);
 }
 
@@ -198,13 +230,6 @@ static void test_temporary(void)
 /* ------------------------------------------------------------------------------------------- */
 /* What is refused                                                                              */
 
-static void refuses(struct testing *t, int error, const char *why)
-{
-    g_assert_cmpint(error, ==, DUET_EINVAL);
-    if (!strstr(duet_last_message(t->core), why))
-        g_error("\"%s\" does not say \"%s\"", duet_last_message(t->core), why);
-}
-
 static int submit_both(struct testing *t, struct duet_handle *a, enum duet_mode mode_a,
                        struct duet_handle *b, enum duet_mode mode_b)
 {
@@ -312,6 +337,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/cut/order", test_order);
     g_test_add_func("/cut/views", test_views);
+    g_test_add_func("/cut/triangles", test_triangles);
     g_test_add_func("/cut/copies", test_copies);
     g_test_add_func("/cut/overwritten", test_overwritten);
     g_test_add_func("/cut/acquire", test_acquire);

@@ -360,6 +360,11 @@ const void *duet__task_args(const struct duet_task *task);
  */
 void duet__task_buffers(const struct duet_task *task, unsigned node, void *base,
                         struct duet_buffer *out);
+/*
+ * Which rows of a column belong to the handle, from *first to below *end: not all of them in a
+ * triangle. Both grow linearly with `col`.
+ */
+void duet__handle_column(const struct duet_handle *handle, size_t col, size_t *first, size_t *end);
 /* The handle's data in the host's memory. */
 void duet__handle_buffer(const struct duet_handle *handle, struct duet_buffer *out);
 /*

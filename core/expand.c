@@ -57,7 +57,7 @@ int duet_expand_block(struct duet_expansion *expansion, size_t index, size_t row
     if (!blocks)
         return duet_fail(&expansion->message, DUET_ENOMEM, "no memory left for another block");
     struct duet_message message = {""};
-    int error = duet__part_add(expansion->core, blocks, &part, &message);
+    int error = duet__part_add(expansion->core, blocks, &part, FULL, &message);
     if (error)
         return duet_fail(&expansion->message, error, "access %zu: %s", index, message.text);
     expansion->block_count++;

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <duet/parts.h>
 #include <duet/random.h>
 
 #include "core/engine.h"
@@ -241,6 +242,9 @@ struct replica {
     struct replica *queue_next; /* copy queue lock */
 };
 
+/* Which elements of its square are a part: see duet__handle_column. */
+enum shape { FULL, LOWER, UPPER, STRICTLY_LOWER, STRICTLY_UPPER, DIAGONAL };
+
 /*
  * Parts of one whole that do not overlap: those of a cut by the application, or the blocks of an
  * expansion.
@@ -277,6 +281,7 @@ struct duet_handle {
     struct parts *of;                         /* that it is one of; NULL: it was registered */
     struct parts *cuts;                       /* parts_lock: of it, the newest first */
     size_t row, col;                          /* of a part: where it begins in its whole */
+    uint8_t shape;                            /* of a part: enum shape */
     struct duet_handle *next, *prev;          /* core->handles, registry lock */
     struct replica host;
     _Atomic(void *) mark;      /* the engine's: duet__handle_mark */

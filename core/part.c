@@ -39,6 +39,8 @@ static int check(const struct parts *parts, const struct duet_part *part,
                          "a part of %zu x %zu at (%zu, %zu) does not lie within its whole, which "
                          "has %zu x %zu",
                          part->rows, part->cols, part->row, part->col, whole->rows, whole->cols);
+    if (whole->shape != FULL)
+        return duet_fail(message, DUET_EINVAL, "a triangle or a diagonal cannot be cut further");
     other = duet__plane_find(&parts->plane, rectangle_of(part));
     if (other)
         return duet_fail(message, DUET_EINVAL,
@@ -65,8 +67,31 @@ static bool reserve(struct parts *parts)
     return true;
 }
 
+void duet__handle_column(const struct duet_handle *handle, size_t col, size_t *first, size_t *end)
+{
+    const enum shape shape = (enum shape)handle->shape;
+    bool below = shape == LOWER || shape == STRICTLY_LOWER;
+    bool above = shape == UPPER || shape == STRICTLY_UPPER;
+    *first = below || shape == DIAGONAL ? col + (shape == STRICTLY_LOWER) : 0;
+    *end = above || shape == DIAGONAL ? col + (shape != STRICTLY_UPPER) : handle->rows;
+}
+
+/* A device has room for the whole square; only what belongs to the part is copied. */
+static void set_shape(struct duet_handle *handle, enum shape shape)
+{
+    uint64_t n = handle->rows, elements = n * handle->cols;
+    if (shape == LOWER || shape == UPPER)
+        elements = n * (n + 1) / 2;
+    else if (shape == STRICTLY_LOWER || shape == STRICTLY_UPPER)
+        elements = n * (n - 1) / 2;
+    else if (shape == DIAGONAL)
+        elements = n;
+    handle->shape = (uint8_t)shape;
+    handle->bytes = elements * handle->element_bytes;
+}
+
 int duet__part_add(struct duet_runtime *core, struct parts *parts, const struct duet_part *part,
-                   struct duet_message *message)
+                   enum shape shape, struct duet_message *message)
 {
     const struct duet_handle *whole = parts->whole;
     int error = check(parts, part, message);
@@ -78,12 +103,14 @@ int duet__part_add(struct duet_runtime *core, struct parts *parts, const struct 
     if (reserve(parts))
         handle =
             duet__handle_new(core, data, part->rows, part->cols, whole->ld, whole->element_bytes);
-    if (!handle || !duet__plane_add(&parts->plane, rectangle_of(part), handle)) {
+    /* those of the triangles' cut share a square, in which they do not overlap */
+    if (!handle || (shape == FULL && !duet__plane_add(&parts->plane, rectangle_of(part), handle))) {
         if (handle)
             duet__handle_remove(core, handle);
         return duet_fail(message, DUET_ENOMEM, "no memory left for another part");
     }
     handle->of = parts;
+    set_shape(handle, shape);
     handle->row = part->row;
     handle->col = part->col;
     parts->handles[parts->count++] = handle;

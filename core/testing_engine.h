@@ -108,9 +108,13 @@ static inline int engine_copy(struct engine *engine, const struct duet__copy *co
     struct duet_buffer to =
         engine_place(engine, copy->destination, copy->handle, copy->destination_offset);
     struct duet_buffer from = engine_place(engine, copy->source, copy->handle, copy->source_offset);
-    for (size_t col = 0; col < to.cols; col++)
-        memcpy((char *)to.data + col * to.ld * to.element_bytes,
-               (char *)from.data + col * from.ld * to.element_bytes, to.rows * to.element_bytes);
+    for (size_t col = 0; col < to.cols; col++) {
+        size_t first, end;
+        duet__handle_column(copy->handle, col, &first, &end);
+        memcpy((char *)to.data + (first + col * to.ld) * to.element_bytes,
+               (char *)from.data + (first + col * from.ld) * to.element_bytes,
+               (end - first) * to.element_bytes);
+    }
     /* lost meanwhile: what has been copied is of no use */
     return atomic_load(&engine->gone[copy->source]) ? DUET_ELOST : DUET_OK;
 }

@@ -5,6 +5,8 @@
 
 #include <sched.h>
 
+#include <duet/parts.h>
+
 #include "core/testing_program.h"
 
 /* A matrix, or a part of one, is cut. */

@@ -196,6 +196,21 @@ static _Atomic(void *) *mark_of(const struct worker *self, struct duet_handle *h
     return marker && marker->backend == self->backend ? duet__handle_mark(handle) : NULL;
 }
 
+/* What belongs to the handle, if not all of it does. */
+static void set_slant(struct backend_copy *copy, const struct duet_handle *handle,
+                      const struct duet_buffer *buffer)
+{
+    size_t first, end, next_first, next_end;
+    duet__handle_column(handle, 0, &first, &end);
+    duet__handle_column(handle, 1, &next_first, &next_end);
+    if (first == next_first && end == next_end)
+        return;
+    copy->first = first * buffer->element_bytes;
+    copy->end = end * buffer->element_bytes;
+    copy->first_step = (next_first - first) * buffer->element_bytes;
+    copy->end_step = (next_end - end) * buffer->element_bytes;
+}
+
 static void start_copy(struct worker *self, const struct duet__engine_command *command)
 {
     const struct real *real = self->real;
@@ -216,6 +231,7 @@ static void start_copy(struct worker *self, const struct duet__engine_command *c
         end_of(real, from, from->source, from->source_offset, &copy.source_pitch, &devices[0]);
     copy.destination = end_of(real, from, from->destination, from->destination_offset,
                               &copy.destination_pitch, &devices[1]);
+    set_slant(&copy, from->handle, &buffer);
     copy.peer = devices[0] == self->opened ? devices[1] : devices[0];
     self->copies++;
     step(self);

@@ -2,6 +2,9 @@
 /* The real engine with emulated GPUs that compute: copies, little memory, GPUs that are lost. */
 #include <stdlib.h>
 
+#include <duet/parts.h>
+#include <duet/random.h>
+
 #include "real/testing_steps.h"
 
 enum { TIGHT_BYTES = 8 << 8, /* eight blocks */ SIZE = 7 };
@@ -73,6 +76,64 @@ static void test_matrix(void)
         g_assert_cmpfloat(matrix[i], ==, inside ? -1.0 - i : 1.0 + i);
     }
     duet__core_free(core);
+}
+
+enum { EDGE = 37, ROUNDS = 60, VIEWS = 4 };
+
+/* What a task is told: which part it has (0: all; lower, upper, diagonal), and a number. */
+struct share {
+    unsigned part, salt;
+};
+
+static bool belongs(unsigned part, size_t row, size_t col)
+{
+    return part == 0 || (part == 1 && row > col) || (part == 2 && row < col) ||
+           (part == 3 && row == col);
+}
+
+static void mix_share(const struct share *share, double *data, size_t ld)
+{
+    for (size_t col = 0; col < EDGE; col++)
+        for (size_t row = 0; row < EDGE; row++)
+            if (belongs(share->part, row, col))
+                data[row + col * ld] = 0.5 * data[row + col * ld] + share->salt;
+}
+
+static int run_share(const struct duet_call *call)
+{
+    const struct duet_buffer *buffer = call->buffers;
+    if (buffer->rows != EDGE || buffer->cols != EDGE)
+        return DUET_EINVAL;
+    mix_share(call->args, buffer->data, buffer->ld);
+    return DUET_OK;
+}
+
+/* Tasks on a square and on its triangles, which are copied beside each other's being written. */
+static void test_triangles(void)
+{
+    static double matrix[EDGE * (EDGE + 2)], expected[EDGE * (EDGE + 2)];
+    for (unsigned seed = 1; seed <= 10; seed++) {
+        struct testing t = {.cpus = 1, .gpus = 2, .gpu_memory_bytes = 8 * EDGE * EDGE * 3};
+        struct duet_runtime *core = testing_open(&t);
+        struct duet_codelet *codelets[] = {testing_codelet(core, "on_gpu", run_share, "cuda"),
+                                           testing_codelet(core, "on_cpu", run_share, "cpu")};
+        struct duet_handle *views[VIEWS];
+        uint64_t rng = seed;
+        for (unsigned i = 0; i < EDGE * (EDGE + 2); i++)
+            matrix[i] = expected[i] = i;
+        testing_must(core, duet_matrix(core, matrix, EDGE, EDGE, EDGE + 2, 8, &views[0]));
+        testing_must(core, duet_cut_triangles(core, views[0], DUET_DIAGONAL_APART, &views[1]));
+        for (unsigned i = 0; i < ROUNDS; i++) {
+            const struct share share = {duet_random_below(&rng, VIEWS) * (i % 8 != 0), i};
+            const struct duet_access access = {views[share.part], DUET_RW};
+            testing_submit(core, codelets[duet_random_below(&rng, 2)], &access, 1, &share,
+                           sizeof share);
+            mix_share(&share, expected, EDGE + 2);
+        }
+        testing_must(core, duet_unregister(core, views[0]));
+        g_assert_cmpmem(matrix, sizeof matrix, expected, sizeof expected);
+        duet__core_free(core);
+    }
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -263,6 +324,7 @@ int main(int argc, char **argv)
     g_test_add_func("/device/little_memory", test_little_memory);
     g_test_add_func("/device/late_write_back", test_late_write_back);
     g_test_add_func("/device/matrix", test_matrix);
+    g_test_add_func("/device/triangles", test_triangles);
     g_test_add_func("/device/nested", test_nested);
     g_test_add_func("/device/error", test_error);
     g_test_add_func("/device/close_in_the_middle", test_close_in_the_middle);

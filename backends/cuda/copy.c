@@ -124,6 +124,9 @@ bool duet__cuda_is_direct(struct cuda *cuda, const struct backend_copy *copy)
 {
     if (copy->peer || !copy->cols || !copy->column_bytes)
         return true;
+    /* a triangle for the host: in a buffer, from which only what belongs to it is taken */
+    if (copy->stream == BACKEND_OUT && backend_slanted(copy))
+        return false;
     const struct pin_span span = span_of(copy);
     return duet__pins_direct(&cuda->pins, &span, copy->mark);
 }

@@ -40,11 +40,31 @@ void duet__staging_pack(unsigned char *buffer, const struct backend_copy *copy,
         memcpy(buffer + i * piece->width, from + i * copy->source_pitch, piece->width);
 }
 
+/* Whole columns came, of which only what belongs to the triangle is put into place. */
+static void unpack_slanted(const unsigned char *buffer, const struct backend_copy *copy,
+                           const struct piece *piece)
+{
+    unsigned char *to = copy->destination;
+    for (size_t i = 0; i < piece->cols; i++) {
+        size_t col = piece->column + i, from, end;
+        end = backend_column(copy, col, &from) + from;
+        from = from > piece->offset ? from : piece->offset;
+        end = end < piece->offset + piece->width ? end : piece->offset + piece->width;
+        if (from < end)
+            memcpy(to + col * copy->destination_pitch + from,
+                   buffer + i * piece->width + (from - piece->offset), end - from);
+    }
+}
+
 void duet__staging_unpack(const unsigned char *buffer, const struct backend_copy *copy,
                           const struct piece *piece)
 {
     unsigned char *to = copy->destination;
     to += piece->column * copy->destination_pitch + piece->offset;
+    if (backend_slanted(copy)) {
+        unpack_slanted(buffer, copy, piece);
+        return;
+    }
     if (piece->width == copy->destination_pitch) {
         memcpy(to, buffer, piece->width * piece->cols);
         return;

@@ -117,7 +117,11 @@ static void flow(struct lane *lane, double date)
 {
     const struct backend_copy *copy = &queue_head(&lane->queue)->copy;
     lane->phase = PHASE_FLOWS;
-    lane->left = (double)copy->column_bytes * (double)copy->cols;
+    lane->left = 0;
+    for (size_t col = 0; col < copy->cols && backend_slanted(copy); col++)
+        lane->left += (double)backend_column(copy, col, &(size_t){0});
+    if (!backend_slanted(copy))
+        lane->left = (double)copy->column_bytes * (double)copy->cols;
     lane->rate = 0;
     lane->since_s = date;
     lane->next_s = INFINITY; /* until the shares are known */

@@ -79,13 +79,17 @@ static void move(const struct backend_copy *copy)
     unsigned char *to = copy->destination;
     const unsigned char *from = copy->source;
     size_t bytes = copy->column_bytes;
-    if (bytes == copy->destination_pitch && bytes == copy->source_pitch) {
+    if (!backend_slanted(copy) && bytes == copy->destination_pitch && bytes == copy->source_pitch) {
         if (bytes && copy->cols)
             memcpy(to, from, bytes * copy->cols);
         return;
     }
-    for (size_t i = 0; bytes && i < copy->cols; i++)
-        memcpy(to + i * copy->destination_pitch, from + i * copy->source_pitch, bytes);
+    for (size_t i = 0; bytes && i < copy->cols; i++) {
+        size_t first, part = backend_column(copy, i, &first);
+        if (part)
+            memcpy(to + first + i * copy->destination_pitch, from + first + i * copy->source_pitch,
+                   part);
+    }
 }
 
 /* Runs a kernel. It may fail by what it returns, or by what it leaves in its call's status. */
