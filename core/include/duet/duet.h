@@ -8,9 +8,10 @@
  * or columns. Functions that return int give 0 or a negative `enum duet_error`; duet_last_message
  * then says what was wrong. Unless a function says otherwise it does not block.
  *
- * Inside kernels and expansions (duet_kernel_fn, duet_expand_fn) what waits is refused, in both
- * worlds: duet_wait, duet_acquire, duet_unregister, duet_uncut and duet_close do nothing there,
- * return DUET_EINVAL and fail the run with it. A task whose codelet says so may wait for its
+ * Inside kernels, expansions and what is called at a task's end (duet_kernel_fn, duet_expand_fn,
+ * duet_done_fn) what waits is refused, in both worlds: duet_wait, duet_ref_wait, duet_acquire,
+ * duet_unregister, duet_uncut and duet_close do nothing there, return DUET_EINVAL and fail the run
+ * with it. A task whose codelet says so may wait for its
  * children (duet_expand_wait). Everything else may be called there, too; duet_submit does not wait
  * for the window. A simulated runtime is used by one thread at a time, whatever is said of any
  * thread below, but for duet_tasks_done.
@@ -373,9 +374,9 @@ struct duet_task_extra {
     /* where to leave a reference to the task; NULL: none is needed. NULL is left there if the
        submission is refused */
     struct duet_ref **ref;
-    /* tasks that have to end before this one begins, with or without data in common, beside those
-       that it follows for its data; NULL among them: none. A child comes after the task that it is
-       a child of by no reference: both would wait for each other */
+    /* tasks that have to end, well or not, before this one begins, with or without data in common,
+       beside those that it follows for its data; NULL among them: none. A child comes after the
+       task that it is a child of by no reference: both would wait for each other */
     struct duet_ref *const *after;
     size_t after_count; /* at most 65,535 */
     duet_done_fn done;  /* at its end; NULL: nothing */
