@@ -65,6 +65,7 @@ struct worker {
     bool owed; /* it is to be asked again: not idle when it was last asked, or called since */
     bool woke; /* it has called another worker since it looked at the clock */
     double now_s;
+    const char *stack; /* where that of the thread was when it began to run the worker's commands */
     /* of the newest of its tasks that wait: since when it runs, and how long it did before */
     double piece_s, before_s;
     /* it runs nested tasks that it has kept, since then */
@@ -158,7 +159,8 @@ struct real {
     struct duet_runtime *core;   /* NULL until attached */
     struct clock clock;
     struct places *places;
-    bool has_devices; /* some worker is one */
+    bool has_devices;   /* some worker is one */
+    size_t stack_bytes; /* of a thread's stack, for tasks that wait */
     bool spin; /* there is a core for every thread: threads with nothing to do watch for a while */
     unsigned cpus;
     struct worker *workers;

@@ -159,15 +159,28 @@ static int run_kernel(struct worker *self, const struct duet_task *task, double 
 }
 
 /*
- * Runs a task that may wait for its children; what it is called with is on this stack, as others
- * run on top of it. It takes its own time, also where that of kernels is paced.
+ * Calls a task that may wait for its children; what it is called with is on this stack, as others
+ * run on top of it. An eighth of the stack is left to what it calls.
  */
+static int start_body(struct worker *self, struct duet_task *task)
+{
+    const char *here = __builtin_frame_address(0);
+    size_t used = here < self->stack ? (size_t)(self->stack - here) : (size_t)(here - self->stack);
+    struct duet_message *message = &self->slots->message;
+    if (used < self->real->stack_bytes)
+        return duet__body_run(self->real->core, self->index, task, message);
+    return duet_fail(message, DUET_ENOMEM,
+                     "so many tasks wait on top of each other on this worker that its stack is "
+                     "used up: let fewer wait, or give threads a larger stack (ulimit -s)");
+}
+
+/* It takes its own time, also where that of kernels is paced. */
 static void run_body(struct worker *self, struct duet_task *task, struct duet__report *report)
 {
     const double outer_s = self->before_s;
     self->before_s = 0;
     self->piece_s = report->start_s;
-    report->status = duet__body_run(self->real->core, self->index, task, &self->slots->message);
+    report->status = start_body(self, task);
     report->start_s = self->piece_s;
     report->end_s = duet__worker_now(self);
     report->before_s = self->before_s;
@@ -245,7 +258,7 @@ static int run_one_nested(struct worker *self, struct duet_task *task, const cha
     self->slots->message.text[0] = '\0';
     *why = self->slots->message.text;
     if (duet__task_waits(task))
-        return duet__body_run(self->real->core, self->index, task, &self->slots->message);
+        return start_body(self, task);
     const struct duet_call call = {.runtime = self->real->core,
                                    .args = duet__task_args(task),
                                    .message = &self->slots->message};
@@ -353,7 +366,9 @@ static void end_piece(struct worker *self)
         return;
     }
     double now = duet__worker_now(self);
-    const struct duet__report report = {.start_s = self->piece_s, .end_s = now};
+    const struct duet__report report = {.start_s = self->piece_s,
+                                        .end_s = now,
+                                        .before_s = self->in_batch ? 0 : self->before_s};
     if (!self->in_batch)
         self->before_s += now - self->piece_s;
     duet__pause(core, self->index, &report, self->in_batch);
@@ -436,6 +451,7 @@ static enum served serve(struct worker *self, const struct until *until)
 enum served duet__serve(struct worker *self, const struct until *until)
 {
     const struct inside *before = duet__enter(&self->inside);
+    self->stack = __builtin_frame_address(0);
     atomic_store_explicit(&self->resting, false, memory_order_relaxed);
     enum served served = serve(self, until);
     atomic_store_explicit(&self->resting, true, memory_order_relaxed);

@@ -385,6 +385,35 @@ static void closing(struct world *world)
     g_assert_cmpuint(value, ==, 55);
 }
 
+/* Each waits for one child: the stack of a worker does not suffice for so many. */
+static int deeper(struct duet_expansion *expansion, const struct duet_call *call)
+{
+    unsigned depth = *(const unsigned *)call->args;
+    if (depth == 0)
+        return DUET_OK;
+    depth--;
+    const struct duet_task_desc child = {.codelet = duet_codelet_find(call->runtime, "deeper"),
+                                         .args = &depth,
+                                         .args_bytes = sizeof depth};
+    int error = duet_expand_submit(expansion, &child);
+    return error ? error : duet_expand_wait(expansion);
+}
+
+static void too_deep(struct world *world)
+{
+    const unsigned depths[] = {1000, 1000000};
+    open_world(world);
+    if (world->simulate)
+        return;
+    (void)make(world, "deeper", deeper, NULL);
+    must(world, submit(world, "deeper", NULL, &depths[0], sizeof *depths));
+    must(world, duet_wait(world->duet));
+    must(world, submit(world, "deeper", NULL, &depths[1], sizeof *depths));
+    g_assert_cmpint(duet_wait(world->duet), ==, DUET_ENOMEM);
+    g_assert_nonnull(strstr(duet_last_message(world->duet), "stack is used up"));
+    g_assert_cmpint(duet_close(world->duet), ==, DUET_ENOMEM);
+}
+
 static void refused(struct world *world)
 {
     struct duet_codelet *codelet;
@@ -408,7 +437,7 @@ static void refused(struct world *world)
 
 static void test_errors(void)
 {
-    void (*const cases[])(struct world * world) = {failing, cancelled, closing, refused};
+    void (*const cases[])(struct world * world) = {failing, cancelled, closing, too_deep, refused};
     for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
         for (int cpus = 1; cpus <= 2; cpus++) {
             apart(cases[i], &(struct world){.cpus = cpus});
