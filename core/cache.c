@@ -82,10 +82,11 @@ static bool dead(const struct duet_handle *handle)
 
 /*
  * Evicts at once what is valid elsewhere (or nowhere) or will not be read; starts the write-back of
- * the rest. A write-back of dead data would be worse than vain: its writer may be at work in the
- * host's memory already.
+ * the rest, if `writes_back`. A write-back of dead data would be worse than vain: its writer may be
+ * at work in the host's memory already.
  */
-static void evict(struct duet_view *view, struct node *node, struct replica *replica)
+static void evict(struct duet_view *view, struct node *node, struct replica *replica,
+                  bool writes_back)
 {
     struct duet_handle *handle = replica->handle;
     spin_lock(&handle->lock);
@@ -94,7 +95,7 @@ static void evict(struct duet_view *view, struct node *node, struct replica *rep
             valid_elsewhere(view->core, replica)) {
             drop(node, replica);
             node->evictions++;
-        } else if (!handle->host.copying) {
+        } else if (writes_back && !handle->host.copying) {
             node->leaving_bytes += replica->block->bytes;
             node->write_backs++;
             duet__write_back(view, replica);
@@ -107,14 +108,15 @@ static void evict(struct duet_view *view, struct node *node, struct replica *rep
  * A block, after evictions if need be, oldest replicas first. NULL: not now; enough write-backs are
  * then on their way, or everything else is pinned.
  */
-static struct slab_block *alloc(struct duet_view *view, struct node *node, uint64_t bytes)
+static struct slab_block *alloc(struct duet_view *view, struct node *node, uint64_t bytes,
+                                bool writes_back)
 {
     struct slab_block *block = duet__slab_alloc(&node->slab, bytes);
     struct replica *replica = node->oldest;
     while (!block && replica && node->leaving_bytes < bytes) {
         struct replica *next = replica->newer;
         uint64_t used = node->slab.used_bytes;
-        evict(view, node, replica);
+        evict(view, node, replica, writes_back);
         if (node->slab.used_bytes < used)
             block = duet__slab_alloc(&node->slab, bytes);
         replica = next;
@@ -133,7 +135,7 @@ static bool alloc_all(struct duet_view *view, struct node *node, unsigned index,
         struct replica *replica = access->handle->replicas[index];
         if (replica->block)
             continue;
-        struct slab_block *block = alloc(view, node, access->handle->slab_bytes);
+        struct slab_block *block = alloc(view, node, access->handle->slab_bytes, true);
         if (!block)
             return false;
         replica->block = block;
@@ -151,7 +153,7 @@ static bool clear(struct duet_view *view, struct node *node)
     struct replica *replica = node->oldest;
     while (replica) {
         struct replica *next = replica->newer;
-        evict(view, node, replica);
+        evict(view, node, replica, true);
         replica = next;
     }
     return node->oldest == NULL;
@@ -288,6 +290,46 @@ inline int duet__cache_prepare(struct duet_view *view, struct worker *worker,
     (void)count_down(&task->missing, 1);
     task->state = TASK_FETCHING;
     return 1;
+}
+
+/*
+ * Brings the data of a hint to a device, if there is room that costs nothing: no task waits for
+ * room, and nothing is written back. Its `missing` counts the copy.
+ */
+void duet__cache_prefetch(struct duet_view *view, struct duet_task *hint, unsigned index)
+{
+    struct duet_runtime *core = view->core;
+    struct node *node = &core->nodes[index];
+    struct access *access = &hint->accesses[0];
+    struct duet_handle *handle = access->handle;
+    struct replica *replica = NULL;
+    enum fetch fetch = FETCH_HIT;
+    if (atomic_load(&node->lost) || atomic_load(&node->blocked) ||
+        handle->slab_bytes > node->slab.capacity_bytes)
+        return;
+    spin_lock(&node->lock);
+    spin_lock(&handle->lock);
+    replica = duet__replica_get(core, handle, index);
+    if (replica)
+        duet__replica_pin(core, replica);
+    spin_unlock(&handle->lock);
+    if (replica && !replica->block) {
+        replica->block = alloc(view, node, handle->slab_bytes, false);
+        if (replica->block)
+            lru_add_newest(node, replica);
+    }
+    if (replica) {
+        spin_lock(&handle->lock);
+        replica->hinted = true;
+        if (replica->block)
+            fetch = duet__fetch(view, access, index);
+        replica->hinted = false;
+        duet__replica_unpin(view, replica);
+        spin_unlock(&handle->lock);
+    }
+    spin_unlock(&node->lock);
+    if (fetch >= FETCH_FAILED)
+        duet__no_data(core, hint, access, fetch);
 }
 
 /* ------------------------------------------------------------------------------------------- */

@@ -174,6 +174,7 @@ double duet__transfer_seconds(const struct duet_runtime *core, const struct duet
 
 /* cache.c */
 int duet__cache_prepare(struct duet_view *view, struct worker *worker, struct duet_task *task);
+void duet__cache_prefetch(struct duet_view *view, struct duet_task *hint, unsigned index);
 void duet__cache_settled(struct duet_view *view, struct node *node, struct replica *replica);
 void duet__cache_unpin(struct duet_view *view, unsigned node, struct duet_task *task);
 void duet__cache_stale(struct duet_runtime *core, struct replica *replica);

@@ -190,11 +190,14 @@ void duet__bring_home(struct duet_view *view, struct duet_task *task)
     }
 }
 
-/* The acquisition is granted: the host's copies are fetched. */
+/* The acquisition is granted: the host's copies are fetched, or that of a hint's node. */
 void duet__acquire_ready(struct duet_view *view, struct duet_task *task)
 {
     atomic_store_explicit(&task->missing, 2, memory_order_relaxed);
-    duet__bring_home(view, task);
+    if (task->worker != DUET_HOST)
+        duet__cache_prefetch(view, task, task->worker);
+    else
+        duet__bring_home(view, task);
     /* one for this call, one that stood for not being granted */
     duet__arrived(view, task, 2);
 }

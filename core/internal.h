@@ -138,7 +138,7 @@ struct duet_task {
     _Atomic(double) ready_s;
     /* of a child: the expansion it belongs to; of the acquisition that ends one: that one */
     struct duet_expansion *parent;
-    uint32_t worker; /* that took it */
+    uint32_t worker; /* that took it; of a hint: the node that it is about */
     uint8_t state;   /* enum task_state; the worker's thread */
     bool kept;       /* by the worker on which it was submitted: nested.c */
     uint8_t modes;   /* bits beyond DUET_RW of its accesses' modes; most have none: see modes.c */
@@ -234,6 +234,7 @@ struct replica {
     uint16_t node;
     bool copying; /* a copy into it is decided or in flight, or chained */
     bool leaving; /* its write-back is in flight: evict afterwards */
+    bool hinted;  /* the copy that is asked for now is a hint's */
     struct access *waiters;
     struct replica *chained,
         *chain_next;            /* copies that start when this replica (the host's) is there */
@@ -362,6 +363,7 @@ struct worker {
     /* anybody */
     _Alignas(LINE) struct spin copy_lock;
     struct replica *copy_head, *copy_tail; /* copy_lock: copies to start */
+    struct replica *idle_head, *idle_tail; /* the same, when there are none of these: of hints */
     _Atomic(uint32_t) copies;              /* how many; written under copy_lock */
     _Atomic(int64_t) taken_ns; /* expected time of its tasks in slots; written by its thread */
     _Alignas(LINE) struct duet_list list;

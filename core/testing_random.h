@@ -122,6 +122,7 @@ static inline void submit_step(struct run *run, struct step *step)
         .where = step->on_device ? duet_where(run->duet, run->setting.world->arch) : 0,
         .extra = &extra,
     };
+    give_hints(run, step);
     int error = submitted(run, duet_submit(run->duet, &desc), &desc);
     g_assert_true(error || !step->refers == !step->ref);
     if (temporary)

@@ -5,6 +5,7 @@
 
 #include <sched.h>
 
+#include <duet/hint.h>
 #include <duet/parts.h>
 
 #include "core/testing_program.h"
@@ -183,6 +184,24 @@ static inline void add_to(uint64_t *words, uint64_t salt)
 {
     for (uint64_t j = 0; j < SUM_WORDS; j++)
         words[j] += mix(salt + j);
+}
+
+/* What the application says of the data of a step that comes, now and then. */
+static inline void give_hints(const struct run *run, const struct step *step)
+{
+    unsigned nodes = 1 + (unsigned)run->setting.config.gpus;
+    for (unsigned a = 0; a < step->count && a < ACCESSES; a++) {
+        struct duet_handle *handle = run->handles[step->handles[a]];
+        uint64_t drawn = mix(step->salt + 500 + a);
+        int error = DUET_OK;
+        if (drawn % 8 == 0)
+            error = duet_prefetch(run->duet, handle, (unsigned)(drawn >> 8) % nodes);
+        else if (drawn % 8 == 1)
+            error = duet_wont_use(run->duet, handle);
+        else if (drawn % 4 == 2 && !run->setting.shared && step->effective[a] == DUET_W)
+            error = duet_invalidate(run->duet, handle);
+        g_assert_cmpint(error, ==, DUET_OK);
+    }
 }
 
 /* The world learns what was accepted; the run, what was refused first. */

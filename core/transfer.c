@@ -112,27 +112,35 @@ static void enqueue(struct duet_view *view, struct replica *into)
     struct worker *worker = &core->workers[core->nodes[device].worker];
     into->queue_next = NULL;
     spin_lock(&worker->copy_lock);
-    if (worker->copy_tail)
-        worker->copy_tail->queue_next = into;
+    struct replica **head = into->hinted ? &worker->idle_head : &worker->copy_head;
+    struct replica **tail = into->hinted ? &worker->idle_tail : &worker->copy_tail;
+    if (*tail)
+        (*tail)->queue_next = into;
     else
-        worker->copy_head = into;
-    worker->copy_tail = into;
+        *head = into;
+    *tail = into;
     atomic_fetch_add_explicit(&worker->copies, 1, memory_order_relaxed);
     spin_unlock(&worker->copy_lock);
     duet__view_wake(view, worker->index);
 }
 
-/* The next copy a worker is to start, oldest first, or NULL. */
+/*
+ * The next copy a worker is to start, oldest first, or NULL; those of hints while there is no other
+ * and none is in flight, so that what tasks wait for is not behind them for long.
+ */
 struct duet__copy *duet__next_copy(struct worker *worker)
 {
     if (atomic_load_explicit(&worker->copies, memory_order_acquire) == 0)
         return NULL;
     spin_lock(&worker->copy_lock);
-    struct replica *into = worker->copy_head;
+    struct replica **head = worker->copy_head ? &worker->copy_head : &worker->idle_head;
+    struct replica **tail = worker->copy_head ? &worker->copy_tail : &worker->idle_tail;
+    bool waits = head == &worker->idle_head && worker->copying > 0;
+    struct replica *into = waits ? NULL : *head;
     if (into) {
-        worker->copy_head = into->queue_next;
-        if (!worker->copy_head)
-            worker->copy_tail = NULL;
+        *head = into->queue_next;
+        if (!*head)
+            *tail = NULL;
         atomic_fetch_sub_explicit(&worker->copies, 1, memory_order_relaxed);
     }
     spin_unlock(&worker->copy_lock);
