@@ -77,7 +77,7 @@ static void drop(struct node *node, struct replica *replica)
  */
 static bool dead(const struct duet_handle *handle)
 {
-    return handle->active > 0 && !(handle->active_mode & DUET_R);
+    return handle->active > 0 && !(handle->active_mode & (DUET_R | ACCESS_REDUCES));
 }
 
 /*

@@ -118,6 +118,7 @@ void duet__task_over(struct duet_view *view, struct duet_task *task);
 void duet__task_end(struct duet_view *view, struct duet_task *task);
 void duet__host_alone(struct duet_runtime *core, struct duet_handle *handle);
 void duet__link_alone(struct duet_runtime *core, struct duet_task *task, double now);
+void duet__graph_release(struct duet_view *view, struct duet_handle *handle);
 void duet__graph_finish(struct duet_view *view, struct duet_task *task, unsigned node, bool pinned,
                         bool written);
 
@@ -243,6 +244,21 @@ int duet__scratch_make(struct duet_runtime *core, struct duet_task *task);
 void duet__scratch_refused(struct duet_runtime *core, struct duet_task *task);
 bool duet__hold(struct duet_task *task);
 struct duet_task *duet__next_holder(struct duet_handle *handle, bool frees);
+
+/* reduction.c */
+void duet__reduction_free(struct duet_runtime *core, struct duet_handle *handle);
+int duet__reduction_restrict(struct duet_runtime *core, struct duet_task *task,
+                             struct duet_message *message);
+void duet__contribute(struct duet_view *view, struct worker *worker, struct duet_task *task);
+void duet__initialised(struct duet_view *view, struct worker *worker, struct duet_task *task,
+                       struct duet_handle *data, bool good);
+void duet__contribution_return(struct duet_view *view, struct access *access, bool written);
+void duet__contributions_lost(struct duet_view *view, struct duet_task *task);
+void duet__reduction_closes(struct duet_view *view, struct duet_handle *handle);
+bool duet__reduction_enters(struct duet_handle *handle, const struct duet_task *task);
+void duet__combine(struct duet_view *view, struct duet_task *task);
+bool duet__contributions_valid(const struct duet_runtime *core, const struct duet_handle *handle);
+int duet__reductions_recover(struct duet_runtime *core);
 
 /* temporary.c */
 void duet__memory_give(struct duet_runtime *core, void *data, uint64_t bytes);

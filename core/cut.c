@@ -126,6 +126,8 @@ static void need_way(struct duet_view *view, const struct duet_handle *part, uns
 /* Handle locks are held. */
 bool duet__is_cut(const struct duet_task *task)
 {
+    if (task->modes & TASK_COMBINES)
+        return false; /* it has its turn already */
     for (unsigned i = 0; i < task->access_count; i++) {
         const struct duet_handle *handle = task->accesses[i].handle;
         if (task->accesses[i].mode && atomic_load_explicit(&handle->family, memory_order_relaxed))
@@ -140,9 +142,11 @@ __attribute__((cold)) void duet__take_turns(struct duet_view *view, struct duet_
         const struct access *access = &task->accesses[i];
         if (!access->mode || !atomic_load_explicit(&access->handle->family, memory_order_relaxed))
             continue;
-        need_way(view, access->handle, access->mode);
+        /* what is reduced is added to what was there */
+        const unsigned mode = access->mode & ACCESS_REDUCES ? DUET_RW : access->mode;
+        need_way(view, access->handle, mode);
         if (access->handle->cuts)
-            need_view(view, access->handle, NULL, access->mode);
+            need_view(view, access->handle, NULL, mode);
     }
 }
 

@@ -183,7 +183,8 @@ static bool is_valid(const struct duet_runtime *core, struct duet_handle *handle
     spin_lock(&handle->lock);
     for (unsigned word = 0; word < core->node_words; word++)
         anywhere |= atomic_load_explicit(&handle->valid[word], memory_order_relaxed);
-    valid = !atomic_load_explicit(&handle->poisoned, memory_order_relaxed);
+    valid = !atomic_load_explicit(&handle->poisoned, memory_order_relaxed) &&
+            duet__contributions_valid(core, handle);
     spin_unlock(&handle->lock);
     return valid && anywhere;
 }
@@ -219,5 +220,5 @@ int duet_recover(struct duet_runtime *runtime)
     runtime->run_message.text[0] = '\0';
     spin_unlock(&runtime->message_lock);
     atomic_store(&runtime->stopped, false);
-    return DUET_OK;
+    return duet__reductions_recover(runtime);
 }

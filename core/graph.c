@@ -150,8 +150,24 @@ static void append(struct duet_handle *handle, struct access *access)
     handle->tail = access;
 }
 
+/* Enters an access where what is granted is more than reading or writing. Handle lock held. */
+static bool enter_special(struct duet_view *view, struct duet_handle *handle, struct access *access)
+{
+    if (duet__reduction_enters(handle, access_task(access)))
+        return true;
+    if (!handle->head && handle->active_mode == access->mode &&
+        (SHARED_MODES >> (access->mode & 31) & 1)) {
+        handle->active++;
+        return true;
+    }
+    append(handle, access);
+    if (handle->active_mode == DUET_REDUCE)
+        duet__reduction_closes(view, handle);
+    return false;
+}
+
 /* Enters an access. true: granted at once. Handle lock held. */
-static bool enter(struct duet_handle *handle, struct access *access)
+static bool enter(struct duet_view *view, struct duet_handle *handle, struct access *access)
 {
     bool readers = handle->active_mode == DUET_R && access->mode == DUET_R;
     if (!handle->head && (handle->active == 0 || readers)) {
@@ -159,19 +175,17 @@ static bool enter(struct duet_handle *handle, struct access *access)
         handle->active_mode = access->mode;
         return true;
     }
-    if (!handle->head && handle->active_mode > DUET_RW && handle->active_mode == access->mode &&
-        (SHARED_MODES >> access->mode & 1)) {
-        handle->active++;
-        return true;
-    }
+    if (handle->active_mode > DUET_RW)
+        return enter_special(view, handle, access);
     append(handle, access);
     return false;
 }
 
-/* Does it write, in turn? What commutes counts for the critical path as what reads does. */
+/* Does it write, in turn? What commutes or reduces counts for the critical path as what reads does.
+ */
 static bool is_ordered(const struct access *access)
 {
-    return (access->mode & (DUET_W | ACCESS_COMMUTES)) == DUET_W;
+    return (access->mode & (DUET_W | ACCESS_COMMUTES | ACCESS_REDUCES)) == DUET_W;
 }
 
 /* Longest chain of expected times that ends with this access's predecessors. Handle lock held. */
@@ -206,8 +220,8 @@ static void unlock_all(struct duet_task *task)
  * after without data, and then to its own end. How many accesses are granted; -1: some data is cut,
  * and it is not this task's turn yet, as far as is known (`cut` is NULL if it is).
  */
-static inline int enter_all(struct duet_task *task, double seconds, const atomic_bool *cut,
-                            double *path_out)
+static inline int enter_all(struct duet_view *view, struct duet_task *task, double seconds,
+                            const atomic_bool *cut, double *path_out)
 {
     int granted = 0;
     double path = *path_out;
@@ -231,7 +245,7 @@ static inline int enter_all(struct duet_task *task, double seconds, const atomic
         if (!accesses[i].mode)
             continue;
         path_after(accesses[i].handle, &accesses[i], path);
-        granted += enter(accesses[i].handle, &accesses[i]);
+        granted += enter(view, accesses[i].handle, &accesses[i]);
         spin_unlock(&accesses[i].handle->lock);
     }
     *path_out = path;
@@ -268,10 +282,11 @@ void duet__link_alone(struct duet_runtime *core, struct duet_task *task, double 
 }
 
 /* The same where it is known that it is this task's turn. parts_lock is held. */
-__attribute__((cold, noinline)) static int enter_in_turn(struct duet_task *task, double seconds,
+__attribute__((cold, noinline)) static int enter_in_turn(struct duet_view *view,
+                                                         struct duet_task *task, double seconds,
                                                          double *path)
 {
-    return enter_all(task, seconds, NULL, path);
+    return enter_all(view, task, seconds, NULL, path);
 }
 
 /* The same of a task on cut data, after what has to come before it. */
@@ -280,7 +295,7 @@ __attribute__((cold, noinline)) static int enter_cut(struct duet_view *view, str
 {
     spin_lock(&view->core->parts_lock);
     duet__take_turns(view, task);
-    int granted = enter_in_turn(task, best_seconds(task), path);
+    int granted = enter_in_turn(view, task, best_seconds(task), path);
     spin_unlock(&view->core->parts_lock);
     return granted;
 }
@@ -290,7 +305,7 @@ __attribute__((cold, noinline)) static int enter_extra(struct duet_view *view,
                                                        struct duet_task *task, double *path)
 {
     int granted = duet__edges_enter(task, path);
-    int entered = enter_all(task, best_seconds(task), &view->core->cut, path);
+    int entered = enter_all(view, task, best_seconds(task), &view->core->cut, path);
     granted += entered < 0 ? enter_cut(view, task, path) : entered;
     if (task->extra->ref)
         duet__ref_entered(task->extra->ref, *path);
@@ -303,7 +318,7 @@ __attribute__((cold)) void duet__link_turn(struct duet_view *view, struct duet_t
     double path = 0;
     turn->submit_s = view->now;
     atomic_store_explicit(&turn->ready_s, view->now, memory_order_relaxed);
-    int granted = enter_in_turn(turn, 0, &path);
+    int granted = enter_in_turn(view, turn, 0, &path);
     if (count_down(&turn->pending, granted + 1))
         duet__acquire_ready(view, turn);
 }
@@ -315,7 +330,7 @@ inline void duet__link_in(struct duet_view *view, struct duet_task *task)
     atomic_store_explicit(&task->ready_s, view->now, memory_order_relaxed);
     double path = 0;
     int granted = task->extra ? enter_extra(view, task, &path)
-                              : enter_all(task, best_seconds(task), &view->core->cut, &path);
+                              : enter_all(view, task, best_seconds(task), &view->core->cut, &path);
     if (granted < 0)
         granted = enter_cut(view, task, &path);
     if (task->klass) /* an acquisition is none: the application may have much to prepare */
@@ -352,10 +367,13 @@ static void grant(struct duet_handle *handle, struct access *access, struct read
 }
 
 /* One granted access is finished: the next one, or the next run of those that share, is granted. */
-static inline void release(struct duet_handle *handle, struct ready *ready)
+static inline void release(struct duet_view *view, struct duet_handle *handle, struct ready *ready)
 {
-    if (--handle->active > 0)
+    if (--handle->active > 0) {
+        if (handle->active_mode == DUET_REDUCE)
+            duet__reduction_closes(view, handle);
         return;
+    }
     struct access *access = handle->head;
     const uint8_t mode = access ? access->mode : 0;
     const bool shared = SHARED_MODES >> (mode & 31) & 1;
@@ -429,8 +447,8 @@ static void hand_over(struct duet_view *view, struct duet_handle *handle, struct
 }
 
 /* What comes last of an access that is more than reading or writing. No lock held. */
-static void end_special(struct duet_view *view, const struct duet_task *task,
-                        const struct access *access, struct ready *ready)
+static void end_special(struct duet_view *view, const struct duet_task *task, struct access *access,
+                        bool written, struct ready *ready)
 {
     struct duet_handle *handle = access->handle;
     if (access->mode & ACCESS_SCRATCH) {
@@ -439,8 +457,14 @@ static void end_special(struct duet_view *view, const struct duet_task *task,
     }
     if ((access->mode & ACCESS_COMMUTES) && (task->modes & TASK_HOLDS))
         hand_over(view, handle, ready);
+    if (access->mode & ACCESS_REDUCES) {
+        duet__contribution_return(view, access, written);
+        handle = access->handle;
+    }
     spin_lock(&handle->lock);
-    release(handle, ready);
+    if ((access->mode & ACCESS_REDUCES) && !written)
+        duet__poison(view->core, handle); /* what it was to add is missing */
+    release(view, handle, ready);
     spin_unlock(&handle->lock);
 }
 
@@ -453,7 +477,7 @@ struct ending {
 
 /* Ends one access; `special`: of a task that has some that are more than reading or writing. */
 static inline void end_access(struct duet_view *view, const struct duet_task *task,
-                              const struct access *access, const struct ending *ending,
+                              struct access *access, const struct ending *ending,
                               struct ready *ready, bool special)
 {
     const unsigned node = ending->node;
@@ -474,10 +498,10 @@ static inline void end_access(struct duet_view *view, const struct duet_task *ta
         duet__replica_unpin(view, handle->replicas[node]);
     if (special && access->mode > DUET_RW) {
         spin_unlock(&handle->lock);
-        end_special(view, task, access, ready);
+        end_special(view, task, access, ending->written, ready);
         return;
     }
-    release(handle, ready);
+    release(view, handle, ready);
     spin_unlock(&handle->lock);
 }
 
@@ -517,6 +541,16 @@ void duet__graph_finish(struct duet_view *view, struct duet_task *task, unsigned
         push(view, ready.first);
     else if (ready.count)
         push_ready(view, &ready);
+}
+
+/* One access less to a handle, which is no task's: those that wait for that go on. No lock held. */
+void duet__graph_release(struct duet_view *view, struct duet_handle *handle)
+{
+    struct ready ready = {.now = view->now};
+    spin_lock(&handle->lock);
+    release(view, handle, &ready);
+    spin_unlock(&handle->lock);
+    push_ready(view, &ready);
 }
 
 /*

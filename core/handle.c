@@ -20,6 +20,7 @@ static void handle_free(struct duet_runtime *core, struct duet_handle *handle)
             duet__cache_forget(core, handle->replicas[n]);
     if (handle->temporary && handle->data)
         duet__memory_give(core, handle->data, handle->bytes);
+    duet__reduction_free(core, handle);
     free(handle);
 }
 
@@ -360,6 +361,7 @@ void duet__handles_fini(struct duet_runtime *core)
         if (handle->temporary)
             free(handle->data);
         duet__cuts_fini(handle);
+        duet__reduction_free(core, handle);
         free(handle);
         handle = next;
     }

@@ -70,13 +70,21 @@ struct duet_view {
 /* Bits of modes: those of enum duet_mode that are neither DUET_R nor DUET_W, and one more. */
 enum {
     ACCESS_COMMUTES = DUET_COMMUTE & ~DUET_RW,
+    ACCESS_REDUCES = DUET_REDUCE & ~DUET_RW,
     ACCESS_SCRATCH = DUET_SCRATCH & ~DUET_RW,
+    ACCESS_COMBINES =
+        32,            /* of what is granted: contributions are to be combined, see reduction.c */
     ACCESS_DROPS = 64, /* the handle is freed when it ends: temporary data needs no place for it */
     /* modes of which several accesses in turn are granted together */
-    SHARED_MODES = 1 << DUET_R | 1 << DUET_COMMUTE,
+    SHARED_MODES = 1 << DUET_R | 1 << DUET_COMMUTE | 1 << DUET_REDUCE,
 };
 
-enum { TASK_HOLDS = 1 }; /* of `modes`: the handles on which it commutes are its own now */
+/* Beside these bits in `modes` of a task. */
+enum {
+    TASK_HOLDS = 1,       /* the handles on which it commutes are its own now */
+    TASK_INITIALISES = 2, /* a contribution, of the task that is kept in `prev` */
+    TASK_COMBINES = 32,   /* contributions with the handle itself, whose turn it is */
+};
 
 /* One access of one task; stored behind the task. 24 bytes. */
 struct access {
@@ -283,6 +291,8 @@ struct duet_handle {
     struct parts *cuts;                       /* parts_lock: of it, the newest first */
     size_t row, col;                          /* of a part: where it begins in its whole */
     uint8_t shape;                            /* of a part: enum shape */
+    struct reduction *reduction;              /* how it is reduced; NULL: not */
+    struct contribution *contribution;        /* that this is to another one; NULL: none */
     struct duet_handle *next, *prev;          /* core->handles, registry lock */
     struct replica host;
     _Atomic(void *) mark;      /* the engine's: duet__handle_mark */

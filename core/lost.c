@@ -57,6 +57,7 @@ static void forget_submitted(struct duet_view *view, struct duet_task *task)
             duet__unregister_forget(newest);
         if (newest->extra)
             duet__extra_forget(view, newest);
+        duet__scratch_refused(view->core, newest);
         duet__task_free(view->core, view->by, newest);
         duet__count_finished(view, 1);
     }
@@ -74,6 +75,14 @@ void duet__lost_requeue(struct duet_view *view, struct worker *worker, struct du
     }
     if (task->state == TASK_FETCHING || task->state == TASK_RUNNING)
         duet__cache_unpin(view, worker->node, task);
+    if (task->modes & TASK_INITIALISES) {
+        struct duet_task *next = task->prev;
+        add_own(&worker->taken_ns, -(int64_t)(next->predicted_s * 1e9));
+        duet__task_end(view, task);
+        task = next;
+    }
+    if (task->modes & ACCESS_REDUCES)
+        duet__contributions_lost(view, task);
     task->state = TASK_CREATED;
     duet__push(view, task);
 }

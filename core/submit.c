@@ -53,7 +53,7 @@ static unsigned sort_accesses(struct access *accesses, unsigned count)
 
 static bool is_special(enum duet_mode mode)
 {
-    return mode == DUET_COMMUTE || mode == DUET_SCRATCH;
+    return mode == DUET_COMMUTE || mode == DUET_SCRATCH || mode == DUET_REDUCE;
 }
 
 /* For acquisitions, of which there are few. */
@@ -75,6 +75,11 @@ static int copy_accesses(struct duet_runtime *core, struct duet_task *task,
         if (!from->handle || (!plain && !is_special(from->mode)))
             return duet_fail(message, DUET_EINVAL, "access %u of a %s task has %s", i,
                              desc->codelet->name, from->handle ? "no valid mode" : "no handle");
+        if (from->mode == DUET_REDUCE && !from->handle->reduction)
+            return duet_fail(message, DUET_EINVAL,
+                             "access %u of a %s task reduces handle %llu, of which nobody has said "
+                             "how: call duet_reduction before",
+                             i, desc->codelet->name, (unsigned long long)from->handle->id);
         if (!plain)
             modes |= (uint8_t)(from->mode & ~DUET_RW);
         to->handle = from->handle;
@@ -232,6 +237,8 @@ static inline int fill(struct duet_runtime *core, struct duet_task *task,
     if (error)
         return duet_fail(out, error, "%s", *message.text ? message.text : duet_strerror(error));
     error = restrict_task(core, task, desc->where, out);
+    if (!error && (task->modes & ACCESS_REDUCES))
+        error = duet__reduction_restrict(core, task, out);
     if (error)
         return error;
     task->state = TASK_CREATED;

@@ -19,7 +19,7 @@
 
 #include <duet/trace.h>
 
-#include "core/testing_oracle.h"
+#include "core/testing_chain.h"
 
 enum {
     WATCHDOG_S = 600,
@@ -46,49 +46,6 @@ static inline void cut_anew(struct run *run, unsigned h)
         if (run->cuts[i].whole == h)
             check_error(run, duet_uncut(run->duet, run->handles[run->cuts[i].first]));
     cut_matrix(run, h);
-}
-
-/* Temporary data of a step. */
-static inline struct duet_handle *make_temporary(struct run *run, const struct step *step)
-{
-    struct duet_handle *handle;
-    size_t rows, cols;
-    chain_shape(step, &rows, &cols);
-    g_assert_cmpint(duet_temporary(run->duet, rows, cols, sizeof(uint64_t), &handle), ==, DUET_OK);
-    return handle;
-}
-
-/* Tasks on temporary data that was written, which then goes away, with or without a wait. */
-static inline void submit_chain(struct run *run, struct step *step, struct duet_handle *temporary)
-{
-    struct duet_handle *scratch = make_temporary(run, step);
-    for (unsigned n = 1; n <= step->chain; n++) {
-        const struct argument argument = chain_argument(step, n);
-        const struct duet_access accesses[] = {{temporary, (enum duet_mode)argument.modes[0]},
-                                               {scratch, DUET_SCRATCH}};
-        struct carried carried;
-        const struct duet_task_desc desc = {.codelet =
-                                                codelet_of(run, chain_kind(step, n), argument.salt),
-                                            .accesses = accesses,
-                                            .access_count = 2,
-                                            .args = &carried,
-                                            .args_bytes = carry(&carried, &argument),
-                                            .priority = step->priority};
-        (void)submitted(run, duet_submit(run->duet, &desc), &desc);
-    }
-    g_assert_cmpint(duet_unregister_submit(run->duet, scratch), ==, DUET_OK);
-    if (run->setting.look && step->salt >> 43 & 1)
-        check_error(run, duet_unregister(run->duet, temporary));
-    else
-        g_assert_cmpint(duet_unregister_submit(run->duet, temporary), ==, DUET_OK);
-}
-
-static inline void tell_end(struct duet_runtime *runtime, void *arg, int status)
-{
-    struct step *step = arg;
-    struct run *run = step->run;
-    g_assert_true(runtime == run->duet && expected(&run->setting, status));
-    atomic_fetch_add(&step->ended, 1);
 }
 
 static inline void submit_step(struct run *run, struct step *step)
@@ -233,6 +190,7 @@ static inline struct duet_codelet *codelet(struct run *run, const char *name, du
     struct duet_codelet *made = NULL;
     struct duet_implementation implementations[2];
     size_t count = 0;
+    const bool sums = kernel == clear_sum || kernel == add_up; /* these have no arguments */
     if (kernel && cpu)
         implementations[count++] = (struct duet_implementation){.arch = "cpu", .run = kernel};
     if (kernel && gpu)
@@ -241,8 +199,9 @@ static inline struct duet_codelet *codelet(struct run *run, const char *name, du
     const struct duet_codelet_desc desc = {.name = name,
                                            .implementations = count ? implementations : NULL,
                                            .implementation_count = count,
-                                           .flops = run->setting.varied ? varied_flops : NULL,
-                                           .cost = cost,
+                                           .flops =
+                                               run->setting.varied && !sums ? varied_flops : NULL,
+                                           .cost = sums ? sums_cost : cost,
                                            .expand = kernel ? NULL : expand};
     int error = duet_codelet(run->duet, &desc, &made);
     if (error)
@@ -275,6 +234,10 @@ static inline void make_codelets(struct run *run)
     run->waits = waiting_codelet(run);
     run->add[0] = codelet(run, "add", add, world->add, cpus, gpus);
     run->add[1] = codelet(run, "add_on_cpu", add, world->add, cpus, !cpus);
+    if (is_simulated(&run->setting) || world->add == add) {
+        run->clear = codelet(run, "clear", clear_sum, clear_sum, cpus, gpus);
+        run->add_up = codelet(run, "add_up", add_up, add_up, cpus, gpus);
+    }
 }
 
 static inline void make_matrix(struct run *run, unsigned h, uint64_t *rng)
@@ -312,6 +275,9 @@ static inline struct run *run_new(const struct setting *setting)
         g_assert_cmpint(duet_vector(run->duet, run->real_sums[i], SUM_WORDS, sizeof(uint64_t),
                                     &run->sums[i]),
                         ==, DUET_OK);
+    for (unsigned i = 0; i < SUMS && reduces(run); i++)
+        g_assert_cmpint(duet_reduction(run->duet, run->sums[i], run->clear, run->add_up), ==,
+                        DUET_OK);
     run->steps = g_new0(struct step, (size_t)setting->steps * setting->submitters);
     for (unsigned s = 0; s < setting->submitters; s++)
         for (unsigned i = 0; i < setting->steps; i++) {
@@ -362,7 +328,9 @@ static inline int finish(struct run *run)
             run->setting.world->carry_out(run);
         check_steps(run);
         check_contents(run);
-        g_assert_cmpuint(stats.tasks, ==, run->tasks);
+        /* and those that clear and add up contributions */
+        bool more = run->setting.nested && reduces(run);
+        g_assert_true(stats.tasks == run->tasks || (more && stats.tasks > run->tasks));
     }
     if (first)
         check_valid(run);

@@ -25,6 +25,7 @@ struct run {
     void *own;                                     /* the world's */
     struct duet_codelet *codelets[KINDS], *add[2]; /* add: anywhere, on CPUs */
     struct duet_codelet *waits;                    /* of half of those that expand */
+    struct duet_codelet *clear, *add_up;           /* contributions to sums; NULL: none */
     struct duet_buffer real[VIEWS_MAX], expected[VIEWS_MAX];
     uint64_t real_words[HANDLES_MAX][WORDS_MAX], expected_words[HANDLES_MAX][WORDS_MAX];
     uint64_t real_sums[SUMS][SUM_WORDS], expected_sums[SUMS][SUM_WORDS];
@@ -215,6 +216,33 @@ static inline int submitted(struct run *run, int error, const struct duet_task_d
     return error;
 }
 
+/* Where there is code for it, sums are reduced. */
+static inline bool reduces(const struct run *run)
+{
+    return run->add_up != NULL;
+}
+
+static inline enum duet_mode adding_mode(const struct run *run, uint64_t salt)
+{
+    static const enum duet_mode modes[] = {DUET_RW, DUET_COMMUTE, DUET_REDUCE, DUET_REDUCE};
+    return modes[salt >> 30 & (reduces(run) ? 3 : 1)];
+}
+
+static inline int clear_sum(const struct duet_call *call)
+{
+    memset(call->buffers[0].data, 0, SUM_WORDS * sizeof(uint64_t));
+    return DUET_OK;
+}
+
+static inline int add_up(const struct duet_call *call)
+{
+    uint64_t *into = call->buffers[0].data;
+    const uint64_t *from = call->buffers[1].data;
+    for (unsigned i = 0; i < SUM_WORDS; i++)
+        into[i] += from[i];
+    return DUET_OK;
+}
+
 /*
  * Where devices may be lost and their tasks run again, CPUs run what adds to memory that is not the
  * device's.
@@ -222,7 +250,7 @@ static inline int submitted(struct run *run, int error, const struct duet_task_d
 static inline void submit_addition(struct run *run, uint64_t salt, unsigned deeper)
 {
     const struct addition addition = {.run = run, .salt = salt, .deeper = deeper};
-    const enum duet_mode mode = salt >> 30 & 1 ? DUET_COMMUTE : DUET_RW;
+    const enum duet_mode mode = adding_mode(run, salt);
     const struct duet_access access = {run->sums[salt % SUMS], mode};
     const struct duet_task_desc desc = {.codelet =
                                             run->add[run->setting.loses && is_bare(run, salt)],
@@ -362,6 +390,11 @@ static inline uint64_t compute_between(const struct argument *argument,
                                        const struct duet_buffer *buffers, size_t count)
 {
     return compute(argument->salt + 1, buffers, modes_of(argument), count);
+}
+
+static inline double sums_cost(const void *args, const char *arch)
+{
+    return 1e-6;
 }
 
 static inline int submit_child(struct run *run, struct duet_expansion *expansion,

@@ -100,10 +100,15 @@ void duet__task_cancel(struct duet_view *view, struct worker *worker, struct due
     bool placed = task->state == TASK_FETCHING || task->state == TASK_RUNNING;
     bool pinned = placed && worker->node != DUET_HOST;
     struct duet__report report = {.start_s = view->now, .end_s = view->now};
+    struct duet_task *next = task->modes & TASK_INITIALISES ? task->prev : NULL;
     duet__trace_task(view->core, worker, task, &report, true);
     duet__count_failure(view->core, task, duet__cancelled_by(view->core), true);
     duet__graph_finish(view, task, worker->node, pinned, false);
     duet__task_end(view, task);
+    if (!next)
+        return;
+    add_own(&worker->taken_ns, -(int64_t)(next->predicted_s * 1e9));
+    duet__task_cancel(view, worker, next);
 }
 
 /* All that the worker has was given to its device, and is known to take some time there. */
@@ -159,6 +164,8 @@ static bool take(struct duet_view *view, struct worker *worker)
     worker->slots[worker->taken++] = task;
     if (core->policy->prologue)
         core->policy->prologue(core->policy_state, view, task, worker->index, view->now);
+    if (task->modes & ACCESS_REDUCES)
+        duet__contribute(view, worker, task);
     return true;
 }
 
@@ -367,6 +374,7 @@ static inline void task_done(struct duet_view *view, struct worker *worker, stru
 {
     struct duet_runtime *core = view->core;
     double seconds = report->before_s + (report->end_s - report->start_s);
+    const bool initialises = task->modes & TASK_INITIALISES;
     if (worker->node != DUET_HOST &&
         atomic_load_explicit(&core->nodes[worker->node].lost, memory_order_acquire)) {
         duet__lost_requeue(view, worker, task); /* what it computed is gone with the memory */
@@ -381,7 +389,7 @@ static inline void task_done(struct duet_view *view, struct worker *worker, stru
         task_failed(view, worker, task, report);
     else if (seconds > 0)
         duet__class_measured(task->klass, worker, seconds);
-    if (core->policy->epilogue) {
+    if (core->policy->epilogue && !initialises) {
         const struct duet_times times = {report->start_s - report->before_s, report->end_s,
                                          task->predicted_s};
         core->policy->epilogue(core->policy_state, view, task, worker->index, &times, view->now);
@@ -389,9 +397,13 @@ static inline void task_done(struct duet_view *view, struct worker *worker, stru
     duet__trace_task(core, worker, task, report, report->status != 0);
     if (task->submitted)
         duet__link_submitted(view, task);
+    struct duet_task *next = initialises ? task->prev : NULL;
+    struct duet_handle *data = initialises ? task->accesses[0].handle : NULL;
     if (task->access_count)
         duet__graph_finish(view, task, worker->node, worker->node != DUET_HOST, !report->status);
     duet__task_end(view, task);
+    if (initialises)
+        duet__initialised(view, worker, next, data, !report->status);
 }
 
 static void copy_done(struct duet_view *view, struct worker *worker, struct duet__copy *copy,

@@ -22,6 +22,7 @@ struct deed {
     struct step *touched;          /* by the application */
     char args[DUET_ARGS_INLINE];
     bool adds, waits;
+    enum { SUBMITTED, CLEARS, ADDS_UP } own; /* the reduction's own tasks */
     size_t count;
     uint64_t *handles; /* their numbers */
     uint64_t read;
@@ -49,11 +50,21 @@ static struct place *place_of(struct records *records, uint64_t handle)
     return &g_array_index(records->places, struct place, handle);
 }
 
-/* The task that was created last is this one. */
+static uint64_t submitted_last; /* number of the task that the engine was given; 0: none */
+
+static void see_submitted(void *engine, struct duet_task *task)
+{
+    if (task->klass)
+        submitted_last = task->id;
+    duet__sim_ops()->submitted(engine, task);
+}
+
+/* The task that was submitted last is this one, or, of a child, the one that was created last. */
 static void note_task(struct run *run, const struct duet_task_desc *desc)
 {
     struct records *records = records_of(run);
-    uint64_t number = atomic_load(&run->duet->submitted);
+    uint64_t number = submitted_last ? submitted_last : atomic_load(&run->duet->submitted);
+    submitted_last = 0;
     if (number >= records->tasks->len)
         g_array_set_size(records->tasks, (guint)number + 1);
     struct deed *deed = &g_array_index(records->tasks, struct deed, number);
@@ -133,12 +144,27 @@ static void copy_at(struct records *records, struct deed *deed, bool begins)
     move(&data, deed->moved, !begins);
 }
 
+/* What initialises and combines contributions. */
+static void reduction_at(struct run *run, struct deed *deed, bool begins)
+{
+    struct duet_buffer buffers[2];
+    for (size_t i = 0; i < deed->count; i++)
+        buffers[i] = data_at(records_of(run), deed->handles[i], deed->node);
+    const struct duet_call call = {.buffers = buffers, .buffer_count = deed->count};
+    if (!begins)
+        (void)(deed->own == CLEARS ? clear_sum : add_up)(&call);
+}
+
 /* What it reads is there when it begins, and still when it ends. */
 static void task_at(struct run *run, struct deed *deed, bool begins)
 {
     struct duet_buffer buffers[ACCESSES_MAX + 1];
     struct argument argument;
     struct addition addition;
+    if (deed->own) {
+        reduction_at(run, deed, begins);
+        return;
+    }
     memcpy(&argument, deed->args, sizeof argument);
     memcpy(&addition, deed->args, sizeof addition);
     for (size_t i = 0; i < deed->count; i++)
@@ -182,8 +208,8 @@ static void check_task(const struct duet_machine *machine, const struct duet_eve
     g_assert_cmpfloat(deed->end_s, ==, 0);
     g_assert_cmpfloat(event->start_s, >=, event->ready_s);
     if (!machine->cores)
-        g_assert_cmpfloat_with_epsilon(event->end_s - event->start_s, cost(deed->args, arch),
-                                       1e-12);
+        g_assert_cmpfloat_with_epsilon(event->end_s - event->start_s,
+                                       deed->own ? 1e-6 : cost(deed->args, arch), 1e-12);
     deed->node = event->source;
     deed->start_s = event->start_s;
     deed->end_s = event->end_s;
@@ -202,8 +228,50 @@ static void add_moments(GArray *moments, struct deed *deed)
         g_array_append_val(moments, moment);
 }
 
+static int by_task(const void *left, const void *right)
+{
+    const struct duet_trace_access *a = left, *b = right;
+    return (a->task > b->task) - (a->task < b->task);
+}
+
+/* Of what contributions are about only the records know: which they are, and who makes them. */
+static void note_reduction(const struct run *run, const struct duet_event *event,
+                           const struct duet_trace_access *accesses, size_t count)
+{
+    struct records *records = records_of(run);
+    struct deed *deed = &g_array_index(records->tasks, struct deed, event->id);
+    if (event->kernel == run->clear->index)
+        deed->own = CLEARS;
+    else if (event->kernel == run->add_up->index)
+        deed->own = ADDS_UP;
+    const struct duet_trace_access key = {.task = event->id},
+                                   *found = bsearch(&key, accesses, count, sizeof key, by_task);
+    if (!found || (!deed->adds && !deed->own))
+        return;
+    while (found > accesses && found[-1].task == event->id)
+        found--;
+    deed->count = deed->own == ADDS_UP ? 2 : 1;
+    g_free(deed->handles);
+    deed->handles = g_new(uint64_t, deed->count);
+    for (size_t i = 0; i < deed->count; i++) {
+        deed->handles[i] = found[i].handle;
+        if (found[i].handle >= records->places->len)
+            g_array_set_size(records->places, (guint)found[i].handle + 1);
+        struct duet_buffer *shape = &place_of(records, found[i].handle)->host;
+        if (!shape->rows)
+            *shape = (struct duet_buffer){.rows = SUM_WORDS,
+                                          .cols = 1,
+                                          .ld = SUM_WORDS,
+                                          .element_bytes = sizeof(uint64_t)};
+    }
+}
+
 static void carry_out(struct run *run)
 {
+    struct duet_trace_access *accesses;
+    size_t access_count;
+    g_assert_cmpint(duet_trace_accesses(run->duet, &accesses, &access_count), ==, DUET_OK);
+    g_array_set_size(records_of(run)->tasks, (guint)atomic_load(&run->duet->submitted) + 1);
     struct records *records = records_of(run);
     GArray *moments = g_array_new(FALSE, FALSE, sizeof(struct moment));
     struct duet_event *events;
@@ -217,7 +285,7 @@ static void carry_out(struct run *run)
         struct deed *deed = &copies[i];
         *deed = (struct deed){.copy = event, .start_s = event->start_s, .end_s = event->end_s};
         if (event->kind == DUET_EVENT_TASK) {
-            g_assert_cmpuint(event->id, <, records->tasks->len);
+            note_reduction(run, event, accesses, access_count);
             deed = &g_array_index(records->tasks, struct deed, event->id);
             if (deed->waits) /* it computes nothing itself, in several pieces */
                 continue;
@@ -231,6 +299,7 @@ static void carry_out(struct run *run)
     for (size_t i = 0; i < count; i++)
         g_free(copies[i].moved);
     g_free(copies);
+    free(accesses);
     free(events);
     g_array_free(moments, TRUE);
 }
@@ -284,6 +353,9 @@ static int open_sim(struct run *run, struct duet_message *message)
                                         .effects = DUET__EFFECTS};
     uint64_t rng = duet_random_stream(config->seed, 4);
     struct records *records = g_new(struct records, 1);
+    static struct duet__engine_ops ops;
+    ops = *duet__sim_ops();
+    ops.submitted = see_submitted;
     struct duet_machine machine;
     testing_machine(&machine, &make);
     draw_costs(&machine, &rng);
@@ -294,8 +366,8 @@ static int open_sim(struct run *run, struct duet_message *message)
                                      .window = config->window,
                                      .set_arch = config->set_arch,
                                      .keep_going = config->keep_going,
-                                     .record = true,
-                                     .ops = duet__sim_ops()};
+                                     .record_accesses = true,
+                                     .ops = &ops};
     *records = (struct records){.places = g_array_new(FALSE, TRUE, sizeof(struct place)),
                                 .tasks = g_array_new(FALSE, TRUE, sizeof(struct deed)),
                                 .deeds = g_array_new(FALSE, TRUE, sizeof(struct deed))};

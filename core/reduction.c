@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reductions. Tasks that reduce a handle run at once, each on a contribution: temporary data in the
+ * memory of its worker, of which there are as many as tasks were at work there at a time. A worker
+ * that takes such a task and finds none free makes one, and runs what initialises it first. When
+ * another access follows, the contributions are combined by ordinary tasks, as a binary tree whose
+ * last one enters the handle itself, before that access is granted.
+ *
+ * As long as there are contributions, the handle has one granted access more than tasks, which the
+ * last combination takes over.
+ */
+#include <stdlib.h>
+
+#include "core/internal.h"
+
+/* One of a handle's; the lock of that handle. */
+struct contribution {
+    struct contribution *next;
+    struct duet_handle *data, *whole;
+    unsigned node, worker; /* where it was made, who had it last */
+    bool busy, ready;      /* a task has it; it was initialised */
+    uint64_t added;        /* tasks that have ended on it */
+};
+
+struct reduction {
+    struct duet_codelet *init, *combine;
+    uint64_t kinds;               /* of workers that can initialise */
+    struct duet_task *combining;  /* called when the contributions are to be combined */
+    struct contribution *first;   /* lock of the handle: by memory node */
+    const struct duet_task *last; /* the combination that enters the handle; it is being entered */
+};
+
+/* ------------------------------------------------------------------------------------------- */
+/* Saying how                                                                                   */
+
+static int try_task(struct duet_runtime *core, struct duet_codelet *codelet,
+                    const struct duet_access *accesses, size_t count, uint64_t *kinds)
+{
+    struct duet_task *task;
+    struct duet_message message = {""};
+    struct duet__ops ops = {0};
+    struct duet_view view;
+    const struct duet_task_desc desc = {.codelet = codelet,
+                                        .accesses = accesses,
+                                        .access_count = count};
+    int error = duet__task_new(core, DUET_SUBMITTER, &desc, &task, &message);
+    if (error) {
+        duet__tell(core, &message);
+        return error;
+    }
+    *kinds = task->klass->able;
+    view_begin(&view, core, 0, DUET_SUBMITTER, &ops);
+    duet__task_end(&view, task);
+    duet__view_flush(&view);
+    return DUET_OK;
+}
+
+/* Can such tasks be made? Says so, and who can initialise. */
+static int try_both(struct duet_runtime *core, struct duet_handle *handle, struct reduction *made)
+{
+    uint64_t any;
+    struct duet_handle *other =
+        duet__temporary_new(core, handle->rows, handle->cols, handle->element_bytes);
+    if (!other)
+        return duet__refuse(core, DUET_ENOMEM, "no memory left for duet_reduction");
+    const struct duet_access accesses[] = {{handle, DUET_RW}, {other, DUET_R}},
+                             alone = {other, DUET_W};
+    int error = try_task(core, made->init, &alone, 1, &made->kinds);
+    if (!error)
+        error = try_task(core, made->combine, accesses, 2, &any);
+    duet__handle_remove(core, other);
+    return error;
+}
+
+int duet_reduction(struct duet_runtime *runtime, struct duet_handle *handle,
+                   const struct duet_codelet *init, const struct duet_codelet *combine)
+{
+    if (!handle || !init || !combine || init->expand || (handle->of && handle->of->expansion) ||
+        handle->reduction)
+        return duet__refuse(runtime, DUET_EINVAL,
+                            "duet_reduction needs a handle that is no block of an expansion and "
+                            "has no reduction yet, a kernel that initialises, which does not "
+                            "expand, and one that combines");
+    struct reduction *made = calloc(1, sizeof *made);
+    struct duet_task *combining = made ? duet__acquisition_new(runtime, 1) : NULL;
+    int error = DUET_ENOMEM;
+    if (!combining) {
+        (void)duet__refuse(runtime, error, "no memory left for duet_reduction");
+        goto failed;
+    }
+    made->init = (struct duet_codelet *)(uintptr_t)init;
+    made->combine = (struct duet_codelet *)(uintptr_t)combine;
+    error = try_both(runtime, handle, made);
+    if (error)
+        goto failed;
+    made->combining = combining;
+    combining->accesses[0].handle = handle;
+    combining->over = duet__combine;
+    handle->reduction = made;
+    return DUET_OK;
+failed:
+    if (combining)
+        duet__task_free(runtime, DUET_SUBMITTER, combining);
+    free(made);
+    return error;
+}
+
+/* The handle is going away. */
+void duet__reduction_free(struct duet_runtime *core, struct duet_handle *handle)
+{
+    struct reduction *reduction = handle->reduction;
+    if (!reduction)
+        return;
+    while (reduction->first) {
+        struct contribution *contribution = reduction->first;
+        reduction->first = contribution->next;
+        free(contribution);
+    }
+    duet__task_free(core, DUET_SUBMITTER, reduction->combining);
+    free(reduction);
+}
+
+/*
+ * A task that reduces runs where its contributions can be initialised. DUET_ENOWORKER with a
+ * message: nowhere; DUET_EINVAL: it uses what it reduces in another way, too.
+ */
+int duet__reduction_restrict(struct duet_runtime *core, struct duet_task *task,
+                             struct duet_message *message)
+{
+    uint64_t kinds = core->masks[task->mask].kinds;
+    for (unsigned i = 0; i < task->access_count; i++) {
+        const struct access *access = &task->accesses[i];
+        if (!(access->mode & ACCESS_REDUCES))
+            continue;
+        if (access->mode != DUET_REDUCE)
+            return duet_fail(message, DUET_EINVAL,
+                             "a %s task reduces handle %llu and also uses it in another way",
+                             duet_task_kernel(task), (unsigned long long)access->handle->id);
+        kinds &= access->handle->reduction->kinds;
+    }
+    if (!kinds)
+        return duet_fail(message, DUET_ENOWORKER,
+                         "no worker can run kernel %s and also initialise what it reduces",
+                         duet_task_kernel(task));
+    if (kinds != core->masks[task->mask].kinds && duet__mask_find(core, kinds, &task->mask))
+        return duet_fail(message, DUET_ENOMEM,
+                         "tasks are restricted to more than %d different sets of workers",
+                         MASKS_MAX);
+    return DUET_OK;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Taking a contribution                                                                        */
+
+/* Frees the data of a contribution that no task uses, when nothing of it is in flight. */
+static void drop(struct duet_view *view, struct duet_handle *data)
+{
+    struct duet_task *task = duet__unregistering_new(view->core, data);
+    if (task)
+        duet__link_in(view, task); /* else it stays until the runtime is closed */
+}
+
+static void set_users(struct duet_handle *data, uint32_t users)
+{
+    spin_lock(&data->lock);
+    data->active = users;
+    data->active_mode = DUET_RW;
+    spin_unlock(&data->lock);
+}
+
+/* One that nobody has, in this worker's memory; its own if there is one. NULL: there is none. */
+static struct contribution *take_free(struct duet_handle *whole, const struct worker *worker)
+{
+    struct contribution *found = NULL;
+    spin_lock(&whole->lock);
+    for (struct contribution *c = whole->reduction->first; c; c = c->next)
+        if (!c->busy && c->node == worker->node && (!found || c->worker == worker->index) &&
+            !atomic_load_explicit(&c->data->poisoned, memory_order_relaxed))
+            found = c;
+    if (found) {
+        found->busy = true;
+        found->worker = worker->index;
+    }
+    spin_unlock(&whole->lock);
+    return found;
+}
+
+static struct contribution *make(struct duet_runtime *core, struct duet_handle *whole,
+                                 const struct worker *worker)
+{
+    struct contribution *made = calloc(1, sizeof *made);
+    if (made)
+        made->data = duet__temporary_new(core, whole->rows, whole->cols, whole->element_bytes);
+    if (!made || !made->data) {
+        free(made);
+        return NULL;
+    }
+    atomic_fetch_add_explicit(&core->registered_bytes, whole->bytes, memory_order_relaxed);
+    made->data->contribution = made;
+    made->whole = whole;
+    made->node = worker->node;
+    made->worker = worker->index;
+    made->busy = true;
+    spin_lock(&whole->lock);
+    struct contribution **at = &whole->reduction->first;
+    if (!*at)
+        whole->active++; /* for all of them */
+    while (*at && (*at)->node <= made->node)
+        at = &(*at)->next;
+    made->next = *at;
+    *at = made;
+    spin_unlock(&whole->lock);
+    return made;
+}
+
+/* The task that initialises a contribution, to be run by this worker now. NULL: the run failed. */
+static struct duet_task *initialise(struct duet_view *view, const struct worker *worker,
+                                    const struct contribution *contribution)
+{
+    struct duet_task *task;
+    struct duet_message message = {""};
+    const struct duet_access access = {contribution->data, DUET_W};
+    const struct duet_task_desc desc = {.codelet = contribution->whole->reduction->init,
+                                        .accesses = &access,
+                                        .access_count = 1};
+    int error = duet__task_new(view->core, view->by, &desc, &task, &message);
+    if (error) {
+        duet__fail_run(view->core, error, "handle %llu cannot be reduced: %s",
+                       (unsigned long long)contribution->whole->id, message.text);
+        return NULL;
+    }
+    duet__link_alone(view->core, task, view->now);
+    task->modes = TASK_INITIALISES;
+    task->state = TASK_TAKEN;
+    task->worker = worker->index;
+    task->predicted_s = duet__expected_s(task, worker->arch);
+    return task;
+}
+
+/* The access is to a contribution from here on. true: one that is to be initialised. */
+static bool contribute(struct duet_view *view, struct worker *worker, struct access *access)
+{
+    struct duet_handle *whole = access->handle;
+    struct contribution *contribution = take_free(whole, worker);
+    if (!contribution)
+        contribution = make(view->core, whole, worker);
+    if (!contribution) {
+        duet__fail_run(view->core, DUET_ENOMEM, "no memory left to reduce handle %llu",
+                       (unsigned long long)whole->id);
+        return false;
+    }
+    bool fresh = !contribution->ready;
+    set_users(contribution->data, fresh ? 2 : 1);
+    access->handle = contribution->data;
+    access->mode = DUET_RW | ACCESS_REDUCES;
+    return fresh;
+}
+
+/*
+ * A worker has taken a task that reduces: it gets contributions in place of the handles. One that
+ * is new is initialised first, by a task that takes the slot of this one until it has ended.
+ */
+void duet__contribute(struct duet_view *view, struct worker *worker, struct duet_task *task)
+{
+    for (unsigned i = 0; i < task->access_count; i++) {
+        struct access *access = &task->accesses[i];
+        if (access->mode != DUET_REDUCE || !contribute(view, worker, access))
+            continue;
+        struct duet_task *first = initialise(view, worker, access->handle->contribution);
+        if (!first)
+            return;
+        unsigned slot = 0;
+        while (worker->slots[slot] != task)
+            slot++;
+        worker->slots[slot] = first;
+        first->prev = task;
+        add_own(&worker->taken_ns, (int64_t)(first->predicted_s * 1e9));
+        return;
+    }
+}
+
+/* A contribution was initialised, if `good`: the task that is to use it has the slot again. */
+void duet__initialised(struct duet_view *view, struct worker *worker, struct duet_task *task,
+                       struct duet_handle *data, bool good)
+{
+    data->contribution->ready = good;
+    worker->slots[worker->taken++] = task;
+    duet__contribute(view, worker, task);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Giving it back                                                                               */
+
+static void unlist(struct duet_handle *whole, struct contribution *contribution)
+{
+    struct contribution **at = &whole->reduction->first;
+    while (*at != contribution)
+        at = &(*at)->next;
+    *at = contribution->next;
+    if (!whole->reduction->first)
+        whole->active--;
+}
+
+/*
+ * The task does not use the contribution any more; `written`: it has added something. Its access is
+ * to the handle again, and stays granted. Nothing in it: it is not kept.
+ */
+void duet__contribution_return(struct duet_view *view, struct access *access, bool written)
+{
+    struct duet_handle *data = access->handle;
+    struct contribution *contribution = data->contribution;
+    if (!contribution)
+        return; /* no worker has taken the task */
+    struct duet_handle *whole = contribution->whole;
+    set_users(data, 0);
+    spin_lock(&whole->lock);
+    contribution->busy = false;
+    contribution->added += written;
+    bool empty = contribution->added == 0;
+    if (empty)
+        unlist(whole, contribution);
+    spin_unlock(&whole->lock);
+    access->handle = whole;
+    access->mode = DUET_REDUCE;
+    if (empty) {
+        data->contribution = NULL;
+        free(contribution);
+        drop(view, data);
+    }
+}
+
+/* The device of a task that reduces is lost: what only this task has begun is forgotten. */
+void duet__contributions_lost(struct duet_view *view, struct duet_task *task)
+{
+    for (unsigned i = 0; i < task->access_count; i++)
+        if (task->accesses[i].mode & ACCESS_REDUCES)
+            duet__contribution_return(view, &task->accesses[i], false);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Combining                                                                                    */
+
+/*
+ * An access has ended, or another one come: if that waits for no task any more but for the
+ * contributions, these are combined when no lock is held. The handle's lock is held.
+ */
+void duet__reduction_closes(struct duet_view *view, struct duet_handle *handle)
+{
+    struct reduction *reduction = handle->reduction;
+    if (handle->active > 1 || !handle->head || !reduction->first)
+        return;
+    handle->active_mode = DUET_RW | ACCESS_COMBINES;
+    reduction->combining->next = view->over;
+    view->over = reduction->combining;
+}
+
+/* Is this the last combination, which needs not wait? Handle lock held. */
+bool duet__reduction_enters(struct duet_handle *handle, const struct duet_task *task)
+{
+    if (handle->active_mode != (DUET_RW | ACCESS_COMBINES) || handle->reduction->last != task)
+        return false;
+    handle->active_mode = DUET_RW;
+    return true;
+}
+
+/* Submits the task that adds one contribution to another, or to the handle. false: run failed. */
+static bool submit(struct duet_view *view, struct reduction *reduction, struct duet_handle *into,
+                   struct duet_handle *from)
+{
+    struct duet_task *task;
+    struct duet_message message = {""};
+    const struct duet_access accesses[] = {{into, DUET_RW}, {from, DUET_R}};
+    const struct duet_task_desc desc = {.codelet = reduction->combine,
+                                        .accesses = accesses,
+                                        .access_count = 2};
+    int error = duet__task_new(view->core, view->by, &desc, &task, &message);
+    if (error) {
+        duet__fail_run(view->core, error, "handle %llu cannot be combined: %s",
+                       (unsigned long long)into->id, message.text);
+        return false;
+    }
+    if (into->reduction == reduction) {
+        task->modes = TASK_COMBINES;
+        spin_lock(&into->lock);
+        reduction->last = task;
+        spin_unlock(&into->lock);
+    }
+    duet__link_in(view, task);
+    return true;
+}
+
+/* Adds the second contribution to the first, the fourth to the third and so on. */
+static void halve(struct duet_view *view, struct reduction *reduction, struct contribution *list,
+                  bool needed)
+{
+    for (struct contribution *one = list, *other; one && (other = one->next); one = one->next) {
+        if (needed)
+            (void)submit(view, reduction, one->data, other->data);
+        one->next = other->next;
+        drop(view, other->data);
+        free(other);
+    }
+}
+
+/*
+ * Combines the contributions to a handle, unless what comes next overwrites it or the run has
+ * failed. `task` is the reduction's own. No lock held.
+ */
+void duet__combine(struct duet_view *view, struct duet_task *task)
+{
+    struct duet_handle *handle = task->accesses[0].handle;
+    struct reduction *reduction = handle->reduction;
+    spin_lock(&handle->lock);
+    struct contribution *list = reduction->first;
+    const bool reads = handle->head->mode & DUET_R;
+    const bool needed = reads && !duet__failed(view->core);
+    reduction->first = NULL;
+    for (struct contribution *c = list; c; c = c->next)
+        c->data->contribution = NULL;
+    spin_unlock(&handle->lock);
+    while (list->next)
+        halve(view, reduction, list, needed);
+    struct duet_handle *sum = list->data;
+    free(list);
+    bool entered = needed && submit(view, reduction, handle, sum);
+    drop(view, sum);
+    if (entered)
+        return;
+    if (reads) {
+        spin_lock(&handle->lock);
+        duet__poison(view->core, handle);
+        spin_unlock(&handle->lock);
+    }
+    duet__graph_release(view, handle);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* After an error                                                                               */
+
+/* Is all that was added to the handle somewhere? The handle's lock is held. */
+bool duet__contributions_valid(const struct duet_runtime *core, const struct duet_handle *handle)
+{
+    const struct contribution *c = handle->reduction ? handle->reduction->first : NULL;
+    for (; c; c = c->next) {
+        uint64_t anywhere = 0;
+        for (unsigned word = 0; word < core->node_words; word++)
+            anywhere |= atomic_load_explicit(&c->data->valid[word], memory_order_relaxed);
+        if (!anywhere || atomic_load_explicit(&c->data->poisoned, memory_order_relaxed))
+            return false;
+    }
+    return true;
+}
+
+/* What was added is not needed where some of it, or what it was added to, is not valid. */
+static void recover(struct duet_view *view, struct duet_handle *handle)
+{
+    spin_lock(&handle->lock);
+    struct contribution *list = handle->reduction->first;
+    bool good = !atomic_load_explicit(&handle->poisoned, memory_order_relaxed) &&
+                duet__contributions_valid(view->core, handle);
+    if (list && !good) {
+        duet__poison(view->core, handle);
+        handle->reduction->first = NULL;
+        handle->active--;
+    }
+    spin_unlock(&handle->lock);
+    while (list && !good) {
+        struct contribution *next = list->next;
+        list->data->contribution = NULL;
+        drop(view, list->data);
+        free(list);
+        list = next;
+    }
+}
+
+/* The run goes on after an error, no task being left. */
+int duet__reductions_recover(struct duet_runtime *core)
+{
+    struct duet__ops ops = {0};
+    struct duet_view view;
+    size_t count = 0;
+    spin_lock(&core->registry_lock);
+    for (const struct duet_handle *h = core->handles; h; h = h->next)
+        count += h->reduction != NULL;
+    struct duet_handle **reduced = count ? malloc(count * sizeof(struct duet_handle *)) : NULL;
+    count = 0;
+    for (struct duet_handle *h = core->handles; reduced && h; h = h->next)
+        if (h->reduction)
+            reduced[count++] = h;
+    spin_unlock(&core->registry_lock);
+    view_begin(&view, core, core->ops->now(core->engine), DUET_SUBMITTER, &ops);
+    for (size_t i = 0; i < count; i++)
+        recover(&view, reduced[i]);
+    free(reduced);
+    duet__view_flush(&view);
+    return DUET_OK;
+}

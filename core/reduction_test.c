@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reductions: who makes contributions, when they are combined, and what becomes of them otherwise.
+ */
+#include <glib.h>
+
+#include "core/testing_lost.h"
+
+struct kernels {
+    struct duet_codelet *init, *combine;
+};
+
+static struct duet_codelet *kernel(struct testing *t, const char *name, bool cpu, bool gpu)
+{
+    struct duet_implementation where[2];
+    size_t count = 0;
+    if (cpu)
+        where[count++] = (struct duet_implementation){.arch = "cpu"};
+    if (gpu)
+        where[count++] = (struct duet_implementation){.arch = "cuda"};
+    const struct duet_codelet_desc desc = {.name = name,
+                                           .implementations = where,
+                                           .implementation_count = count};
+    struct duet_codelet *made;
+    g_assert_cmpint(duet_codelet(t->core, &desc, &made), ==, DUET_OK);
+    return made;
+}
+
+/* A sum, and what is known of it. */
+static struct duet_handle *start(struct testing *t, struct kernels *kernels, unsigned cpus,
+                                 unsigned gpus)
+{
+    lost_start(t, &(struct testing_machine){.cpus = cpus, .gpus = gpus}, "eager");
+    kernels->init = kernel(t, "clear", true, true);
+    kernels->combine = kernel(t, "add_up", true, true);
+    struct duet_handle *sum = testing_handle(t, 64);
+    g_assert_cmpint(duet_reduction(t->core, sum, kernels->init, kernels->combine), ==, DUET_OK);
+    return sum;
+}
+
+/* Everybody does what there is to do, as an engine whose commands have ended asks again. */
+static unsigned rest(struct testing *t)
+{
+    for (unsigned w = 0; w < t->workers; w++)
+        t->woken[w] = true;
+    return go(t, NULL);
+}
+
+/* The next command of the worker runs this kernel. */
+static struct duet__engine_command runs(struct testing *t, unsigned worker, const char *name)
+{
+    struct duet__engine_command run = expect_run(t, worker);
+    g_assert_cmpstr(duet_task_kernel(run.task), ==, name);
+    return run;
+}
+
+static void reduce(struct testing *t, struct duet_handle *sum, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        submit_to(t, t->any, NULL, sum, DUET_REDUCE, NULL, 0);
+}
+
+/* Only this handle is left. */
+static void check_alone(const struct testing *t, const struct duet_handle *handle)
+{
+    g_assert_true(t->core->handles == handle && !handle->next);
+    g_assert_null(handle->head);
+    g_assert_cmpuint(handle->active, ==, 0);
+}
+
+/* Each worker initialises its own once; another access has them combined before it. */
+static void test_tree(void)
+{
+    struct testing t;
+    struct kernels kernels;
+    struct duet_handle *sum = start(&t, &kernels, 4, 0);
+    struct duet__engine_command run[4];
+    reduce(&t, sum, 9);
+    for (unsigned w = 0; w < 4; w++)
+        run[w] = runs(&t, w, "clear");
+    for (unsigned w = 0; w < 4; w++) {
+        g_assert_true(run[w].task->accesses[0].handle != sum);
+        testing_done(&t, &run[w], 1e-6, 0);
+        run[w] = runs(&t, w, "for_cpus");
+        for (unsigned other = 0; other < w; other++)
+            g_assert_true(run[w].task->accesses[0].handle != run[other].task->accesses[0].handle);
+    }
+    for (unsigned w = 0; w < 4; w++)
+        testing_done(&t, &run[w], 1e-6, 0);
+    g_assert_cmpuint(rest(&t), ==, 5);
+    g_assert_cmpuint(sum->version, ==, 0);
+    submit_to(&t, t.cpu, NULL, sum, DUET_R, NULL, 0);
+    /* two at once, one of these two, one with the handle, then the reader */
+    run[0] = runs(&t, 0, "add_up");
+    run[1] = runs(&t, 1, "add_up");
+    expect_idle(&t, 2);
+    testing_done(&t, &run[0], 1e-6, 0);
+    testing_done(&t, &run[1], 1e-6, 0);
+    run[0] = runs(&t, 0, "add_up");
+    expect_idle(&t, 1);
+    testing_done(&t, &run[0], 1e-6, 0);
+    run[0] = runs(&t, 0, "add_up");
+    g_assert_true(run[0].task->accesses[0].handle == sum);
+    expect_idle(&t, 1);
+    testing_done(&t, &run[0], 1e-6, 0);
+    g_assert_cmpuint(sum->version, ==, 1);
+    run[0] = runs(&t, 0, "for_cpus");
+    testing_done(&t, &run[0], 1e-6, 0);
+    check_alone(&t, sum);
+    /* and again */
+    reduce(&t, sum, 2);
+    submit_to(&t, t.cpu, NULL, sum, DUET_RW, NULL, 0);
+    reduce(&t, sum, 1);
+    (void)rest(&t);
+    g_assert_cmpint(duet_unregister(t.core, sum), ==, DUET_OK);
+    g_assert_null(t.core->handles);
+    lost_end(&t, DUET_OK, NULL);
+}
+
+/* What follows and reads nothing needs no sum; what is left at the end is freed. */
+static void test_overwritten(void)
+{
+    struct testing t;
+    struct kernels kernels;
+    struct duet_handle *sum = start(&t, &kernels, 2, 0);
+    reduce(&t, sum, 3);
+    g_assert_cmpuint(rest(&t), ==, 3 + 1);
+    submit_to(&t, t.cpu, NULL, sum, DUET_W, NULL, 0);
+    g_assert_cmpuint(rest(&t), ==, 1);
+    check_alone(&t, sum);
+    reduce(&t, sum, 3);
+    g_assert_cmpuint(rest(&t), ==, 3 + 1);
+    lost_end(&t, DUET_OK, NULL);
+}
+
+/* In device memory too small for more than one task; contributions come and go with the rest. */
+static void test_devices(void)
+{
+    struct testing t;
+    struct kernels kernels;
+    struct duet_handle *sum, *other;
+    lost_start(&t, &(struct testing_machine){.cpus = 1, .gpus = 2, .capacity_bytes = 512}, "eager");
+    kernels.init = kernel(&t, "clear", true, true);
+    kernels.combine = kernel(&t, "add_up", true, true);
+    sum = testing_handle(&t, 64);
+    other = testing_handle(&t, 64);
+    g_assert_cmpint(duet_reduction(t.core, sum, kernels.init, kernels.combine), ==, DUET_OK);
+    for (unsigned i = 0; i < 12; i++) {
+        submit_to(&t, t.any, NULL, sum, DUET_REDUCE, other, i % 4 ? DUET_R : DUET_RW);
+        submit_to(&t, t.gpu, NULL, other, DUET_RW, other, DUET_SCRATCH);
+    }
+    submit_to(&t, t.cpu, NULL, sum, DUET_R, NULL, 0);
+    (void)rest(&t);
+    g_assert_cmpuint(unfinished(t.core), ==, 0);
+    g_assert_cmpuint(sum->version, ==, 1);
+    lost_end(&t, DUET_OK, NULL);
+}
+
+/* A task that reduces two handles has both initialised, one after the other. */
+static void test_two(void)
+{
+    struct testing t;
+    struct kernels kernels;
+    struct duet_handle *sum = start(&t, &kernels, 1, 0), *more = testing_handle(&t, 128);
+    g_assert_cmpint(duet_reduction(t.core, more, kernels.init, kernels.combine), ==, DUET_OK);
+    submit_to(&t, t.cpu, NULL, sum, DUET_REDUCE, more, DUET_REDUCE);
+    for (unsigned i = 0; i < 2; i++) {
+        struct duet__engine_command run = runs(&t, 0, "clear");
+        g_assert_cmpuint(run.task->accesses[0].handle->bytes, ==, i ? 128 : 64);
+        testing_done(&t, &run, 1e-6, 0);
+    }
+    struct duet__engine_command run = runs(&t, 0, "for_cpus");
+    testing_done(&t, &run, 1e-6, 0);
+    g_assert_cmpint(duet_unregister_submit(t.core, sum), ==, DUET_OK);
+    g_assert_cmpint(duet_unregister_submit(t.core, more), ==, DUET_OK);
+    g_assert_cmpuint(rest(&t), ==, 2);
+    g_assert_null(t.core->handles);
+    lost_end(&t, DUET_OK, NULL);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Failures                                                                                     */
+
+/* The device is lost while it initialises, or with a task that is the first to add: nothing is. */
+static void test_lost_early(void)
+{
+    for (unsigned later = 0; later < 2; later++) {
+        struct testing t;
+        struct kernels kernels;
+        struct duet_handle *sum = start(&t, &kernels, 1, 1);
+        submit_to(&t, t.any, NULL, sum, DUET_REDUCE, NULL, 0);
+        struct duet__engine_command run = runs(&t, 1, "clear");
+        if (later) {
+            testing_done(&t, &run, 1e-6, 0);
+            run = runs(&t, 1, "any");
+        }
+        g_assert_cmpint(duet__worker_lost(t.core, 1, t.now, &t.ops), ==, DUET_OK);
+        done_lost(&t, &run);
+        g_assert_cmpuint(rest(&t), ==, 2);
+        submit_to(&t, t.cpu, NULL, sum, DUET_R, NULL, 0);
+        g_assert_cmpuint(rest(&t), ==, 2);
+        check_alone(&t, sum);
+        lost_end(&t, DUET_OK, NULL);
+    }
+}
+
+static void test_lost_late(void)
+{
+    struct testing t;
+    struct kernels kernels;
+    struct duet_handle *sum = start(&t, &kernels, 1, 1);
+    submit_to(&t, t.gpu, NULL, sum, DUET_REDUCE, NULL, 0);
+    g_assert_cmpuint(rest(&t), ==, 2);
+    lose(&t, 1);
+    submit_to(&t, t.cpu, NULL, sum, DUET_R, NULL, 0);
+    (void)rest(&t);
+    check_alone(&t, sum);
+    lost_end(&t, DUET_ELOST, "add_up): the only valid copy of its data was lost");
+}
+
+/* Given up while one initialises, and the other was about to. */
+static void test_cancelled(void)
+{
+    for (unsigned fails = 0; fails < 2; fails++) {
+        struct testing t;
+        struct kernels kernels;
+        struct duet_handle *sum = start(&t, &kernels, 2, 0);
+        reduce(&t, sum, 5);
+        submit_to(&t, t.cpu, NULL, sum, DUET_RW, NULL, 0);
+        struct duet__engine_command first = runs(&t, 0, "clear"), second = runs(&t, 1, "clear");
+        if (!fails)
+            duet_cancel(t.core);
+        testing_done(&t, &first, 1e-6, fails ? DUET_EIO : 0);
+        testing_done(&t, &second, 1e-6, 0);
+        g_assert_cmpuint(rest(&t), ==, 0);
+        check_alone(&t, sum);
+        lost_end(&t, fails ? DUET_EIO : DUET_ECANCELED, "");
+    }
+}
+
+static void test_misuse(void)
+{
+    struct testing t;
+    struct kernels kernels;
+    struct duet_handle *sum = start(&t, &kernels, 1, 1), *plain = testing_handle(&t, 64);
+    struct duet_access accesses[] = {{plain, DUET_REDUCE}, {sum, DUET_R}};
+    struct duet_task_desc desc = {.codelet = t.cpu, .accesses = accesses, .access_count = 1};
+    g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_EINVAL);
+    g_assert_nonnull(strstr(duet_last_message(t.core), "call duet_reduction before"));
+    accesses[0].handle = sum;
+    desc.access_count = 2;
+    g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_EINVAL);
+    g_assert_nonnull(strstr(duet_last_message(t.core), "also uses it in another way"));
+    g_assert_cmpint(duet_reduction(t.core, sum, kernels.init, kernels.combine), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_reduction(t.core, plain, NULL, kernels.combine), ==, DUET_EINVAL);
+    t.refusal = DUET_ENOMODEL;
+    g_assert_cmpint(duet_reduction(t.core, testing_handle(&t, 72), kernels.init, kernels.combine),
+                    ==, DUET_ENOMODEL);
+    t.refusal = DUET_OK;
+    /* where the contribution can be initialised */
+    struct duet_codelet *on_gpu = kernel(&t, "clear_on_gpu", false, true);
+    g_assert_cmpint(duet_reduction(t.core, plain, on_gpu, kernels.combine), ==, DUET_OK);
+    accesses[0].handle = plain;
+    desc.access_count = 1;
+    g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_ENOWORKER);
+    submit_to(&t, t.any, NULL, plain, DUET_REDUCE, NULL, 0);
+    expect_idle(&t, 0);
+    g_assert_cmpuint(testing_work(&t, 1, NULL), ==, 2);
+    lost_end(&t, DUET_OK, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/reduction/tree", test_tree);
+    g_test_add_func("/reduction/overwritten", test_overwritten);
+    g_test_add_func("/reduction/devices", test_devices);
+    g_test_add_func("/reduction/two", test_two);
+    g_test_add_func("/reduction/lost_early", test_lost_early);
+    g_test_add_func("/reduction/lost_late", test_lost_late);
+    g_test_add_func("/reduction/cancelled", test_cancelled);
+    g_test_add_func("/reduction/misuse", test_misuse);
+    return g_test_run();
+}
