@@ -55,6 +55,7 @@ REVIEWED = {
 # Source that calls dlopen -> whose library it opens.
 OPENED = {
     "backends/cuda/nvml.c": "NVML, of NVIDIA's driver; neither linked nor distributed",
+    "real/one_thread.c": "nothing: the program itself, to look up functions that it has",
     "world/modules/module.c": "duet's own modules, which are looked at here",
     "world/open.c": "the user's policy",
     "workloads/kernels_cuda_library.c": "NVIDIA's cuBLAS and cuSOLVER, by the user's licence of "
