@@ -119,7 +119,7 @@ static const struct {
 
 static double flops(const void *args)
 {
-    return *(const double *)args;
+    return *(const double *)duet_value(args, 0, sizeof(double));
 }
 
 /* For simulated machines that know nothing of these kernels: 5 GFlop/s on a CPU core, 100 on
@@ -150,16 +150,10 @@ static struct duet_handle *tile(const struct program *p, size_t i, size_t j)
     return p->a[i + j * p->tiles];
 }
 
-static int submit(const struct program *p, int kernel, const struct duet_access *accesses,
-                  size_t count)
+/* Flops of a kernel, which its tasks carry as their value. */
+static double work_of_kernel(const struct program *p, int kernel)
 {
-    double work = kernels[kernel].cubes * pow((double)p->edge, 3);
-    const struct duet_task_desc task = {.codelet = p->kernels[kernel],
-                                        .accesses = accesses,
-                                        .access_count = count,
-                                        .args = &work,
-                                        .args_bytes = sizeof work};
-    return duet_submit(p->duet, &task);
+    return kernels[kernel].cubes * pow((double)p->edge, 3);
 }
 
 /* Factors of a block reflector, which its tasks will fill and use. */
@@ -172,17 +166,16 @@ static int new_factors(const struct program *p, struct duet_handle **t)
 /* The tile on the diagonal, and what is beside it. */
 static int eliminate_diagonal(const struct program *p, size_t k)
 {
+    double geqrt = work_of_kernel(p, GEQRT), gemqrt = work_of_kernel(p, GEMQRT);
     struct duet_handle *t;
     int error = new_factors(p, &t);
     if (error)
         return error;
-    error = submit(p, GEQRT, (struct duet_access[]){{tile(p, k, k), DUET_RW}, {t, DUET_W}}, 2);
+    error = duet_insert(p->duet, p->kernels[GEQRT], DUET_RW, tile(p, k, k), DUET_W, t, DUET_VALUE,
+                        &geqrt, sizeof geqrt, 0);
     for (size_t j = k + 1; j < p->tiles && !error; j++)
-        error = submit(p, GEMQRT,
-                       (struct duet_access[]){{tile(p, k, k), DUET_R},
-                                              {t, DUET_R},
-                                              {tile(p, k, j), DUET_RW}},
-                       3);
+        error = duet_insert(p->duet, p->kernels[GEMQRT], DUET_R, tile(p, k, k), DUET_R, t, DUET_RW,
+                            tile(p, k, j), DUET_VALUE, &gemqrt, sizeof gemqrt, 0);
     int freed = duet_unregister_submit(p->duet, t);
     return error ? error : freed;
 }
@@ -190,22 +183,17 @@ static int eliminate_diagonal(const struct program *p, size_t k)
 /* A tile below it, and what is beside the two. */
 static int eliminate_below(const struct program *p, size_t k, size_t i)
 {
+    double tpqrt = work_of_kernel(p, TPQRT), tpmqrt = work_of_kernel(p, TPMQRT);
     struct duet_handle *t;
     int error = new_factors(p, &t);
     if (error)
         return error;
-    error = submit(p, TPQRT,
-                   (struct duet_access[]){{tile(p, k, k), DUET_RW},
-                                          {tile(p, i, k), DUET_RW},
-                                          {t, DUET_W}},
-                   3);
+    error = duet_insert(p->duet, p->kernels[TPQRT], DUET_RW, tile(p, k, k), DUET_RW, tile(p, i, k),
+                        DUET_W, t, DUET_VALUE, &tpqrt, sizeof tpqrt, 0);
     for (size_t j = k + 1; j < p->tiles && !error; j++)
-        error = submit(p, TPMQRT,
-                       (struct duet_access[]){{tile(p, i, k), DUET_R},
-                                              {t, DUET_R},
-                                              {tile(p, k, j), DUET_RW},
-                                              {tile(p, i, j), DUET_RW}},
-                       4);
+        error = duet_insert(p->duet, p->kernels[TPMQRT], DUET_R, tile(p, i, k), DUET_R, t, DUET_RW,
+                            tile(p, k, j), DUET_RW, tile(p, i, j), DUET_VALUE, &tpmqrt,
+                            sizeof tpmqrt, 0);
     int freed = duet_unregister_submit(p->duet, t);
     return error ? error : freed;
 }

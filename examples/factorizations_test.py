@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The factorisations among the examples: verified on CPUs and on emulated GPUs with memory for a
+tenth of the data, simulated to the same digits, and what they say of sizes that they cannot take."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+BUILD = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve()
+# program, sizes, bytes of its data, tasks, sizes that are refused
+PROGRAMS = [
+    ("tiled_qr", ["512", "64"], 512 * 512 * 8, sum(k * k for k in range(1, 9)), ["100", "64"]),
+    ("sparse_lu", ["10", "40"], 400 * 400 * 8, None, ["0", "40"]),
+]
+
+
+def run(program, *arguments):
+    environment = {name: value for name, value in os.environ.items()
+                   if not re.match(r"DUET_[A-Z]", name)}
+    return subprocess.run([BUILD / "examples" / program, *arguments], env=environment,
+                          capture_output=True, text=True, check=False)
+
+
+def tasks_of(report):
+    return int(re.search(r"(\d+) tasks", report)[1])
+
+
+def check(program, sizes, data_bytes, tasks, refused):
+    """False: it cannot be simulated."""
+    for options in (["--duet-cpus=2", "--duet-policy=heft"],
+                    ["--duet-emulate=free", "--duet-cpus=1", "--duet-gpus=2",
+                     f"--duet-gpu-memory={data_bytes // 10}"]):
+        result = run(program, *sizes, "--duet-no-bind", "--duet-report", *options)
+        assert result.returncode == 0, result
+        found = re.search(r"= (\S+)$", result.stdout, re.M)
+        assert found and float(found[1]) < 1e-12, result.stdout
+        assert tasks_of(result.stderr) == (tasks or tasks_of(result.stderr)), result.stderr
+        tasks = tasks_of(result.stderr)
+    result = run(program, *refused)
+    assert result.returncode == 2 and result.stderr.count("\n") == 1, result
+    simulated = [run(program, *sizes, "--duet-simulate=idgraf", "--duet-gpus=2", "--duet-report")
+                 for _ in range(2)]
+    if "without SimGrid" in simulated[0].stderr:
+        return False
+    assert simulated[0].returncode == 0 and tasks_of(simulated[0].stderr) == tasks, simulated[0]
+    assert simulated[0].stdout == simulated[1].stdout
+    return True
+
+
+if not all((BUILD / "examples" / program[0]).exists() for program in PROGRAMS):
+    print("skipped: no example programs")
+    sys.exit(77)
+if not all([check(*program) for program in PROGRAMS]):
+    print("skipped: built without SimGrid")
+    sys.exit(77)
