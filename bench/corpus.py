@@ -45,14 +45,20 @@ CASES = [
     ("saxpy", [(1 << 20, 65536), (1 << 22, 65536), (1 << 24, 65536), (1 << 22, 262144),
                (1 << 24, 262144)], ["ws"]),
 ]
+SMALL = [
+    ("cholesky", [(256, 64), (512, 64), (1024, 64), (256, 128), (512, 128), (1024, 128)],
+     ["ws", "heft"]),
+    ("lu", [(256, 64), (512, 64), (1024, 64), (256, 128), (512, 128), (1024, 128)], ["ws", "heft"]),
+    ("gemm", [(256, 64), (512, 64), (512, 128), (1024, 128)], ["ws"]),
+]
 SCHEMES = {"none": "nothing left out", "case": "left out: a size and tile on as many workers",
            "size": "left out: a size", "workers": "left out: all runs on as many workers",
            "half": "left out: the first or the second half of the rounds",
            "turn": "left out: every other round"}
 
 
-def all_cases(workers):
-    return [f"{workload}:{n}:{tile}:{cpus}:{policy}" for workload, sizes, policies in CASES
+def all_cases(table, workers):
+    return [f"{workload}:{n}:{tile}:{cpus}:{policy}" for workload, sizes, policies in table
             for n, tile in sizes for cpus in sorted({1, workers}) for policy in policies]
 
 
@@ -64,9 +70,10 @@ def record(options):
     common.execute([options.build / "duet", "calibrate", "saxpy", "--tile", "65536", "--budget",
                     options.budget, "--quiet", "--replace", "--name", options.name, "--out",
                     machine])
+    cases = options.cases or all_cases(SMALL if options.small else CASES, workers)
     with tempfile.TemporaryFile() as lines:
-        subprocess.run([options.build / "bench" / "corpus", "record", str(options.rounds),
-                        *(options.cases or all_cases(workers))], stdout=lines, check=True)
+        subprocess.run([options.build / "bench" / "corpus", "record", str(options.rounds), *cases],
+                       stdout=lines, check=True)
         lines.seek(0)
         with open(runs, "wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as packed:
             for line in lines:
@@ -184,6 +191,7 @@ def main():
     one.add_argument("--rounds", type=int, default=10)
     one.add_argument("--budget", default="20s", help="of the calibration")
     one.add_argument("--cases", nargs="+", help="others: WORKLOAD:N:TILE:WORKERS:POLICY")
+    one.add_argument("--small", action="store_true", help="problems of 0.2 to 40 ms instead")
     one.add_argument("--name", default=platform.node().split(".")[0], help="of the machine")
     one.add_argument("--folder", type=pathlib.Path, default=common.SOURCE / "bench" / "corpus")
     one.set_defaults(run=record)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The factorisations among the examples: verified on CPUs and on emulated GPUs with memory for a
-tenth of the data, simulated to the same digits, and what they say of sizes that they cannot take."""
+"""The factorisations among the examples: verified on CPUs and on emulated GPUs with memory for
+a tenth of the data, simulated to the same digits, and what they say of sizes that they cannot
+take."""
 
 import os
 import pathlib

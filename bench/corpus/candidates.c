@@ -129,5 +129,11 @@ const struct candidate candidates[] = {
     {.name = "no-states", .keep_states = true},
     {.name = "table", .fit = fit_table},
     {.name = "mean", .adjust = mean},
+    {.name = "no-submit", .costs = "submit=0s"},
+    {.name = "no-push-pop", .costs = "push=0s,pop=0s"},
+    {.name = "no-steal", .costs = "steal=0s"},
+    {.name = "no-wake", .costs = "wake=0s"},
+    {.name = "no-start", .without = "start"},
+    {.name = "no-costs", .costs = "submit=0s,push=0s,pop=0s,steal=0s,wake=0s", .without = "start"},
     {.name = NULL},
 };

@@ -11,6 +11,8 @@ struct candidate {
     duet__kernel_fit_fn *fit;                /* NULL: the product's */
     void (*adjust)(struct duet__point *out); /* what it does not have; NULL: nothing */
     bool keep_states, keep_size, no_bandwidth;
+    const char *costs;   /* of the runtime that are other than measured, as config.costs */
+    const char *without; /* causes that are left out of simulations, as config.without */
 };
 
 extern const struct candidate candidates[]; /* ended by a NULL name; the product's is the first */

@@ -13,7 +13,7 @@
 #include "runs/simulated.h"
 #include "validate/stats.h"
 
-enum { SIMULATIONS = 5, CANDIDATES_MOST = 32, SIZES_RUNS = 100 };
+enum { SIMULATIONS = 15, CANDIDATES_MOST = 32, SIZES_RUNS = 100 };
 
 /* What is left out at a time: runs with the same value of this. */
 struct scheme {
@@ -123,7 +123,7 @@ static void sum_kernels(const struct duet__model *model, const struct duet__exec
 
 /* The median makespan of simulations of a case; NaN where it cannot be simulated. */
 static double simulate(struct work *work, const struct corpus_case *of,
-                       const struct duet__platform *platform)
+                       const struct candidate *candidate, const struct duet__platform *platform)
 {
     struct duet__request request;
     struct duet__series series = {0};
@@ -145,6 +145,8 @@ static double simulate(struct work *work, const struct corpus_case *of,
     request.config.context = of->workload;
     request.config.cpus = (int)of->cpus;
     request.config.noise = true;
+    request.config.costs = candidate->costs;
+    request.config.without = candidate->without;
     request.platform = platform;
     request.config.simulate = platform->name;
     error = duet__request_build(&request, &work->message);
@@ -203,7 +205,7 @@ struct fold {
 };
 
 /* Medians over the runs of one case that were left out, from `first` on. */
-static void put_case(struct work *work, const struct fold *fold, const char *candidate,
+static void put_case(struct work *work, const struct fold *fold, const struct candidate *candidate,
                      size_t first, const struct sums *sums, const struct duet__platform *platform)
 {
     const struct corpus_run *const *own = fold->own;
@@ -222,13 +224,13 @@ static void put_case(struct work *work, const struct fold *fold, const char *can
         if (same_case(&own[i]->of, of))
             values[runs++] = own[i]->recording.makespan_s;
     measured_s = duet__median(values, runs);
-    makespan_s = simulate(work, of, platform);
+    makespan_s = simulate(work, of, candidate, platform);
     work->json = (struct duet__json_writer){.stream = stdout};
     duet__json_print(
         &work->json,
         "{scheme: %s, fold: %u, model: %s, workload: %s, n: %g, tile: %g, cpus: %u, policy: %s, "
         "runs: %zu, kernel_error: %g, makespan_error: %g, measured_s: %g}",
-        fold->scheme, fold->number, candidate, of->workload, (double)of->n, (double)of->tile,
+        fold->scheme, fold->number, candidate->name, of->workload, (double)of->n, (double)of->tile,
         of->cpus, of->policy, runs, kernels - 1, makespan_s / measured_s - 1, measured_s);
     (void)fputc('\n', stdout);
 }
@@ -261,7 +263,7 @@ static int fit(struct work *work, const struct candidate *candidate,
     return duet__model_fit(runs, count, &options, out, &work->message);
 }
 
-static void try_model(struct work *work, const struct fold *fold, const char *name,
+static void try_model(struct work *work, const struct fold *fold, const struct candidate *candidate,
                       const struct duet__model *model)
 {
     struct duet__platform platform = *work->machine;
@@ -275,7 +277,7 @@ static void try_model(struct work *work, const struct fold *fold, const char *na
         for (size_t k = 0; k < i; k++)
             seen = seen || same_case(&fold->own[k]->of, &fold->own[i]->of);
         if (!seen)
-            put_case(work, fold, name, i, &sums, &platform);
+            put_case(work, fold, candidate, i, &sums, &platform);
     }
     (void)fflush(stdout);
     g_free(sums.predicted);
@@ -298,7 +300,7 @@ static void try_fold(struct work *work, const struct scheme *scheme, guint numbe
         if (fit(work, &candidates[i], &work->sizes[i], true, runs, count, &model))
             g_error("%s", work->message.text);
         adjust(&model, candidates[i].adjust);
-        try_model(work, &fold, candidates[i].name, &model);
+        try_model(work, &fold, &candidates[i], &model);
         duet__model_fini(&model);
     }
     duet__executions_fini(&fold.all);
