@@ -234,8 +234,8 @@ static bool runs_kernel(const struct worker *worker)
  * Goes on with the worker's newest task that waits, if it can. It may have been called meanwhile
  * for something that it leaves, or have left to itself what it has pushed: then it calls others.
  */
-static void resume(struct duet_view *view, struct worker *worker,
-                   struct duet__engine_command *command)
+__attribute__((cold)) static void resume(struct duet_view *view, struct worker *worker,
+                                         struct duet__engine_command *command)
 {
     struct duet_runtime *core = view->core;
     const struct duet_expansion *body = worker->body;
@@ -254,21 +254,29 @@ static void resume(struct duet_view *view, struct worker *worker,
     atomic_store_explicit(&worker->fed, true, memory_order_relaxed);
 }
 
-/* One that waits is in no slot, so that the worker can take others meanwhile. */
-static void give(struct duet_view *view, struct worker *worker, struct duet_task *task,
-                 struct duet__engine_command *command)
+static inline void give(struct duet_view *view, struct worker *worker, struct duet_task *task,
+                        struct duet__engine_command *command)
 {
-    task->state = TASK_RUNNING;
     task->submitted = NULL;
     command->kind = DUET_RUN;
     command->task = task;
     worker->nested.running = task->klass;
     worker->nested.now = view->now;
-    if (task->klass->codelet->expand) {
-        duet__slot_remove(worker, task);
-        task->state = TASK_BODY;
-        worker->at_body = true;
-    }
+}
+
+/* One that waits is in no slot, so that the worker can take others meanwhile. false: it does not.
+ */
+__attribute__((cold)) static bool give_body(struct duet_view *view, struct worker *worker,
+                                            struct duet_task *task,
+                                            struct duet__engine_command *command)
+{
+    if (!task->klass->codelet->waits)
+        return false;
+    give(view, worker, task, command);
+    duet__slot_remove(worker, task);
+    task->state = TASK_BODY;
+    worker->at_body = true;
+    return true;
 }
 
 /* Fills *command with what the worker can start now. */
@@ -279,16 +287,20 @@ static void choose(struct duet_view *view, struct worker *worker,
         return;
     for (;;) {
         bool stalled = false;
-        if (worker->body)
+        if (worker->body) {
             resume(view, worker, command);
-        if (command->kind == DUET_RESUME)
-            return;
+            if (command->kind == DUET_RESUME)
+                return;
+        }
         struct duet_task *task = worker->taken ? startable(view, worker, &stalled) : NULL;
-        if (task && task->klass->codelet->expand && !task->klass->codelet->waits) {
+        if (task && task->klass->codelet->expand) {
+            if (give_body(view, worker, task, command))
+                return;
             expand(view, worker, task);
             continue;
         }
         if (task) {
+            task->state = TASK_RUNNING;
             give(view, worker, task, command);
             return;
         }

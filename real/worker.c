@@ -148,7 +148,7 @@ static double start_of(struct worker *self, const struct duet_task *task, bool s
 }
 
 /* Fills in what a kernel is called with, and computes. Returns its status. */
-static int run_kernel(struct worker *self, const struct duet_task *task, double *end_s)
+static inline int run_kernel(struct worker *self, const struct duet_task *task, double *end_s)
 {
     struct slot *slot = self->slots;
     int error = duet__slot_fill(self, slot, task);
@@ -175,7 +175,8 @@ static int start_body(struct worker *self, struct duet_task *task)
 }
 
 /* It takes its own time, also where that of kernels is paced. */
-static void run_body(struct worker *self, struct duet_task *task, struct duet__report *report)
+__attribute__((cold)) static void run_body(struct worker *self, struct duet_task *task,
+                                           struct duet__report *report)
 {
     const double outer_s = self->before_s;
     self->before_s = 0;
