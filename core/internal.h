@@ -266,6 +266,7 @@ struct parts {
     bool writable;                    /* blocks: the expanding task may write them */
     unsigned count, capacity;
     struct duet_handle **handles;
+    uint64_t bytes;     /* of them together */
     struct plane plane; /* of them */
 };
 

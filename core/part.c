@@ -114,6 +114,7 @@ int duet__part_add(struct duet_runtime *core, struct parts *parts, const struct 
     handle->row = part->row;
     handle->col = part->col;
     parts->handles[parts->count++] = handle;
+    parts->bytes += handle->bytes;
     return DUET_OK;
 }
 
