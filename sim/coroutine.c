@@ -96,6 +96,20 @@ static void destroy(struct coroutine *coroutine)
     free(coroutine);
 }
 
+/* A function of its own, which changes no variable: getcontext may return twice. */
+static bool prepare(struct coroutine *coroutine)
+{
+    uintptr_t address = (uintptr_t)coroutine;
+    if (getcontext(&coroutine->own))
+        return false;
+    coroutine->own.uc_stack.ss_sp = coroutine->memory + GUARD_BYTES;
+    coroutine->own.uc_stack.ss_size = STACK_BYTES;
+    coroutine->own.uc_link = NULL;
+    makecontext(&coroutine->own, (void (*)(void))(void *)begin, 2, (unsigned)(address >> 16 >> 16),
+                (unsigned)address);
+    return true;
+}
+
 static struct coroutine *make(void)
 {
     struct coroutine *coroutine = calloc(1, sizeof *coroutine);
@@ -107,16 +121,10 @@ static struct coroutine *make(void)
         free(coroutine);
         return NULL;
     }
-    if (mprotect(coroutine->memory, GUARD_BYTES, PROT_NONE) || getcontext(&coroutine->own)) {
+    if (mprotect(coroutine->memory, GUARD_BYTES, PROT_NONE) || !prepare(coroutine)) {
         destroy(coroutine);
         return NULL;
     }
-    coroutine->own.uc_stack.ss_sp = coroutine->memory + GUARD_BYTES;
-    coroutine->own.uc_stack.ss_size = STACK_BYTES;
-    coroutine->own.uc_link = NULL;
-    uintptr_t address = (uintptr_t)coroutine;
-    makecontext(&coroutine->own, (void (*)(void))(void *)begin, 2, (unsigned)(address >> 16 >> 16),
-                (unsigned)address);
     if (__tsan_create_fiber)
         coroutine->own_fiber = __tsan_create_fiber(0);
     return coroutine;

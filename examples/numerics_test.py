@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The factorisations among the examples: verified on CPUs and on emulated GPUs with memory for
+"""Numerical programs among the examples: verified on CPUs and on emulated GPUs with memory for
 a tenth of the data, simulated to the same digits, and what they say of sizes that they cannot
 take."""
 
@@ -10,9 +10,11 @@ import subprocess
 import sys
 
 BUILD = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve()
-# program, sizes, bytes of its data, tasks, sizes that are refused
+# program, sizes, bytes of its data, tasks (None: as in the first run; 0: they differ), sizes that
+# are refused
 PROGRAMS = [
     ("tiled_qr", ["512", "64"], 512 * 512 * 8, sum(k * k for k in range(1, 9)), ["100", "64"]),
+    ("conjugate_gradients", ["100", "20"], 100 * 100 * 92, 0, ["3", "4"]),
     ("sparse_lu", ["10", "40"], 400 * 400 * 8, None, ["0", "40"]),
 ]
 
@@ -36,16 +38,17 @@ def check(program, sizes, data_bytes, tasks, refused):
         result = run(program, *sizes, "--duet-no-bind", "--duet-report", *options)
         assert result.returncode == 0, result
         found = re.search(r"= (\S+)$", result.stdout, re.M)
-        assert found and float(found[1]) < 1e-12, result.stdout
-        assert tasks_of(result.stderr) == (tasks or tasks_of(result.stderr)), result.stderr
-        tasks = tasks_of(result.stderr)
+        assert found and float(found[1]) < 1e-9, result.stdout
+        tasks = tasks_of(result.stderr) if tasks is None else tasks
+        assert tasks in (0, tasks_of(result.stderr)), result.stderr
     result = run(program, *refused)
     assert result.returncode == 2 and result.stderr.count("\n") == 1, result
     simulated = [run(program, *sizes, "--duet-simulate=idgraf", "--duet-gpus=2", "--duet-report")
                  for _ in range(2)]
     if "without SimGrid" in simulated[0].stderr:
         return False
-    assert simulated[0].returncode == 0 and tasks_of(simulated[0].stderr) == tasks, simulated[0]
+    assert simulated[0].returncode == 0, simulated[0]
+    assert tasks in (0, tasks_of(simulated[0].stderr)), simulated[0]
     assert simulated[0].stdout == simulated[1].stdout
     return True
 
