@@ -6,8 +6,8 @@
 #include "core/internal.h"
 
 /*
- * What is called for every task is `inline` where it is written: libduet is optimised as a whole,
- * and this says to the compiler that a call is to be saved.
+ * What is called for every task is `inline` or HOT where it is written: libduet is optimised as a
+ * whole, and this says to the compiler that a call is to be saved.
  */
 
 /* Begins a call into the core; the list of workers to wake is left unset, being mostly unused. */
@@ -116,7 +116,6 @@ void duet__push(struct duet_view *view, struct duet_task *task);
 void duet__released(struct duet_view *view, struct duet_task *task);
 void duet__task_over(struct duet_view *view, struct duet_task *task);
 void duet__task_end(struct duet_view *view, struct duet_task *task);
-void duet__host_alone(struct duet_runtime *core, struct duet_handle *handle);
 void duet__link_alone(struct duet_runtime *core, struct duet_task *task, double now);
 void duet__graph_release(struct duet_view *view, struct duet_handle *handle);
 void duet__graph_finish(struct duet_view *view, struct duet_task *task, unsigned node, bool pinned,

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/expand.h"
+#include "core/stale.h"
 
 enum { BUFFERS = 16 }; /* accesses of a task for which expanding needs no memory of its own */
 
@@ -206,12 +207,24 @@ static struct duet_task *finish(struct duet_view *view, struct duet_expansion *e
     return task;
 }
 
+/* The host's replica, which is valid, is the only one from now on. No lock held. */
+static void host_alone(struct duet_runtime *core, struct duet_handle *handle)
+{
+    struct stale stale;
+    spin_lock(&handle->lock);
+    bool devices =
+        bit_test(handle->valid, DUET_HOST) && invalidate_others(core, handle, DUET_HOST, &stale);
+    spin_unlock(&handle->lock);
+    if (devices)
+        tell_stale(core, handle, &stale);
+}
+
 /* A task that waited may change what it may write: no other memory has it any more. */
 static void open_blocks(const struct duet_expansion *expansion)
 {
     for (const struct parts *blocks = expansion->blocks; blocks; blocks = blocks->next)
         for (unsigned b = 0; blocks->writable && b < blocks->count; b++)
-            duet__host_alone(expansion->core, blocks->handles[b]);
+            host_alone(expansion->core, blocks->handles[b]);
 }
 
 /* The blocks are in the host's memory. */

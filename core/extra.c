@@ -120,7 +120,7 @@ void duet__extra_forget(struct duet_view *view, struct duet_task *task)
 }
 
 /* The task has ended, with nothing left to do but to count it. No lock held. */
-void duet__extra_end(struct duet_view *view, struct duet_task *task)
+RARE void duet__extra_end(struct duet_view *view, struct duet_task *task)
 {
     const struct task_extra *extra = task->extra;
     if (extra->done)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/internal.h"
+#include "core/stale.h"
 
 /* Tasks that became ready, in order of activation, chained by `next`. */
 struct ready {
@@ -151,7 +152,8 @@ static void append(struct duet_handle *handle, struct access *access)
 }
 
 /* Enters an access where what is granted is more than reading or writing. Handle lock held. */
-static bool enter_special(struct duet_view *view, struct duet_handle *handle, struct access *access)
+RARE static bool enter_special(struct duet_view *view, struct duet_handle *handle,
+                               struct access *access)
 {
     if (duet__reduction_enters(handle, access_task(access)))
         return true;
@@ -167,7 +169,7 @@ static bool enter_special(struct duet_view *view, struct duet_handle *handle, st
 }
 
 /* Enters an access. true: granted at once. Handle lock held. */
-static bool enter(struct duet_view *view, struct duet_handle *handle, struct access *access)
+static HOT bool enter(struct duet_view *view, struct duet_handle *handle, struct access *access)
 {
     bool readers = handle->active_mode == DUET_R && access->mode == DUET_R;
     if (!handle->head && (handle->active == 0 || readers)) {
@@ -181,25 +183,31 @@ static bool enter(struct duet_view *view, struct duet_handle *handle, struct acc
     return false;
 }
 
-/* Does it write, in turn? What commutes or reduces counts for the critical path as what reads does.
+/*
+ * Does it write, in turn? What commutes or reduces counts for the critical path as what reads does;
+ * `special`: the task has such accesses.
  */
-static bool is_ordered(const struct access *access)
+static HOT bool is_ordered(const struct access *access, bool special)
 {
-    return (access->mode & (DUET_W | ACCESS_COMMUTES | ACCESS_REDUCES)) == DUET_W;
+    if (special && (access->mode & (ACCESS_COMMUTES | ACCESS_REDUCES)))
+        return false;
+    return access->mode & DUET_W;
 }
 
 /* Longest chain of expected times that ends with this access's predecessors. Handle lock held. */
-static double path_before(const struct duet_handle *handle, const struct access *access)
+static HOT double path_before(const struct duet_handle *handle, const struct access *access,
+                              bool special)
 {
     double path = handle->write_path_s;
-    if (is_ordered(access) && handle->read_path_s > path)
+    if (is_ordered(access, special) && handle->read_path_s > path)
         path = handle->read_path_s;
     return path;
 }
 
-static void path_after(struct duet_handle *handle, const struct access *access, double path)
+static HOT void path_after(struct duet_handle *handle, const struct access *access, double path,
+                           bool special)
 {
-    if (is_ordered(access)) {
+    if (is_ordered(access, special)) {
         handle->write_path_s = path;
         handle->read_path_s = path;
     } else if (path > handle->read_path_s) {
@@ -207,21 +215,24 @@ static void path_after(struct duet_handle *handle, const struct access *access, 
     }
 }
 
-static void unlock_all(struct duet_task *task)
+RARE static void unlock_all(struct duet_task *task)
 {
     for (unsigned i = 0; i < task->access_count; i++)
         if (task->accesses[i].mode)
             spin_unlock(&task->accesses[i].handle->lock);
 }
 
+static int enter_cut(struct duet_view *view, struct duet_task *task, double *path);
+
 /*
  * Locks every handle of the task, in order of address, so that tasks submitted by several threads
  * meet in the same order on all handles that they share. *path: the longest one to what it comes
- * after without data, and then to its own end. How many accesses are granted; -1: some data is cut,
- * and it is not this task's turn yet, as far as is known (`cut` is NULL if it is).
+ * after without data, and then to its own end. `in_turn`: it is known that nothing has to come
+ * before the task because of data that is cut. `special`: some accesses may be more than reading or
+ * writing. Returns how many accesses are granted.
  */
-static inline int enter_all(struct duet_view *view, struct duet_task *task, double seconds,
-                            const atomic_bool *cut, double *path_out)
+static HOT int enter_all(struct duet_view *view, struct duet_task *task, double seconds,
+                         bool in_turn, bool special, double *path_out)
 {
     int granted = 0;
     double path = *path_out;
@@ -232,19 +243,20 @@ static inline int enter_all(struct duet_view *view, struct duet_task *task, doub
         if (!access->mode)
             continue;
         spin_lock(&access->handle->lock);
-        double before = path_before(access->handle, access);
+        double before = path_before(access->handle, access, special);
         path = before > path ? before : path;
     }
     /* looked at now: who cuts a handle later, whose lock is held, comes after this task */
-    if (cut && atomic_load_explicit(cut, memory_order_relaxed) && duet__is_cut(task)) {
+    if (!in_turn && atomic_load_explicit(&view->core->cut, memory_order_relaxed) &&
+        duet__is_cut(task)) {
         unlock_all(task);
-        return -1;
+        return enter_cut(view, task, path_out);
     }
     path += seconds;
     for (unsigned i = 0; i < count; i++) {
         if (!accesses[i].mode)
             continue;
-        path_after(accesses[i].handle, &accesses[i], path);
+        path_after(accesses[i].handle, &accesses[i], path, special);
         granted += enter(view, accesses[i].handle, &accesses[i]);
         spin_unlock(&accesses[i].handle->lock);
     }
@@ -282,16 +294,14 @@ void duet__link_alone(struct duet_runtime *core, struct duet_task *task, double 
 }
 
 /* The same where it is known that it is this task's turn. parts_lock is held. */
-__attribute__((cold, noinline)) static int enter_in_turn(struct duet_view *view,
-                                                         struct duet_task *task, double seconds,
-                                                         double *path)
+RARE static int enter_in_turn(struct duet_view *view, struct duet_task *task, double seconds,
+                              double *path)
 {
-    return enter_all(view, task, seconds, NULL, path);
+    return enter_all(view, task, seconds, true, true, path);
 }
 
 /* The same of a task on cut data, after what has to come before it. */
-__attribute__((cold, noinline)) static int enter_cut(struct duet_view *view, struct duet_task *task,
-                                                     double *path)
+RARE static int enter_cut(struct duet_view *view, struct duet_task *task, double *path)
 {
     spin_lock(&view->core->parts_lock);
     duet__take_turns(view, task);
@@ -300,20 +310,21 @@ __attribute__((cold, noinline)) static int enter_cut(struct duet_view *view, str
     return granted;
 }
 
-/* The accesses of a task that may come after others without data, or be referred to. */
-__attribute__((cold, noinline)) static int enter_extra(struct duet_view *view,
-                                                       struct duet_task *task, double *path)
+/*
+ * The accesses of a task that may come after others without data, or be referred to, or of which
+ * some are more than reading or writing.
+ */
+RARE static int enter_rare(struct duet_view *view, struct duet_task *task, double *path)
 {
-    int granted = duet__edges_enter(task, path);
-    int entered = enter_all(view, task, best_seconds(task), &view->core->cut, path);
-    granted += entered < 0 ? enter_cut(view, task, path) : entered;
-    if (task->extra->ref)
+    int granted = task->extra ? duet__edges_enter(task, path) : 0;
+    granted += enter_all(view, task, best_seconds(task), false, true, path);
+    if (task->extra && task->extra->ref)
         duet__ref_entered(task->extra->ref, *path);
     return granted;
 }
 
 /* Enters a predecessor that makes it the turn of others. parts_lock is held. */
-__attribute__((cold)) void duet__link_turn(struct duet_view *view, struct duet_task *turn)
+RARE void duet__link_turn(struct duet_view *view, struct duet_task *turn)
 {
     double path = 0;
     turn->submit_s = view->now;
@@ -329,10 +340,11 @@ inline void duet__link_in(struct duet_view *view, struct duet_task *task)
     task->submit_s = view->now;
     atomic_store_explicit(&task->ready_s, view->now, memory_order_relaxed);
     double path = 0;
-    int granted = task->extra ? enter_extra(view, task, &path)
-                              : enter_all(view, task, best_seconds(task), &view->core->cut, &path);
-    if (granted < 0)
-        granted = enter_cut(view, task, &path);
+    int granted;
+    if (task->extra || task->modes)
+        granted = enter_rare(view, task, &path);
+    else
+        granted = enter_all(view, task, best_seconds(task), false, false, &path);
     if (task->klass) /* an acquisition is none: the application may have much to prepare */
         count_submission(view->core, path, view->now);
     /* from here on another thread may run the task, if this does not make it ready itself */
@@ -356,7 +368,7 @@ inline void duet__link(struct duet_runtime *core, struct duet_task *task, int by
 /* ------------------------------------------------------------------------------------------- */
 /* Finishing                                                                                    */
 
-static void grant(struct duet_handle *handle, struct access *access, struct ready *ready)
+static HOT void grant(struct duet_handle *handle, struct access *access, struct ready *ready)
 {
     handle->active++;
     handle->active_mode = access->mode;
@@ -366,71 +378,46 @@ static void grant(struct duet_handle *handle, struct access *access, struct read
         ready_add(ready, task);
 }
 
-/* One granted access is finished: the next one, or the next run of those that share, is granted. */
-static inline void release(struct duet_view *view, struct duet_handle *handle, struct ready *ready)
+/* Grants the next access; `mode`, if not 0: likewise those behind it that have the same one. */
+static HOT void grant_next(struct duet_handle *handle, uint8_t mode, struct ready *ready)
 {
-    if (--handle->active > 0) {
-        if (handle->active_mode == DUET_REDUCE)
-            duet__reduction_closes(view, handle);
-        return;
-    }
     struct access *access = handle->head;
-    const uint8_t mode = access ? access->mode : 0;
-    const bool shared = SHARED_MODES >> (mode & 31) & 1;
     while (access) {
         handle->head = access->next;
         if (!handle->head)
             handle->tail = NULL;
         grant(handle, access, ready);
-        access = shared && handle->head && handle->head->mode == mode ? handle->head : NULL;
+        access = mode && handle->head && handle->head->mode == mode ? handle->head : NULL;
     }
 }
 
-/* Memory nodes whose replica became invalid. */
-struct stale {
-    unsigned words;
-    uint64_t bits[NODE_WORDS_MAX];
-};
-
-static uint64_t own_bit(unsigned node, unsigned word)
+/* The same where what was granted, or comes next, is more than reading or writing. */
+RARE static void release_special(struct duet_view *view, struct duet_handle *handle,
+                                 struct ready *ready)
 {
-    return node / 64 == word ? UINT64_C(1) << (node % 64) : 0;
-}
-
-/*
- * The data was written on `node`: every other replica is invalid. true: devices are among them,
- * which are to be told when the handle's lock is free, since a node's lock comes before a handle's.
- * Handle lock held.
- */
-static bool invalidate_others(const struct duet_runtime *core, struct duet_handle *handle,
-                              unsigned node, struct stale *stale)
-{
-    uint64_t devices = 0, others = 0;
-    handle->version++;
-    stale->words = core->node_words;
-    for (unsigned word = 0; word < stale->words; word++)
-        others |=
-            atomic_load_explicit(&handle->valid[word], memory_order_relaxed) ^ own_bit(node, word);
-    if (!others)
-        return false;
-    for (unsigned word = 0; word < stale->words; word++) {
-        uint64_t own = own_bit(node, word);
-        stale->bits[word] = atomic_load_explicit(&handle->valid[word], memory_order_relaxed) & ~own;
-        atomic_store_explicit(&handle->valid[word], own, memory_order_relaxed);
-        devices |= word ? stale->bits[word] : stale->bits[word] & ~(UINT64_C(1) << DUET_HOST);
+    if (handle->active > 0) {
+        if (handle->active_mode == DUET_REDUCE)
+            duet__reduction_closes(view, handle);
+        return;
     }
-    return devices != 0;
+    const uint8_t mode = handle->head ? handle->head->mode : 0;
+    grant_next(handle, SHARED_MODES >> (mode & 31) & 1 ? mode : 0, ready);
 }
 
-static void tell_stale(struct duet_runtime *core, struct duet_handle *handle,
-                       const struct stale *stale)
+/* One granted access is finished: the next one, or the next run of those that share, is granted. */
+static HOT void release(struct duet_view *view, struct duet_handle *handle, struct ready *ready)
 {
-    for (unsigned word = 0; word < stale->words; word++) {
-        for (uint64_t bits = stale->bits[word]; bits; bits &= bits - 1) {
-            unsigned node = word * 64 + (unsigned)__builtin_ctzll(bits);
-            if (node != DUET_HOST)
-                duet__cache_stale(core, handle->replicas[node]);
-        }
+    const struct access *next = handle->head;
+    if (--handle->active > 0) {
+        if (handle->active_mode > DUET_RW)
+            release_special(view, handle, ready);
+    } else if (next) {
+        if (next->mode == DUET_R)
+            grant_next(handle, DUET_R, ready);
+        else if (next->mode <= DUET_RW)
+            grant_next(handle, 0, ready);
+        else
+            release_special(view, handle, ready);
     }
 }
 
@@ -475,10 +462,10 @@ struct ending {
     bool trouble; /* something has failed: see failure.c */
 };
 
-/* Ends one access; `special`: of a task that has some that are more than reading or writing. */
-static inline void end_access(struct duet_view *view, const struct duet_task *task,
-                              struct access *access, const struct ending *ending,
-                              struct ready *ready, bool special)
+/* Ends one access; `rare`: more may be to do than of most. */
+static HOT void end_access(struct duet_view *view, const struct duet_task *task,
+                           struct access *access, const struct ending *ending, struct ready *ready,
+                           bool rare)
 {
     const unsigned node = ending->node;
     struct duet_runtime *core = view->core;
@@ -492,11 +479,11 @@ static inline void end_access(struct duet_view *view, const struct duet_task *ta
         tell_stale(core, handle, &stale);
         spin_lock(&handle->lock);
     }
-    if (ending->trouble)
+    if (rare && ending->trouble)
         duet__settle_poison(core, access, ending->written);
     if (ending->pinned)
         duet__replica_unpin(view, handle->replicas[node]);
-    if (special && access->mode > DUET_RW) {
+    if (rare && access->mode > DUET_RW) {
         spin_unlock(&handle->lock);
         end_special(view, task, access, ending->written, ready);
         return;
@@ -505,16 +492,13 @@ static inline void end_access(struct duet_view *view, const struct duet_task *ta
     spin_unlock(&handle->lock);
 }
 
-/* The host's replica, which is valid, is the only one from now on. No lock held. */
-void duet__host_alone(struct duet_runtime *core, struct duet_handle *handle)
+/* Where something has failed, or some accesses are more than reading or writing. */
+RARE static void end_rare(struct duet_view *view, struct duet_task *task,
+                          const struct ending *ending, struct ready *ready)
 {
-    struct stale stale;
-    spin_lock(&handle->lock);
-    bool devices =
-        bit_test(handle->valid, DUET_HOST) && invalidate_others(core, handle, DUET_HOST, &stale);
-    spin_unlock(&handle->lock);
-    if (devices)
-        tell_stale(core, handle, &stale);
+    for (unsigned i = 0; i < task->access_count; i++)
+        if (task->accesses[i].mode)
+            end_access(view, task, &task->accesses[i], ending, ready, true);
 }
 
 /*
@@ -526,17 +510,17 @@ void duet__graph_finish(struct duet_view *view, struct duet_task *task, unsigned
                         bool written)
 {
     const unsigned count = task->access_count;
-    const bool special = task->modes;
     struct ready ready = {.now = view->now};
     const bool trouble =
         !written || atomic_load_explicit(&view->core->trouble, memory_order_relaxed);
     const struct ending ending = {node, pinned, written, trouble};
-    for (unsigned i = 0; i < count && !special; i++)
-        if (task->accesses[i].mode)
-            end_access(view, task, &task->accesses[i], &ending, &ready, false);
-    for (unsigned i = 0; i < count && special; i++)
-        if (task->accesses[i].mode)
-            end_access(view, task, &task->accesses[i], &ending, &ready, true);
+    if (trouble || task->modes) {
+        end_rare(view, task, &ending, &ready);
+    } else {
+        for (unsigned i = 0; i < count; i++)
+            if (task->accesses[i].mode)
+                end_access(view, task, &task->accesses[i], &ending, &ready, false);
+    }
     if (ready.count == 1)
         push(view, ready.first);
     else if (ready.count)
@@ -544,7 +528,7 @@ void duet__graph_finish(struct duet_view *view, struct duet_task *task, unsigned
 }
 
 /* One access less to a handle, which is no task's: those that wait for that go on. No lock held. */
-void duet__graph_release(struct duet_view *view, struct duet_handle *handle)
+RARE void duet__graph_release(struct duet_view *view, struct duet_handle *handle)
 {
     struct ready ready = {.now = view->now};
     spin_lock(&handle->lock);
@@ -557,7 +541,7 @@ void duet__graph_release(struct duet_view *view, struct duet_handle *handle)
  * The last that happens to a task: frees it and counts it, after duet__graph_finish. So with the
  * task that it was the last child of, and so on, in a loop because expansions may be nested deeply.
  */
-inline void duet__task_end(struct duet_view *view, struct duet_task *task)
+HOT void duet__task_end(struct duet_view *view, struct duet_task *task)
 {
     while (task) {
         struct duet_expansion *parent = task->parent;

@@ -25,6 +25,7 @@
 #include "core/engine.h"
 
 #include "core/atomics.h"
+#include "core/hot.h"
 #include "core/lines.h"
 #include "core/plane.h"
 #include "core/slab.h"

@@ -30,7 +30,7 @@ static inline void insert_at(struct access *accesses, unsigned count, unsigned g
  * Sorts the accesses by address of their handles, the order in which duet__link locks them, and
  * joins accesses to the same handle into the first of them. Returns how many are left.
  */
-static unsigned sort_accesses(struct access *accesses, unsigned count)
+static HOT unsigned sort_accesses(struct access *accesses, unsigned count)
 {
     /* where there are many, at shrinking distances first (Shell, CACM 1959) */
     for (unsigned gap = count > 16 ? count / 2 : 1; gap > 1; gap = gap * 5 / 11)
@@ -51,49 +51,90 @@ static unsigned sort_accesses(struct access *accesses, unsigned count)
     return different;
 }
 
-static bool is_special(enum duet_mode mode)
+/* Refuses what no access may be. */
+static int check_access(const struct duet_task_desc *desc, unsigned i, struct duet_message *message)
 {
-    return mode == DUET_COMMUTE || mode == DUET_SCRATCH || mode == DUET_REDUCE;
+    const struct duet_access *access = &desc->accesses[i];
+    const enum duet_mode mode = access->mode;
+    const bool plain = mode >= DUET_R && mode <= DUET_RW;
+    const bool special = mode == DUET_COMMUTE || mode == DUET_SCRATCH || mode == DUET_REDUCE;
+    if (!access->handle || (!plain && !special))
+        return duet_fail(message, DUET_EINVAL, "access %u of a %s task has %s", i,
+                         desc->codelet->name, access->handle ? "no valid mode" : "no handle");
+    if (mode == DUET_REDUCE && !access->handle->reduction)
+        return duet_fail(message, DUET_EINVAL,
+                         "access %u of a %s task reduces handle %llu, of which nobody has said "
+                         "how: call duet_reduction before",
+                         i, desc->codelet->name, (unsigned long long)access->handle->id);
+    return DUET_OK;
 }
 
 /* For acquisitions, of which there are few. */
-__attribute__((cold)) unsigned duet__sort_accesses(struct access *accesses, unsigned count)
+RARE unsigned duet__sort_accesses(struct access *accesses, unsigned count)
 {
     return sort_accesses(accesses, count);
 }
 
-static int copy_accesses(struct duet_runtime *core, struct duet_task *task,
+static inline void copy_access(struct duet_task *task, const struct duet_task_desc *desc,
+                               unsigned i)
+{
+    struct access *to = &task->accesses[i];
+    to->handle = desc->accesses[i].handle;
+    to->mode = (uint8_t)desc->accesses[i].mode;
+    to->index = to->order = (uint16_t)i;
+}
+
+/* Where tasks use data that is cut. */
+RARE static int check_cut(const struct duet_task *task, const struct duet_task_desc *desc,
+                          struct duet_message *message)
+{
+    return duet__check_turns(task->accesses, task->access_count, desc->codelet->name, message);
+}
+
+static inline int copied(const struct duet_runtime *core, struct duet_task *task,
                          const struct duet_task_desc *desc, struct duet_message *message)
 {
-    unsigned count = (unsigned)desc->access_count;
-    uint8_t modes = 0;
+    task->access_count = (uint16_t)desc->access_count;
     task->modes = 0;
-    for (unsigned i = 0; i < count; i++) {
-        const struct duet_access *from = &desc->accesses[i];
-        struct access *to = &task->accesses[i];
-        bool plain = from->mode >= DUET_R && from->mode <= DUET_RW;
-        if (!from->handle || (!plain && !is_special(from->mode)))
-            return duet_fail(message, DUET_EINVAL, "access %u of a %s task has %s", i,
-                             desc->codelet->name, from->handle ? "no valid mode" : "no handle");
-        if (from->mode == DUET_REDUCE && !from->handle->reduction)
-            return duet_fail(message, DUET_EINVAL,
-                             "access %u of a %s task reduces handle %llu, of which nobody has said "
-                             "how: call duet_reduction before",
-                             i, desc->codelet->name, (unsigned long long)from->handle->id);
-        if (!plain)
-            modes |= (uint8_t)(from->mode & ~DUET_RW);
-        to->handle = from->handle;
-        to->mode = (uint8_t)from->mode;
-        to->index = to->order = (uint16_t)i;
+    if (atomic_load_explicit(&core->cut, memory_order_relaxed) && desc->access_count > 1)
+        return check_cut(task, desc, message);
+    return DUET_OK;
+}
+
+/* The same as below where some accesses are more than reading or writing, or not possible. */
+RARE static int copy_special(struct duet_runtime *core, struct duet_task *task,
+                             const struct duet_task_desc *desc, struct duet_message *message)
+{
+    uint8_t modes = 0;
+    int error = DUET_OK;
+    task->modes = 0; /* it has no scratch yet */
+    for (unsigned i = 0; i < desc->access_count && !error; i++) {
+        error = check_access(desc, i, message);
+        copy_access(task, desc, i);
+        if (desc->accesses[i].mode > DUET_RW)
+            modes |= (uint8_t)(desc->accesses[i].mode & ~DUET_RW);
     }
-    if (atomic_load_explicit(&core->cut, memory_order_relaxed) && count > 1 &&
-        duet__check_turns(task->accesses, count, desc->codelet->name, message))
-        return DUET_EINVAL;
-    task->access_count = (uint16_t)count;
+    if (!error)
+        error = copied(core, task, desc, message);
+    if (error)
+        return error;
     task->modes = modes;
-    if (modes & ACCESS_SCRATCH && duet__scratch_make(core, task))
+    if ((modes & ACCESS_SCRATCH) && duet__scratch_make(core, task))
         return duet_fail(message, DUET_ENOMEM, "no memory left for the scratch of another task");
     return DUET_OK;
+}
+
+static inline int copy_accesses(struct duet_runtime *core, struct duet_task *task,
+                                const struct duet_task_desc *desc, struct duet_message *message)
+{
+    const unsigned count = (unsigned)desc->access_count;
+    for (unsigned i = 0; i < count; i++) {
+        const struct duet_access *from = &desc->accesses[i];
+        if (!from->handle || from->mode < DUET_R || from->mode > DUET_RW)
+            return copy_special(core, task, desc, message);
+        copy_access(task, desc, i);
+    }
+    return copied(core, task, desc, message);
 }
 
 /* true if a task is too large for some device; *largest is the memory of the largest of them. */
@@ -286,19 +327,30 @@ static bool window_open(void *argument)
 }
 
 /* There is no task to refer to. */
-int duet__not_made(const struct duet_task_desc *desc, int error)
+RARE int duet__not_made(const struct duet_task_desc *desc, int error)
 {
     if (desc && desc->extra && desc->extra->ref)
         *desc->extra->ref = NULL;
     return error;
 }
 
+/* A task is not made after all. */
+RARE static int give_up(struct duet_runtime *core, int by, const struct duet_task_desc *desc,
+                        struct duet_task *task, int error)
+{
+    duet__scratch_refused(core, task);
+    if (task->extra)
+        duet__extra_refused(core, task);
+    duet__task_free(core, by, task);
+    return duet__not_made(desc, error);
+}
+
 /*
  * Makes a task in a call of worker `by`, or of none, counted as submitted and not yet linked.
  * Errors as duet_submit, with a message; never blocks.
  */
-inline int duet__task_new(struct duet_runtime *core, int by, const struct duet_task_desc *desc,
-                          struct duet_task **out, struct duet_message *message)
+HOT int duet__task_new(struct duet_runtime *core, int by, const struct duet_task_desc *desc,
+                       struct duet_task **out, struct duet_message *message)
 {
     int error = check(desc, message);
     if (error)
@@ -308,13 +360,8 @@ inline int duet__task_new(struct duet_runtime *core, int by, const struct duet_t
         return duet__not_made(desc,
                               duet_fail(message, DUET_ENOMEM, "no memory left for another task"));
     error = fill(core, task, desc, message);
-    if (error) {
-        duet__scratch_refused(core, task);
-        if (task->extra)
-            duet__extra_refused(core, task);
-        duet__task_free(core, by, task);
-        return duet__not_made(desc, error);
-    }
+    if (error)
+        return give_up(core, by, desc, task, error);
     task->id = atomic_fetch_add_explicit(&core->submitted, 1, memory_order_relaxed) + 1;
     *out = task;
     return DUET_OK;

@@ -80,7 +80,7 @@ static void fetch(struct freed *freed, struct pool *pool, size_t bytes)
  * A record with room for the accesses; the caller fills it. NULL: out of memory. In a call of
  * worker `by`, which takes those first that it has freed itself, or of none.
  */
-inline struct duet_task *duet__task_alloc(struct duet_runtime *core, int by, unsigned access_count)
+HOT struct duet_task *duet__task_alloc(struct duet_runtime *core, int by, unsigned access_count)
 {
     unsigned room;
     unsigned index = pool_of(access_count, &room);
@@ -118,7 +118,7 @@ static void give_back(struct pool *pool, struct duet_task *first, struct duet_ta
 }
 
 /* In a call of worker `by`, or of none: workers return small records in bundles. */
-inline void duet__task_free(struct duet_runtime *core, int by, struct duet_task *task)
+HOT void duet__task_free(struct duet_runtime *core, int by, struct duet_task *task)
 {
     struct pool *pool = &core->pools[task->pool];
     if (by < 0 || task->pool > POOL_EXACT) {

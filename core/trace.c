@@ -90,8 +90,9 @@ void duet__trace_piece(struct duet_runtime *core, struct worker *worker,
 }
 
 /* A task has ended on the worker; failed ones count in the records only. */
-void duet__trace_task(struct duet_runtime *core, struct worker *worker,
-                      const struct duet_task *task, const struct duet__report *report, bool failed)
+HOT void duet__trace_task(struct duet_runtime *core, struct worker *worker,
+                          const struct duet_task *task, const struct duet__report *report,
+                          bool failed)
 {
     if (!failed)
         count_task(worker, task, report);

@@ -135,7 +135,7 @@ static bool has_slot(const struct worker *worker)
            all_running(worker);
 }
 
-inline void duet__slot_remove(struct worker *worker, struct duet_task *task)
+HOT void duet__slot_remove(struct worker *worker, struct duet_task *task)
 {
     unsigned i = 0;
     while (worker->slots[i] != task)
@@ -360,8 +360,8 @@ static const char *reason_of(const struct duet__report *report)
     return report->why && *report->why ? report->why : duet_strerror(report->status);
 }
 
-static void task_failed(struct duet_view *view, const struct worker *worker, struct duet_task *task,
-                        const struct duet__report *report)
+RARE static void task_failed(struct duet_view *view, const struct worker *worker,
+                             struct duet_task *task, const struct duet__report *report)
 {
     const char *name = task->extra ? duet_trace_name(view->core, task->extra->name) : NULL;
     duet__count_failure(view->core, task, report->status, false);
@@ -381,12 +381,12 @@ static void copy_failed(struct duet_view *view, const struct duet__copy *copy,
                     nodes[copy->destination].name, reason_of(report));
 }
 
-static inline void task_done(struct duet_view *view, struct worker *worker, struct duet_task *task,
-                             const struct duet__report *report)
+/* `initialises`: a contribution, for the task that is kept in `prev`. */
+static HOT void task_ended(struct duet_view *view, struct worker *worker, struct duet_task *task,
+                           const struct duet__report *report, bool initialises)
 {
     struct duet_runtime *core = view->core;
     double seconds = report->before_s + (report->end_s - report->start_s);
-    const bool initialises = task->modes & TASK_INITIALISES;
     if (worker->node != DUET_HOST &&
         atomic_load_explicit(&core->nodes[worker->node].lost, memory_order_acquire)) {
         duet__lost_requeue(view, worker, task); /* what it computed is gone with the memory */
@@ -416,6 +416,21 @@ static inline void task_done(struct duet_view *view, struct worker *worker, stru
     duet__task_end(view, task);
     if (initialises)
         duet__initialised(view, worker, next, data, !report->status);
+}
+
+RARE static void initialisation_ended(struct duet_view *view, struct worker *worker,
+                                      struct duet_task *task, const struct duet__report *report)
+{
+    task_ended(view, worker, task, report, true);
+}
+
+static inline void task_done(struct duet_view *view, struct worker *worker, struct duet_task *task,
+                             const struct duet__report *report)
+{
+    if (task->modes & TASK_INITIALISES)
+        initialisation_ended(view, worker, task, report);
+    else
+        task_ended(view, worker, task, report, false);
 }
 
 static void copy_done(struct duet_view *view, struct worker *worker, struct duet__copy *copy,

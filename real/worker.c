@@ -189,8 +189,9 @@ __attribute__((cold)) static void run_body(struct worker *self, struct duet_task
 }
 
 /* Runs a kernel to its end and reports it. */
-static void run(struct worker *self, const struct duet__engine_command *command,
-                struct duet__ops *ops)
+static inline __attribute__((always_inline)) void run(struct worker *self,
+                                                      const struct duet__engine_command *command,
+                                                      struct duet__ops *ops)
 {
     struct real *real = self->real;
     struct slot *slot = self->slots;
