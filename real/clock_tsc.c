@@ -83,7 +83,7 @@ void duet__clock_start(struct clock *clock)
     clock->origin = later_counter;
 }
 
-double duet__clock_now(const struct clock *clock)
+inline __attribute__((always_inline)) double duet__clock_now(const struct clock *clock)
 {
     uint64_t value = clock->counter ? __rdtsc() : monotonic_ns();
     /* a reading of the origin that another core is some ticks behind of */
