@@ -183,7 +183,7 @@ static int mismatch(const struct duet_call *call, size_t index, size_t bytes)
                          "the kernel asks for more than the %u values that the task was given",
                          head->count);
     return duet_fail(call->message, DUET_EINVAL,
-                     "value %zu of the task has %llu bytes, and the kernel asks for %zu", index + 1,
+                     "value %zu of the task has %llu bytes, and the kernel asks for %zu", index,
                      (unsigned long long)head->bytes[index], bytes);
 }
 

@@ -57,7 +57,7 @@ static void test_values(void)
     g_assert_cmpint(duet_values(&call, &got_letter, sizeof got_letter, NULL), ==, DUET_EINVAL);
     says(message.text, "asks for 1 of the 4 values");
     g_assert_cmpint(duet_values(&call, &got_flops, sizeof got_flops, NULL), ==, DUET_EINVAL);
-    says(message.text, "value 1 of the task has 1 bytes, and the kernel asks for 8");
+    says(message.text, "value 0 of the task has 1 bytes, and the kernel asks for 8");
     g_assert_cmpint(duet_insert(t.core, plain, DUET_VALUE, &flops, sizeof flops, 0), ==, DUET_OK);
     call = call_of(&t, &message);
     g_assert_cmpint(duet_values(&call, &got_flops, sizeof got_flops, &got_flops, sizeof got_flops,

@@ -497,6 +497,11 @@ double duet_now(const struct duet_runtime *runtime)
     return runtime->ops->now(runtime->engine);
 }
 
+bool duet_computes(const struct duet_runtime *runtime)
+{
+    return runtime->computes;
+}
+
 /* What every worker holds, and what lies on lists that nobody takes. */
 void duet__explain(struct duet_runtime *core, struct duet_message *message)
 {

@@ -382,7 +382,7 @@ int main(int argc, char **argv)
         return 2;
     }
     int status = 0;
-    if (run(&p, config.simulate != NULL)) {
+    if (run(&p, !duet_computes(p.duet))) {
         const char *text = duet_last_message(p.duet);
         status = say(argv[0], *text ? text : "no solution was found");
     }

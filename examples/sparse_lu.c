@@ -347,7 +347,7 @@ int main(int argc, char **argv)
     }
     p.a = calloc(p.blocks * p.blocks, sizeof(struct duet_handle *));
     int status = p.a ? 0 : say(argv[0], "no memory left");
-    if (!status && run(&p, !config.simulate)) {
+    if (!status && run(&p, duet_computes(p.duet))) {
         const char *text = duet_last_message(p.duet);
         status = say(argv[0], *text ? text : "the result is wrong");
     }

@@ -355,10 +355,11 @@ int main(int argc, char **argv)
     } else {
         status = run(&p) ? say(argv[0], duet_last_message(p.duet)) : 0;
     }
+    bool computes = duet_computes(p.duet);
     int closed = duet_close(p.duet); /* before the tiles are freed */
     if (!status && closed)
         status = say(argv[0], duet_strerror(closed));
-    if (!status && !config.simulate) {
+    if (!status && computes) {
         double error = residual(&p, original);
         printf("|A'A x - R'R x| / |A'A x| = %.2g\n", error);
         if (!(error >= 0 && error < 1e-12))

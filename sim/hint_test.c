@@ -8,7 +8,7 @@
 
 #include <glib.h>
 
-#include <duet/hint.h>
+#include <duet/duet.h>
 #include <duet/trace.h>
 
 #include "sim/testing.h"

@@ -7,7 +7,7 @@
 
 #include <glib.h>
 
-#include <duet/failure.h>
+#include <duet/duet.h>
 
 enum { PARTS = 4, ROWS = 64 };
 

@@ -24,7 +24,10 @@
 #include <stdint.h>
 
 #include <duet/error.h>
+#include <duet/failure.h>
 #include <duet/handles.h>
+#include <duet/hint.h>
+#include <duet/parts.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -159,6 +162,13 @@ const char *duet_last_message(const struct duet_runtime *runtime);
 
 /* Seconds since the runtime was opened: wall clock, or simulated. */
 double duet_now(const struct duet_runtime *runtime);
+
+/*
+ * Whether kernels compute: on this machine, and on emulated GPUs that are as fast as these can.
+ * Simulations and emulations of a platform take the time of kernels alone: there is nothing to
+ * verify.
+ */
+bool duet_computes(const struct duet_runtime *runtime);
 
 /* ------------------------------------------------------------------------------------------- */
 /* Kernels                                                                                      */

@@ -8,7 +8,7 @@
 #ifndef DUET_FAILURE_H
 #define DUET_FAILURE_H
 
-#include <duet/duet.h>
+#include <duet/handles.h>
 
 #ifdef __cplusplus
 extern "C" {

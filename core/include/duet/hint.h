@@ -10,7 +10,7 @@
 #ifndef DUET_HINT_H
 #define DUET_HINT_H
 
-#include <duet/duet.h>
+#include <duet/handles.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -13,7 +13,7 @@
 #ifndef DUET_PARTS_H
 #define DUET_PARTS_H
 
-#include <duet/duet.h>
+#include <duet/handles.h>
 
 #ifdef __cplusplus
 extern "C" {
