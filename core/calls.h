@@ -73,6 +73,7 @@ void duet__extra_forget(struct duet_view *view, struct duet_task *task);
 void duet__extras_fini(struct duet_runtime *core);
 void duet__extra_failed(struct duet_task *task, int status);
 void duet__extra_end(struct duet_view *view, struct duet_task *task);
+bool duet__in_done(void);
 
 /* names.c */
 uint32_t duet__name(struct duet_runtime *core, const char *text);
@@ -180,7 +181,11 @@ void duet__cache_unpin(struct duet_view *view, unsigned node, struct duet_task *
 void duet__cache_stale(struct duet_runtime *core, struct replica *replica);
 void duet__cache_forget(struct duet_runtime *core, struct replica *replica);
 
+/* hint.c: does it ask for what is nowhere yet? */
+bool duet__hint_is_vain(const struct duet_runtime *core, struct duet_task *task);
+
 /* submit.c */
+int duet__caller(const struct duet_runtime *core);
 unsigned duet__sort_accesses(struct access *accesses, unsigned count);
 int duet__task_new(struct duet_runtime *core, int by, const struct duet_task_desc *desc,
                    struct duet_task **out, struct duet_message *message);

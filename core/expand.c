@@ -266,6 +266,7 @@ bool duet__gather(struct duet_view *view, struct duet_expansion *expansion)
     struct duet_task *task = gather_new(expansion);
     if (!task) {
         expansion->blocks = NULL; /* they stay until the runtime is closed */
+        expansion->block_count = 0;
         duet__expansion_failed(expansion, DUET_ENOMEM);
         duet__fail_task(view->core, DUET_ENOMEM, "no memory left to end task %llu (%s)",
                         (unsigned long long)expansion->task->id, duet_task_kernel(expansion->task));

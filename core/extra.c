@@ -120,10 +120,21 @@ void duet__extra_forget(struct duet_view *view, struct duet_task *task)
 }
 
 /* The task has ended, with nothing left to do but to count it. No lock held. */
+/* What the calling thread is in the middle of, which may be the application's own. */
+static _Thread_local unsigned in_done;
+
+bool duet__in_done(void)
+{
+    return in_done > 0;
+}
+
 RARE void duet__extra_end(struct duet_view *view, struct duet_task *task)
 {
     const struct task_extra *extra = task->extra;
-    if (extra->done)
+    if (extra->done) {
+        in_done++;
         extra->done(view->core, extra->done_arg, extra->status);
+        in_done--;
+    }
     duet__extra_forget(view, task);
 }

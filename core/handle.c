@@ -195,9 +195,10 @@ void duet__bring_home(struct duet_view *view, struct duet_task *task)
 void duet__acquire_ready(struct duet_view *view, struct duet_task *task)
 {
     atomic_store_explicit(&task->missing, 2, memory_order_relaxed);
-    if (task->worker != DUET_HOST)
+    bool vain = duet__hint_is_vain(view->core, task);
+    if (!vain && task->worker != DUET_HOST)
         duet__cache_prefetch(view, task, task->worker);
-    else
+    else if (!vain)
         duet__bring_home(view, task);
     /* one for this call, one that stood for not being granted */
     duet__arrived(view, task, 2);

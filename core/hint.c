@@ -21,11 +21,38 @@ static void wont_use_end(struct duet_view *view, struct duet_task *hint)
     duet__acquire_end(view, hint);
 }
 
+static void prefetch_end(struct duet_view *view, struct duet_task *hint)
+{
+    duet__acquire_end(view, hint);
+}
+
 /* What the host's memory holds stands for the contents; if they were not valid, they are not. */
 static void invalidate_end(struct duet_view *view, struct duet_task *hint)
 {
     hint->accesses[0].mode |= DUET_R;
     duet__acquire_end(view, hint);
+}
+
+/* Is there anything to be brought? If not, a hint does nothing. Handle lock held. */
+static bool anywhere(const struct duet_runtime *core, const struct duet_handle *handle)
+{
+    uint64_t bits = 0;
+    for (unsigned word = 0; word < core->node_words; word++)
+        bits |= atomic_load_explicit(&handle->valid[word], memory_order_relaxed) |
+                atomic_load_explicit(&handle->coming[word], memory_order_relaxed);
+    return bits != 0;
+}
+
+bool duet__hint_is_vain(const struct duet_runtime *core, struct duet_task *task)
+{
+    bool reads = task->over == wont_use_end || task->over == prefetch_end;
+    if (!reads)
+        return false;
+    struct duet_handle *handle = task->accesses[0].handle;
+    spin_lock(&handle->lock);
+    bool vain = !anywhere(core, handle);
+    spin_unlock(&handle->lock);
+    return vain;
 }
 
 static int give(struct duet_runtime *core, struct duet_handle *handle, enum duet_mode mode,
@@ -35,8 +62,7 @@ static int give(struct duet_runtime *core, struct duet_handle *handle, enum duet
         return duet__refuse(core, DUET_EINVAL,
                             "a hint needs a handle and one of the %u memory nodes of machine %s",
                             core->machine.node_count, core->machine.name);
-    bool inside = core->ops->inside && core->ops->inside(core->engine) != DUET_OUTSIDE;
-    if (inside || duet__failed(core))
+    if (duet__caller(core) != DUET_OUTSIDE || duet__failed(core))
         return DUET_OK;
     struct duet_task *hint = duet__acquisition_new(core, 1);
     if (!hint)
@@ -51,7 +77,7 @@ static int give(struct duet_runtime *core, struct duet_handle *handle, enum duet
 
 int duet_prefetch(struct duet_runtime *runtime, struct duet_handle *handle, unsigned node)
 {
-    return give(runtime, handle, DUET_R, node, duet__acquire_end);
+    return give(runtime, handle, DUET_R, node, prefetch_end);
 }
 
 int duet_wont_use(struct duet_runtime *runtime, struct duet_handle *handle)

@@ -115,6 +115,10 @@ static bool suits(const struct duet_runtime *core, const struct worker *worker,
 {
     const struct task_class *running = worker->nested.running;
     bool can = klass->kinds >> worker->kind & 1;
+    /* who runs them calls their kernels: expansions have none, and where nothing computes, so that
+       only tasks that wait submit any, none is to be called */
+    if (!klass->codelet->waits && (klass->codelet->expand || (parent && !core->computes)))
+        return false;
     if (parent && worker->depth >= DEEP)
         return can;
     if (parent && (core->record || !core->keeps))

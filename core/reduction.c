@@ -195,7 +195,7 @@ static struct contribution *make(struct duet_runtime *core, struct duet_handle *
         free(made);
         return NULL;
     }
-    atomic_fetch_add_explicit(&core->registered_bytes, whole->bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&core->registered_bytes, made->data->bytes, memory_order_relaxed);
     made->data->contribution = made;
     made->whole = whole;
     made->node = worker->node;
@@ -455,7 +455,8 @@ bool duet__contributions_valid(const struct duet_runtime *core, const struct due
 static void recover(struct duet_view *view, struct duet_handle *handle)
 {
     spin_lock(&handle->lock);
-    struct contribution *list = handle->reduction->first;
+    bool combines = handle->active_mode == (DUET_RW | ACCESS_COMBINES); /* they are taken then */
+    struct contribution *list = combines ? NULL : handle->reduction->first;
     bool good = !atomic_load_explicit(&handle->poisoned, memory_order_relaxed) &&
                 duet__contributions_valid(view->core, handle);
     if (list && !good) {

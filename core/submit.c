@@ -396,15 +396,16 @@ void duet__tell_stuck(struct duet_runtime *core)
     duet__tell(core, &message);
 }
 
-/* Whose kernel runs on the calling thread: as ops.inside. */
-static int inside(const struct duet_runtime *core)
+/* Whose kernel runs on the calling thread: as ops.inside, and no application is in a `done`. */
+int duet__caller(const struct duet_runtime *core)
 {
-    return core->ops->inside ? core->ops->inside(core->engine) : DUET_OUTSIDE;
+    int by = core->ops->inside ? core->ops->inside(core->engine) : DUET_OUTSIDE;
+    return by == DUET_OUTSIDE && duet__in_done() ? DUET_SUBMITTER : by;
 }
 
 int duet__may_wait(struct duet_runtime *core, const char *function)
 {
-    if (inside(core) == DUET_OUTSIDE)
+    if (duet__caller(core) == DUET_OUTSIDE)
         return DUET_OK;
     duet__fail_task(
         core, DUET_EINVAL,
@@ -416,7 +417,7 @@ int duet__may_wait(struct duet_runtime *core, const char *function)
 
 int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *desc)
 {
-    int error = DUET_OK, by = inside(runtime);
+    int error = DUET_OK, by = duet__caller(runtime);
     bool nests = by >= 0 && runtime->keeps;
     if (nests && duet__nested_submit(runtime, &runtime->workers[by], desc, NULL))
         return DUET_OK;

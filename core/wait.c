@@ -105,6 +105,7 @@ void duet__pause(struct duet_runtime *core, unsigned worker, const struct duet__
 {
     struct worker *self = &core->workers[worker];
     self->at_body = false;
+    self->nested.running = NULL; /* what is submitted meanwhile is not to lie with this worker */
     if (report)
         duet__trace_piece(core, self, self->body->task, report, kept);
 }

@@ -103,7 +103,10 @@ void duet__body_begin(struct sim *sim, const struct duet__engine_command *comman
         };
         struct duet__ops ops = {0};
         free(body);
+        sim->asked = (int)command->worker;
         duet__done(sim->core, command, sim->now, &report, &ops);
+        sim->asked = DUET_OUTSIDE;
+        duet__sim_charge(sim, command->worker, &ops);
         duet__sim_wake(sim, command->worker);
         return;
     }
