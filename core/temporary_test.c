@@ -96,6 +96,23 @@ static void test_device(void)
     lost_end(&t, DUET_OK, NULL);
 }
 
+/* Hints about what was not written yet bring nothing, and do not fail the run. */
+static void test_hints(void)
+{
+    struct testing t;
+    struct testing_log log = {0};
+    start(&t, 1, 1, true);
+    struct duet_handle *a = temporary(&t, 10, 10);
+    g_assert_cmpint(duet_prefetch(t.core, a, DUET_HOST), ==, DUET_OK);
+    g_assert_cmpint(duet_prefetch(t.core, a, 1), ==, DUET_OK);
+    g_assert_cmpint(duet_wont_use(t.core, a), ==, DUET_OK);
+    submit_to(&t, t.gpu, NULL, a, DUET_W, NULL, 0);
+    submit_to(&t, t.cpu, NULL, a, DUET_R, NULL, 0);
+    g_assert_cmpuint(go(&t, &log), ==, 2);
+    g_assert_cmpint(duet_unregister_submit(t.core, a), ==, DUET_OK);
+    lost_end(&t, DUET_OK, NULL);
+}
+
 /* Where nothing computes there is no memory at all, and all else is the same. */
 static void test_simulated(void)
 {
@@ -253,6 +270,7 @@ int main(int argc, char **argv)
     g_test_add_func("/temporary/memory", test_memory);
     g_test_add_func("/temporary/sizes", test_sizes);
     g_test_add_func("/temporary/device", test_device);
+    g_test_add_func("/temporary/hints", test_hints);
     g_test_add_func("/temporary/simulated", test_simulated);
     g_test_add_func("/temporary/read_first", test_read_first);
     g_test_add_func("/temporary/shapes", test_shapes);

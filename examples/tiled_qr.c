@@ -243,7 +243,7 @@ static void apply_twice(const struct program *p, double *m, bool upper, const do
 static double residual(const struct program *p, double *original)
 {
     size_t n = order(p);
-    double *vectors = malloc(4 * n * sizeof *vectors), difference = 0, norm = 0;
+    double *vectors = calloc(4 * n, sizeof *vectors), difference = 0, norm = 0;
     if (!vectors)
         return -1;
     double *x = vectors, *y = x + n, *of_a = y + n, *of_r = of_a + n;

@@ -447,6 +447,69 @@ static void test_errors(void)
     }
 }
 
+/* ------------------------------------------------------------------------------------------- */
+/* Children without data of other kinds than those that wait, deep in a recursion               */
+
+static _Atomic(unsigned) kernels_run, expansions_run;
+
+static int count_kernel(const struct duet_call *call)
+{
+    kernels_run++;
+    return DUET_OK;
+}
+
+static int count_expansion(struct duet_expansion *expansion, const struct duet_call *call)
+{
+    expansions_run++;
+    return DUET_OK;
+}
+
+static int mixed(struct duet_expansion *expansion, const struct duet_call *call)
+{
+    unsigned left = *(const unsigned *)call->args - 1;
+    static const char *const others[] = {"kernel", "expansion"};
+    int error = left ? duet_expand_insert(expansion, duet_codelet_find(call->runtime, "kernel"), 0)
+                     : DUET_OK;
+    for (unsigned i = 0; i < 2 && left && !error; i++) {
+        const struct duet_task_desc other = {.codelet =
+                                                 duet_codelet_find(call->runtime, others[i])};
+        error = duet_expand_submit(expansion, &other);
+    }
+    if (left && !error) {
+        const struct duet_task_desc next = {.codelet = duet_codelet_find(call->runtime, "mixed"),
+                                            .args = &left,
+                                            .args_bytes = sizeof left};
+        error = duet_expand_submit(expansion, &next);
+    }
+    return error ? error : duet_expand_wait(expansion);
+}
+
+/* Kernels are called where something computes, expansions are called as such. */
+static void kinds(struct world *world)
+{
+    const unsigned depth = 200;
+    open_world(world);
+    (void)make(world, "mixed", mixed, NULL);
+    (void)make(world, "kernel", NULL, count_kernel);
+    struct duet_codelet *expansion;
+    const struct duet_codelet_desc desc = {.name = "expansion", .expand = count_expansion};
+    must(world, duet_codelet(world->duet, &desc, &expansion));
+    must(world, submit(world, "mixed", NULL, &depth, sizeof depth));
+    must(world, duet_wait(world->duet));
+    g_assert_cmpuint(expansions_run, ==, depth - 1);
+    g_assert_cmpuint(kernels_run, ==, duet_computes(world->duet) ? 2 * (depth - 1) : 0);
+    must(world, duet_close(world->duet));
+}
+
+static void test_kinds(void)
+{
+    for (int cpus = 1; cpus <= 2; cpus++) {
+        apart(kinds, &(struct world){.cpus = cpus, .plain = true});
+        apart(kinds, &(struct world){.emulate = "idgraf", .cpus = cpus, .plain = true});
+        apart(kinds, &(struct world){.simulate = "idgraf", .cpus = cpus, .plain = true});
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -455,5 +518,6 @@ int main(int argc, char **argv)
     g_test_add_func("/wait/deterministic", test_deterministic);
     g_test_add_func("/wait/data", test_data);
     g_test_add_func("/wait/errors", test_errors);
+    g_test_add_func("/wait/kinds", test_kinds);
     return g_test_run();
 }
