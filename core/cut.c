@@ -174,7 +174,7 @@ static bool clash(const struct duet_handle *a, const struct duet_handle *b)
     unsigned depth_a = depth_of(a), depth_b = depth_of(b);
     const struct parts *by_a = NULL, *by_b = NULL;
     while (a != b && (a->of || b->of)) {
-        bool up_a = depth_a >= depth_b, up_b = depth_b >= depth_a;
+        bool up_a = a->of && depth_a >= depth_b, up_b = b->of && depth_b >= depth_a;
         if (up_a) {
             by_a = a->of;
             a = by_a->whole;

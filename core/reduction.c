@@ -418,8 +418,10 @@ void duet__combine(struct duet_view *view, struct duet_task *task)
     for (struct contribution *c = list; c; c = c->next)
         c->data->contribution = NULL;
     spin_unlock(&handle->lock);
-    while (list->next)
+    while (list && list->next)
         halve(view, reduction, list, needed);
+    if (!list) /* there is one: it is what keeps the handle */
+        return;
     struct duet_handle *sum = list->data;
     free(list);
     bool entered = needed && submit(view, reduction, handle, sum);

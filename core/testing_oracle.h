@@ -73,9 +73,9 @@ static inline uint64_t touch(const struct step *step, const struct duet_buffer *
     return compute(step->salt, buffer, step->anew ? &anew : step->modes, 1);
 }
 
-static inline struct duet_buffer temporary_buffer(const struct step *step, uint64_t *words)
+static inline struct duet_buffer temporary_buffer(const struct step *step, void *words)
 {
-    struct duet_buffer buffer = {.data = words, .element_bytes = sizeof *words};
+    struct duet_buffer buffer = {.data = words, .element_bytes = sizeof(uint64_t)};
     chain_shape(step, &buffer.rows, &buffer.cols);
     buffer.ld = buffer.rows;
     return buffer;

@@ -22,11 +22,8 @@ void duet__body_ready(struct duet_view *view, struct duet_expansion *body)
 
 void duet__children_ended(struct duet_view *view, struct duet_expansion *body)
 {
-    if (body->block_count == 0) {
+    if (body->block_count == 0 || !duet__gather(view, body))
         duet__body_ready(view, body);
-    } else if (!duet__gather(view, body)) {
-        duet__body_ready(view, body);
-    }
 }
 
 static void wait_for_children(struct duet_expansion *body, bool last)

@@ -290,7 +290,7 @@ static int look_at(const struct program *p, struct duet_handle *scalar, double *
 /* Iterates until the residual is small; in a simulation, nothing being computed, for LOOK times. */
 static int solve(const struct program *p, bool simulated, int *iterations)
 {
-    double start, now;
+    double start = 0, now;
     int error = dot(p, R, R, p->rr[0]);
     if (!error)
         error = look_at(p, p->rr[0], &start);

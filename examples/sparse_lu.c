@@ -270,7 +270,7 @@ static int apply_factor(const struct program *p, bool below, const double *x, do
 static int residual(const struct program *p, double *out)
 {
     size_t n = p->blocks * p->edge;
-    double *vectors = calloc(3 * n, sizeof *vectors), difference = 0, norm = 0;
+    double *vectors = n ? calloc(3 * n, sizeof *vectors) : NULL, difference = 0, norm = 0;
     if (!vectors)
         return DUET_ENOMEM;
     double *x = vectors, *y = x + n, *z = y + n;

@@ -243,7 +243,7 @@ static void apply_twice(const struct program *p, double *m, bool upper, const do
 static double residual(const struct program *p, double *original)
 {
     size_t n = order(p);
-    double *vectors = calloc(4 * n, sizeof *vectors), difference = 0, norm = 0;
+    double *vectors = n ? calloc(4 * n, sizeof *vectors) : NULL, difference = 0, norm = 0;
     if (!vectors)
         return -1;
     double *x = vectors, *y = x + n, *of_a = y + n, *of_r = of_a + n;
@@ -269,10 +269,9 @@ static void fill(const struct program *p)
     size_t n = order(p);
     for (size_t i = 0; i < n * n; i++) {
         state = state * 6364136223846793005u + 1442695040888963407u;
-        p->data[i] = (double)(state >> 11) / 9007199254740992. - 0.5;
+        *element(p, p->data, i % n, i / n) =
+            (double)(state >> 11) / 9007199254740992. - (i % n == i / n ? -0.5 : 0.5);
     }
-    for (size_t i = 0; i < n; i++)
-        *element(p, p->data, i, i) += 1;
 }
 
 static int register_tiles(const struct program *p)

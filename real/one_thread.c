@@ -115,10 +115,11 @@ void duet__one_thread_enter(const struct real *real, struct kernel_threads *befo
     if (!computes(real))
         return;
     set_process(before);
-    if (libraries.omp_set)
+    if (libraries.omp_set) {
         before->omp = libraries.omp_get();
-    if (before->omp != 1)
-        libraries.omp_set(1);
+        if (before->omp != 1)
+            libraries.omp_set(1);
+    }
     if (libraries.mkl_set)
         before->mkl = libraries.mkl_set(1);
 }
