@@ -82,7 +82,7 @@ def record(options):
 
 
 def compare_one(options, corpus, workload):
-    program = [options.build / "bench" / "corpus", "compare",
+    program = [options.build / "bench" / "corpus", "compare", str(options.simulations),
                str(corpus).replace(".jsonl.gz", ".json"), workload]
     with tempfile.TemporaryFile() as lines:
         with gzip.open(corpus) as packed:
@@ -198,6 +198,7 @@ def main():
     two = commands.add_parser("compare")
     two.add_argument("corpus", nargs="+", type=pathlib.Path, help="FILE.jsonl.gz")
     two.add_argument("--out", type=pathlib.Path, help="every case of every model, JSON lines")
+    two.add_argument("--simulations", type=int, default=15, help="of a case, 15 at most")
     two.set_defaults(run=compare)
     three = commands.add_parser("states")
     three.add_argument("corpus", nargs="+", type=pathlib.Path, help="FILE.jsonl.gz")

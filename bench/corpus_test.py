@@ -24,7 +24,8 @@ def corpus(*arguments, status=0):
 def compare(path, *arguments, status=0):
     """The program by itself, on lines of a file."""
     with open(path, "rb") as lines:
-        result = subprocess.run([BUILD / "bench" / "corpus", "compare", *arguments], stdin=lines,
+        program = [BUILD / "bench" / "corpus", "compare", "1", *arguments]
+        result = subprocess.run(program, stdin=lines,
                                 capture_output=True, text=True, check=False)
     assert result.returncode == status, result
     return result.stderr
@@ -61,8 +62,8 @@ def main():
         runs = [json.loads(line) for line in lines if line.startswith('{"run"')]
         assert {run["round"] for run in runs} == {0, 1, 2, 3} and all(run["tasks"] for run in runs)
         assert [run["run"] for run in runs if run["round"] == 1][0] == "saxpy"  # backward
-        arguments = ["compare", "--build", BUILD, "--out", folder / "all.jsonl",
-                     folder / "here.jsonl.gz"]
+        arguments = ["compare", "--build", BUILD, "--simulations", 1,
+                     "--out", folder / "all.jsonl", folder / "here.jsonl.gz"]
         text = corpus(*arguments)
         assert text == corpus(*arguments)
         every = [json.loads(line) for line in (folder / "all.jsonl").read_text().splitlines()]

@@ -13,7 +13,7 @@
 #include "runs/simulated.h"
 #include "validate/stats.h"
 
-enum { SIMULATIONS = 15, CANDIDATES_MOST = 32, SIZES_RUNS = 100 };
+enum { CANDIDATES_MOST = 32, SIZES_RUNS = 100 };
 
 /* What is left out at a time: runs with the same value of this. */
 struct scheme {
@@ -61,6 +61,7 @@ static const struct scheme schemes[] = {
 struct work {
     struct corpus corpus;
     const struct duet__platform *machine;
+    unsigned simulations; /* of a case */
     struct duet_sharing sizes[CANDIDATES_MOST];
     struct duet__json_writer json;
     struct duet_message message;
@@ -128,7 +129,7 @@ static double simulate(struct work *work, const struct corpus_case *of,
     struct duet__request request;
     struct duet__series series = {0};
     struct duet__progress bar = {0};
-    double makespans[SIMULATIONS], median = NAN;
+    double makespans[CORPUS_SIMULATIONS], median = NAN;
     int number = 0, error;
 
     duet__request_init(&request);
@@ -138,7 +139,7 @@ static double simulate(struct work *work, const struct corpus_case *of,
     g_strfreev(request.policies);
     request.policies = g_strsplit(of->policy, ",", -1);
     request.policy_count = 1;
-    request.reps = SIMULATIONS;
+    request.reps = work->simulations;
     request.jobs = 1;
     request.records = DUET_RECORDS_NONE;
     request.bounds = false;
@@ -151,10 +152,10 @@ static double simulate(struct work *work, const struct corpus_case *of,
     request.config.simulate = platform->name;
     error = duet__request_build(&request, &work->message);
     error = error ? error : duet__simulate(&request, &bar, &series, &number, &work->message);
-    if (!error && series.count == SIMULATIONS) {
-        for (size_t i = 0; i < SIMULATIONS; i++)
+    if (!error && series.count == work->simulations) {
+        for (size_t i = 0; i < work->simulations; i++)
             makespans[i] = series.runs[i].stats.makespan_s;
-        median = duet__median(makespans, SIMULATIONS);
+        median = duet__median(makespans, work->simulations);
     } else if (error || series.error) {
         (void)fprintf(stderr, "corpus: %s\n", error ? work->message.text : series.message.text);
     }
@@ -357,9 +358,9 @@ static void try_scheme(struct work *work, const struct scheme *scheme)
         try_fold(work, scheme, k, g_array_index(keys, uint64_t, k));
 }
 
-int corpus_compare(const char *path, const char *workload)
+int corpus_compare(unsigned simulations, const char *path, const char *workload)
 {
-    struct work work = {.json = {.stream = stdout}};
+    struct work work = {.json = {.stream = stdout}, .simulations = simulations};
     struct duet__platform *platform = NULL;
     struct duet_machine machines[64] = {0};
     unsigned cores = 0;

@@ -73,8 +73,10 @@ DUET_MUST_CHECK int corpus_read(FILE *stream, const char *workload, struct duet_
                                 struct duet_message *message);
 void corpus_fini(struct corpus *corpus); /* safe on a zeroed one */
 
+enum { CORPUS_SIMULATIONS = 15 }; /* of a case, at most; their median counts */
+
 /* record.c, compare.c: the two commands. Exit status. */
 int corpus_record(unsigned rounds, char **cases);
-int corpus_compare(const char *path, const char *workload);
+int corpus_compare(unsigned simulations, const char *path, const char *workload);
 
 #endif

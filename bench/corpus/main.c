@@ -22,14 +22,15 @@ bool corpus_case_read(const char *text, struct corpus_case *out)
 
 int main(int argc, char **argv)
 {
-    guint64 rounds = 0;
+    guint64 rounds = 0, simulations = 0;
 
     if (argc > 3 && !strcmp(argv[1], "record") &&
         g_ascii_string_to_unsigned(argv[2], 10, 1, 1000, &rounds, NULL))
         return corpus_record((unsigned)rounds, argv + 3);
-    if (argc == 4 && !strcmp(argv[1], "compare"))
-        return corpus_compare(argv[2], argv[3]);
+    if (argc == 5 && !strcmp(argv[1], "compare") &&
+        g_ascii_string_to_unsigned(argv[2], 10, 1, CORPUS_SIMULATIONS, &simulations, NULL))
+        return corpus_compare((unsigned)simulations, argv[3], argv[4]);
     (void)fprintf(stderr, "usage: corpus record ROUNDS WORKLOAD:N:TILE:WORKERS:POLICY...\n"
-                          "       corpus compare PLATFORM.json WORKLOAD <RUNS\n");
+                          "       corpus compare SIMULATIONS PLATFORM.json WORKLOAD <RUNS\n");
     return 2;
 }
