@@ -42,6 +42,7 @@ BAD = [
     ("+ --policy all,ws", "'ws' twice"),
     ("+ --policy all,all", "twice"),
     ("+ --model fish", "unknown performance model 'fish': known are history"),
+    ("+ --priorities fish", "unknown priorities 'fish': known are none, workload and bottom-level"),
     ("+ --model-error 1", "--model-error"),
     ("+ --model-error -0.1", "--model-error"),
     ("+ --model-error nan", "--model-error"),

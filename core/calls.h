@@ -91,6 +91,8 @@ void duet__edges_free(struct edge *edges, unsigned count);
 int duet__edges_enter(struct duet_task *task, double *path);
 void duet__ref_entered(struct duet_ref *ref, double path);
 void duet__ref_end(struct duet_view *view, struct duet_ref *ref);
+void duet__edges_rank(const struct duet_task *task, double rank);
+double duet__ref_rank(const struct duet_ref *ref);
 
 /* failure.c */
 void duet__poison(struct duet_runtime *core, struct duet_handle *handle);
@@ -183,6 +185,32 @@ void duet__cache_forget(struct duet_runtime *core, struct replica *replica);
 
 /* hint.c: does it ask for what is nowhere yet? */
 bool duet__hint_is_vain(const struct duet_runtime *core, struct duet_task *task);
+
+/* rank.c */
+/* Seconds that a copy takes on average, in a mean over pairs of workers: + byte_s for each byte. */
+struct mean_copy {
+    double latency_s, byte_s;
+};
+struct mean_copy duet__mean_copy(const struct duet_runtime *core);
+double duet__copy_seconds(const struct duet_machine *machine, unsigned from, unsigned to,
+                          uint64_t bytes);
+/* Of tasks in order of submission; with a number for each time, from 1. */
+void duet__ranks(const struct duet_runtime *core, struct duet_task *const *tasks, size_t count,
+                 const struct mean_copy *copy, unsigned pass, double *ranks);
+
+/* held.c */
+int duet__held_new(struct duet_runtime *core);
+bool duet__held_keep(struct duet_runtime *core, struct duet_task *task);
+/* A thread of the application waits: ops.wait, with everything in the graph that was submitted. */
+int duet__wait_until(struct duet_runtime *core, bool (*reached)(void *arg), void *arg);
+
+/* Gives a new task, or an acquisition, of who `by` is to the engine, unless it is held. */
+static inline void enter_new(struct duet_runtime *core, int by, struct duet_task *task)
+{
+    if (core->held && by == DUET_OUTSIDE && duet__held_keep(core, task))
+        return;
+    core->ops->submitted(core->engine, task);
+}
 
 /* submit.c */
 int duet__caller(const struct duet_runtime *core);

@@ -163,6 +163,13 @@ struct duet__engine_ops {
     void (*destroy)(void *engine);
 };
 
+/* Priorities of tasks: as submitted, none, or by upward rank (rank.c). */
+enum duet__priorities { DUET__WORKLOAD, DUET__NONE, DUET__BOTTOM_LEVEL };
+
+/* "workload" (also NULL), "none" or "bottom-level". DUET_ENOTFOUND with a message. */
+DUET_MUST_CHECK int duet__priorities_read(const char *text, enum duet__priorities *out,
+                                          struct duet_message *message);
+
 /* What a core is made from. Everything is copied but `engine`, which it takes over. */
 struct duet__core_config {
     const struct duet_machine *machine;
@@ -172,7 +179,8 @@ struct duet__core_config {
     size_t window;         /* submitted and unfinished tasks at most; 0: 65,536 */
     bool set_arch, strict; /* as in struct duet_config */
     bool computes;         /* kernels run: data without an address is refused */
-    bool keep_going;       /* as in struct duet_config */
+    bool keep_going, hold; /* as in struct duet_config */
+    enum duet__priorities priorities;
     bool record, record_accesses;
     double model_error;
     const struct duet__engine_ops *ops;

@@ -101,6 +101,8 @@ int duet_expand_submit(struct duet_expansion *expansion, const struct duet_task_
     if (error)
         return error;
     task->parent = expansion;
+    if (core->priorities == DUET__BOTTOM_LEVEL)
+        task->priority = expansion->task->priority;
     atomic_fetch_add_explicit(&expansion->unfinished, 1, memory_order_relaxed);
     if (expansion->self) {
         expansion->any = true;

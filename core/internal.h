@@ -271,6 +271,17 @@ struct parts {
     struct plane plane; /* of them */
 };
 
+/*
+ * What comes after the next access to look at, going backwards: of accesses that are in no order
+ * among each other, the `run` of them that was looked at last. Whoever lets tasks in: rank.c.
+ */
+struct below {
+    unsigned pass;          /* an earlier one: nothing comes after */
+    bool reads, next_reads; /* does the run read; what comes after it? */
+    uintptr_t run;
+    double run_s, next_s; /* the longest path from the run on; from what comes after it */
+};
+
 struct duet_handle {
     struct spin lock;
     atomic_bool family;     /* handle lock: it is part of a cut, or has been cut; never unset */
@@ -295,7 +306,8 @@ struct duet_handle {
     uint8_t shape;                            /* of a part: enum shape */
     struct reduction *reduction;              /* how it is reduced; NULL: not */
     struct contribution *contribution;        /* that this is to another one; NULL: none */
-    struct duet_handle *next, *prev;          /* core->handles, registry lock */
+    struct below below;
+    struct duet_handle *next, *prev; /* core->handles, registry lock */
     struct replica host;
     _Atomic(void *) mark;      /* the engine's: duet__handle_mark */
     struct replica **replicas; /* by node; NULL until first used; handle lock */
@@ -430,6 +442,9 @@ struct duet_runtime {
     void (*free_kept)(void *data);
     bool set_arch, strict, record, record_accesses, computes, keep_going;
     bool keeps; /* workers keep nested tasks to themselves */
+    enum duet__priorities priorities;
+    int32_t priority_bits; /* of what tasks are submitted with: all or none */
+    struct held *held;     /* tasks of the application wait for it to wait; NULL: they do not */
     double model_error;
     uint64_t seed;
     size_t window;

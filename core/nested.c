@@ -152,7 +152,7 @@ bool duet__nested_submit(struct duet_runtime *core, struct worker *worker,
     task->work = work;
     task->mask = (uint8_t)(mask - 1);
     task->state = TASK_CREATED;
-    task->priority = desc->priority;
+    task->priority = desc->priority & core->priority_bits;
     task->complexity = desc->complexity > 0 ? desc->complexity : task->work;
     if (desc->args_bytes)
         memcpy(task->args, desc->args, desc->args_bytes);

@@ -20,7 +20,7 @@ static int open_core(struct run *run, struct duet_message *message)
 {
     const struct duet_config *config = &run->setting.config;
     uint64_t rng = duet_random_stream(config->seed, 4);
-    const struct engine_setting setting = {
+    struct engine_setting setting = {
         .machine = {.cpus = (unsigned)config->cpus,
                     .gpus = (unsigned)config->gpus,
                     .gpu_archs = run->setting.archs,
@@ -34,6 +34,7 @@ static int open_core(struct run *run, struct duet_message *message)
         .window = config->window,
         .set_arch = config->set_arch,
         .keep_going = config->keep_going,
+        .hold = config->hold,
         .record = config->record,
         .computes = true,
         .alone = run->setting.alone,
@@ -43,6 +44,9 @@ static int open_core(struct run *run, struct duet_message *message)
         .copying = count_copy,
         .data = run,
     };
+    int error = duet__priorities_read(config->priorities, &setting.priorities, message);
+    if (error)
+        return error;
     struct engine *engine = engine_new(&setting);
     run->duet = engine->core;
     engine_start(engine);

@@ -21,6 +21,7 @@ struct duet_ref {
     struct edge *first, *last; /* lock: what comes after, in order of submission */
     double path_s;             /* lock: critical path up to its task */
     unsigned reset;            /* lock: number of the measurement that path_s is of */
+    double rank;               /* whoever lets tasks in: the highest of what comes after, in s */
     _Atomic(unsigned) holders;
     _Atomic(bool) ended;  /* written under the lock */
     _Atomic(bool) waited; /* by a thread of the application */
@@ -126,6 +127,20 @@ void duet__ref_entered(struct duet_ref *ref, double path)
     spin_unlock(&ref->lock);
 }
 
+/* The upward rank of a task that is held, told to those that it comes after. */
+void duet__edges_rank(const struct duet_task *task, double rank)
+{
+    const struct task_extra *extra = task->extra;
+    for (unsigned i = 0; i < extra->edge_count; i++)
+        if (rank > extra->edges[i].ref->rank)
+            extra->edges[i].ref->rank = rank;
+}
+
+double duet__ref_rank(const struct duet_ref *ref)
+{
+    return ref->rank;
+}
+
 /* Its task has ended: what comes after it waits for it no more. No lock held. */
 void duet__ref_end(struct duet_view *view, struct duet_ref *ref)
 {
@@ -166,7 +181,7 @@ int duet_ref_wait(struct duet_runtime *runtime, struct duet_ref *ref)
         return error;
     /* before the look at its end, as its end comes before the look at this */
     atomic_store(&ref->waited, true);
-    error = runtime->ops->wait(runtime->engine, is_ended, ref);
+    error = duet__wait_until(runtime, is_ended, ref);
     if (error) {
         duet__tell_stuck(runtime);
         return error;

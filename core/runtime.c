@@ -137,6 +137,8 @@ static int fill(struct duet_runtime *core, const struct duet__core_config *confi
     core->record_accesses = config->record_accesses;
     core->computes = config->computes;
     core->keep_going = config->keep_going;
+    core->priorities = config->priorities;
+    core->priority_bits = config->priorities == DUET__WORKLOAD ? -1 : 0;
     core->model_error = config->model_error;
     core->submit_rng = duet_random_stream(config->seed, 0);
     atomic_init(&core->first_submit_s, INFINITY);
@@ -144,6 +146,9 @@ static int fill(struct duet_runtime *core, const struct duet__core_config *confi
     error = make_nodes(core, message);
     if (!error)
         error = make_workers(core, message);
+    bool holds = config->hold || config->priorities == DUET__BOTTOM_LEVEL || core->policy->plan;
+    if (!error && holds)
+        error = duet__held_new(core);
     return error ? error : make_policy(core, message);
 }
 
@@ -220,6 +225,7 @@ void duet__core_free(struct duet_runtime *core)
     free_workers(core);
     free_nodes(core);
     duet__masks_fini(core);
+    free(core->held);
     free(core->hungry);
     free(core->hosts);
     free(core->class_seconds);

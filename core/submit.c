@@ -286,7 +286,7 @@ static inline int fill(struct duet_runtime *core, struct duet_task *task,
     task->kept = false;
     task->parent = NULL;
     task->note = 0;
-    task->priority = desc->priority;
+    task->priority = desc->priority & core->priority_bits;
     task->complexity = desc->complexity > 0 ? desc->complexity : task->work;
     atomic_init(&task->pending, (int32_t)different + 1);
     return DUET_OK;
@@ -424,7 +424,7 @@ int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *desc)
     /* nobody waits inside a kernel or an expansion: what they submit is beyond the window */
     if (by == DUET_OUTSIDE && window_full(runtime)) {
         atomic_fetch_add(&runtime->throttled, 1);
-        error = runtime->ops->wait(runtime->engine, window_open, runtime);
+        error = duet__wait_until(runtime, window_open, runtime);
         atomic_fetch_sub(&runtime->throttled, 1);
         if (error) {
             duet__tell_stuck(runtime);
@@ -436,7 +436,7 @@ int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *desc)
     message.text[0] = '\0'; /* not all of it: this is on every task's way */
     error = duet__task_new(runtime, by, desc, &task, &message);
     if (!error)
-        runtime->ops->submitted(runtime->engine, task);
+        enter_new(runtime, by, task);
     else
         duet__tell(runtime, &message);
     return error;
@@ -465,7 +465,7 @@ static bool all_finished(void *argument)
 int duet__wait_all(struct duet_runtime *runtime)
 {
     atomic_fetch_add(&runtime->waits, 1);
-    int error = runtime->ops->wait(runtime->engine, all_finished, runtime);
+    int error = duet__wait_until(runtime, all_finished, runtime);
     atomic_fetch_sub(&runtime->waits, 1);
     if (error)
         duet__tell_stuck(runtime);

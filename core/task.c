@@ -174,6 +174,11 @@ int duet_task_priority(const struct duet_task *task)
     return task->priority;
 }
 
+void duet_task_set_priority(struct duet_task *task, int priority)
+{
+    task->priority = priority;
+}
+
 double duet_task_complexity(const struct duet_task *task)
 {
     return task->complexity;

@@ -32,7 +32,8 @@ struct engine_setting {
     bool spin;  /* workers poll instead of parking, so that wakes order nothing */
     const char *model;
     size_t window;
-    bool set_arch, keep_going, record;
+    bool set_arch, keep_going, record, hold;
+    enum duet__priorities priorities;
     bool computes;        /* data has addresses, but for what is temporary */
     unsigned losses;      /* devices that are lost, at a random command */
     unsigned lose_within; /* of these first commands of the device */
@@ -503,6 +504,8 @@ static inline struct engine *engine_new(const struct engine_setting *setting)
                                        .set_arch = setting->set_arch,
                                        .computes = setting->computes,
                                        .keep_going = setting->keep_going,
+                                       .hold = setting->hold,
+                                       .priorities = setting->priorities,
                                        .record = setting->record,
                                        .ops = &engine_ops,
                                        .engine = engine};

@@ -251,6 +251,10 @@ static inline void draw_program(struct setting *setting, uint64_t *rng, unsigned
     setting->config.set_arch = one_of(rng, 4);
     setting->config.record = one_of(rng, 2);
     setting->config.keep_going = setting->config.seed % 2;
+    setting->config.hold = setting->config.seed % 4 == 2;
+    setting->config.priorities = setting->config.seed % 5 == 0   ? "bottom-level"
+                                 : setting->config.seed % 5 == 1 ? "none"
+                                                                 : NULL;
     setting->submitters = one_of(rng, 2) ? 1 + duet_random_below(rng, SUBMITTERS_MAX) : 1;
     setting->shared = setting->submitters > 1 && one_of(rng, 2);
     setting->steps =

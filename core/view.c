@@ -94,6 +94,12 @@ double duet_view_transfer_seconds(const struct duet_view *view, unsigned worker,
     return seconds;
 }
 
+double duet_view_copy_alone_seconds(const struct duet_view *view, unsigned from, unsigned to,
+                                    uint64_t bytes)
+{
+    return duet__copy_seconds(&view->core->machine, from, to, bytes);
+}
+
 bool duet_view_valid(const struct duet_view *view, unsigned node, const struct duet_task *task,
                      size_t index)
 {

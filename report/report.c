@@ -97,10 +97,12 @@ char *duet__report_problem(const struct duet__report *report)
     uint64_t tasks = report->series_count ? report->series[0].runs[0].stats.tasks : 0;
 
     return g_strdup_printf("%s, n %" PRIu64 ", tile %" PRIu64 ", %s precision, %" PRIu64
-                           " tasks%s%s%s%s%s%s",
+                           " tasks%s%s%s%s%s%s%s%s%s",
                            report->request->workload->name, problem->n, problem->tile,
                            problem->precision == 's' ? "single" : "double", tasks,
                            *settings ? ", " : "", settings, config->set_arch ? ", set-arch" : "",
+                           config->hold ? ", held" : "", config->priorities ? ", priorities " : "",
+                           config->priorities ? config->priorities : "",
                            config->noise ? ", noise" : "", config->without ? ", without " : "",
                            config->without ? config->without : "");
 }

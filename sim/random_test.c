@@ -59,11 +59,15 @@ static void see_submitted(void *engine, struct duet_task *task)
     duet__sim_ops()->submitted(engine, task);
 }
 
-/* The task that was submitted last is this one, or, of a child, the one that was created last. */
+/*
+ * The task that was submitted last is this one, or, of a child or a task that is held, the one that
+ * was created last.
+ */
 static void note_task(struct run *run, const struct duet_task_desc *desc)
 {
     struct records *records = records_of(run);
-    uint64_t number = submitted_last ? submitted_last : atomic_load(&run->duet->submitted);
+    bool entered = submitted_last && submitted_last >= records->tasks->len;
+    uint64_t number = entered ? submitted_last : atomic_load(&run->duet->submitted);
     submitted_last = 0;
     if (number >= records->tasks->len)
         g_array_set_size(records->tasks, (guint)number + 1);
@@ -366,13 +370,16 @@ static int open_sim(struct run *run, struct duet_message *message)
                                      .window = config->window,
                                      .set_arch = config->set_arch,
                                      .keep_going = config->keep_going,
+                                     .hold = config->hold,
                                      .record_accesses = true,
                                      .ops = &ops};
     *records = (struct records){.places = g_array_new(FALSE, TRUE, sizeof(struct place)),
                                 .tasks = g_array_new(FALSE, TRUE, sizeof(struct deed)),
                                 .deeds = g_array_new(FALSE, TRUE, sizeof(struct deed))};
     run->own = records;
-    int error = duet__sim_new(&core.engine, &machine, &options, message);
+    int error = duet__priorities_read(config->priorities, &core.priorities, message);
+    if (!error)
+        error = duet__sim_new(&core.engine, &machine, &options, message);
     if (!error)
         error = duet__core_new(&run->duet, &core, message);
     if (!error)

@@ -38,6 +38,7 @@ static void test_defaults(void)
     g_assert_null(config.policy);
     g_assert_true(!config.without && !config.context);
     g_assert_cmpuint(config.seed, ==, 0);
+    g_assert_false(config.hold || config.priorities);
     g_assert_false(config.noise || config.set_arch || config.record || config.no_costs);
 }
 
@@ -56,6 +57,8 @@ static void test_environment(void)
     g_setenv("DUET_SEED", "18446744073709551615", TRUE);
     g_setenv("DUET_WINDOW", "100", TRUE);
     g_setenv("DUET_SET_ARCH", "1", TRUE);
+    g_setenv("DUET_HOLD", "1", TRUE);
+    g_setenv("DUET_PRIORITIES", "none", TRUE);
     g_setenv("DUET_NOISE", "yes", TRUE);
     g_setenv("DUET_EXTRAPOLATE", "", TRUE);
     g_setenv("DUET_COSTS", "submit=1us", TRUE);
@@ -73,7 +76,8 @@ static void test_environment(void)
     g_assert_cmpstr(config.model, ==, "regression");
     g_assert_cmpuint(config.seed, ==, G_MAXUINT64);
     g_assert_cmpuint(config.window, ==, 100);
-    g_assert_true(config.set_arch && config.noise && config.extrapolate);
+    g_assert_true(config.set_arch && config.noise && config.extrapolate && config.hold);
+    g_assert_cmpstr(config.priorities, ==, "none");
     g_assert_false(config.report);
     g_assert_cmpstr(config.costs, ==, "submit=1us");
     g_assert_cmpstr(config.without, ==, "caches,wake-ups");
@@ -187,6 +191,7 @@ static void test_bad_environment(void)
         {"DUET_WINDOW", "0"},
         {"DUET_NOISE", "maybe"},
         {"DUET_SET_ARCH", "2"},
+        {"DUET_HOLD", "2"},
         {"DUET_REPORT", "TRUE"},
         {"DUET_SCALE", "0"},
         {"DUET_SCALE", "-1"},

@@ -70,11 +70,14 @@ int duet__open_core(struct duet__core_config *core, const struct duet_config *co
         .set_arch = config->set_arch,
         .strict = config->strict,
         .keep_going = config->keep_going,
+        .hold = config->hold,
         .record = config->record || config->trace,
         .record_accesses = config->record_accesses,
         .model_error = config->model_error,
     };
-    int error = duet__policy_load(config->policy ? config->policy : "ws", &core->policy, message);
+    int error = duet__priorities_read(config->priorities, &core->priorities, message);
+    if (!error)
+        error = duet__policy_load(config->policy ? config->policy : "ws", &core->policy, message);
     if (error)
         return error;
     core->model = config->model ? duet_model_find(config->model) : duet_model_at(0);

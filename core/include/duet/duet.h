@@ -78,10 +78,17 @@ struct duet_config {
     uint64_t pin_bytes;        /* of the host's memory that may be page-locked (duet_pin); 0: three
                                   quarters of it, or of what control groups leave */
     bool no_pin;               /* page-lock nothing of the application's */
-    bool set_arch;    /* kernels that have an accelerator implementation run on accelerators only,
-                         unless a task's own `where` names other workers */
-    bool keep_going;  /* after a task has failed, only those that need what it was to write do not
-                         run; else nothing does that has not begun. See duet/failure.h */
+    bool set_arch;   /* kernels that have an accelerator implementation run on accelerators only,
+                        unless a task's own `where` names other workers */
+    bool keep_going; /* after a task has failed, only those that need what it was to write do not
+                        run; else nothing does that has not begun. See duet/failure.h */
+    bool hold;       /* what the application submits enters the graph when one of its threads
+                        waits, or the window is full: then it is known what comes after a task.
+                        Nothing runs before */
+    const char *priorities; /* of tasks, for policies that look at them: "workload": those they are
+                               submitted with; "none": all 0; "bottom-level": by the longest path
+                               to the end (upward rank), for which tasks are held: docs/policies.md.
+                               NULL: "workload" */
     bool strict;      /* refuse tasks whose data fits no accelerator that could run them, instead of
                          leaving them to the CPUs */
     bool noise;       /* simulated kernel times are drawn from the measured distribution */
@@ -118,9 +125,9 @@ void duet_config_init(struct duet_config *config);
  * DUET_WATCHDOG (seconds, or "never"), DUET_NO_BIND, DUET_CPUS, DUET_GPUS, DUET_GPU_MEMORY,
  * DUET_GPU_WINDOW, DUET_GPU_WINDOW_SHORT, DUET_GPU_STREAMS, DUET_PIN ("none" or a size),
  * DUET_LINKS, DUET_NO_PEER, DUET_POLICY, DUET_MODEL, DUET_SEED, DUET_WINDOW, DUET_SET_ARCH,
- * DUET_KEEP_GOING, DUET_NOISE, DUET_EXTRAPOLATE, DUET_NO_COSTS, DUET_COSTS, DUET_WITHOUT,
- * DUET_CONTEXT, DUET_TRACE, DUET_REPORT. DUET_EINVAL with a message that names the variable; config
- * may then be partly changed. The strings belong to the environment.
+ * DUET_KEEP_GOING, DUET_HOLD, DUET_PRIORITIES, DUET_NOISE, DUET_EXTRAPOLATE, DUET_NO_COSTS,
+ * DUET_COSTS, DUET_WITHOUT, DUET_CONTEXT, DUET_TRACE, DUET_REPORT. DUET_EINVAL with a message that
+ * names the variable; config may then be partly changed. The strings belong to the environment.
  */
 DUET_MUST_CHECK int duet_config_environment(struct duet_config *config,
                                             struct duet_message *message);

@@ -79,6 +79,19 @@ struct duet_policy {
     void (*push)(void *self, struct duet_view *view, struct duet_task **batch, size_t count, int by,
                  double now);
 
+    /*
+     * Optional: with it the core holds what the application submits until it waits (config.hold),
+     * and calls this before that enters the graph: `count` tasks in order of submission, and the
+     * upward rank of each in seconds (Topcuoglu, Hariri, Wu, TPDS 2002, equation 8): the longest
+     * path from its beginning to the end of the last of them, by mean expected times and mean
+     * copies; never less than the rank of a task that comes after it. It may set notes and
+     * priorities, which push then finds. Never called for two threads at once. What is submitted
+     * inside of tasks, or while a thread waits, comes to push without it, and what was planned for
+     * a device that is lost comes again.
+     */
+    void (*plan)(void *self, struct duet_view *view, struct duet_task *const *tasks, size_t count,
+                 const double *ranks, double now);
+
     /* Takes a task that `worker` can run from a list that is its own or shared, or NULL. */
     struct duet_task *(*pop)(void *self, struct duet_view *view, unsigned worker, double now);
 
@@ -170,6 +183,10 @@ double duet_view_seconds(const struct duet_view *view, unsigned worker,
  */
 double duet_view_transfer_seconds(const struct duet_view *view, unsigned worker,
                                   const struct duet_task *task);
+/* Seconds that a copy of so many bytes takes if it is alone, by way of the host where there is no
+   direct route. 0 from a node to itself. */
+double duet_view_copy_alone_seconds(const struct duet_view *view, unsigned from, unsigned to,
+                                    uint64_t bytes);
 /* Bytes of the task's accesses that are valid on a memory node, or on their way to it. */
 uint64_t duet_view_valid_bytes(const struct duet_view *view, unsigned node,
                                const struct duet_task *task);
@@ -190,7 +207,10 @@ int duet_task_priority(const struct duet_task *task);
 double duet_task_complexity(const struct duet_task *task); /* the hint, else flops */
 uint64_t duet_task_id(const struct duet_task *task);       /* from 1, in order of submission */
 const char *duet_task_kernel(const struct duet_task *task);
-/* A number the policy may keep with a task from push to epilogue; 0 at push. */
+/* In `plan` alone: what duet_task_priority gives from then on, and DUET_HEAP lists are sorted by.
+ */
+void duet_task_set_priority(struct duet_task *task, int priority);
+/* A number the policy may keep with a task from push, or plan, to epilogue; 0 at first. */
 double duet_task_note(const struct duet_task *task);
 void duet_task_set_note(struct duet_task *task, double note);
 

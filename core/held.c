@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tasks that are held: what the application has submitted is kept until one of its threads waits,
+ * and then enters the graph in order, so that what comes after a task is known before it runs. Only
+ * the application's tasks are; what kernels, expansions and ends of tasks submit enters at once,
+ * and so does everything while a thread waits.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/internal.h"
+
+struct held {
+    struct spin lock;
+    struct duet_task *first, *last; /* lock, as all of these; by `next` */
+    size_t count;
+    unsigned waiting; /* threads */
+    bool entering;    /* one of them lets tasks in, also those that come meanwhile */
+    unsigned pass;    /* whoever lets tasks in: how often ranks were worked out */
+    struct mean_copy copy;
+};
+
+/* A task and its upward rank. */
+struct ranked {
+    double rank;
+    struct duet_task *task;
+};
+
+int duet__held_new(struct duet_runtime *core)
+{
+    core->held = calloc(1, sizeof *core->held);
+    if (!core->held)
+        return DUET_ENOMEM;
+    core->held->copy = duet__mean_copy(core);
+    return DUET_OK;
+}
+
+/* Keeps what the application has submitted. false: it is to enter now. */
+bool duet__held_keep(struct duet_runtime *core, struct duet_task *task)
+{
+    struct held *held = core->held;
+    spin_lock(&held->lock);
+    bool keep = !held->waiting || held->entering;
+    if (keep) {
+        task->next = NULL;
+        if (held->first)
+            held->last->next = task;
+        else
+            held->first = task;
+        held->last = task;
+        held->count++;
+    }
+    spin_unlock(&held->lock);
+    return keep;
+}
+
+int duet__priorities_read(const char *text, enum duet__priorities *out,
+                          struct duet_message *message)
+{
+    static const char *const names[] = {[DUET__WORKLOAD] = "workload",
+                                        [DUET__NONE] = "none",
+                                        [DUET__BOTTOM_LEVEL] = "bottom-level"};
+    *out = DUET__WORKLOAD;
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!text || !strcmp(text, names[i])) {
+            *out = (enum duet__priorities)i;
+            return DUET_OK;
+        }
+    }
+    return duet_fail(message, DUET_ENOTFOUND,
+                     "unknown priorities '%s': known are none, workload and bottom-level", text);
+}
+
+static int by_rank(const void *left, const void *right)
+{
+    const struct ranked *a = left, *b = right;
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+/* The lowest rank has priority 0, equal ones the same, the next higher one 1 more. */
+static void set_priorities(struct ranked *by, struct duet_task *const *tasks, const double *ranks,
+                           size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        by[i] = (struct ranked){ranks[i], tasks[i]};
+    qsort(by, count, sizeof *by, by_rank);
+    int priority = 0;
+    for (size_t i = 0; i < count; i++) {
+        priority += i && by[i].rank > by[i - 1].rank;
+        by[i].task->priority = priority;
+    }
+}
+
+static void plan(struct duet_runtime *core, struct duet_task **tasks, const double *ranks,
+                 size_t count)
+{
+    struct duet__ops ops = {0};
+    struct duet_view view;
+    view_begin(&view, core, core->ops->now(core->engine), DUET_SUBMITTER, &ops);
+    core->policy->plan(core->policy_state, &view, tasks, count, ranks, view.now);
+    duet__view_flush(&view);
+}
+
+/* What is done with tasks before they enter. Without memory for it they enter as they are. */
+static void prepare(struct duet_runtime *core, struct duet_task *first, size_t count)
+{
+    if (core->priorities != DUET__BOTTOM_LEVEL && !core->policy->plan)
+        return;
+    struct duet_task **tasks = malloc(count * sizeof *tasks);
+    double *ranks = malloc(count * sizeof *ranks);
+    struct ranked *by = malloc(count * sizeof *by);
+    if (tasks && ranks && by) {
+        size_t all = 0, of_workers = 0;
+        for (struct duet_task *task = first; task; task = task->next)
+            tasks[all++] = task;
+        duet__ranks(core, tasks, all, &core->held->copy, ++core->held->pass, ranks);
+        for (size_t i = 0; i < all; i++) { /* without acquisitions */
+            if (!tasks[i]->klass)
+                continue;
+            tasks[of_workers] = tasks[i];
+            ranks[of_workers++] = ranks[i];
+        }
+        if (core->priorities == DUET__BOTTOM_LEVEL)
+            set_priorities(by, tasks, ranks, of_workers);
+        if (core->policy->plan && of_workers)
+            plan(core, tasks, ranks, of_workers);
+    }
+    free(tasks);
+    free(ranks);
+    free(by);
+}
+
+/* A thread of the application is about to wait: what is held enters, until it has waited. */
+static void let_in(struct duet_runtime *core)
+{
+    struct held *held = core->held;
+    spin_lock(&held->lock);
+    held->waiting++;
+    while (held->first && !held->entering) {
+        struct duet_task *task = held->first;
+        size_t count = held->count;
+        held->first = held->last = NULL;
+        held->count = 0;
+        held->entering = true;
+        spin_unlock(&held->lock);
+        prepare(core, task, count);
+        while (task) {
+            struct duet_task *next = task->next; /* the task may run and be gone */
+            core->ops->submitted(core->engine, task);
+            task = next;
+        }
+        spin_lock(&held->lock);
+        held->entering = false;
+    }
+    spin_unlock(&held->lock);
+}
+
+int duet__wait_until(struct duet_runtime *core, bool (*reached)(void *arg), void *arg)
+{
+    if (!core->held)
+        return core->ops->wait(core->engine, reached, arg);
+    let_in(core);
+    int error = core->ops->wait(core->engine, reached, arg);
+    spin_lock(&core->held->lock);
+    core->held->waiting--;
+    spin_unlock(&core->held->lock);
+    return error;
+}
