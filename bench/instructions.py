@@ -24,6 +24,7 @@ SIZES = {
     "chain": (2000, 12000, lambda n: n),
     "cholesky": (20, 40, lambda n: n * (n + 1) * (n + 2) // 6),
     "fibonacci": (10, 16, lambda n: calls(n)),
+    "fibonacci_wait": (10, 16, lambda n: calls(n)),
     "simulate": (20, 40, lambda n: n * (n + 1) * (n + 2) // 6),
 }
 SERIAL = "kernel_fibonacci"  # what the result is compared with

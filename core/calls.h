@@ -68,9 +68,10 @@ void duet__pools_fini(struct duet_runtime *core);
 /* extra.c */
 int duet__extra_new(struct duet_runtime *core, struct duet_task *task,
                     const struct duet_task_desc *desc, struct duet_message *message);
-void duet__extra_refused(struct duet_runtime *core, struct duet_task *task);
+unsigned duet__extra_room(const struct duet_task_desc *desc);
+void duet__extra_refused(struct duet_task *task);
+void duet__extra_free(struct duet_task *task);
 void duet__extra_forget(struct duet_view *view, struct duet_task *task);
-void duet__extras_fini(struct duet_runtime *core);
 void duet__extra_failed(struct duet_task *task, int status);
 void duet__extra_end(struct duet_view *view, struct duet_task *task);
 bool duet__in_done(void);
@@ -353,6 +354,18 @@ static inline double duet__expected_s(const struct duet_task *task, unsigned arc
 static inline bool has_extra(const struct duet_task_desc *desc)
 {
     return desc->extra || desc->args_bytes > DUET_ARGS_INLINE;
+}
+
+/* Into its record. Of the sizes that most have, without a call. */
+static inline void copy_args(struct duet_task *task, const struct duet_task_desc *desc)
+{
+    const size_t bytes = desc->args_bytes;
+    if (bytes == sizeof(void *))
+        memcpy(task->args, desc->args, sizeof(void *));
+    else if (bytes == 2 * sizeof(void *))
+        memcpy(task->args, desc->args, 2 * sizeof(void *));
+    else if (bytes)
+        memcpy(task->args, desc->args, bytes);
 }
 
 static inline const void *task_args(const struct duet_task *task)

@@ -138,7 +138,8 @@ int duet__expand_call(struct duet_expansion *expansion)
         buffers = malloc(task->access_count * sizeof *buffers);
     if (!buffers)
         return DUET_ENOMEM;
-    duet__task_buffers(task, DUET_HOST, NULL, buffers);
+    if (task->access_count)
+        duet__task_buffers(task, DUET_HOST, NULL, buffers);
     const struct duet_call arguments = {.runtime = expansion->core,
                                         .args = task_args(task),
                                         .buffers = buffers,

@@ -8,28 +8,44 @@
 
 #include "core/internal.h"
 
-/* So that those of tasks that never end are found when the runtime is closed. */
-static void enlist(struct duet_runtime *core, struct task_extra *extra)
+enum { BEHIND_BYTES = 2048 }; /* more is allocated by itself: records are kept for other tasks */
+
+static size_t args_room(const struct duet_task_desc *desc)
 {
-    spin_lock(&core->extra_lock);
-    extra->next = core->extras;
-    if (extra->next)
-        extra->next->prev = extra;
-    core->extras = extra;
-    spin_unlock(&core->extra_lock);
+    return (desc->args_bytes + 15) / 16 * 16;
 }
 
-/* One block of memory: the extra, the arguments, what the task comes after. NULL: none left. */
-static struct task_extra *extra_alloc(const struct duet_task_desc *desc, size_t after_count)
+/* Of one block of memory: the extra, the arguments, what the task comes after. */
+static size_t extra_bytes(const struct duet_task_desc *desc)
 {
-    size_t edges = duet__edges_bytes(after_count);
+    size_t after_count = desc->extra ? desc->extra->after_count : 0;
     if (desc->args_bytes > SIZE_MAX / 2)
-        return NULL;
-    size_t args = (desc->args_bytes + 15) / 16 * 16;
-    struct task_extra *extra = malloc(sizeof *extra + args + edges);
+        return SIZE_MAX;
+    return sizeof(struct task_extra) + args_room(desc) + duet__edges_bytes(after_count);
+}
+
+/* Its place behind the accesses of a task. */
+static struct task_extra *behind(struct duet_task *task)
+{
+    uintptr_t end = (uintptr_t)&task->accesses[task->access_count];
+    return (struct task_extra *)((end + 15) / 16 * 16);
+}
+
+/* For how many accesses more a task's record is to have room. */
+RARE unsigned duet__extra_room(const struct duet_task_desc *desc)
+{
+    size_t bytes = extra_bytes(desc), each = sizeof(struct access);
+    return bytes > BEHIND_BYTES ? 0 : (unsigned)((bytes + 15 + each - 1) / each);
+}
+
+/* NULL: no memory. */
+static struct task_extra *extra_alloc(struct duet_task *task, const struct duet_task_desc *desc)
+{
+    size_t bytes = extra_bytes(desc);
+    struct task_extra *extra = bytes > BEHIND_BYTES ? malloc(bytes) : behind(task);
     if (!extra)
         return NULL;
-    *extra = (struct task_extra){.edges = (struct edge *)(void *)(extra->args + args)};
+    *extra = (struct task_extra){.edges = (struct edge *)(void *)(extra->args + args_room(desc))};
     if (desc->args_bytes)
         memcpy(extra->args, desc->args, desc->args_bytes);
     return extra;
@@ -48,7 +64,7 @@ int duet__extra_new(struct duet_runtime *core, struct duet_task *task,
     static const struct duet_task_extra none = {NULL};
     const struct duet_task_extra *from = desc->extra ? desc->extra : &none;
     struct duet_ref *ref = from->ref ? duet__ref_new(core) : NULL;
-    struct task_extra *extra = from->ref && !ref ? NULL : extra_alloc(desc, from->after_count);
+    struct task_extra *extra = from->ref && !ref ? NULL : extra_alloc(task, desc);
     if (!extra) {
         free(ref);
         return duet_fail(message, DUET_ENOMEM, "no memory left for what a %s task comes with",
@@ -60,49 +76,28 @@ int duet__extra_new(struct duet_runtime *core, struct duet_task *task,
     extra->iteration = from->iteration;
     extra->name = from->name ? duet__name(core, from->name) : 0; /* without memory it has none */
     extra->edge_count = duet__edges_fill(extra->edges, task, from);
-    enlist(core, extra);
     task->extra = extra;
+    atomic_store_explicit(&core->extras, true, memory_order_relaxed);
     if (ref)
         *from->ref = ref;
     return DUET_OK;
 }
 
-static void give_up(struct task_extra *extra)
-{
-    duet_ref_free(extra->ref);
-    duet__edges_free(extra->edges, extra->edge_count);
-    free(extra);
-}
-
-static void extra_free(struct duet_runtime *core, struct duet_task *task)
+void duet__extra_free(struct duet_task *task)
 {
     struct task_extra *extra = task->extra;
     task->extra = NULL;
-    spin_lock(&core->extra_lock);
-    if (extra->prev)
-        extra->prev->next = extra->next;
-    else
-        core->extras = extra->next;
-    if (extra->next)
-        extra->next->prev = extra->prev;
-    spin_unlock(&core->extra_lock);
-    give_up(extra);
+    duet_ref_free(extra->ref);
+    duet__edges_free(extra->edges, extra->edge_count);
+    if (extra != behind(task))
+        free(extra);
 }
 
 /* The task was not made after all: nobody has seen its reference. */
-void duet__extra_refused(struct duet_runtime *core, struct duet_task *task)
+void duet__extra_refused(struct duet_task *task)
 {
     duet_ref_free(task->extra->ref);
-    extra_free(core, task);
-}
-
-void duet__extras_fini(struct duet_runtime *core)
-{
-    while (core->extras) {
-        struct task_extra *next = core->extras->next;
-        give_up(core->extras);
-        core->extras = next;
-    }
+    duet__extra_free(task);
 }
 
 void duet__extra_failed(struct duet_task *task, int status)
@@ -116,10 +111,9 @@ void duet__extra_forget(struct duet_view *view, struct duet_task *task)
 {
     if (task->extra->ref)
         duet__ref_end(view, task->extra->ref);
-    extra_free(view->core, task);
+    duet__extra_free(task);
 }
 
-/* The task has ended, with nothing left to do but to count it. No lock held. */
 /* What the calling thread is in the middle of, which may be the application's own. */
 static _Thread_local unsigned in_done;
 
@@ -128,6 +122,7 @@ bool duet__in_done(void)
     return in_done > 0;
 }
 
+/* The task has ended, with nothing left to do but to count it. No lock held. */
 RARE void duet__extra_end(struct duet_view *view, struct duet_task *task)
 {
     const struct task_extra *extra = task->extra;

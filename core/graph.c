@@ -335,7 +335,7 @@ RARE void duet__link_turn(struct duet_view *view, struct duet_task *turn)
 }
 
 /* duet__link as a part of a call. */
-inline void duet__link_in(struct duet_view *view, struct duet_task *task)
+HOT void duet__link_in(struct duet_view *view, struct duet_task *task)
 {
     task->submit_s = view->now;
     atomic_store_explicit(&task->ready_s, view->now, memory_order_relaxed);

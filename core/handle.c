@@ -324,6 +324,26 @@ int duet__may_unregister(struct duet_runtime *runtime, struct duet_handle *handl
     return error;
 }
 
+/*
+ * Would the acquisition that frees the handle be there at once, and change nothing? No task is left
+ * that could use it, nobody else does, and the host's memory has the data. Where nothing computes
+ * it is made all the same: waiting for it takes simulated time on.
+ */
+static bool is_idle(const struct duet_runtime *core, struct duet_handle *handle)
+{
+    if (!core->computes || atomic_load_explicit(&core->trouble, memory_order_relaxed) ||
+        atomic_load_explicit(&handle->family, memory_order_relaxed) || unfinished(core))
+        return false;
+    uint64_t coming = 0;
+    spin_lock(&handle->lock);
+    for (unsigned word = 0; word < core->node_words; word++)
+        coming |= atomic_load_explicit(&handle->coming[word], memory_order_relaxed);
+    bool idle =
+        !coming && !handle->active && !handle->acquired && bit_test(handle->valid, DUET_HOST);
+    spin_unlock(&handle->lock);
+    return idle;
+}
+
 int duet_unregister(struct duet_runtime *runtime, struct duet_handle *handle)
 {
     if (!handle)
@@ -333,6 +353,10 @@ int duet_unregister(struct duet_runtime *runtime, struct duet_handle *handle)
         error = duet__may_unregister(runtime, handle);
     if (error)
         return error;
+    if (is_idle(runtime, handle)) {
+        duet__handle_gone(runtime, handle);
+        return DUET_OK;
+    }
     if (handle->acquired && duet_release(runtime, handle)) {
         duet__tell_stuck(runtime);
         return DUET_ESTUCK;

@@ -35,7 +35,7 @@ enum {
     MASKS_MAX = 64,          /* distinct sets of workers that tasks can be restricted to */
     KINDS_MAX = 64,          /* kinds of workers: architecture and memory size */
     POOL_EXACT = 8,          /* task records with up to this many accesses fit exactly */
-    POOLS = POOL_EXACT + 14, /* beyond, a pool for each power of two up to 65,536 */
+    POOLS = POOL_EXACT + 15, /* beyond, a pool for each power of two up to 131,072 */
     MEMORY_SIZES = 4 * 64,   /* of temporary data: four an octave */
     WAKES_MAX = 64,          /* workers one call remembers to wake; more: all are woken */
     NODE_WORDS_MAX = 65,     /* 64 memory nodes each */
@@ -107,11 +107,10 @@ enum task_state {
     TASK_RELEASED, /* an acquisition that the application has ended */
 };
 
-/* What few tasks have, behind one pointer. */
+/* What few tasks have, behind one pointer, and mostly behind their accesses. */
 struct task_extra {
-    struct task_extra *next, *prev; /* core->extras, extra_lock */
-    struct duet_ref *ref;           /* to it; NULL: none was asked for */
-    struct edge *edges;             /* what it comes after: ref.c */
+    struct duet_ref *ref; /* to it; NULL: none was asked for */
+    struct edge *edges;   /* what it comes after: ref.c */
     unsigned edge_count;
     int status;    /* with which it has ended */
     uint32_t name; /* number of the application's; 0: none */
@@ -151,7 +150,7 @@ struct duet_task {
     uint8_t state;   /* enum task_state; the worker's thread */
     bool kept;       /* by the worker on which it was submitted: nested.c */
     uint8_t modes;   /* bits beyond DUET_RW of its accesses' modes; most have none: see modes.c */
-    struct task_extra *extra; /* NULL: it has nothing of that */
+    struct task_extra *extra; /* NULL: it has nothing of that, or is in a pool */
     _Alignas(16) char args[DUET_ARGS_INLINE];
     struct access accesses[];
 };
@@ -469,9 +468,8 @@ struct duet_runtime {
     struct mask masks[MASKS_MAX];
 
     struct pool pools[POOLS];
-    struct spin extra_lock;
-    struct task_extra *extras; /* extra_lock: all there are */
-    unsigned resets;           /* duet_stats_reset: written while nothing is in flight */
+    atomic_bool extras; /* some task has, or had, one */
+    unsigned resets;    /* duet_stats_reset: written while nothing is in flight */
     struct names names;
 
     struct spin registry_lock; /* codelets, classes, handles, primes */

@@ -154,8 +154,7 @@ bool duet__nested_submit(struct duet_runtime *core, struct worker *worker,
     task->state = TASK_CREATED;
     task->priority = desc->priority & core->priority_bits;
     task->complexity = desc->complexity > 0 ? desc->complexity : task->work;
-    if (desc->args_bytes)
-        memcpy(task->args, desc->args, desc->args_bytes);
+    copy_args(task, desc);
     task->id = number(core, worker);
     duet__link_alone(core, task, core->record ? core->ops->now(core->engine) : nested->now);
     append(nested, task);

@@ -292,6 +292,44 @@ static void test_stuck(void)
     testing_fini(&t);
 }
 
+/* Arguments of any size, behind any number of accesses; what never ends is freed with the rest. */
+static void test_sizes(void)
+{
+    static const size_t sizes[] = {8, 64, 65, 1000, 3000, 100000}, counts[] = {0, 1, 8, 9, 65535};
+    struct testing t;
+    struct duet_ref *first, *ref;
+    testing_init(&t, &(struct testing_machine){.cpus = 1}, "eager", 1);
+    struct duet_handle *handle = testing_handle(&t, BLOCK);
+    struct duet_access *accesses = g_new(struct duet_access, 65535);
+    for (unsigned i = 0; i < 65535; i++)
+        accesses[i] = (struct duet_access){handle, DUET_R};
+    char *args = g_malloc(100000);
+    for (unsigned i = 0; i < 100000; i++)
+        args[i] = (char)(i % 251);
+    t.hold = true;
+    (void)submit_after(&t, &first, NULL, 0);
+    struct duet_ref *const after[] = {first, NULL, first};
+    for (unsigned s = 0; s < G_N_ELEMENTS(sizes) * G_N_ELEMENTS(counts); s++) {
+        size_t bytes = sizes[s % G_N_ELEMENTS(sizes)];
+        const struct duet_task_desc desc = {.codelet = t.any,
+                                            .accesses = accesses,
+                                            .access_count = counts[s / G_N_ELEMENTS(sizes)],
+                                            .args = args,
+                                            .args_bytes = bytes,
+                                            .extra = &(struct duet_task_extra){.ref = &ref,
+                                                                               .after = after,
+                                                                               .after_count = 3}};
+        g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
+        g_assert_cmpmem(duet__task_args(t.held), bytes, args, bytes);
+        g_assert_cmpuint((uintptr_t)duet__task_args(t.held) % 16, ==, 0);
+        duet_ref_free(ref);
+    }
+    duet_ref_free(first);
+    g_free(args);
+    g_free(accesses);
+    testing_fini(&t);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -304,5 +342,6 @@ int main(int argc, char **argv)
     g_test_add_func("/ref/forgotten", test_forgotten);
     g_test_add_func("/ref/refusals", test_refusals);
     g_test_add_func("/ref/stuck", test_stuck);
+    g_test_add_func("/ref/sizes", test_sizes);
     return g_test_run();
 }

@@ -220,7 +220,6 @@ void duet__core_free(struct duet_runtime *core)
     duet__classes_fini(core);
     duet__codelets_fini(core);
     duet__pools_fini(core);
-    duet__extras_fini(core);
     duet__names_fini(core);
     free_workers(core);
     free_nodes(core);

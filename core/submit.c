@@ -26,14 +26,10 @@ static inline void insert_at(struct access *accesses, unsigned count, unsigned g
     }
 }
 
-/*
- * Sorts the accesses by address of their handles, the order in which duet__link locks them, and
- * joins accesses to the same handle into the first of them. Returns how many are left.
- */
-static HOT unsigned sort_accesses(struct access *accesses, unsigned count)
+/* The same as below of many: at shrinking distances first (Shell, CACM 1959). */
+RARE static unsigned sort_many(struct access *accesses, unsigned count)
 {
-    /* where there are many, at shrinking distances first (Shell, CACM 1959) */
-    for (unsigned gap = count > 16 ? count / 2 : 1; gap > 1; gap = gap * 5 / 11)
+    for (unsigned gap = count / 2; gap > 1; gap = gap * 5 / 11)
         insert_at(accesses, count, gap);
     insert_at(accesses, count, 1);
     unsigned different = 0;
@@ -46,6 +42,44 @@ static HOT unsigned sort_accesses(struct access *accesses, unsigned count)
         } else {
             first = access;
             different++;
+        }
+    }
+    return different;
+}
+
+/* Joins the access whose place in the order is `at` into the first one to the same handle. */
+RARE static void join(struct access *accesses, unsigned at)
+{
+    struct access *access = &accesses[accesses[at].order], *first;
+    do
+        first = &accesses[accesses[--at].order];
+    while (!first->mode);
+    first->mode |= access->mode;
+    access->mode = 0;
+}
+
+/*
+ * Sorts the accesses by address of their handles, the order in which duet__link locks them, and
+ * joins accesses to the same handle into the first of them. Returns how many are left.
+ */
+static HOT unsigned sort_accesses(struct access *accesses, unsigned count)
+{
+    if (count > 24)
+        return sort_many(accesses, count);
+    unsigned different = count;
+    for (unsigned i = 1; i < count; i++) {
+        const struct duet_handle *handle = accesses[i].handle, *before = NULL;
+        unsigned j = i;
+        for (; j > 0; j--) {
+            before = accesses[accesses[j - 1].order].handle;
+            if ((uintptr_t)before <= (uintptr_t)handle)
+                break;
+            accesses[j].order = accesses[j - 1].order;
+        }
+        accesses[j].order = (uint16_t)i;
+        if (j > 0 && before == handle) {
+            join(accesses, j);
+            different--;
         }
     }
     return different;
@@ -234,7 +268,7 @@ static inline int restrict_task(struct duet_runtime *core, struct duet_task *tas
     return DUET_OK;
 }
 
-static int check(const struct duet_task_desc *desc, struct duet_message *message)
+static HOT int check(const struct duet_task_desc *desc, struct duet_message *message)
 {
     if (!desc || !desc->codelet) {
         duet_fail(message, DUET_EINVAL, "a task needs a codelet");
@@ -251,8 +285,8 @@ static int check(const struct duet_task_desc *desc, struct duet_message *message
     return DUET_OK;
 }
 
-static inline int fill(struct duet_runtime *core, struct duet_task *task,
-                       const struct duet_task_desc *desc, struct duet_message *out)
+static HOT int fill(struct duet_runtime *core, struct duet_task *task,
+                    const struct duet_task_desc *desc, struct duet_message *out)
 {
     int error = copy_accesses(core, task, desc, out);
     if (error)
@@ -267,8 +301,8 @@ static inline int fill(struct duet_runtime *core, struct duet_task *task,
             return error;
         args = task->extra->args;
         different += task->extra->edge_count;
-    } else if (desc->args_bytes) {
-        memcpy(task->args, desc->args, desc->args_bytes);
+    } else {
+        copy_args(task, desc);
     }
     struct duet_message message;
     message.text[0] = '\0';
@@ -340,7 +374,7 @@ RARE static int give_up(struct duet_runtime *core, int by, const struct duet_tas
 {
     duet__scratch_refused(core, task);
     if (task->extra)
-        duet__extra_refused(core, task);
+        duet__extra_refused(task);
     duet__task_free(core, by, task);
     return duet__not_made(desc, error);
 }
@@ -355,7 +389,10 @@ HOT int duet__task_new(struct duet_runtime *core, int by, const struct duet_task
     int error = check(desc, message);
     if (error)
         return duet__not_made(desc, error);
-    struct duet_task *task = duet__task_alloc(core, by, (unsigned)desc->access_count);
+    unsigned room = (unsigned)desc->access_count;
+    if (has_extra(desc))
+        room += duet__extra_room(desc);
+    struct duet_task *task = duet__task_alloc(core, by, room);
     if (!task)
         return duet__not_made(desc,
                               duet_fail(message, DUET_ENOMEM, "no memory left for another task"));
@@ -396,10 +433,16 @@ void duet__tell_stuck(struct duet_runtime *core)
     duet__tell(core, &message);
 }
 
-/* Whose kernel runs on the calling thread: as ops.inside, and no application is in a `done`. */
+/* Whose kernel runs on the calling thread: as ops.inside. */
+static inline int inside(const struct duet_runtime *core)
+{
+    return core->ops->inside ? core->ops->inside(core->engine) : DUET_OUTSIDE;
+}
+
+/* The same, where the application is not in a `done`. */
 int duet__caller(const struct duet_runtime *core)
 {
-    int by = core->ops->inside ? core->ops->inside(core->engine) : DUET_OUTSIDE;
+    int by = inside(core);
     return by == DUET_OUTSIDE && duet__in_done() ? DUET_SUBMITTER : by;
 }
 
@@ -417,12 +460,12 @@ int duet__may_wait(struct duet_runtime *core, const char *function)
 
 int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *desc)
 {
-    int error = DUET_OK, by = duet__caller(runtime);
+    int error = DUET_OK, by = inside(runtime);
     bool nests = by >= 0 && runtime->keeps;
     if (nests && duet__nested_submit(runtime, &runtime->workers[by], desc, NULL))
         return DUET_OK;
     /* nobody waits inside a kernel or an expansion: what they submit is beyond the window */
-    if (by == DUET_OUTSIDE && window_full(runtime)) {
+    if (by == DUET_OUTSIDE && window_full(runtime) && !duet__in_done()) {
         atomic_fetch_add(&runtime->throttled, 1);
         error = duet__wait_until(runtime, window_open, runtime);
         atomic_fetch_sub(&runtime->throttled, 1);

@@ -25,6 +25,12 @@ static unsigned pool_of(unsigned access_count, unsigned *room)
     return pool;
 }
 
+/* For records of that many bytes. */
+static size_t chunk_bytes(size_t bytes)
+{
+    return bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
+}
+
 /* A new chunk with room for at least one record; the pool's lock is held. */
 static bool grow(struct pool *pool, size_t bytes)
 {
@@ -36,7 +42,7 @@ static bool grow(struct pool *pool, size_t bytes)
         pool->chunks = chunks;
         pool->chunk_capacity = capacity;
     }
-    size_t size = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
+    size_t size = chunk_bytes(bytes);
     char *chunk = aligned_alloc(LINE, size);
     if (!chunk)
         return false;
@@ -58,6 +64,7 @@ static struct duet_task *take(struct pool *pool, size_t bytes)
     if ((size_t)(pool->fresh_end - pool->fresh) < bytes && !grow(pool, bytes))
         return NULL;
     task = (struct duet_task *)(void *)pool->fresh;
+    task->extra = NULL;
     pool->fresh += bytes;
     return task;
 }
@@ -100,10 +107,8 @@ HOT struct duet_task *duet__task_alloc(struct duet_runtime *core, int by, unsign
         task = take(pool, record_bytes(room));
         spin_unlock(&pool->lock);
     }
-    if (task) {
+    if (task)
         task->pool = (uint8_t)index;
-        task->extra = NULL;
-    }
     return task;
 }
 
@@ -136,12 +141,28 @@ HOT void duet__task_free(struct duet_runtime *core, int by, struct duet_task *ta
     }
 }
 
+/* What tasks that never ended have beyond their records, in a chunk of these up to `end`. */
+static void free_extras(char *chunk, const char *end, size_t bytes)
+{
+    for (char *at = chunk; (size_t)(end - at) >= bytes; at += bytes) {
+        struct duet_task *task = (struct duet_task *)(void *)at;
+        if (task->extra)
+            duet__extra_free(task);
+    }
+}
+
 void duet__pools_fini(struct duet_runtime *core)
 {
     for (unsigned i = 0; i < POOLS; i++) {
         struct pool *pool = &core->pools[i];
-        for (size_t c = 0; c < pool->chunk_count; c++)
-            free(pool->chunks[c]);
+        size_t bytes = record_bytes(i <= POOL_EXACT ? i : (unsigned)POOL_EXACT << (i - POOL_EXACT));
+        for (size_t c = 0; c < pool->chunk_count; c++) {
+            char *chunk = pool->chunks[c];
+            bool last = c + 1 == pool->chunk_count;
+            if (core->extras)
+                free_extras(chunk, last ? pool->fresh : chunk + chunk_bytes(bytes), bytes);
+            free(chunk);
+        }
         free(pool->chunks);
     }
 }

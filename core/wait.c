@@ -29,14 +29,15 @@ void duet__children_ended(struct duet_view *view, struct duet_expansion *body)
 static void wait_for_children(struct duet_expansion *body, bool last)
 {
     struct duet_runtime *core = body->core;
-    bool any = body->any;
+    if (!body->any)
+        return;
     body->any = false;
     if (body->kept) {
         core->ops->run_kept(core->engine);
         body->self->nested.running = body->task->klass;
     }
-    if (!any || (body->block_count == 0 &&
-                 atomic_load_explicit(&body->unfinished, memory_order_acquire) == 1))
+    if (body->block_count == 0 &&
+        atomic_load_explicit(&body->unfinished, memory_order_acquire) == 1)
         return;
     atomic_store_explicit(&body->ready, false, memory_order_relaxed);
     if (atomic_fetch_sub_explicit(&body->unfinished, 1, memory_order_acq_rel) == 1) {
@@ -89,7 +90,8 @@ int duet__body_run(struct duet_runtime *core, unsigned worker, struct duet_task 
     wait_for_children(&body, true);
     body.self->body = body.below;
     body.self->depth--;
-    duet__blocks_free(&body);
+    if (body.blocks)
+        duet__blocks_free(&body);
     if (!status) /* it fails with its children */
         status = atomic_load_explicit(&body.failed, memory_order_acquire);
     if (status)

@@ -399,7 +399,8 @@ void duet__real_run_kept(void *engine)
     struct worker *self = &real->workers[duet__inside(engine)];
     struct duet__ops ops = {0};
     const bool in_batch = self->in_batch;
-    end_piece(self);
+    if (!in_batch || duet__records(real->core))
+        end_piece(self);
     if (!in_batch)
         begin_batch(self);
     while (duet__nested_awaited(real->core, self->index)) {
