@@ -12,6 +12,7 @@
 #include "report/atomic_file.h"
 #include "report/page/page.h"
 #include "report/write_trace.h"
+#include "world/open.h"
 
 /* What a file is made from. */
 struct source {
@@ -66,18 +67,20 @@ static const char *path_of(const struct duet__job *job, const struct output *out
     return *(const char *const *)(const void *)((const char *)&job->values + output->offset);
 }
 
-/* "out/run.json" for the policy "./mine.so" becomes "out/run-mine.json"; caller frees. */
+/* "out/run.json" for the policy "./mine.so:a=1" becomes "out/run-mine:a=1.json"; caller frees. */
 static char *path_for(const char *path, const char *policy)
 {
-    g_autofree char *name = g_path_get_basename(policy);
+    g_autofree char *base = duet__policy_base(policy);
+    g_autofree char *name = g_path_get_basename(base);
+    const char *parameters = policy + strlen(base);
     const char *file = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
     const char *dot = strrchr(file, '.');
 
-    if (strchr(policy, '/') && strrchr(name, '.') && strrchr(name, '.') > name)
+    if (strchr(base, '/') && strrchr(name, '.') && strrchr(name, '.') > name)
         *strrchr(name, '.') = 0;
     if (!dot || dot == file)
         dot = path + strlen(path);
-    return g_strdup_printf("%.*s-%s%s", (int)(dot - path), path, name, dot);
+    return g_strdup_printf("%.*s-%s%s%s", (int)(dot - path), path, name, parameters, dot);
 }
 
 /* The names that an output stands for, ended by NULL: one, or one a policy; for g_strfreev. */
@@ -255,10 +258,12 @@ int duet__files_distinct(const struct duet__job *job, struct duet_message *messa
         error = claim_platform(files, job->platform_option, platform, message);
     if (job->values.cases && !error)
         error = claim(files, g_strdup("--cases"), job->values.cases, false, message);
-    for (size_t i = 0; i < job->request.policy_count && !error; i++)
-        if (!duet_policy_find(job->request.policies[i]))
-            error = claim(files, g_strdup_printf("--policy %s", job->request.policies[i]),
-                          job->request.policies[i], false, message);
+    for (size_t i = 0; i < job->request.policy_count && !error; i++) {
+        g_autofree char *base = duet__policy_base(job->request.policies[i]);
+
+        if (!duet_policy_find(base))
+            error = claim(files, g_strdup_printf("--policy %s", base), base, false, message);
+    }
     for (size_t i = 0; i < G_N_ELEMENTS(outputs) && !error; i++)
         error = claim_output(files, job, &outputs[i], message);
     if (xml && !error) {

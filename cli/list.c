@@ -16,9 +16,14 @@
 
 void duet__print_policies(void)
 {
-    for (size_t i = 0; duet_policy_at(i); i++)
-        printf("%-16s %s\n%-16s   %s\n", duet_policy_at(i)->name, duet_policy_at(i)->description,
-               "", duet_policy_at(i)->source);
+    const struct duet_policy *policy;
+
+    for (size_t i = 0; (policy = duet_policy_at(i)); i++) {
+        printf("%-16s %s\n%-16s   %s\n", policy->name, policy->description, "", policy->source);
+        for (const struct duet_policy_parameter *one = policy->parameters; one && one->name; one++)
+            printf("%-16s   :%s=%g  %s (%g to %g)\n", "", one->name, one->initial, one->description,
+                   one->least, one->most);
+    }
 }
 
 void duet__print_models(void)

@@ -174,6 +174,8 @@ DUET_MUST_CHECK int duet__priorities_read(const char *text, enum duet__prioritie
 struct duet__core_config {
     const struct duet_machine *machine;
     const struct duet_policy *policy;
+    bool chosen; /* the policy's parameters are these; otherwise as they are initially */
+    double parameters[DUET_PARAMETERS_MAX];
     const struct duet_model *model;
     uint64_t seed;
     size_t window;         /* submitted and unfinished tasks at most; 0: 65,536 */
@@ -186,6 +188,9 @@ struct duet__core_config {
     const struct duet__engine_ops *ops;
     void *engine;
 };
+
+/* How many parameters a policy has. */
+unsigned duet__parameter_count(const struct duet_policy *policy);
 
 /*
  * Makes a core. On success *out is owned by the caller (duet__core_free, or duet_close through the

@@ -434,6 +434,7 @@ struct duet_runtime {
     void *policy_state;
     char *worker_states; /* policy->state_size_a_worker (rounded) for each worker */
     size_t worker_state_bytes;
+    double parameters[DUET_PARAMETERS_MAX]; /* of the policy */
     const struct duet_model *model;
     const struct duet__engine_ops *ops;
     void *engine;

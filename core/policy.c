@@ -4,6 +4,8 @@
 
 #include <duet/policy.h>
 
+#include "core/engine.h"
+
 #define POLICY(symbol) extern const struct duet_policy symbol;
 #define MEASURING(symbol) POLICY(symbol)
 #include "core/policies/list.h"
@@ -42,6 +44,35 @@ const struct duet_policy *duet_policy_find(const char *name)
     return NULL;
 }
 
+unsigned duet__parameter_count(const struct duet_policy *policy)
+{
+    unsigned count = 0;
+    while (policy->parameters && policy->parameters[count].name)
+        count++;
+    return count;
+}
+
+static int check_parameters(const struct duet_policy *policy, struct duet_message *message)
+{
+    unsigned count = duet__parameter_count(policy);
+    if (count > DUET_PARAMETERS_MAX)
+        return duet_fail(message, DUET_EINVAL, "policy %s has %u parameters: at most %d",
+                         policy->name, count, DUET_PARAMETERS_MAX);
+    for (unsigned i = 0; i < count; i++) {
+        const struct duet_policy_parameter *one = &policy->parameters[i];
+        if (!*one->name || one->name[strcspn(one->name, ":=, ")] || !one->description)
+            return duet_fail(message, DUET_EINVAL,
+                             "parameter %u of policy %s needs a name without ':', '=', ',' and "
+                             "spaces, and a description",
+                             i, policy->name);
+        if (!(one->least <= one->initial && one->initial <= one->most))
+            return duet_fail(message, DUET_EINVAL,
+                             "parameter %s of policy %s is %g at first: not from %g to %g",
+                             one->name, policy->name, one->initial, one->least, one->most);
+    }
+    return DUET_OK;
+}
+
 int duet_policy_check(const struct duet_policy *policy, struct duet_message *message)
 {
     if (!policy || !policy->name || !*policy->name)
@@ -54,5 +85,5 @@ int duet_policy_check(const struct duet_policy *policy, struct duet_message *mes
                          policy->push ? "pop" : "push");
     if (policy->order != DUET_DEQUE && policy->order != DUET_HEAP)
         return duet_fail(message, DUET_EINVAL, "policy %s has no valid order", policy->name);
-    return DUET_OK;
+    return check_parameters(policy, message);
 }

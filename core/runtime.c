@@ -104,7 +104,8 @@ static int make_workers(struct duet_runtime *core, struct duet_message *message)
     return DUET_OK;
 }
 
-static int make_policy(struct duet_runtime *core, struct duet_message *message)
+static int make_policy(struct duet_runtime *core, const struct duet__core_config *config,
+                       struct duet_message *message)
 {
     const struct duet_policy *policy = core->policy;
     core->worker_state_bytes = (policy->state_size_a_worker + 63) / 64 * 64;
@@ -112,6 +113,9 @@ static int make_policy(struct duet_runtime *core, struct duet_message *message)
     core->worker_states = calloc(core->machine.worker_count, core->worker_state_bytes + 1);
     if (!core->policy_state || !core->worker_states)
         return DUET_ENOMEM;
+    for (unsigned i = 0; i < duet__parameter_count(policy); i++)
+        core->parameters[i] =
+            config->chosen ? config->parameters[i] : policy->parameters[i].initial;
     struct duet__ops ops = {0};
     struct duet_view view;
     view_begin(&view, core, 0, DUET_SUBMITTER, &ops);
@@ -149,7 +153,7 @@ static int fill(struct duet_runtime *core, const struct duet__core_config *confi
     bool holds = config->hold || config->priorities == DUET__BOTTOM_LEVEL || core->policy->plan;
     if (!error && holds)
         error = duet__held_new(core);
-    return error ? error : make_policy(core, message);
+    return error ? error : make_policy(core, config, message);
 }
 
 int duet__core_new(struct duet_runtime **out, const struct duet__core_config *config,
@@ -214,6 +218,8 @@ void duet__core_free(struct duet_runtime *core)
         return;
     if (core->ops)
         core->ops->destroy(core->engine);
+    if (core->policy_state && core->policy->fini)
+        core->policy->fini(core->policy_state);
     duet__handles_fini(core);
     duet__memory_fini(core);
     duet__regions_fini(core);

@@ -56,6 +56,16 @@ void *duet_view_worker_state(struct duet_view *view, unsigned worker)
     return view->core->worker_states + worker * view->core->worker_state_bytes;
 }
 
+double duet_view_parameter(const struct duet_view *view, unsigned index)
+{
+    struct duet_runtime *core = view->core;
+    if (index < duet__parameter_count(core->policy))
+        return core->parameters[index];
+    duet__fail_run(core, DUET_EINVAL, "policy %s asks for its parameter %u, and has %u",
+                   core->policy->name, index, duet__parameter_count(core->policy));
+    return 0;
+}
+
 unsigned duet_view_random(struct duet_view *view, int worker, unsigned bound)
 {
     struct duet_runtime *core = view->core;

@@ -89,7 +89,7 @@ static int add_policies(GPtrArray *names, const char *element, struct duet_messa
 
     if (strcmp(element, "all") != 0) {
         g_ptr_array_add(names, g_strdup(element));
-        return duet__policy_load(element, &policy, message);
+        return duet__policy_load(element, &policy, NULL, message);
     }
     for (size_t i = 0; (policy = duet_policy_at(i)); i++)
         g_ptr_array_add(names, g_strdup(policy->name));

@@ -57,7 +57,7 @@ OPENED = {
     "backends/cuda/nvml.c": "NVML, of NVIDIA's driver; neither linked nor distributed",
     "real/one_thread.c": "nothing: the program itself, to look up functions that it has",
     "world/modules/module.c": "duet's own modules, which are looked at here",
-    "world/open.c": "the user's policy",
+    "world/policy.c": "the user's policy",
     "workloads/kernels_cuda_library.c": "NVIDIA's cuBLAS and cuSOLVER, by the user's licence of "
                                         "CUDA; neither linked nor distributed",
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The library's start-up: checks the configuration and picks a world. */
-#include <dlfcn.h>
 #include <math.h>
 #include <string.h>
 
@@ -11,16 +10,6 @@
 #include "core/engine.h"
 #include "world/open.h"
 
-static int unknown_policy(const char *name, struct duet_message *message)
-{
-    g_autoptr(GString) known = g_string_new(NULL);
-    for (size_t i = 0; duet_policy_at(i); i++)
-        g_string_append_printf(known, "%s, ", duet_policy_at(i)->name);
-    return duet_fail(message, DUET_ENOTFOUND,
-                     "unknown policy '%s': known are %sor the path of a shared object", name,
-                     known->str);
-}
-
 static int unknown_model(const char *name, struct duet_message *message)
 {
     g_autoptr(GString) known = g_string_new(NULL);
@@ -28,37 +17,6 @@ static int unknown_model(const char *name, struct duet_message *message)
         g_string_append_printf(known, "%s%s", i ? ", " : "", duet_model_at(i)->name);
     return duet_fail(message, DUET_ENOTFOUND, "unknown performance model '%s': known are %s", name,
                      known->str);
-}
-
-static int load_policy(const char *path, const struct duet_policy **out,
-                       struct duet_message *message)
-{
-    /* a name without '/' would be looked for in the system's library path */
-    g_autofree char *here = strchr(path, '/') ? NULL : g_strconcat("./", path, NULL);
-    void *object = dlopen(here ? here : path, RTLD_NOW | RTLD_LOCAL);
-    if (!object)
-        return duet_fail(message, DUET_ENOTFOUND, "cannot load policy %s: %s", path, dlerror());
-    const struct duet_policy *policy = dlsym(object, "duet_policy");
-    if (!policy)
-        return duet_fail(message, DUET_EINVAL,
-                         "%s exports no symbol 'duet_policy': end it with "
-                         "`const struct duet_policy duet_policy = {...};`",
-                         path);
-    int error = duet_policy_check(policy, message);
-    if (!error)
-        *out = policy;
-    return error;
-}
-
-int duet__policy_load(const char *name, const struct duet_policy **out,
-                      struct duet_message *message)
-{
-    *out = duet_policy_find(name);
-    if (*out)
-        return DUET_OK;
-    if (strchr(name, '/') || g_str_has_suffix(name, ".so"))
-        return load_policy(name, out, message);
-    return unknown_policy(name, message);
 }
 
 int duet__open_core(struct duet__core_config *core, const struct duet_config *config,
@@ -77,9 +35,11 @@ int duet__open_core(struct duet__core_config *core, const struct duet_config *co
     };
     int error = duet__priorities_read(config->priorities, &core->priorities, message);
     if (!error)
-        error = duet__policy_load(config->policy ? config->policy : "ws", &core->policy, message);
+        error = duet__policy_load(config->policy ? config->policy : "ws", &core->policy,
+                                  core->parameters, message);
     if (error)
         return error;
+    core->chosen = true;
     core->model = config->model ? duet_model_find(config->model) : duet_model_at(0);
     return core->model ? DUET_OK : unknown_model(config->model, message);
 }

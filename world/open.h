@@ -7,11 +7,11 @@
 
 #include <duet/duet.h>
 #include <duet/machine.h>
+#include <duet/policy.h>
 
 #include "platforms/platform.h"
 
 struct duet__core_config;
-struct duet_policy;
 
 /*
  * As duet_open, on a platform that is in memory: the platform that the configuration names to be
@@ -116,11 +116,17 @@ void duet__remember(struct duet_runtime *runtime, const struct duet_config *conf
                     struct duet__times *times);
 
 /*
- * The policy `name`: a built-in one, or, if the name contains a '/' or ends in .so, the symbol
- * `duet_policy` of that shared object, which stays loaded until the process ends. DUET_ENOTFOUND
- * (the message lists the known names), DUET_EINVAL (not a policy); *out is constant.
+ * The policy that a text means: the name of a built-in one, or, with a '/' or ending in .so, the
+ * symbol `duet_policy` of that shared object, which stays loaded until the process ends; then
+ * values of its parameters, "NAME:alpha=0.5:beta=2". `values` (NULL: not wanted) is filled for all
+ * that it has. DUET_ENOTFOUND (the message lists the known names), DUET_EINVAL (not a policy, or a
+ * parameter: the message lists what it has); *out is constant.
  */
-DUET_MUST_CHECK int duet__policy_load(const char *name, const struct duet_policy **out,
+DUET_MUST_CHECK int duet__policy_load(const char *text, const struct duet_policy **out,
+                                      double values[DUET_PARAMETERS_MAX],
                                       struct duet_message *message);
+
+/* The name or path alone, without parameters; free with g_free. */
+char *duet__policy_base(const char *text);
 
 #endif

@@ -87,6 +87,26 @@ def main():
         refused(other, "other.so", "exports no symbol 'duet_policy'")
         refused(compile_policy(folder, "half", START + POLICY % ("duet_policy", "0")),
                 "policy mine lacks its pop slot")
+        tuned = POLICY % ("duet_policy", "pop, .init = init, .parameters = parameters")
+        tuned = compile_policy(folder, "tuned", START + """
+static const struct duet_policy_parameter parameters[] = {
+    {"share", 0.5, 0, 1, "kept"}, {"steps", 3, 1, 9, "made"}, {0}};
+static int init(void *self, struct duet_view *view)
+{
+    return duet_view_parameter(view, 0) == 0.25 && duet_view_parameter(view, 1) == 3 ? 0 : -1;
+}
+""" + tuned)
+        accepted(f"{tuned}:share=0.25", "share=0.25")
+        assert simulate(tuned).returncode == 1, "init is told of another share"
+        refused(f"{tuned}:share=1.5", "policy mine: share is a number from 0 to 1, not '1.5'")
+        refused(f"{tuned}:share=x", "share is a number from 0 to 1, not 'x'")
+        refused(f"{tuned}:share", "share is a number from 0 to 1, not ''")
+        refused(f"{tuned}:share=nan", "share is a number from 0 to 1, not 'nan'")
+        refused(f"{tuned}:share=0:steps=2:share=1", "policy mine: share is given twice")
+        refused(f"{tuned}:speed=1", "policy mine has no parameter 'speed' (as in",
+                "share (0.5; 0 to 1), steps (3; 1 to 9)")
+        refused("ws:speed=1", "policy ws has no parameter 'speed'", "but: none")
+        refused("ws:", "policy ws has no parameter ''")
         unknown = START + "void duet_unknown(void);\n" + POLICY % ("duet_policy", "pop")
         unknown += "void use(void)\n{\n    duet_unknown();\n}\n"
         refused(compile_policy(folder, "unknown", unknown), "cannot load", "duet_unknown")

@@ -3,6 +3,8 @@
  * What every policy must do, whatever it decides: the sentences of policy.h, on machines of all
  * shapes. DUET_TEST_POLICY=NAME limits it to one.
  */
+#include <math.h>
+
 #include <glib.h>
 
 #include "core/testing.h"
@@ -239,6 +241,16 @@ static void test_check(void)
     bad = good, bad.push = NULL, refuse(bad, "push");
     bad = good, bad.pop = NULL, refuse(bad, "pop");
     bad = good, bad.order = (enum duet_order)9, refuse(bad, "order");
+    static const struct duet_policy_parameter unnamed[] = {{"a:b", 1, 0, 2, "how"}, {NULL}};
+    static const struct duet_policy_parameter mute[] = {{"a", 1, 0, 2, NULL}, {NULL}};
+    static const struct duet_policy_parameter beyond[] = {{"a", 3, 0, 2, "how"}, {NULL}};
+    struct duet_policy_parameter many[DUET_PARAMETERS_MAX + 2] = {{NULL}};
+    for (unsigned i = 0; i <= DUET_PARAMETERS_MAX; i++)
+        many[i] = (struct duet_policy_parameter){"a", 1, 0, 2, "how"};
+    bad = good, bad.parameters = unnamed, refuse(bad, "a name without");
+    bad = good, bad.parameters = mute, refuse(bad, "a description");
+    bad = good, bad.parameters = beyond, refuse(bad, "is 3 at first: not from 0 to 2");
+    bad = good, bad.parameters = many, refuse(bad, "17 parameters");
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -246,6 +258,7 @@ static void test_check(void)
 
 struct probe {
     int step, refuse;
+    double alpha, beta;
     uint64_t pushed[16];
     unsigned batches, count;
     int by;
@@ -254,17 +267,33 @@ struct probe {
 };
 
 static int refusal;
+static unsigned ended;
+static double last_beta;
+
+static const struct duet_policy_parameter probe_parameters[] = {{"alpha", 0.5, 0, 1, "the first"},
+                                                                {"beta", 2, -INFINITY, INFINITY,
+                                                                 "the other"},
+                                                                {NULL}};
 
 static int probe_init(void *self, struct duet_view *view)
 {
-    const struct probe *probe = self;
+    struct probe *probe = self;
     g_assert_cmpint(probe->step, ==, 0);
+    probe->alpha = duet_view_parameter(view, 0);
+    probe->beta = duet_view_parameter(view, 1);
     for (unsigned w = 0; w < duet_view_workers(view); w++) {
         uint64_t *mine = duet_view_worker_state(view, w);
         g_assert_cmpuint(*mine, ==, 0);
         *mine = w + 1;
     }
     return refusal;
+}
+
+static void probe_fini(void *self)
+{
+    const struct probe *probe = self;
+    ended++;
+    last_beta = probe->beta;
 }
 
 static void probe_push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
@@ -312,7 +341,9 @@ static const struct duet_policy probe_policy = {
     .source = "this test",
     .state_size = sizeof(struct probe),
     .state_size_a_worker = sizeof(uint64_t),
+    .parameters = probe_parameters,
     .init = probe_init,
+    .fini = probe_fini,
     .push = probe_push,
     .pop = probe_pop,
     .prologue = probe_prologue,
@@ -324,6 +355,9 @@ static void test_promises(void)
     struct testing t;
     testing_init_policy(&t, &machines[4], &probe_policy, 1);
     struct probe *probe = t.core->policy_state;
+    g_assert_cmpfloat(probe->alpha, ==, 0.5);
+    g_assert_cmpfloat(probe->beta, ==, 2);
+    ended = 0;
     struct duet_handle *a = testing_handle(&t, 8), *b = testing_handle(&t, 8);
     (void)testing_submit(&t, t.any, b, DUET_RW, a, DUET_RW, 0);
     g_assert_cmpint(probe->by, ==, DUET_SUBMITTER);
@@ -346,6 +380,21 @@ static void test_promises(void)
     for (unsigned i = 0; i < 4; i++)
         g_assert_cmpuint(probe->pushed[i], ==, order[i]);
     testing_drain(&t);
+    g_assert_cmpuint(ended, ==, 0);
+    testing_fini(&t);
+    g_assert_cmpuint(ended, ==, 1);
+}
+
+/* A parameter beyond those that there are fails the run. */
+static void test_no_such_parameter(void)
+{
+    struct testing t;
+    testing_init_policy(&t, &machines[0], &probe_policy, 1);
+    struct duet_view view = testing_view(&t, 0);
+    g_assert_cmpfloat(duet_view_parameter(&view, 1), ==, 2);
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+    g_assert_cmpfloat(duet_view_parameter(&view, 2), ==, 0);
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_EINVAL);
     testing_fini(&t);
 }
 
@@ -363,8 +412,13 @@ static void test_init_fails(void)
                                        .ops = &testing_ops,
                                        .engine = &t};
     refusal = DUET_ENOTFOUND;
+    ended = 0;
+    config.chosen = true;
+    config.parameters[1] = 7;
     g_assert_cmpint(duet__core_new(&core, &config, &message), ==, DUET_ENOTFOUND);
     refusal = 0;
+    g_assert_cmpuint(ended, ==, 1); /* with what it was made with */
+    g_assert_cmpfloat(last_beta, ==, 7);
     g_assert_null(core);
     g_assert_cmpstr(message.text, ==, "policy probe: unknown name");
     g_assert_cmpuint(t.destroyed, ==, 0);
@@ -383,6 +437,7 @@ int main(int argc, char **argv)
     g_test_add_func("/policies/check", test_check);
     g_test_add_func("/policies/promises", test_promises);
     g_test_add_func("/policies/init_fails", test_init_fails);
+    g_test_add_func("/policies/no_such_parameter", test_no_such_parameter);
     g_test_add_func("/policies/slots", test_slots);
     g_test_add_func("/policies/runs", test_runs);
     g_test_add_func("/policies/deterministic", test_deterministic);

@@ -64,7 +64,8 @@ struct duet_config {
                                   0: 0.9 on this machine. Not with gpu_memory_bytes */
     const char *links;         /* "pcie=12GB/s,qpi=8GB/s": bandwidths to replace; NULL: none */
     bool no_peer;              /* no direct copies between GPUs */
-    const char *policy;        /* scheduling policy: name, or path of a shared object; NULL: "ws" */
+    const char *policy;        /* scheduling policy: name, or path of a shared object, then values
+                                  of its parameters, "NAME:PARAMETER=VALUE:..."; NULL: "ws" */
     const char *model;         /* performance model: name; NULL: "history" */
     uint64_t seed;             /* of every random choice; same seed, same simulated run */
     size_t window;             /* tasks submitted and unfinished at most; 0: default (65,536) */

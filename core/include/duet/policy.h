@@ -38,6 +38,16 @@ enum duet_order {
     DUET_HEAP,  /* highest priority first; among equals the earliest pushed */
 };
 
+enum { DUET_PARAMETERS_MAX = 16 }; /* of a policy */
+
+/* A number that is chosen together with a policy: `--policy NAME:parameter=value`. */
+struct duet_policy_parameter {
+    const char *name; /* lower case */
+    double initial;   /* where none is given */
+    double least, most;
+    const char *description;
+};
+
 /* Measured times of a finished task. */
 struct duet_times {
     double start_s, end_s; /* of the kernel */
@@ -66,9 +76,15 @@ struct duet_policy {
     bool private_nested;
     size_t state_size;          /* bytes of state for the policy */
     size_t state_size_a_worker; /* and more for each worker: see duet_view_worker_state */
+    /* what can be chosen, ended by one without a name; NULL: nothing. See duet_view_parameter */
+    const struct duet_policy_parameter *parameters;
 
     /* Optional. Called once; 0 or a negative enum duet_error. */
     int (*init)(void *self, struct duet_view *view);
+
+    /* Optional. Called once, when nothing else is any more; also after an `init` that has failed.
+     */
+    void (*fini)(void *self);
 
     /*
      * Places every task of the batch, in an order of its choice, on one of the lists. The batch
@@ -163,6 +179,8 @@ bool duet_view_is_device(const struct duet_view *view, unsigned worker);
 unsigned duet_view_local(const struct duet_view *view, int by);
 /* This policy's state for one worker: state_size_a_worker bytes, zeroed at the start. */
 void *duet_view_worker_state(struct duet_view *view, unsigned worker);
+/* The value of this policy's parameter number `index`, which must exist, within its bounds. */
+double duet_view_parameter(const struct duet_view *view, unsigned index);
 /*
  * A uniform random number in [0, bound), from the generator of `worker` (DUET_SUBMITTER for the
  * submitting thread's). bound > 0. Reproducible with the run's seed.
@@ -223,7 +241,10 @@ void duet_task_set_note(struct duet_task *task, double note);
  */
 const struct duet_policy *duet_policy_find(const char *name);
 const struct duet_policy *duet_policy_at(size_t index);
-/* Checks that name, description, source, push and pop are there. DUET_EINVAL with a message. */
+/*
+ * Checks that name, description, source, push and pop are there, and that parameters are described
+ * and begin within their bounds. DUET_EINVAL with a message.
+ */
 DUET_MUST_CHECK int duet_policy_check(const struct duet_policy *policy,
                                       struct duet_message *message);
 

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of random and w-rand: who gets how many tasks. Two cores, two devices, ten times as fast.
+ */
+#include <math.h>
+
+#include <glib.h>
+
+#include "core/testing.h"
+
+enum { MANY = 4000 };
+
+/* How many of many tasks of one codelet each worker gets; parameters NULL: as they are initially.
+ */
+static void place(const char *name, const double *parameters, bool gpus_only, unsigned counts[4])
+{
+    struct testing t;
+    testing_init(&t, &(struct testing_machine){.cpus = 2, .gpus = 2}, name, 1);
+    for (unsigned i = 0; parameters && i < 2; i++)
+        t.core->parameters[i] = parameters[i];
+    for (unsigned i = 0; i < MANY; i++)
+        (void)testing_submit(&t, gpus_only ? t.gpu : t.any, NULL, 0, NULL, 0, 0);
+    struct duet_view view = testing_view(&t, DUET_SUBMITTER);
+    for (unsigned w = 0; w < 4; w++)
+        counts[w] = (unsigned)duet_list_length(duet_view_list(&view, w));
+    g_assert_null(t.core->policy->steal);
+    testing_fini(&t);
+}
+
+/* `share` of all tasks, to within five deviations of a fair draw. */
+static void expect(unsigned count, double share)
+{
+    double mean = MANY * share, deviation = sqrt(mean * (1 - share));
+    g_assert_cmpfloat(fabs(count - mean), <=, 5 * deviation);
+}
+
+static void test_random(void)
+{
+    unsigned counts[4];
+    place("random", NULL, false, counts);
+    for (unsigned w = 0; w < 4; w++)
+        expect(counts[w], 0.25);
+    place("random", NULL, true, counts);
+    expect(counts[2], 0.5);
+    g_assert_cmpuint(counts[0] + counts[1], ==, 0);
+}
+
+/* By speeds: 1, 1, 10, 10. */
+static void test_speeds(void)
+{
+    unsigned counts[4];
+    place("w-rand", NULL, false, counts);
+    expect(counts[0], 1.0 / 22);
+    expect(counts[1], 1.0 / 22);
+    expect(counts[2], 10.0 / 22);
+    expect(counts[3], 10.0 / 22);
+}
+
+/* By weights: 1, 1, 3, 3. */
+static void test_weights(void)
+{
+    unsigned counts[4];
+    place("w-rand", (const double[]){1, 3}, false, counts);
+    expect(counts[0], 1.0 / 8);
+    expect(counts[3], 3.0 / 8);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/random/random", test_random);
+    g_test_add_func("/random/speeds", test_speeds);
+    g_test_add_func("/random/weights", test_weights);
+    return g_test_run();
+}
