@@ -15,7 +15,8 @@ import tempfile
 
 import common
 
-BENCHMARKS = ["independent", "cholesky", "sizes", "chain", "fork_join", "fibonacci", "stencil"]
+BENCHMARKS = ["independent", "cholesky", "sizes", "chain", "fork_join", "fibonacci",
+              "fibonacci_wait", "reduction", "stencil"]
 
 # name: program, environment
 PEERS = {
@@ -26,6 +27,7 @@ PEERS = {
     "starpu-lws": ("overhead_starpu", {"STARPU_SCHED": "lws"}),
     "starpu-eager": ("overhead_starpu", {"STARPU_SCHED": "eager"}),
 }
+WITHOUT_STARPU = {"fibonacci_wait", "reduction"}
 STARPU = {"STARPU_SILENT": "1", "STARPU_FXT_TRACE": "0", "STARPU_CALIBRATE": "0"}
 COLUMNS = ["benchmark", "case", "workers", "unit", "peer", "median", "least", "most", "ratio"]
 
@@ -55,6 +57,8 @@ def measure_all(peers, options):
             for workers in options.workers:
                 for benchmark in options.benchmarks:
                     for peer in peers:
+                        if benchmark in WITHOUT_STARPU and peer.startswith("starpu"):
+                            continue
                         values = measure(peer, benchmark, workers, options, home)
                         for (case, unit), value in values.items():
                             key = (benchmark, case, workers, unit, peer)

@@ -116,12 +116,13 @@ static int run(struct duet_runtime *duet, double *numbers, size_t count)
 {
     struct duet_stats stats;
     uint64_t state = 1;
-    for (size_t i = 0; numbers && i < count; i++) {
+    const bool computes = duet_computes(duet);
+    for (size_t i = 0; computes && i < count; i++) {
         state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         numbers[i] = (double)(state >> 11);
     }
     int error = sort_all(duet, numbers, count);
-    for (size_t i = 1; numbers && i < count && !error; i++)
+    for (size_t i = 1; computes && i < count && !error; i++)
         error = numbers[i - 1] <= numbers[i] ? DUET_OK : DUET_EIO;
     if (error)
         return error;
@@ -141,8 +142,8 @@ int main(int argc, char **argv)
     if (!error)
         error = duet_config_arguments(&config, &argc, argv, &message);
     size_t count = argc > 1 ? strtoul(argv[1], NULL, 10) : 200000;
-    double *numbers = config.simulate ? NULL : malloc(count * sizeof *numbers);
-    if (!error && (count == 0 || (!numbers && !config.simulate)))
+    double *numbers = malloc(count * sizeof *numbers);
+    if (!error && (count == 0 || !numbers))
         error = duet_fail(&message, DUET_EINVAL, "no memory for %zu numbers", count);
     if (!error)
         error = duet_open(&duet, &config, &message);

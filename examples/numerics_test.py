@@ -13,6 +13,7 @@ BUILD = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve()
 # program, sizes, bytes of its data, tasks (None: as in the first run; 0: they differ), sizes that
 # are refused
 PROGRAMS = [
+    ("dot_product", ["100000", "32"], 200000 * 8, 0, ["10", "20"]),
     ("tiled_qr", ["512", "64"], 512 * 512 * 8, sum(k * k for k in range(1, 9)), ["100", "64"]),
     ("conjugate_gradients", ["100", "20"], 100 * 100 * 92, 0, ["3", "4"]),
     ("sparse_lu", ["10", "40"], 400 * 400 * 8, None, ["0", "40"]),

@@ -3,7 +3,9 @@
  * A tiled QR factorisation with LAPACK's kernels geqrt, gemqrt, tpqrt and tpmqrt, as in Buttari,
  * Langou, Kurzak, Dongarra, "A class of parallel tiled linear algebra algorithms for multicore
  * architectures", Parallel Computing 35, 2009. The factors of the block reflectors are temporary
- * data: they live where the kernels run.
+ * data: they live where the kernels run. A factorised tile has the reflectors below its diagonal
+ * and R above; the two are parts of it, so that the tiles beside it are updated with the former
+ * while those below it are taken into the latter.
  *
  *     tiled_qr [N [TILE]]        1024 and 128; N is a multiple of TILE
  *
@@ -21,6 +23,7 @@
 enum { INNER = 32 }; /* columns of a block reflector, at most */
 
 enum { GEQRT, GEMQRT, TPQRT, TPMQRT, KERNELS };
+enum { LOWER, UPPER, PARTS }; /* of a factorised tile; the diagonal belongs to the upper one */
 
 struct program {
     struct duet_runtime *duet;
@@ -66,7 +69,7 @@ static int run_geqrt(const struct duet_call *call)
                                           a->data, (int)a->ld, t->data, (int)t->ld, work));
 }
 
-/* C := Q' C with the reflectors of geqrt; V R, T R, C RW. */
+/* C := Q' C with the reflectors of geqrt; V R (below the diagonal), T R, C RW. */
 static int run_gemqrt(const struct duet_call *call)
 {
     const struct duet_buffer *v = &call->buffers[0], *t = &call->buffers[1], *c = &call->buffers[2];
@@ -78,7 +81,7 @@ static int run_gemqrt(const struct duet_call *call)
                                            (int)t->ld, c->data, (int)c->ld, work));
 }
 
-/* Takes a tile into the R above it: R RW, B RW (the reflectors), T W. */
+/* Takes a tile into the R above it: R RW (from the diagonal up), B RW (the reflectors), T W. */
 static int run_tpqrt(const struct duet_call *call)
 {
     const struct duet_buffer *r = &call->buffers[0], *b = &call->buffers[1], *t = &call->buffers[2];
@@ -163,8 +166,8 @@ static int new_factors(const struct program *p, struct duet_handle **t)
     return duet_temporary(p->duet, rows, p->edge, sizeof(double), t);
 }
 
-/* The tile on the diagonal, and what is beside it. */
-static int eliminate_diagonal(const struct program *p, size_t k)
+/* The tile on the diagonal, whose parts are then known, and what is beside it. */
+static int eliminate_diagonal(const struct program *p, size_t k, struct duet_handle **parts)
 {
     double geqrt = work_of_kernel(p, GEQRT), gemqrt = work_of_kernel(p, GEMQRT);
     struct duet_handle *t;
@@ -173,23 +176,25 @@ static int eliminate_diagonal(const struct program *p, size_t k)
         return error;
     error = duet_insert(p->duet, p->kernels[GEQRT], DUET_RW, tile(p, k, k), DUET_W, t, DUET_VALUE,
                         &geqrt, sizeof geqrt, 0);
+    if (!error)
+        error = duet_cut_triangles(p->duet, tile(p, k, k), DUET_DIAGONAL_UPPER, parts);
     for (size_t j = k + 1; j < p->tiles && !error; j++)
-        error = duet_insert(p->duet, p->kernels[GEMQRT], DUET_R, tile(p, k, k), DUET_R, t, DUET_RW,
+        error = duet_insert(p->duet, p->kernels[GEMQRT], DUET_R, parts[LOWER], DUET_R, t, DUET_RW,
                             tile(p, k, j), DUET_VALUE, &gemqrt, sizeof gemqrt, 0);
     int freed = duet_unregister_submit(p->duet, t);
     return error ? error : freed;
 }
 
-/* A tile below it, and what is beside the two. */
-static int eliminate_below(const struct program *p, size_t k, size_t i)
+/* A tile below it, and what is beside the two; r is the upper part of the tile on the diagonal. */
+static int eliminate_below(const struct program *p, size_t k, size_t i, struct duet_handle *r)
 {
     double tpqrt = work_of_kernel(p, TPQRT), tpmqrt = work_of_kernel(p, TPMQRT);
     struct duet_handle *t;
     int error = new_factors(p, &t);
     if (error)
         return error;
-    error = duet_insert(p->duet, p->kernels[TPQRT], DUET_RW, tile(p, k, k), DUET_RW, tile(p, i, k),
-                        DUET_W, t, DUET_VALUE, &tpqrt, sizeof tpqrt, 0);
+    error = duet_insert(p->duet, p->kernels[TPQRT], DUET_RW, r, DUET_RW, tile(p, i, k), DUET_W, t,
+                        DUET_VALUE, &tpqrt, sizeof tpqrt, 0);
     for (size_t j = k + 1; j < p->tiles && !error; j++)
         error = duet_insert(p->duet, p->kernels[TPMQRT], DUET_R, tile(p, i, k), DUET_R, t, DUET_RW,
                             tile(p, k, j), DUET_RW, tile(p, i, j), DUET_VALUE, &tpmqrt,
@@ -202,9 +207,10 @@ static int factorise(const struct program *p)
 {
     int error = 0;
     for (size_t k = 0; k < p->tiles && !error; k++) {
-        error = eliminate_diagonal(p, k);
+        struct duet_handle *parts[PARTS];
+        error = eliminate_diagonal(p, k, parts);
         for (size_t i = k + 1; i < p->tiles && !error; i++)
-            error = eliminate_below(p, k, i);
+            error = eliminate_below(p, k, i, parts[UPPER]);
     }
     return error;
 }
@@ -347,8 +353,9 @@ int main(int argc, char **argv)
     p.edge = argc > 2 ? strtoul(argv[2], NULL, 10) : 128;
     p.tiles = p.edge ? n / p.edge : 0;
     int status = 2;
-    if (!p.tiles || n % p.edge || n > 100000) {
-        (void)say(argv[0], "the matrix needs a whole number of tiles: tiled_qr 1024 128");
+    if (!p.tiles || n % p.edge || p.edge < 2 || n > 100000) {
+        (void)say(argv[0], "the matrix needs a whole number of tiles, of 2 rows or more: tiled_qr "
+                           "1024 128");
     } else if (!prepare(&p, &original)) {
         status = say(argv[0], "no memory left for the matrix");
     } else {

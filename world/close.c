@@ -72,19 +72,31 @@ static int write_trace(const struct duet_runtime *runtime, const char *path,
     return error;
 }
 
+static void write_bytes(uint64_t bytes, const char *where)
+{
+    bool many = bytes >= 1000000000;
+    fprintf(stderr, ", %.3f %s %s", (double)bytes * (many ? 1e-9 : 1e-6), many ? "GB" : "MB",
+            where);
+}
+
+/* Rates of tasks that count no flops, and copies where there is no device, are left out. */
 static void write_report(const struct duet_runtime *runtime, const struct kept *kept)
 {
     struct duet_stats stats;
     duet_stats(runtime, &stats);
-    double reads = (double)stats.reads_on_device;
-    fprintf(stderr,
-            "duet: %llu tasks on %s, policy %s: makespan %.6f s, %.1f GFlop/s, "
-            "%.3f GB in, %.3f GB out, %.3f GB between devices, cache hits %.1f %%\n",
-            (unsigned long long)stats.tasks, kept->place, kept->policy, stats.makespan_s,
-            stats.makespan_s > 0 ? stats.flops / stats.makespan_s * 1e-9 : 0,
-            (double)stats.bytes_to_device * 1e-9, (double)stats.bytes_to_host * 1e-9,
-            (double)stats.bytes_between * 1e-9,
-            reads > 0 ? 100 * (double)stats.read_hits / reads : 0);
+    fprintf(stderr, "duet: %llu tasks on %s, policy %s: makespan %.6f s",
+            (unsigned long long)stats.tasks, kept->place, kept->policy, stats.makespan_s);
+    if (stats.flops > 0 && stats.makespan_s > 0)
+        fprintf(stderr, ", %.1f GFlop/s", stats.flops / stats.makespan_s * 1e-9);
+    if (duet_runtime_machine(runtime)->node_count > 1) {
+        write_bytes(stats.bytes_to_device, "in");
+        write_bytes(stats.bytes_to_host, "out");
+        write_bytes(stats.bytes_between, "between devices");
+    }
+    if (stats.reads_on_device)
+        fprintf(stderr, ", cache hits %.1f %%",
+                100 * (double)stats.read_hits / (double)stats.reads_on_device);
+    fputc('\n', stderr);
 }
 
 /* An iteration, by its number: when its last task ended; then, what it took. */

@@ -11,12 +11,13 @@
 
 const char peer_name[] = OVERHEAD_NAME;
 
-enum { FIBONACCI = KERNELS, FIBONACCI_WAIT };
+enum { FIBONACCI = KERNELS, FIBONACCI_WAIT, CLEAR, ADD, SUM, CODELETS };
 
 static struct duet_runtime *runtime;
-static struct duet_codelet *codelets[FIBONACCI_WAIT + 1];
-static struct duet_handle **handles; /* of the blocks */
+static struct duet_codelet *codelets[CODELETS];
+static struct duet_handle **handles; /* of the blocks; or of the pieces, and their sum */
 static size_t handle_count;
+static double sum;
 
 static void check(int error, const char *message)
 {
@@ -94,6 +95,26 @@ static int run_fibonacci(const struct duet_call *call)
     return DUET_OK;
 }
 
+static int run_clear(const struct duet_call *call)
+{
+    *(double *)call->buffers[0].data = 0;
+    return DUET_OK;
+}
+
+static int run_add(const struct duet_call *call)
+{
+    *(double *)call->buffers[0].data += *(const double *)call->buffers[1].data;
+    return DUET_OK;
+}
+
+/* Adds a piece to the sum. */
+static int run_sum(const struct duet_call *call)
+{
+    const struct duet_buffer *piece = &call->buffers[0];
+    *(double *)call->buffers[1].data += kernel_sum(piece->data, piece->rows);
+    return DUET_OK;
+}
+
 /* A call, and where its value goes. */
 struct call {
     unsigned n;
@@ -132,7 +153,7 @@ static const struct {
     size_t args_bytes, blocks;
     enum duet_mode modes[BLOCKS_MAX];
     double (*flops)(const void *args);
-} kernels[KERNELS + 1] = {
+} kernels[CODELETS] = {
     [MARK] = {"mark", run_mark, sizeof(void *), 0, {DUET_R}},
     [BUMP_1] = {"bump_1", run_bump, 0, 1, {DUET_RW}},
     [BUMP_2] = {"bump_2", run_bump, 0, 2, {DUET_R, DUET_RW}},
@@ -140,6 +161,9 @@ static const struct {
     [STENCIL] = {"stencil", run_stencil, sizeof(void *), 4, {DUET_R, DUET_R, DUET_R, DUET_W}},
     [SIZED] = {"sized", run_sized, sizeof(void *), 0, {DUET_R}, size_of},
     [FIBONACCI] = {"fibonacci", run_fibonacci, sizeof(void *), 0, {DUET_R}},
+    [CLEAR] = {"clear", run_clear, 0, 1, {DUET_W}},
+    [ADD] = {"add", run_add, 0, 2, {DUET_RW, DUET_R}},
+    [SUM] = {"sum", run_sum, 0, 2, {DUET_R, DUET_REDUCE}},
 };
 
 /* ------------------------------------------------------------------------------------------- */
@@ -153,7 +177,9 @@ void peer_open(unsigned workers)
     config.cpus = (int)workers;
     config.gpus = run_bump_on_gpu ? 1 : 0;
     check(duet_open(&runtime, &config, &message), message.text);
-    for (unsigned k = 0; k <= KERNELS; k++) {
+    for (unsigned k = 0; k < CODELETS; k++) {
+        if (k == FIBONACCI_WAIT)
+            continue;
         struct duet_implementation where = {.arch = "cpu", .run = kernels[k].run};
         if (run_bump_on_gpu && k <= BUMP_3) /* a mark needs no kernel there */
             where = (struct duet_implementation){"cuda", k == MARK ? run_mark : run_bump_on_gpu};
@@ -183,11 +209,42 @@ void peer_blocks(char *base, size_t count)
               duet_last_message(runtime));
 }
 
+void peer_numbers(double *numbers, size_t count, size_t pieces)
+{
+    handles = zeroed((pieces + 1) * sizeof(struct duet_handle *));
+    for (size_t i = 0; i < pieces; i++) {
+        size_t begin = count * i / pieces, end = count * (i + 1) / pieces;
+        check(duet_vector(runtime, numbers + begin, end - begin, sizeof *numbers,
+                          &handles[handle_count++]),
+              duet_last_message(runtime));
+    }
+    check(duet_vector(runtime, &sum, 1, sizeof sum, &handles[handle_count]),
+          duet_last_message(runtime));
+    check(duet_reduction(runtime, handles[handle_count++], codelets[CLEAR], codelets[ADD]),
+          duet_last_message(runtime));
+}
+
 void peer_drop(void)
 {
     for (size_t i = 0; i < handle_count; i++)
         check(duet_unregister(runtime, handles[i]), duet_last_message(runtime));
     free(handles);
+    handle_count = 0;
+}
+
+double peer_sum(void)
+{
+    size_t pieces = handle_count - 1;
+    struct duet_access accesses[] = {{handles[pieces], DUET_W}, {handles[pieces], DUET_REDUCE}};
+    submit(CLEAR, accesses, 1, NULL, 0);
+    for (size_t i = 0; i < pieces; i++) {
+        accesses[0] = (struct duet_access){handles[i], DUET_R};
+        submit(SUM, accesses, 2, NULL, 0);
+    }
+    check(duet_acquire(runtime, handles[pieces], DUET_R), duet_last_message(runtime));
+    double value = sum;
+    check(duet_release(runtime, handles[pieces]), duet_last_message(runtime));
+    return value;
 }
 
 void peer_run(void (*program)(const void *context), const void *context)

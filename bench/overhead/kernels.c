@@ -22,6 +22,14 @@ void kernel_stencil(uint64_t *out, const uint64_t *left, const uint64_t *centre,
     *out = x;
 }
 
+double kernel_sum(const double *numbers, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += numbers[i];
+    return sum;
+}
+
 uint64_t kernel_fibonacci(unsigned n)
 {
     return n < 2 ? n : kernel_fibonacci(n - 1) + kernel_fibonacci(n - 2);

@@ -242,6 +242,32 @@ static void measure_fibonacci_wait(const struct run *run)
 
 /* ------------------------------------------------------------------------------------------- */
 
+/* Cases: pieces, which are tasks where the runtime has such. */
+static void measure_reduction(const struct run *run)
+{
+    const size_t pieces[] = {2, 16, 128}, repeats = 10;
+    expect(run, run->size >= 128, "SIZE must be at least 128");
+    double *numbers = zeroed(run->size * sizeof *numbers), expected = 0;
+    for (size_t i = 0; i < run->size; i++) {
+        numbers[i] = (double)(i % 1000); /* their sum is exact in any order */
+        expected += numbers[i];
+    }
+    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
+        bool right = true;
+        peer_numbers(numbers, run->size, pieces[i]);
+        double start = seconds();
+        for (size_t r = 0; r < repeats; r++)
+            right = peer_sum() == expected && right;
+        double elapsed = seconds() - start;
+        peer_drop();
+        expect(run, right, "a wrong sum, or no reductions");
+        print(run, "us/sum", pieces[i], 1e6 * elapsed / (double)repeats);
+    }
+    free(numbers);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+
 static uint64_t *cell(char *base, size_t index)
 {
     return (uint64_t *)(void *)(base + index * CELL_BYTES);
@@ -360,6 +386,7 @@ static const struct {
     {"cholesky", measure_cholesky, NULL, 40, "tiles a side"},
     {"fibonacci", measure_fibonacci, serial_fibonacci, 20, "number"},
     {"fibonacci_wait", measure_fibonacci_wait, serial_fibonacci, 20, "number"},
+    {"reduction", measure_reduction, NULL, 1000000, "numbers whose sum it is"},
     {"stencil", measure_stencil, serial_stencil, 200, "steps of 8 points"},
 };
 

@@ -10,6 +10,8 @@ const char peer_name[] = OVERHEAD_NAME;
 
 static unsigned threads;
 static char *memory; /* block i is memory[i * CELL_BYTES] */
+static const double *numbers;
+static size_t number_count, piece_count;
 
 void peer_open(unsigned workers)
 {
@@ -95,6 +97,25 @@ void peer_submit(enum kernel kernel, const size_t *blocks, void *argument)
 void peer_wait(void)
 {
 #pragma omp taskwait
+}
+
+void peer_numbers(double *all, size_t count, size_t pieces)
+{
+    numbers = all;
+    number_count = count;
+    piece_count = pieces;
+}
+
+/* As OpenMP has it: no task for each piece, but a loop over them. */
+double peer_sum(void)
+{
+    double sum = 0;
+#pragma omp parallel for num_threads(threads) reduction(+ : sum)
+    for (size_t i = 0; i < piece_count; i++) {
+        size_t begin = number_count * i / piece_count, end = number_count * (i + 1) / piece_count;
+        sum += kernel_sum(numbers + begin, end - begin);
+    }
+    return sum;
 }
 
 /* As OpenMP has it: a task for each call, and a wait for the two. */

@@ -45,6 +45,8 @@ void kernel_bump(uint64_t *cell);
  */
 void kernel_stencil(uint64_t *out, const uint64_t *left, const uint64_t *centre,
                     const uint64_t *right, uint64_t iterations);
+/* The sum of these numbers, added one after the other. */
+double kernel_sum(const double *numbers, size_t count);
 /* The n-th Fibonacci number, by two recursive calls. */
 uint64_t kernel_fibonacci(unsigned n);
 
@@ -77,6 +79,11 @@ void peer_close(void);
  */
 void peer_blocks(char *base, size_t count);
 void peer_drop(void);
+
+/* Numbers of which there will be sums, by a task for each of so many pieces; until peer_drop. */
+void peer_numbers(double *numbers, size_t count, size_t pieces);
+/* Their sum, as a reduction. NaN: this runtime has none. */
+double peer_sum(void);
 
 /* Calls program(context), which submits tasks and waits for them, where tasks can be submitted. */
 void peer_run(void (*program)(const void *context), const void *context);
