@@ -90,7 +90,11 @@ static void test_execute(const void *argument)
         unsigned char data[3] = {1, 2, 255};
         struct testing_probe probe = {.status = statuses[i]};
         struct testing_argument args = {&probe};
-        struct duet_buffer buffer = {data, 3, 1, 3, 1};
+        struct duet_buffer buffer = {.data = data,
+                                     .rows = 3,
+                                     .cols = 1,
+                                     .ld = 3,
+                                     .element_bytes = 1};
         struct duet_call call = {.args = &args, .buffers = &buffer, .buffer_count = 1};
         struct duet_call before = call;
         struct backend_kernel kernel = {.run = testing_probe_kernel, .call = &call};

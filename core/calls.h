@@ -248,6 +248,20 @@ int duet__check_turns(const struct access *accesses, unsigned count, const char 
 /* Refuses to free parts of which the application has acquired some. */
 int duet__check_parts(struct duet_runtime *core, const struct parts *parts);
 
+/* layout.c: areas in the host's memory that a handle is made of */
+unsigned duet__area_count(const struct duet_handle *handle);
+struct duet_array duet__area(const struct duet_handle *handle, unsigned index);
+void duet__layout_free(struct layout *layout);
+/* duet__task_buffers where some data has a layout. */
+size_t duet__laid_buffers(const struct duet_task *task, unsigned node, void *base,
+                          struct duet_buffer *out, size_t room);
+/* What the data is instead of one matrix, for messages: it cannot be cut, for instance. NULL: one.
+ */
+const char *duet__no_matrix(const struct duet_handle *handle);
+
+/* part.c: which rows of a column belong to the handle, if it is a triangle, or all */
+void duet__handle_column(const struct duet_handle *handle, size_t col, size_t *first, size_t *end);
+
 /* region.c */
 /* Enters the memory of a handle. DUET_EINVAL if other data is there, DUET_ENOMEM; with a message.
  */
@@ -264,6 +278,8 @@ void duet__handle_remove(struct duet_runtime *core, struct duet_handle *handle);
 void duet__handle_gone(struct duet_runtime *core, struct duet_handle *handle);
 int duet__shape_check(struct duet_runtime *runtime, size_t rows, size_t cols, size_t ld,
                       size_t element_bytes);
+int duet__address_check(struct duet_runtime *runtime, const struct duet_array *array);
+int duet__handle_register(struct duet_runtime *runtime, struct duet_handle *handle);
 int duet__may_unregister(struct duet_runtime *runtime, struct duet_handle *handle);
 struct duet_task *duet__acquisition_new(struct duet_runtime *core, unsigned count);
 void duet__handles_fini(struct duet_runtime *core);

@@ -278,7 +278,7 @@ static int cut(struct duet_runtime *runtime, struct duet_handle *whole, const st
         return duet__refuse(runtime, DUET_EINVAL,
                             "handle %llu is a block of a task that expands: let a child expand it",
                             (unsigned long long)whole->id);
-    if (!grid->list && (grid->rows > whole->rows || grid->cols > whole->cols))
+    if (!grid->list && !whole->layout && (grid->rows > whole->rows || grid->cols > whole->cols))
         return duet__refuse(runtime, DUET_EINVAL,
                             "%zu x %zu parts of %zu x %zu elements: some would be empty",
                             grid->rows, grid->cols, whole->rows, whole->cols);
@@ -330,13 +330,13 @@ int duet_cut_triangles(struct duet_runtime *runtime, struct duet_handle *whole,
                                            [DUET_DIAGONAL_UPPER] = {STRICTLY_LOWER, UPPER},
                                            [DUET_DIAGONAL_APART] = {STRICTLY_LOWER, STRICTLY_UPPER,
                                                                     DIAGONAL}};
-    if (!whole || whole->rows != whole->cols || whole->rows < 2 || diagonal < DUET_DIAGONAL_LOWER ||
-        diagonal > DUET_DIAGONAL_APART)
+    bool square = whole && (whole->layout || (whole->rows == whole->cols && whole->rows >= 2));
+    if (!square || diagonal < DUET_DIAGONAL_LOWER || diagonal > DUET_DIAGONAL_APART)
         return duet__refuse(runtime, DUET_EINVAL,
                             "only a square of 2 x 2 elements or more can be cut into triangles, "
                             "with its diagonal in the lower one, in the upper one, or apart");
-    const struct duet_part square = {0, 0, whole->rows, whole->cols};
-    const struct duet_part list[] = {square, square, square};
+    const struct duet_part all = {0, 0, whole->rows, whole->cols};
+    const struct duet_part list[] = {all, all, all};
     size_t count = diagonal == DUET_DIAGONAL_APART ? 3 : 2;
     return cut(runtime, whole, &(struct grid){count, 1, list, shapes[diagonal]}, out);
 }

@@ -58,7 +58,7 @@ enum duet__stream {
     DUET_STREAM_OUT, /* from this worker's device to the host */
 };
 
-/* A copy of one handle's data. Owned by the core, valid until duet__done. */
+/* A copy of one handle's data: see duet__copy_pieces. Owned by the core, valid until duet__done. */
 struct duet__copy {
     struct duet_handle *handle;
     uint64_t handle_id;                         /* from 1 */
@@ -67,7 +67,22 @@ struct duet__copy {
     bool write_back;                            /* makes room on its source */
     uint64_t source_offset, destination_offset; /* bytes in the slab; 0 for the host's memory */
     double decided_s;                           /* when the core decided it */
+    /* the engine's, 0 at first: pieces in flight; when the first began; the first error of one */
+    unsigned pieces;
+    double start_s;
+    int status;
 };
+
+/* A piece of a copy: `cols` columns of column_bytes each, at both ends with their own pitch. */
+struct duet__piece {
+    void *to;
+    const void *from;
+    size_t column_bytes, cols, to_pitch, from_pitch; /* bytes from one column to the next */
+    /* of a triangle, as in struct backend_copy; end and end_step 0: whole columns */
+    size_t first, first_step, end, end_step;
+};
+/* Takes a piece. An error ends the copy. */
+typedef int (*duet__piece_fn)(void *arg, const struct duet__piece *piece);
 
 /* Scheduling operations that a call made, for the engine to charge. Added to, never reset. */
 struct duet__ops {
@@ -367,22 +382,27 @@ double duet__task_ready(const struct duet_task *task);
 /* Its arguments, valid until duet__done. */
 const void *duet__task_args(const struct duet_task *task);
 /*
- * Fills *out (as many as duet_task_accesses) with the replicas of a task that RUN was given for, in
- * the memory of node `node`: for a device `base` is where its slab begins, data there being densely
- * stored (ld = rows); for the host it is not used.
+ * Fills *out with the replicas of a task that RUN was given for, in the memory of node `node`: for
+ * a device `base` is where its slab begins, data there being densely stored (ld = rows); for the
+ * host it is not used. There is `room`, for duet_task_accesses at least. Returns how many buffers
+ * there are, which may be more.
  */
-void duet__task_buffers(const struct duet_task *task, unsigned node, void *base,
-                        struct duet_buffer *out);
+size_t duet__task_buffers(const struct duet_task *task, unsigned node, void *base,
+                          struct duet_buffer *out, size_t room);
+/* How many there are. */
+size_t duet__task_buffer_count(const struct duet_task *task);
 /*
- * Which rows of a column belong to the handle, from *first to below *end: not all of them in a
- * triangle. Both grow linearly with `col`.
+ * Calls `give` for each piece of a copy that was given as a command, on the thread of its worker:
+ * none, one or many. `source` and `destination` are where the slabs of devices begin; for the host
+ * they are not used. Returns the first error, of `give` or (DUET_EINVAL) of the type of the data.
  */
-void duet__handle_column(const struct duet_handle *handle, size_t col, size_t *first, size_t *end);
+int duet__copy_pieces(const struct duet__copy *copy, void *source, void *destination,
+                      duet__piece_fn give, void *arg);
 /* The handle's data in the host's memory. */
 void duet__handle_buffer(const struct duet_handle *handle, struct duet_buffer *out);
 /*
  * A place where the engine may keep something about a handle; NULL at first. NULL is returned for a
- * part of other data, or a block of an expansion.
+ * part of other data, a block of an expansion, or data that is not a matrix.
  */
 _Atomic(void *) *duet__handle_mark(struct duet_handle *handle);
 /*

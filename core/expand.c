@@ -134,16 +134,17 @@ int duet__expand_call(struct duet_expansion *expansion)
 {
     struct duet_task *task = expansion->task;
     struct duet_buffer few[BUFFERS], *buffers = few;
-    if (task->access_count > BUFFERS)
-        buffers = malloc(task->access_count * sizeof *buffers);
+    const size_t count = task->access_count ? duet__task_buffer_count(task) : 0;
+    if (count > BUFFERS)
+        buffers = malloc(count * sizeof *buffers);
     if (!buffers)
         return DUET_ENOMEM;
-    if (task->access_count)
-        duet__task_buffers(task, DUET_HOST, NULL, buffers);
+    if (count)
+        (void)duet__task_buffers(task, DUET_HOST, NULL, buffers, count);
     const struct duet_call arguments = {.runtime = expansion->core,
                                         .args = task_args(task),
                                         .buffers = buffers,
-                                        .buffer_count = task->access_count,
+                                        .buffer_count = count,
                                         .message = &expansion->message};
     int status = task->klass->codelet->expand(expansion, &arguments);
     if (buffers != few)

@@ -8,7 +8,7 @@
 /* The engine gives up what it keeps about the handle. */
 static void handle_forget(struct duet_runtime *core, struct duet_handle *handle)
 {
-    if (core->ops->forget && !handle->of)
+    if (core->ops->forget && duet__handle_mark(handle))
         core->ops->forget(core->engine, handle);
 }
 
@@ -21,6 +21,7 @@ static void handle_free(struct duet_runtime *core, struct duet_handle *handle)
     if (handle->temporary && handle->data)
         duet__memory_give(core, handle->data, handle->bytes);
     duet__reduction_free(core, handle);
+    duet__layout_free(handle->layout);
     free(handle);
 }
 
@@ -113,37 +114,56 @@ int duet__shape_check(struct duet_runtime *runtime, size_t rows, size_t cols, si
     return DUET_OK;
 }
 
+/* DUET_EINVAL for data at no address where something computes. */
+int duet__address_check(struct duet_runtime *runtime, const struct duet_array *array)
+{
+    if (array->data || !runtime->computes)
+        return DUET_OK;
+    return duet__refuse(
+        runtime, DUET_EINVAL,
+        "data of %zu x %zu elements has no address (NULL), which is for runs that "
+        "compute nothing, simulations and emulations of a platform, and for duet_temporary",
+        array->rows, array->cols);
+}
+
+/* Says where the data of a new handle is. DUET_EINVAL, DUET_ENOMEM: it is gone again. */
+int duet__handle_register(struct duet_runtime *runtime, struct duet_handle *handle)
+{
+    struct duet_message message;
+    message.text[0] = '\0';
+    bool somewhere = handle->data || handle->layout;
+    int error = somewhere ? duet__region_enter(runtime, handle, &message) : DUET_OK;
+    if (error) {
+        duet__handle_remove(runtime, handle);
+        return duet__refuse(runtime, error, "%s", message.text);
+    }
+    atomic_fetch_add_explicit(&runtime->registered_bytes, handle->bytes, memory_order_relaxed);
+    return DUET_OK;
+}
+
 int duet_matrix(struct duet_runtime *runtime, void *data, size_t rows, size_t cols, size_t ld,
                 size_t element_bytes, struct duet_handle **out)
 {
+    const struct duet_array array = {data, rows, cols, ld, element_bytes};
     *out = NULL;
     int error = duet__shape_check(runtime, rows, cols, ld, element_bytes);
+    if (!error)
+        error = duet__address_check(runtime, &array);
     if (error)
         return error;
-    if (!data && runtime->computes)
-        return duet__refuse(
-            runtime, DUET_EINVAL,
-            "data of %zu x %zu elements has no address (NULL), which is for runs that "
-            "compute nothing, simulations and emulations of a platform, and for duet_temporary",
-            rows, cols);
-    *out = duet__handle_new(runtime, data, rows, cols, ld, element_bytes);
-    if (!*out)
+    struct duet_handle *handle = duet__handle_new(runtime, data, rows, cols, ld, element_bytes);
+    if (!handle)
         return duet__refuse(runtime, DUET_ENOMEM, "no memory left for another handle");
-    struct duet_message message;
-    message.text[0] = '\0';
-    error = data ? duet__region_enter(runtime, *out, &message) : DUET_OK;
-    if (error) {
-        duet__handle_remove(runtime, *out);
-        *out = NULL;
-        return duet__refuse(runtime, error, "%s", message.text);
-    }
-    atomic_fetch_add_explicit(&runtime->registered_bytes, (*out)->bytes, memory_order_relaxed);
-    return DUET_OK;
+    error = duet__handle_register(runtime, handle);
+    if (!error)
+        *out = handle;
+    return error;
 }
 
 _Atomic(void *) *duet__handle_mark(struct duet_handle *handle)
 {
-    return handle->of ? NULL : &handle->mark;
+    return handle->of || handle->layout ? NULL
+                                        : &handle->mark; /* which is for one piece of memory */
 }
 
 int duet_vector(struct duet_runtime *runtime, void *data, size_t count, size_t element_bytes,
@@ -387,6 +407,7 @@ void duet__handles_fini(struct duet_runtime *core)
             free(handle->data);
         duet__cuts_fini(handle);
         duet__reduction_free(core, handle);
+        duet__layout_free(handle->layout);
         free(handle);
         handle = next;
     }

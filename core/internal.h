@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <duet/layout.h>
 #include <duet/parts.h>
 #include <duet/random.h>
 
@@ -303,8 +304,9 @@ struct duet_handle {
     struct parts *cuts;                       /* parts_lock: of it, the newest first */
     size_t row, col;                          /* of a part: where it begins in its whole */
     uint8_t shape;                            /* of a part: enum shape */
-    struct reduction *reduction;              /* how it is reduced; NULL: not */
-    struct contribution *contribution;        /* that this is to another one; NULL: none */
+    struct layout *layout;       /* what it is instead of a matrix: layout.c; NULL: it is one */
+    struct reduction *reduction; /* how it is reduced; NULL: not */
+    struct contribution *contribution; /* that this is to another one; NULL: none */
     struct below below;
     struct duet_handle *next, *prev; /* core->handles, registry lock */
     struct replica host;

@@ -34,6 +34,9 @@ static int check(const struct parts *parts, const struct duet_part *part,
                  struct duet_message *message)
 {
     const struct duet_handle *whole = parts->whole, *other;
+    if (whole->layout)
+        return duet_fail(message, DUET_EINVAL, "handle %llu is %s, which cannot be cut",
+                         (unsigned long long)whole->id, duet__no_matrix(whole));
     if (!within(part, whole))
         return duet_fail(message, DUET_EINVAL,
                          "a part of %zu x %zu at (%zu, %zu) does not lie within its whole, which "

@@ -81,6 +81,10 @@ int duet_reduction(struct duet_runtime *runtime, struct duet_handle *handle,
                             "duet_reduction needs a handle that is no block of an expansion and "
                             "has no reduction yet, a kernel that initialises, which does not "
                             "expand, and one that combines");
+    if (handle->layout)
+        return duet__refuse(runtime, DUET_EINVAL,
+                            "handle %llu is %s, which cannot be reduced: register a matrix",
+                            (unsigned long long)handle->id, duet__no_matrix(handle));
     struct reduction *made = calloc(1, sizeof *made);
     struct duet_task *combining = made ? duet__acquisition_new(runtime, 1) : NULL;
     int error = DUET_ENOMEM;

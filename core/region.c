@@ -19,17 +19,17 @@ struct region {
     struct plane plane;
 };
 
-/* Memory of a handle: `cols` pieces of `bytes`, from column to column `stride`, or one piece. */
+/* Memory of an area: `cols` pieces of `bytes`, from column to column `stride`, or one piece. */
 struct memory {
     uint64_t first, bytes, cols, stride, end;
 };
 
-static struct memory memory_of(const struct duet_handle *handle)
+static struct memory memory_of(const struct duet_array *area)
 {
-    struct memory memory = {.first = (uintptr_t)handle->data,
-                            .bytes = handle->rows * handle->element_bytes,
-                            .cols = handle->cols,
-                            .stride = handle->ld * handle->element_bytes};
+    struct memory memory = {.first = (uintptr_t)area->data,
+                            .bytes = area->rows * area->element_bytes,
+                            .cols = area->cols,
+                            .stride = area->ld * area->element_bytes};
     memory.end = memory.first + (memory.cols - 1) * memory.stride + memory.bytes;
     if (memory.bytes == memory.stride || memory.cols == 1)
         memory = (struct memory){memory.first, memory.end - memory.first, 1, 0, memory.end};
@@ -125,28 +125,53 @@ static bool enter(struct region *region, const struct memory *memory,
     return true;
 }
 
+static int enter_area(struct duet_runtime *core, const struct duet_handle *handle,
+                      const struct duet_array *area, struct duet_message *message)
+{
+    const struct memory memory = memory_of(area);
+    const struct duet_handle *found = NULL;
+    for (const struct region *region = core->regions; region && !found; region = region->next)
+        found = meets(region, &memory);
+    if (found)
+        return duet_fail(message, DUET_EINVAL,
+                         "data of %zu x %zu elements at %p shares memory with handle %llu, of %zu "
+                         "x %zu elements at %p: register it once, and cut it into parts (duet_cut)",
+                         area->rows, area->cols, area->data, (unsigned long long)found->id,
+                         found->rows, found->cols, found->data);
+    struct region *region = region_of(core, memory.stride);
+    if (!region || !enter(region, &memory, handle))
+        return duet_fail(message, DUET_ENOMEM, "no memory left for another handle");
+    return DUET_OK;
+}
+
+/* Takes the first `count` areas of a handle out. registry_lock is held. */
+static void leave(struct duet_runtime *core, const struct duet_handle *handle, unsigned count)
+{
+    while (count-- > 0) {
+        struct rectangle parts[3];
+        const struct duet_array area = duet__area(handle, count);
+        const struct memory memory = memory_of(&area);
+        if (!area.data)
+            continue;
+        struct region *region = region_of(core, memory.stride);
+        take_out(region, parts, rectangles(region->stride, &memory, parts));
+        region->count--;
+    }
+}
+
 int duet__region_enter(struct duet_runtime *core, struct duet_handle *handle,
                        struct duet_message *message)
 {
-    const struct memory memory = memory_of(handle);
-    const struct duet_handle *found = NULL;
+    const unsigned count = duet__area_count(handle);
     int error = DUET_OK;
     spin_lock(&core->registry_lock);
-    for (const struct region *region = core->regions; region && !found; region = region->next)
-        found = meets(region, &memory);
-    if (found) {
-        error =
-            duet_fail(message, DUET_EINVAL,
-                      "data of %zu x %zu elements at %p shares memory with handle %llu, of %zu "
-                      "x %zu elements at %p: register it once, and cut it into parts (duet_cut)",
-                      handle->rows, handle->cols, handle->data, (unsigned long long)found->id,
-                      found->rows, found->cols, found->data);
-    } else {
-        struct region *region = region_of(core, memory.stride);
-        handle->entered = region && enter(region, &memory, handle);
-        if (!handle->entered)
-            error = duet_fail(message, DUET_ENOMEM, "no memory left for another handle");
+    for (unsigned i = 0; i < count && !error; i++) {
+        const struct duet_array area = duet__area(handle, i);
+        error = area.data ? enter_area(core, handle, &area, message) : DUET_OK;
+        if (error)
+            leave(core, handle, i);
     }
+    handle->entered = !error;
     spin_unlock(&core->registry_lock);
     return error;
 }
@@ -154,11 +179,7 @@ int duet__region_enter(struct duet_runtime *core, struct duet_handle *handle,
 /* registry_lock is held. */
 void duet__region_leave(struct duet_runtime *core, struct duet_handle *handle)
 {
-    struct rectangle parts[3];
-    const struct memory memory = memory_of(handle);
-    struct region *region = region_of(core, memory.stride);
-    take_out(region, parts, rectangles(region->stride, &memory, parts));
-    region->count--;
+    leave(core, handle, duet__area_count(handle));
 }
 
 void duet__regions_fini(struct duet_runtime *core)

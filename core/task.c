@@ -263,19 +263,25 @@ void duet__handle_buffer(const struct duet_handle *handle, struct duet_buffer *o
                                 .rows = handle->rows,
                                 .cols = handle->cols,
                                 .ld = handle->ld,
-                                .element_bytes = handle->element_bytes};
+                                .element_bytes = handle->element_bytes,
+                                .planes = 1,
+                                .plane = handle->ld * handle->cols};
 }
 
-void duet__task_buffers(const struct duet_task *task, unsigned node, void *base,
-                        struct duet_buffer *out)
+size_t duet__task_buffers(const struct duet_task *task, unsigned node, void *base,
+                          struct duet_buffer *out, size_t room)
 {
     const unsigned count = task->access_count;
     for (unsigned i = 0; i < count; i++) {
         const struct duet_handle *handle = task->accesses[i].handle;
+        if (handle->layout)
+            return duet__laid_buffers(task, node, base, out, room);
         duet__handle_buffer(handle, &out[i]);
         if (node == DUET_HOST)
             continue;
         out[i].data = (char *)base + handle->replicas[node]->block->offset;
         out[i].ld = handle->rows;
+        out[i].plane = handle->rows * handle->cols;
     }
+    return count;
 }

@@ -86,17 +86,17 @@ static _Thread_local struct duet_task *engine_kernel_of;
 /* ------------------------------------------------------------------------------------------- */
 /* What a worker does                                                                           */
 
-/* Where a replica is; on devices without gaps between its columns. */
-static inline struct duet_buffer engine_place(const struct engine *engine, unsigned node,
-                                              const struct duet_handle *handle, uint64_t offset)
+static inline int engine_copy_piece(void *arg, const struct duet__piece *piece)
 {
-    struct duet_buffer buffer;
-    duet__handle_buffer(handle, &buffer);
-    if (node != DUET_HOST) {
-        buffer.data = engine->memories[node] + offset;
-        buffer.ld = buffer.rows;
+    (void)arg;
+    bool slanted = piece->end || piece->end_step;
+    for (size_t col = 0; col < piece->cols; col++) {
+        size_t first = piece->first + col * piece->first_step;
+        size_t end = slanted ? piece->end + col * piece->end_step : piece->column_bytes;
+        memcpy((char *)piece->to + first + col * piece->to_pitch,
+               (const char *)piece->from + first + col * piece->from_pitch, end - first);
     }
-    return buffer;
+    return DUET_OK;
 }
 
 static inline int engine_copy(struct engine *engine, const struct duet__copy *copy)
@@ -106,16 +106,8 @@ static inline int engine_copy(struct engine *engine, const struct duet__copy *co
         return error;
     if (atomic_load(&engine->gone[copy->source]))
         return DUET_ELOST;
-    struct duet_buffer to =
-        engine_place(engine, copy->destination, copy->handle, copy->destination_offset);
-    struct duet_buffer from = engine_place(engine, copy->source, copy->handle, copy->source_offset);
-    for (size_t col = 0; col < to.cols; col++) {
-        size_t first, end;
-        duet__handle_column(copy->handle, col, &first, &end);
-        memcpy((char *)to.data + (first + col * to.ld) * to.element_bytes,
-               (char *)from.data + (first + col * from.ld) * to.element_bytes,
-               (end - first) * to.element_bytes);
-    }
+    TESTING_MUST(!duet__copy_pieces(copy, engine->memories[copy->source],
+                                    engine->memories[copy->destination], engine_copy_piece, NULL));
     /* lost meanwhile: what has been copied is of no use */
     return atomic_load(&engine->gone[copy->source]) ? DUET_ELOST : DUET_OK;
 }
@@ -123,13 +115,14 @@ static inline int engine_copy(struct engine *engine, const struct duet__copy *co
 static inline int engine_kernel(struct engine *engine, unsigned worker, struct duet_task *task)
 {
     const struct worker *at = &engine->core->workers[worker];
-    struct duet_buffer *buffers = g_new(struct duet_buffer, task->access_count);
+    const size_t count = duet__task_buffer_count(task);
+    struct duet_buffer *buffers = g_new(struct duet_buffer, count);
     const struct duet_call call = {.runtime = engine->core,
                                    .args = task_args(task),
                                    .buffers = buffers,
-                                   .buffer_count = task->access_count};
+                                   .buffer_count = count};
     TESTING_MUST(engine->core->masks[task->mask].kinds >> at->kind & 1);
-    duet__task_buffers(task, at->node, engine->memories[at->node], buffers);
+    (void)duet__task_buffers(task, at->node, engine->memories[at->node], buffers, count);
     engine_kernel_of = at->node == DUET_HOST ? NULL : task;
     int status = duet__task_function(task, at->arch)(&call);
     engine_kernel_of = NULL;

@@ -83,23 +83,23 @@ static inline struct duet_buffer temporary_buffer(const struct step *step, void 
 
 static inline void replay(struct run *run, struct step *step)
 {
-    struct duet_buffer buffers[ACCESSES_MAX + 1];
+    struct duet_buffer buffers[2 * ACCESSES_MAX + 1];
     uint64_t words[WORDS_MAX], scratch[WORDS_MAX];
     struct argument argument = step_argument(step);
+    unsigned count = 0;
     for (unsigned i = 0; i < step->count; i++)
-        buffers[i] = run->expected[step->handles[i]];
+        count += show(run, step->handles[i], &run->expected[step->handles[i]], &buffers[count]);
     if (step->kind < KINDS) {
-        buffers[step->count] = temporary_buffer(step, words);
-        replay_task(&argument, step->kind == EXPANDS, buffers, step->count + (step->chain > 0));
+        buffers[count] = temporary_buffer(step, words);
+        replay_task(&argument, step->kind == EXPANDS, buffers, count + (step->chain > 0));
         for (unsigned n = 1; n <= step->chain; n++) {
             argument = chain_argument(step, n);
-            const struct duet_buffer two[] = {buffers[step->count],
-                                              temporary_buffer(step, scratch)};
+            const struct duet_buffer two[] = {buffers[count], temporary_buffer(step, scratch)};
             replay_task(&argument, chain_kind(step, n) == EXPANDS, two, 2);
         }
         replay_nested(run, step->salt, step->nested);
     } else if (step->kind != WAIT) {
-        uint64_t result = touch(step, buffers);
+        uint64_t result = touch(step, &run->expected[step->handles[0]]);
         if (!run->lenient)
             g_assert_cmphex(step->results[0], ==, result);
     }

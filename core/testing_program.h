@@ -29,8 +29,9 @@ enum {
     COLS_MAX = 6,
     PADDING_MAX = 3, /* of the leading dimension */
     WORDS_MAX = (ROWS_MAX + PADDING_MAX) * COLS_MAX,
-    BYTES_MAX = (ROWS_MAX * COLS_MAX * 8 + 255) / 256 * 256, /* of a matrix on a device */
-    SUMS = 4,                                                /* vectors that nested tasks add to */
+    /* of a matrix on a device, also where it is two arrays */
+    BYTES_MAX = (ROWS_MAX * COLS_MAX * 8 + 511) / 256 * 256,
+    SUMS = 4, /* vectors that nested tasks add to */
     SUM_WORDS = 16,
     SUBMITTERS_MAX = 3,
     AFTER_MAX = 3, /* steps that one comes after without data */
@@ -65,6 +66,7 @@ struct step {
     unsigned count;
     unsigned *handles;
     uint8_t *modes, *effective;
+    uint8_t *shown; /* the same as effective, by buffer of its kernel */
     int priority;
     bool on_device; /* only */
     uint64_t salt;
@@ -340,6 +342,8 @@ static inline uint64_t look_back(const struct step *step)
  * others, unless both are only read.
  */
 static inline void draw_parts(struct run *run, struct step *step, uint64_t *rng);
+/* Fills in step->shown. */
+static inline void show_modes(const struct run *run, struct step *step);
 
 static inline void make_step(struct run *run, const struct setting *setting, unsigned submitter,
                              uint64_t *rng, struct step *step)
@@ -361,6 +365,7 @@ static inline void make_step(struct run *run, const struct setting *setting, uns
     }
     draw_parts(run, step, rng);
     effective(step->handles, step->modes, step->count, step->effective);
+    show_modes(run, step);
     /* a simulated kernel does nothing */
     bool submits = step->kind == EXPANDS || !is_simulated(setting);
     if (setting->nested && submits && step->kind < KINDS && one_of(rng, 3))
@@ -370,7 +375,6 @@ static inline void make_step(struct run *run, const struct setting *setting, uns
         step->chain = 1 + (unsigned)(step->salt >> 41 & 3);
     step->run_expands =
         setting->expand && !is_simulated(setting); /* which has no memory for blocks */
-    step->effective[step->count] = DUET_W;
     step->results = g_new0(uint64_t, step->kind == EXPANDS || step->chain ? RESULTS : 1);
 }
 
@@ -378,6 +382,7 @@ static inline void step_free(struct step *step)
 {
     g_free(step->handles);
     g_free(step->modes);
+    g_free(step->shown);
     g_free(step->results);
     duet_ref_free(step->ref);
 }
@@ -433,10 +438,10 @@ struct family {
     struct child children[CHILDREN];
 };
 
-/* Effective modes of the task's accesses. */
+/* Effective modes of the task's buffers. */
 static inline const uint8_t *modes_of(const struct argument *argument)
 {
-    return argument->number ? argument->modes : argument->step->effective;
+    return argument->number ? argument->modes : argument->step->shown;
 }
 
 /* Cuts a matrix into one to four blocks; some of those that are read may be left out. */

@@ -32,10 +32,7 @@ enum {
 
 static inline void attach(struct run *run, unsigned h)
 {
-    const struct duet_buffer *buffer = &run->real[h];
-    g_assert_cmpint(duet_matrix(run->duet, buffer->data, buffer->rows, buffer->cols, buffer->ld,
-                                sizeof(uint64_t), &run->handles[h]),
-                    ==, DUET_OK);
+    g_assert_cmpint(register_matrix(run, h), ==, DUET_OK);
     cut_matrix(run, h);
 }
 
@@ -98,6 +95,7 @@ static inline void touch_own(struct run *run, struct step *step)
         run->setting.world->touched(run, step);
     else
         step->results[0] = touch(step, &run->real[step->handles[0]]);
+    stamp(run, step->handles[0]);
 }
 
 static inline void do_step(struct run *run, struct step *step)
@@ -254,6 +252,7 @@ static inline void make_matrix(struct run *run, unsigned h, uint64_t *rng)
     run->expected[h].data = run->expected_words[h];
     if (run->setting.cut && h < HANDLES_FEW)
         draw_cuts(run, h, rng);
+    draw_form(run, h, is_simulated(&run->setting) || run->setting.world->work == work);
     attach(run, h);
 }
 

@@ -8,40 +8,7 @@
 #include <duet/hint.h>
 #include <duet/parts.h>
 
-#include "core/testing_program.h"
-
-/* A matrix, or a part of one, is cut. */
-struct cutting {
-    unsigned whole, first, count; /* numbers: of what is cut, of the parts */
-    struct duet_part parts[CUT_PARTS];
-};
-
-struct run {
-    struct setting setting;
-    struct cutting cuts[PARTS_MAX];
-    unsigned cut_count, part_count;
-    const struct cutting *cut_by[VIEWS_MAX]; /* that made this part; NULL: it is a matrix */
-    struct duet_runtime *duet;
-    void *own;                                     /* the world's */
-    struct duet_codelet *codelets[KINDS], *add[2]; /* add: anywhere, on CPUs */
-    struct duet_codelet *waits;                    /* of half of those that expand */
-    struct duet_codelet *clear, *add_up;           /* contributions to sums; NULL: none */
-    struct duet_buffer real[VIEWS_MAX], expected[VIEWS_MAX];
-    uint64_t real_words[HANDLES_MAX][WORDS_MAX], expected_words[HANDLES_MAX][WORDS_MAX];
-    uint64_t real_sums[SUMS][SUM_WORDS], expected_sums[SUMS][SUM_WORDS];
-    struct duet_handle *handles[VIEWS_MAX], *sums[SUMS];
-    struct step *steps; /* those of submitter s begin at s * setting.steps */
-    uint64_t tasks;     /* that the oracle has carried out */
-    _Atomic(uint64_t) turn, kernels, copies, real_bare;
-    uint64_t expected_bare;
-    _Atomic(int) refused;    /* the first error of a submission */
-    _Atomic(bool) must_fail; /* it was made to, and did */
-    _Atomic(bool) over;      /* observers are to end */
-    bool pinned;             /* the matrices */
-    /* of a run that has failed: the oracle does not look at what tasks have read */
-    bool lenient;
-    bool valid[HANDLES_MAX]; /* at the end */
-};
+#include "core/testing_forms.h"
 
 /* ------------------------------------------------------------------------------------------- */
 /* Parts                                                                                        */
@@ -132,6 +99,9 @@ static inline bool overlap(const struct run *run, unsigned a, unsigned b)
 
 static inline void draw_parts(struct run *run, struct step *step, uint64_t *rng)
 {
+    /* what is no matrix has no blocks, and another neighbour that is one */
+    for (unsigned i = 0; i < step->count && step->kind == EXPANDS; i++)
+        step->handles[i] -= run->form[step->handles[i]] != FORM_MATRIX;
     for (unsigned i = 0; i < step->count && run->part_count && step->kind != RENEW; i++) {
         unsigned *view = &step->handles[i], part = HANDLES_MAX + duet_random_below(rng, PARTS_MAX);
         for (unsigned tries = 0; tries < run->part_count; tries++) {
@@ -348,12 +318,11 @@ static inline int work(const struct duet_call *call)
     int error = count_kernel(argument.step->run);
     if (error) {
         /* what it leaves is not valid */
-        (void)compute(~argument.salt, call->buffers, modes_of(&argument), call->buffer_count);
+        (void)compute_in(~argument.salt, call, modes_of(&argument));
         return error;
     }
     begin(&argument);
-    argument.step->results[argument.number] =
-        compute(argument.salt, call->buffers, modes_of(&argument), call->buffer_count);
+    argument.step->results[argument.number] = compute_in(argument.salt, call, modes_of(&argument));
     atomic_fetch_add(&argument.step->computed, 1);
     return DUET_OK;
 }

@@ -28,7 +28,7 @@ struct block {
     size_t first, rows; /* unknowns */
     uint32_t *row, *column;
     double *value;
-    struct duet_handle *matrix[3]; /* these three */
+    struct duet_handle *matrix; /* these three */
     struct duet_handle *vectors[VECTORS];
 };
 
@@ -58,8 +58,9 @@ static int run_add(const struct duet_call *call)
 }
 
 /*
- * q := A p. Rows R, columns R, values R, q W, p R of the blocks before this one, this one and after
- * it (at an end of the grid this one again). The values are the rows of this one and the first.
+ * q := A p. Matrix R, which is rows, columns and values; q W; p R of the blocks before this one,
+ * this one and after it (at an end of the grid this one again). The values are the rows of this one
+ * and the first.
  */
 static int run_multiply(const struct duet_call *call)
 {
@@ -179,14 +180,11 @@ static int register_block(const struct program *p, struct block *block)
 {
     size_t n = p->edge * p->edge, entries = block->row[block->rows];
     double *vectors = p->vectors + block->first;
-    int error =
-        duet_vector(p->duet, block->row, block->rows + 1, sizeof *block->row, &block->matrix[0]);
-    if (!error)
-        error =
-            duet_vector(p->duet, block->column, entries, sizeof *block->column, &block->matrix[1]);
-    if (!error)
-        error =
-            duet_vector(p->duet, block->value, entries, sizeof *block->value, &block->matrix[2]);
+    const struct duet_array arrays[] = {{block->row, block->rows + 1, 1, block->rows + 1,
+                                         sizeof *block->row},
+                                        {block->column, entries, 1, entries, sizeof *block->column},
+                                        {block->value, entries, 1, entries, sizeof *block->value}};
+    int error = duet_arrays(p->duet, arrays, 3, &block->matrix);
     for (size_t v = 0; v < VECTORS && !error; v++)
         error =
             duet_vector(p->duet, vectors + v * n, block->rows, sizeof(double), &block->vectors[v]);
@@ -243,11 +241,10 @@ static int multiply(const struct program *p)
         const struct block *block = &p->blocks[b];
         struct duet_handle *before = p->blocks[b ? b - 1 : b].vectors[P];
         struct duet_handle *after = p->blocks[b + 1 < p->block_count ? b + 1 : b].vectors[P];
-        error = duet_insert(p->duet, p->kernels[MULTIPLY], DUET_R, block->matrix[0], DUET_R,
-                            block->matrix[1], DUET_R, block->matrix[2], DUET_W, block->vectors[Q],
-                            DUET_R, before, DUET_R, block->vectors[P], DUET_R, after, DUET_VALUE,
-                            &block->rows, sizeof block->rows, DUET_VALUE, &block->first,
-                            sizeof block->first, 0);
+        error = duet_insert(p->duet, p->kernels[MULTIPLY], DUET_R, block->matrix, DUET_W,
+                            block->vectors[Q], DUET_R, before, DUET_R, block->vectors[P], DUET_R,
+                            after, DUET_VALUE, &block->rows, sizeof block->rows, DUET_VALUE,
+                            &block->first, sizeof block->first, 0);
     }
     return error;
 }

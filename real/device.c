@@ -64,6 +64,25 @@ static const char *why(const struct slot *slot, const struct backend_completion 
     return slot && *slot->message.text ? slot->message.text : completion->why;
 }
 
+/*
+ * A piece of a copy has ended. true: it was the last, and the report is that of all of them. Pieces
+ * are in one stream, so that they end in their order.
+ */
+static bool all_pieces(struct duet__copy *copy, struct duet__report *report)
+{
+    if (!copy->start_s)
+        copy->start_s = report->start_s;
+    if (!copy->status)
+        copy->status = report->status;
+    if (copy->pieces > 1) {
+        copy->pieces--;
+        return false;
+    }
+    report->start_s = copy->start_s;
+    report->status = copy->status;
+    return true;
+}
+
 /* Reports one completion to the core. A copy's tag is the core's own record of it. */
 static void report(struct worker *self, const struct backend_completion *completion)
 {
@@ -81,6 +100,8 @@ static void report(struct worker *self, const struct backend_completion *complet
         self->kernels--;
     } else {
         command.copy = completion->tag;
+        if (!all_pieces(command.copy, &report))
+            return;
         self->copies--;
     }
     /* a copy from another device also ends so when that one is lost */
@@ -172,21 +193,17 @@ static void launch(struct worker *self, const struct duet__engine_command *comma
         refuse(self, slot, error, why_refused(self));
 }
 
-/* One end of a copy; *pitch: bytes from one column to the next. */
-static void *end_of(const struct real *real, const struct duet__copy *copy, unsigned node,
-                    uint64_t offset, size_t *pitch, struct backend_device **device)
+/* The device of a memory node, and where its slab begins; NULL for the host. */
+static void *slab_of(const struct real *real, unsigned node, struct backend_device **device)
 {
-    struct duet_buffer buffer;
-    duet__handle_buffer(copy->handle, &buffer);
-    *pitch = (node == DUET_HOST ? buffer.ld : buffer.rows) * buffer.element_bytes;
     *device = NULL;
     if (node == DUET_HOST)
-        return buffer.data;
+        return NULL;
     const struct worker *owner = real->workers + real->cpus;
     while (owner->node != node)
         owner++;
     *device = owner->opened;
-    return (char *)owner->backend->base(owner->opened) + offset;
+    return owner->backend->base(owner->opened);
 }
 
 /* Where the worker's backend may note something about the handle. */
@@ -196,53 +213,81 @@ static _Atomic(void *) *mark_of(const struct worker *self, struct duet_handle *h
     return marker && marker->backend == self->backend ? duet__handle_mark(handle) : NULL;
 }
 
-/* What belongs to the handle, if not all of it does. */
-static void set_slant(struct backend_copy *copy, const struct duet_handle *handle,
-                      const struct duet_buffer *buffer)
+/* A copy whose pieces are given to the device; the rest of `given` is the same for all of them. */
+struct giving {
+    struct worker *self;
+    struct backend_copy given;
+    unsigned pieces;
+    bool refused; /* one of them, by the device */
+};
+
+static int give_piece(void *arg, const struct duet__piece *piece)
 {
-    size_t first, end, next_first, next_end;
-    duet__handle_column(handle, 0, &first, &end);
-    duet__handle_column(handle, 1, &next_first, &next_end);
-    if (first == next_first && end == next_end)
-        return;
-    copy->first = first * buffer->element_bytes;
-    copy->end = end * buffer->element_bytes;
-    copy->first_step = (next_first - first) * buffer->element_bytes;
-    copy->end_step = (next_end - end) * buffer->element_bytes;
+    struct giving *giving = arg;
+    struct backend_copy *given = &giving->given;
+    given->destination = piece->to;
+    given->source = piece->from;
+    given->column_bytes = piece->column_bytes;
+    given->cols = piece->cols;
+    given->destination_pitch = piece->to_pitch;
+    given->source_pitch = piece->from_pitch;
+    given->first = piece->first;
+    given->end = piece->end;
+    given->first_step = piece->first_step;
+    given->end_step = piece->end_step;
+    int error = giving->self->backend->copy(giving->self->opened, given);
+    giving->pieces += !error;
+    giving->refused = error != DUET_OK;
+    return error;
+}
+
+/* Where time is all that passes, a copy is one piece, with one latency, as in a simulation. */
+static int give_time(struct giving *giving, const struct duet__copy *copy, char *source,
+                     char *destination)
+{
+    const struct duet__piece all = {.to =
+                                        destination ? destination + copy->destination_offset : NULL,
+                                    .from = source ? source + copy->source_offset : NULL,
+                                    .column_bytes = copy->bytes,
+                                    .cols = 1,
+                                    .to_pitch = copy->bytes,
+                                    .from_pitch = copy->bytes};
+    return give_piece(giving, &all);
 }
 
 static void start_copy(struct worker *self, const struct duet__engine_command *command)
 {
     const struct real *real = self->real;
-    struct duet__copy *from = command->copy;
+    struct duet__copy *copy = command->copy;
     struct backend_device *devices[2];
     struct duet_buffer buffer;
-    duet__handle_buffer(from->handle, &buffer);
-    struct backend_copy copy = {
-        .tag = from,
-        .stream = command->stream == DUET_STREAM_IN ? BACKEND_IN : BACKEND_OUT,
-        .column_bytes = buffer.rows * buffer.element_bytes,
-        .cols = buffer.cols,
-        .source_node = from->source,
-        .destination_node = from->destination,
-        .mark = mark_of(self, from->handle),
-    };
-    copy.source =
-        end_of(real, from, from->source, from->source_offset, &copy.source_pitch, &devices[0]);
-    copy.destination = end_of(real, from, from->destination, from->destination_offset,
-                              &copy.destination_pitch, &devices[1]);
-    set_slant(&copy, from->handle, &buffer);
-    copy.peer = devices[0] == self->opened ? devices[1] : devices[0];
+    void *source = slab_of(real, copy->source, &devices[0]);
+    void *destination = slab_of(real, copy->destination, &devices[1]);
+    struct giving giving = {.self = self,
+                            .given = {.tag = copy,
+                                      .stream = command->stream == DUET_STREAM_IN ? BACKEND_IN
+                                                                                  : BACKEND_OUT,
+                                      .source_node = copy->source,
+                                      .destination_node = copy->destination,
+                                      .mark = mark_of(self, copy->handle),
+                                      .peer =
+                                          devices[0] == self->opened ? devices[1] : devices[0]}};
+    const bool paced = real->options.scale > 0;
     self->copies++;
     step(self);
-    bool at_host = from->source == DUET_HOST || from->destination == DUET_HOST;
-    if (at_host && !buffer.data && !(real->options.scale > 0)) {
-        refuse(self, from, DUET_ENOMEM, "no memory left for temporary data");
+    duet__handle_buffer(copy->handle, &buffer);
+    if ((!source || !destination) && !buffer.data && !paced) {
+        refuse(self, copy, DUET_ENOMEM, "no memory left for temporary data");
         return;
     }
-    int error = self->backend->copy(self->opened, &copy);
-    if (error)
-        refuse(self, from, error, why_refused(self));
+    int error = paced ? give_time(&giving, copy, source, destination)
+                      : duet__copy_pieces(copy, source, destination, give_piece, &giving);
+    copy->pieces = giving.pieces;
+    copy->status = error;
+    if (!giving.pieces && giving.refused)
+        refuse(self, copy, error, why_refused(self));
+    else if (!giving.pieces) /* there was nothing to copy, unless the data's type errs */
+        refuse(self, copy, error, "a piece is not within the bytes that its type asks for");
 }
 
 /* Asks until there is nothing more to start. false: the core says EXIT. */

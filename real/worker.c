@@ -81,8 +81,15 @@ inline int duet__slot_fill(struct worker *self, struct slot *slot, const struct 
     if (!buffers)
         return DUET_ENOMEM;
     void *base = self->device ? self->backend->base(self->opened) : NULL;
-    if (count)
-        duet__task_buffers(task, self->node, base, buffers);
+    size_t all = count ? duet__task_buffers(task, self->node, base, buffers, count) : 0;
+    if (all > count) {
+        /* some data is of several arrays */
+        count = all;
+        buffers = many(slot, count);
+        if (!buffers)
+            return DUET_ENOMEM;
+        (void)duet__task_buffers(task, self->node, base, buffers, count);
+    }
     slot->call = (struct duet_call){.runtime = self->real->core,
                                     .args = duet__task_args(task),
                                     .buffers = buffers,

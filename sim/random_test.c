@@ -83,7 +83,11 @@ static void note_task(struct run *run, const struct duet_task_desc *desc)
         deed->handles[i] = handle->id;
         if (handle->id >= records->places->len)
             g_array_set_size(records->places, (guint)handle->id + 1);
-        duet__handle_buffer(handle, &place_of(records, handle->id)->host);
+        struct duet_buffer *host = &place_of(records, handle->id)->host;
+        duet__handle_buffer(handle, host);
+        for (unsigned h = 0; handle->layout && h < handle_count(&run->setting); h++)
+            if (run->handles[h] == handle)
+                *host = run->real[h];
     }
 }
 
@@ -162,7 +166,7 @@ static void reduction_at(struct run *run, struct deed *deed, bool begins)
 /* What it reads is there when it begins, and still when it ends. */
 static void task_at(struct run *run, struct deed *deed, bool begins)
 {
-    struct duet_buffer buffers[ACCESSES_MAX + 1];
+    struct duet_buffer buffers[2 * ACCESSES_MAX + 1];
     struct argument argument;
     struct addition addition;
     if (deed->own) {
@@ -171,10 +175,15 @@ static void task_at(struct run *run, struct deed *deed, bool begins)
     }
     memcpy(&argument, deed->args, sizeof argument);
     memcpy(&addition, deed->args, sizeof addition);
-    for (size_t i = 0; i < deed->count; i++)
-        buffers[i] = data_at(records_of(run), deed->handles[i], deed->node);
+    size_t count = 0;
+    for (size_t i = 0; i < deed->count; i++) {
+        const struct duet_buffer data = data_at(records_of(run), deed->handles[i], deed->node);
+        bool of_step = !deed->adds && !argument.number && i < argument.step->count;
+        buffers[count] = data;
+        count += of_step ? show(run, argument.step->handles[i], &data, &buffers[count]) : 1;
+    }
     const uint8_t both[] = {DUET_RW}, *modes = deed->adds ? both : modes_of(&argument);
-    uint64_t read = read_all(addition.salt, buffers, modes, deed->count);
+    uint64_t read = read_all(addition.salt, buffers, modes, count);
     if (begins)
         deed->read = read;
     g_assert_cmphex(read, ==, deed->read);
@@ -189,8 +198,7 @@ static void task_at(struct run *run, struct deed *deed, bool begins)
     else if (deed->adds)
         (void)atomic_fetch_add(&run->real_bare, mix(addition.salt));
     else
-        argument.step->results[argument.number] =
-            compute(argument.salt, buffers, modes, deed->count);
+        argument.step->results[argument.number] = compute(argument.salt, buffers, modes, count);
 }
 
 static void happen(struct run *run, const struct moment *moment)

@@ -402,7 +402,11 @@ static void test_layouts(void)
 static void test_indefinite(void)
 {
     double a[4] = {1, 2, 2, 1};
-    struct duet_buffer buffer = {a, 2, 2, 2, sizeof *a};
+    struct duet_buffer buffer = {.data = a,
+                                 .rows = 2,
+                                 .cols = 2,
+                                 .ld = 2,
+                                 .element_bytes = sizeof *a};
     const struct duet__tile_args args = {.n = 2};
     const struct duet_call call = {.args = &args, .buffers = &buffer, .buffer_count = 1};
     if (can_compute(&recorded_cholesky))

@@ -35,7 +35,11 @@ static void *at(const struct duet_buffer *a, size_t i, size_t j)
 struct duet_buffer duet__window(const struct duet_buffer *a, size_t row, size_t col, size_t rows,
                                 size_t cols)
 {
-    return (struct duet_buffer){at(a, row, col), rows, cols, a->ld, a->element_bytes};
+    return (struct duet_buffer){.data = at(a, row, col),
+                                .rows = rows,
+                                .cols = cols,
+                                .ld = a->ld,
+                                .element_bytes = a->element_bytes};
 }
 
 double duet__view_get(const struct duet_buffer *a, size_t i, size_t j)

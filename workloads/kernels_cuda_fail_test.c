@@ -36,7 +36,11 @@ static struct bench bench_open(int device)
     check(cudaStreamCreateWithFlags(&bench.stream, cudaStreamNonBlocking));
     check(cudaHostAlloc((void **)&bench.status, sizeof *bench.status, cudaHostAllocDefault));
     for (size_t i = 0; i < 3; i++) {
-        bench.tiles[i] = (struct duet_buffer){NULL, N, N, N, sizeof *identity};
+        bench.tiles[i] = (struct duet_buffer){.data = NULL,
+                                              .rows = N,
+                                              .cols = N,
+                                              .ld = N,
+                                              .element_bytes = sizeof *identity};
         check(cudaMalloc(&bench.tiles[i].data, sizeof identity));
         check(cudaMemcpy(bench.tiles[i].data, identity, sizeof identity, cudaMemcpyHostToDevice));
     }
@@ -152,7 +156,8 @@ static void *jacobi2d_on(cudaStream_t stream)
                                    .stream = stream,
                                    .message = &message};
     for (size_t i = 0; i < 10; i++)
-        buffers[i] = (struct duet_buffer){NULL, 0, 0, 1, 8};
+        buffers[i] =
+            (struct duet_buffer){.data = NULL, .rows = 0, .cols = 0, .ld = 1, .element_bytes = 8};
     message.text[0] = '\0';
     g_assert_cmpint(duet__cuda_kernel("jacobi2d")(&call), ==, DUET_ETASK);
     return message.text;

@@ -81,7 +81,7 @@ template <typename Real> struct problem {
             memory[i].resize((m + gap) * n);
             for (Real &value : memory[i])
                 value = static_cast<Real>(g_rand_double(random));
-            of[i] = {memory[i].data(), m, n, m + gap, sizeof(Real)};
+            of[i] = {memory[i].data(), m, n, m + gap, sizeof(Real), 1, (m + gap) * n};
         }
         g_rand_free(random);
     }

@@ -244,10 +244,13 @@ static void test_failures(void)
     double zero_pivot[] = {1, 2, 3, 4, 8, 5, 6, 7, 1}, not_finite[] = {NAN};
     double indefinite[] = {1, 2, 2, 1}, zeros[4] = {0};
     int32_t pivots[3];
-    struct duet_buffer b[] = {{zero_pivot, 3, 3, 3, 8},
-                              {not_finite, 1, 1, 1, 8},
-                              {indefinite, 2, 2, 2, 8}};
-    struct duet_buffer panel[] = {{pivots, 2, 1, 2, 4}, {zeros, 2, 2, 2, 8}};
+    struct duet_buffer b[] =
+        {{.data = zero_pivot, .rows = 3, .cols = 3, .ld = 3, .element_bytes = 8},
+         {.data = not_finite, .rows = 1, .cols = 1, .ld = 1, .element_bytes = 8},
+         {.data = indefinite, .rows = 2, .cols = 2, .ld = 2, .element_bytes = 8}};
+    struct duet_buffer panel[] =
+        {{.data = pivots, .rows = 2, .cols = 1, .ld = 2, .element_bytes = 4},
+         {.data = zeros, .rows = 2, .cols = 2, .ld = 2, .element_bytes = 8}};
     if (!duet__kernel("gemm")) {
         g_test_skip("built without BLAS");
         return;
@@ -271,7 +274,11 @@ enum { TILES = 3 };
 /* A panel of tiles of m x n (the last one has one row, m >= n), and room for n interchanges. */
 static void make_panel(struct duet_buffer *b, size_t m, size_t n, size_t element_bytes)
 {
-    b[0] = (struct duet_buffer){g_new0(int32_t, n), n, 1, n, sizeof(int32_t)};
+    b[0] = (struct duet_buffer){.data = g_new0(int32_t, n),
+                                .rows = n,
+                                .cols = 1,
+                                .ld = n,
+                                .element_bytes = sizeof(int32_t)};
     for (size_t t = 1; t <= TILES; t++)
         b[t] = make((unsigned)t, t < TILES ? m : 1, n, element_bytes, 0);
 }
@@ -343,9 +350,17 @@ static void test_getrf_in_place(void)
     make_panel(b, M, N, sizeof(double));
     double *before = stack(b);
     memcpy(whole, before, sizeof whole);
-    windows[0] = (struct duet_buffer){pivots, N, 1, N, sizeof(int32_t)};
+    windows[0] = (struct duet_buffer){.data = pivots,
+                                      .rows = N,
+                                      .cols = 1,
+                                      .ld = N,
+                                      .element_bytes = sizeof(int32_t)};
     for (size_t t = 1; t <= TILES; t++)
-        windows[t] = (struct duet_buffer){whole + (t - 1) * M, b[t].rows, N, ROWS, sizeof(double)};
+        windows[t] = (struct duet_buffer){.data = whole + (t - 1) * M,
+                                          .rows = b[t].rows,
+                                          .cols = N,
+                                          .ld = ROWS,
+                                          .element_bytes = sizeof(double)};
     g_assert_cmpint(run("getrf", b, 1 + TILES, NULL), ==, 0);
     g_assert_cmpint(run("getrf", windows, 1 + TILES, NULL), ==, 0);
     double *after = stack(b);
@@ -363,7 +378,11 @@ static void laswp(size_t m, size_t n, size_t element_bytes)
     size_t rows = 2 * m + 1;
     make_panel(b, m, n, element_bytes);
     g_free(b[0].data);
-    b[0] = (struct duet_buffer){g_new0(int32_t, m), m, 1, m, sizeof(int32_t)};
+    b[0] = (struct duet_buffer){.data = g_new0(int32_t, m),
+                                .rows = m,
+                                .cols = 1,
+                                .ld = m,
+                                .element_bytes = sizeof(int32_t)};
     for (size_t i = 0; i < m; i++) /* from i + 1 to `rows` */
         ((int32_t *)b[0].data)[i] = (int32_t)(i + 1 + duet__data_key(m, (unsigned)i) % (rows - i));
     double *expected = stack(b);

@@ -36,7 +36,11 @@ static inline void set(const struct duet_buffer *a, size_t i, size_t j, double v
 static inline struct duet_buffer make(unsigned number, size_t rows, size_t cols,
                                       size_t element_bytes, double diagonal)
 {
-    struct duet_buffer a = {NULL, rows, cols, rows + GAP, element_bytes};
+    struct duet_buffer a = {.data = NULL,
+                            .rows = rows,
+                            .cols = cols,
+                            .ld = rows + GAP,
+                            .element_bytes = element_bytes};
     const struct duet__storage random = {.element_bytes = element_bytes,
                                          .contents = DUET__RANDOM,
                                          .key = duet__data_key(rows + 1000 * cols, number)};

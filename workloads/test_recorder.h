@@ -335,7 +335,11 @@ static inline void recorder_run(const struct recorded *task, const struct record
     for (size_t i = 0; i < task->access_count; i++) {
         const struct duet_handle *h = task->accesses[i].handle;
         g_assert_nonnull(h->data);
-        buffers[i] = (struct duet_buffer){h->data, h->rows, h->cols, h->ld, h->element_bytes};
+        buffers[i] = (struct duet_buffer){.data = h->data,
+                                          .rows = h->rows,
+                                          .cols = h->cols,
+                                          .ld = h->ld,
+                                          .element_bytes = h->element_bytes};
         if (task->accesses[i].mode == DUET_R)
             copies[i] = recorder_elements(h);
     }

@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <duet/layout.h>
 #include <duet/error.h>
 #include <duet/failure.h>
 #include <duet/handles.h>
@@ -185,6 +186,8 @@ bool duet_computes(const struct duet_runtime *runtime);
 struct duet_buffer {
     void *data; /* NULL when simulated without data */
     size_t rows, cols, ld, element_bytes;
+    size_t planes, plane; /* of duet_block: how many, and elements from one to the next; else 1 and
+                             ld * cols */
 };
 
 /* What a kernel receives. All of it is borrowed for the duration of the call. */
@@ -192,7 +195,7 @@ struct duet_call {
     struct duet_runtime *runtime; /* for duet_submit from inside a task */
     const void *args;             /* the task's arguments */
     const struct duet_buffer *buffers;
-    size_t buffer_count; /* as many as accesses, in their order */
+    size_t buffer_count; /* as many as accesses, in their order; several of one to duet_arrays */
     void *stream;        /* backend's stream (cudaStream_t), NULL on CPUs */
     /*
      * On a device that runs kernels asynchronously (CUDA): page-locked memory, 0 at first. What the
