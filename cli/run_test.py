@@ -380,13 +380,13 @@ def test_stuck():
         source.write_text(LOSER, encoding="utf-8")
         subprocess.run([CC, "-std=c11", "-shared", "-fPIC", "-w", f"-I{ROOT}/core/include", "-o",
                         source.with_suffix(".so"), source], check=True)
-        failed("the run of ./loser.so failed: nothing can happen any more, yet 20 tasks", *SMALL,
+        failed("the run of ./loser.so failed: 20 tasks cannot go on: no worker has", *SMALL,
                "--policy", "./loser.so", "--watchdog", "0.3", cwd=folder)
         # the others of a list are reported
         result = duet([*SMALL, "--policy", "ws,./loser.so,heft", "--watchdog", "0.3", "--json"],
                       cwd=folder)
         assert result.returncode == 1, result
-        assert result.stderr.startswith("duet: the run of ./loser.so failed: nothing"), result
+        assert result.stderr.startswith("duet: the run of ./loser.so failed: 20 tasks"), result
         assert [run["policy"] for run in json.loads(result.stdout)["runs"]] == ["ws", "heft"]
         # also where the first one does not even begin
         source.write_text(LOSER.replace(".push =", ".init = refuse, .push =").replace(

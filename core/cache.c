@@ -280,8 +280,9 @@ inline int duet__cache_prepare(struct duet_view *view, struct worker *worker,
             return 0;
         atomic_store_explicit(&node->blocked, false, memory_order_relaxed);
         if (placed < 0) {
-            duet__fail_task(view->core, placed, "task %llu (%s): %s", (unsigned long long)task->id,
-                            duet_task_kernel(task), duet_strerror(placed));
+            struct task_says says;
+            duet__fail_task(view->core, placed, "%s: %s", duet__task_says(view->core, task, &says),
+                            duet_strerror(placed));
             return placed;
         }
     }
@@ -320,10 +321,10 @@ void duet__cache_prefetch(struct duet_view *view, struct duet_task *hint, unsign
     }
     if (replica) {
         spin_lock(&handle->lock);
-        replica->hinted = true;
+        replica->hinted = replica->hinted || !replica->copying;
         if (replica->block)
             fetch = duet__fetch(view, access, index);
-        replica->hinted = false;
+        replica->hinted = replica->hinted && replica->copying;
         duet__replica_unpin(view, replica);
         spin_unlock(&handle->lock);
     }

@@ -72,6 +72,8 @@ unsigned duet__extra_room(const struct duet_task_desc *desc);
 void duet__extra_refused(struct duet_task *task);
 void duet__extra_free(struct duet_task *task);
 void duet__extra_forget(struct duet_view *view, struct duet_task *task);
+void duet__extra_postpone(struct duet_view *view, struct duet_task *kernel, struct duet_task *task);
+void duet__extra_enlist(struct duet_runtime *core, struct duet_task *child);
 void duet__extra_failed(struct duet_task *task, int status);
 void duet__extra_end(struct duet_view *view, struct duet_task *task);
 bool duet__in_done(void);
@@ -80,6 +82,11 @@ bool duet__in_done(void);
 uint32_t duet__name(struct duet_runtime *core, const char *text);
 void duet__marks_reset(struct duet_runtime *core);
 void duet__names_fini(struct duet_runtime *core);
+
+/* What messages call a task: failure.c. */
+struct task_says {
+    char text[128];
+};
 
 /* ref.c */
 struct duet_ref *duet__ref_new(struct duet_runtime *core);
@@ -90,7 +97,14 @@ unsigned duet__edges_fill(struct edge *edges, struct duet_task *task,
                           const struct duet_task_extra *from);
 void duet__edges_free(struct edge *edges, unsigned count);
 int duet__edges_enter(struct duet_task *task, double *path);
-void duet__ref_entered(struct duet_ref *ref, double path);
+void duet__ref_entered(struct duet_ref *ref, struct duet_task *task, double path);
+void duet__ref_postpone(struct duet_ref **list, struct duet_ref *ref);
+void duet__ref_again(struct duet_ref **list, struct duet_ref *ref);
+void duet__refs_drop(struct duet_view *view, struct duet_ref *list);
+void duet__refs_release(struct duet_view *view);
+unsigned duet__refs_example(struct duet_runtime *core, struct task_says *says, unsigned most,
+                            bool *waits);
+struct duet_runtime *duet__edges_core(const struct edge *edges);
 void duet__ref_end(struct duet_view *view, struct duet_ref *ref);
 void duet__edges_rank(const struct duet_task *task, double rank);
 double duet__ref_rank(const struct duet_ref *ref);
@@ -106,6 +120,8 @@ int duet__cancelled_by(const struct duet_runtime *core);
 void duet__count_failure(struct duet_runtime *core, struct duet_task *task, int status,
                          bool cancelled);
 int duet__data_error(struct duet_runtime *runtime, const struct duet_handle *handle, unsigned mode);
+const char *duet__task_says(const struct duet_runtime *core, const struct duet_task *task,
+                            struct task_says *says);
 
 /* true if the task is not to run: the run is over, or what it reads is not valid. */
 static inline bool hopeless(const struct duet_runtime *core, const struct duet_task *task)
@@ -129,6 +145,7 @@ void duet__graph_finish(struct duet_view *view, struct duet_task *task, unsigned
 uint64_t duet__finished_tasks(const struct duet_runtime *core);
 void duet__add_finished(struct duet_runtime *core, struct worker *self, uint64_t count);
 void duet__count_finished(struct duet_view *view, uint64_t count);
+void duet__count_internal(struct duet_view *view, uint64_t count);
 void duet__look_idle(struct duet_view *view, struct worker *worker);
 
 /* nested.c, on the worker's thread */
@@ -153,12 +170,14 @@ struct duet_task *duet__child_finished(struct duet_view *view, struct duet_expan
 
 /* lost.c */
 void duet__node_lost(struct duet_runtime *core, unsigned node);
+void duet__submitted_again(const struct duet_task *kernel, const struct duet_task *task);
 void duet__lost_next(struct duet_view *view, struct worker *worker);
 void duet__lost_requeue(struct duet_view *view, struct worker *worker, struct duet_task *task);
 void duet__link_submitted(struct duet_view *view, struct duet_task *task);
 
 /* worker.c */
 void duet__slot_remove(struct worker *worker, struct duet_task *task);
+const struct duet_task *duet__running_kernel(const struct worker *worker);
 void duet__task_cancel(struct duet_view *view, struct worker *worker, struct duet_task *task);
 
 /* transfer.c */
@@ -223,6 +242,8 @@ int duet__run_error(struct duet_runtime *runtime);
 int duet__wait_all(struct duet_runtime *runtime);
 void duet__tell(struct duet_runtime *core, const struct duet_message *message);
 int duet__refuse(struct duet_runtime *core, int error, const char *format, ...) DUET_PRINTF(3, 4);
+
+/* stuck.c */
 void duet__tell_stuck(struct duet_runtime *core);
 
 /* part.c */
@@ -307,7 +328,7 @@ void duet__reduction_closes(struct duet_view *view, struct duet_handle *handle);
 bool duet__reduction_enters(struct duet_handle *handle, const struct duet_task *task);
 void duet__combine(struct duet_view *view, struct duet_task *task);
 bool duet__contributions_valid(const struct duet_runtime *core, const struct duet_handle *handle);
-int duet__reductions_recover(struct duet_runtime *core);
+void duet__reductions_recover(struct duet_runtime *core);
 
 /* temporary.c */
 void duet__memory_give(struct duet_runtime *core, void *data, uint64_t bytes);

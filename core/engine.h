@@ -323,7 +323,13 @@ bool duet__hungry(const struct duet_runtime *core);
 /* true if everything that was submitted has ended. */
 bool duet__finished(const struct duet_runtime *core);
 
-/* A few lines that say who waits for what, for the message of a run that is stuck. */
+/*
+ * Nothing happens any more, and a task of this worker waits, on whose thread this is called: the
+ * run ends with DUET_ESTUCK, and tasks that have not begun end without waiting for others.
+ */
+void duet__give_up(struct duet_runtime *core, unsigned worker, double now);
+
+/* Who waits for what, for the message of a run that is stuck. */
 void duet__explain(struct duet_runtime *core, struct duet_message *message);
 
 /*

@@ -84,6 +84,41 @@ static int check_child(struct duet_expansion *expansion, const struct duet_task_
     return DUET_OK;
 }
 
+/*
+ * The task of a reference if it cannot end before a child of the expansion does: one that this is a
+ * child of in turn, or on top of which such a one waits on a worker's stack. Else NULL.
+ */
+static const struct duet_task *waits_for_child(const struct duet_expansion *expansion,
+                                               const struct duet_ref *ref)
+{
+    const struct worker *seen = NULL; /* of which the rest of the stack was looked at */
+    for (const struct duet_expansion *up = expansion; up; up = up->task->parent) {
+        const struct duet_expansion *below = up;
+        for (; below && (below == up || up->self != seen); below = below->below)
+            if (below->task->extra && below->task->extra->ref == ref)
+                return below->task;
+        seen = up->self ? up->self : seen;
+    }
+    return NULL;
+}
+
+/* Refuses a child that comes after what waits for it. */
+static int check_after(struct duet_expansion *expansion, const struct duet_task_desc *desc)
+{
+    const struct duet_task_extra *extra = desc->extra;
+    for (size_t i = 0; extra->after && i < extra->after_count; i++) {
+        struct task_says says;
+        const struct duet_task *task =
+            extra->after[i] ? waits_for_child(expansion, extra->after[i]) : NULL;
+        if (task)
+            return duet_fail(&expansion->message, DUET_EINVAL,
+                             "a child comes after %s, which ends only after that child: leave this "
+                             "out of `after`",
+                             duet__task_says(expansion->core, task, &says));
+    }
+    return DUET_OK;
+}
+
 int duet_expand_submit(struct duet_expansion *expansion, const struct duet_task_desc *desc)
 {
     struct duet_runtime *core = expansion->core;
@@ -97,12 +132,17 @@ int duet_expand_submit(struct duet_expansion *expansion, const struct duet_task_
         expansion->any = true;
         return DUET_OK;
     }
+    error = desc && desc->extra ? check_after(expansion, desc) : DUET_OK;
+    if (error)
+        return duet__not_made(desc, error);
     error = duet__task_new(core, by, desc, &task, &expansion->message);
     if (error)
         return error;
     task->parent = expansion;
     if (core->priorities == DUET__BOTTOM_LEVEL)
         task->priority = expansion->task->priority;
+    if (task->extra && task->extra->edge_count)
+        duet__extra_enlist(core, task);
     atomic_fetch_add_explicit(&expansion->unfinished, 1, memory_order_relaxed);
     if (expansion->self) {
         expansion->any = true;

@@ -83,11 +83,37 @@ int duet__extra_new(struct duet_runtime *core, struct duet_task *task,
     return DUET_OK;
 }
 
+/* A child that comes after others may wait for ever: so that it is found then. */
+void duet__extra_enlist(struct duet_runtime *core, struct duet_task *child)
+{
+    spin_lock(&core->extra_lock);
+    child->extra->next = core->children;
+    child->extra->at = &core->children;
+    if (core->children)
+        core->children->extra->at = &child->extra->next;
+    core->children = child;
+    spin_unlock(&core->extra_lock);
+}
+
+static void delist(const struct duet_task *child)
+{
+    const struct task_extra *extra = child->extra;
+    struct duet_runtime *core = duet__edges_core(extra->edges);
+    spin_lock(&core->extra_lock);
+    *extra->at = extra->next;
+    if (extra->next)
+        extra->next->extra->at = extra->at;
+    spin_unlock(&core->extra_lock);
+}
+
 void duet__extra_free(struct duet_task *task)
 {
     struct task_extra *extra = task->extra;
+    if (extra->at)
+        delist(task);
     task->extra = NULL;
     duet_ref_free(extra->ref);
+    duet__refs_drop(NULL, extra->lost);
     duet__edges_free(extra->edges, extra->edge_count);
     if (extra != behind(task))
         free(extra);
@@ -109,9 +135,39 @@ void duet__extra_failed(struct duet_task *task, int status)
 /* The task is to be forgotten, and nobody waits for it any more. No lock held. */
 void duet__extra_forget(struct duet_view *view, struct duet_task *task)
 {
+    struct duet_ref *lost = task->extra->lost;
+    task->extra->lost = NULL;
     if (task->extra->ref)
         duet__ref_end(view, task->extra->ref);
+    duet__refs_drop(view, lost);
     duet__extra_free(task);
+}
+
+/* Room for what few tasks have, of one that has nothing of it; its arguments go there, too. */
+static struct task_extra *extra_apart(struct duet_runtime *core, const struct duet_task *task)
+{
+    struct task_extra *extra = malloc(sizeof *extra + sizeof task->args);
+    if (!extra)
+        return NULL;
+    *extra = (struct task_extra){.edge_count = 0};
+    memcpy(extra->args, task->args, sizeof task->args);
+    atomic_store_explicit(&core->extras, true, memory_order_relaxed);
+    return extra;
+}
+
+/*
+ * The device of `kernel` is lost, which has submitted the task and will do so again: then the
+ * reference to it is to that one. Without memory for that it ends now. No lock held.
+ */
+void duet__extra_postpone(struct duet_view *view, struct duet_task *kernel, struct duet_task *task)
+{
+    if (task->extra->ref && !kernel->extra)
+        kernel->extra = extra_apart(view->core, kernel);
+    if (task->extra->ref && kernel->extra) {
+        duet__ref_postpone(&kernel->extra->lost, task->extra->ref);
+        task->extra->ref = NULL;
+    }
+    duet__extra_forget(view, task);
 }
 
 /* What the calling thread is in the middle of, which may be the application's own. */

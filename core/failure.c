@@ -39,7 +39,6 @@ void duet__fail_run(struct duet_runtime *core, int error, const char *format, ..
     say(core, error, format, arguments);
     va_end(arguments);
     stop(core);
-    core->ops->notify(core->engine);
 }
 
 void duet__fail_task(struct duet_runtime *core, int error, const char *format, ...)
@@ -50,7 +49,6 @@ void duet__fail_task(struct duet_runtime *core, int error, const char *format, .
     va_end(arguments);
     if (!core->keep_going)
         stop(core);
-    core->ops->notify(core->engine);
 }
 
 bool duet__failed(const struct duet_runtime *core)
@@ -63,6 +61,23 @@ void duet_cancel(struct duet_runtime *runtime)
     duet__fail_run(runtime, DUET_ECANCELED, "the run was cancelled");
     for (unsigned w = 0; w < runtime->machine.worker_count; w++)
         runtime->ops->wake(runtime->engine, w);
+}
+
+/* `says` is filled: the task's kernel, with its number and its name if the application made it. */
+const char *duet__task_says(const struct duet_runtime *core, const struct duet_task *task,
+                            struct task_says *says)
+{
+    const char *name = task->extra ? duet_trace_name(core, task->extra->name) : NULL;
+    if (!task->klass)
+        (void)snprintf(says->text, sizeof says->text, "an acquisition");
+    else if (task->modes & (TASK_INITIALISES | TASK_COMBINES))
+        (void)snprintf(says->text, sizeof says->text, "a reduction's own task (%s)",
+                       duet_task_kernel(task));
+    else
+        (void)snprintf(says->text, sizeof says->text, "task %llu (%s%s%s)",
+                       (unsigned long long)task->id, duet_task_kernel(task), name ? ", " : "",
+                       name ? name : "");
+    return says->text;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -220,5 +235,6 @@ int duet_recover(struct duet_runtime *runtime)
     runtime->run_message.text[0] = '\0';
     spin_unlock(&runtime->message_lock);
     atomic_store(&runtime->stopped, false);
-    return duet__reductions_recover(runtime);
+    duet__reductions_recover(runtime);
+    return DUET_OK;
 }

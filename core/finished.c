@@ -54,6 +54,27 @@ inline void duet__count_finished(struct duet_view *view, uint64_t count)
 }
 
 /*
+ * So many tasks, which are not counted as finished yet, are none of the application's: the
+ * runtime's own, numbers that no task got, or what will be submitted again.
+ */
+RARE void duet__count_internal(struct duet_view *view, uint64_t count)
+{
+    if (view->self)
+        count_own(&view->self->internal, count);
+    else
+        atomic_fetch_add(&view->core->internal, count);
+}
+
+/* Never more than were submitted: who sees that one has finished sees that it is internal. */
+uint64_t duet_tasks_done(const struct duet_runtime *runtime)
+{
+    uint64_t finished = duet__finished_tasks(runtime), internal = atomic_load(&runtime->internal);
+    for (unsigned w = 0; w < runtime->machine.worker_count; w++)
+        internal += atomic_load(&runtime->workers[w].internal);
+    return finished > internal ? finished - internal : 0;
+}
+
+/*
  * Is there another worker that has tasks? One that is hungry has none, and one that was called and
  * has not come yet is not worth waiting for.
  */

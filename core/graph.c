@@ -316,10 +316,13 @@ RARE static int enter_cut(struct duet_view *view, struct duet_task *task, double
  */
 RARE static int enter_rare(struct duet_view *view, struct duet_task *task, double *path)
 {
+    const struct duet_task *kernel = view->busy ? duet__running_kernel(view->self) : NULL;
+    if (kernel)
+        duet__submitted_again(kernel, task);
     int granted = task->extra ? duet__edges_enter(task, path) : 0;
     granted += enter_all(view, task, best_seconds(task), false, true, path);
     if (task->extra && task->extra->ref)
-        duet__ref_entered(task->extra->ref, *path);
+        duet__ref_entered(task->extra->ref, task, *path);
     return granted;
 }
 
@@ -564,9 +567,9 @@ void duet__task_over(struct duet_view *view, struct duet_task *task)
         task->over(view, task);
         return;
     }
-    duet__fail_task(view->core, DUET_ELOST,
-                    "task %llu (%s): every worker that could run it is lost",
-                    (unsigned long long)task->id, duet_task_kernel(task));
+    struct task_says says;
+    duet__fail_task(view->core, DUET_ELOST, "%s: every worker that could run it is lost",
+                    duet__task_says(view->core, task, &says));
     duet__count_failure(view->core, task, DUET_ELOST, false);
     duet__graph_finish(view, task, DUET_HOST, false, false);
     duet__task_end(view, task);

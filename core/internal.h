@@ -4,8 +4,8 @@
  *
  * Locks, all short spin locks, in the order in which they may be nested:
  *   parts lock (which parts of cut data are in force)  >  node lock (LRU, slab)  >  handle lock
- *   (dependencies, replica states)  >  everything else (copy queues, lists, pools, models, traces),
- *   which are leaves.
+ *   (dependencies, replica states)  >  everything else (copy queues, lists, pools, models, traces,
+ *   places of temporary data in the host's memory), which are leaves.
  * duet__link holds the locks of all handles of one task, taken in order of address.
  * Fields without a remark are written once, before other threads can see the object.
  */
@@ -85,7 +85,7 @@ enum {
 enum {
     TASK_HOLDS = 1,       /* the handles on which it commutes are its own now */
     TASK_INITIALISES = 2, /* a contribution, of the task that is kept in `prev` */
-    TASK_COMBINES = 32,   /* contributions with the handle itself, whose turn it is */
+    TASK_COMBINES = 32,   /* contributions, it being the turn of what it combines */
 };
 
 /* One access of one task; stored behind the task. 24 bytes. */
@@ -110,8 +110,10 @@ enum task_state {
 
 /* What few tasks have, behind one pointer, and mostly behind their accesses. */
 struct task_extra {
-    struct duet_ref *ref; /* to it; NULL: none was asked for */
-    struct edge *edges;   /* what it comes after: ref.c */
+    struct duet_ref *ref;         /* to it; NULL: none was asked for */
+    struct duet_ref *lost;        /* to what its kernel, whose device was lost, will submit again */
+    struct duet_task *next, **at; /* extra_lock: of children that come after others; NULL: none */
+    struct edge *edges;           /* what it comes after: ref.c */
     unsigned edge_count;
     int status;    /* with which it has ended */
     uint32_t name; /* number of the application's; 0: none */
@@ -243,7 +245,7 @@ struct replica {
     uint16_t node;
     bool copying; /* a copy into it is decided or in flight, or chained */
     bool leaving; /* its write-back is in flight: evict afterwards */
-    bool hinted;  /* the copy that is asked for now is a hint's */
+    bool hinted;  /* the copy into it was asked for by hints alone */
     struct access *waiters;
     struct replica *chained,
         *chain_next;            /* copies that start when this replica (the host's) is there */
@@ -369,6 +371,7 @@ struct worker {
     struct duet_expansion *body;   /* of the newest task that has begun and may wait */
     uint64_t rng;
     _Atomic(uint64_t) finished; /* tasks that ended in calls of this worker; read at any time */
+    _Atomic(uint64_t) internal; /* of these, none of the application's; counted before; likewise */
     struct freed freed[POOL_EXACT + 1];
     struct nested nested;
     struct duet_task **batch; /* room for tasks that a completion made ready */
@@ -472,7 +475,9 @@ struct duet_runtime {
 
     struct pool pools[POOLS];
     atomic_bool extras; /* some task has, or had, one */
-    unsigned resets;    /* duet_stats_reset: written while nothing is in flight */
+    struct spin extra_lock;
+    struct duet_task *children; /* extra_lock: those that come after others without data */
+    unsigned resets;            /* duet_stats_reset: written while nothing is in flight */
     struct names names;
 
     struct spin registry_lock; /* codelets, classes, handles, primes */
@@ -504,6 +509,7 @@ struct duet_runtime {
     /* how many had finished at some time: enough to see that the window is not full */
     _Atomic(uint64_t) finished_seen;
     _Atomic(uint64_t) finished; /* successors released, in calls of no worker: see finished.c */
+    _Atomic(uint64_t) internal; /* as a worker's, likewise */
     /* by who ends a task while submissions wait, see window_open: how many, and how many open it */
     _Alignas(LINE) _Atomic(uint64_t) ended, open_at;
     /* looked at for every task */

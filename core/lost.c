@@ -27,6 +27,15 @@ void duet__link_after(struct duet_task *parent, struct duet_task *task)
 {
     task->next = parent->submitted;
     parent->submitted = task;
+    duet__submitted_again(parent, task);
+}
+
+/* Is it what a kernel had submitted on a device that was lost? Then it is known by that reference.
+ */
+void duet__submitted_again(const struct duet_task *kernel, const struct duet_task *task)
+{
+    if (kernel->extra && kernel->extra->lost && task->extra && task->extra->ref)
+        duet__ref_again(&kernel->extra->lost, task->extra->ref);
 }
 
 /* A running task's kernel has ended: what it has submitted enters the graph, in that order. */
@@ -56,9 +65,10 @@ static void forget_submitted(struct duet_view *view, struct duet_task *task)
         if (!newest->klass)
             duet__unregister_forget(newest);
         if (newest->extra)
-            duet__extra_forget(view, newest);
+            duet__extra_postpone(view, task, newest);
         duet__scratch_refused(view->core, newest);
         duet__task_free(view->core, view->by, newest);
+        duet__count_internal(view, 1);
         duet__count_finished(view, 1);
     }
 }

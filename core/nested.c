@@ -43,7 +43,9 @@ static bool is_wanted(const struct duet_runtime *core)
 /* Counts those that have ended. */
 static void settle(struct nested *nested, struct duet_view *view)
 {
-    uint64_t ended = nested->ended + (nested->end - nested->next);
+    uint64_t left = nested->end - nested->next, ended = nested->ended + left;
+    if (left)
+        duet__count_internal(view, left);
     nested->ended = nested->next = nested->end = nested->reserved = 0;
     if (ended)
         duet__count_finished(view, ended);

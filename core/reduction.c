@@ -28,6 +28,7 @@ struct reduction {
     struct duet_task *combining;  /* called when the contributions are to be combined */
     struct contribution *first;   /* lock of the handle: by memory node */
     const struct duet_task *last; /* the combination that enters the handle; it is being entered */
+    struct reduction *next;       /* of those to recover */
 };
 
 /* ------------------------------------------------------------------------------------------- */
@@ -50,6 +51,7 @@ static int try_task(struct duet_runtime *core, struct duet_codelet *codelet,
     }
     *kinds = task->klass->able;
     view_begin(&view, core, 0, DUET_SUBMITTER, &ops);
+    duet__count_internal(&view, 1);
     duet__task_end(&view, task);
     duet__view_flush(&view);
     return DUET_OK;
@@ -160,8 +162,10 @@ int duet__reduction_restrict(struct duet_runtime *core, struct duet_task *task,
 static void drop(struct duet_view *view, struct duet_handle *data)
 {
     struct duet_task *task = duet__unregistering_new(view->core, data);
-    if (task)
-        duet__link_in(view, task); /* else it stays until the runtime is closed */
+    if (!task)
+        return; /* it stays until the runtime is closed */
+    duet__count_internal(view, 1);
+    duet__link_in(view, task);
 }
 
 static void set_users(struct duet_handle *data, uint32_t users)
@@ -233,6 +237,7 @@ static struct duet_task *initialise(struct duet_view *view, const struct worker 
                        (unsigned long long)contribution->whole->id, message.text);
         return NULL;
     }
+    duet__count_internal(view, 1);
     duet__link_alone(view->core, task, view->now);
     task->modes = TASK_INITIALISES;
     task->state = TASK_TAKEN;
@@ -354,6 +359,10 @@ void duet__reduction_closes(struct duet_view *view, struct duet_handle *handle)
     if (handle->active > 1 || !handle->head || !reduction->first)
         return;
     handle->active_mode = DUET_RW | ACCESS_COMBINES;
+    /* counted before the task that ends now is: a hint, which may be what follows, counts nowhere
+     */
+    (void)atomic_fetch_add_explicit(&view->core->submitted, 1, memory_order_relaxed);
+    duet__count_internal(view, 1);
     reduction->combining->next = view->over;
     view->over = reduction->combining;
 }
@@ -383,8 +392,9 @@ static bool submit(struct duet_view *view, struct reduction *reduction, struct d
                        (unsigned long long)into->id, message.text);
         return false;
     }
+    duet__count_internal(view, 1);
+    task->modes = TASK_COMBINES;
     if (into->reduction == reduction) {
-        task->modes = TASK_COMBINES;
         spin_lock(&into->lock);
         reduction->last = task;
         spin_unlock(&into->lock);
@@ -408,11 +418,10 @@ static void halve(struct duet_view *view, struct reduction *reduction, struct co
 
 /*
  * Combines the contributions to a handle, unless what comes next overwrites it or the run has
- * failed. `task` is the reduction's own. No lock held.
+ * failed.
  */
-void duet__combine(struct duet_view *view, struct duet_task *task)
+static void combine(struct duet_view *view, struct duet_handle *handle)
 {
-    struct duet_handle *handle = task->accesses[0].handle;
     struct reduction *reduction = handle->reduction;
     spin_lock(&handle->lock);
     struct contribution *list = reduction->first;
@@ -440,6 +449,13 @@ void duet__combine(struct duet_view *view, struct duet_task *task)
     duet__graph_release(view, handle);
 }
 
+/* The same as the end of the reduction's own task. No lock held. */
+void duet__combine(struct duet_view *view, struct duet_task *task)
+{
+    combine(view, task->accesses[0].handle);
+    duet__count_finished(view, 1);
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* After an error                                                                               */
 
@@ -449,6 +465,8 @@ bool duet__contributions_valid(const struct duet_runtime *core, const struct due
     const struct contribution *c = handle->reduction ? handle->reduction->first : NULL;
     for (; c; c = c->next) {
         uint64_t anywhere = 0;
+        if (!c->added)
+            continue; /* it is being made, or the first task is at work with it */
         for (unsigned word = 0; word < core->node_words; word++)
             anywhere |= atomic_load_explicit(&c->data->valid[word], memory_order_relaxed);
         if (!anywhere || atomic_load_explicit(&c->data->poisoned, memory_order_relaxed))
@@ -481,24 +499,21 @@ static void recover(struct duet_view *view, struct duet_handle *handle)
 }
 
 /* The run goes on after an error, no task being left. */
-int duet__reductions_recover(struct duet_runtime *core)
+void duet__reductions_recover(struct duet_runtime *core)
 {
     struct duet__ops ops = {0};
     struct duet_view view;
-    size_t count = 0;
+    struct reduction *first = NULL;
     spin_lock(&core->registry_lock);
-    for (const struct duet_handle *h = core->handles; h; h = h->next)
-        count += h->reduction != NULL;
-    struct duet_handle **reduced = count ? malloc(count * sizeof(struct duet_handle *)) : NULL;
-    count = 0;
-    for (struct duet_handle *h = core->handles; reduced && h; h = h->next)
-        if (h->reduction)
-            reduced[count++] = h;
+    for (struct duet_handle *h = core->handles; h; h = h->next) {
+        if (h->reduction) {
+            h->reduction->next = first;
+            first = h->reduction;
+        }
+    }
     spin_unlock(&core->registry_lock);
     view_begin(&view, core, core->ops->now(core->engine), DUET_SUBMITTER, &ops);
-    for (size_t i = 0; i < count; i++)
-        recover(&view, reduced[i]);
-    free(reduced);
+    for (; first; first = first->next)
+        recover(&view, first->combining->accesses[0].handle);
     duet__view_flush(&view);
-    return DUET_OK;
 }

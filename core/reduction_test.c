@@ -79,7 +79,9 @@ static void test_tree(void)
         run[w] = runs(&t, w, "clear");
     for (unsigned w = 0; w < 4; w++) {
         g_assert_true(run[w].task->accesses[0].handle != sum);
+        g_assert_true(duet_valid(t.core, sum)); /* while the first ones are made, too */
         testing_done(&t, &run[w], 1e-6, 0);
+        g_assert_true(duet_valid(t.core, sum));
         run[w] = runs(&t, w, "for_cpus");
         for (unsigned other = 0; other < w; other++)
             g_assert_true(run[w].task->accesses[0].handle != run[other].task->accesses[0].handle);
@@ -129,6 +131,48 @@ static void test_overwritten(void)
     check_alone(&t, sum);
     reduce(&t, sum, 3);
     g_assert_cmpuint(rest(&t), ==, 3 + 1);
+    lost_end(&t, DUET_OK, NULL);
+}
+
+static struct testing *looked_at;
+static uint64_t least = UINT64_MAX; /* tasks unfinished when a combination was made */
+
+static double look(const void *args)
+{
+    if (looked_at)
+        least = MIN(least, unfinished(looked_at->core));
+    return 1e3;
+}
+
+/*
+ * A hint, which nobody waits for, has them combined: not all is finished before that is. What the
+ * runtime has submitted itself is not counted as done.
+ */
+static void test_hint(void)
+{
+    struct testing t;
+    lost_start(&t, &(struct testing_machine){.cpus = 2}, "eager");
+    const struct duet_implementation where = {.arch = "cpu"};
+    const struct duet_codelet_desc desc = {.name = "add_up",
+                                           .implementations = &where,
+                                           .implementation_count = 1,
+                                           .flops = look};
+    struct duet_codelet *combine;
+    g_assert_cmpint(duet_codelet(t.core, &desc, &combine), ==, DUET_OK);
+    struct duet_handle *sum = testing_handle(&t, 64);
+    struct duet_codelet *init = kernel(&t, "clear", true, false);
+    g_assert_cmpint(duet_reduction(t.core, sum, init, combine), ==, DUET_OK);
+    g_assert_cmpuint(duet_tasks_done(t.core), ==, 0);
+    looked_at = &t;
+    reduce(&t, sum, 3);
+    g_assert_cmpint(duet_prefetch(t.core, sum, DUET_HOST), ==, DUET_OK);
+    (void)rest(&t);
+    looked_at = NULL;
+    g_assert_cmpuint(least, >, 0);
+    g_assert_cmpuint(least, <, UINT64_MAX);
+    g_assert_cmpuint(unfinished(t.core), ==, 0);
+    g_assert_cmpuint(duet_tasks_done(t.core), ==, 3);
+    check_alone(&t, sum);
     lost_end(&t, DUET_OK, NULL);
 }
 
@@ -273,6 +317,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/reduction/tree", test_tree);
     g_test_add_func("/reduction/overwritten", test_overwritten);
+    g_test_add_func("/reduction/hint", test_hint);
     g_test_add_func("/reduction/devices", test_devices);
     g_test_add_func("/reduction/two", test_two);
     g_test_add_func("/reduction/lost_early", test_lost_early);

@@ -17,7 +17,11 @@ struct edge {
 
 struct duet_ref {
     struct duet_runtime *core;
+    struct duet_ref *next; /* of those whose tasks a kernel is to submit again; that kernel's */
+    struct duet_ref
+        *again; /* to the same task, of before its kernel's device was lost; the task's */
     struct spin lock;
+    struct duet_task *task;    /* lock: its task, from when that enters the graph until it ends */
     struct edge *first, *last; /* lock: what comes after, in order of submission */
     double path_s;             /* lock: critical path up to its task */
     unsigned reset;            /* lock: number of the measurement that path_s is of */
@@ -42,8 +46,36 @@ struct duet_ref *duet__ref_new(struct duet_runtime *core)
 
 void duet_ref_free(struct duet_ref *ref)
 {
-    if (ref && atomic_fetch_sub_explicit(&ref->holders, 1, memory_order_acq_rel) == 1)
-        free(ref);
+    if (!ref || atomic_fetch_sub_explicit(&ref->holders, 1, memory_order_acq_rel) > 1)
+        return;
+    duet_ref_free(ref->again);
+    free(ref);
+}
+
+/* The device of the kernel that has submitted its task is lost: the first of a list of such. */
+void duet__ref_postpone(struct duet_ref **list, struct duet_ref *ref)
+{
+    ref->next = *list;
+    *list = ref;
+}
+
+/* The kernel runs again, and has submitted the task of the first of that list once more. */
+void duet__ref_again(struct duet_ref **list, struct duet_ref *ref)
+{
+    ref->again = *list;
+    *list = ref->again->next;
+}
+
+/* The kernel has ended without: nothing is to come of that list. `view` NULL: nor of the run. */
+void duet__refs_drop(struct duet_view *view, struct duet_ref *list)
+{
+    while (list) {
+        struct duet_ref *ref = list;
+        list = ref->next;
+        if (view)
+            duet__ref_end(view, ref);
+        duet_ref_free(ref);
+    }
 }
 
 int duet__refs_check(const struct duet_runtime *core, const struct duet_task_desc *desc,
@@ -83,6 +115,11 @@ unsigned duet__edges_fill(struct edge *edges, struct duet_task *task,
     return count;
 }
 
+struct duet_runtime *duet__edges_core(const struct edge *edges)
+{
+    return edges->ref->core;
+}
+
 void duet__edges_free(struct edge *edges, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
@@ -119,9 +156,10 @@ int duet__edges_enter(struct duet_task *task, double *path)
     return granted;
 }
 
-void duet__ref_entered(struct duet_ref *ref, double path)
+void duet__ref_entered(struct duet_ref *ref, struct duet_task *task, double path)
 {
     spin_lock(&ref->lock);
+    ref->task = task;
     ref->path_s = path;
     ref->reset = ref->core->resets;
     spin_unlock(&ref->lock);
@@ -141,21 +179,112 @@ double duet__ref_rank(const struct duet_ref *ref)
     return ref->rank;
 }
 
-/* Its task has ended: what comes after it waits for it no more. No lock held. */
-void duet__ref_end(struct duet_view *view, struct duet_ref *ref)
+/* These wait for what they come after no more. No lock held. */
+static void release(struct duet_view *view, struct edge *edge)
 {
-    spin_lock(&ref->lock);
-    struct edge *edge = ref->first;
-    ref->first = ref->last = NULL;
-    atomic_store(&ref->ended, true);
-    spin_unlock(&ref->lock);
     while (edge) {
         struct edge *next = edge->next; /* the task may run and be gone */
         duet__released(view, edge->task);
         edge = next;
     }
+}
+
+/* Its task has ended. No lock held. */
+void duet__ref_end(struct duet_view *view, struct duet_ref *ref)
+{
+    struct duet_ref *again = ref->again;
+    ref->again = NULL;
+    spin_lock(&ref->lock);
+    struct edge *edges = ref->first;
+    ref->first = ref->last = NULL;
+    atomic_store(&ref->ended, true);
+    spin_unlock(&ref->lock);
+    release(view, edges);
     if (atomic_load(&ref->waited))
         view->notify = true;
+    if (!again)
+        return;
+    duet__ref_end(view, again);
+    duet_ref_free(again);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Runs that are stuck                                                                          */
+
+/* Takes an edge off those of its reference. false: it is not there. */
+static bool unlink_edge(struct edge *edge)
+{
+    struct duet_ref *ref = edge->ref;
+    struct edge *before = NULL;
+    spin_lock(&ref->lock);
+    struct edge *at = ref->first;
+    for (; at && at != edge; at = at->next)
+        before = at;
+    if (at) {
+        *(before ? &before->next : &ref->first) = edge->next;
+        if (ref->last == edge)
+            ref->last = before;
+    }
+    spin_unlock(&ref->lock);
+    return at != NULL;
+}
+
+/* The run is over: no child waits for a task without data any more. No lock held. */
+void duet__refs_release(struct duet_view *view)
+{
+    struct duet_runtime *core = view->core;
+    struct edge *all = NULL;
+    spin_lock(&core->extra_lock);
+    for (const struct duet_task *task = core->children; task; task = task->extra->next) {
+        for (unsigned i = 0; i < task->extra->edge_count; i++) {
+            struct edge *edge = &task->extra->edges[i];
+            if (!unlink_edge(edge))
+                continue;
+            edge->next = all;
+            all = edge;
+        }
+    }
+    spin_unlock(&core->extra_lock);
+    release(view, all);
+}
+
+/* The reference, locked, to the first of the tasks that this one waits to come after, or NULL. */
+static struct duet_ref *lock_before(const struct duet_task *task)
+{
+    for (unsigned i = 0; task->extra && i < task->extra->edge_count; i++) {
+        struct duet_ref *ref = task->extra->edges[i].ref;
+        spin_lock(&ref->lock);
+        if (ref->task && !atomic_load_explicit(&ref->ended, memory_order_relaxed))
+            return ref;
+        spin_unlock(&ref->lock);
+    }
+    return NULL;
+}
+
+/*
+ * A child that waits, what it comes after, what that does and so on: at most so many, of which the
+ * last one has begun and waits itself, or not. How many.
+ */
+unsigned duet__refs_example(struct duet_runtime *core, struct task_says *says, unsigned most,
+                            bool *waits)
+{
+    struct duet_ref *ref = NULL;
+    unsigned count = 0;
+    spin_lock(&core->extra_lock);
+    for (const struct duet_task *task = core->children; task && !ref; task = task->extra->next) {
+        ref = lock_before(task);
+        if (ref)
+            (void)duet__task_says(core, task, &says[count++]);
+    }
+    while (ref) {
+        *waits = ref->task->state == TASK_BODY;
+        (void)duet__task_says(core, ref->task, &says[count++]);
+        struct duet_ref *before = count < most ? lock_before(ref->task) : NULL;
+        spin_unlock(&ref->lock);
+        ref = before;
+    }
+    spin_unlock(&core->extra_lock);
+    return count;
 }
 
 /* ------------------------------------------------------------------------------------------- */

@@ -219,26 +219,65 @@ static void test_failure(void)
     lost_end(&t, DUET_ETASK, "failed");
 }
 
-/* What a device's kernel has submitted is forgotten with the device: nobody waits for that. */
+/* As if this kernel of a device submitted a task. */
+static void submit_after_kernel(struct testing *t, const struct duet__engine_command *run,
+                                struct duet_ref **ref)
+{
+    t->hold = true;
+    (void)submit_after(t, ref, NULL, 0);
+    t->hold = false;
+    duet__link_after(run->task, t->held);
+}
+
+/*
+ * What a device's kernel has submitted is forgotten with the device, and submitted again when the
+ * kernel runs again, on another device that is lost, too, and on a CPU: the first reference is to
+ * the last of them. If the kernel does not submit it again nobody waits for that.
+ */
 static void test_forgotten(void)
 {
-    struct testing t;
-    struct duet_ref *ref;
-    lost_start(&t, &(struct testing_machine){.cpus = 1, .gpus = 1}, "eager");
-    struct duet_handle *h = testing_handle(&t, BLOCK);
-    submit_to(&t, t.any, NULL, h, DUET_W, NULL, 0);
-    struct duet__engine_command run = expect_run(&t, 1);
-    t.hold = true;
-    (void)submit_after(&t, &ref, NULL, 0);
-    t.hold = false;
-    duet__link_after(run.task, t.held);
-    (void)submit_after(&t, NULL, &ref, 1);
-    lose(&t, 1);
-    done_lost(&t, &run);
-    g_assert_true(duet_ref_ended(ref));
-    duet_ref_free(ref);
-    g_assert_cmpuint(go(&t, NULL), ==, 2);
-    lost_end(&t, DUET_OK, "");
+    for (unsigned again = 0; again < 2; again++) {
+        struct testing t;
+        struct duet_ref *refs[4];
+        uint64_t ids[5];
+        lost_start(&t, &(struct testing_machine){.cpus = 1, .gpus = 2}, "eager");
+        struct duet_handle *h = testing_handle(&t, BLOCK);
+        submit_to(&t, t.any, NULL, h, DUET_W, NULL, 0);
+        struct duet__engine_command run = expect_run(&t, 1);
+        submit_after_kernel(&t, &run, &refs[0]);
+        submit_after_kernel(&t, &run, &refs[1]);
+        uint64_t after = submit_after(&t, NULL, &refs[0], 1);
+        lose(&t, 1);
+        done_lost(&t, &run);
+        run = expect_run(&t, 2);
+        submit_after_kernel(&t, &run, &refs[2]);
+        lose(&t, 2);
+        done_lost(&t, &run);
+        g_assert_false(duet_ref_ended(refs[0]));
+        run = expect_run(&t, 0);
+        uint64_t last = 0;
+        if (again) {
+            t.in_kernel = 1;
+            last = submit_after(&t, &refs[3], NULL, 0);
+            t.in_kernel = 0;
+            duet_ref_free(refs[3]);
+        }
+        testing_done(&t, &run, 1e-6, 0);
+        g_assert_cmpint(duet_ref_ended(refs[0]), ==, !again);
+        g_assert_true(duet_ref_ended(refs[1])); /* which it did not submit again */
+        t.woken[0] = true;
+        g_assert_cmpuint(go(&t, NULL), ==, 1 + again);
+        g_assert_cmpuint(plan_order(&t, ids, 2 + again), ==, 2 + again);
+        if (again)
+            g_assert_cmpuint(ids[1], ==, last);
+        g_assert_cmpuint(ids[1 + again], ==, after);
+        for (unsigned i = 0; i < 3; i++) {
+            g_assert_true(duet_ref_ended(refs[i]));
+            duet_ref_free(refs[i]);
+        }
+        g_assert_cmpuint(duet_tasks_done(t.core), ==, 2 + again);
+        lost_end(&t, DUET_OK, "");
+    }
 }
 
 /* Nothing is submitted, and there is no reference. */

@@ -431,14 +431,6 @@ int duet__refuse(struct duet_runtime *core, int error, const char *format, ...)
     return error;
 }
 
-/* Says why a wait has failed. */
-void duet__tell_stuck(struct duet_runtime *core)
-{
-    struct duet_message message = {""};
-    duet__explain(core, &message);
-    duet__tell(core, &message);
-}
-
 /* Whose kernel runs on the calling thread: as ops.inside. */
 static inline int inside(const struct duet_runtime *core)
 {
@@ -550,28 +542,4 @@ double duet_now(const struct duet_runtime *runtime)
 bool duet_computes(const struct duet_runtime *runtime)
 {
     return runtime->computes;
-}
-
-/* What every worker holds, and what lies on lists that nobody takes. */
-void duet__explain(struct duet_runtime *core, struct duet_message *message)
-{
-    unsigned long long left = unfinished(core);
-    unsigned long long ready = duet_list_length(&core->shared);
-    unsigned holding = 0, stalled = 0;
-    const char *example = "";
-    for (unsigned w = 0; w < core->machine.worker_count; w++) {
-        const struct worker *worker = &core->workers[w];
-        holding += worker->taken;
-        for (unsigned i = 0; i < worker->taken; i++)
-            stalled += worker->slots[i]->state == TASK_TAKEN;
-        ready += duet_list_length(&worker->list);
-        if (!*example && duet_list_length(&worker->list))
-            example = core->machine.workers[w].name;
-    }
-    (void)duet_fail(message, DUET_ESTUCK,
-                    "nothing can happen any more, yet %llu tasks are unfinished: %llu are ready on "
-                    "lists%s%s, %u are held by workers (%u of them wait for device memory), the "
-                    "others wait for these or for data that the application has acquired",
-                    left, ready, *example ? ", for instance that of " : "", example, holding,
-                    stalled);
 }

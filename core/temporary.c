@@ -129,24 +129,23 @@ void duet__no_data(struct duet_runtime *core, const struct duet_task *task,
                    const struct access *access, enum fetch fetch)
 {
     const struct duet_handle *handle = access->handle;
-    unsigned long long id = handle->id, number = task->id;
-    const char *kernel = task->klass ? duet_task_kernel(task) : "an acquisition";
+    unsigned long long id = handle->id;
+    struct task_says says;
+    const char *who = duet__task_says(core, task, &says);
     if (fetch == FETCH_FULL)
-        duet__fail_run(core, DUET_ENOMEM,
-                       "task %llu (%s): no memory left for %llu bytes of temporary data", number,
-                       kernel, (unsigned long long)handle->bytes);
+        duet__fail_run(core, DUET_ENOMEM, "%s: no memory left for %llu bytes of temporary data",
+                       who, (unsigned long long)handle->bytes);
     else if (handle->temporary && handle->version == 0)
         duet__fail_task(core, DUET_EINVAL,
-                        "task %llu (%s) reads handle %llu, temporary data that nothing has written "
-                        "before: write it first (DUET_W)",
-                        number, kernel, id);
+                        "%s reads handle %llu, temporary data that nothing has written before: "
+                        "write it first (DUET_W)",
+                        who, id);
     else if (!task->klass)
         duet__fail_task(core, DUET_ELOST, "handle %llu: its only valid copy was lost with a device",
                         id);
     else
         duet__fail_task(core, DUET_ELOST,
-                        "task %llu (%s): the only valid copy of its data was lost with a device",
-                        number, kernel);
+                        "%s: the only valid copy of its data was lost with a device", who);
 }
 
 /* ------------------------------------------------------------------------------------------- */

@@ -307,11 +307,6 @@ int duet_worker_scheduling(const struct duet_runtime *runtime, uint64_t *steps)
     return runtime->ops->scheduling(runtime->engine, steps);
 }
 
-uint64_t duet_tasks_done(const struct duet_runtime *runtime)
-{
-    return duet__finished_tasks(runtime);
-}
-
 size_t duet_class_count(const struct duet_runtime *runtime)
 {
     return runtime->class_count;

@@ -104,21 +104,27 @@ static int nearest(const struct duet_runtime *core, const struct duet_handle *ha
     return best;
 }
 
+static void append(struct replica **head, struct replica **tail, struct replica *into)
+{
+    into->queue_next = NULL;
+    if (*tail)
+        (*tail)->queue_next = into;
+    else
+        *head = into;
+    *tail = into;
+}
+
 /* Gives a copy to the worker that starts it. Handle lock held. */
 static void enqueue(struct duet_view *view, struct replica *into)
 {
     struct duet_runtime *core = view->core;
     unsigned device = into->node != DUET_HOST ? into->node : into->copy.source;
     struct worker *worker = &core->workers[core->nodes[device].worker];
-    into->queue_next = NULL;
     spin_lock(&worker->copy_lock);
-    struct replica **head = into->hinted ? &worker->idle_head : &worker->copy_head;
-    struct replica **tail = into->hinted ? &worker->idle_tail : &worker->copy_tail;
-    if (*tail)
-        (*tail)->queue_next = into;
+    if (into->hinted)
+        append(&worker->idle_head, &worker->idle_tail, into);
     else
-        *head = into;
-    *tail = into;
+        append(&worker->copy_head, &worker->copy_tail, into);
     atomic_fetch_add_explicit(&worker->copies, 1, memory_order_relaxed);
     spin_unlock(&worker->copy_lock);
     duet__view_wake(view, worker->index);
@@ -198,6 +204,30 @@ static bool request(struct duet_view *view, struct replica *into)
     return true;
 }
 
+/*
+ * What comes into the replica was asked for by a hint, and is wanted now: if the copy has not
+ * started it is one like others. Handle lock held.
+ */
+RARE static void hurry(struct duet_view *view, struct replica *into)
+{
+    struct worker *worker = &view->core->workers[view->core->nodes[into->node].worker];
+    struct replica *before = NULL;
+    into->hinted = false;
+    spin_lock(&worker->copy_lock);
+    struct replica *at = worker->idle_head;
+    for (; at && at != into; at = at->queue_next)
+        before = at;
+    if (at) {
+        *(before ? &before->queue_next : &worker->idle_head) = into->queue_next;
+        if (worker->idle_tail == into)
+            worker->idle_tail = before;
+        append(&worker->copy_head, &worker->copy_tail, into);
+    }
+    spin_unlock(&worker->copy_lock);
+    if (at)
+        duet__view_wake(view, worker->index);
+}
+
 /* The access waits for the copy into a replica. Handle lock held. */
 static void await(struct access *waiter, struct replica *into)
 {
@@ -234,6 +264,8 @@ enum fetch duet__fetch(struct duet_view *view, struct access *waiter, unsigned n
         duet__poison(view->core, handle);
         return FETCH_FAILED;
     }
+    if (replica->hinted && merged && access_task(waiter)->klass)
+        hurry(view, replica);
     await(waiter, replica);
     return merged ? FETCH_MERGED : FETCH_STARTED;
 }
@@ -326,7 +358,7 @@ static struct access *give_up(struct replica *into)
     for (struct replica *chained = into->chained, *next; chained; chained = next) {
         next = chained->chain_next;
         chained->chain_next = NULL;
-        chained->copying = false;
+        chained->copying = chained->hinted = false;
         bit_clear(handle->coming, chained->node);
         add_waiters(&waiters, chained);
     }
@@ -351,6 +383,7 @@ static struct access *settle(struct duet_view *view, struct replica *from, struc
     bool current = arrived && into->copy_version == handle->version && !lost;
     if (current)
         bit_set(handle->valid, into->node);
+    into->hinted = into->hinted && !current;
     if (!current || atomic_load_explicit(&nodes[from->node].lost, memory_order_acquire))
         look_again(view, handle);
     if (current) {
@@ -358,6 +391,7 @@ static struct access *settle(struct duet_view *view, struct replica *from, struc
         waiters = into->waiters;
         into->waiters = NULL;
     } else if (lost || !wanted(into) || !request(view, into)) {
+        into->hinted = false;
         *gone =
             !lost && wanted(into) && !atomic_load_explicit(&handle->poisoned, memory_order_relaxed);
         if (*gone)

@@ -69,6 +69,32 @@ static void test_source(void)
     }
 }
 
+/* A hint's copy, which waits for others, is like these once a task waits for it. */
+static void test_hinted(void)
+{
+    struct testing t;
+    start(&t, false, 0);
+    struct duet_handle *h[3];
+    for (unsigned i = 0; i < 3; i++) {
+        h[i] = testing_handle(&t, BYTES);
+        g_assert_cmpint(duet_prefetch(t.core, h[i], 1), ==, DUET_OK);
+    }
+    struct duet__engine_command first = testing_next(&t, GPU0);
+    check_copy(&first, GPU0, 0, 1);
+    g_assert_true(first.copy->handle == h[0]);
+    g_assert_cmpint(testing_next(&t, GPU0).kind, ==, DUET_IDLE);
+    on(&t, "card0", h[2], DUET_R);
+    struct duet__engine_command wanted = testing_next(&t, GPU0);
+    check_copy(&wanted, GPU0, 0, 1);
+    g_assert_true(wanted.copy->handle == h[2]);
+    g_assert_cmpint(testing_next(&t, GPU0).kind, ==, DUET_IDLE);
+    testing_done(&t, &first, 1e-6, 0);
+    testing_done(&t, &wanted, 1e-6, 0);
+    g_assert_cmpuint(testing_work(&t, GPU0, NULL), ==, 1);
+    g_assert_true(bit_test(h[1]->valid, 1));
+    testing_fini(&t);
+}
+
 /* Two tasks that need what is on its way share the copy; one that overwrites waits for it. */
 static void test_merging(void)
 {
@@ -240,6 +266,7 @@ static void test_estimate(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/transfer/hinted", test_hinted);
     g_test_add_func("/transfer/source", test_source);
     g_test_add_func("/transfer/merging", test_merging);
     g_test_add_func("/transfer/staging", test_staging);

@@ -222,12 +222,13 @@ static bool next_copy(struct worker *worker, struct duet__engine_command *comman
     return true;
 }
 
-static bool runs_kernel(const struct worker *worker)
+/* What it was given to run and has not ended, the oldest; NULL: nothing. */
+const struct duet_task *duet__running_kernel(const struct worker *worker)
 {
     for (unsigned i = 0; i < worker->taken; i++)
         if (worker->slots[i]->state == TASK_RUNNING)
-            return true;
-    return false;
+            return worker->slots[i];
+    return NULL;
 }
 
 /*
@@ -240,7 +241,7 @@ __attribute__((cold)) static void resume(struct duet_view *view, struct worker *
     struct duet_runtime *core = view->core;
     const struct duet_expansion *body = worker->body;
     if (worker->at_body || !atomic_load_explicit(&body->ready, memory_order_acquire) ||
-        runs_kernel(worker))
+        duet__running_kernel(worker))
         return;
     bool hungry = !atomic_load_explicit(&worker->fed, memory_order_relaxed);
     worker->at_body = true;
@@ -363,12 +364,11 @@ static const char *reason_of(const struct duet__report *report)
 RARE static void task_failed(struct duet_view *view, const struct worker *worker,
                              struct duet_task *task, const struct duet__report *report)
 {
-    const char *name = task->extra ? duet_trace_name(view->core, task->extra->name) : NULL;
+    struct task_says says;
     duet__count_failure(view->core, task, report->status, false);
-    duet__fail_task(view->core, report->status, "task %llu (%s%s%s) failed on %s: %s",
-                    (unsigned long long)task->id, duet_task_kernel(task), name ? ", " : "",
-                    name ? name : "", view->core->machine.workers[worker->index].name,
-                    reason_of(report));
+    duet__fail_task(view->core, report->status, "%s failed on %s: %s",
+                    duet__task_says(view->core, task, &says),
+                    view->core->machine.workers[worker->index].name, reason_of(report));
 }
 
 static void copy_failed(struct duet_view *view, const struct duet__copy *copy,

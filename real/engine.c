@@ -4,20 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "real/internal.h"
-
-/* Seven eighths of what threads have, by glibc's rule for those that the engine makes. */
-static size_t stack_bytes(void)
-{
-    const size_t unlimited = 2 << 20;
-    struct rlimit limit;
-    size_t bytes = unlimited;
-    if (!getrlimit(RLIMIT_STACK, &limit) && limit.rlim_cur != RLIM_INFINITY)
-        bytes = limit.rlim_cur;
-    return bytes - bytes / 8;
-}
 
 static double real_now(void *engine)
 {
@@ -273,7 +261,6 @@ int duet__real_new(void **out, const struct duet_machine *machine,
     real->options.free_pace = options->free_pace;
     real->options.devices = NULL;
     duet__rest_by(duet__thread_rest);
-    real->stack_bytes = stack_bytes();
     duet__clock_start(&real->clock);
     *out = real;
     return DUET_OK;

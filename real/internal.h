@@ -65,7 +65,6 @@ struct worker {
     bool owed; /* it is to be asked again: not idle when it was last asked, or called since */
     bool woke; /* it has called another worker since it looked at the clock */
     double now_s;
-    const char *stack; /* where that of the thread was when it began to run the worker's commands */
     /* of the newest of its tasks that wait: since when it runs, and how long it did before */
     double piece_s, before_s;
     /* it runs nested tasks that it has kept, since then */
@@ -159,8 +158,7 @@ struct real {
     struct duet_runtime *core;   /* NULL until attached */
     struct clock clock;
     struct places *places;
-    bool has_devices;   /* some worker is one */
-    size_t stack_bytes; /* of a thread's stack, for tasks that wait */
+    bool has_devices; /* some worker is one */
     bool spin; /* there is a core for every thread: threads with nothing to do watch for a while */
     unsigned cpus;
     struct worker *workers;
@@ -303,6 +301,12 @@ unsigned long duet__thread_slack(unsigned long ns);
 
 /* From now on, waking the calling thread does not take the core from the thread that wakes it. */
 void duet__thread_patient(void);
+
+/*
+ * The lowest address of the calling thread's stack up to which tasks that wait may be put on top of
+ * each other: an eighth is left to what they call.
+ */
+const char *duet__thread_floor(void);
 
 /* As duet__rest_by: pauses for some microseconds in all, then sleeps. */
 void duet__thread_rest(unsigned tries);

@@ -36,6 +36,18 @@ void duet__thread_patient(void)
         (void)sched_setscheduler(0, SCHED_BATCH, &none);
 }
 
+const char *duet__thread_floor(void)
+{
+    pthread_attr_t attributes;
+    void *lowest = NULL;
+    size_t bytes = 0;
+    if (!pthread_getattr_np(pthread_self(), &attributes)) {
+        (void)pthread_attr_getstack(&attributes, &lowest, &bytes);
+        (void)pthread_attr_destroy(&attributes);
+    }
+    return (const char *)lowest + bytes / 8 + 1; /* where it is not known: none is too low */
+}
+
 void duet__thread_rest(unsigned tries)
 {
     enum { PAUSES = 16, LONGEST = 6, SLEEPS = 6 }; /* rounds; 2^6 pauses; up to 20 us * 2^6 */

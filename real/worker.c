@@ -165,16 +165,19 @@ static inline int run_kernel(struct worker *self, const struct duet_task *task, 
                                          : compute(self, task, slot, end_s);
 }
 
+/* Of this thread; NULL: not known yet. */
+static _Thread_local const char *stack_floor __attribute__((tls_model("initial-exec")));
+
 /*
  * Calls a task that may wait for its children; what it is called with is on this stack, as others
- * run on top of it. An eighth of the stack is left to what it calls.
+ * run on top of it.
  */
 static int start_body(struct worker *self, struct duet_task *task)
 {
-    const char *here = __builtin_frame_address(0);
-    size_t used = here < self->stack ? (size_t)(self->stack - here) : (size_t)(here - self->stack);
     struct duet_message *message = &self->slots->message;
-    if (used < self->real->stack_bytes)
+    if (!stack_floor)
+        stack_floor = duet__thread_floor();
+    if ((const char *)__builtin_frame_address(0) > stack_floor)
         return duet__body_run(self->real->core, self->index, task, message);
     return duet_fail(message, DUET_ENOMEM,
                      "so many tasks wait on top of each other on this worker that its stack is "
@@ -324,13 +327,10 @@ static bool note(void *called)
     return false;
 }
 
-/* Nothing can happen any more, but what is cancelled. */
-static void give_up(struct duet_runtime *core)
+/* Is nothing to be expected of the application, which may be busy with something else? */
+static bool all_wait(struct real *real)
 {
-    struct duet_message message = {""};
-    duet__explain(core, &message);
-    duet__fail_run(core, DUET_ESTUCK, "%s", message.text);
-    duet_cancel(core);
+    return atomic_load(&real->first.waiting) || duet__failed(real->core);
 }
 
 /* Runs the worker's other tasks on top of the one that waits. Returns that, when it may go on. */
@@ -351,8 +351,8 @@ static const struct duet_task *run_others(struct worker *self)
         } else if (command.kind == DUET_IDLE) {
             self->owed = false;
             atomic_store_explicit(&self->resting, true, memory_order_relaxed);
-            if (rest(self, &until) == REST_STUCK)
-                give_up(core);
+            if (rest(self, &until) == REST_STUCK && all_wait(self->real))
+                duet__give_up(core, self->index, duet__worker_now(self));
             atomic_store_explicit(&self->resting, false, memory_order_relaxed);
             ops.steal_attempts = 0;
             (void)duet__worker_now(self);
@@ -461,7 +461,6 @@ static enum served serve(struct worker *self, const struct until *until)
 enum served duet__serve(struct worker *self, const struct until *until)
 {
     const struct inside *before = duet__enter(&self->inside);
-    self->stack = __builtin_frame_address(0);
     atomic_store_explicit(&self->resting, false, memory_order_relaxed);
     enum served served = serve(self, until);
     atomic_store_explicit(&self->resting, true, memory_order_relaxed);

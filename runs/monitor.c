@@ -79,7 +79,8 @@ static void draw(struct duet__monitor *monitor)
     if (runtime) {
         uint64_t before = atomic_load(&monitor->before); /* first, as it follows what is done */
 
-        done = duet_tasks_done(runtime) - before;
+        done = duet_tasks_done(runtime);
+        done = done > before ? done - before : 0; /* what is counted meanwhile may be missing */
         atomic_store(&monitor->runtime, runtime);
     }
     /* tasks that others submit while they run are not counted among those of the run */

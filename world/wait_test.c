@@ -4,6 +4,7 @@
  * policies, on one worker and several, and what ends when a child fails or the run is cancelled.
  */
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -414,6 +415,35 @@ static void too_deep(struct world *world)
     g_assert_cmpint(duet_close(world->duet), ==, DUET_ENOMEM);
 }
 
+static void *wait_deeply(void *argument)
+{
+    struct world *world = argument;
+    const unsigned depths[] = {50, 1000000};
+    must(world, submit(world, "deeper", NULL, &depths[0], sizeof *depths));
+    must(world, duet_wait(world->duet));
+    must(world, submit(world, "deeper", NULL, &depths[1], sizeof *depths));
+    g_assert_cmpint(duet_wait(world->duet), ==, DUET_ENOMEM);
+    g_assert_nonnull(strstr(duet_last_message(world->duet), "stack is used up"));
+    return NULL;
+}
+
+/* A thread of the application has a smaller stack than others, and runs the tasks. */
+static void small_stack(struct world *world)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    open_world(world);
+    if (world->simulate)
+        return;
+    (void)make(world, "deeper", deeper, NULL);
+    g_assert_cmpint(pthread_attr_init(&attributes), ==, 0);
+    g_assert_cmpint(pthread_attr_setstacksize(&attributes, 1 << 20), ==, 0);
+    g_assert_cmpint(pthread_create(&thread, &attributes, wait_deeply, world), ==, 0);
+    (void)pthread_join(thread, NULL);
+    (void)pthread_attr_destroy(&attributes);
+    g_assert_cmpint(duet_close(world->duet), ==, DUET_ENOMEM);
+}
+
 static void refused(struct world *world)
 {
     struct duet_codelet *codelet;
@@ -437,7 +467,8 @@ static void refused(struct world *world)
 
 static void test_errors(void)
 {
-    void (*const cases[])(struct world * world) = {failing, cancelled, closing, too_deep, refused};
+    void (*const cases[])(struct world * world) = {failing,  cancelled,   closing,
+                                                   too_deep, small_stack, refused};
     for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
         for (int cpus = 1; cpus <= 2; cpus++) {
             apart(cases[i], &(struct world){.cpus = cpus});

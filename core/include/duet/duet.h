@@ -211,7 +211,8 @@ struct duet_call {
  * (nested tasks): they are ordered after all tasks submitted before, so one that conflicts with the
  * task at hand runs after it. Those of a kernel on a device are ordered, and may run, when it has
  * ended: if the device is lost first, the kernel runs again elsewhere, and only what it submits
- * then counts. In simulations kernels are not called, and submit nothing.
+ * then counts; a reference to what it submitted is to that then, in the order of its submissions.
+ * In simulations kernels are not called, and submit nothing.
  */
 typedef int (*duet_kernel_fn)(const struct duet_call *call);
 
@@ -297,8 +298,9 @@ struct duet_task_extra {
        submission is refused */
     struct duet_ref **ref;
     /* tasks that have to end, well or not, before this one begins, with or without data in common,
-       beside those that it follows for its data; NULL among them: none. A child comes after the
-       task that it is a child of by no reference: both would wait for each other */
+       beside those that it follows for its data; NULL among them: none. A child that comes after
+       the task that it is a child of, or one below which that waits, is refused (DUET_EINVAL): both
+       would wait for each other. What does so through other tasks ends a wait with DUET_ESTUCK */
     struct duet_ref *const *after;
     size_t after_count; /* at most 65,535 */
     duet_done_fn done;  /* at its end; NULL: nothing */

@@ -138,10 +138,9 @@ void duet_stats(const struct duet_runtime *runtime, struct duet_stats *stats);
 void duet_stats_reset(struct duet_runtime *runtime);
 
 /*
- * Tasks finished since the runtime was opened: cheap, any thread, for progress bars. Nested tasks
- * that a worker keeps to itself (struct duet_policy.private_nested) are counted in bundles of up to
- * 64, and those that a kernel has submitted again after its device was lost twice, which may be
- * some too many.
+ * Tasks of the application finished since the runtime was opened, never more than were submitted:
+ * cheap, any thread, for progress bars. Nested tasks that a worker keeps to itself (struct
+ * duet_policy.private_nested) are counted in bundles of up to 64.
  */
 uint64_t duet_tasks_done(const struct duet_runtime *runtime);
 

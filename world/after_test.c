@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Children that come after what waits for them, in both worlds: refused, or the wait ends. */
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <glib.h>
+
+#include <duet/duet.h>
+
+/* One case, in a process of its own: a process has one simulated runtime. */
+static struct duet_runtime *duet;
+static struct duet_codelet *nothing, *inner, *outer;
+static struct duet_ref *first, *between; /* references to tasks */
+static int refusal;                      /* of the child that comes after one of these */
+
+static double cost(const void *args, const char *arch)
+{
+    return 2e-6;
+}
+
+static void must(int error)
+{
+    if (error)
+        g_error("%s (%s)", duet_strerror(error), duet_last_message(duet));
+}
+
+static int do_nothing(const struct duet_call *call)
+{
+    return DUET_OK;
+}
+
+/* Has a child after the first task, or after the one between, and waits for it. */
+static int run_inner(struct duet_expansion *expansion, const struct duet_call *call)
+{
+    const struct duet_task_extra extra = {.after = between ? &between : &first, .after_count = 1};
+    const struct duet_task_desc child = {.codelet = nothing, .extra = &extra};
+    refusal = duet_expand_submit(expansion, &child);
+    return refusal ? refusal : duet_expand_wait(expansion);
+}
+
+/* Has a child which has such a child. */
+static int run_outer(struct duet_expansion *expansion, const struct duet_call *call)
+{
+    const struct duet_task_desc child = {.codelet = inner};
+    int error = duet_expand_submit(expansion, &child);
+    return error ? error : duet_expand_wait(expansion);
+}
+
+static struct duet_codelet *make(const char *name, duet_expand_fn expand)
+{
+    const struct duet_implementation where = {"cpu", do_nothing};
+    const struct duet_codelet_desc desc = {.name = name,
+                                           .implementations = expand ? NULL : &where,
+                                           .implementation_count = !expand,
+                                           .cost = cost,
+                                           .expand = expand,
+                                           .waits = expand != NULL};
+    struct duet_codelet *made = NULL;
+    must(duet_codelet(duet, &desc, &made));
+    return made;
+}
+
+static void begin(const char *simulate, int cpus)
+{
+    struct duet_message message = {""};
+    struct duet_config config;
+    duet_config_init(&config);
+    config.simulate = simulate;
+    config.cpus = cpus;
+    config.gpus = 0;
+    config.watchdog_s = 0.5;
+    config.quiet = true;
+    int error = duet_open(&duet, &config, &message);
+    if (error == DUET_EABSENT)
+        _exit(0);
+    if (error)
+        g_error("%s", message.text);
+    nothing = make("nothing", NULL);
+    inner = make("inner", run_inner);
+    outer = make("outer", run_outer);
+}
+
+static void expect(const char *part)
+{
+    if (!strstr(duet_last_message(duet), part))
+        g_error("\"%s\" does not say \"%s\"", duet_last_message(duet), part);
+}
+
+/* The task that it is a child of in turn: it is refused, which is an error of its parent's. */
+static void after_parent(const char *simulate, int cpus)
+{
+    begin(simulate, cpus);
+    const struct duet_task_extra extra = {.ref = &first};
+    must(duet_submit(duet, &(struct duet_task_desc){.codelet = outer, .extra = &extra}));
+    g_assert_cmpint(duet_wait(duet), ==, DUET_EINVAL);
+    g_assert_cmpint(refusal, ==, DUET_EINVAL);
+    expect("a child comes after task 1 (outer), which ends only after that child");
+    g_assert_cmpint(duet_close(duet), ==, DUET_EINVAL);
+    duet_ref_free(first);
+}
+
+/* Through another task it is not seen then; nothing waits for ever all the same. */
+static void after_itself(const char *simulate, int cpus)
+{
+    static double words[8];
+    struct duet_access access = {.mode = DUET_RW};
+    begin(simulate, cpus);
+    must(duet_vector(duet, words, G_N_ELEMENTS(words), sizeof *words, &access.handle));
+    must(duet_acquire(duet, access.handle, DUET_RW)); /* so that the first begins later */
+    const struct duet_task_extra extras[] = {{.ref = &first},
+                                             {.ref = &between, .after = &first, .after_count = 1}};
+    must(duet_submit(duet, &(struct duet_task_desc){.codelet = outer,
+                                                    .accesses = &access,
+                                                    .access_count = 1,
+                                                    .extra = &extras[0]}));
+    must(duet_submit(duet, &(struct duet_task_desc){.codelet = nothing, .extra = &extras[1]}));
+    must(duet_release(duet, access.handle));
+    g_assert_cmpint(duet_wait(duet), ==, DUET_ESTUCK);
+    g_assert_cmpint(refusal, ==, DUET_OK);
+    expect("(nothing) comes after task 2 (nothing), which comes after task 1 (outer), which waits");
+    g_assert_cmpint(duet_close(duet), ==, DUET_ESTUCK);
+    duet_ref_free(first);
+    duet_ref_free(between);
+}
+
+static void in_all_worlds(void (*run)(const char *simulate, int cpus))
+{
+    static const char *const worlds[] = {NULL, "idgraf"};
+    for (unsigned i = 0; i < 4; i++) {
+        int status = -1;
+        pid_t child = fork();
+        g_assert_cmpint(child, >=, 0);
+        if (child == 0) {
+            (void)alarm(300);
+            run(worlds[i / 2], 1 + (int)i % 2);
+            _exit(0);
+        }
+        g_assert_cmpint(waitpid(child, &status, 0), ==, child);
+        g_assert_cmpint(status, ==, 0);
+    }
+}
+
+static void test_parent(void)
+{
+    in_all_worlds(after_parent);
+}
+
+static void test_itself(void)
+{
+    in_all_worlds(after_itself);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/after/parent", test_parent);
+    g_test_add_func("/after/itself", test_itself);
+    return g_test_run();
+}
