@@ -293,6 +293,7 @@ void duet__region_leave(struct duet_runtime *core, struct duet_handle *handle);
 void duet__regions_fini(struct duet_runtime *core);
 
 /* handle.c */
+size_t duet__data_state_offset(const struct duet_runtime *core);
 struct duet_handle *duet__handle_new(struct duet_runtime *core, void *data, size_t rows,
                                      size_t cols, size_t ld, size_t element_bytes);
 void duet__handle_remove(struct duet_runtime *core, struct duet_handle *handle);

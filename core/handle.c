@@ -36,12 +36,19 @@ static void enlist(struct duet_runtime *core, struct duet_handle *handle)
     spin_unlock(&core->registry_lock);
 }
 
-/* One block of memory: the handle, its replica pointers, and its bit sets. */
-static struct duet_handle *handle_alloc(const struct duet_runtime *core)
+/* Where the policy's state begins, aligned for every type. */
+size_t duet__data_state_offset(const struct duet_runtime *core)
 {
     size_t words = core->node_words * sizeof(_Atomic(uint64_t));
     size_t pointers = core->machine.node_count * sizeof(struct replica *);
-    struct duet_handle *handle = calloc(1, sizeof *handle + 2 * words + pointers);
+    return (sizeof(struct duet_handle) + 2 * words + pointers + 15) / 16 * 16;
+}
+
+/* One block of memory: the handle, its replica pointers, its bit sets, the policy's state. */
+static struct duet_handle *handle_alloc(const struct duet_runtime *core)
+{
+    size_t bytes = duet__data_state_offset(core) + core->policy->state_size_a_data;
+    struct duet_handle *handle = calloc(1, bytes);
     if (!handle)
         return NULL;
     handle->replicas = (struct replica **)(void *)(handle + 1);
@@ -346,12 +353,13 @@ int duet__may_unregister(struct duet_runtime *runtime, struct duet_handle *handl
 
 /*
  * Would the acquisition that frees the handle be there at once, and change nothing? No task is left
- * that could use it, nobody else does, and the host's memory has the data. Where nothing computes
- * it is made all the same: waiting for it takes simulated time on.
+ * that could use it, nobody else does, also no hint that is held, and the host's memory has the
+ * data. Where nothing computes it is made all the same: waiting for it takes simulated time on.
  */
 static bool is_idle(const struct duet_runtime *core, struct duet_handle *handle)
 {
-    if (!core->computes || atomic_load_explicit(&core->trouble, memory_order_relaxed) ||
+    if (!core->computes || core->held ||
+        atomic_load_explicit(&core->trouble, memory_order_relaxed) ||
         atomic_load_explicit(&handle->family, memory_order_relaxed) || unfinished(core))
         return false;
     uint64_t coming = 0;

@@ -50,17 +50,6 @@ static size_t ready(struct testing *t)
     return duet_list_length(&t->core->shared);
 }
 
-static bool at_once(void *unused)
-{
-    return true;
-}
-
-/* The application waits, for nothing. */
-static void let_in(struct testing *t)
-{
-    g_assert_cmpint(duet__wait_until(t->core, at_once, NULL), ==, DUET_OK);
-}
-
 static void end(struct testing *t)
 {
     g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
@@ -80,7 +69,7 @@ static void test_waits(void)
     submit(&t, 1, a, DUET_RW, NULL, 0);
     g_assert_cmpuint(ready(&t), ==, 0);
     g_assert_cmpuint(unfinished(t.core), ==, 3);
-    let_in(&t);
+    testing_let_in(&t);
     g_assert_cmpuint(ready(&t), ==, 2);
     submit(&t, 1, NULL, 0, NULL, 0);
     g_assert_cmpuint(ready(&t), ==, 2); /* nobody waits any more */
@@ -215,7 +204,7 @@ static void start_ranks(struct testing *t, unsigned cpus, unsigned gpus)
 /* The tasks have these ranks, in microseconds. */
 static void expect(struct testing *t, const double *us, size_t count)
 {
-    let_in(t);
+    testing_let_in(t);
     g_assert_cmpuint(seen.count, ==, count);
     for (size_t i = 0; i < count; i++)
         g_assert_cmpfloat_with_epsilon(seen.ranks[i], us[i] * 1e-6, 1e-12);
@@ -348,7 +337,7 @@ static void check_priorities(enum duet__priorities priorities, const int *expect
     (void)plan_submit(&t, &plan, a, DUET_RW, NULL, 0);
     submit(&t, 5, a, DUET_RW, NULL, 0);
     submit(&t, 2, NULL, 0, NULL, 0);
-    let_in(&t);
+    testing_let_in(&t);
     for (unsigned i = 0; i < 4; i++) {
         struct duet__engine_command command = testing_next(&t, 0);
         g_assert_cmpint(command.kind, ==, DUET_RUN);

@@ -190,6 +190,11 @@ uint64_t duet_task_access_bytes(const struct duet_task *task, size_t index)
     return index < task->access_count ? task->accesses[index].handle->bytes : 0;
 }
 
+uint64_t duet_task_data(const struct duet_task *task, size_t index)
+{
+    return index < task->access_count ? task->accesses[index].handle->id : 0;
+}
+
 int duet_task_priority(const struct duet_task *task)
 {
     return task->priority;

@@ -372,6 +372,18 @@ static inline struct duet_handle *testing_handle(struct testing *t, size_t bytes
     return handle;
 }
 
+static inline bool testing_at_once(void *unused)
+{
+    return true;
+}
+
+/* The application waits, for nothing: what was held enters. */
+static inline void testing_let_in(struct testing *t)
+{
+    if (t->core->held)
+        TESTING_MUST(!duet__wait_until(t->core, testing_at_once, NULL));
+}
+
 /* Submits a task with up to two accesses (mode 0: none). Its number. */
 static inline uint64_t testing_submit(struct testing *t, struct duet_codelet *codelet,
                                       struct duet_handle *a, int mode_a, struct duet_handle *b,
@@ -391,6 +403,7 @@ static inline uint64_t testing_submit(struct testing *t, struct duet_codelet *co
                                   .args_bytes = sizeof flops,
                                   .priority = priority};
     TESTING_MUST(!duet_submit(t->core, &desc));
+    testing_let_in(t);
     return atomic_load(&t->core->submitted);
 }
 

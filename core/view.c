@@ -104,6 +104,11 @@ double duet_view_transfer_seconds(const struct duet_view *view, unsigned worker,
     return seconds;
 }
 
+void *duet_task_data_state(struct duet_view *view, const struct duet_task *task, size_t index)
+{
+    return (char *)task->accesses[index].handle + duet__data_state_offset(view->core);
+}
+
 double duet_view_copy_alone_seconds(const struct duet_view *view, unsigned from, unsigned to,
                                     uint64_t bytes)
 {

@@ -398,6 +398,93 @@ static void test_no_such_parameter(void)
     testing_fini(&t);
 }
 
+/* ------------------------------------------------------------------------------------------- */
+/* Planning, and what is kept with data                                                         */
+
+struct planned {
+    unsigned plans, count;
+    double ranks[4];
+    uint64_t data[4];
+};
+
+static void probe_plan(void *self, struct duet_view *view, struct duet_task *const *tasks,
+                       size_t count, const double *ranks, double now)
+{
+    struct planned *planned = self;
+    planned->plans++;
+    planned->count = (unsigned)count;
+    for (size_t i = 0; i < count; i++) {
+        unsigned *uses = duet_task_data_state(view, tasks[i], 0);
+        g_assert_cmpuint((*uses)++, ==, duet_task_note(tasks[i]) + i);
+        g_assert_cmpint(duet_task_priority(tasks[i]), ==, (int)i);
+        duet_task_set_priority(tasks[i], -(int)i);
+        duet_task_set_note(tasks[i], (double)i);
+        planned->ranks[i] = ranks[i];
+        planned->data[i] = duet_task_data(tasks[i], 0);
+    }
+    g_assert_cmpfloat(duet_view_copy_alone_seconds(view, 0, 0, 1000), ==, 0);
+    g_assert_cmpfloat_with_epsilon(duet_view_copy_alone_seconds(view, 0, 1, 1000), 2e-6, 1e-15);
+    g_assert_cmpfloat_with_epsilon(duet_view_copy_alone_seconds(view, 1, 2, 1000), 4e-6, 1e-15);
+}
+
+static void planned_push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
+                         int by, double now)
+{
+    for (size_t i = 0; i < count; i++) {
+        g_assert_cmpint(duet_task_priority(batch[i]), ==, -(int)duet_task_note(batch[i]));
+        duet_push_tail(view, duet_view_shared(view), batch[i]);
+    }
+}
+
+static struct duet_task *planned_pop(void *self, struct duet_view *view, unsigned worker,
+                                     double now)
+{
+    return duet_pop_head(view, duet_view_shared(view), worker);
+}
+
+static const struct duet_policy planned_policy = {
+    .name = "planned",
+    .description = "what the core does with a policy that plans",
+    .source = "this test",
+    .order = DUET_HEAP,
+    .state_size = sizeof(struct planned),
+    .state_size_a_data = sizeof(unsigned),
+    .push = planned_push,
+    .pop = planned_pop,
+    .plan = probe_plan,
+};
+
+/* All that was submitted is there at once, before the first of it is pushed; with its ranks. */
+static void test_plan(void)
+{
+    struct testing t;
+    const struct testing_machine make = {.cpus = 1, .gpus = 2, .no_peer = true};
+    testing_init_policy(&t, &make, &planned_policy, 1);
+    const struct planned *planned = t.core->policy_state;
+    struct duet_handle *a = testing_handle(&t, 8);
+    double flops = 1e6;
+    struct duet_access access = {a, DUET_RW};
+    struct duet_task_desc desc = {.codelet = t.cpu,
+                                  .accesses = &access,
+                                  .access_count = 1,
+                                  .args = &flops,
+                                  .args_bytes = sizeof flops};
+    for (desc.priority = 0; desc.priority < 4; desc.priority++)
+        g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
+    g_assert_cmpuint(planned->plans, ==, 0);
+    testing_let_in(&t);
+    g_assert_cmpuint(planned->plans, ==, 1);
+    g_assert_cmpuint(planned->count, ==, 4);
+    for (unsigned i = 0; i < 4; i++) {
+        g_assert_cmpfloat(planned->ranks[i], >=, (4 - i) * 1e-3);
+        g_assert_cmpuint(planned->data[i], ==, planned->data[0]);
+    }
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+    g_assert_cmpuint(duet_tasks_done(t.core), ==, 4);
+    g_assert_cmpuint(planned->plans, ==, 1); /* not for nothing */
+    testing_fini(&t);
+}
+
 /* An init that fails makes no core, and the engine stays the caller's. */
 static void test_init_fails(void)
 {
@@ -436,6 +523,7 @@ int main(int argc, char **argv)
     g_test_add_func("/policies/described", test_described);
     g_test_add_func("/policies/check", test_check);
     g_test_add_func("/policies/promises", test_promises);
+    g_test_add_func("/policies/plan", test_plan);
     g_test_add_func("/policies/init_fails", test_init_fails);
     g_test_add_func("/policies/no_such_parameter", test_no_such_parameter);
     g_test_add_func("/policies/slots", test_slots);

@@ -76,6 +76,7 @@ struct duet_policy {
     bool private_nested;
     size_t state_size;          /* bytes of state for the policy */
     size_t state_size_a_worker; /* and more for each worker: see duet_view_worker_state */
+    size_t state_size_a_data;   /* and for each piece of data: see duet_task_data_state */
     /* what can be chosen, ended by one without a name; NULL: nothing. See duet_view_parameter */
     const struct duet_policy_parameter *parameters;
 
@@ -221,6 +222,13 @@ size_t duet_task_accesses(const struct duet_task *task);
 bool duet_task_writes(const struct duet_task *task, size_t index); /* W or RW */
 bool duet_task_reads(const struct duet_task *task, size_t index);  /* R or RW */
 uint64_t duet_task_access_bytes(const struct duet_task *task, size_t index);
+/* Which data it is: a number that stays the same as long as the data is registered; from 1. */
+uint64_t duet_task_data(const struct duet_task *task, size_t index);
+/*
+ * This policy's state for that data: state_size_a_data bytes, zeroed when it is registered. Parts
+ * of data that is cut have their own. `index` must exist.
+ */
+void *duet_task_data_state(struct duet_view *view, const struct duet_task *task, size_t index);
 int duet_task_priority(const struct duet_task *task);
 double duet_task_complexity(const struct duet_task *task); /* the hint, else flops */
 uint64_t duet_task_id(const struct duet_task *task);       /* from 1, in order of submission */

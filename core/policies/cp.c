@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cp: the critical path first. Order and place as in HEFT (Topcuoglu, Hariri, Wu, TPDS 2002), but
+ * each at its time: the order by upward rank (equation 8) over all that was submitted, before
+ * anything runs; the place when a task is ready, from where its data is and what workers have to do
+ * by then: where it would end first (equations 5 and 6). What was not planned comes after all that
+ * was, on the same list.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include <duet/policy.h>
+
+struct item {
+    struct duet_task *task;
+    double rank;
+};
+
+static int by_rank(const void *left, const void *right)
+{
+    const struct item *a = left, *b = right;
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+/* Priorities from 1, those of equal rank the same; as they were, if there is no memory. */
+static void plan(void *self, struct duet_view *view, struct duet_task *const *tasks, size_t count,
+                 const double *ranks, double now)
+{
+    struct item *items = malloc(count * sizeof *items);
+    int priority = 1;
+    for (size_t i = 0; items && i < count; i++)
+        items[i] = (struct item){tasks[i], ranks[i]};
+    if (items)
+        qsort(items, count, sizeof *items, by_rank);
+    for (size_t i = 0; items && i < count; i++) {
+        priority += i && items[i].rank > items[i - 1].rank;
+        duet_task_set_priority(items[i].task, priority);
+        duet_task_set_note(items[i].task, 1);
+    }
+    free(items);
+}
+
+/* The worker that would end the task first; the lowest number among equals. */
+static unsigned earliest(struct duet_view *view, const struct duet_task *task)
+{
+    unsigned best = 0;
+    double first_s = INFINITY;
+    for (unsigned w = 0; w < duet_view_workers(view); w++) {
+        if (!duet_view_can_run(view, w, task))
+            continue;
+        double there_s = duet_view_transfer_seconds(view, w, task);
+        double end_s = fmax(duet_view_load(view, w), there_s) + duet_view_seconds(view, w, task);
+        if (end_s < first_s) {
+            first_s = end_s;
+            best = w;
+        }
+    }
+    return best;
+}
+
+/* The highest ranks choose first. */
+static int compare(const void *left, const void *right)
+{
+    const struct duet_task *a = *(struct duet_task *const *)left;
+    const struct duet_task *b = *(struct duet_task *const *)right;
+    if (duet_task_priority(a) != duet_task_priority(b))
+        return duet_task_priority(a) > duet_task_priority(b) ? -1 : 1;
+    return duet_task_id(a) < duet_task_id(b) ? -1 : 1;
+}
+
+static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count, int by,
+                 double now)
+{
+    for (size_t i = 0; i < count; i++)
+        if (duet_task_note(batch[i]) == 0)
+            duet_task_set_priority(batch[i], 0);
+    qsort(batch, count, sizeof(struct duet_task *), compare);
+    for (size_t i = 0; i < count; i++)
+        duet_push_tail(view, duet_view_list(view, earliest(view, batch[i])), batch[i]);
+}
+
+static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
+{
+    return duet_pop_head(view, duet_view_list(view, worker), worker);
+}
+
+const struct duet_policy duet__policy_cp = {
+    .name = "cp",
+    .description = "the critical path of the whole graph first, where it ends first",
+    .source = "Topcuoglu, Hariri, Wu, TPDS 13(3), 2002 (order before, place at run time)",
+    .order = DUET_HEAP,
+    .push = push,
+    .pop = pop,
+    .plan = plan,
+};

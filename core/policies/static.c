@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * static: the list schedule of HEFT (Topcuoglu, Hariri, Wu, TPDS 2002) over all that was submitted.
+ * Tasks are placed by descending upward rank (equation 8), each on the worker where it ends first
+ * (equations 5 and 6), in the first gap between those placed before that is long enough for it
+ * (section 4.1.2). When they become ready they go to that worker's list, which is in the order of
+ * planned beginnings; a worker that has nothing ready of its plan waits. What was not planned, or
+ * for a worker that is lost, goes to the worker that would end it first.
+ *
+ * What the paper leaves open: data that no planned task writes is in the host's memory, unless it
+ * is on the worker's node already; a copy begins when what it copies is written, takes what it does
+ * alone, and is made once for each task; a worker is free now or when its load is done.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <duet/policy.h>
+
+/* A time in which a worker is busy. */
+struct busy {
+    double start_s, end_s;
+};
+
+/* What is planned for a worker, by date. */
+struct calendar {
+    struct busy *busy;
+    size_t count, capacity;
+};
+
+/* What is planned of a handle: where it is written last, when, and when it has been read. */
+struct datum {
+    double plan; /* number of the plan that the rest is of */
+    double written_s, read_s;
+    unsigned node;
+    bool is_written;
+};
+
+struct state {
+    double plan; /* how many there were */
+};
+
+/* A task to be placed. */
+struct item {
+    struct duet_task *task;
+    double rank, start_s;
+    size_t index;
+};
+
+static int by_rank(const void *left, const void *right)
+{
+    const struct item *a = left, *b = right;
+    if (a->rank != b->rank)
+        return a->rank > b->rank ? -1 : 1;
+    return a->index < b->index ? -1 : 1;
+}
+
+static int by_start(const void *left, const void *right)
+{
+    const struct item *a = left, *b = right;
+    if (a->start_s != b->start_s)
+        return a->start_s < b->start_s ? -1 : 1;
+    return by_rank(left, right);
+}
+
+/* What is known of access i of a task in this plan. */
+static struct datum *datum_of(struct duet_view *view, const struct state *state,
+                              const struct duet_task *task, size_t i)
+{
+    struct datum *datum = duet_task_data_state(view, task, i);
+    if (datum->plan != state->plan)
+        *datum = (struct datum){.plan = state->plan};
+    return datum;
+}
+
+/* When all that the task follows has ended and its data has come to the node (equation 5). */
+static double arrival(struct duet_view *view, const struct state *state,
+                      const struct duet_task *task, unsigned node)
+{
+    double date = 0;
+    for (size_t i = 0; i < duet_task_accesses(task); i++) {
+        const struct datum *datum = datum_of(view, state, task, i);
+        double copy_s = 0;
+        if (duet_task_reads(task, i) &&
+            (datum->is_written || !duet_view_valid(view, node, task, i)))
+            copy_s = duet_view_copy_alone_seconds(view, datum->node, node,
+                                                  duet_task_access_bytes(task, i));
+        date = fmax(date, datum->written_s + copy_s);
+        if (duet_task_writes(task, i))
+            date = fmax(date, datum->read_s);
+    }
+    return date;
+}
+
+/* The first gap from `date` on that is long enough: where it is in the calendar, and its start. */
+static size_t gap(const struct calendar *calendar, double date, double seconds, double *start_s)
+{
+    size_t low = 0, high = calendar->count;
+    while (low < high) { /* the first that ends later */
+        size_t middle = (low + high) / 2;
+        if (calendar->busy[middle].end_s > date)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    *start_s = date;
+    for (; low < calendar->count && calendar->busy[low].start_s < *start_s + seconds; low++)
+        *start_s = fmax(*start_s, calendar->busy[low].end_s);
+    return low;
+}
+
+static bool insert(struct calendar *calendar, size_t at, struct busy busy)
+{
+    if (calendar->count == calendar->capacity) {
+        size_t capacity = calendar->capacity ? 2 * calendar->capacity : 64;
+        struct busy *more = realloc(calendar->busy, capacity * sizeof *more);
+        if (!more)
+            return false;
+        calendar->busy = more;
+        calendar->capacity = capacity;
+    }
+    memmove(&calendar->busy[at + 1], &calendar->busy[at],
+            (calendar->count++ - at) * sizeof *calendar->busy);
+    calendar->busy[at] = busy;
+    return true;
+}
+
+/* Places one task where it ends first (equation 6); its note is the worker, from 1. */
+static bool place(struct duet_view *view, const struct state *state, struct calendar *calendars,
+                  struct item *item, double now)
+{
+    struct busy best = {0, INFINITY};
+    unsigned worker = 0, node = 0;
+    size_t at = 0;
+    double there = -1;
+    for (unsigned w = 0; w < duet_view_workers(view); w++) {
+        if (!duet_view_can_run(view, w, item->task))
+            continue;
+        if (there < 0 || duet_view_node(view, w) != node) {
+            node = duet_view_node(view, w);
+            there = arrival(view, state, item->task, node);
+        }
+        double seconds = duet_view_seconds(view, w, item->task), start_s;
+        size_t where =
+            gap(&calendars[w], fmax(there, now + duet_view_load(view, w)), seconds, &start_s);
+        if (start_s + seconds < best.end_s) {
+            best = (struct busy){start_s, start_s + seconds};
+            worker = w;
+            at = where;
+        }
+    }
+    if (!insert(&calendars[worker], at, best))
+        return false;
+    item->start_s = best.start_s;
+    duet_task_set_note(item->task, worker + 1);
+    for (size_t i = 0; i < duet_task_accesses(item->task); i++) {
+        struct datum *datum = datum_of(view, state, item->task, i);
+        if (duet_task_writes(item->task, i))
+            *datum = (struct datum){state->plan, best.end_s, best.end_s,
+                                    duet_view_node(view, worker), true};
+        else
+            datum->read_s = fmax(datum->read_s, best.end_s);
+    }
+    return true;
+}
+
+/* Without memory for it the rest of the tasks is not planned. */
+static void plan(void *self, struct duet_view *view, struct duet_task *const *tasks, size_t count,
+                 const double *ranks, double now)
+{
+    struct state *state = self;
+    const unsigned workers = duet_view_workers(view);
+    struct calendar *calendars = calloc(workers, sizeof *calendars);
+    struct item *items = malloc(count * sizeof *items);
+    size_t placed = 0;
+    state->plan++;
+    for (size_t i = 0; items && i < count; i++)
+        items[i] = (struct item){tasks[i], ranks[i], 0, i};
+    if (items)
+        qsort(items, count, sizeof *items, by_rank);
+    while (items && calendars && placed < count &&
+           place(view, state, calendars, &items[placed], now))
+        placed++;
+    if (placed)
+        qsort(items, placed, sizeof *items, by_start);
+    for (size_t i = 0; i < placed; i++)
+        duet_task_set_priority(items[i].task, -(int)i);
+    for (unsigned w = 0; calendars && w < workers; w++)
+        free(calendars[w].busy);
+    free(calendars);
+    free(items);
+}
+
+/* The worker that would end the task first as things are. */
+static unsigned earliest(struct duet_view *view, const struct duet_task *task)
+{
+    unsigned best = 0;
+    double first_s = INFINITY;
+    for (unsigned w = 0; w < duet_view_workers(view); w++) {
+        if (!duet_view_can_run(view, w, task))
+            continue;
+        double end_s = fmax(duet_view_load(view, w), duet_view_transfer_seconds(view, w, task)) +
+                       duet_view_seconds(view, w, task);
+        if (end_s < first_s) {
+            first_s = end_s;
+            best = w;
+        }
+    }
+    return best;
+}
+
+static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count, int by,
+                 double now)
+{
+    for (size_t i = 0; i < count; i++) {
+        unsigned planned = (unsigned)duet_task_note(batch[i]);
+        bool goes = planned && duet_view_can_run(view, planned - 1, batch[i]);
+        unsigned worker = goes ? planned - 1 : earliest(view, batch[i]);
+        duet_push_tail(view, duet_view_list(view, worker), batch[i]);
+    }
+}
+
+static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
+{
+    return duet_pop_head(view, duet_view_list(view, worker), worker);
+}
+
+const struct duet_policy duet__policy_static = {
+    .name = "static",
+    .description = "HEFT's list schedule of the whole graph, made before it runs",
+    .source = "Topcuoglu, Hariri, Wu, TPDS 13(3), 2002",
+    .order = DUET_HEAP,
+    .state_size = sizeof(struct state),
+    .state_size_a_data = sizeof(struct datum),
+    .push = push,
+    .pop = pop,
+    .plan = plan,
+};
