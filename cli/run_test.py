@@ -411,7 +411,8 @@ def test_later_failure():
                      "./later.so"]
         result = duet([*arguments, "--json", "--trace", "t.json"], cwd=folder)
         assert result.returncode == 1, result
-        assert re.match(r"duet: the run of ./later.so failed: nothing can[^\n]*\n$", result.stderr)
+        assert re.match(r"duet: the run of ./later.so failed: [0-9]+ tasks? cannot go on[^\n]*\n$",
+                        result.stderr)
         run, = json.loads(result.stdout)["runs"]
         assert len(run["makespan_s"]["values"]) == 3 and run["reps_wanted"] == 9, run
         assert (pathlib.Path(folder) / "t.json").exists()

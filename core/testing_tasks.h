@@ -306,6 +306,7 @@ static inline void begin(const struct argument *argument)
     g_assert_true(step->turn == 0 || step->run->setting.loses);
     step->turn = atomic_fetch_add(&step->run->turn, 1) + 1;
     step->seen = look_back(step);
+    give_hints(step->run, step); /* which do nothing in a kernel */
     submit_nested(step->run, step->salt, step->nested);
 }
 

@@ -168,3 +168,10 @@ int duet__request_build(struct duet__request *request, struct duet_message *mess
     request->platform_name = g_strdup(machine.name);
     return 0;
 }
+
+char *duet__own_options(const char *message)
+{
+    g_auto(GStrv) parts = g_strsplit(message, "--duet-", -1);
+
+    return g_strjoinv("--", parts);
+}

@@ -107,4 +107,7 @@ uint64_t duet__request_tasks(const struct duet__request *request);
 DUET_MUST_CHECK int duet__request_build(struct duet__request *request,
                                         struct duet_message *message);
 
+/* A message of the library with options as the command has them: --duet-NAME is --NAME there. */
+char *duet__own_options(const char *message);
+
 #endif

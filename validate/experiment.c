@@ -46,13 +46,12 @@ void duet__experiment_fini(struct duet__experiment *experiment)
 void duet__trial_fail(struct duet__trial *trial, const char *doing, int error,
                       const struct duet_message *message)
 {
-    bool hint = strstr(message->text, "allow extrapolation") != NULL;
+    g_autofree char *own = duet__own_options(message->text);
 
     if (trial->failure)
         return;
     trial->error = error;
-    trial->failure = g_strdup_printf("could not be %s: %s%s", doing, message->text,
-                                     hint ? " (--extrapolate)" : "");
+    trial->failure = g_strdup_printf("could not be %s: %s", doing, own);
     g_strdelimit(trial->failure, "\r\n", ' ');
 }
 

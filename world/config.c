@@ -32,6 +32,24 @@ int duet_config_environment(struct duet_config *config, struct duet_message *mes
     return DUET_OK;
 }
 
+/* The setting with the longest common beginning, of some letters at least; NULL: none is like it.
+ */
+static const struct duet__option *like(const char *name)
+{
+    const struct duet__option *setting, *found = NULL;
+    size_t longest = 1;
+    for (size_t i = 0; (setting = duet__option_at(i)); i++) {
+        size_t common = 0;
+        while (name[common] && name[common] == setting->name[common])
+            common++;
+        if (setting->where & DUET__IN_ENVIRONMENT && common > longest) {
+            longest = common;
+            found = setting;
+        }
+    }
+    return found;
+}
+
 static int take_argument(struct duet_config *config, const char *argument,
                          struct duet_message *message)
 {
@@ -43,9 +61,10 @@ static int take_argument(struct duet_config *config, const char *argument,
         if (setting->where & DUET__IN_ENVIRONMENT &&
             !strcmp(name + strlen("--duet-"), setting->name))
             return duet__option_set(setting, config, name, text ? text + 1 : "", message);
-    return duet_fail(message, DUET_EINVAL,
-                     "unknown option '%s': see the list of --duet-* options in duet/duet.h",
-                     argument);
+    setting = like(name + strlen("--duet-"));
+    return duet_fail(message, DUET_EINVAL, "unknown option '%s'%s%s%s (duet list options has all)",
+                     argument, setting ? ": did you mean --duet-" : "",
+                     setting ? setting->name : "", setting ? "?" : "");
 }
 
 int duet_config_arguments(struct duet_config *config, int *argc, char **argv,

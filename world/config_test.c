@@ -264,6 +264,8 @@ static void test_bad_arguments(void)
         g_assert_cmpint(duet_config_arguments(&config, &argc, argv, &message), ==, DUET_EINVAL);
         g_assert_nonnull(strstr(message.text, "--duet-"));
         g_assert_null(strchr(message.text, '\n'));
+        if (i == 3)
+            g_assert_nonnull(strstr(message.text, "did you mean --duet-simulate?"));
     }
 }
 

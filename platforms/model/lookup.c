@@ -15,12 +15,12 @@ static int refuse(const struct duet__class *klass, const struct duet__curve *cur
         return duet_fail(message, DUET_ENOMODEL,
                          "kernel %s with %.4g %s lies outside what was measured on %s (tiles of %g "
                          "to %g: %.4g to %.4g %s): choose another tile size, or allow "
-                         "extrapolation",
+                         "extrapolation (--duet-extrapolate)",
                          kernel, klass->work, unit, curve->arch, low->size, high->size, low->work,
                          high->work, unit);
     return duet_fail(message, DUET_ENOMODEL,
                      "kernel %s with %.4g %s lies outside what was measured on %s (%.4g to %.4g "
-                     "%s): choose another size, or allow extrapolation",
+                     "%s): choose another size, or allow extrapolation (--duet-extrapolate)",
                      kernel, klass->work, unit, curve->arch, low->work, high->work, unit);
 }
 
