@@ -95,7 +95,8 @@ static inline void touch_own(struct run *run, struct step *step)
         run->setting.world->touched(run, step);
     else
         step->results[0] = touch(step, &run->real[step->handles[0]]);
-    stamp(run, step->handles[0]);
+    if (step->kind != LOOK || (step->modes[0] & DUET_W)) /* devices may be reading what it reads */
+        stamp(run, step->handles[0]);
 }
 
 static inline void do_step(struct run *run, struct step *step)
