@@ -18,7 +18,9 @@ GOLDEN = pathlib.Path(__file__).resolve().parent / "golden"
 # The first five; what is newer has cases of its own, so that a new policy changes no file.
 FIVE = "eager,ws,data-aware,locality-aware,heft"
 
-# Name -> arguments; FIVE stands for these policies, "trace" among the words for the file that is
+NEWER = "no-prio,random,w-rand,heft-tm,dmda,dmdas,dmdar,lws"
+
+# Name -> arguments; FIVE and NEWER stand for policies, "trace" among the words for the file that is
 # compared instead.
 CASES = {
     "cholesky-table.txt": "cholesky --n 9600 --cpus 4 --gpus 8 --policy FIVE --set-arch",
@@ -35,6 +37,7 @@ CASES = {
     "lu-beliefs.csv": "lu --n 7680 --cpus 4 --gpus 4 --policy heft,ws --csv --model regression"
                       " --model-error 0.5",
     "lu.csv": "lu --n 7680 --cpus 4 --gpus 4 --policy FIVE --csv",
+    "newer.csv": "cholesky --n 9600 --cpus 4 --gpus 4 --policy NEWER --csv",
     "layered.csv": "layered --n 300 --cpus 4 --gpus 4 --policy FIVE --csv",
 }
 
@@ -42,7 +45,8 @@ CASES = {
 def output(arguments):
     with tempfile.TemporaryDirectory() as folder:
         trace = os.path.join(folder, "trace.json")
-        words = [{"trace": trace, "FIVE": FIVE}.get(word, word) for word in arguments.split()]
+        stands = {"trace": trace, "FIVE": FIVE, "NEWER": NEWER}
+        words = [stands.get(word, word) for word in arguments.split()]
         words += ["--platform", "idgraf", "--quiet"]
         if words[0] != "layered":
             words += ["--tile", "960"]

@@ -165,8 +165,9 @@ struct queue {
 
 struct duet_list {
     /* hardly ever written, looked at by anybody */
-    struct worker *owner; /* NULL: the shared list */
-    uint8_t order;        /* enum duet_order */
+    struct worker *owner;   /* NULL: all share it */
+    uint8_t order;          /* enum duet_order */
+    struct duet_list *next; /* core->own_lists */
     /* written under the lock */
     _Alignas(LINE) _Atomic(uint32_t) gate; /* lock and length: see list.c */
     _Atomic(int64_t) expected_ns;          /* time its tasks are expected to take its owner */
@@ -468,6 +469,7 @@ struct duet_runtime {
     struct worker *workers;
     struct node *nodes;
     struct duet_list shared;
+    struct duet_list *own_lists; /* of the policy: duet_view_new_list */
 
     struct spin mask_lock;
     _Atomic(unsigned) mask_count;

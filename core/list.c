@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "core/internal.h"
+#include "core/list.h"
 
 void duet__list_init(struct duet_runtime *core, struct duet_list *list, struct worker *owner)
 {
@@ -15,33 +15,6 @@ void duet__list_init(struct duet_runtime *core, struct duet_list *list, struct w
     list->owner = owner;
     list->order = (uint8_t)core->policy->order;
     list->first = -1;
-}
-
-/* ------------------------------------------------------------------------------------------- */
-/* Lock and length                                                                              */
-
-/*
- * A word holds both: twice the length, and 1 while the list is locked. So whoever pushes says so by
- * locking, then looks for idle workers; and a worker says first that it is idle, then looks at the
- * lengths (find_task). All of this is sequentially consistent: either it sees the task, or is seen.
- */
-static bool try_lock(struct duet_list *list, uint32_t coming)
-{
-    uint32_t gate = atomic_load_explicit(&list->gate, memory_order_relaxed);
-    return !(gate & 1) && atomic_compare_exchange_strong(&list->gate, &gate, gate + 2 * coming + 1);
-}
-
-static void lock(struct duet_list *list, uint32_t coming)
-{
-    for (unsigned tries = 0; !try_lock(list, coming); tries++)
-        duet__spin_rest(tries);
-}
-
-/* With so many tasks less than when it was locked. */
-static void unlock(struct duet_list *list, uint32_t gone)
-{
-    uint32_t gate = atomic_load_explicit(&list->gate, memory_order_relaxed);
-    atomic_store_explicit(&list->gate, gate - 2 * gone - 1, memory_order_release);
 }
 
 size_t duet_list_length(const struct duet_list *list)
@@ -52,16 +25,11 @@ size_t duet_list_length(const struct duet_list *list)
 /* ------------------------------------------------------------------------------------------- */
 /* Pairing heap: prev is the first child, next the next sibling                                 */
 
-static bool earlier(const struct duet_task *a, const struct duet_task *b)
-{
-    return a->priority != b->priority ? a->priority > b->priority : a->position < b->position;
-}
-
-static struct duet_task *meld(struct duet_task *a, struct duet_task *b)
+static struct duet_task *meld(unsigned order, struct duet_task *a, struct duet_task *b)
 {
     if (!a || !b)
         return a ? a : b;
-    if (earlier(b, a)) {
+    if (list_earlier(order, b, a)) {
         struct duet_task *swap = a;
         a = b;
         b = swap;
@@ -72,7 +40,7 @@ static struct duet_task *meld(struct duet_task *a, struct duet_task *b)
 }
 
 /* Joins the children of a removed root: pairs from left to right, then from right to left. */
-static struct duet_task *join_children(struct duet_task *child)
+static struct duet_task *join_children(unsigned order, struct duet_task *child)
 {
     struct duet_task *pairs = NULL, *root = NULL;
     while (child) {
@@ -80,7 +48,7 @@ static struct duet_task *join_children(struct duet_task *child)
         child->next = NULL;
         if (second)
             second->next = NULL;
-        struct duet_task *pair = meld(child, second);
+        struct duet_task *pair = meld(order, child, second);
         pair->next = pairs;
         pairs = pair;
         child = rest;
@@ -88,7 +56,7 @@ static struct duet_task *join_children(struct duet_task *child)
     while (pairs) {
         struct duet_task *rest = pairs->next;
         pairs->next = NULL;
-        root = meld(root, pairs);
+        root = meld(order, root, pairs);
         pairs = rest;
     }
     return root;
@@ -101,9 +69,9 @@ static void insert(struct duet_list *list, struct duet_task *task, bool at_head)
 {
     struct queue *queue = &list->queues[task->mask];
     task->next = task->prev = NULL;
-    if (list->order == DUET_HEAP) {
+    if (list->order != DUET_DEQUE) {
         task->position = list->last++;
-        queue->head = meld(queue->head, task);
+        queue->head = meld(list->order, queue->head, task);
     } else if (at_head) {
         task->position = list->first--;
         task->next = queue->head;
@@ -126,8 +94,8 @@ static void insert(struct duet_list *list, struct duet_task *task, bool at_head)
 static void take_out(struct duet_list *list, struct duet_task *task)
 {
     struct queue *queue = &list->queues[task->mask];
-    if (list->order == DUET_HEAP) {
-        queue->head = join_children(task->prev);
+    if (list->order != DUET_DEQUE) {
+        queue->head = join_children(list->order, task->prev);
         return;
     }
     if (task->prev)
@@ -140,18 +108,18 @@ static void take_out(struct duet_list *list, struct duet_task *task)
         queue->tail = task->prev;
 }
 
-/* The first task from that end that workers of this kind can run. */
-static struct duet_task *first_for(const struct duet_runtime *core, const struct duet_list *list,
-                                   unsigned kind, bool from_head)
+inline struct duet_task *duet__list_first(const struct duet_runtime *core,
+                                          const struct duet_list *list, unsigned kind,
+                                          bool from_head)
 {
     unsigned masks = atomic_load_explicit(&core->mask_count, memory_order_acquire);
     struct duet_task *best = NULL;
     for (unsigned m = 0; m < masks; m++) {
-        bool heap = list->order == DUET_HEAP;
+        bool heap = list->order != DUET_DEQUE;
         struct duet_task *task = heap || from_head ? list->queues[m].head : list->queues[m].tail;
         if (!task || !(core->masks[m].kinds >> kind & 1))
             continue;
-        bool better = !best || (heap        ? earlier(task, best)
+        bool better = !best || (heap        ? list_earlier(list->order, task, best)
                                 : from_head ? task->position < best->position
                                             : task->position > best->position);
         if (better)
@@ -208,6 +176,16 @@ static int nth_hungry(struct duet_runtime *core, const uint64_t *able, unsigned 
     return -1;
 }
 
+/* Calls all idle workers among `able`: any of them may leave the task where it is. */
+static void call_all(struct duet_view *view, const uint64_t *able)
+{
+    for (unsigned i = 0; i < view->core->worker_words; i++) {
+        uint64_t word = able[i] & atomic_load(&view->core->hungry[i]);
+        for (; word; word &= word - 1)
+            (void)call(view, i * 64 + (unsigned)__builtin_ctzll(word));
+    }
+}
+
 /*
  * Calls one idle worker that can run tasks of this mask, each equally likely; again if the chosen
  * one found work of its own meanwhile.
@@ -216,6 +194,10 @@ static void call_one(struct duet_view *view, unsigned mask)
 {
     struct duet_runtime *core = view->core;
     const uint64_t *able = core->masks[mask].workers;
+    if (core->policy->declines) {
+        call_all(view, able);
+        return;
+    }
     for (;;) {
         unsigned count = 0;
         for (unsigned i = 0; i < core->worker_words; i++)
@@ -314,13 +296,13 @@ static bool enter(struct duet_view *view, struct duet_list *list, struct duet_ta
                   bool at_head, bool *only)
 {
     task->queued_ns = expected_ns(list->owner, task);
-    lock(list, 1);
+    list_lock(list, 1);
     /* under the lock: whoever declares a worker lost looks through the list afterwards */
     bool good = !owner_lost(list) && !doomed(view->core, task->mask);
     *only = duet_list_length(list) == 1;
     if (good)
         attach(list, task, at_head);
-    unlock(list, good ? 0 : 1);
+    list_unlock(list, good ? 0 : 1);
     return good;
 }
 
@@ -362,6 +344,13 @@ void duet_push_tail(struct duet_view *view, struct duet_list *list, struct duet_
     push(view, list, task, false);
 }
 
+void duet_push_sorted(struct duet_view *view, struct duet_list *list, struct duet_task *task,
+                      double key)
+{
+    task->note = key;
+    push(view, list, task, false);
+}
+
 /* Takes a task off the list, which is locked. */
 static void detach(struct duet_list *list, struct duet_task *task)
 {
@@ -370,11 +359,25 @@ static void detach(struct duet_list *list, struct duet_task *task)
     task->next = task->prev = NULL;
 }
 
+void duet__list_take(struct duet_list *list, struct duet_task *task, struct duet_task **link)
+{
+    struct queue *queue = &list->queues[task->mask];
+    if (link) {
+        *link = task->next;
+        queue->head = meld(list->order, queue->head, join_children(list->order, task->prev));
+    } else {
+        take_out(list, task);
+    }
+    add_own(&list->expected_ns, -task->queued_ns);
+    task->next = task->prev = NULL;
+    task->state = TASK_CREATED;
+}
+
 /* The first task from that end that the worker can run, taken off the list, or NULL. Likewise. */
 static struct duet_task *detach_first(const struct duet_runtime *core, struct duet_list *list,
                                       unsigned worker, bool from_head)
 {
-    struct duet_task *task = first_for(core, list, core->workers[worker].kind, from_head);
+    struct duet_task *task = duet__list_first(core, list, core->workers[worker].kind, from_head);
     if (task) {
         detach(list, task);
         task->state = TASK_CREATED;
@@ -387,9 +390,9 @@ static inline struct duet_task *pop(struct duet_view *view, struct duet_list *li
 {
     if (!duet_list_length(list))
         return NULL;
-    lock(list, 0);
+    list_lock(list, 0);
     struct duet_task *task = detach_first(view->core, list, worker, from_head);
-    unlock(list, task ? 1 : 0);
+    list_unlock(list, task ? 1 : 0);
     return task;
 }
 
@@ -398,13 +401,13 @@ static struct duet_task *take_all(struct duet_list *list, unsigned mask)
 {
     struct duet_task *first = NULL, **end = &first, *task;
     uint32_t count = 0;
-    lock(list, 0);
+    list_lock(list, 0);
     for (; (task = list->queues[mask].head); count++) {
         detach(list, task);
         *end = task;
         end = &task->next;
     }
-    unlock(list, count);
+    list_unlock(list, count);
     return first;
 }
 
@@ -465,7 +468,7 @@ static struct duet_task *detach_share(const struct duet_view *view, struct duet_
     share = share < STOLEN_MAX ? share : STOLEN_MAX;
     unsigned kind = core->workers[thief].kind;
     for (; share > 1 && seconds > 0; share--) {
-        task = first_for(core, list, kind, false);
+        task = duet__list_first(core, list, kind, false);
         if (!task)
             break;
         double next_s = duet_view_seconds(view, thief, task);
@@ -486,28 +489,28 @@ static void keep_stolen(struct duet_view *view, unsigned worker, struct duet_tas
                         uint32_t count)
 {
     struct duet_list *list = &view->core->workers[worker].list;
-    lock(list, count);
+    list_lock(list, count);
     while (first) {
         struct duet_task *next = first->next;
         attach(list, first, false);
         first = next;
     }
-    unlock(list, 0);
+    list_unlock(list, 0);
     duet__call_another(view); /* who is idle may have found the victim's list empty meanwhile */
 }
 
 struct duet_task *duet_steal_tail(struct duet_view *view, struct duet_list *list, unsigned thief)
 {
     if (view->surely)
-        lock(list, 0);
-    else if (!try_lock(list, 0))
+        list_lock(list, 0);
+    else if (!list_try_lock(list, 0))
         return NULL;
     uint32_t more = 0;
     struct duet_task *rest = NULL, *task = detach_first(view->core, list, thief, false);
     bool device = duet_view_is_device(view, thief);
     if (task && !view->surely && !device)
         rest = detach_share(view, list, thief, duet_view_seconds(view, thief, task), &more);
-    unlock(list, (task ? 1 : 0) + more);
+    list_unlock(list, (task ? 1 : 0) + more);
     if (rest)
         keep_stolen(view, thief, rest, more);
     return task;

@@ -124,6 +124,8 @@ static void kind_lost(struct duet_view *view, unsigned kind)
         return;
     atomic_fetch_or(&core->dead_kinds, UINT64_C(1) << kind);
     duet__list_doom(view, &core->shared);
+    for (struct duet_list *list = core->own_lists; list; list = list->next)
+        duet__list_doom(view, list);
     for (unsigned w = 0; w < core->machine.worker_count; w++)
         duet__list_doom(view, &core->workers[w].list);
 }

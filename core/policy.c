@@ -83,7 +83,7 @@ int duet_policy_check(const struct duet_policy *policy, struct duet_message *mes
     if (!policy->push || !policy->pop)
         return duet_fail(message, DUET_EINVAL, "policy %s lacks its %s slot", policy->name,
                          policy->push ? "pop" : "push");
-    if (policy->order != DUET_DEQUE && policy->order != DUET_HEAP)
+    if ((unsigned)policy->order > DUET_SORTED)
         return duet_fail(message, DUET_EINVAL, "policy %s has no valid order", policy->name);
     return check_parameters(policy, message);
 }

@@ -104,6 +104,28 @@ static int make_workers(struct duet_runtime *core, struct duet_message *message)
     return DUET_OK;
 }
 
+/* Lets the policy order the victims of a thief, and checks that all are still there. */
+static int order_victims(struct duet_view *view, unsigned thief, struct duet_message *message)
+{
+    struct duet_runtime *core = view->core;
+    unsigned count = core->machine.worker_count, *order = core->workers[thief].victims;
+    core->policy->victims(core->policy_state, view, thief, order);
+    bool *seen = calloc(count, sizeof *seen);
+    if (!seen)
+        return DUET_ENOMEM;
+    seen[thief] = true;
+    unsigned i = 0;
+    for (; i + 1 < count && order[i] < count && !seen[order[i]]; i++)
+        seen[order[i]] = true;
+    free(seen);
+    if (i + 1 == count)
+        return DUET_OK;
+    return duet_fail(message, DUET_EINVAL,
+                     "policy %s: the victims of worker %u are all others, each once; number %u of "
+                     "its order is worker %u",
+                     core->policy->name, thief, i, order[i]);
+}
+
 static int make_policy(struct duet_runtime *core, const struct duet__core_config *config,
                        struct duet_message *message)
 {
@@ -122,7 +144,9 @@ static int make_policy(struct duet_runtime *core, const struct duet__core_config
     int error = policy->init ? policy->init(core->policy_state, &view) : DUET_OK;
     if (error)
         return duet_fail(message, error, "policy %s: %s", policy->name, duet_strerror(error));
-    return DUET_OK;
+    for (unsigned w = 0; policy->victims && w < core->machine.worker_count && !error; w++)
+        error = order_victims(&view, w, message);
+    return error;
 }
 
 static int fill(struct duet_runtime *core, const struct duet__core_config *config,
@@ -235,6 +259,11 @@ void duet__core_free(struct duet_runtime *core)
     free(core->hosts);
     free(core->class_seconds);
     free(core->class_ran);
+    while (core->own_lists) {
+        struct duet_list *next = core->own_lists->next;
+        free(core->own_lists);
+        core->own_lists = next;
+    }
     free(core->policy_state);
     free(core->worker_states);
     duet_machine_fini(&core->machine);

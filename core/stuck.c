@@ -77,6 +77,8 @@ static void add_child(struct duet_runtime *core, struct reasons *reasons)
 static void add_workers(struct duet_runtime *core, struct reasons *reasons)
 {
     size_t ready = duet_list_length(&core->shared);
+    for (const struct duet_list *list = core->own_lists; list; list = list->next)
+        ready += duet_list_length(list);
     unsigned holding = 0, stalled = 0;
     const char *example = "";
     for (unsigned w = 0; w < core->machine.worker_count; w++) {

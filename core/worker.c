@@ -8,7 +8,7 @@
 /* ------------------------------------------------------------------------------------------- */
 /* Finding work                                                                                 */
 
-/* Victims, each once, until one has a task: in random order, or as they were. */
+/* Victims, each once, until one has a task: drawn, or in the order in which they are. */
 static struct duet_task *steal(struct duet_view *view, struct worker *worker, bool draws)
 {
     struct duet_runtime *core = view->core;
@@ -48,7 +48,8 @@ static struct duet_task *pop(struct duet_view *view, struct worker *worker)
 static struct duet_task *look(struct duet_view *view, struct worker *worker, bool draws)
 {
     struct duet_task *task = pop(view, worker);
-    return task || !view->core->policy->steal ? task : steal(view, worker, draws);
+    const struct duet_policy *policy = view->core->policy;
+    return task || !policy->steal ? task : steal(view, worker, draws && !policy->victims);
 }
 
 /* Says whether the worker is idle. true: it had been said before, and nobody has called it since.

@@ -517,6 +517,36 @@ static void test_init_fails(void)
     duet_machine_fini(&machine);
 }
 
+static unsigned wrong_victim;
+
+static void wrong_victims(void *self, struct duet_view *view, unsigned thief, unsigned *order)
+{
+    if (thief == 1)
+        order[2] = wrong_victim;
+}
+
+/* An order of victims that leaves out somebody, or has the thief, makes no core. */
+static void test_victims(void)
+{
+    static const unsigned wrong[] = {0, 1, 4, UINT32_MAX};
+    struct duet_policy policy = probe_policy;
+    policy.victims = wrong_victims;
+    for (unsigned i = 0; i < G_N_ELEMENTS(wrong); i++) {
+        struct duet_machine machine;
+        struct duet_message message = {""};
+        struct duet_runtime *core;
+        testing_machine(&machine, &machines[4]);
+        struct duet__core_config config = {.machine = &machine,
+                                           .policy = &policy,
+                                           .model = duet_model_at(0),
+                                           .ops = &testing_ops};
+        wrong_victim = wrong[i];
+        g_assert_cmpint(duet__core_new(&core, &config, &message), ==, DUET_EINVAL);
+        g_assert_nonnull(strstr(message.text, "the victims of worker 1 are all others"));
+        duet_machine_fini(&machine);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -526,6 +556,7 @@ int main(int argc, char **argv)
     g_test_add_func("/policies/plan", test_plan);
     g_test_add_func("/policies/init_fails", test_init_fails);
     g_test_add_func("/policies/no_such_parameter", test_no_such_parameter);
+    g_test_add_func("/policies/victims", test_victims);
     g_test_add_func("/policies/slots", test_slots);
     g_test_add_func("/policies/runs", test_runs);
     g_test_add_func("/policies/deterministic", test_deterministic);

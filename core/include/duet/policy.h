@@ -32,10 +32,11 @@ struct duet_list; /* a concurrent list of ready tasks */
 /* `by` of push when the ready tasks come from a submission, not from a finished task. */
 enum { DUET_SUBMITTER = -1 };
 
-/* Order of the core's lists, the same for all lists of a policy. */
+/* Order of a list; the workers' and the shared one have that of the policy. */
 enum duet_order {
-    DUET_DEQUE, /* as pushed: head and tail */
-    DUET_HEAP,  /* highest priority first; among equals the earliest pushed */
+    DUET_DEQUE,  /* as pushed: head and tail */
+    DUET_HEAP,   /* highest priority first; among equals the earliest pushed */
+    DUET_SORTED, /* highest note first, likewise: see duet_push_sorted */
 };
 
 enum { DUET_PARAMETERS_MAX = 16 }; /* of a policy */
@@ -74,6 +75,12 @@ struct duet_policy {
      * anyway, at less cost.
      */
     bool private_nested;
+    /*
+     * `pop` may leave a task that its worker could run on a list that all share: then every idle
+     * worker that can run it is called when one is pushed, not one of them. A worker that has
+     * left something is asked again when something is pushed.
+     */
+    bool declines;
     size_t state_size;          /* bytes of state for the policy */
     size_t state_size_a_worker; /* and more for each worker: see duet_view_worker_state */
     size_t state_size_a_data;   /* and for each piece of data: see duet_task_data_state */
@@ -114,10 +121,17 @@ struct duet_policy {
 
     /*
      * Optional: NULL means no stealing. Takes a task that `thief` can run from a list of `victim`,
-     * or NULL. The core picks victims at random, each once, until one gives a task.
+     * or NULL. The core asks victims whose lists are not empty, each once, until one gives a task:
+     * at random, or in the order of `victims`.
      */
     struct duet_task *(*steal)(void *self, struct duet_view *view, unsigned thief, unsigned victim,
                                double now);
+
+    /*
+     * Optional. The order in which a thief asks its victims, always; asked once for each, after
+     * `init`. `order` has all other workers, by number: to be sorted.
+     */
+    void (*victims)(void *self, struct duet_view *view, unsigned thief, unsigned *order);
 
     /* Optional. The worker has taken the task; its inputs are about to be fetched. */
     void (*prologue)(void *self, struct duet_view *view, struct duet_task *task, unsigned worker,
@@ -136,19 +150,46 @@ struct duet_list *duet_view_list(struct duet_view *view, unsigned worker); /* mu
 struct duet_list *duet_view_shared(struct duet_view *view);
 
 /*
+ * Makes a list of the policy's own, which all workers share; the core frees it. Only in `init`;
+ * NULL: no memory.
+ */
+struct duet_list *duet_view_new_list(struct duet_view *view, enum duet_order order);
+
+/*
  * Places a ready task, once, on a list and makes sure that a worker that can take it will look: the
  * owner of a worker's list; for the shared list, and for any list when the policy steals, an idle
- * worker that can run the task, chosen at random. With DUET_HEAP both ends mean "by priority".
+ * worker that can run the task, chosen at random. With DUET_HEAP and DUET_SORTED both ends mean "by
+ * priority" and "by note".
  */
 void duet_push_head(struct duet_view *view, struct duet_list *list, struct duet_task *task);
 void duet_push_tail(struct duet_view *view, struct duet_list *list, struct duet_task *task);
 
+/* On a DUET_SORTED list: `key` is then the task's note, which stays while it is there. */
+void duet_push_sorted(struct duet_view *view, struct duet_list *list, struct duet_task *task,
+                      double key);
+
 /*
  * Takes the first task, from that end, that `worker` can run, passing over the others; NULL if
- * there is none. With DUET_HEAP both ends give the task of highest priority.
+ * there is none. With DUET_HEAP and DUET_SORTED both ends give the first.
  */
 struct duet_task *duet_pop_head(struct duet_view *view, struct duet_list *list, unsigned worker);
 struct duet_task *duet_pop_tail(struct duet_view *view, struct duet_list *list, unsigned worker);
+
+/*
+ * What a task is worth to who takes it: the highest is taken, the first among equals. -INFINITY: it
+ * is left. INFINITY: this one, unless one before it is worth as much. NAN: it is left, and so are
+ * all after it. With the list locked: it may ask, and do nothing else.
+ */
+typedef double duet_score_fn(void *context, const struct duet_view *view,
+                             const struct duet_task *task);
+
+/*
+ * Takes the task of the list that `worker` can run and whose score is highest, or NULL. The first
+ * task is scored first, others in no special order, and not all where that is not needed. Time is
+ * in proportion to their number.
+ */
+struct duet_task *duet_pop_best(struct duet_view *view, struct duet_list *list, unsigned worker,
+                                duet_score_fn *score, void *context);
 
 /*
  * For `steal`: as duet_pop_tail, or NULL while somebody else is at the list, where that is not the
@@ -202,6 +243,9 @@ double duet_view_seconds(const struct duet_view *view, unsigned worker,
  */
 double duet_view_transfer_seconds(const struct duet_view *view, unsigned worker,
                                   const struct duet_task *task);
+/* The same if every copy is alone: without the factor. */
+double duet_view_transfer_alone_seconds(const struct duet_view *view, unsigned worker,
+                                        const struct duet_task *task);
 /* Seconds that a copy of so many bytes takes if it is alone, by way of the host where there is no
    direct route. 0 from a node to itself. */
 double duet_view_copy_alone_seconds(const struct duet_view *view, unsigned from, unsigned to,

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of lists of a policy's own and of duet_pop_best: against a plain search in an array. */
+#include <math.h>
+
+#include <glib.h>
+
+#include "core/testing.h"
+
+enum { MOST = 300, STEPS = 4000, CPU = 0, GPU = 2 };
+
+/* A policy of three lists, one of each order, which tests use by hand. */
+struct own {
+    struct duet_list *lists[3];
+};
+
+static int make_lists(void *self, struct duet_view *view)
+{
+    struct own *own = self;
+    for (unsigned order = DUET_DEQUE; order <= DUET_SORTED; order++)
+        own->lists[order] = duet_view_new_list(view, (enum duet_order)order);
+    return own->lists[DUET_SORTED] ? 0 : DUET_ENOMEM;
+}
+
+static unsigned pushes_to = DUET_DEQUE;
+
+static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count, int by,
+                 double now)
+{
+    const struct own *own = self;
+    for (size_t i = 0; i < count; i++)
+        duet_push_tail(view, own->lists[pushes_to], batch[i]);
+}
+
+static bool declined;
+
+static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
+{
+    const struct own *own = self;
+    bool refuses = view->core->policy->declines && worker < GPU;
+    declined = declined || refuses;
+    return refuses ? NULL : duet_pop_head(view, own->lists[pushes_to], worker);
+}
+
+static const struct duet_policy policy = {
+    .name = "own",
+    .description = "lists of its own",
+    .source = "this test",
+    .state_size = sizeof(struct own),
+    .init = make_lists,
+    .push = push,
+    .pop = pop,
+};
+
+static const struct testing_machine machine = {.cpus = 2, .gpus = 2};
+
+/* ------------------------------------------------------------------------------------------- */
+
+struct entry {
+    struct duet_task *task;
+    int64_t place; /* in order of what was pushed at the tail; before that, at the head */
+};
+
+struct lists {
+    struct testing t;
+    struct duet_view view;
+    struct duet_list *list;
+    unsigned order, count, scored;
+    struct entry entries[MOST];
+    uint64_t rng, salt;
+    double least; /* of priorities and notes: NAN below */
+    const struct duet_task *first;
+};
+
+static double key(const struct lists *l, const struct duet_task *task)
+{
+    return l->order == DUET_HEAP ? task->priority : l->order == DUET_SORTED ? task->note : 0;
+}
+
+static bool comes_before(const struct lists *l, const struct entry *a, const struct entry *b)
+{
+    double of_a = key(l, a->task), of_b = key(l, b->task);
+    return of_a != of_b ? of_a > of_b : a->place < b->place;
+}
+
+/* One of ten values, the same for a task during a search. */
+static double score_of(const struct lists *l, const struct duet_task *task)
+{
+    uint64_t state = task->id ^ l->salt;
+    unsigned drawn = duet_random_below(&state, 10);
+    if (key(l, task) < l->least)
+        return NAN;
+    return drawn == 0 ? -INFINITY : drawn == 9 && l->salt % 3 == 0 ? INFINITY : drawn;
+}
+
+static double score(void *context, const struct duet_view *view, const struct duet_task *task)
+{
+    struct lists *l = context;
+    if (!l->scored++)
+        l->first = task;
+    return score_of(l, task);
+}
+
+static void sort(struct lists *l)
+{
+    for (unsigned i = 1; i < l->count; i++) {
+        for (unsigned k = i; k && comes_before(l, &l->entries[k], &l->entries[k - 1]); k--) {
+            struct entry swap = l->entries[k];
+            l->entries[k] = l->entries[k - 1];
+            l->entries[k - 1] = swap;
+        }
+    }
+}
+
+/* What is to be taken: its index, or -1. *first: the first that the worker can run. */
+static int search(struct lists *l, unsigned worker, const struct duet_task **first)
+{
+    int best = -1;
+    double most = -INFINITY;
+    *first = NULL;
+    sort(l);
+    for (unsigned i = 0; i < l->count; i++) {
+        const struct duet_task *task = l->entries[i].task;
+        if (!duet_view_can_run(&l->view, worker, task))
+            continue;
+        *first = *first ? *first : task;
+        double value = score_of(l, task);
+        if (isnan(value))
+            break;
+        if (value > most) {
+            most = value;
+            best = (int)i;
+        }
+    }
+    return best;
+}
+
+static void forget(struct lists *l, unsigned index)
+{
+    for (l->count--; index < l->count; index++)
+        l->entries[index] = l->entries[index + 1];
+}
+
+static void push_one(struct lists *l, int64_t place)
+{
+    struct duet_codelet *kinds[] = {l->t.any, l->t.cpu, l->t.gpu};
+    struct duet_task *task = testing_create(&l->t, kinds[duet_random_below(&l->rng, 3)], NULL, 0,
+                                            NULL, 0, (int)duet_random_below(&l->rng, 5));
+    bool at_head = l->order == DUET_DEQUE && duet_random_below(&l->rng, 3) == 0;
+    l->entries[l->count++] = (struct entry){task, at_head ? -place : place};
+    if (l->order == DUET_SORTED)
+        duet_push_sorted(&l->view, l->list, task, duet_random_below(&l->rng, 40) / 8.0);
+    else if (at_head)
+        duet_push_head(&l->view, l->list, task);
+    else
+        duet_push_tail(&l->view, l->list, task);
+}
+
+static void pop_one(struct lists *l)
+{
+    unsigned worker = duet_random_below(&l->rng, 4);
+    const struct duet_task *first;
+    l->salt = duet_random_next(&l->rng);
+    l->scored = 0;
+    l->least = l->order != DUET_DEQUE && l->salt % 5 == 0 ? 2 : -INFINITY;
+    int index = search(l, worker, &first);
+    struct duet_task *task = duet_pop_best(&l->view, l->list, worker, score, l);
+    if (first)
+        g_assert_true(l->first == first);
+    g_assert_true(task == (index < 0 ? NULL : l->entries[index].task));
+    if (task) {
+        g_assert_cmpint(task->state, ==, TASK_CREATED);
+        forget(l, (unsigned)index);
+    }
+    g_assert_cmpuint(duet_list_length(l->list), ==, l->count);
+}
+
+static void check(unsigned order, uint64_t seed)
+{
+    struct lists *l = g_new0(struct lists, 1);
+    testing_init_policy(&l->t, &machine, &policy, seed);
+    l->view = testing_view(&l->t, DUET_SUBMITTER);
+    l->list = ((struct own *)l->t.core->policy_state)->lists[order];
+    l->order = order;
+    l->rng = seed;
+    for (int64_t i = 1; i < STEPS; i++) {
+        bool full = l->count == MOST, grows = i / 500 % 2 == 0;
+        unsigned drawn = duet_random_below(&l->rng, 10);
+        if (!full && drawn < (grows ? 6 : 4))
+            push_one(l, i);
+        else
+            pop_one(l);
+    }
+    for (sort(l); l->count; forget(l, 0)) {
+        struct duet_task *task = NULL;
+        for (unsigned w = 0; w < 4 && !task; w++)
+            if (duet_view_can_run(&l->view, w, l->entries[0].task))
+                task = duet_pop_head(&l->view, l->list, w);
+        g_assert_true(task == l->entries[0].task);
+    }
+    testing_fini(&l->t);
+    g_free(l);
+}
+
+static void test_search(void)
+{
+    for (unsigned order = DUET_DEQUE; order <= DUET_SORTED; order++)
+        for (uint64_t seed = 1; seed <= 3; seed++)
+            check(order, seed);
+}
+
+/* A heap as deep as it has tasks is searched without as much stack. */
+static void test_deep(void)
+{
+    enum { DEEP = 50000 };
+    struct testing t;
+    testing_init_policy(&t, &machine, &policy, 1);
+    struct duet_view view = testing_view(&t, DUET_SUBMITTER);
+    struct duet_list *list = ((struct own *)t.core->policy_state)->lists[DUET_HEAP];
+    struct lists l = {.order = DUET_HEAP, .least = -INFINITY, .salt = 1};
+    for (int i = 0; i < DEEP; i++)
+        duet_push_tail(&view, list, testing_create(&t, t.any, NULL, 0, NULL, 0, i));
+    struct duet_task *task = duet_pop_best(&view, list, CPU, score, &l);
+    g_assert_cmpuint(l.scored, ==, DEEP);
+    g_assert_cmpfloat(score_of(&l, task), ==, 9);
+    testing_fini(&t);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+
+/* Whoever can run it is called, one of them. */
+static void test_called(void)
+{
+    struct testing t;
+    testing_init_policy(&t, &machine, &policy, 1);
+    for (unsigned w = 0; w < t.workers; w++)
+        g_assert_cmpint(testing_next(&t, w).kind, ==, DUET_IDLE);
+    (void)testing_submit(&t, t.gpu, NULL, 0, NULL, 0, 0);
+    g_assert_true(t.woken[GPU] != t.woken[GPU + 1]);
+    g_assert_false(t.woken[CPU] || t.woken[CPU + 1]);
+    g_assert_cmpuint(testing_work(&t, t.woken[GPU] ? GPU : GPU + 1, NULL), ==, 1);
+    testing_fini(&t);
+}
+
+/* Where workers may decline, all are: nobody has to call those who take it. */
+static void test_declined(void)
+{
+    struct testing t;
+    struct duet_policy modest = policy;
+    modest.declines = true;
+    declined = false;
+    testing_init_policy(&t, &machine, &modest, 1);
+    for (unsigned w = 0; w < t.workers; w++)
+        g_assert_cmpint(testing_next(&t, w).kind, ==, DUET_IDLE);
+    (void)testing_submit(&t, t.any, NULL, 0, NULL, 0, 0);
+    for (unsigned w = 0; w < t.workers; w++)
+        g_assert_true(t.woken[w]);
+    g_assert_cmpuint(testing_work(&t, CPU, NULL), ==, 0);
+    g_assert_cmpuint(testing_work(&t, GPU, NULL), ==, 1);
+    g_assert_true(declined);
+    testing_fini(&t);
+}
+
+/* What nobody is left to run ends; a message about what is stuck counts these lists, too. */
+static void test_lost(void)
+{
+    struct testing t;
+    struct duet_message message;
+    testing_init_policy(&t, &machine, &policy, 1);
+    for (unsigned i = 0; i < 3; i++)
+        (void)testing_submit(&t, t.gpu, NULL, 0, NULL, 0, 0);
+    duet__explain(t.core, &message);
+    g_assert_nonnull(strstr(message.text, "3 are ready, and nobody"));
+    g_assert_cmpint(duet__worker_lost(t.core, GPU, 0, &t.ops), ==, DUET_OK);
+    g_assert_cmpuint(duet_tasks_done(t.core), ==, 0);
+    g_assert_cmpint(duet__worker_lost(t.core, GPU + 1, 0, &t.ops), ==, DUET_OK);
+    g_assert_cmpuint(duet_tasks_done(t.core), ==, 3);
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_ELOST);
+    testing_fini(&t);
+}
+
+/* Only init makes lists. */
+static void test_late(void)
+{
+    struct testing t;
+    testing_init_policy(&t, &machine, &policy, 1);
+    struct duet_view view = testing_view(&t, CPU);
+    g_assert_null(duet_view_new_list(&view, DUET_HEAP));
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_EINVAL);
+    testing_fini(&t);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/best/search", test_search);
+    g_test_add_func("/best/deep", test_deep);
+    g_test_add_func("/best/called", test_called);
+    g_test_add_func("/best/declined", test_declined);
+    g_test_add_func("/best/lost", test_lost);
+    g_test_add_func("/best/late", test_late);
+    return g_test_run();
+}

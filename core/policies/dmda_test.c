@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tests of dmda, dmdas, dmdar and heft-tm: where tasks go, and which of those that wait is taken.
+ * One core, 1 Gflop/s; two devices, 10 Gflop/s; 1 MB takes 1 ms.
+ */
+#include <glib.h>
+
+#include "core/testing.h"
+
+enum { CPU = 0, GPU = 1, MB = 1000000 };
+
+static void start(struct testing *t, const char *policy)
+{
+    testing_init(t, &(struct testing_machine){.cpus = 1, .gpus = 2, .capacity_bytes = 1 << 24},
+                 policy, 1);
+    g_assert_null(t->core->policy->steal);
+}
+
+static struct duet_task *task(struct testing *t, double ms, struct duet_handle *data, int priority)
+{
+    double flops = ms * 1e6; /* on a core; a tenth of it on a device */
+    struct duet_access access = {data, DUET_R};
+    const struct duet_task_desc desc = {.codelet = t->any,
+                                        .accesses = &access,
+                                        .access_count = data != NULL,
+                                        .args = &flops,
+                                        .args_bytes = sizeof flops,
+                                        .priority = priority};
+    t->hold = true;
+    g_assert_cmpint(duet_submit(t->core, &desc), ==, DUET_OK);
+    t->hold = false;
+    return t->held;
+}
+
+/* Where one more task goes. It stays there. */
+static unsigned placed(struct testing *t, struct duet_task *one)
+{
+    struct duet_view view = testing_view(t, DUET_SUBMITTER);
+    size_t before[3];
+    for (unsigned w = 0; w < 3; w++)
+        before[w] = duet_list_length(duet_view_list(&view, w));
+    t->core->policy->push(t->core->policy_state, &view, &one, 1, DUET_SUBMITTER, t->now);
+    for (unsigned w = 0; w < 3; w++)
+        if (duet_list_length(duet_view_list(&view, w)) > before[w])
+            return w;
+    g_assert_not_reached();
+}
+
+static struct duet_task *popped(struct testing *t, unsigned worker)
+{
+    struct duet_view view = testing_view(t, (int)worker);
+    return t->core->policy->pop(t->core->policy_state, &view, worker, t->now);
+}
+
+/* By what waits and what the task itself takes. */
+static void test_ends(gconstpointer policy)
+{
+    struct testing t;
+    start(&t, policy);
+    g_assert_cmpuint(placed(&t, task(&t, 40, NULL, 0)), ==, GPU);     /* 40, 4, 4 */
+    g_assert_cmpuint(placed(&t, task(&t, 40, NULL, 0)), ==, GPU + 1); /* 40, 8, 4 */
+    g_assert_cmpuint(placed(&t, task(&t, 40, NULL, 0)), ==, GPU);     /* 40, 8, 8 */
+    g_assert_cmpuint(placed(&t, task(&t, 4, NULL, 0)), ==, CPU);      /* 4, 8.4, 4.4 */
+    t.now = 3e-3; /* the core has 1 ms left, a device 5 ms, the other 1 ms */
+    g_assert_cmpuint(placed(&t, task(&t, 1, NULL, 0)), ==, GPU + 1); /* 2, 5.1, 1.1 */
+    testing_fini(&t);
+}
+
+/* Where nothing is known the shortest list is taken. */
+static void test_unknown(gconstpointer policy)
+{
+    struct testing t;
+    testing_init(&t, &(struct testing_machine){.cpus = 3}, policy, 1);
+    t.untimed = ~UINT64_C(0);
+    struct duet_codelet_desc desc = {.name = "unknown",
+                                     .implementations =
+                                         (const struct duet_implementation[]){{.arch = "cpu"}},
+                                     .implementation_count = 1};
+    struct duet_codelet *codelet;
+    g_assert_cmpint(duet_codelet(t.core, &desc, &codelet), ==, DUET_OK);
+    t.untimed = 0;
+    for (unsigned i = 0; i < 6; i++)
+        g_assert_cmpuint(placed(&t, testing_create(&t, codelet, NULL, 0, NULL, 0, 0)), ==, i % 3);
+    testing_fini(&t);
+}
+
+/* A transfer counts while the device is free, hides behind what is there, and is weighed again. */
+static void test_transfer(void)
+{
+    struct testing t;
+    start(&t, "dmda");
+    struct duet_handle *data = testing_handle(&t, 2 * MB);
+    t.core->parameters[1] = 0;
+    g_assert_cmpuint(placed(&t, task(&t, 2, data, 0)), ==, CPU); /* 2 against 2 + 0.2 */
+    g_assert_cmpuint(placed(&t, task(&t, 2, data, 0)), ==, GPU); /* 4, 2.2, 2.2 */
+    /* the copy to GPU is not on its way yet: it is done when what waits there ends */
+    g_assert_cmpuint(placed(&t, task(&t, 30, data, 0)), ==, GPU + 1); /* 32, 2.2 + 3, 2 + 3 */
+    t.core->parameters[1] = 1;
+    g_assert_cmpuint(placed(&t, task(&t, 2, data, 0)), ==, CPU); /* 4 against 2.4 + 2 */
+    testing_fini(&t);
+    start(&t, "heft-tm"); /* looks at none */
+    data = testing_handle(&t, 4 * MB);
+    g_assert_cmpuint(placed(&t, task(&t, 2, data, 0)), ==, GPU);
+    testing_fini(&t);
+}
+
+/* What a device holds: `data`, by a task that it has run. */
+static void bring(struct testing *t, struct duet_handle *data)
+{
+    (void)testing_submit(t, t->gpu, data, DUET_R, NULL, 0, 0);
+    (void)testing_work(t, GPU, NULL);
+    (void)testing_work(t, GPU + 1, NULL);
+}
+
+/* In the order in which they are taken by GPU, of those with these priorities and data. */
+static void expect(const char *policy, bool sorted, const char *order)
+{
+    struct testing t;
+    start(&t, policy);
+    struct duet_handle *there = testing_handle(&t, 8), *away = testing_handle(&t, 8);
+    bring(&t, there);
+    struct duet_task *tasks[4];
+    struct duet_view view = testing_view(&t, DUET_SUBMITTER);
+    for (unsigned i = 0; i < 4; i++) {
+        static const int priorities[] = {1, 2, 2, 1};
+        tasks[i] = testing_create(&t, t.gpu, there, DUET_R, away, i == 2 ? DUET_W : DUET_RW,
+                                  priorities[i]);
+        if (t.core->policy->order == DUET_SORTED)
+            duet_push_sorted(&view, duet_view_list(&view, GPU), tasks[i],
+                             sorted ? priorities[i] : 0);
+        else
+            duet_push_tail(&view, duet_view_list(&view, GPU), tasks[i]);
+    }
+    for (unsigned i = 0; i < 4; i++)
+        g_assert_true(popped(&t, GPU) == tasks[order[i] - '0']);
+    testing_fini(&t);
+}
+
+/* 2 has all its data there, the others lack something; 1 and 2 have the higher priority. */
+static void test_taken(void)
+{
+    expect("dmda", false, "0123");
+    expect("dmdas", false, "2103");
+    expect("dmdar", false, "2013");
+    expect("heft-tm", false, "0123");
+    expect("heft-tm", true, "1203");
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_data_func("/dmda/ends", "dmda", test_ends);
+    g_test_add_data_func("/dmda/ends/heft-tm", "heft-tm", test_ends);
+    g_test_add_data_func("/dmda/unknown", "dmda", test_unknown);
+    g_test_add_data_func("/dmda/unknown/heft-tm", "heft-tm", test_unknown);
+    g_test_add_func("/dmda/transfer", test_transfer);
+    g_test_add_func("/dmda/taken", test_taken);
+    return g_test_run();
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lws: locality work stealing. Ready tasks go to the local list; a worker takes those of highest
+ * priority first, its own before those of its neighbours, and of these the nearest first: workers
+ * of its own kind before others, then by the difference of their numbers, which follow the cores.
+ *
+ * StarPU orders neighbours by the machine's topology, of which a policy here sees the numbers.
+ */
+#include <duet/policy.h>
+
+static void victims(void *self, struct duet_view *view, unsigned thief, unsigned *order)
+{
+    unsigned count = duet_view_workers(view), filled = 0;
+    bool kind = duet_view_is_device(view, thief);
+    for (unsigned other = 0; other < 2; other++) {
+        for (unsigned far = 1; far < count; far++) {
+            if (thief >= far && (duet_view_is_device(view, thief - far) != kind) == other)
+                order[filled++] = thief - far;
+            if (thief + far < count && (duet_view_is_device(view, thief + far) != kind) == other)
+                order[filled++] = thief + far;
+        }
+    }
+}
+
+static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count, int by,
+                 double now)
+{
+    struct duet_list *list = duet_view_list(view, duet_view_local(view, by));
+    for (size_t i = 0; i < count; i++)
+        duet_push_tail(view, list, batch[i]);
+}
+
+static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
+{
+    return duet_pop_head(view, duet_view_list(view, worker), worker);
+}
+
+static struct duet_task *steal(void *self, struct duet_view *view, unsigned thief, unsigned victim,
+                               double now)
+{
+    return duet_steal_tail(view, duet_view_list(view, victim), thief);
+}
+
+const struct duet_policy duet__policy_lws = {
+    .name = "lws",
+    .description = "work stealing by priority, neighbours first",
+    .source = "StarPU 1.3 (its default)",
+    .order = DUET_HEAP,
+    .victims = victims,
+    .push = push,
+    .pop = pop,
+    .steal = steal,
+};

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of lws: victims near the thief first, and tasks of high priority. Three cores, two devices.
+ */
+#include <glib.h>
+
+#include "core/testing.h"
+
+static void start(struct testing *t)
+{
+    testing_init(t, &(struct testing_machine){.cpus = 3, .gpus = 2}, "lws", 1);
+}
+
+static void test_victims(void)
+{
+    static const unsigned orders[5][4] = {{1, 2, 3, 4},
+                                          {0, 2, 3, 4},
+                                          {1, 0, 3, 4},
+                                          {4, 2, 1, 0},
+                                          {3, 2, 1, 0}};
+    struct testing t;
+    start(&t);
+    for (unsigned w = 0; w < 5; w++)
+        for (unsigned i = 0; i < 4; i++)
+            g_assert_cmpuint(t.core->workers[w].victims[i], ==, orders[w][i]);
+    testing_fini(&t);
+}
+
+/* A thief goes through them in this order, again and again. */
+static void test_steals(void)
+{
+    struct testing t;
+    start(&t);
+    const struct duet_policy *policy = t.core->policy;
+    for (unsigned round = 0; round < 3; round++) {
+        uint64_t ids[2];
+        for (unsigned i = 0; i < 2; i++) {
+            struct duet_view view = testing_view(&t, (int)i);
+            struct duet_task *task = testing_create(&t, t.any, NULL, 0, NULL, 0, 0);
+            ids[i] = duet_task_id(task);
+            policy->push(t.core->policy_state, &view, &task, 1, (int)i, 0);
+        }
+        for (unsigned i = 0; i < 2; i++) {
+            struct duet__engine_command command = testing_next(&t, 2);
+            g_assert_cmpint(command.kind, ==, DUET_RUN);
+            g_assert_cmpuint(duet_task_id(command.task), ==, ids[1 - i]);
+            testing_done(&t, &command, 1e-3, 0);
+        }
+    }
+    testing_fini(&t);
+}
+
+static void test_priorities(void)
+{
+    struct testing t;
+    start(&t);
+    static const int priorities[] = {1, 3, 2, 3};
+    static const uint64_t order[] = {2, 4, 3, 1};
+    for (unsigned i = 0; i < 4; i++)
+        (void)testing_submit(&t, t.any, NULL, 0, NULL, 0, priorities[i]);
+    struct duet_view view = testing_view(&t, 0);
+    for (unsigned i = 0; i < 4; i++) {
+        struct duet_task *task = i % 2 ? t.core->policy->steal(t.core->policy_state, &view, 1, 0, 0)
+                                       : t.core->policy->pop(t.core->policy_state, &view, 0, 0);
+        g_assert_cmpuint(duet_task_id(task), ==, order[i]);
+    }
+    testing_fini(&t);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/lws/victims", test_victims);
+    g_test_add_func("/lws/steals", test_steals);
+    g_test_add_func("/lws/priorities", test_priorities);
+    return g_test_run();
+}
