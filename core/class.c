@@ -374,6 +374,8 @@ static int find_or_make(struct duet_codelet *codelet, const void *args, const st
     }
     if (klass->number != DUET_UNNUMBERED)
         atomic_store_explicit(&codelet->last, klass, memory_order_release);
+    if (klass->number != DUET_UNNUMBERED && !codelet->asked && key->bytes == 0)
+        atomic_store_explicit(&codelet->alone, klass, memory_order_release);
     *out = klass;
     return DUET_OK;
 }
@@ -382,13 +384,20 @@ static int find_or_make(struct duet_codelet *codelet, const void *args, const st
  * The class and the work of a task with these arguments and accesses. DUET_ENOMODEL and others as
  * the engine's classify says, DUET_ENOMEM.
  */
-inline int duet__class_find(struct duet_codelet *codelet, const void *args,
-                            const struct access *accesses, unsigned count, struct task_class **out,
-                            double *work, struct duet_message *message)
+HOT int duet__class_find(struct duet_codelet *codelet, const void *args,
+                         const struct access *accesses, unsigned count, struct task_class **out,
+                         double *work, struct duet_message *message)
 {
+    struct task_class *klass =
+        count ? NULL : atomic_load_explicit(&codelet->alone, memory_order_acquire);
+    if (klass) {
+        *work = klass->work;
+        *out = klass;
+        return DUET_OK;
+    }
     struct key key = key_of(codelet, args, accesses, count);
     *work = key.work;
-    struct task_class *klass = atomic_load_explicit(&codelet->last, memory_order_acquire);
+    klass = atomic_load_explicit(&codelet->last, memory_order_acquire);
     if (!klass || !same(klass, codelet, key.work, key.footprint, key.bytes))
         return find_or_make(codelet, args, &key, duet__slab_bytes(accesses, count), out, message);
     *out = klass;
@@ -429,8 +438,7 @@ static bool tell_model(struct task_class *klass, unsigned arch, double mean_s, u
  * good part of a microsecond when several workers do it. It waits for those only with a kernel that
  * is long.
  */
-inline void duet__class_measured(struct task_class *klass, const struct worker *worker,
-                                 double seconds)
+HOT void duet__class_measured(struct task_class *klass, const struct worker *worker, double seconds)
 {
     enum { BUNDLE = 64 };
     struct executions *own = &klass->executions[worker->index];

@@ -119,7 +119,9 @@ static int check_after(struct duet_expansion *expansion, const struct duet_task_
     return DUET_OK;
 }
 
-int duet_expand_submit(struct duet_expansion *expansion, const struct duet_task_desc *desc)
+/* A child that goes the way of all tasks. */
+__attribute__((noinline)) static int submit(struct duet_expansion *expansion,
+                                            const struct duet_task_desc *desc)
 {
     struct duet_runtime *core = expansion->core;
     struct duet_task *task;
@@ -127,11 +129,6 @@ int duet_expand_submit(struct duet_expansion *expansion, const struct duet_task_
     int by = expansion->self ? (int)expansion->self->index : expansion->view->by;
     if (error)
         return duet__not_made(desc, error);
-    if (expansion->self && core->ops->run_kept &&
-        duet__nested_submit(core, expansion->self, desc, expansion)) {
-        expansion->any = true;
-        return DUET_OK;
-    }
     error = desc && desc->extra ? check_after(expansion, desc) : DUET_OK;
     if (error)
         return duet__not_made(desc, error);
@@ -151,6 +148,16 @@ int duet_expand_submit(struct duet_expansion *expansion, const struct duet_task_
         expansion->view->ops->submissions++;
         duet__link_in(expansion->view, task);
     }
+    return DUET_OK;
+}
+
+int duet_expand_submit(struct duet_expansion *expansion, const struct duet_task_desc *desc)
+{
+    struct duet_runtime *core = expansion->core;
+    if (!expansion->self || !core->ops->run_kept ||
+        !duet__nested_submit(core, expansion->self, desc, expansion))
+        return submit(expansion, desc);
+    expansion->any = true;
     return DUET_OK;
 }
 

@@ -78,6 +78,19 @@ static void test_waits(void)
     end(&t);
 }
 
+/* A hint that is held still uses its handle, which is unregistered when it has ended. */
+static void test_hint(void)
+{
+    struct testing t;
+    start(&t, 1, 1, DUET__WORKLOAD);
+    struct duet_handle *a = testing_handle(&t, 8);
+    t.core->computes = true;
+    g_assert_cmpint(duet_prefetch(t.core, a, 1), ==, DUET_OK);
+    g_assert_cmpint(duet_unregister(t.core, a), ==, DUET_OK);
+    g_assert_null(t.core->handles);
+    end(&t);
+}
+
 /* What else the application waits for, and a window that is full. */
 static void test_other_waits(void)
 {
@@ -358,6 +371,7 @@ static void test_priorities(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/held/hint", test_hint);
     g_test_add_func("/held/waits", test_waits);
     g_test_add_func("/held/other_waits", test_other_waits);
     g_test_add_func("/held/turns", test_turns);

@@ -199,7 +199,8 @@ struct duet_codelet {
     struct duet_codelet *next;
     /* what changes, apart from what is read for every task: by submissions, then by workers */
     _Alignas(LINE) _Atomic(struct task_class *) last; /* class of one size found last */
-    _Atomic(unsigned) class_counts[GRAINS];           /* written under the registry lock */
+    _Atomic(struct task_class *) alone;     /* of tasks without data, where all of them are alike */
+    _Atomic(unsigned) class_counts[GRAINS]; /* written under the registry lock */
     _Alignas(LINE) struct spin model_lock;
 };
 

@@ -55,20 +55,24 @@ static void settle(struct nested *nested, struct duet_view *view)
  * Numbers are taken from the counter that all threads share in bundles, of one, two, four and so on
  * while there are more tasks to come; those that are left over count as ended.
  */
-static uint64_t number(struct duet_runtime *core, struct worker *worker)
+RARE static void reserve(struct duet_runtime *core, struct worker *worker)
 {
     struct nested *nested = &worker->nested;
-    if (nested->next == nested->end) {
-        uint64_t count = 2 * nested->reserved;
-        nested->reserved = count == 0 ? 1 : count < NUMBERS_MAX ? count : NUMBERS_MAX;
-        nested->next = atomic_fetch_add(&core->submitted, nested->reserved) + 1;
-        nested->end = nested->next + nested->reserved;
-        /* never the last: the one at hand has not ended */
-        if (nested->ended)
-            duet__add_finished(core, worker, nested->ended);
-        nested->ended = 0;
-    }
-    return nested->next++;
+    uint64_t count = 2 * nested->reserved;
+    nested->reserved = count == 0 ? 1 : count < NUMBERS_MAX ? count : NUMBERS_MAX;
+    nested->next = atomic_fetch_add(&core->submitted, nested->reserved) + 1;
+    nested->end = nested->next + nested->reserved;
+    /* never the last: the one at hand has not ended */
+    if (nested->ended)
+        duet__add_finished(core, worker, nested->ended);
+    nested->ended = 0;
+}
+
+static uint64_t number(struct duet_runtime *core, struct worker *worker)
+{
+    if (worker->nested.next == worker->nested.end)
+        reserve(core, worker);
+    return worker->nested.next++;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -82,21 +86,25 @@ static bool may_keep(const struct duet_runtime *core, const struct worker *worke
 }
 
 /* A record in which all that no nested task changes is zero. NULL: no memory. */
-static struct duet_task *new_record(struct duet_runtime *core, struct worker *worker)
+RARE static struct duet_task *new_record(struct duet_runtime *core, const struct worker *worker)
 {
-    struct nested *nested = &worker->nested;
-    struct duet_task *task = nested->spare;
-    if (task) {
-        nested->spare = task->next;
-        return task;
-    }
-    task = duet__task_alloc(core, (int)worker->index, 0);
+    struct duet_task *task = duet__task_alloc(core, (int)worker->index, 0);
     if (task) {
         uint8_t pool = task->pool;
         memset(task, 0, offsetof(struct duet_task, args));
         task->pool = pool;
         task->kept = true;
     }
+    return task;
+}
+
+/* Likewise, one that was used before if there is any. */
+static struct duet_task *take_record(struct duet_runtime *core, struct worker *worker)
+{
+    struct duet_task *task = worker->nested.spare;
+    if (!task)
+        return new_record(core, worker);
+    worker->nested.spare = task->next;
     return task;
 }
 
@@ -144,7 +152,7 @@ bool duet__nested_submit(struct duet_runtime *core, struct worker *worker,
     if (!mask || !suits(core, worker, klass, parent))
         return false;
     struct nested *nested = &worker->nested;
-    struct duet_task *task = new_record(core, worker);
+    struct duet_task *task = take_record(core, worker);
     if (!task)
         return false;
     task->klass = klass;
@@ -203,11 +211,17 @@ static void give(struct duet_view *view, struct nested *nested)
     view->busy = busy;
 }
 
-/* What has not begun when the run has failed does not run any more. */
-static void cancel_all(struct duet_view *view, struct worker *worker)
+/* What has not begun when the run has `failed` does not run any more; else somebody wants one. */
+RARE static void give_away(struct duet_runtime *core, struct worker *worker, double now,
+                           struct duet__ops *ops, bool failed)
 {
-    while (worker->nested.oldest)
-        duet__task_cancel(view, worker, take_oldest(&worker->nested));
+    struct duet_view view;
+    view_begin(&view, core, now, (int)worker->index, ops);
+    while (failed && worker->nested.oldest)
+        duet__task_cancel(&view, worker, take_oldest(&worker->nested));
+    if (!failed)
+        give(&view, &worker->nested);
+    duet__view_flush(&view);
 }
 
 struct duet_task *duet__nested_next(struct duet_runtime *core, unsigned worker, double now,
@@ -216,15 +230,8 @@ struct duet_task *duet__nested_next(struct duet_runtime *core, unsigned worker, 
     struct worker *self = &core->workers[worker];
     struct nested *nested = &self->nested;
     bool failed = duet__failed(core);
-    if (failed || (nested->oldest != nested->newest && is_wanted(core))) {
-        struct duet_view view;
-        view_begin(&view, core, now, (int)worker, ops);
-        if (failed)
-            cancel_all(&view, self);
-        else
-            give(&view, nested);
-        duet__view_flush(&view);
-    }
+    if (failed || (nested->oldest != nested->newest && is_wanted(core)))
+        give_away(core, self, now, ops, failed);
     if (!nested->newest)
         return NULL;
     struct duet_task *task = take_newest(nested);

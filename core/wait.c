@@ -26,11 +26,10 @@ void duet__children_ended(struct duet_view *view, struct duet_expansion *body)
         duet__body_ready(view, body);
 }
 
+/* After some were submitted. */
 static void wait_for_children(struct duet_expansion *body, bool last)
 {
     struct duet_runtime *core = body->core;
-    if (!body->any)
-        return;
     body->any = false;
     if (body->kept) {
         core->ops->run_kept(core->engine);
@@ -62,9 +61,20 @@ int duet_expand_wait(struct duet_expansion *expansion)
                         (unsigned long long)expansion->task->id, duet_task_kernel(expansion->task));
         return DUET_EINVAL;
     }
-    wait_for_children(expansion, false);
+    if (expansion->any)
+        wait_for_children(expansion, false);
     return duet__failed(core) ? duet__run_error(core)
                               : atomic_load_explicit(&expansion->failed, memory_order_acquire);
+}
+
+/* The same as duet__expand_call where there are no buffers. */
+static int call_alone(struct duet_expansion *body)
+{
+    const struct duet_task *task = body->task;
+    const struct duet_call call = {.runtime = body->core,
+                                   .args = task_args(task),
+                                   .message = &body->message};
+    return task->klass->codelet->expand(body, &call);
 }
 
 int duet__body_run(struct duet_runtime *core, unsigned worker, struct duet_task *task,
@@ -86,8 +96,9 @@ int duet__body_run(struct duet_runtime *core, unsigned worker, struct duet_task 
     body.message.text[0] = '\0';
     body.self->body = &body;
     body.self->depth++;
-    int status = duet__expand_call(&body);
-    wait_for_children(&body, true);
+    int status = task->access_count ? duet__expand_call(&body) : call_alone(&body);
+    if (body.any)
+        wait_for_children(&body, true);
     body.self->body = body.below;
     body.self->depth--;
     if (body.blocks)
