@@ -273,9 +273,6 @@ int duet__check_parts(struct duet_runtime *core, const struct parts *parts);
 unsigned duet__area_count(const struct duet_handle *handle);
 struct duet_array duet__area(const struct duet_handle *handle, unsigned index);
 void duet__layout_free(struct layout *layout);
-/* duet__task_buffers where some data has a layout. */
-size_t duet__laid_buffers(const struct duet_task *task, unsigned node, void *base,
-                          struct duet_buffer *out, size_t room);
 /* What the data is instead of one matrix, for messages: it cannot be cut, for instance. NULL: one.
  */
 const char *duet__no_matrix(const struct duet_handle *handle);

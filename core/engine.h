@@ -388,15 +388,16 @@ double duet__task_ready(const struct duet_task *task);
 /* Its arguments, valid until duet__done. */
 const void *duet__task_args(const struct duet_task *task);
 /*
- * Fills *out with the replicas of a task that RUN was given for, in the memory of node `node`: for
- * a device `base` is where its slab begins, data there being densely stored (ld = rows); for the
- * host it is not used. There is `room`, for duet_task_accesses at least. Returns how many buffers
- * there are, which may be more.
+ * Fills *out (as many as duet_task_accesses) with the replicas of a task that RUN was given for, in
+ * the memory of node `node`: for a device `base` is where its slab begins, data there being densely
+ * stored (ld = rows); for the host it is not used. false: some of it is not a matrix, see below.
  */
-size_t duet__task_buffers(const struct duet_task *task, unsigned node, void *base,
-                          struct duet_buffer *out, size_t room);
-/* How many there are. */
+bool duet__task_buffers(const struct duet_task *task, unsigned node, void *base,
+                        struct duet_buffer *out);
+/* The same of any data: how many buffers there are, and all of them. */
 size_t duet__task_buffer_count(const struct duet_task *task);
+void duet__laid_buffers(const struct duet_task *task, unsigned node, void *base,
+                        struct duet_buffer *out);
 /*
  * Calls `give` for each piece of a copy that was given as a command, on the thread of its worker:
  * none, one or many. `source` and `destination` are where the slabs of devices begin; for the host

@@ -187,7 +187,7 @@ int duet__expand_call(struct duet_expansion *expansion)
     if (!buffers)
         return DUET_ENOMEM;
     if (count)
-        (void)duet__task_buffers(task, DUET_HOST, NULL, buffers, count);
+        duet__laid_buffers(task, DUET_HOST, NULL, buffers);
     const struct duet_call arguments = {.runtime = expansion->core,
                                         .args = task_args(task),
                                         .buffers = buffers,

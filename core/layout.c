@@ -229,21 +229,18 @@ static struct duet_buffer buffer_at(const struct access *access, unsigned node, 
     return buffer;
 }
 
-RARE size_t duet__laid_buffers(const struct duet_task *task, unsigned node, void *base,
-                               struct duet_buffer *out, size_t room)
+void duet__laid_buffers(const struct duet_task *task, unsigned node, void *base,
+                        struct duet_buffer *out)
 {
-    size_t count = 0;
     for (unsigned i = 0; i < task->access_count; i++) {
         const struct access *access = &task->accesses[i];
         const struct duet_handle *handle = access->handle;
         void *memory = NULL;
         if (node != DUET_HOST)
             memory = (char *)base + handle->replicas[node]->block->offset;
-        for (unsigned index = 0; index < buffers_of(handle); index++, count++)
-            if (count < room)
-                out[count] = buffer_at(access, node, memory, index);
+        for (unsigned index = 0; index < buffers_of(handle); index++)
+            *out++ = buffer_at(access, node, memory, index);
     }
-    return count;
 }
 
 const char *duet__no_matrix(const struct duet_handle *handle)

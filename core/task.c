@@ -273,14 +273,14 @@ void duet__handle_buffer(const struct duet_handle *handle, struct duet_buffer *o
                                 .plane = handle->ld * handle->cols};
 }
 
-size_t duet__task_buffers(const struct duet_task *task, unsigned node, void *base,
-                          struct duet_buffer *out, size_t room)
+inline bool duet__task_buffers(const struct duet_task *task, unsigned node, void *base,
+                               struct duet_buffer *out)
 {
     const unsigned count = task->access_count;
     for (unsigned i = 0; i < count; i++) {
         const struct duet_handle *handle = task->accesses[i].handle;
         if (handle->layout)
-            return duet__laid_buffers(task, node, base, out, room);
+            return false;
         duet__handle_buffer(handle, &out[i]);
         if (node == DUET_HOST)
             continue;
@@ -288,5 +288,5 @@ size_t duet__task_buffers(const struct duet_task *task, unsigned node, void *bas
         out[i].ld = handle->rows;
         out[i].plane = handle->rows * handle->cols;
     }
-    return count;
+    return true;
 }

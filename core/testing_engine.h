@@ -122,7 +122,7 @@ static inline int engine_kernel(struct engine *engine, unsigned worker, struct d
                                    .buffers = buffers,
                                    .buffer_count = count};
     TESTING_MUST(engine->core->masks[task->mask].kinds >> at->kind & 1);
-    (void)duet__task_buffers(task, at->node, engine->memories[at->node], buffers, count);
+    duet__laid_buffers(task, at->node, engine->memories[at->node], buffers);
     engine_kernel_of = at->node == DUET_HOST ? NULL : task;
     int status = duet__task_function(task, at->arch)(&call);
     engine_kernel_of = NULL;

@@ -73,6 +73,19 @@ static struct duet_buffer *many(struct slot *slot, size_t count)
     return slot->many;
 }
 
+/* Where some data is not a matrix. NULL: no memory. */
+__attribute__((cold, noinline)) static struct duet_buffer *laid(const struct worker *self,
+                                                                struct slot *slot,
+                                                                const struct duet_task *task,
+                                                                void *base)
+{
+    size_t count = duet__task_buffer_count(task);
+    struct duet_buffer *buffers = count <= FEW ? slot->few : many(slot, count);
+    if (buffers)
+        duet__laid_buffers(task, self->node, base, buffers);
+    return buffers;
+}
+
 inline int duet__slot_fill(struct worker *self, struct slot *slot, const struct duet_task *task)
 {
     size_t count = duet_task_accesses(task);
@@ -81,14 +94,11 @@ inline int duet__slot_fill(struct worker *self, struct slot *slot, const struct 
     if (!buffers)
         return DUET_ENOMEM;
     void *base = self->device ? self->backend->base(self->opened) : NULL;
-    size_t all = count ? duet__task_buffers(task, self->node, base, buffers, count) : 0;
-    if (all > count) {
-        /* some data is of several arrays */
-        count = all;
-        buffers = many(slot, count);
+    if (count && !duet__task_buffers(task, self->node, base, buffers)) {
+        count = duet__task_buffer_count(task);
+        buffers = laid(self, slot, task, base);
         if (!buffers)
             return DUET_ENOMEM;
-        (void)duet__task_buffers(task, self->node, base, buffers, count);
     }
     slot->call = (struct duet_call){.runtime = self->real->core,
                                     .args = duet__task_args(task),
