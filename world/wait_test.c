@@ -437,7 +437,7 @@ static void small_stack(struct world *world)
         return;
     (void)make(world, "deeper", deeper, NULL);
     g_assert_cmpint(pthread_attr_init(&attributes), ==, 0);
-    g_assert_cmpint(pthread_attr_setstacksize(&attributes, 1 << 20), ==, 0);
+    g_assert_cmpint(pthread_attr_setstacksize(&attributes, 4 << 20), ==, 0);
     g_assert_cmpint(pthread_create(&thread, &attributes, wait_deeply, world), ==, 0);
     (void)pthread_join(thread, NULL);
     (void)pthread_attr_destroy(&attributes);
