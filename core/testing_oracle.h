@@ -176,6 +176,10 @@ static inline bool recover(struct run *run)
         run->valid[h] = duet_valid(run->duet, run->handles[h]);
         g_assert_cmpint(duet_release(run->duet, run->handles[h]), ==, DUET_OK);
     }
+    for (unsigned i = 0; i < SUMS; i++) { /* likewise: what was added to them is on devices */
+        check_error(run, duet_acquire(run->duet, run->sums[i], DUET_R));
+        g_assert_cmpint(duet_release(run->duet, run->sums[i]), ==, DUET_OK);
+    }
     if (run->setting.config.seed % 4 < 2)
         return false;
     g_assert_cmpint(duet_recover(run->duet), ==, DUET_OK);
