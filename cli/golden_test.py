@@ -18,7 +18,7 @@ GOLDEN = pathlib.Path(__file__).resolve().parent / "golden"
 # The first five; what is newer has cases of its own, so that a new policy changes no file.
 FIVE = "eager,ws,data-aware,locality-aware,heft"
 
-NEWER = "no-prio,random,w-rand,heft-tm,dmda,dmdas,dmdar,lws"
+NEWER = "no-prio,random,w-rand,heft-tm,dmda,dmdas,dmdar,lws,heteroprio,dada"
 
 # Name -> arguments; FIVE and NEWER stand for policies, "trace" among the words for the file that is
 # compared instead.

@@ -78,7 +78,8 @@ struct duet_policy {
     /*
      * `pop` may leave a task that its worker could run on a list that all share: then every idle
      * worker that can run it is called when one is pushed, not one of them. A worker that has
-     * left something is asked again when something is pushed.
+     * left something is asked again when something is pushed. Somebody has to take each task,
+     * whatever expected times become meanwhile.
      */
     bool declines;
     size_t state_size;          /* bytes of state for the policy */

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tests of heteroprio and dada, on hand-made cases: which task a worker takes, and where tasks go.
+ * One core, two devices; times in milliseconds; 1 MB takes 1 ms.
+ */
+#include <glib.h>
+
+#include "core/testing.h"
+
+enum { CORE = 0, GPU = 1 };
+
+static double work(const void *args)
+{
+    double ms[2];
+    memcpy(ms, args, sizeof ms);
+    return 1e6 * ms[0] + ms[1];
+}
+
+static double cost(const void *args, const char *arch)
+{
+    double ms[2];
+    memcpy(ms, args, sizeof ms);
+    return ms[strcmp(arch, "core") != 0] * 1e-3;
+}
+
+static void start(struct testing *t, const char *policy)
+{
+    testing_init(t, &(struct testing_machine){.cpus = 1, .gpus = 2, .capacity_bytes = 1 << 24},
+                 policy, 1);
+}
+
+/* A task with expected times of its own; 0: not there. */
+static struct duet_task *task(struct testing *t, double cpu_ms, double gpu_ms,
+                              struct duet_handle *data, int priority)
+{
+    char name[DUET_NAME_MAX];
+    struct duet_codelet *codelet;
+    struct duet_implementation both[] = {{.arch = "cpu"}, {.arch = "cuda"}};
+    struct duet_codelet_desc desc = {.name = name,
+                                     .implementations = cpu_ms > 0 ? both : both + 1,
+                                     .implementation_count = cpu_ms > 0 && gpu_ms > 0 ? 2 : 1,
+                                     .flops = work,
+                                     .cost = cost};
+    testing_name(name, "kernel", (unsigned)duet_kernel_count(t->core));
+    g_assert_cmpint(duet_codelet(t->core, &desc, &codelet), ==, DUET_OK);
+    const double times[] = {cpu_ms, gpu_ms};
+    struct duet_access access = {data, DUET_R};
+    const struct duet_task_desc task_desc = {.codelet = codelet,
+                                             .accesses = &access,
+                                             .access_count = data != NULL,
+                                             .args = times,
+                                             .args_bytes = sizeof times,
+                                             .priority = priority};
+    t->hold = true;
+    g_assert_cmpint(duet_submit(t->core, &task_desc), ==, DUET_OK);
+    t->hold = false;
+    return t->held;
+}
+
+static void push(struct testing *t, struct duet_task *const *tasks, size_t count)
+{
+    struct duet_view view = testing_view(t, DUET_SUBMITTER);
+    struct duet_task *batch[64];
+    memcpy(batch, tasks, count * sizeof *batch);
+    t->core->policy->push(t->core->policy_state, &view, batch, count, DUET_SUBMITTER, t->now);
+}
+
+static struct duet_task *popped(struct testing *t, unsigned worker)
+{
+    struct duet_view view = testing_view(t, (int)worker);
+    return t->core->policy->pop(t->core->policy_state, &view, worker, t->now);
+}
+
+/* Where a task lies, which is taken off. */
+static unsigned place_of(struct testing *t, const struct duet_task *one)
+{
+    for (unsigned w = 0; w < t->workers; w++) {
+        struct duet_view view = testing_view(t, (int)w);
+        struct duet_list *list = duet_view_list(&view, w);
+        for (size_t i = duet_list_length(list); i; i--) {
+            struct duet_task *first = duet_pop_head(&view, list, w);
+            if (first == one)
+                return w;
+            duet_push_tail(&view, list, first);
+        }
+    }
+    g_assert_not_reached();
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* heteroprio                                                                                   */
+
+/* Devices begin where they gain most, the core where it loses least; priorities within a bucket. */
+static void test_order(void)
+{
+    struct testing t;
+    start(&t, "heteroprio");
+    t.core->parameters[0] = 0;
+    struct duet_task *cpu = task(&t, 3, 0, NULL, 0), *gpu = task(&t, 0, 3, NULL, 0);
+    struct duet_task *twice = task(&t, 4, 2, NULL, 0), *more = task(&t, 40, 2, NULL, 0);
+    struct duet_task *urgent = task(&t, 20, 1, NULL, 1), *slower = task(&t, 1, 4, NULL, 0);
+    struct duet_task *const all[] = {slower, more, cpu, urgent, twice, gpu};
+    push(&t, all, 6);
+    g_assert_true(popped(&t, GPU) == gpu);
+    g_assert_true(popped(&t, CORE) == cpu);
+    g_assert_true(popped(&t, GPU) == urgent);
+    g_assert_true(popped(&t, CORE) == slower);
+    g_assert_true(popped(&t, CORE) == twice);
+    g_assert_true(popped(&t, GPU + 1) == more);
+    g_assert_null(popped(&t, GPU));
+    testing_fini(&t);
+}
+
+/* The core leaves what two devices, ten times as fast, would be through with before it ended one.
+ */
+static void test_left(void)
+{
+    struct testing t;
+    start(&t, "heteroprio");
+    for (unsigned i = 1; i < 20; i++) {
+        struct duet_task *one = task(&t, 10, 1, NULL, 0);
+        push(&t, &one, 1);
+        g_assert_null(popped(&t, CORE));
+    }
+    struct duet_task *one = task(&t, 10, 1, NULL, 0);
+    push(&t, &one, 1);
+    g_assert_nonnull(popped(&t, CORE));
+    g_assert_null(popped(&t, CORE));
+    g_assert_cmpint(duet__worker_lost(t.core, GPU, 0, &t.ops), ==, DUET_OK);
+    g_assert_nonnull(popped(&t, CORE)); /* only one of them is left */
+    g_assert_cmpint(duet__worker_lost(t.core, GPU + 1, 0, &t.ops), ==, DUET_OK);
+    for (unsigned i = 0; i < 18; i++)
+        g_assert_nonnull(popped(&t, CORE));
+    testing_fini(&t);
+}
+
+/* A device takes what it can, though the core be faster: both might leave it to each other. */
+static void test_not_left(void)
+{
+    struct testing t;
+    start(&t, "heteroprio");
+    struct duet_task *one = task(&t, 1, 4, NULL, 0);
+    push(&t, &one, 1);
+    g_assert_true(popped(&t, GPU) == one);
+    testing_fini(&t);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* dada                                                                                         */
+
+/* To where the data is, if that is within alpha times the makespan; else it does not matter. */
+static void test_affinity(void)
+{
+    for (unsigned alpha = 0; alpha < 2; alpha++) {
+        struct testing t;
+        start(&t, "dada");
+        struct duet_handle *data = testing_handle(&t, 1000);
+        struct duet_view view = testing_view(&t, DUET_SUBMITTER);
+        struct duet_task *first = testing_create(&t, t.gpu, data, DUET_RW, NULL, 0, 0);
+        duet_push_tail(&view, duet_view_list(&view, GPU + 1), first);
+        (void)testing_work(&t, GPU + 1, NULL);
+        t.core->parameters[0] = alpha;
+        struct duet_task *one = task(&t, 10, 1, data, 0);
+        push(&t, &one, 1);
+        g_assert_cmpuint(place_of(&t, one), ==, alpha ? GPU + 1 : GPU);
+        testing_fini(&t);
+    }
+}
+
+/*
+ * 3 ms are the least guess: then the six that gain most may run anywhere, and fill two devices, and
+ * the core has what is left. With that to do already, a task of devices alone goes to one of them.
+ */
+static void test_balance(void)
+{
+    struct testing t;
+    start(&t, "dada");
+    struct duet_task *all[7] = {task(&t, 2.5, 2, NULL, 0)};
+    for (unsigned i = 1; i < 7; i++)
+        all[i] = task(&t, 3, 1.1, NULL, 0);
+    push(&t, all, 7);
+    struct duet_view view = testing_view(&t, CORE);
+    for (unsigned w = GPU; w <= GPU + 1; w++)
+        g_assert_cmpuint(duet_list_length(duet_view_list(&view, w)), ==, 3);
+    g_assert_cmpuint(place_of(&t, all[0]), ==, CORE);
+    struct duet_task *only = task(&t, 0, 1, NULL, 0);
+    push(&t, &only, 1);
+    g_assert_cmpuint(place_of(&t, only), >=, GPU);
+    testing_fini(&t);
+}
+
+/* With transfers a task stays on the core whose copy takes longer than it gains. */
+static void test_transfers(void)
+{
+    for (unsigned transfers = 0; transfers < 2; transfers++) {
+        struct testing t;
+        start(&t, "dada");
+        t.core->parameters[0] = 0;
+        t.core->parameters[1] = transfers;
+        struct duet_task *one = task(&t, 3, 1, testing_handle(&t, 4000000), 0);
+        push(&t, &one, 1);
+        g_assert_cmpuint(place_of(&t, one), ==, transfers ? CORE : GPU);
+        testing_fini(&t);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/heteroprio/order", test_order);
+    g_test_add_func("/heteroprio/left", test_left);
+    g_test_add_func("/heteroprio/not_left", test_not_left);
+    g_test_add_func("/dada/affinity", test_affinity);
+    g_test_add_func("/dada/balance", test_balance);
+    g_test_add_func("/dada/transfers", test_transfers);
+    return g_test_run();
+}
