@@ -9,6 +9,7 @@ packages="
     libglib2.0-dev libjansson-dev libxml2-dev
     libsimgrid-dev
     libhwloc-dev libopenblas-dev liblapacke-dev
+    ocl-icd-opencl-dev opencl-headers libclblast-dev pocl-opencl-icd
     node-d3-axis node-d3-scale node-d3-selection
     clang-format clang-tidy universal-ctags python3 chromium chromium-driver nodejs
 "

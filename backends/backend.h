@@ -137,7 +137,7 @@ struct backend_link {
 struct backend_device; /* each backend's own */
 
 struct duet__backend {
-    const char *name; /* "cpu", "emulated", "cuda" */
+    const char *name; /* "cpu", "emulated", "cuda", "opencl" */
     const char *description;
 
     /* How many devices there are (cores for the CPUs). 0 with the reason in *why if none. */

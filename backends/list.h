@@ -3,3 +3,4 @@
 BACKEND(cpu)
 BACKEND(emulated)
 BACKEND(cuda)
+BACKEND(opencl)

@@ -18,6 +18,7 @@
 
 #include "backends/backend.h"
 #include "backends/cuda/testing_kernels.h"
+#include "backends/opencl/testing_kernels.h"
 
 enum {
     TESTING_NODES = 3,
@@ -278,11 +279,14 @@ static inline bool testing_absent(const struct duet__backend *backend, unsigned 
 {
     struct duet_message why = {""};
     unsigned count = backend->count(&why);
-    if (count >= devices)
+    bool able = !count || strcmp(backend->name, "opencl") != 0 || testing_opencl_devices() > 0;
+    if (!able)
+        (void)duet_fail(&why, 0, "devices of OpenCL without native kernels");
+    if (count >= devices && able)
         return false;
     if (count == 0)
         g_assert_cmpstr(why.text, !=, "");
-    g_test_skip(count ? "too few devices" : why.text);
+    g_test_skip(*why.text ? why.text : "too few devices");
     return true;
 }
 
@@ -327,7 +331,7 @@ static inline int testing_add_body(const void *args, unsigned char *bytes, size_
     return DUET_OK;
 }
 
-/* The kernels of devices whose memory the host reaches, and of CUDA's. */
+/* The kernels of devices whose memory the host reaches, of CUDA's and of OpenCL's. */
 
 static inline void testing_see_stream(const struct duet_call *call)
 {
@@ -347,6 +351,12 @@ static inline int testing_probe_cuda(const struct duet_call *call)
     return testing_cuda_call(call, testing_probe_body);
 }
 
+static inline int testing_probe_opencl(const struct duet_call *call)
+{
+    testing_see_stream(call);
+    return testing_opencl_call(call, testing_probe_body);
+}
+
 static inline int testing_blocking_kernel(const struct duet_call *call)
 {
     return testing_blocking_body(call->args, NULL, 0);
@@ -355,6 +365,11 @@ static inline int testing_blocking_kernel(const struct duet_call *call)
 static inline int testing_blocking_cuda(const struct duet_call *call)
 {
     return testing_cuda_call(call, testing_blocking_body);
+}
+
+static inline int testing_blocking_opencl(const struct duet_call *call)
+{
+    return testing_opencl_call(call, testing_blocking_body);
 }
 
 static inline int testing_add_kernel(const struct duet_call *call)
@@ -366,6 +381,11 @@ static inline int testing_add_kernel(const struct duet_call *call)
 static inline int testing_add_cuda(const struct duet_call *call)
 {
     return testing_cuda_call(call, testing_add_body);
+}
+
+static inline int testing_add_opencl(const struct duet_call *call)
+{
+    return testing_opencl_call(call, testing_add_body);
 }
 
 /* Fails by what the stream leaves in the call's status, not by its result. */
@@ -386,8 +406,12 @@ static inline const struct testing_kernels *testing_kernels(const struct duet__b
                                                 testing_add_cuda, testing_probe_cuda};
     static const struct testing_kernels host = {testing_probe_kernel, testing_blocking_kernel,
                                                 testing_add_kernel, testing_status_kernel};
+    static const struct testing_kernels opencl = {testing_probe_opencl, testing_blocking_opencl,
+                                                  testing_add_opencl, testing_probe_opencl};
     if (!strcmp(backend->name, "cuda"))
         return &cuda;
+    if (!strcmp(backend->name, "opencl"))
+        return &opencl;
     return !strcmp(backend->name, "emulated") || backend->execute ? &host : NULL;
 }
 

@@ -54,6 +54,7 @@ struct duet_codelet *duet__microbench_kernel(struct duet__microbench *bench, con
         {.arch = "cpu", .run = cpu ? cpu : run_empty},
         {.arch = "emulated", .run = emulated ? emulated : run_empty},
         {.arch = "cuda", .run = run_empty},
+        {.arch = "opencl", .run = run_empty},
     };
     const struct duet_codelet_desc desc = {
         .name = name,

@@ -80,6 +80,7 @@ static void leave_devices(struct duet__facts *facts)
 {
     const struct duet__survey *survey = &facts->info.survey;
     const char *emulate = facts->config->emulate;
+    const char *kind = facts->config->devices ? facts->config->devices : "cuda";
 
     for (unsigned d = 0; d < survey->device_count; d++) {
         const struct survey_device *device = &survey->devices[d];
@@ -92,7 +93,9 @@ static void leave_devices(struct duet__facts *facts)
                               *device->pci ? ", " : "", device->pci),
               device->error ? g_strdup(duet__facts_why(device))
               : emulate     ? g_strdup_printf("--emulate %s", emulate)
-                            : g_strdup_printf("--gpus %d", facts->config->gpus));
+              : strcmp(backend->name, kind) != 0
+                  ? g_strdup_printf("--devices %s takes others", kind)
+                  : g_strdup_printf("--gpus %d", facts->config->gpus));
     }
 }
 
@@ -128,6 +131,7 @@ static int find(struct duet__facts *facts, const struct duet_config *config,
         g_strlcpy(facts->host, "this machine", sizeof facts->host);
     facts->has_blas = duet__blas_about(&facts->blas);
     facts->cuda_error = duet__cuda_about(&facts->cuda_why);
+    facts->opencl_error = duet__opencl_about(&facts->opencl_why);
     find_unused(facts);
     for (size_t i = 0; duet__workload_at(i); i++)
         for (const char *const *name = duet__workload_at(i)->kernels; *name; name++)

@@ -21,6 +21,8 @@ struct duet__facts {
     struct duet__blas blas;
     int cuda_error; /* whether cuBLAS and cuSOLVER can be used: 0, or why not */
     struct duet_message cuda_why;
+    int opencl_error; /* whether CLBlast can */
+    struct duet_message opencl_why;
     GPtrArray *unused;  /* what a run leaves alone, "2 cores", and why, in turn */
     GPtrArray *kernels; /* names of those that tasks of workloads call */
 };

@@ -6,6 +6,7 @@
 #include "cli/info.h"
 #include "platforms/json.h"
 #include "workloads/kernels_cuda.h"
+#include "workloads/kernels_opencl.h"
 
 /* NULL for "". */
 static const char *some(const char *text)
@@ -47,7 +48,8 @@ static void put_build(const struct duet__facts *facts, struct duet__json_writer 
                          some(facts->cuda_why.text));
     else
         duet__json_print(json, "cuda: null");
-    duet__json_print(json, "}");
+    duet__json_print(json, "opencl: {libraries: %d, libraries_why: %s}}", !facts->opencl_error,
+                     some(facts->opencl_why.text));
 }
 
 static void put_host(const struct duet__facts *facts, struct duet__json_writer *json)
@@ -185,8 +187,9 @@ void duet__facts_put_json(const struct duet__facts *facts, FILE *stream)
     for (guint i = 0; i < facts->kernels->len; i++) {
         const char *name = facts->kernels->pdata[i];
 
-        duet__json_print(&json, "{name: %s, cpu: %d, cuda: %d}", name, duet__kernel(name) != NULL,
-                         duet__cuda_kernel(name) != NULL);
+        duet__json_print(&json, "{name: %s, cpu: %d, cuda: %d, opencl: %d}", name,
+                         duet__kernel(name) != NULL, duet__cuda_kernel(name) != NULL,
+                         duet__opencl_kernel(name) != NULL);
     }
     duet__json_print(&json, "]}");
 }

@@ -31,7 +31,8 @@ SCHEMA = {
               "sanitizers": [TEXT], "simgrid": (TEXT, NULL),
               "blas": ({"version": TEXT, "config": TEXT, "core": TEXT, "threading": TEXT}, NULL),
               "cuda": ({"toolkit": TEXT, "compiled_for": TEXT, "libraries": FLAG,
-                        "libraries_why": (TEXT, NULL)}, NULL)},
+                        "libraries_why": (TEXT, NULL)}, NULL),
+              "opencl": {"libraries": FLAG, "libraries_why": (TEXT, NULL)}},
     "host": {"name": TEXT, "threads": COUNT, "usable_threads": COUNT, "usable_cores": COUNT,
              "quota_cores": (COUNT, NULL), "cores": COUNT, "sockets": COUNT,
              "memory_bytes": (COUNT, NULL), "free_bytes": (COUNT, NULL),
@@ -45,7 +46,7 @@ SCHEMA = {
                  "routes": [ROUTE]}, NULL),
     "machine_why": (TEXT, NULL),
     "unused": [{"what": TEXT, "why": TEXT}],
-    "kernels": [{"name": TEXT, "cpu": FLAG, "cuda": FLAG}],
+    "kernels": [{"name": TEXT, "cpu": FLAG, "cuda": FLAG, "opencl": FLAG}],
 }
 
 BAD = [

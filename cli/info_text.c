@@ -6,6 +6,7 @@
 #include "report/report.h"
 #include "report/table.h"
 #include "workloads/kernels_cuda.h"
+#include "workloads/kernels_opencl.h"
 
 enum {
     AT = 16,   /* column of texts */
@@ -51,6 +52,8 @@ static void put_build(const struct duet__facts *facts, FILE *stream)
                         facts->cuda_error ? ", but those of cuBLAS and cuSOLVER cannot be used: "
                                           : "; cuBLAS and cuSOLVER are found",
                         facts->cuda_why.text);
+    duet__put_field(stream, "OpenCL kernels", AT, "%s",
+                    facts->opencl_error ? facts->opencl_why.text : "CLBlast is found");
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -67,7 +70,8 @@ static void put_memory(const struct duet__facts *facts, FILE *stream)
     bool gpus = false;
 
     for (unsigned b = 0; b < survey->backend_count; b++)
-        gpus |= survey->backends[b].kind == SURVEY_DEVICES && survey->backends[b].count;
+        gpus |= survey->backends[b].kind == SURVEY_DEVICES && survey->backends[b].count &&
+                strcmp(survey->backends[b].name, "opencl") != 0; /* which page-locks nothing */
     if (all)
         duet__put_field(stream, "memory", AT, "%s%s%s%s", all_text, left ? ", " : "",
                         left ? left_text : "", left ? " of it free" : "");
@@ -419,17 +423,18 @@ static void put_machine(const struct duet__facts *facts, FILE *stream)
 /* The rest                                                                                     */
 
 /* The kernels that have code for a kind of device. */
-static void put_kernels(const struct duet__facts *facts, bool cuda, FILE *stream)
+static void put_kernels(const struct duet__facts *facts, const char *kind,
+                        duet_kernel_fn (*find)(const char *base), FILE *stream)
 {
     g_autoptr(GString) list = g_string_new(NULL);
 
     for (guint i = 0; i < facts->kernels->len; i++) {
         const char *name = facts->kernels->pdata[i];
 
-        if (cuda ? duet__cuda_kernel(name) != NULL : duet__kernel(name) != NULL)
+        if (find(name))
             g_string_append_printf(list, "%s%s", list->len ? ", " : "", name);
     }
-    duet__put_field(stream, cuda ? "cuda" : "cpu", AT, "%s", list->len ? list->str : "none");
+    duet__put_field(stream, kind, AT, "%s", list->len ? list->str : "none");
 }
 
 void duet__facts_put_text(const struct duet__facts *facts, FILE *stream)
@@ -446,6 +451,7 @@ void duet__facts_put_text(const struct duet__facts *facts, FILE *stream)
         duet__put_field(stream, "", 2, "%s: %s", (const char *)facts->unused->pdata[i],
                         (const char *)facts->unused->pdata[i + 1]);
     fputs("\nkernels, in single and double precision\n", stream);
-    put_kernels(facts, false, stream);
-    put_kernels(facts, true, stream);
+    put_kernels(facts, "cpu", duet__kernel, stream);
+    put_kernels(facts, "cuda", duet__cuda_kernel, stream);
+    put_kernels(facts, "opencl", duet__opencl_kernel, stream);
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Libraries of others. Required ones end in an error that says how to get them; DUET_SIMGRID and
-# DUET_CUDA decide about the rest.
+# Libraries of others. Required ones end in an error that says how to get them; DUET_SIMGRID,
+# DUET_CUDA and DUET_OPENCL decide about the rest.
 
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
@@ -13,7 +13,7 @@ if(NOT GLIB_FOUND OR NOT JANSSON_FOUND OR NOT LIBXML_FOUND OR NOT HWLOC_FOUND)
     "./setup.sh installs them")
 endif()
 
-foreach(option DUET_SIMGRID DUET_CUDA)
+foreach(option DUET_SIMGRID DUET_CUDA DUET_OPENCL)
   string(TOUPPER "${${option}}" ${option}) # "on" means what "ON" does
   if(NOT "${${option}}" MATCHES "^(AUTO|ON|OFF)$")
     message(FATAL_ERROR "${option} is \"${${option}}\": it must be AUTO, ON or OFF")
@@ -54,3 +54,4 @@ if(OPENBLAS_FOUND AND LAPACKE_LIBRARY AND LAPACKE_INCLUDE_DIR)
 endif()
 
 include(cuda)
+include(opencl)

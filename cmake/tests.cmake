@@ -6,13 +6,25 @@
 # Tests find in their environment: DUET (the command), DUET_SOURCE_DIR, DUET_BUILD_DIR; the
 # second also is a definition of C and C++ tests, as a string.
 #
-# Those in backends/cuda/ and those whose Y begins with "cuda_" or "kernels_cuda" are left out
-# without CUDA. With it they are linked with the fake of tests/fake_cuda/, which has two devices
-# for them, so that they need no GPU; X.Y_gpu are some of them without the fake, for machines that
-# have one. The command linked with the fake is DUET_FAKE_CUDA in the environment.
+# Those in backends/opencl/, and those whose Y begins with "opencl_" or "kernels_opencl", are left
+# out without OpenCL. Those in backends/cuda/ and those whose Y begins with "cuda_" or
+# "kernels_cuda" are left out without CUDA. With it they are linked with the fake of
+# tests/fake_cuda/, which has two devices for them, so that they need no GPU; X.Y_gpu are some of
+# them without the fake, for machines that have one. The command linked with the fake is
+# DUET_FAKE_CUDA in the environment.
 
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 cmake_host_system_information(RESULT DUET_CORES QUERY NUMBER_OF_LOGICAL_CORES)
+
+# OpenCL is tested on pocl, whose devices are CPUs: two of them, with as many threads as wait for
+# each other. What it compiles takes half a minute and is kept, also for the builds below.
+set(opencl POCL_DEVICES=pthread\ pthread POCL_MAX_PTHREAD_COUNT=4)
+if(DEFINED ENV{POCL_CACHE_DIR})
+  list(APPEND opencl POCL_CACHE_DIR=$ENV{POCL_CACHE_DIR})
+else()
+  list(APPEND opencl POCL_CACHE_DIR=${PROJECT_BINARY_DIR}/tests/pocl)
+endif()
+file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/tests/pocl)
 
 set(DUET_TEST_ENVIRONMENT
   DUET=${PROJECT_BINARY_DIR}/duet
@@ -25,6 +37,7 @@ set(DUET_TEST_ENVIRONMENT
   PYTHONPATH=${PROJECT_SOURCE_DIR}/tests
   G_DEBUG=fatal-criticals
   DUET_FAKE_CUDA=${PROJECT_BINARY_DIR}/tests/duet_fake_cuda
+  ${opencl}
   LC_ALL=C.UTF-8)
 if(DUET_SANITIZE)
   set(suppressions ${PROJECT_SOURCE_DIR}/tests/sanitizers)
@@ -53,14 +66,22 @@ function(duet_test_properties name)
   endif()
 endfunction()
 
-# What tests share and is no header: testing*.c stands beside what it tests. Those for CUDA have a
-# stand-in of the same functions, ..._absent.c.
-set(cuda_kernels backends/cuda/testing_kernels)
+# What tests share and is no header: testing*.c stands beside what it tests. Those for CUDA and
+# OpenCL have a stand-in of the same functions, ..._absent.c.
+add_library(duet_testing STATIC)
+foreach(kind CUDA OPENCL)
+  string(TOLOWER ${kind} folder)
+  if(DUET_HAVE_${kind})
+    target_sources(duet_testing PRIVATE backends/${folder}/testing_kernels.c)
+  else()
+    target_sources(duet_testing PRIVATE backends/${folder}/testing_kernels_absent.c)
+  endif()
+endforeach()
 if(DUET_HAVE_CUDA)
-  add_library(duet_testing STATIC ${cuda_kernels}.c)
   target_link_libraries(duet_testing PRIVATE CUDA::cudart_static)
-else()
-  add_library(duet_testing STATIC ${cuda_kernels}_absent.c)
+endif()
+if(DUET_HAVE_OPENCL)
+  target_link_libraries(duet_testing PRIVATE OpenCL::OpenCL)
 endif()
 target_include_directories(duet_testing PRIVATE
   ${PROJECT_SOURCE_DIR}/core/include ${PROJECT_SOURCE_DIR})
@@ -146,6 +167,9 @@ function(duet_test_program program)
   endif()
   # before the folders, of which it needs some
   target_link_libraries(${target} PRIVATE duet_testing)
+  if(DUET_HAVE_OPENCL)
+    target_link_libraries(${target} PRIVATE OpenCL::OpenCL)
+  endif()
   duet_link_folders(${target})
   target_link_libraries(${target} PRIVATE
     PkgConfig::GLIB PkgConfig::JANSSON PkgConfig::LIBXML Threads::Threads m)
@@ -174,6 +198,9 @@ if(NOT DUET_HAVE_FAKE_CUDA)
   list(FILTER sources EXCLUDE REGEX ${of_cuda})
 endif()
 list(REMOVE_ITEM sources workloads/kernels_cuda_library_test.c)
+if(NOT DUET_HAVE_OPENCL)
+  list(FILTER sources EXCLUDE REGEX "^backends/opencl/|/(kernels_)?opencl_[^/]*$")
+endif()
 foreach(source IN LISTS sources)
   string(REGEX REPLACE "_test\\.[a-z]+$" "" name ${source})
   string(REGEX REPLACE "^tests/" "repo/" name ${name})

@@ -11,7 +11,7 @@ enum { CPUS_MAX = 1024 /* workers; memory grows with their square */ };
 
 static const double USUAL_SHARE = 0.9; /* of a device's usable memory */
 
-static const char *const CPU = "cpu", *const EMULATED = "emulated";
+static const char *const CPU = "cpu", *const EMULATED = "emulated", *const USUAL = "cuda";
 
 /* ------------------------------------------------------------------------------------------- */
 /* What there is                                                                                */
@@ -72,6 +72,19 @@ static void tell_left_out(const struct real_wanted *wanted, const struct duet_me
     wanted->say(line);
 }
 
+/* The backend whose devices are wanted; NULL with a message if there is no such one. */
+static const struct duet__backend *backend_of(const struct real_wanted *wanted,
+                                              struct duet_message *message)
+{
+    const char *name = wanted->emulate ? EMULATED : wanted->devices ? wanted->devices : USUAL;
+    const struct duet__backend *backend = duet__backend_find(name);
+    if (backend && !backend->execute && !strcmp(name, EMULATED) == wanted->emulate)
+        return backend;
+    (void)duet_fail(message, DUET_EINVAL,
+                    "no devices are programmed by \"%s\": name cuda or opencl (--devices)", name);
+    return NULL;
+}
+
 /* No backend is asked where no device is wanted: its start can take half a second. */
 static int find_all(struct parts *parts, struct duet_message *message)
 {
@@ -79,13 +92,11 @@ static int find_all(struct parts *parts, struct duet_message *message)
     bool emulate = parts->wanted->emulate, left_out = false;
     unsigned all = emulate ? 1 : UINT32_MAX;
     unsigned wanted = parts->wanted->gpus < 0 ? all : (unsigned)parts->wanted->gpus;
-    for (size_t i = 0; wanted && duet__backend_at(i); i++) {
-        const struct duet__backend *backend = duet__backend_at(i);
-        if (backend->execute || !strcmp(backend->name, EMULATED) != emulate)
-            continue;
-        if (find_devices(parts, backend, wanted, &reasons, &left_out))
-            return duet_fail(message, DUET_ENOMEM, "no memory left for the machine");
-    }
+    const struct duet__backend *backend = backend_of(parts->wanted, message);
+    if (!backend)
+        return DUET_EINVAL;
+    if (wanted && find_devices(parts, backend, wanted, &reasons, &left_out))
+        return duet_fail(message, DUET_ENOMEM, "no memory left for the machine");
     if (parts->wanted->gpus < 0 && left_out && parts->wanted->say)
         tell_left_out(parts->wanted, &reasons);
     if (parts->wanted->gpus < 0 || parts->device_count == wanted)

@@ -52,7 +52,8 @@ struct real_wanted {
     double gpu_memory_share;   /* of what is usable, when gpu_memory_bytes is 0; 0: 0.9, all of
                                   an emulated device */
     unsigned gpu_window, gpu_window_short; /* as in struct duet_config */
-    bool emulate; /* free emulation: `gpus` emulated devices (-1: 1), beside real cores */
+    bool emulate;        /* free emulation: `gpus` emulated devices (-1: 1), beside real cores */
+    const char *devices; /* the backend of others, "opencl"; NULL: "cuda" */
     bool no_peer;
     /* Hears, in one line, why GPUs are left out when all are wanted. NULL: nobody. */
     void (*say)(const char *line);
@@ -71,8 +72,8 @@ uint64_t duet__real_memory_bytes(void);
  * described. No backend of devices is asked when none is wanted. Emulated devices are programmed as
  * what they stand for: "cuda". The caller owns *machine and frees *devices: the number that each
  * device has at its backend, which is another one than in the machine behind a device that cannot
- * be described; `devices` may be NULL. DUET_EINVAL (more devices than there are, no worker at all),
- * with a message that says what there is.
+ * be described; `devices` may be NULL. DUET_EINVAL (more devices than there are, no worker at all,
+ * no such backend of devices), with a message that says what there is.
  */
 DUET_MUST_CHECK int duet__real_machine(struct duet_machine *machine, unsigned **devices,
                                        const struct real_wanted *wanted,

@@ -35,6 +35,8 @@ GROUPS = {
     "blas": ["cblas.h", "lapacke.h"],
     "starpu": ["starpu.h"],
     "cublas": ["cublas_v2.h", "cublasXt.h", "cusolverDn.h"],
+    "opencl": ["CL/cl.h"],
+    "clblast": ["clblast_c.h"],
     "cuda": ["cuda.h", "cuda_runtime.h", "cuda_runtime_api.h"],
 }
 
@@ -48,7 +50,8 @@ RULES = [
     ("core/models/list", ""),
     ("core/models/*", "c-pure duet/model.h"),
     ("core/*", "c-pure duet/* core/*"),
-    ("backends/cuda/*", "c posix threads duet/* backends/backend.h cuda ."),
+    ("backends/cuda/*", "c posix threads duet/* backends/*.h cuda ."),
+    ("backends/opencl/*", "c posix threads duet/* backends/*.h opencl ."),
     ("backends/*/*", "c posix threads duet/* backends/backend.h ."),
     ("backends/list", ""),
     ("backends/*", "c duet/* ."),
@@ -60,6 +63,7 @@ RULES = [
     ("sim/*", "c posix c++ simgrid duet/* core/engine.h platforms/model/*.h ."),
     ("platforms/*", "c posix glib json libxml duet/* ."),
     ("workloads/kernels_cuda*", "c posix threads cuda cublas duet/* workloads/*"),
+    ("workloads/kernels_opencl*", "c posix threads opencl clblast duet/* workloads/*"),
     ("workloads/kernels_*", "c posix glib blas duet/* workloads/*"),
     ("workloads/*", "c posix glib duet/* workloads/*"),
     ("world/modules/*", "c posix glib duet/* core/engine.h sim/sim.h platforms/directories.h"
@@ -80,6 +84,7 @@ RULES = [
               " validate/*.h report/*.h report/page/page.h runs/*.h world/*.h calibrate/*.h"
               " platforms/model/*.h ."),
     ("examples/cuda_*", "c posix duet/* cuda"),  # what an application with own kernels includes
+    ("examples/opencl_*", "c posix duet/* opencl"),
     ("examples/*", "c posix blas duet/*"),
     ("bench/overhead/testing*", "c-pure duet/* bench/* tests/fake_cuda/fake.h"),
     ("bench/overhead/*", "c-pure duet/* starpu bench/*"),

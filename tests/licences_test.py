@@ -40,6 +40,7 @@ REVIEWED = {
     r"libhwloc15": ("BSD-3-Clause", "Redistribution and use in source and binary forms"),
     r"libudev1": ("LGPL-2.1-or-later", "License: LGPL-2.1+"),
     r"libcap2": ("BSD-3-Clause", "BSD"),
+    r"ocl-icd-libopencl1": ("BSD-2-Clause", "License: BSD-2-Clause"),
     # the module "sim"
     r"libsimgrid[\d.]+": ("LGPL-2.1-only", "License: LGPL-2.1"),
     r"libboost-[a-z]+[\d.]+": ("BSL-1.0", "BSL-1.0"),
@@ -60,6 +61,7 @@ OPENED = {
     "world/policy.c": "the user's policy",
     "workloads/kernels_cuda_library.c": "NVIDIA's cuBLAS and cuSOLVER, by the user's licence of "
                                         "CUDA; neither linked nor distributed",
+    "workloads/kernels_opencl.c": "CLBlast, under Apache-2.0; neither linked nor distributed",
 }
 
 DOCUMENTS = pathlib.Path(os.environ.get("DUET_LICENCES", "/usr/share/doc"))

@@ -91,7 +91,7 @@ static void test_product(void)
         g_assert_cmpuint(recorder->tasks->len, ==, recorded_gemm.tasks(&problem));
         g_assert_cmpuint(recorder_bytes(recorder), ==, recorded_gemm.bytes(&problem));
         g_assert_cmpfloat(recorder_flops(recorder), ==, recorded_gemm.flops(&problem));
-        g_assert_cmpuint(recorder->codelets[0].implementation_count, ==, 2);
+        g_assert_cmpuint(recorder->codelets[0].implementation_count, ==, 3);
         GRand *random = g_rand_new_with_seed(1);
         product_is_right(recorder, state, NULL);
         product_is_right(recorder, state, random);

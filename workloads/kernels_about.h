@@ -23,4 +23,7 @@ bool duet__blas_about(struct duet__blas *blas);
  */
 DUET_MUST_CHECK int duet__cuda_about(struct duet_message *message);
 
+/* The same of CLBlast, for OpenCL's devices. */
+DUET_MUST_CHECK int duet__opencl_about(struct duet_message *message);
+
 #endif

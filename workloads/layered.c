@@ -215,6 +215,7 @@ static int register_kernels(struct duet_runtime *runtime, const struct shape *sh
     static const struct duet_implementation implementations[] = {
         {.arch = "cpu", .run = NULL},
         {.arch = "cuda", .run = NULL},
+        {.arch = "opencl", .run = NULL},
     };
     int error = 0;
     for (unsigned k = 0; !error && k < shape->kernels; k++) {
@@ -223,7 +224,7 @@ static int register_kernels(struct duet_runtime *runtime, const struct shape *sh
         const struct duet_codelet_desc desc = {
             .name = name,
             .implementations = implementations,
-            .implementation_count = 2,
+            .implementation_count = sizeof implementations / sizeof *implementations,
             .flops = kernel_flops,
             .cost = kernel_cost,
         };
@@ -298,7 +299,7 @@ static void find_architectures(struct build *b)
             b->args.cpu_archs[count++] = hash_name(machine->archs[a].name);
     }
     b->where_cpu = duet_where(b->runtime, "cpu");
-    b->where_gpu = duet_where(b->runtime, "cuda");
+    b->where_gpu = duet_where(b->runtime, "cuda,opencl");
 }
 
 static int submit_task(struct build *b, uint64_t task, size_t element_bytes)

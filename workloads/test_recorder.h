@@ -225,11 +225,12 @@ static inline int recorder_submit(struct duet_runtime *recorder, const struct du
 
 static inline uint64_t recorder_where(const struct duet_runtime *recorder, const char *name)
 {
+    g_auto(GStrv) names = g_strsplit(name, ",", -1);
     uint64_t mask = 0;
     if (!recorder->machine)
         return !strcmp(name, "cpu");
     for (unsigned a = 0; a < recorder->machine->arch_count; a++) {
-        if (!strcmp(recorder->machine->archs[a].backend, name))
+        if (g_strv_contains((const char *const *)names, recorder->machine->archs[a].backend))
             mask |= UINT64_C(1) << a;
     }
     return mask;

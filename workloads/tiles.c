@@ -11,6 +11,7 @@
 
 #include "workloads/kernels.h"
 #include "workloads/kernels_cuda.h"
+#include "workloads/kernels_opencl.h"
 
 size_t duet__element_bytes(const struct duet__problem *problem)
 {
@@ -128,6 +129,7 @@ static int register_kernel(struct duet_runtime *runtime, const struct duet__prob
     const struct duet_implementation implementations[] = {
         {.arch = "cpu", .run = problem->data ? duet__kernel(base) : NULL},
         {.arch = "cuda", .run = problem->data ? duet__cuda_kernel(base) : NULL},
+        {.arch = "opencl", .run = problem->data ? duet__opencl_kernel(base) : NULL},
     };
     char name[32]; /* as long as a kernel's name may be; the core copies it */
     int length = snprintf(name, sizeof name, "%c%s", problem->precision, base);
@@ -139,7 +141,7 @@ static int register_kernel(struct duet_runtime *runtime, const struct duet__prob
     const struct duet_codelet_desc desc = {
         .name = name,
         .implementations = implementations,
-        .implementation_count = cpu_only ? 1 : 2,
+        .implementation_count = cpu_only ? 1 : sizeof implementations / sizeof *implementations,
         .flops = flops,
     };
     return duet_codelet(runtime, &desc, out);

@@ -148,7 +148,8 @@ uint32_t duet__tile_cols(const struct duet__tiles *tiles, uint32_t j);
 
 /*
  * The body of a tiled workload's build: checks the problem, finds or registers the kernels in its
- * precision ("gemm" -> "dgemm"), for "cpu" and, unless placed on CPUs only, for "cuda", with code
+ * precision ("gemm" -> "dgemm"), for "cpu" and, unless placed on CPUs only, for "cuda" and
+ * "opencl", with code
  * if the problem has data (BLAS then uses one thread a call); then the matrices, tile by tile,
  * columns first, with their memory page-locked; and submits the tasks; may block in duet_submit. A
  * kernel found keeps the placement it was registered with. *state is an array of DUET__MATRICES_MAX

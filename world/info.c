@@ -31,12 +31,14 @@ static int make_machine(struct duet__info *info, const struct duet_config *confi
     return duet__open_platform(NULL, config->emulate, config, NULL, &info->machine, message);
 }
 
-/* The survey's number of the nth device that a run takes, or -1. */
-static int nth_device(const struct duet__survey *survey, enum survey_kind kind, unsigned nth)
+/* The survey's number of the nth device that a run takes, or -1; `name`: its backend's, or NULL. */
+static int nth_device(const struct duet__survey *survey, enum survey_kind kind, const char *name,
+                      unsigned nth)
 {
     for (unsigned d = 0; d < survey->device_count; d++) {
         const struct survey_device *device = &survey->devices[d];
-        if (survey->backends[device->backend].kind != kind || device->error)
+        const struct survey_backend *backend = &survey->backends[device->backend];
+        if (backend->kind != kind || device->error || (name && strcmp(backend->name, name) != 0))
             continue;
         if (kind != SURVEY_DEVICES || nth-- == 0)
             return (int)d;
@@ -49,6 +51,7 @@ static void find_devices(struct duet__info *info, const struct duet_config *conf
 {
     const struct duet_machine *machine = &info->machine;
     enum survey_kind kind = config->emulate ? SURVEY_EMULATED : SURVEY_DEVICES;
+    const char *name = config->emulate ? NULL : config->devices ? config->devices : "cuda";
     unsigned devices = 0;
     info->devices = g_new(int, machine->worker_count);
     for (unsigned w = 0; w < machine->worker_count; w++) {
@@ -56,9 +59,9 @@ static void find_devices(struct duet__info *info, const struct duet_config *conf
         if (duet__open_paced(config))
             info->devices[w] = -1;
         else if (host)
-            info->devices[w] = nth_device(&info->survey, SURVEY_CORES, 0);
+            info->devices[w] = nth_device(&info->survey, SURVEY_CORES, NULL, 0);
         else
-            info->devices[w] = nth_device(&info->survey, kind, devices++);
+            info->devices[w] = nth_device(&info->survey, kind, name, devices++);
     }
 }
 

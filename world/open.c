@@ -109,6 +109,11 @@ static int check(const struct duet_config *config, struct duet_message *message)
         return duet_fail(message, DUET_EINVAL,
                          "simulating (%s) and emulating (%s) exclude each other: name one of them",
                          config->simulate, config->emulate);
+    if (config->devices && config->emulate)
+        return duet_fail(message, DUET_EINVAL,
+                         "this machine's devices (%s) and emulated ones (%s) exclude each other: "
+                         "name one of them",
+                         config->devices, config->emulate);
     if (config->lose && !config->emulate)
         return duet_fail(message, DUET_EINVAL,
                          "losing a GPU (%s) is for emulated ones: emulate \"free\" or a platform",

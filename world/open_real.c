@@ -80,6 +80,7 @@ int duet__open_machine(struct duet_machine *machine, unsigned **devices,
         .gpu_window = config->gpu_window,
         .gpu_window_short = config->gpu_window_short,
         .emulate = config->emulate != NULL,
+        .devices = config->devices,
         .no_peer = config->no_peer,
         .say = devices && !config->quiet ? say : NULL,
     };

@@ -65,6 +65,8 @@ static const struct duet__option settings[] = {
      "What to predict from; default: HOSTNAME.json here, or the emulated one", "P"},
     {RUN | INFO | VALIDATE | CALIBRATE | ENVIRONMENT, "emulate", 0, NAME, AT(emulate), 0, 0,
      "GPUs that are emulated: as fast as it goes, or at a platform's pace", "free|P"},
+    {RUN | INFO | VALIDATE | CALIBRATE | ENVIRONMENT, "devices", 0, NAME, AT(devices), 0, 0,
+     "How the GPUs of this machine are programmed; default: cuda", "cuda|opencl"},
     {RUN | INFO | VALIDATE | CALIBRATE | ENVIRONMENT, "scale", 0, SCALE, AT(scale), 0, 0,
      "Factor of an emulated platform's times; default: 1", "X"},
     {VALIDATE, "n", 'n', COUNTS, OWN(sizes), 1, UINT32_MAX, "Sizes of the problem", "LIST"},

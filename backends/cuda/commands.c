@@ -6,24 +6,9 @@
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
-#include <time.h>
 
+#include "backends/common.h"
 #include "backends/cuda/internal.h"
-
-/*
- * Enqueueing takes microseconds. A function that computes for as long as this has made something
- * first: a library was opened, a handle made, code loaded. That is not part of the kernel. A thread
- * that was only preempted for so long has made nothing, and its kernel may have begun meanwhile.
- */
-static const double preparing_s = 5e-3;
-
-/* How long this thread has computed. */
-static double thread_s(void)
-{
-    struct timespec spent;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
-    return (double)spent.tv_sec + 1e-9 * (double)spent.tv_nsec;
-}
 
 static const char peer_lost[] = "the other device of the copy is lost";
 
@@ -84,11 +69,11 @@ static int run(struct backend_device *device, struct stream *stream, struct comm
     kernel->call->status = command->timing->status;
     /* runtimes that keep cudaErrorNotReady as an error would show it to the kernel's function */
     (void)cudaGetLastError();
-    double begun_s = thread_s();
+    double begun_s = duet__thread_s();
     command->status = kernel->run(kernel->call);
     command->returned_s = cuda_now(device->cuda);
-    command->prepared = command->returned_s - command->launched_s > preparing_s &&
-                        thread_s() - begun_s > preparing_s;
+    command->prepared = command->returned_s - command->launched_s > DUET__PREPARING_S &&
+                        duet__thread_s() - begun_s > DUET__PREPARING_S;
     look_behind(device, command);
     if (cuda_lost(device) ||
         !duet__cuda_failed(&failure, "cudaEventRecord",
@@ -141,18 +126,10 @@ int duet__cuda_launch(struct backend_device *device, const struct backend_kernel
 /* ------------------------------------------------------------------------------------------- */
 /* Copies                                                                                       */
 
-/* true if `cols` columns are inside of a device's slab. */
 static bool holds(const struct backend_device *device, const void *data,
                   const struct backend_copy *copy, size_t pitch)
 {
-    uintptr_t base = (uintptr_t)device->base, first = (uintptr_t)data;
-    uint64_t bytes = device->config.capacity_bytes;
-    if (!copy->cols || !copy->column_bytes)
-        return true;
-    if (first < base || first - base > bytes || copy->column_bytes > bytes - (first - base))
-        return false;
-    uint64_t left = bytes - (first - base) - copy->column_bytes;
-    return copy->cols == 1 || (pitch >= copy->column_bytes && left / pitch >= copy->cols - 1);
+    return duet__copy_inside(copy, data, pitch, device->base, device->config.capacity_bytes);
 }
 
 /* true if both ends are where they should be: an engine that errs is told here. */
@@ -195,26 +172,12 @@ int duet__cuda_copy(struct backend_device *device, const struct backend_copy *co
 /* ------------------------------------------------------------------------------------------- */
 /* What has ended                                                                               */
 
-static bool is_error(int status)
-{
-    switch (status) {
-#define X(name, value, text) case name:
-        DUET_ERRORS(X)
-#undef X
-        return true;
-    default:
-        return false;
-    }
-}
-
 /* What the stream has written before the kernel's end. */
 static void take_late_status(struct command *command)
 {
     int late = *(volatile int *)command->timing->status;
-    if (command->status || !late)
-        return;
-    command->status = is_error(late) ? late : DUET_ETASK;
-    command->info = is_error(late) ? 0 : late;
+    if (!command->status)
+        command->status = duet__late_status(late, &command->info);
 }
 
 /* The oldest command of a stream has ended: when, and how. */

@@ -145,8 +145,8 @@ bool duet__cuda_empty(struct stream *stream, bool idle, struct failure *failure)
         if (chunk->owner >= stream->reported) {
             struct command *command = cuda_at(stream, chunk->owner - stream->reported);
             if (stream->kind == BACKEND_OUT && !command->ended)
-                duet__staging_unpack(staging_buffer(staging, staging->first), &command->copy,
-                                     &chunk->piece);
+                duet__piece_unpack(staging_buffer(staging, staging->first), &command->copy,
+                                   &chunk->piece);
             command->chunks--;
         }
         staging->first = (staging->first + 1) % STAGING_BUFFERS;
@@ -171,7 +171,7 @@ static bool pass(struct backend_device *device, struct stream *stream, struct co
                         .width = piece->width,
                         .cols = piece->cols};
     if (in) {
-        duet__staging_pack(buffer, copy, piece);
+        duet__piece_pack(buffer, copy, piece);
         ends.to_pitch = copy->destination_pitch;
         ends.to =
             (unsigned char *)copy->destination + piece->column * ends.to_pitch + piece->offset;
@@ -205,7 +205,7 @@ static enum progress give_pieces(struct backend_device *device, struct stream *s
         if (!command->timing && !begin(device, stream, command, failure))
             return REFUSED;
         --*budget;
-        (void)duet__staging_cut(&command->copy, &command->cut, staging->bytes, &piece);
+        (void)duet__piece_cut(&command->copy, &command->cut, staging->bytes, &piece);
         if (!pass(device, stream, command, &piece, failure))
             return REFUSED;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the CUDA backend: what there is, kernels and their statuses, and what a task costs. */
+#include "backends/common.h"
 #include "backends/cuda/testing.h"
 
 enum { MIB = 1 << 20 };
@@ -107,7 +108,7 @@ static void test_arch(void)
     };
     for (unsigned i = 0; i < G_N_ELEMENTS(names); i++) {
         char arch[DUET_NAME_MAX];
-        duet__cuda_arch(arch, names[i][0]);
+        duet__arch_name(arch, names[i][0]);
         g_assert_cmpstr(arch, ==, names[i][1]);
     }
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backends/common.h"
 #include "backends/cuda/internal.h"
 
 /* ------------------------------------------------------------------------------------------- */
@@ -109,26 +110,6 @@ static int least_compute(void)
     return runtime >= 13000 ? 75 : 50;
 }
 
-void duet__cuda_arch(char arch[DUET_NAME_MAX], const char *name)
-{
-    static const char *const brands[] = {"NVIDIA ", "Tesla "};
-    size_t length = 0;
-    for (size_t i = 0; i < sizeof brands / sizeof *brands; i++)
-        if (!strncmp(name, brands[i], strlen(brands[i])))
-            name += strlen(brands[i]);
-    for (; *name && length + 1 < DUET_NAME_MAX; name++) {
-        if (isalnum((unsigned char)*name))
-            arch[length++] = (char)tolower((unsigned char)*name);
-        else if (length && arch[length - 1] != '-')
-            arch[length++] = '-';
-    }
-    while (length && arch[length - 1] == '-')
-        length--;
-    arch[length] = '\0';
-    if (!length)
-        (void)snprintf(arch, DUET_NAME_MAX, "gpu");
-}
-
 static void describe_in_words(struct backend_info *info, const struct cudaDeviceProp *properties)
 {
     char driver[16], runtime[16];
@@ -180,7 +161,7 @@ static bool look(int index, struct backend_info *info, struct failure *failure,
                                   .total_bytes = total_bytes,
                                   .bandwidth_Bps = assumed_bandwidth(properties.major),
                                   .latency_s = assumed_latency_s};
-    duet__cuda_arch(info->arch, properties.name);
+    duet__arch_name(info->arch, properties.name);
     describe_in_words(info, &properties);
     cudaError_t error = cudaDeviceGetPCIBusId(info->pci, sizeof info->pci, index);
     if (error != cudaSuccess)

@@ -123,12 +123,6 @@ unsigned duet__cuda_count(struct duet_message *why);
 bool duet__cuda_impaired(void);
 DUET_MUST_CHECK int duet__cuda_describe(unsigned index, struct backend_info *info,
                                         struct duet_message *message);
-/*
- * The name of an architecture out of a device's: "NVIDIA H200" gives "h200", "Tesla V100-SXM2-32GB"
- * gives "v100-sxm2-32gb"; never an empty one.
- */
-void duet__cuda_arch(char arch[DUET_NAME_MAX], const char *name);
-
 /* ------------------------------------------------------------------------------------------- */
 /* device.c: open and close                                                                     */
 

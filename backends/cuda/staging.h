@@ -8,26 +8,12 @@
 #define DUET_CUDA_STAGING_H
 
 #include "backends/cuda/errors.h"
+#include "backends/pieces.h"
 
 enum {
     STAGING_BUFFERS = 2,
     STAGING_BYTES = 4 << 20, /* of a buffer, but in tests */
 };
-
-/* How much of a copy was cut off already. */
-struct cut {
-    size_t column, offset; /* columns, and bytes of the next one */
-};
-
-/* A part of a copy: whole columns, or a part of one. */
-struct piece {
-    size_t column, offset; /* where it begins */
-    size_t width, cols;    /* bytes of each column, columns */
-};
-
-/* The next piece, of `room` bytes at most (> 0). false: nothing is left. */
-bool duet__staging_cut(const struct backend_copy *copy, struct cut *cut, size_t room,
-                       struct piece *piece);
 
 /* What is on its way through a buffer. */
 struct chunk {
@@ -62,11 +48,5 @@ static inline unsigned char *staging_buffer(const struct staging *staging, unsig
 {
     return staging->memory + which * staging->bytes;
 }
-
-/* Between the host's memory and a buffer, where columns lie without gaps. */
-void duet__staging_pack(unsigned char *buffer, const struct backend_copy *copy,
-                        const struct piece *piece);
-void duet__staging_unpack(const unsigned char *buffer, const struct backend_copy *copy,
-                          const struct piece *piece);
 
 #endif

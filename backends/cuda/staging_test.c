@@ -37,16 +37,16 @@ static void through_buffer(size_t bytes, size_t cols, size_t room, uint64_t *ran
                                       .source_pitch = from_pitch};
     struct cut cut = {0, 0};
     struct piece piece;
-    while (duet__staging_cut(&copy, &cut, room, &piece)) {
+    while (duet__piece_cut(&copy, &cut, room, &piece)) {
         g_assert_cmpuint(piece.width * piece.cols, <=, room);
         g_assert_true(piece.cols == 1 || (piece.width == bytes && piece.offset == 0));
-        duet__staging_pack(buffer, &copy, &piece);
-        duet__staging_unpack(buffer, &copy, &piece);
+        duet__piece_pack(buffer, &copy, &piece);
+        duet__piece_unpack(buffer, &copy, &piece);
         moved += piece.width * piece.cols;
     }
     g_assert_cmpuint(moved, ==, bytes * cols);
     g_assert_cmpuint(cut.column, ==, cols);
-    g_assert_false(duet__staging_cut(&copy, &cut, room, &piece));
+    g_assert_false(duet__piece_cut(&copy, &cut, room, &piece));
     for (size_t c = 0; c < cols; c++) {
         g_assert_cmpmem(to + c * to_pitch, bytes, from + c * from_pitch, bytes);
         for (size_t i = bytes; i < to_pitch; i++)
@@ -71,8 +71,8 @@ static void test_pieces(void)
     const struct backend_copy empty = {.cols = 5}, none = {.column_bytes = 5};
     struct cut cut = {0, 0};
     struct piece piece;
-    g_assert_false(duet__staging_cut(&empty, &cut, 10, &piece));
-    g_assert_false(duet__staging_cut(&none, &cut, 10, &piece));
+    g_assert_false(duet__piece_cut(&empty, &cut, 10, &piece));
+    g_assert_false(duet__piece_cut(&none, &cut, 10, &piece));
 }
 
 static void test_open(void)

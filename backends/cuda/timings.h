@@ -12,7 +12,7 @@
 #ifndef DUET_CUDA_TIMINGS_H
 #define DUET_CUDA_TIMINGS_H
 
-#include "backends/cuda/dates.h"
+#include "backends/dates.h"
 #include "backends/cuda/errors.h"
 
 enum { ANCHORS = 4 };

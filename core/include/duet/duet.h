@@ -51,6 +51,12 @@ struct duet_config {
      * the time that its calibration says, times `scale`, and computes nothing. NULL: no emulation.
      */
     const char *emulate;
+    /*
+     * How the GPUs of this machine are programmed: "cuda", or "opencl": GPUs and accelerators of
+     * all platforms of OpenCL or, where there are none, its CPUs (pocl). NULL: "cuda". Not with
+     * `emulate`.
+     */
+    const char *devices;
     double scale;      /* of emulated times; 0: 1 */
     const char *lose;  /* "gpu1@100": that emulated GPU is lost at its 100th kernel or copy; several
                           separated by commas. To try what a program does then. NULL: none */
@@ -123,13 +129,14 @@ struct duet_config {
 void duet_config_init(struct duet_config *config);
 
 /*
- * Overrides fields from the environment: DUET_SIMULATE, DUET_EMULATE, DUET_SCALE, DUET_LOSE,
- * DUET_WATCHDOG (seconds, or "never"), DUET_NO_BIND, DUET_CPUS, DUET_GPUS, DUET_GPU_MEMORY,
- * DUET_GPU_WINDOW, DUET_GPU_WINDOW_SHORT, DUET_GPU_STREAMS, DUET_PIN ("none" or a size),
- * DUET_LINKS, DUET_NO_PEER, DUET_POLICY, DUET_MODEL, DUET_SEED, DUET_WINDOW, DUET_SET_ARCH,
- * DUET_KEEP_GOING, DUET_HOLD, DUET_PRIORITIES, DUET_NOISE, DUET_EXTRAPOLATE, DUET_NO_COSTS,
- * DUET_COSTS, DUET_WITHOUT, DUET_CONTEXT, DUET_TRACE, DUET_REPORT. DUET_EINVAL with a message that
- * names the variable; config may then be partly changed. The strings belong to the environment.
+ * Overrides fields from the environment: DUET_SIMULATE, DUET_EMULATE, DUET_DEVICES, DUET_SCALE,
+ * DUET_LOSE, DUET_WATCHDOG (seconds, or "never"), DUET_NO_BIND, DUET_CPUS, DUET_GPUS,
+ * DUET_GPU_MEMORY, DUET_GPU_WINDOW, DUET_GPU_WINDOW_SHORT, DUET_GPU_STREAMS, DUET_PIN ("none" or
+ * a size), DUET_LINKS, DUET_NO_PEER, DUET_POLICY, DUET_MODEL, DUET_SEED, DUET_WINDOW,
+ * DUET_SET_ARCH, DUET_KEEP_GOING, DUET_HOLD, DUET_PRIORITIES, DUET_NOISE, DUET_EXTRAPOLATE,
+ * DUET_NO_COSTS, DUET_COSTS, DUET_WITHOUT, DUET_CONTEXT, DUET_TRACE, DUET_REPORT. DUET_EINVAL with
+ * a message that names the variable; config may then be partly changed. The strings belong to the
+ * environment.
  */
 DUET_MUST_CHECK int duet_config_environment(struct duet_config *config,
                                             struct duet_message *message);
@@ -148,8 +155,8 @@ DUET_MUST_CHECK int duet_config_arguments(struct duet_config *config, int *argc,
  * not possible either (SimGrid's engine cannot be created twice): DUET_EBUSY. Real ones start their
  * threads before this returns, and there may be several. Links, costs, noise and extrapolation
  * belong to platforms: a run on this machine without one looks at none of them. DUET_EINVAL:
- * `simulate` and `emulate` together, `lose` without `emulate`, `scale` without a platform to
- * emulate.
+ * `emulate` together with `simulate` or `devices`, `lose` without `emulate`, `scale` without a
+ * platform to emulate.
  */
 DUET_MUST_CHECK int duet_open(struct duet_runtime **out, const struct duet_config *config,
                               struct duet_message *message);
@@ -196,11 +203,11 @@ struct duet_call {
     const void *args;             /* the task's arguments */
     const struct duet_buffer *buffers;
     size_t buffer_count; /* as many as accesses, in their order; several of one to duet_arrays */
-    void *stream;        /* backend's stream (cudaStream_t), NULL on CPUs */
+    void *stream;        /* backend's stream (cudaStream_t; struct duet_opencl), NULL on CPUs */
     /*
-     * On a device that runs kernels asynchronously (CUDA): page-locked memory, 0 at first. What the
-     * kernel's stream writes there before the kernel ends is its status: 0, or that it has failed
-     * (a negative enum duet_error, or an info of LAPACK above 0). Else NULL.
+     * On a device that runs kernels asynchronously: page-locked memory for CUDA, 0 at first. What
+     * the kernel's stream writes there before the kernel ends is its status: 0, or that it has
+     * failed (a negative enum duet_error, or an info of LAPACK above 0). Else NULL.
      */
     int *status;
     struct duet_message *message; /* to say why it fails: duet_fail(call->message, ...). Or NULL */
@@ -217,8 +224,8 @@ struct duet_call {
 typedef int (*duet_kernel_fn)(const struct duet_call *call);
 
 struct duet_implementation {
-    /* architecture ("c2050"), backend ("cpu", "cuda"), or "emulated": what an emulated GPU calls,
-       which is the one for "cpu" if this is not given */
+    /* architecture ("c2050"), backend ("cpu", "cuda", "opencl"), or "emulated": what an emulated
+       GPU calls, which is the one for "cpu" if this is not given */
     const char *arch;
     duet_kernel_fn run; /* NULL: only simulated; when run for real, as if it were not listed */
 };

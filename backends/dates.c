@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a device's time to the engine's. */
-#include "backends/cuda/dates.h"
+#include "backends/dates.h"
 
 /*
  * Seconds a second by which the two clocks may drift apart. Quartz is within 100 ppm of true time

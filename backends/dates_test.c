@@ -7,7 +7,7 @@
 
 #include <duet/random.h>
 
-#include "backends/cuda/dates.h"
+#include "backends/dates.h"
 
 /* A device's clock, and a stream on it. */
 struct world {

@@ -16,8 +16,8 @@
  * looked for just then; they are remembered, and widened with time by what clocks may drift. The
  * offset itself only moves when a bound pushes it.
  */
-#ifndef DUET_CUDA_DATES_H
-#define DUET_CUDA_DATES_H
+#ifndef DUET_BACKENDS_DATES_H
+#define DUET_BACKENDS_DATES_H
 
 struct dates {
     double low_s, high_s; /* the offset is between these two, at date at_s of the engine */

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Commands of a device: what launch and copy give to OpenCL, and how poll finds what has ended. A
+ * kernel costs two markers, what it enqueues itself, and looks at the second marker.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "backends/common.h"
+#include "backends/opencl/internal.h"
+
+/* ------------------------------------------------------------------------------------------- */
+/* In flight                                                                                    */
+
+/* A zeroed command; NULL: no memory. */
+static struct command *take(struct backend_device *device, void *tag)
+{
+    struct command *command = device->spare;
+    if (command)
+        device->spare = command->next;
+    else
+        command = malloc(sizeof *command);
+    if (command)
+        *command = (struct command){.tag = tag, .launched_s = opencl_now(device->opencl)};
+    return command;
+}
+
+/* Enters it behind the others of its stream. On a device that is lost it has ended at once. */
+static void push(const struct backend_device *device, struct stream *stream,
+                 struct command *command)
+{
+    *stream->last = command;
+    stream->last = &command->next;
+    stream->count++;
+    if (!opencl_lost(device))
+        return;
+    command->ended = true;
+    command->status = DUET_ELOST;
+    command->why = device->loss;
+    command->start_s = command->end_s = command->launched_s;
+}
+
+/* Takes the oldest away, which was reported. */
+static void shift(struct backend_device *device, struct stream *stream)
+{
+    struct command *command = stream->first;
+    stream->first = command->next;
+    if (!stream->first)
+        stream->last = &stream->first;
+    stream->count--;
+    if (command->start)
+        (void)clReleaseEvent(command->start);
+    if (command->end)
+        (void)clReleaseEvent(command->end);
+    command->next = device->spare;
+    device->spare = command;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Kernels                                                                                      */
+
+/* The stream of kernels with the fewest in flight. */
+static struct stream *idlest(struct backend_device *device)
+{
+    struct stream *best = &device->streams[0];
+    for (unsigned i = 1; i < device->stream_count - 2; i++)
+        if (device->streams[i].count < best->count)
+            best = &device->streams[i];
+    return best;
+}
+
+static bool mark(const struct stream *stream, cl_event *event, struct failure *failure)
+{
+    return !duet__opencl_failed(failure, "clEnqueueMarkerWithWaitList",
+                                clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, event));
+}
+
+/* Runs the function of a kernel that is in its stream, between two markers. */
+static void run(struct backend_device *device, struct stream *stream, struct command *command,
+                const struct backend_kernel *kernel)
+{
+    struct failure failure;
+    if (!mark(stream, &command->start, &failure)) {
+        duet__opencl_fail(device, command, &failure);
+        return;
+    }
+    kernel->call->stream = &stream->view;
+    kernel->call->status = &command->late;
+    double begun_s = duet__thread_s();
+    command->status = kernel->run(kernel->call);
+    command->returned_s = opencl_now(device->opencl);
+    command->prepared = command->returned_s - command->launched_s > DUET__PREPARING_S &&
+                        duet__thread_s() - begun_s > DUET__PREPARING_S;
+    if (mark(stream, &command->end, &failure)) {
+        (void)clFlush(stream->queue);
+        return;
+    }
+    int status = command->status;
+    (void)clFinish(stream->queue); /* what was enqueued may use the task's data */
+    duet__opencl_fail(device, command, &failure);
+    if (!status || opencl_lost(device))
+        return;
+    command->status = status; /* that it had failed before is what counts */
+    command->failure.call = NULL;
+}
+
+int duet__opencl_launch(struct backend_device *device, const struct backend_kernel *kernel)
+{
+    struct stream *stream = idlest(device);
+    device->why = NULL;
+    if (!kernel->run || !kernel->call)
+        return DUET_EINVAL;
+    struct command *command = take(device, kernel->tag);
+    if (!command)
+        return DUET_ENOMEM;
+    command->is_kernel = true;
+    command->message = kernel->call->message;
+    push(device, stream, command);
+    if (!command->ended)
+        run(device, stream, command, kernel);
+    return DUET_OK;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Copies                                                                                       */
+
+int duet__opencl_copy(struct backend_device *device, const struct backend_copy *copy)
+{
+    bool in = copy->stream == BACKEND_IN;
+    struct stream *stream = &device->streams[device->stream_count - (in ? 2 : 1)];
+    device->why = copy->peer ? "OpenCL's devices have no direct copies" : NULL;
+    if (copy->peer || (!in && copy->stream != BACKEND_OUT) ||
+        !duet__copy_inside(copy, in ? copy->destination : copy->source,
+                           in ? copy->destination_pitch : copy->source_pitch, device->base,
+                           device->config.capacity_bytes))
+        return DUET_EINVAL;
+    struct command *command = take(device, copy->tag);
+    if (!command)
+        return DUET_ENOMEM;
+    command->copy = *copy;
+    push(device, stream, command);
+    if (!stream->waiting)
+        stream->waiting = command;
+    duet__opencl_feed(device, stream);
+    return DUET_OK;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* What has ended                                                                               */
+
+/* Looks whether a kernel has ended: when, and how. */
+static void look_at_kernel(struct backend_device *device, const struct stream *stream,
+                           struct command *command)
+{
+    struct failure failure;
+    if (!duet__opencl_ended(command->end, "a kernel of OpenCL's", &failure))
+        return;
+    if (failure.call) {
+        duet__opencl_fail(device, command, &failure);
+        return;
+    }
+    command->measured =
+        duet__opencl_date(device, command->start, CL_PROFILING_COMMAND_END, &command->first_s) &&
+        duet__opencl_date(device, command->end, CL_PROFILING_COMMAND_END, &command->last_s);
+    duet__opencl_place(device, stream, command);
+    command->ended = true;
+    if (!command->status)
+        command->status = duet__late_status(*(volatile int *)&command->late, &command->info);
+}
+
+/* Looks whether the oldest command of a stream has ended. */
+static bool look(struct backend_device *device, const struct stream *stream)
+{
+    struct command *command = stream->first;
+    if (!command->ended && command->is_kernel) {
+        look_at_kernel(device, stream, command);
+    } else if (!command->ended && command->given && !command->chunks) {
+        duet__opencl_place(device, stream, command);
+        command->ended = true;
+    }
+    return command->ended && !command->chunks;
+}
+
+/* Why a command has failed. NULL: nobody said. false: no room left for it in this poll. */
+static bool explain(struct backend_device *device, const struct command *command, const char **why)
+{
+    *why = command->status ? command->why : NULL;
+    if (!command->status || *why)
+        return true;
+    if (!command->failure.call && !command->info) {
+        if (command->message && *command->message->text)
+            *why = command->message->text;
+        return true;
+    }
+    if (device->texts_used == TEXTS)
+        return false;
+    char *text = device->texts[device->texts_used++];
+    if (command->info)
+        (void)snprintf(text, FAILURE_TEXT, "%s = %d", command->info > 0 ? "info" : "status",
+                       command->info);
+    else
+        (void)duet__opencl_text(text, &command->failure);
+    *why = text;
+    return true;
+}
+
+/* Writes the completion of the oldest command. A stream's dates do not go back. */
+static bool report(struct backend_device *device, struct stream *stream,
+                   struct backend_completion *out)
+{
+    const struct command *command = stream->first;
+    *out = (struct backend_completion){.tag = command->tag, .status = command->status};
+    if (!explain(device, command, &out->why))
+        return false;
+    out->start_s = fmax(command->start_s, stream->end_s);
+    out->end_s = fmax(command->end_s, out->start_s);
+    stream->end_s = out->end_s;
+    return true;
+}
+
+size_t duet__opencl_poll(struct backend_device *device, struct backend_completion *out, size_t max)
+{
+    size_t taken = 0;
+    device->texts_used = 0;
+    for (unsigned i = 0; i < device->stream_count && taken < max; i++) {
+        struct stream *stream = &device->streams[i];
+        if (stream->chunk_count)
+            duet__opencl_empty(device, stream);
+        if (stream->waiting)
+            duet__opencl_feed(device, stream);
+        while (taken < max && stream->first && look(device, stream)) {
+            if (!report(device, stream, &out[taken]))
+                return taken;
+            taken++;
+            shift(device, stream);
+        }
+    }
+    return taken;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening and closing a device: its context, its slab and its queues. */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "backends/opencl/internal.h"
+
+enum { NAP_NS = 20000 /* between two looks at what a device still has when it is closed */ };
+
+/* ------------------------------------------------------------------------------------------- */
+/* Opening                                                                                      */
+
+/*
+ * Addresses to stand for the slab, which has none, as many as it has bytes: nobody else has the
+ * same, and who uses one as memory gets a fault.
+ */
+static bool reserve(struct backend_device *device, struct failure *failure)
+{
+    void *base = mmap(NULL, (size_t)device->config.capacity_bytes, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    *failure = (struct failure){.call = "mmap", .error = CL_OUT_OF_HOST_MEMORY};
+    if (base == MAP_FAILED)
+        return false;
+    device->base = base;
+    return true;
+}
+
+/*
+ * Allocation may be put off until an object is used first, so one byte is written, at the end. Some
+ * accept any size and then cannot have it.
+ */
+static bool make_slab(struct backend_device *device, struct failure *failure)
+{
+    const unsigned char zero = 0;
+    size_t bytes = (size_t)device->config.capacity_bytes;
+    cl_int error;
+    device->slab = clCreateBuffer(device->context, CL_MEM_READ_WRITE, bytes, NULL, &error);
+    return !duet__opencl_failed(failure, "clCreateBuffer", error) &&
+           !duet__opencl_failed(failure, "clEnqueueWriteBuffer",
+                                clEnqueueWriteBuffer(device->streams[0].queue, device->slab,
+                                                     CL_TRUE, bytes - 1, 1, &zero, 0, NULL, NULL));
+}
+
+/* The buffers that a stream's copies go through, mapped until the device is closed. */
+static bool make_staging(struct backend_device *device, struct stream *stream,
+                         struct failure *failure)
+{
+    size_t bytes = STAGING_BUFFERS * device->opencl->staging_bytes;
+    cl_int error;
+    stream->staging = clCreateBuffer(device->context, CL_MEM_ALLOC_HOST_PTR, bytes, NULL, &error);
+    if (duet__opencl_failed(failure, "clCreateBuffer", error))
+        return false;
+    stream->buffers =
+        clEnqueueMapBuffer(stream->queue, stream->staging, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                           bytes, 0, NULL, NULL, &error);
+    return !duet__opencl_failed(failure, "clEnqueueMapBuffer", error);
+}
+
+static bool make_queue(struct backend_device *device, unsigned index, struct failure *failure)
+{
+    struct stream *stream = &device->streams[index];
+    cl_int error;
+    stream->kind = index + 2 < device->stream_count   ? BACKEND_KERNEL
+                   : index + 1 < device->stream_count ? BACKEND_IN
+                                                      : BACKEND_OUT;
+    stream->last = &stream->first;
+    stream->queue =
+        clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, &error);
+    return !duet__opencl_failed(failure, "clCreateCommandQueue", error);
+}
+
+/* Something happens on the device, so that its clock is known to the host's. */
+static bool strike(struct backend_device *device, struct failure *failure)
+{
+    cl_command_queue queue = device->streams[0].queue;
+    double launched_s = opencl_now(device->opencl), end_s = 0;
+    size_t resolution_ns = 1;
+    cl_event event;
+    if (duet__opencl_failed(failure, "clEnqueueMarkerWithWaitList",
+                            clEnqueueMarkerWithWaitList(queue, 0, NULL, &event)))
+        return false;
+    bool good = !duet__opencl_failed(failure, "clWaitForEvents", clWaitForEvents(1, &event));
+    duet__dates_init(&device->dates, launched_s, opencl_now(device->opencl));
+    if (good && duet__opencl_date(device, event, CL_PROFILING_COMMAND_END, &end_s))
+        (void)clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof device->origin_ns,
+                                      &device->origin_ns, NULL);
+    (void)clReleaseEvent(event);
+    (void)clGetDeviceInfo(device->id, CL_DEVICE_PROFILING_TIMER_RESOLUTION, sizeof resolution_ns,
+                          &resolution_ns, NULL);
+    device->unsure_s = 1e-9 * (double)resolution_ns;
+    return good;
+}
+
+static bool make(struct backend_device *device, struct failure *failure)
+{
+    cl_int error;
+    *failure = (struct failure){.call = "clGetDeviceIDs", .error = CL_DEVICE_NOT_FOUND};
+    if (!duet__opencl_id(device->config.index, &device->id))
+        return false;
+    device->context = clCreateContext(NULL, 1, &device->id, NULL, NULL, &error);
+    if (duet__opencl_failed(failure, "clCreateContext", error))
+        return false;
+    for (unsigned i = 0; i < device->stream_count; i++)
+        if (!make_queue(device, i, failure))
+            return false;
+    if (!reserve(device, failure) || !make_slab(device, failure))
+        return false;
+    for (unsigned i = 0; i < device->stream_count; i++) {
+        struct stream *stream = &device->streams[i];
+        stream->view = (struct duet_opencl){.context = device->context,
+                                            .device = device->id,
+                                            .queue = stream->queue,
+                                            .memory = device->slab,
+                                            .base = device->base};
+        if (stream->kind != BACKEND_KERNEL && !make_staging(device, stream, failure))
+            return false;
+    }
+    return strike(device, failure);
+}
+
+static int check(const struct backend_config *config, struct duet_message *message)
+{
+    if (!config->capacity_bytes || config->capacity_bytes > SIZE_MAX)
+        return duet_fail(message, DUET_EINVAL, "GPU %u: a slab needs a size, not %llu bytes",
+                         config->index, (unsigned long long)config->capacity_bytes);
+    if (config->kernel_streams > KERNEL_STREAMS)
+        return duet_fail(message, DUET_EINVAL, "GPU %u: %u kernels at once: %d are possible",
+                         config->index, config->kernel_streams, KERNEL_STREAMS);
+    return DUET_OK;
+}
+
+static int refuse_open(const struct backend_device *device, const struct failure *failure,
+                       struct duet_message *message)
+{
+    char text[FAILURE_TEXT];
+    (void)duet__opencl_text(text, failure);
+    if (failure->error == CL_DEVICE_NOT_FOUND)
+        return duet_fail(message, DUET_EABSENT, "GPU %u: there is none", device->config.index);
+    if (duet__opencl_status(failure->error, DUET_EIO) == DUET_EIO)
+        return duet_fail(message, DUET_EIO, "GPU %u cannot be used: %s", device->config.index,
+                         text);
+    return duet_fail(message, DUET_ENOMEM,
+                     "GPU %u, of which %.2f GiB are wanted: %s: use less of it (--gpu-memory, "
+                     "DUET_GPU_MEMORY)",
+                     device->config.index, (double)device->config.capacity_bytes / (1 << 30), text);
+}
+
+int duet__opencl_open(struct backend_device **out, void *shared,
+                      const struct backend_config *config, struct duet_message *message)
+{
+    struct failure failure;
+    int error = check(config, message);
+    if (error)
+        return error;
+    unsigned streams = (config->kernel_streams ? config->kernel_streams : 1) + 2;
+    struct backend_device *device = calloc(1, sizeof *device + streams * sizeof(struct stream));
+    if (!device)
+        return duet_fail(message, DUET_ENOMEM, "GPU %u: out of memory", config->index);
+    device->opencl = shared;
+    device->config = *config;
+    device->stream_count = streams;
+    if (!make(device, &failure)) {
+        error = refuse_open(device, &failure, message);
+        duet__opencl_close(device);
+        return error;
+    }
+    *out = device;
+    return DUET_OK;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Closing                                                                                      */
+
+/* Until nothing is in flight, which is at once if the device is lost. */
+static void drain(struct backend_device *device)
+{
+    struct backend_completion completions[TEXTS];
+    const struct timespec nap = {.tv_nsec = NAP_NS};
+    for (unsigned i = 0; i < device->stream_count; i++)
+        while (device->streams[i].first)
+            if (!duet__opencl_poll(device, completions, TEXTS))
+                (void)nanosleep(&nap, NULL);
+}
+
+static void free_stream(struct stream *stream)
+{
+    if (stream->buffers)
+        (void)clEnqueueUnmapMemObject(stream->queue, stream->staging, stream->buffers, 0, NULL,
+                                      NULL);
+    if (stream->queue) {
+        (void)clFinish(stream->queue);
+        (void)clReleaseCommandQueue(stream->queue);
+    }
+    if (stream->staging)
+        (void)clReleaseMemObject(stream->staging);
+}
+
+void duet__opencl_close(struct backend_device *device)
+{
+    if (!device)
+        return;
+    drain(device);
+    for (unsigned i = 0; i < device->stream_count; i++)
+        free_stream(&device->streams[i]);
+    if (device->slab)
+        (void)clReleaseMemObject(device->slab);
+    if (device->context)
+        (void)clReleaseContext(device->context);
+    if (device->base)
+        (void)munmap(device->base, (size_t)device->config.capacity_bytes);
+    while (device->spare) {
+        struct command *next = device->spare->next;
+        free(device->spare);
+        device->spare = next;
+    }
+    free(device);
+}

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`duet run` and `duet info` on OpenCL's devices: on pocl's, which compiles CLBlast's kernels for
+half a minute when they are first called, and keeps them in the build."""
+
+import json
+import os
+import subprocess
+import sys
+
+SKIPPED = 77
+OPENCL = ["--devices", "opencl"]
+
+# Arguments of runs that are small, and need more memory than the devices are given.
+RUNS = [
+    "gemm --n 200 --tile 64 --gpus 1",
+    "gemm --n 200 --tile 64 --gpus 2 --precision s --gpu-streams 2",
+    "cholesky --n 300 --tile 64 --gpus 2 --policy heft",
+    "cholesky --n 300 --tile 64 --gpus 1 --param layout=lapack --no-peer",
+    "lu --n 300 --tile 64 --gpus 1",
+    "saxpy --n 50000 --tile 6000 --param iterations=3 --gpus 2",
+]
+# What has no kernels for OpenCL's devices is computed by CPUs.
+ON_CPUS = ["jacobi2d --n 200 --tile 48 --param iterations=6 --gpus 1"]
+
+
+def duet(*arguments, **environment):
+    return subprocess.run([os.environ["DUET"], *arguments], capture_output=True, text=True,
+                          timeout=600, check=False, env={**os.environ, **environment})
+
+
+def run(text, *more):
+    """The object of a run, whose result must be right."""
+    result = duet("run", *text.split(), *OPENCL, "--cpus", "1", "--gpu-memory", "400kB",
+                  "--set-arch", "--verify", "--reps", "2", "--json", *more)
+    assert result.returncode == 0, (text, result)
+    (report,) = json.loads(result.stdout)["runs"]
+    assert report["verification"]["passed"], (text, report)
+    return report
+
+
+def test_runs():
+    for text in RUNS:
+        assert run(text)["bytes"]["host_to_device"] > 0, text
+    for text in ON_CPUS:
+        assert run(text)["bytes"]["host_to_device"] == 0, text
+
+
+def test_info(described):
+    """Both of pocl's devices are there; a run takes them where it was asked for."""
+    (opencl,) = [one for one in described["backends"] if one["name"] == "opencl"]
+    assert opencl["kind"] == "devices" and len(opencl["devices"]) == opencl["count"], opencl
+    machine = json.loads(duet("info", *OPENCL, "--json").stdout)["machine"]
+    workers = [worker for worker in machine["workers"] if worker["programmed_by"] == "opencl"]
+    assert len(workers) == opencl["count"], machine
+    assert all(worker["backend"] == "opencl" for worker in workers), workers
+    assert {kernel["name"] for kernel in described["kernels"] if kernel["opencl"]} >= {
+        "gemm", "syrk", "trsm", "axpy"}, described["kernels"]
+    assert not [worker for worker in described["machine"]["workers"]
+                if worker["programmed_by"] == "opencl"], described["machine"]
+
+
+def test_mistakes():
+    for arguments, text in ((["--devices", "abacus"], "name cuda or opencl"),
+                            ([*OPENCL, "--emulate", "free"], "exclude each other"),
+                            ([*OPENCL, "--gpus", "1000"], "1000 GPUs are wanted")):
+        result = duet("run", "gemm", *arguments)
+        assert result.returncode == 2 and text in result.stderr, (arguments, result)
+
+
+facts = json.loads(duet("info", "--json").stdout)
+if not [one for one in facts["backends"] if one["name"] == "opencl" and one["count"]]:
+    print("skipped: no device of OpenCL")
+    sys.exit(SKIPPED)
+test_info(facts)
+test_mistakes()
+if not facts["build"]["opencl"]["libraries"]:
+    print("skipped: no CLBlast")
+    sys.exit(SKIPPED)
+test_runs()
+print(f"{len(RUNS)} runs on OpenCL's devices are right")

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* In the place of the kernels for OpenCL's devices, where there is no OpenCL or no CLBlast. */
+#include "workloads/kernels_about.h"
+#include "workloads/kernels_opencl.h"
+
+duet_kernel_fn duet__opencl_kernel(const char *base)
+{
+    (void)base;
+    return NULL;
+}
+
+int duet__opencl_about(struct duet_message *message)
+{
+    return duet_fail(message, DUET_EABSENT, "this duet was built without CLBlast");
+}
