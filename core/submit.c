@@ -483,7 +483,7 @@ int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *desc)
     message.text[0] = '\0'; /* not all of it: this is on every task's way */
     error = duet__task_new(runtime, by, desc, &task, &message);
     if (!error)
-        enter_new(runtime, by, task);
+        runtime->enter(runtime->enter_for, task);
     else
         duet__tell(runtime, &message);
     return error;
