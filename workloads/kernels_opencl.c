@@ -94,9 +94,9 @@ static _Atomic(bool) filled;
 static int begin(struct place *place, const struct duet_call *call)
 {
     const struct duet_opencl *opencl = call->stream;
-    place->queue = opencl->queue;
-    place->memory = opencl->memory;
-    place->single = call->buffers[0].element_bytes == sizeof(float);
+    *place = (struct place){.queue = opencl->queue,
+                            .memory = opencl->memory,
+                            .single = call->buffers[0].element_bytes == sizeof(float)};
     for (size_t i = 0; i < call->buffer_count && i < 3; i++)
         place->at[i] =
             duet_opencl_offset(opencl, &call->buffers[i]) / call->buffers[i].element_bytes;
