@@ -192,6 +192,13 @@ void duet__replica_unpin(struct duet_view *view, struct replica *replica);
 void duet__copy_done(struct duet_view *view, struct duet__copy *copy);
 void duet__copy_lost(struct duet_view *view, struct duet__copy *copy);
 void duet__arrived(struct duet_view *view, struct duet_task *task, int count);
+
+/* source.c */
+int duet__source(const struct duet_runtime *core, const struct duet_handle *handle, unsigned node,
+                 double *cost);
+double duet__cost_by_host(const struct duet_view *view, const struct duet_handle *handle,
+                          unsigned node);
+double duet__copy_queued(struct duet_runtime *core, const struct duet__copy *copy, int sign);
 double duet__transfer_seconds(const struct duet_runtime *core, const struct duet_handle *handle,
                               unsigned node, double accelerators);
 
@@ -220,8 +227,17 @@ void duet__ranks(const struct duet_runtime *core, struct duet_task *const *tasks
 
 /* held.c */
 int duet__held_new(struct duet_runtime *core);
+bool duet__held_keep(struct duet_runtime *core, struct duet_task *task);
 /* A thread of the application waits: ops.wait, with everything in the graph that was submitted. */
 int duet__wait_until(struct duet_runtime *core, bool (*reached)(void *arg), void *arg);
+
+/* Gives a new task, or an acquisition, of who `by` is to the engine, unless it is held. */
+static inline void enter_new(struct duet_runtime *core, int by, struct duet_task *task)
+{
+    if (core->held && by == DUET_OUTSIDE && duet__held_keep(core, task))
+        return;
+    core->ops->submitted(core->engine, task);
+}
 
 /* submit.c */
 int duet__caller(const struct duet_runtime *core);

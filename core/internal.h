@@ -253,6 +253,7 @@ struct replica {
         *chain_next;            /* copies that start when this replica (the host's) is there */
     struct duet__copy copy;     /* into this replica */
     uint64_t copy_version;      /* the handle's version when the copy was decided */
+    double arrival_s;           /* when it was expected then */
     struct replica *queue_next; /* copy queue lock */
 };
 
@@ -452,9 +453,6 @@ struct duet_runtime {
     enum duet__priorities priorities;
     int32_t priority_bits; /* of what tasks are submitted with: all or none */
     struct held *held;     /* tasks of the application wait for it to wait; NULL: they do not */
-    /* where tasks and acquisitions go that were made: ops->submitted, or held.c before that */
-    void (*enter)(void *enter_for, struct duet_task *task);
-    void *enter_for;
     double model_error;
     uint64_t seed;
     size_t window;
@@ -472,6 +470,7 @@ struct duet_runtime {
 
     struct worker *workers;
     struct node *nodes;
+    _Atomic(int64_t) *queued_ns; /* copies under way, by link and node: see source.c */
     struct duet_list shared;
     struct duet_list *own_lists; /* of the policy: duet_view_new_list */
 

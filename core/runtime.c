@@ -31,8 +31,11 @@ static int kind_of(struct duet_runtime *core, const struct duet_worker *worker, 
 
 static int make_nodes(struct duet_runtime *core, struct duet_message *message)
 {
-    core->nodes = calloc(core->machine.node_count, sizeof *core->nodes);
-    if (!core->nodes)
+    const struct duet_machine *machine = &core->machine;
+    core->nodes = calloc(machine->node_count, sizeof *core->nodes);
+    core->queued_ns =
+        calloc(machine->link_count + 2 * (size_t)machine->node_count, sizeof *core->queued_ns);
+    if (!core->nodes || !core->queued_ns)
         return DUET_ENOMEM;
     for (unsigned n = 1; n < core->machine.node_count; n++) {
         int error = duet__slab_init(&core->nodes[n].slab, core->machine.nodes[n].capacity_bytes);
@@ -207,10 +210,6 @@ int duet__core_new(struct duet_runtime **out, const struct duet__core_config *co
     core->ops = config->ops;
     core->keeps = config->policy->private_nested && config->ops->run_kept;
     core->engine = config->engine;
-    if (!core->held) {
-        core->enter = core->ops->submitted;
-        core->enter_for = core->engine;
-    }
     *out = core;
     return DUET_OK;
 }
@@ -238,6 +237,7 @@ static void free_nodes(struct duet_runtime *core)
         free(node->arrays);
     }
     free(core->nodes);
+    free(core->queued_ns);
 }
 
 void duet__core_free(struct duet_runtime *core)

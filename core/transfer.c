@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies between memory nodes: where from, which worker starts them, who waits for them. A replica
- * has at most one copy coming in, so requests for data on its way are merged into it.
+ * Copies between memory nodes: which worker starts them, who waits for them. A replica has at most
+ * one copy coming in, so requests for data on its way are merged into it.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,37 +72,6 @@ void duet__replica_unpin(struct duet_view *view, struct replica *replica)
     atomic_fetch_sub(&node->pinned, 1);
     if (atomic_load(&node->blocked) && view->by != (int)node->worker)
         duet__view_wake(view, node->worker);
-}
-
-/* Seconds a lone copy takes. */
-static double route_seconds(const struct duet_route *route, uint64_t bytes)
-{
-    return route->latency_s + (double)bytes / route->bandwidth_Bps;
-}
-
-/*
- * The valid replica from which a lone copy to `node` arrives first; the lowest node among equals.
- * -1 when no valid replica has a direct route there.
- */
-static int nearest(const struct duet_runtime *core, const struct duet_handle *handle, unsigned node)
-{
-    int best = -1;
-    double best_s = 0;
-    for (unsigned word = 0; word < core->node_words; word++) {
-        uint64_t bits = atomic_load_explicit(&handle->valid[word], memory_order_relaxed);
-        for (; bits; bits &= bits - 1) {
-            unsigned source = word * 64 + (unsigned)__builtin_ctzll(bits);
-            const struct duet_route *route = duet_machine_route(&core->machine, source, node);
-            if (source == node || !route->direct)
-                continue;
-            double seconds = route_seconds(route, handle->bytes);
-            if (best < 0 || seconds < best_s) {
-                best = (int)source;
-                best_s = seconds;
-            }
-        }
-    }
-    return best;
 }
 
 static void append(struct replica **head, struct replica **tail, struct replica *into)
@@ -175,24 +145,29 @@ static void start(struct duet_view *view, struct replica *from, struct replica *
         .destination_offset = into->block ? into->block->offset : 0,
         .decided_s = view->now,
     };
+    into->arrival_s = view->now + duet__copy_queued(view->core, &into->copy, 1);
     enqueue(view, into);
 }
 
 /*
- * Brings data to a replica, through the host when there is no direct route, or when its old
- * contents are still being copied there. Handle lock held.
+ * Brings data to a replica from where that costs least: through the host when there is no direct
+ * route, when its old contents are still being copied there, or when direct ways are slow or busy.
+ * Handle lock held.
  */
 static bool request(struct duet_view *view, struct replica *into)
 {
     struct duet_handle *handle = into->handle;
-    int source = into->leaving ? -1 : nearest(view->core, handle, into->node);
-    if (source >= 0) {
+    double direct = INFINITY, by_host = INFINITY;
+    int source = into->leaving ? -1 : duet__source(view->core, handle, into->node, &direct);
+    if (source > DUET_HOST && into->node != DUET_HOST)
+        by_host = duet__cost_by_host(view, handle, into->node);
+    if (source >= 0 && direct <= by_host) {
         start(view, handle->replicas[source], into, false);
         return true;
     }
     struct replica *host = &handle->host;
     if (!host->copying) {
-        source = nearest(view->core, handle, DUET_HOST);
+        source = duet__source(view->core, handle, DUET_HOST, &by_host);
         if (source < 0)
             return false;
         start(view, handle->replicas[source], host, false);
@@ -415,6 +390,7 @@ static void ended(struct duet_view *view, struct duet__copy *copy, bool arrived)
     /* the copy's record may be used again below */
     bool evicting = copy->write_back, gone = false;
     uint64_t id = copy->handle_id;
+    duet__copy_queued(core, copy, -1);
     if (evicting)
         spin_lock(&source->lock);
     spin_lock(&handle->lock);
@@ -445,29 +421,4 @@ void duet__copy_done(struct duet_view *view, struct duet__copy *copy)
 void duet__copy_lost(struct duet_view *view, struct duet__copy *copy)
 {
     ended(view, copy, false);
-}
-
-/*
- * Seconds a policy should expect until the handle's data is on `node`: latency + bytes / bandwidth
- * x `accelerators`, through the host where there is no direct route. 0 if it is there or coming.
- */
-double duet__transfer_seconds(const struct duet_runtime *core, const struct duet_handle *handle,
-                              unsigned node, double accelerators)
-{
-    if (bit_test(handle->valid, node) || bit_test(handle->coming, node))
-        return 0;
-    const struct duet_machine *machine = &core->machine;
-    double bytes = (double)handle->bytes;
-    int source = nearest(core, handle, node);
-    if (source >= 0) {
-        const struct duet_route *route = duet_machine_route(machine, (unsigned)source, node);
-        return route->latency_s + bytes / route->bandwidth_Bps * accelerators;
-    }
-    source = nearest(core, handle, DUET_HOST);
-    if (source < 0)
-        return 0; /* being written: it will be somewhere else by then */
-    const struct duet_route *out = duet_machine_route(machine, (unsigned)source, DUET_HOST);
-    const struct duet_route *in = duet_machine_route(machine, DUET_HOST, node);
-    return out->latency_s + in->latency_s +
-           bytes * (1 / out->bandwidth_Bps + 1 / in->bandwidth_Bps) * accelerators;
 }

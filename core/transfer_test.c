@@ -69,6 +69,37 @@ static void test_source(void)
     }
 }
 
+/* Behind a copy out of one device, what arrives first from there alone comes from elsewhere. */
+static void test_load(void)
+{
+    for (unsigned busy = 0; busy < 2; busy++) {
+        struct testing t;
+        start(&t, false, 0);
+        struct duet_handle *h = testing_handle(&t, BYTES), *other = testing_handle(&t, 100 * BYTES);
+        route(&t, 0, 2)->bandwidth_Bps = route(&t, 1, 2)->bandwidth_Bps * 0.9;
+        on(&t, "card0", h, DUET_R);
+        on(&t, "card0", other, DUET_W);
+        g_assert_cmpuint(testing_work(&t, GPU0, NULL), ==, 2);
+        struct duet__engine_command out = {.kind = DUET_IDLE};
+        if (busy) {
+            (void)testing_submit(&t, t.cpu, other, DUET_R, NULL, 0, 0);
+            g_assert_cmpint(testing_next(&t, CPU).kind, ==, DUET_IDLE);
+            out = testing_next(&t, GPU0);
+            check_copy(&out, GPU0, 1, 0);
+        }
+        on(&t, "card1", h, DUET_R);
+        struct duet__engine_command in = testing_next(&t, GPU1);
+        check_copy(&in, GPU1, busy ? 0 : 1, 2);
+        testing_done(&t, &in, 1e-6, 0);
+        g_assert_cmpuint(testing_work(&t, GPU1, NULL), ==, 1);
+        if (busy) {
+            testing_done(&t, &out, 2e-6, 0);
+            g_assert_cmpuint(testing_work(&t, CPU, NULL), ==, 1);
+        }
+        testing_fini(&t);
+    }
+}
+
 /* A hint's copy, which waits for others, is like these once a task waits for it. */
 static void test_hinted(void)
 {
@@ -268,6 +299,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/transfer/hinted", test_hinted);
     g_test_add_func("/transfer/source", test_source);
+    g_test_add_func("/transfer/load", test_load);
     g_test_add_func("/transfer/merging", test_merging);
     g_test_add_func("/transfer/staging", test_staging);
     g_test_add_func("/transfer/overtaken", test_overtaken);

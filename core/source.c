@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where a copy comes from, with regard to the copies that are under way. Known of each link and
+ * each direction of each device are the seconds of copies that were decided and have not ended,
+ * each as if it were alone; a device copies one after another in each direction.
+ */
+#include <math.h>
+
+#include "core/internal.h"
+
+/* Seconds a lone copy takes. */
+static double alone_s(const struct duet_route *route, uint64_t bytes)
+{
+    return route->latency_s + (double)bytes / route->bandwidth_Bps;
+}
+
+/* What is queued on the way out of a node, or into it: after the links. The host's is not used. */
+static _Atomic(int64_t) *queue_of(const struct duet_runtime *core, unsigned node, bool out)
+{
+    return &core->queued_ns[core->machine.link_count + 2 * node + out];
+}
+
+static int64_t queued_ns(const struct duet_runtime *core, unsigned node, bool out)
+{
+    return atomic_load_explicit(queue_of(core, node, out), memory_order_relaxed);
+}
+
+/*
+ * Seconds until a copy begins that is decided now: behind the longest of the queues that it meets,
+ * since it waits in all of them at once. Copies share a link, which this takes as one after
+ * another: it is their last that counts.
+ */
+static double wait_s(const struct duet_runtime *core, unsigned source, unsigned node)
+{
+    const struct duet_route *route = duet_machine_route(&core->machine, source, node);
+    int64_t most = source != DUET_HOST ? queued_ns(core, source, true) : 0;
+    int64_t into = node != DUET_HOST ? queued_ns(core, node, false) : 0;
+    most = into > most ? into : most;
+    for (unsigned i = 0; i < route->count; i++) {
+        int64_t link =
+            atomic_load_explicit(&core->queued_ns[route->links[i]], memory_order_relaxed);
+        most = link > most ? link : most;
+    }
+    return most > 0 ? (double)most * 1e-9 : 0;
+}
+
+/* What a copy costs, in seconds: it waits, it lasts, and others wait behind it as long. */
+static double cost_s(const struct duet_runtime *core, unsigned source, unsigned node,
+                     uint64_t bytes)
+{
+    return wait_s(core, source, node) +
+           2 * alone_s(duet_machine_route(&core->machine, source, node), bytes);
+}
+
+/*
+ * The valid replica with a direct route to `node` from which a copy costs least, or, if not
+ * `loaded`, takes least if it is alone; and that time. The lowest node among equals; -1: there is
+ * none.
+ */
+static int best_source(const struct duet_runtime *core, const struct duet_handle *handle,
+                       unsigned node, bool loaded, double *best_s)
+{
+    int best = -1;
+    for (unsigned word = 0; word < core->node_words; word++) {
+        uint64_t bits = atomic_load_explicit(&handle->valid[word], memory_order_relaxed);
+        for (; bits; bits &= bits - 1) {
+            unsigned source = word * 64 + (unsigned)__builtin_ctzll(bits);
+            const struct duet_route *route = duet_machine_route(&core->machine, source, node);
+            if (source == node || !route->direct)
+                continue;
+            double seconds =
+                loaded ? cost_s(core, source, node, handle->bytes) : alone_s(route, handle->bytes);
+            if (best < 0 || seconds < *best_s) {
+                best = (int)source;
+                *best_s = seconds;
+            }
+        }
+    }
+    return best;
+}
+
+int duet__source(const struct duet_runtime *core, const struct duet_handle *handle, unsigned node,
+                 double *cost)
+{
+    return best_source(core, handle, node, true, cost);
+}
+
+/*
+ * What it costs to bring data that is not valid on the host to a device by way of it. The way to
+ * the host counts half: others will copy from there, and no eviction has to write the data back.
+ * INFINITY where it would need memory there that it has not. Handle lock held.
+ */
+double duet__cost_by_host(const struct duet_view *view, const struct duet_handle *handle,
+                          unsigned node)
+{
+    double out_s = INFINITY;
+    if (handle->host.copying)
+        out_s = fmax(handle->host.arrival_s - view->now, 0);
+    else if (!handle->temporary)
+        (void)best_source(view->core, handle, DUET_HOST, true, &out_s);
+    return out_s / 2 + cost_s(view->core, DUET_HOST, node, handle->bytes);
+}
+
+/*
+ * Counts a copy that is decided (`sign` 1), or has ended (-1), on its way. Returns the seconds it
+ * was expected to take before that.
+ */
+double duet__copy_queued(struct duet_runtime *core, const struct duet__copy *copy, int sign)
+{
+    const struct duet_route *route =
+        duet_machine_route(&core->machine, copy->source, copy->destination);
+    double seconds = alone_s(route, copy->bytes);
+    int64_t ns = sign * (int64_t)(seconds * 1e9);
+    seconds += wait_s(core, copy->source, copy->destination);
+    atomic_fetch_add_explicit(queue_of(core, copy->source, true), ns, memory_order_relaxed);
+    atomic_fetch_add_explicit(queue_of(core, copy->destination, false), ns, memory_order_relaxed);
+    for (unsigned i = 0; i < route->count; i++) {
+        const struct duet_link *link = &core->machine.links[route->links[i]];
+        ns = sign * (int64_t)((double)copy->bytes / link->bandwidth_Bps * 1e9);
+        if (!link->per_copy)
+            atomic_fetch_add_explicit(&core->queued_ns[route->links[i]], ns, memory_order_relaxed);
+    }
+    return seconds;
+}
+
+/*
+ * Seconds a policy should expect until the handle's data is on `node`: latency + bytes / bandwidth
+ * x `accelerators`, through the host where there is no direct route. 0 if it is there or coming.
+ */
+double duet__transfer_seconds(const struct duet_runtime *core, const struct duet_handle *handle,
+                              unsigned node, double accelerators)
+{
+    if (bit_test(handle->valid, node) || bit_test(handle->coming, node))
+        return 0;
+    const struct duet_machine *machine = &core->machine;
+    double bytes = (double)handle->bytes, alone;
+    int source = best_source(core, handle, node, false, &alone);
+    if (source >= 0) {
+        const struct duet_route *route = duet_machine_route(machine, (unsigned)source, node);
+        return route->latency_s + bytes / route->bandwidth_Bps * accelerators;
+    }
+    source = best_source(core, handle, DUET_HOST, false, &alone);
+    if (source < 0)
+        return 0; /* being written: it will be somewhere else by then */
+    const struct duet_route *out = duet_machine_route(machine, (unsigned)source, DUET_HOST);
+    const struct duet_route *in = duet_machine_route(machine, DUET_HOST, node);
+    return out->latency_s + in->latency_s +
+           bytes * (1 / out->bandwidth_Bps + 1 / in->bandwidth_Bps) * accelerators;
+}
