@@ -38,6 +38,8 @@ CASES = {
                       " --model-error 0.5",
     "lu.csv": "lu --n 7680 --cpus 4 --gpus 4 --policy FIVE --csv",
     "newer.csv": "cholesky --n 9600 --cpus 4 --gpus 4 --policy NEWER --csv",
+    "cholesky-planned.csv": "cholesky --n 9600 --cpus 4 --gpus 4 --policy static,cp,eager --csv"
+                            " --priorities bottom-level",
     "layered.csv": "layered --n 300 --cpus 4 --gpus 4 --policy FIVE --csv",
 }
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`duet run` and `duet info` on OpenCL's devices: on pocl's, which compiles CLBlast's kernels for
-half a minute when they are first called, and keeps them in the build."""
+"""`duet run`, `duet info` and `duet calibrate` on devices of OpenCL: those of pocl, which compiles
+CLBlast's kernels for half a minute when they are first called, and keeps them in the build."""
 
 import json
 import os
 import subprocess
 import sys
+import tempfile
 
 SKIPPED = 77
 OPENCL = ["--devices", "opencl"]
@@ -45,6 +46,20 @@ def test_runs():
         assert run(text)["bytes"]["host_to_device"] == 0, text
 
 
+def test_calibrate():
+    """A simulation of the machine that was calibrated knows what its devices take."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "opencl.json")
+        result = duet("calibrate", "gemm", *OPENCL, "--gpus", "1", "--cpus", "1", "--n", "256",
+                      "--tile", "64", "--reps", "1", "--no-costs", "--no-copies", "--out", path)
+        assert result.returncode == 0, result
+        result = duet("simulate", "gemm", "--platform", path, "--n", "256", "--tile", "64",
+                      "--set-arch", "--json")
+    assert result.returncode == 0, result
+    (report,) = json.loads(result.stdout)["runs"]
+    assert report["gpus"] == 1 and report["bytes"]["host_to_device"] > 0, report
+
+
 def test_info(described):
     """Both of pocl's devices are there; a run takes them where it was asked for."""
     (opencl,) = [one for one in described["backends"] if one["name"] == "opencl"]
@@ -77,4 +92,5 @@ if not facts["build"]["opencl"]["libraries"]:
     print("skipped: no CLBlast")
     sys.exit(SKIPPED)
 test_runs()
+test_calibrate()
 print(f"{len(RUNS)} runs on OpenCL's devices are right")

@@ -224,6 +224,14 @@ def test_json():
     assert good_json(*SMALL)[0]["verification"] is None
 
 
+def test_held():
+    """Tasks that begin together, in an order of the whole graph, compute the same."""
+    text = good(*SMALL, "--policy", "ws,eager,static,cp", "--verify", "--hold",
+                "--priorities", "bottom-level")
+    assert ", held, priorities bottom-level, " in text, text
+    assert "passed in all 8 runs" in text, text
+
+
 def test_same_data():
     """The same seed makes the same data, and other seeds others."""
     residuals = [good_json(*SMALL, "--verify", "--seed", seed)[0]["verification"]["residuals"]

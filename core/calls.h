@@ -227,17 +227,8 @@ void duet__ranks(const struct duet_runtime *core, struct duet_task *const *tasks
 
 /* held.c */
 int duet__held_new(struct duet_runtime *core);
-bool duet__held_keep(struct duet_runtime *core, struct duet_task *task);
 /* A thread of the application waits: ops.wait, with everything in the graph that was submitted. */
 int duet__wait_until(struct duet_runtime *core, bool (*reached)(void *arg), void *arg);
-
-/* Gives a new task, or an acquisition, of who `by` is to the engine, unless it is held. */
-static inline void enter_new(struct duet_runtime *core, int by, struct duet_task *task)
-{
-    if (core->held && by == DUET_OUTSIDE && duet__held_keep(core, task))
-        return;
-    core->ops->submitted(core->engine, task);
-}
 
 /* submit.c */
 int duet__caller(const struct duet_runtime *core);

@@ -355,8 +355,8 @@ HOT void duet__link_in(struct duet_view *view, struct duet_task *task)
         push(view, task);
 }
 
-inline void duet__link(struct duet_runtime *core, struct duet_task *task, int by, double now,
-                       struct duet__ops *ops)
+HOT void duet__link(struct duet_runtime *core, struct duet_task *task, int by, double now,
+                    struct duet__ops *ops)
 {
     struct duet_view view;
     view_begin(&view, core, now, by, ops);

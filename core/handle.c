@@ -261,7 +261,7 @@ static int acquire(struct duet_runtime *runtime, struct duet_handle *handle, uin
         return duet__refuse(runtime, DUET_EINVAL, "handle %llu is acquired already",
                             (unsigned long long)handle->id);
     }
-    enter_new(runtime, DUET_OUTSIDE, task);
+    runtime->enter(runtime->enter_for, task);
     int error = duet__wait_until(runtime, acquisition_there, task);
     if (error) {
         duet__tell_stuck(runtime);

@@ -26,19 +26,9 @@ struct ranked {
     struct duet_task *task;
 };
 
-int duet__held_new(struct duet_runtime *core)
-{
-    core->held = calloc(1, sizeof *core->held);
-    if (!core->held)
-        return DUET_ENOMEM;
-    core->held->copy = duet__mean_copy(core);
-    return DUET_OK;
-}
-
 /* Keeps what the application has submitted. false: it is to enter now. */
-bool duet__held_keep(struct duet_runtime *core, struct duet_task *task)
+static bool keep_task(struct held *held, struct duet_task *task)
 {
-    struct held *held = core->held;
     spin_lock(&held->lock);
     bool keep = !held->waiting || held->entering;
     if (keep) {
@@ -52,6 +42,24 @@ bool duet__held_keep(struct duet_runtime *core, struct duet_task *task)
     }
     spin_unlock(&held->lock);
     return keep;
+}
+
+static void enter(void *enter_for, struct duet_task *task)
+{
+    struct duet_runtime *core = enter_for;
+    if (duet__caller(core) != DUET_OUTSIDE || !keep_task(core->held, task))
+        core->ops->submitted(core->engine, task);
+}
+
+int duet__held_new(struct duet_runtime *core)
+{
+    core->held = calloc(1, sizeof *core->held);
+    if (!core->held)
+        return DUET_ENOMEM;
+    core->held->copy = duet__mean_copy(core);
+    core->enter = enter;
+    core->enter_for = core;
+    return DUET_OK;
 }
 
 int duet__priorities_read(const char *text, enum duet__priorities *out,

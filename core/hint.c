@@ -71,7 +71,7 @@ static int give(struct duet_runtime *core, struct duet_handle *handle, enum duet
     hint->accesses[0].mode = (uint8_t)mode;
     hint->worker = node;
     hint->over = over;
-    enter_new(core, DUET_OUTSIDE, hint);
+    core->enter(core->enter_for, hint);
     return DUET_OK;
 }
 

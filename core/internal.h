@@ -453,6 +453,9 @@ struct duet_runtime {
     enum duet__priorities priorities;
     int32_t priority_bits; /* of what tasks are submitted with: all or none */
     struct held *held;     /* tasks of the application wait for it to wait; NULL: they do not */
+    /* where tasks and acquisitions go that were made: ops->submitted, or held.c before that */
+    void (*enter)(void *enter_for, struct duet_task *task);
+    void *enter_for;
     double model_error;
     uint64_t seed;
     size_t window;

@@ -65,7 +65,7 @@ static struct duet_task *join_children(unsigned order, struct duet_task *child)
 /* ------------------------------------------------------------------------------------------- */
 /* Queues; the list's lock is held                                                              */
 
-static void insert(struct duet_list *list, struct duet_task *task, bool at_head)
+static HOT void insert(struct duet_list *list, struct duet_task *task, bool at_head)
 {
     struct queue *queue = &list->queues[task->mask];
     task->next = task->prev = NULL;
@@ -91,7 +91,7 @@ static void insert(struct duet_list *list, struct duet_task *task, bool at_head)
     }
 }
 
-static void take_out(struct duet_list *list, struct duet_task *task)
+static HOT void take_out(struct duet_list *list, struct duet_task *task)
 {
     struct queue *queue = &list->queues[task->mask];
     if (list->order != DUET_DEQUE) {
@@ -108,9 +108,8 @@ static void take_out(struct duet_list *list, struct duet_task *task)
         queue->tail = task->prev;
 }
 
-inline struct duet_task *duet__list_first(const struct duet_runtime *core,
-                                          const struct duet_list *list, unsigned kind,
-                                          bool from_head)
+HOT struct duet_task *duet__list_first(const struct duet_runtime *core,
+                                       const struct duet_list *list, unsigned kind, bool from_head)
 {
     unsigned masks = atomic_load_explicit(&core->mask_count, memory_order_acquire);
     struct duet_task *best = NULL;
@@ -230,7 +229,7 @@ static bool takes_next(const struct duet_view *view, const struct worker *self)
     return !view->busy && !stalled && self->taken < self->window;
 }
 
-static bool any_hungry(const struct duet_runtime *core)
+static HOT bool any_hungry(const struct duet_runtime *core)
 {
     for (unsigned i = 0; i < core->worker_words; i++)
         if (atomic_load(&core->hungry[i]))
@@ -239,12 +238,11 @@ static bool any_hungry(const struct duet_runtime *core)
 }
 
 /* Makes sure that somebody looks at the list, which now holds one more task of this mask. */
-static void announce(struct duet_view *view, const struct duet_list *list, unsigned mask, bool only)
+static __attribute__((noinline)) void announce(struct duet_view *view, const struct duet_list *list,
+                                               unsigned mask, bool only)
 {
     struct duet_runtime *core = view->core;
     const struct worker *owner = list->owner;
-    if (!any_hungry(core))
-        return;
     if (owner && core->masks[mask].kinds >> owner->kind & 1) {
         if (is_hungry(core, owner->index) && call(view, owner->index))
             return;
@@ -285,15 +283,15 @@ static bool owner_lost(const struct duet_list *list)
 }
 
 /* Puts a task on the list, which is locked with it coming. */
-static void attach(struct duet_list *list, struct duet_task *task, bool at_head)
+static HOT void attach(struct duet_list *list, struct duet_task *task, bool at_head)
 {
     insert(list, task, at_head);
     add_own(&list->expected_ns, task->queued_ns);
 }
 
 /* Enters a task into a list. false: the list's owner is lost, or everybody who could run it. */
-static bool enter(struct duet_view *view, struct duet_list *list, struct duet_task *task,
-                  bool at_head, bool *only)
+static HOT bool enter(struct duet_view *view, struct duet_list *list, struct duet_task *task,
+                      bool at_head, bool *only)
 {
     task->queued_ns = expected_ns(list->owner, task);
     list_lock(list, 1);
@@ -306,14 +304,37 @@ static bool enter(struct duet_view *view, struct duet_list *list, struct duet_ta
     return good;
 }
 
-static inline void push(struct duet_view *view, struct duet_list *list, struct duet_task *task,
-                        bool at_head)
+/* Enters a task whose list's owner is lost into another list; ends it if nobody can run it. */
+RARE static void push_elsewhere(struct duet_view *view, struct duet_list *list,
+                                struct duet_task *task, bool at_head)
+{
+    const unsigned mask = task->mask;
+    bool only;
+    do {
+        if (doomed(view->core, mask)) {
+            task->next = view->over;
+            view->over = task;
+            return;
+        }
+        list = living(view->core, list, task);
+    } while (!enter(view, list, task, at_head, &only));
+    if (any_hungry(view->core))
+        announce(view, list, mask, only);
+}
+
+RARE static void pushed_twice(struct duet_runtime *core, const struct duet_task *task)
+{
+    duet__fail_run(core, DUET_EINVAL, "policy %s pushes task %llu (%s) twice", core->policy->name,
+                   (unsigned long long)task->id, duet_task_kernel(task));
+}
+
+static HOT void push(struct duet_view *view, struct duet_list *list, struct duet_task *task,
+                     bool at_head)
 {
     struct duet_runtime *core = view->core;
     unsigned mask = task->mask;
     if (task->state != TASK_CREATED) {
-        duet__fail_run(core, DUET_EINVAL, "policy %s pushes task %llu (%s) twice",
-                       core->policy->name, (unsigned long long)task->id, duet_task_kernel(task));
+        pushed_twice(core, task);
         return;
     }
     task->state = TASK_LISTED;
@@ -322,16 +343,10 @@ static inline void push(struct duet_view *view, struct duet_list *list, struct d
     if (view->self)
         count_own(&view->self->pushes, 1);
     bool only;
-    while (!enter(view, list, task, at_head, &only)) {
-        if (doomed(core, mask)) {
-            task->next = view->over;
-            view->over = task;
-            return;
-        }
-        list = living(core, list, task);
-    }
-    /* another worker may have the task by now */
-    announce(view, list, mask, only);
+    if (!enter(view, list, task, at_head, &only))
+        push_elsewhere(view, list, task, at_head);
+    else if (any_hungry(core)) /* another worker may have the task by now */
+        announce(view, list, mask, only);
 }
 
 void duet_push_head(struct duet_view *view, struct duet_list *list, struct duet_task *task)
@@ -352,7 +367,7 @@ void duet_push_sorted(struct duet_view *view, struct duet_list *list, struct due
 }
 
 /* Takes a task off the list, which is locked. */
-static void detach(struct duet_list *list, struct duet_task *task)
+static HOT void detach(struct duet_list *list, struct duet_task *task)
 {
     take_out(list, task);
     add_own(&list->expected_ns, -task->queued_ns);
@@ -374,8 +389,8 @@ void duet__list_take(struct duet_list *list, struct duet_task *task, struct duet
 }
 
 /* The first task from that end that the worker can run, taken off the list, or NULL. Likewise. */
-static struct duet_task *detach_first(const struct duet_runtime *core, struct duet_list *list,
-                                      unsigned worker, bool from_head)
+static HOT struct duet_task *detach_first(const struct duet_runtime *core, struct duet_list *list,
+                                          unsigned worker, bool from_head)
 {
     struct duet_task *task = duet__list_first(core, list, core->workers[worker].kind, from_head);
     if (task) {
@@ -385,8 +400,8 @@ static struct duet_task *detach_first(const struct duet_runtime *core, struct du
     return task;
 }
 
-static inline struct duet_task *pop(struct duet_view *view, struct duet_list *list, unsigned worker,
-                                    bool from_head)
+static HOT struct duet_task *pop(struct duet_view *view, struct duet_list *list, unsigned worker,
+                                 bool from_head)
 {
     if (!duet_list_length(list))
         return NULL;

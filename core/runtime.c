@@ -210,6 +210,10 @@ int duet__core_new(struct duet_runtime **out, const struct duet__core_config *co
     core->ops = config->ops;
     core->keeps = config->policy->private_nested && config->ops->run_kept;
     core->engine = config->engine;
+    if (!core->held) {
+        core->enter = core->ops->submitted;
+        core->enter_for = core->engine;
+    }
     *out = core;
     return DUET_OK;
 }

@@ -247,15 +247,10 @@ static void count_in(struct task_class *klass, uint64_t kinds)
     duet__class_best(klass);
 }
 
-/* Which set of workers may run it. */
-static inline int restrict_task(struct duet_runtime *core, struct duet_task *task, uint64_t where,
-                                struct duet_message *message)
+/* The same as below of a task that names workers, or the first of its class. */
+RARE static int restrict_anew(struct duet_runtime *core, struct duet_task *task, uint64_t where,
+                              struct duet_message *message)
 {
-    uint16_t known = atomic_load_explicit(&task->klass->mask, memory_order_acquire);
-    if (!where && known) {
-        task->mask = (uint8_t)(known - 1);
-        return DUET_OK;
-    }
     uint64_t kinds = task->klass->kinds;
     if (where)
         kinds = task->klass->able & duet__kinds_of_archs(core, where);
@@ -271,6 +266,17 @@ static inline int restrict_task(struct duet_runtime *core, struct duet_task *tas
         atomic_store_explicit(&task->klass->mask, (uint16_t)(task->mask + 1), memory_order_release);
     else
         count_in(task->klass, kinds);
+    return DUET_OK;
+}
+
+/* Which set of workers may run it. */
+static HOT int restrict_task(struct duet_runtime *core, struct duet_task *task, uint64_t where,
+                             struct duet_message *message)
+{
+    uint16_t known = atomic_load_explicit(&task->klass->mask, memory_order_acquire);
+    if (where || !known)
+        return restrict_anew(core, task, where, message);
+    task->mask = (uint8_t)(known - 1);
     return DUET_OK;
 }
 
@@ -477,7 +483,7 @@ int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *desc)
     message.text[0] = '\0'; /* not all of it: this is on every task's way */
     error = duet__task_new(runtime, by, desc, &task, &message);
     if (!error)
-        enter_new(runtime, by, task);
+        runtime->enter(runtime->enter_for, task);
     else
         duet__tell(runtime, &message);
     return error;

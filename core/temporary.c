@@ -211,6 +211,6 @@ int duet_unregister_submit(struct duet_runtime *runtime, struct duet_handle *han
     spin_lock(&handle->lock);
     handle->acquired = task;
     spin_unlock(&handle->lock);
-    enter_new(runtime, duet__caller(runtime), task);
+    runtime->enter(runtime->enter_for, task);
     return DUET_OK;
 }

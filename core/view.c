@@ -2,13 +2,18 @@
 /* What a policy may ask. All of it reads atomics or constants; answers are hints under threads. */
 #include "core/internal.h"
 
-inline struct duet_list *duet_view_list(struct duet_view *view, unsigned worker)
+RARE static struct duet_list *no_list(struct duet_view *view, unsigned worker)
 {
-    if (worker < view->core->machine.worker_count)
-        return &view->core->workers[worker].list;
     duet__fail_run(view->core, DUET_EINVAL, "policy %s asks for the list of worker %u of %u",
                    view->core->policy->name, worker, view->core->machine.worker_count);
     return &view->core->shared;
+}
+
+HOT struct duet_list *duet_view_list(struct duet_view *view, unsigned worker)
+{
+    if (worker >= view->core->machine.worker_count)
+        return no_list(view, worker);
+    return &view->core->workers[worker].list;
 }
 
 struct duet_list *duet_view_shared(struct duet_view *view)

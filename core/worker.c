@@ -45,7 +45,7 @@ static struct duet_task *pop(struct duet_view *view, struct worker *worker)
     return task;
 }
 
-static struct duet_task *look(struct duet_view *view, struct worker *worker, bool draws)
+static HOT struct duet_task *look(struct duet_view *view, struct worker *worker, bool draws)
 {
     struct duet_task *task = pop(view, worker);
     const struct duet_policy *policy = view->core->policy;

@@ -27,7 +27,10 @@ static int scale(const struct duet_call *call)
     return 0;
 }
 
-/* The compiled kernel of the device's context. Every device has a thread that calls its kernels. */
+/*
+ * The compiled kernel of the device's context, which lasts as long as the process. Every device has
+ * a thread that calls its kernels.
+ */
 static cl_kernel kernel_of(const struct duet_opencl *opencl)
 {
     static _Thread_local cl_kernel kernel;
@@ -110,8 +113,9 @@ int main(int argc, char **argv)
     error = submit(duet, x);
     if (error)
         fprintf(stderr, "%s\n", duet_last_message(duet));
-    for (size_t i = 0; i < PIECES * PIECE; i++)
-        right += x[i] == (float)(i / PIECE + 1);
+    for (size_t piece = 0; piece < PIECES; piece++)
+        for (size_t i = 0; i < PIECE; i++)
+            right += x[piece * PIECE + i] == (float)(piece + 1);
     printf("%zu elements are right\n", right);
     return duet_close(duet) || error || right < PIECES * PIECE;
 }

@@ -3,13 +3,20 @@
  * cp: the critical path first. Order and place as in HEFT (Topcuoglu, Hariri, Wu, TPDS 2002), but
  * each at its time: the order by upward rank (equation 8) over all that was submitted, before
  * anything runs; the place when a task is ready, from where its data is and what workers have to do
- * by then: where it would end first (equations 5 and 6). What was not planned comes after all that
- * was, on the same list.
+ * by then: where it would end first (equations 5 and 6), with the weight of transfers that StarPU's
+ * dmda gives them (CCPE 2011). What was not planned comes after all that was, on the same list.
  */
 #include <math.h>
 #include <stdlib.h>
 
 #include <duet/policy.h>
+
+enum { BETA };
+
+static const struct duet_policy_parameter parameters[] = {
+    [BETA] = {"beta", 1, 0, 1000, "weight of the transfer, beside the expected end"},
+    {NULL},
+};
 
 struct item {
     struct duet_task *task;
@@ -40,18 +47,23 @@ static void plan(void *self, struct duet_view *view, struct duet_task *const *ta
     free(items);
 }
 
-/* The worker that would end the task first; the lowest number among equals. */
-static unsigned earliest(struct duet_view *view, const struct duet_task *task)
+/*
+ * The worker of the lowest expected end + beta x transfer, where copies are alone; the lowest
+ * number among equals. Without the second term copies that overlap with kernels would be made for
+ * nothing.
+ */
+static unsigned choose(struct duet_view *view, const struct duet_task *task)
 {
     unsigned best = 0;
-    double first_s = INFINITY;
+    double least = INFINITY;
     for (unsigned w = 0; w < duet_view_workers(view); w++) {
         if (!duet_view_can_run(view, w, task))
             continue;
-        double there_s = duet_view_transfer_seconds(view, w, task);
-        double end_s = fmax(duet_view_load(view, w), there_s) + duet_view_seconds(view, w, task);
-        if (end_s < first_s) {
-            first_s = end_s;
+        double transfer_s = duet_view_transfer_alone_seconds(view, w, task);
+        double end_s = fmax(duet_view_load(view, w), transfer_s) + duet_view_seconds(view, w, task);
+        double fitness = end_s + duet_view_parameter(view, BETA) * transfer_s;
+        if (fitness < least) {
+            least = fitness;
             best = w;
         }
     }
@@ -76,7 +88,7 @@ static void push(void *self, struct duet_view *view, struct duet_task **batch, s
             duet_task_set_priority(batch[i], 0);
     qsort(batch, count, sizeof(struct duet_task *), compare);
     for (size_t i = 0; i < count; i++)
-        duet_push_tail(view, duet_view_list(view, earliest(view, batch[i])), batch[i]);
+        duet_push_tail(view, duet_view_list(view, choose(view, batch[i])), batch[i]);
 }
 
 static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
@@ -89,6 +101,7 @@ const struct duet_policy duet__policy_cp = {
     .description = "the critical path of the whole graph first, where it ends first",
     .source = "Topcuoglu, Hariri, Wu, TPDS 13(3), 2002 (order before, place at run time)",
     .order = DUET_HEAP,
+    .parameters = parameters,
     .push = push,
     .pop = pop,
     .plan = plan,
