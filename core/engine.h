@@ -67,10 +67,12 @@ struct duet__copy {
     bool write_back;                            /* makes room on its source */
     uint64_t source_offset, destination_offset; /* bytes in the slab; 0 for the host's memory */
     double decided_s;                           /* when the core decided it */
-    /* the engine's, 0 at first: pieces in flight; when the first began; the first error of one */
+    /* the engine's, 0 at first: pieces in flight; when the first began; the first error of one, and
+       what is known of it, its own if there are several */
     unsigned pieces;
     double start_s;
     int status;
+    char *why;
 };
 
 /* A piece of a copy: `cols` columns of column_bytes each, at both ends with their own pitch. */

@@ -3,7 +3,7 @@
  * Tasks that are held: what the application has submitted is kept until one of its threads waits,
  * and then enters the graph in order, so that what comes after a task is known before it runs. Only
  * the application's tasks are; what kernels, expansions and ends of tasks submit enters at once,
- * and so does everything while a thread waits.
+ * but for the end of data that held tasks may use, and so does everything while a thread waits.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,11 +26,12 @@ struct ranked {
     struct duet_task *task;
 };
 
-/* Keeps what the application has submitted. false: it is to enter now. */
-static bool keep_task(struct held *held, struct duet_task *task)
+/* Keeps what the application has submitted, or (not `own`) what comes after that. false: it enters.
+ */
+static bool keep_task(struct held *held, struct duet_task *task, bool own)
 {
     spin_lock(&held->lock);
-    bool keep = !held->waiting || held->entering;
+    bool keep = held->entering || (own ? !held->waiting : held->first != NULL);
     if (keep) {
         task->next = NULL;
         if (held->first)
@@ -47,7 +48,8 @@ static bool keep_task(struct held *held, struct duet_task *task)
 static void enter(void *enter_for, struct duet_task *task)
 {
     struct duet_runtime *core = enter_for;
-    if (duet__caller(core) != DUET_OUTSIDE || !keep_task(core->held, task))
+    const bool own = duet__caller(core) == DUET_OUTSIDE, ends_data = !task->klass && task->over;
+    if (!(own || ends_data) || !keep_task(core->held, task, own))
         core->ops->submitted(core->engine, task);
 }
 
@@ -144,7 +146,13 @@ static void let_in(struct duet_runtime *core)
     struct held *held = core->held;
     spin_lock(&held->lock);
     held->waiting++;
-    while (held->first && !held->entering) {
+    /* who waited for tasks that are yet to enter would find nothing going on, and give up */
+    for (unsigned tries = 0; held->entering; tries++) {
+        spin_unlock(&held->lock);
+        duet__spin_rest(tries);
+        spin_lock(&held->lock);
+    }
+    while (held->first) {
         struct duet_task *task = held->first;
         size_t count = held->count;
         held->first = held->last = NULL;

@@ -146,6 +146,39 @@ static void test_inside(void)
     end(&t);
 }
 
+static void submit_at_end(struct duet_runtime *core, void *argument, int status)
+{
+    submit(argument, 1, NULL, 0, NULL, 0);
+}
+
+/* Nor does what the end of a task submits, on whichever thread. */
+static void test_done(void)
+{
+    struct testing t;
+    start(&t, 1, 0, DUET__WORKLOAD);
+    submit_after(&t, 1, NULL, 0, NULL, 0,
+                 &(struct duet_task_extra){.done = submit_at_end, .done_arg = &t});
+    testing_let_in(&t);
+    g_assert_cmpuint(testing_work(&t, 0, NULL), ==, 2);
+    end(&t);
+}
+
+/* But data that a kernel gives up is still there for tasks that are held. */
+static void test_given_up_inside(void)
+{
+    struct testing t;
+    start(&t, 1, 0, DUET__WORKLOAD);
+    struct duet_handle *a = testing_handle(&t, 8);
+    submit(&t, 1, a, DUET_RW, NULL, 0);
+    t.in_kernel = 1;
+    g_assert_cmpint(duet_unregister_submit(t.core, a), ==, DUET_OK);
+    t.in_kernel = 0;
+    g_assert_true(t.core->handles == a);
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+    g_assert_null(t.core->handles);
+    end(&t);
+}
+
 static bool submits_once(void *argument)
 {
     struct testing *t = argument;
@@ -376,6 +409,8 @@ int main(int argc, char **argv)
     g_test_add_func("/held/other_waits", test_other_waits);
     g_test_add_func("/held/turns", test_turns);
     g_test_add_func("/held/inside", test_inside);
+    g_test_add_func("/held/done", test_done);
+    g_test_add_func("/held/given_up_inside", test_given_up_inside);
     g_test_add_func("/held/while_waiting", test_while_waiting);
     g_test_add_func("/held/given_up", test_given_up);
     g_test_add_func("/held/ranks/accesses", test_accesses);

@@ -6,8 +6,10 @@
  *   parts lock (which parts of cut data are in force)  >  node lock (LRU, slab)  >  handle lock
  *   (dependencies, replica states)  >  everything else (copy queues, lists, pools, models, traces,
  *   places of temporary data in the host's memory), which are leaves.
- * duet__link holds the locks of all handles of one task, taken in order of address.
- * Fields without a remark are written once, before other threads can see the object.
+ * duet__link holds the locks of all handles of one task, taken in order of address. To explain a
+ * run that is stuck, registry_lock is held around a handle lock around the names' lock, and
+ * extra_lock around the lock of a reference around that of the one it comes after, or around the
+ * names' lock. Fields without a remark are written once, before other threads can see the object.
  */
 #ifndef DUET_CORE_INTERNAL_H
 #define DUET_CORE_INTERNAL_H

@@ -270,6 +270,7 @@ static int enlist(struct duet_runtime *runtime, struct layout *layout, bool fail
         duet__layout_free(layout);
         return duet__refuse(runtime, DUET_ENOMEM, "no memory left for another handle");
     }
+    /* it is on core->handles already, but who goes through those looks at none of these */
     handle->layout = layout;
     handle->bytes = bytes;
     handle->slab_bytes = slab_round(room);

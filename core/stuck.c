@@ -98,6 +98,10 @@ static void add_workers(struct duet_runtime *core, struct reasons *reasons)
             holding == 1 ? "is" : "are", stalled);
 }
 
+/*
+ * States of tasks and what tells them apart are read without the locks of who writes them: nothing
+ * has happened for seconds, and a message is all that comes of it.
+ */
 void duet__explain(struct duet_runtime *core, struct duet_message *message)
 {
     unsigned long long left = unfinished(core);

@@ -64,8 +64,8 @@ static bool set_hungry(struct duet_runtime *core, unsigned worker, bool hungry)
 /*
  * A task for the worker, or NULL: it is then marked hungry, so that whoever pushes a task wakes it.
  * What was pushed between looking and marking is found by looking once more; where nothing was, as
- * always in a simulation, that finds nothing and draws no number. See try_lock in list.c. Who calls
- * a worker that has just found something else means some other one.
+ * always in a simulation, that finds nothing and draws no number. See list_try_lock in list.h. Who
+ * calls a worker that has just found something else means some other one.
  */
 static struct duet_task *find_task(struct duet_view *view, struct worker *worker)
 {

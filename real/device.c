@@ -6,6 +6,8 @@
  */
 #include <math.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "real/internal.h"
 
@@ -72,10 +74,14 @@ static bool all_pieces(struct duet__copy *copy, struct duet__report *report)
 {
     if (!copy->start_s)
         copy->start_s = report->start_s;
-    if (!copy->status)
+    if (copy->status)
+        report->why = copy->why;
+    else
         copy->status = report->status;
     if (copy->pieces > 1) {
         copy->pieces--;
+        if (report->why && !copy->why)
+            copy->why = strdup(report->why);
         return false;
     }
     report->start_s = copy->start_s;
@@ -92,6 +98,7 @@ static void report(struct worker *self, const struct backend_completion *complet
                                   .status = completion->status};
     struct duet__engine_command command = {.kind = DUET_COPY, .worker = self->index};
     struct slot *slot = is_kernel(self, completion->tag) ? completion->tag : NULL;
+    char *kept = NULL;
     if (report.status)
         report.why = why(slot, completion);
     if (slot) {
@@ -102,6 +109,7 @@ static void report(struct worker *self, const struct backend_completion *complet
         command.copy = completion->tag;
         if (!all_pieces(command.copy, &report))
             return;
+        kept = command.copy->why; /* the copy's record is the core's again */
         self->copies--;
     }
     /* a copy from another device also ends so when that one is lost */
@@ -109,6 +117,7 @@ static void report(struct worker *self, const struct backend_completion *complet
         lose(self);
     show(self);
     duet__done(self->real->core, &command, duet__worker_now(self), &report, &ops);
+    free(kept);
 }
 
 /* Reports what has ended on the device. How much. */
@@ -282,12 +291,17 @@ static void start_copy(struct worker *self, const struct duet__engine_command *c
     }
     int error = paced ? give_time(&giving, copy, source, destination)
                       : duet__copy_pieces(copy, source, destination, give_piece, &giving);
+    /* not refused: there was nothing to copy, unless the data's type errs */
+    const char *reason = giving.refused ? why_refused(self)
+                                        : "a piece is not within the bytes that its type asks for";
     copy->pieces = giving.pieces;
+    if (!giving.pieces) {
+        refuse(self, copy, error, reason);
+        return;
+    }
     copy->status = error;
-    if (!giving.pieces && giving.refused)
-        refuse(self, copy, error, why_refused(self));
-    else if (!giving.pieces) /* there was nothing to copy, unless the data's type errs */
-        refuse(self, copy, error, "a piece is not within the bytes that its type asks for");
+    if (error && reason)
+        copy->why = strdup(reason);
 }
 
 /* Asks until there is nothing more to start. false: the core says EXIT. */

@@ -302,11 +302,8 @@ unsigned long duet__thread_slack(unsigned long ns);
 /* From now on, waking the calling thread does not take the core from the thread that wakes it. */
 void duet__thread_patient(void);
 
-/*
- * The lowest address of the calling thread's stack up to which tasks that wait may be put on top of
- * each other: an eighth is left to what they call.
- */
-const char *duet__thread_floor(void);
+/* Where the calling thread's own stack begins, and its bytes; 0: not known. */
+size_t duet__thread_stack(const char **lowest);
 
 /* As duet__rest_by: pauses for some microseconds in all, then sleeps. */
 void duet__thread_rest(unsigned tries);

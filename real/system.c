@@ -36,16 +36,17 @@ void duet__thread_patient(void)
         (void)sched_setscheduler(0, SCHED_BATCH, &none);
 }
 
-const char *duet__thread_floor(void)
+size_t duet__thread_stack(const char **lowest)
 {
     pthread_attr_t attributes;
-    void *lowest = NULL;
+    void *address = NULL;
     size_t bytes = 0;
     if (!pthread_getattr_np(pthread_self(), &attributes)) {
-        (void)pthread_attr_getstack(&attributes, &lowest, &bytes);
+        (void)pthread_attr_getstack(&attributes, &address, &bytes);
         (void)pthread_attr_destroy(&attributes);
     }
-    return (const char *)lowest + bytes / 8 + 1; /* where it is not known: none is too low */
+    *lowest = address;
+    return bytes;
 }
 
 void duet__thread_rest(unsigned tries)

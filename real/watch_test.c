@@ -95,6 +95,35 @@ static void test_all_are_told(void)
     duet__core_free(core);
 }
 
+static _Atomic(bool) planning;
+
+static void plan_slowly(void *self, struct duet_view *view, struct duet_task *const *tasks,
+                        size_t count, const double *ranks, double now)
+{
+    planning = true;
+    testing_sleep(16 * WATCHDOG_S);
+}
+
+/* One thread that waits plans what was held for long; another one does not give up meanwhile. */
+static void test_planning(void)
+{
+    struct duet_policy slow = *duet_policy_find("eager");
+    slow.plan = plan_slowly;
+    struct testing t = {.cpus = 1, .own_policy = &slow, .watchdog_s = 4 * WATCHDOG_S};
+    struct waiter waiter = {.core = testing_open(&t)};
+    _Atomic(int) calls = 0, *counter = &calls;
+    testing_submit(waiter.core, testing_codelet(waiter.core, "count", testing_count, NULL), NULL, 0,
+                   &counter, sizeof counter);
+    g_assert_cmpint(pthread_create(&waiter.id, NULL, wait_for_all, &waiter), ==, 0);
+    while (!planning)
+        testing_sleep(1e-4);
+    testing_must(waiter.core, duet_wait(waiter.core));
+    g_assert_cmpint(atomic_load(&calls), ==, 1);
+    g_assert_cmpint(pthread_join(waiter.id, NULL), ==, 0);
+    g_assert_cmpint(waiter.error, ==, DUET_OK);
+    duet__core_free(waiter.core);
+}
+
 struct held {
     struct duet_runtime *core;
     struct duet_handle *handle;
@@ -200,6 +229,7 @@ int main(int argc, char **argv)
     g_test_add_func("/watch/stuck", test_stuck);
     g_test_add_func("/watch/date", test_date);
     g_test_add_func("/watch/all_are_told", test_all_are_told);
+    g_test_add_func("/watch/planning", test_planning);
     g_test_add_func("/watch/in_time", test_in_time);
     g_test_add_func("/watch/long", test_long);
     g_test_add_func("/watch/long/subprocess/waiting", long_on_waiting);

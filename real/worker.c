@@ -175,8 +175,21 @@ static inline int run_kernel(struct worker *self, const struct duet_task *task, 
                                          : compute(self, task, slot, end_s);
 }
 
-/* Of this thread; NULL: not known yet. */
-static _Thread_local const char *stack_floor __attribute__((tls_model("initial-exec")));
+/* Of this thread; 0 bytes: not known yet. */
+static _Thread_local const char *stack __attribute__((tls_model("initial-exec")));
+static _Thread_local size_t stack_bytes __attribute__((tls_model("initial-exec")));
+
+/*
+ * May another task that waits be put on this stack? An eighth of it is left to what they call. Of a
+ * stack that is not the thread's own, as an application's fiber has, nothing is known.
+ */
+static bool has_stack(void)
+{
+    if (!stack_bytes)
+        stack_bytes = duet__thread_stack(&stack);
+    uintptr_t left = (uintptr_t)__builtin_frame_address(0) - (uintptr_t)stack;
+    return left >= stack_bytes || left > stack_bytes / 8;
+}
 
 /*
  * Calls a task that may wait for its children; what it is called with is on this stack, as others
@@ -185,9 +198,7 @@ static _Thread_local const char *stack_floor __attribute__((tls_model("initial-e
 static int start_body(struct worker *self, struct duet_task *task)
 {
     struct duet_message *message = &self->slots->message;
-    if (!stack_floor)
-        stack_floor = duet__thread_floor();
-    if ((const char *)__builtin_frame_address(0) > stack_floor)
+    if (has_stack())
         return duet__body_run(self->real->core, self->index, task, message);
     return duet_fail(message, DUET_ENOMEM,
                      "so many tasks wait on top of each other on this worker that its stack is "

@@ -6,8 +6,10 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <glib.h>
@@ -444,6 +446,38 @@ static void small_stack(struct world *world)
     g_assert_cmpint(duet_close(world->duet), ==, DUET_ENOMEM);
 }
 
+static struct fiber {
+    ucontext_t own, caller;
+    struct world *world;
+} fiber;
+
+static void wait_on_fiber(void)
+{
+    const unsigned depth = 3;
+    must(fiber.world, submit(fiber.world, "deeper", NULL, &depth, sizeof depth));
+    must(fiber.world, duet_wait(fiber.world->duet));
+}
+
+/* A thread of the application that waits is on another stack than its own. */
+static void on_fiber(struct world *world)
+{
+    enum { BYTES = 1 << 20 };
+    open_world(world);
+    if (world->simulate)
+        return;
+    char *stack = malloc(BYTES);
+    (void)make(world, "deeper", deeper, NULL);
+    fiber.world = world;
+    g_assert_cmpint(getcontext(&fiber.own), ==, 0);
+    fiber.own.uc_stack.ss_sp = stack;
+    fiber.own.uc_stack.ss_size = BYTES;
+    fiber.own.uc_link = &fiber.caller;
+    makecontext(&fiber.own, wait_on_fiber, 0);
+    g_assert_cmpint(swapcontext(&fiber.caller, &fiber.own), ==, 0);
+    g_assert_cmpint(duet_close(world->duet), ==, DUET_OK);
+    free(stack);
+}
+
 static void refused(struct world *world)
 {
     struct duet_codelet *codelet;
@@ -467,8 +501,8 @@ static void refused(struct world *world)
 
 static void test_errors(void)
 {
-    void (*const cases[])(struct world * world) = {failing,  cancelled,   closing,
-                                                   too_deep, small_stack, refused};
+    void (*const cases[])(struct world * world) = {failing,     cancelled, closing, too_deep,
+                                                   small_stack, on_fiber,  refused};
     for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
         for (int cpus = 1; cpus <= 2; cpus++) {
             apart(cases[i], &(struct world){.cpus = cpus});

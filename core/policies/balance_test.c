@@ -5,7 +5,7 @@
  */
 #include <glib.h>
 
-#include "core/testing.h"
+#include "core/testing_lost.h"
 
 enum { CORE = 0, GPU = 1 };
 
@@ -204,6 +204,21 @@ static void test_transfers(void)
     }
 }
 
+/* What nobody can run any more keeps no other task from who can. */
+static void test_lost(void)
+{
+    struct testing t;
+    testing_init(&t, &(struct testing_machine){.cpus = 1, .gpus = 2, .gpu_archs = 2}, "dada", 1);
+    t.hold = true;
+    submit_to(&t, t.gpu, "card0", NULL, 0, NULL, 0);
+    t.hold = false;
+    struct duet_task *lost = t.held, *only = task(&t, 0, 1, NULL, 0);
+    lose(&t, GPU);
+    push(&t, (struct duet_task *const[]){only, lost}, 2);
+    g_assert_cmpuint(place_of(&t, only), ==, GPU + 1);
+    testing_fini(&t);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -213,5 +228,6 @@ int main(int argc, char **argv)
     g_test_add_func("/dada/affinity", test_affinity);
     g_test_add_func("/dada/balance", test_balance);
     g_test_add_func("/dada/transfers", test_transfers);
+    g_test_add_func("/dada/lost", test_lost);
     return g_test_run();
 }

@@ -72,11 +72,21 @@ static void describe(const struct plan *plan, struct item *item, struct duet_tas
     }
 }
 
+/* Every worker that could run it is lost: where it goes does not matter. */
+static bool lost(const struct item *item)
+{
+    return isinf(item->shortest[CPU]) && isinf(item->shortest[DEVICE]);
+}
+
+static double speedup(const struct item *item)
+{
+    return lost(item) ? 0 : item->shortest[CPU] / item->shortest[DEVICE];
+}
+
 static int by_speedup(const void *left, const void *right)
 {
     const struct item *a = left, *b = right;
-    double of_a = a->shortest[CPU] / a->shortest[DEVICE];
-    double of_b = b->shortest[CPU] / b->shortest[DEVICE];
+    double of_a = speedup(a), of_b = speedup(b);
     if (of_a != of_b)
         return of_a > of_b ? -1 : 1;
     return duet_task_id(a->task) < duet_task_id(b->task) ? -1 : 1;
@@ -128,7 +138,7 @@ static bool place(struct plan *plan, double guess)
         for (size_t i = 0; i < plan->count; i++) {
             struct item *item = &plan->items[i];
             bool cpu = item->shortest[CPU] <= guess, device = item->shortest[DEVICE] <= guess;
-            if (item->placed || (cpu && device) != free)
+            if (item->placed || lost(item) || (cpu && device) != free)
                 continue;
             if (!cpu && !device)
                 return false;

@@ -64,7 +64,7 @@ struct offer {
     size_t waiting;
 };
 
-/* INFINITY: the worker takes the first task; NAN: it leaves all. */
+/* INFINITY: the worker takes the first task; NAN: it leaves all that the same workers can run. */
 static double take(void *context, const struct duet_view *view, const struct duet_task *task)
 {
     const struct offer *offer = context;

@@ -157,6 +157,25 @@ static void test_lost(void)
     check_lost("cp");
 }
 
+/* What nobody can run any more, before another task of its data, is in nobody's way. */
+static void test_lost_before(void)
+{
+    struct testing t;
+    struct duet__ops ops = {0};
+    start(&t, "static", 2, 1);
+    t.core->keep_going = true;
+    struct duet_handle *a = testing_handle(&t, 8);
+    g_assert_cmpint(duet__worker_lost(t.core, 2, t.now, &ops), ==, DUET_OK);
+    submit(&t, 0, 1, a, DUET_R, NULL, 0);
+    submit(&t, 1, 0, a, DUET_W, NULL, 0);
+    for (unsigned i = 0; i < 3; i++)
+        submit(&t, 1, 0, NULL, 0, NULL, 0);
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_ELOST);
+    for (unsigned w = 0; w < 2; w++)
+        g_assert_cmpuint(duet_worker_tasks(t.core, w), ==, 2);
+    testing_fini(&t);
+}
+
 /* One core: the longest path first, whatever was submitted first; then what no plan knew. */
 static void test_critical_path(void)
 {
@@ -203,6 +222,7 @@ int main(int argc, char **argv)
     g_test_add_func("/planned/static/rank", test_static);
     g_test_add_func("/planned/static/copies", test_copies);
     g_test_add_func("/planned/lost", test_lost);
+    g_test_add_func("/planned/lost_before", test_lost_before);
     g_test_add_func("/planned/cp/order", test_critical_path);
     g_test_add_func("/planned/cp/place", test_place);
     return g_test_run();

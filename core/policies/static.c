@@ -125,7 +125,10 @@ static bool insert(struct calendar *calendar, size_t at, struct busy busy)
     return true;
 }
 
-/* Places one task where it ends first (equation 6); its note is the worker, from 1. */
+/*
+ * Places one task where it ends first (equation 6); its note is the worker, from 1, or 0 if nobody
+ * can run it. false: no memory.
+ */
 static bool place(struct duet_view *view, const struct state *state, struct calendar *calendars,
                   struct item *item, double now)
 {
@@ -149,6 +152,8 @@ static bool place(struct duet_view *view, const struct state *state, struct cale
             at = where;
         }
     }
+    if (isinf(best.end_s)) /* every worker that could run it is lost */
+        return true;
     if (!insert(&calendars[worker], at, best))
         return false;
     item->start_s = best.start_s;

@@ -179,7 +179,8 @@ struct duet_task *duet_pop_tail(struct duet_view *view, struct duet_list *list, 
 /*
  * What a task is worth to who takes it: the highest is taken, the first among equals. -INFINITY: it
  * is left. INFINITY: this one, unless one before it is worth as much. NAN: it is left, and so are
- * all after it. With the list locked: it may ask, and do nothing else.
+ * all after it that the same workers can run. With the list locked: it may ask, and do nothing
+ * else.
  */
 typedef double duet_score_fn(void *context, const struct duet_view *view,
                              const struct duet_task *task);
@@ -278,7 +279,9 @@ int duet_task_priority(const struct duet_task *task);
 double duet_task_complexity(const struct duet_task *task); /* the hint, else flops */
 uint64_t duet_task_id(const struct duet_task *task);       /* from 1, in order of submission */
 const char *duet_task_kernel(const struct duet_task *task);
-/* In `plan` alone: what duet_task_priority gives from then on, and DUET_HEAP lists are sorted by.
+/*
+ * In `plan`, or in `push` before the task is on a list: what duet_task_priority gives from then on,
+ * and DUET_HEAP lists are sorted by.
  */
 void duet_task_set_priority(struct duet_task *task, int priority);
 /* A number the policy may keep with a task from push, or plan, to epilogue; 0 at first. */

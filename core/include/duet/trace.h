@@ -139,8 +139,9 @@ void duet_stats_reset(struct duet_runtime *runtime);
 
 /*
  * Tasks of the application finished since the runtime was opened, never more than were submitted:
- * cheap, any thread, for progress bars. Nested tasks that a worker keeps to itself (struct
- * duet_policy.private_nested) are counted in bundles of up to 64.
+ * cheap, any thread, for progress bars. It may go down for a moment: by those the runtime has made
+ * itself, to reduce data or where a device is lost, until they have ended. Nested tasks that a
+ * worker keeps to itself (struct duet_policy.private_nested) are counted in bundles of up to 64.
  */
 uint64_t duet_tasks_done(const struct duet_runtime *runtime);
 
