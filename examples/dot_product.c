@@ -135,11 +135,13 @@ int main(int argc, char **argv)
     size_t n = argc > 1 ? strtoul(argv[1], NULL, 10) : 1000000;
     size_t pieces = argc > 2 ? strtoul(argv[2], NULL, 10) : 16;
     double *x = n && n <= SIZE_MAX / sizeof *x / 2 ? malloc(2 * n * sizeof *x) : NULL;
-    if (!error && (!x || !pieces || pieces > PIECES_MAX || pieces > n))
-        error = duet_fail(&message, DUET_EINVAL,
-                          "%zu numbers in %zu pieces: 1 to %d pieces, and numbers that fit into "
-                          "memory",
-                          n, pieces, PIECES_MAX);
+    if (!error && (!x || !pieces || pieces > PIECES_MAX || pieces > n)) {
+        error = DUET_EINVAL;
+        (void)duet_fail(&message, error,
+                        "%zu numbers in %zu pieces: 1 to %d pieces, and numbers that fit into "
+                        "memory",
+                        n, pieces, PIECES_MAX);
+    }
     if (!error)
         error = duet_open(&duet, &config, &message);
     if (error) {

@@ -113,9 +113,10 @@ int main(int argc, char **argv)
     error = submit(duet, x);
     if (error)
         fprintf(stderr, "%s\n", duet_last_message(duet));
-    for (size_t piece = 0; piece < PIECES; piece++)
-        for (size_t i = 0; i < PIECE; i++)
-            right += x[piece * PIECE + i] == (float)(piece + 1);
+    for (size_t i = 0; i < PIECES * PIECE; i++) {
+        size_t piece = i / PIECE;
+        right += x[i] == (float)(piece + 1);
+    }
     printf("%zu elements are right\n", right);
     return duet_close(duet) || error || right < PIECES * PIECE;
 }

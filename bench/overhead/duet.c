@@ -209,13 +209,12 @@ void peer_blocks(char *base, size_t count)
               duet_last_message(runtime));
 }
 
-void peer_numbers(double *numbers, size_t count, size_t pieces)
+void peer_numbers(double *all, size_t count, size_t pieces)
 {
     handles = zeroed((pieces + 1) * sizeof(struct duet_handle *));
     for (size_t i = 0; i < pieces; i++) {
         size_t begin = count * i / pieces, end = count * (i + 1) / pieces;
-        check(duet_vector(runtime, numbers + begin, end - begin, sizeof *numbers,
-                          &handles[handle_count++]),
+        check(duet_vector(runtime, all + begin, end - begin, sizeof *all, &handles[handle_count++]),
               duet_last_message(runtime));
     }
     check(duet_vector(runtime, &sum, 1, sizeof sum, &handles[handle_count]),

@@ -10,7 +10,7 @@ const char peer_name[] = OVERHEAD_NAME;
 
 static unsigned threads;
 static char *memory; /* block i is memory[i * CELL_BYTES] */
-static const double *numbers;
+static double *numbers;
 static size_t number_count, piece_count;
 
 void peer_open(unsigned workers)

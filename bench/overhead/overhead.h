@@ -81,7 +81,7 @@ void peer_blocks(char *base, size_t count);
 void peer_drop(void);
 
 /* Numbers of which there will be sums, by a task for each of so many pieces; until peer_drop. */
-void peer_numbers(double *numbers, size_t count, size_t pieces);
+void peer_numbers(double *all, size_t count, size_t pieces);
 /* Their sum, as a reduction. NaN: this runtime has none. */
 double peer_sum(void);
 

@@ -162,7 +162,7 @@ uint64_t peer_fibonacci(unsigned n, struct frame *frames)
     return frames->value[0] + frames->value[1];
 }
 
-void peer_numbers(double *numbers, size_t count, size_t pieces)
+void peer_numbers(double *all, size_t count, size_t pieces)
 {
 }
 
