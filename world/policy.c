@@ -96,7 +96,7 @@ int duet__policy_load(const char *text, const struct duet_policy **out,
     if (!*out)
         error = strchr(name, '/') || g_str_has_suffix(name, ".so") ? load_policy(name, out, message)
                                                                    : unknown_policy(name, message);
-    if (error)
+    if (error || !*out)
         return error;
     values = values ? values : own;
     for (unsigned i = 0; i < duet__parameter_count(*out); i++)
