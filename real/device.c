@@ -97,11 +97,12 @@ static void report(struct worker *self, const struct backend_completion *complet
                                   .end_s = completion->end_s,
                                   .status = completion->status};
     struct duet__engine_command command = {.kind = DUET_COPY, .worker = self->index};
-    struct slot *slot = is_kernel(self, completion->tag) ? completion->tag : NULL;
+    const bool kernel = is_kernel(self, completion->tag);
+    struct slot *slot = kernel ? completion->tag : NULL;
     char *kept = NULL;
     if (report.status)
         report.why = why(slot, completion);
-    if (slot) {
+    if (kernel) {
         command = slot->command;
         slot->used = false;
         self->kernels--;
@@ -251,12 +252,13 @@ static int give_piece(void *arg, const struct duet__piece *piece)
 }
 
 /* Where time is all that passes, a copy is one piece, with one latency, as in a simulation. */
-static int give_time(struct giving *giving, const struct duet__copy *copy, char *source,
-                     char *destination)
+static int give_time(struct giving *giving, const struct duet__copy *copy, const void *source,
+                     void *destination)
 {
-    const struct duet__piece all = {.to =
-                                        destination ? destination + copy->destination_offset : NULL,
-                                    .from = source ? source + copy->source_offset : NULL,
+    char *to = destination ? (char *)destination + copy->destination_offset : NULL;
+    const char *from = source ? (const char *)source + copy->source_offset : NULL;
+    const struct duet__piece all = {.to = to,
+                                    .from = from,
                                     .column_bytes = copy->bytes,
                                     .cols = 1,
                                     .to_pitch = copy->bytes,
