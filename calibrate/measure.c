@@ -227,7 +227,7 @@ void duet__calibrating_fit(struct duet__calibrating *c)
 int duet__calibrating_look(struct duet__calibrating *c, struct duet_message *message)
 {
     const struct duet_config *config = &c->request->runs->config;
-    int error = duet__info_open(&c->info, config, message);
+    int error = duet__info_open(&c->info, config, false, message);
     if (!error && c->info.error)
         error = duet_fail(message, c->info.error, "%s", c->info.why.text);
     if (error)

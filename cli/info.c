@@ -119,7 +119,7 @@ static void find_unused(struct duet__facts *facts)
 static int find(struct duet__facts *facts, const struct duet_config *config,
                 struct duet_message *message)
 {
-    int error = duet__info_open(&facts->info, config, message);
+    int error = duet__info_open(&facts->info, config, true, message);
 
     *facts = (struct duet__facts){.config = config,
                                   .info = facts->info,

@@ -59,7 +59,7 @@ static enum survey_kind kind_of(const struct duet__backend *backend)
     return strcmp(backend->name, "emulated") ? SURVEY_DEVICES : SURVEY_EMULATED;
 }
 
-static int look_at_backends(struct duet__survey *survey)
+static int look_at_backends(struct duet__survey *survey, const char *devices)
 {
     unsigned count = 0;
     while (duet__backend_at(count))
@@ -73,7 +73,10 @@ static int look_at_backends(struct duet__survey *survey)
         to->name = backend->name;
         to->description = backend->description;
         to->kind = kind_of(backend);
-        to->count = backend->count(&to->why);
+        if (to->kind != SURVEY_DEVICES || !devices || !strcmp(devices, backend->name))
+            to->count = backend->count(&to->why);
+        else
+            (void)duet_fail(&to->why, DUET_EABSENT, "not looked for");
         if (to->kind == SURVEY_CORES)
             survey->usable_cores = to->count;
         int error = add_devices(survey, i);
@@ -146,12 +149,12 @@ static void look_at_memory(struct duet__survey *survey)
 
 /* ------------------------------------------------------------------------------------------- */
 
-int duet__survey(struct duet__survey *survey)
+int duet__survey(struct duet__survey *survey, const char *devices)
 {
     *survey = (struct duet__survey){0};
     int error = look_at_processors(survey);
     if (!error)
-        error = look_at_backends(survey);
+        error = look_at_backends(survey, devices);
     look_at_memory(survey);
     if (error)
         duet__survey_fini(survey);

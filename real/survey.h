@@ -53,10 +53,12 @@ struct duet__survey {
 };
 
 /*
- * Looks. A backend without devices and a device that cannot be described are no errors. The caller
- * ends *survey with duet__survey_fini. DUET_ENOMEM.
+ * Looks. `devices`: the one backend whose devices are looked for, since others may take long to
+ * begin and catch signals (OpenCL's, when they load a compiler); NULL: all are. A backend without
+ * devices and a device that cannot be described are no errors. The caller ends *survey with
+ * duet__survey_fini. DUET_ENOMEM.
  */
-DUET_MUST_CHECK int duet__survey(struct duet__survey *survey);
+DUET_MUST_CHECK int duet__survey(struct duet__survey *survey, const char *devices);
 
 void duet__survey_fini(struct duet__survey *survey);
 

@@ -46,12 +46,17 @@ static int nth_device(const struct duet__survey *survey, enum survey_kind kind, 
     return -1;
 }
 
+static const char *devices_of(const struct duet_config *config)
+{
+    return config->devices ? config->devices : "cuda";
+}
+
 /* Runs take devices in the survey's order. A platform's are none of this machine's. */
 static void find_devices(struct duet__info *info, const struct duet_config *config)
 {
     const struct duet_machine *machine = &info->machine;
     enum survey_kind kind = config->emulate ? SURVEY_EMULATED : SURVEY_DEVICES;
-    const char *name = config->emulate ? NULL : config->devices ? config->devices : "cuda";
+    const char *name = config->emulate ? NULL : devices_of(config);
     unsigned devices = 0;
     info->devices = g_new(int, machine->worker_count);
     for (unsigned w = 0; w < machine->worker_count; w++) {
@@ -79,11 +84,11 @@ static int find_workers(struct duet__info *info, const struct duet_config *confi
     return config->no_bind ? DUET_OK : duet__survey_places(&info->machine, info->processors);
 }
 
-int duet__info_open(struct duet__info *info, const struct duet_config *config,
+int duet__info_open(struct duet__info *info, const struct duet_config *config, bool all,
                     struct duet_message *message)
 {
     *info = (struct duet__info){0};
-    int error = duet__survey(&info->survey);
+    int error = duet__survey(&info->survey, all ? NULL : devices_of(config));
     if (error)
         return duet_fail(message, error, "no memory left for looking at the machine");
     info->pin_bytes = duet__open_pin_bytes(config);

@@ -5,6 +5,7 @@
 #ifndef DUET_WORLD_INFO_H
 #define DUET_WORLD_INFO_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <duet/duet.h>
@@ -25,12 +26,13 @@ struct duet__info {
 };
 
 /*
- * Looks at the machine, and makes the one that duet_open(config) would run on. *info is the
- * caller's, for duet__info_fini. DUET_EINVAL, DUET_ENOTFOUND and so on, with a message, where the
- * configuration asks for what there is not; DUET_ENOMEM.
+ * Looks at the machine, and makes the one that duet_open(config) would run on; devices of other
+ * kinds than it could have are looked for if `all`. *info is the caller's, for duet__info_fini.
+ * DUET_EINVAL, DUET_ENOTFOUND and so on, with a message, where the configuration asks for what
+ * there is not; DUET_ENOMEM.
  */
 DUET_MUST_CHECK int duet__info_open(struct duet__info *info, const struct duet_config *config,
-                                    struct duet_message *message);
+                                    bool all, struct duet_message *message);
 
 void duet__info_fini(struct duet__info *info);
 
