@@ -195,10 +195,10 @@ struct duet__core_config {
     double parameters[DUET_PARAMETERS_MAX];
     const struct duet_model *model;
     uint64_t seed;
-    size_t window;         /* submitted and unfinished tasks at most; 0: 65,536 */
-    bool set_arch, strict; /* as in struct duet_config */
-    bool computes;         /* kernels run: data without an address is refused */
-    bool keep_going, hold; /* as in struct duet_config */
+    size_t window;                         /* submitted and unfinished tasks at most; 0: 65,536 */
+    bool set_arch, strict;                 /* as in struct duet_config */
+    bool computes;                         /* kernels run: data without an address is refused */
+    bool keep_going, hold, nearest_source; /* as in struct duet_config */
     enum duet__priorities priorities;
     bool record, record_accesses;
     double model_error;

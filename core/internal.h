@@ -450,7 +450,7 @@ struct duet_runtime {
     void *engine;
     void *kept; /* by the library's start-up */
     void (*free_kept)(void *data);
-    bool set_arch, strict, record, record_accesses, computes, keep_going;
+    bool set_arch, strict, record, record_accesses, computes, keep_going, nearest_source;
     bool keeps; /* workers keep nested tasks to themselves */
     enum duet__priorities priorities;
     int32_t priority_bits; /* of what tasks are submitted with: all or none */

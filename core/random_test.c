@@ -34,6 +34,7 @@ static int open_core(struct run *run, struct duet_message *message)
         .window = config->window,
         .set_arch = config->set_arch,
         .keep_going = config->keep_going,
+        .nearest_source = config->nearest_source,
         .hold = config->hold,
         .record = config->record,
         .computes = true,

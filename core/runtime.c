@@ -168,6 +168,7 @@ static int fill(struct duet_runtime *core, const struct duet__core_config *confi
     core->record_accesses = config->record_accesses;
     core->computes = config->computes;
     core->keep_going = config->keep_going;
+    core->nearest_source = config->nearest_source;
     core->priorities = config->priorities;
     core->priority_bits = config->priorities == DUET__WORKLOAD ? -1 : 0;
     core->model_error = config->model_error;

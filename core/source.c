@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a copy comes from, with regard to the copies that are under way. Known of each link and
+ * Where a copy comes from, with regard to the copies that are under way (but with
+ * config.nearest_source). Known of each link and
  * each direction of each device are the seconds of copies that were decided and have not ended,
  * each as if it were alone; a device copies one after another in each direction.
  */
@@ -82,7 +83,7 @@ static int best_source(const struct duet_runtime *core, const struct duet_handle
 int duet__source(const struct duet_runtime *core, const struct duet_handle *handle, unsigned node,
                  double *cost)
 {
-    return best_source(core, handle, node, true, cost);
+    return best_source(core, handle, node, !core->nearest_source, cost);
 }
 
 /*

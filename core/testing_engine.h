@@ -32,7 +32,7 @@ struct engine_setting {
     bool spin;  /* workers poll instead of parking, so that wakes order nothing */
     const char *model;
     size_t window;
-    bool set_arch, keep_going, record, hold;
+    bool set_arch, keep_going, record, hold, nearest_source;
     enum duet__priorities priorities;
     bool computes;        /* data has addresses, but for what is temporary */
     unsigned losses;      /* devices that are lost, at a random command */
@@ -498,6 +498,7 @@ static inline struct engine *engine_new(const struct engine_setting *setting)
                                        .computes = setting->computes,
                                        .keep_going = setting->keep_going,
                                        .hold = setting->hold,
+                                       .nearest_source = setting->nearest_source,
                                        .priorities = setting->priorities,
                                        .record = setting->record,
                                        .ops = &engine_ops,

@@ -254,6 +254,7 @@ static inline void draw_program(struct setting *setting, uint64_t *rng, unsigned
     setting->config.record = one_of(rng, 2);
     setting->config.keep_going = setting->config.seed % 2;
     setting->config.hold = setting->config.seed % 4 == 2;
+    setting->config.nearest_source = setting->config.seed % 3 == 0;
     setting->config.priorities = setting->config.seed % 5 == 0   ? "bottom-level"
                                  : setting->config.seed % 5 == 1 ? "none"
                                                                  : NULL;

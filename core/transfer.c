@@ -159,7 +159,7 @@ static bool request(struct duet_view *view, struct replica *into)
     struct duet_handle *handle = into->handle;
     double direct = INFINITY, by_host = INFINITY;
     int source = into->leaving ? -1 : duet__source(view->core, handle, into->node, &direct);
-    if (source > DUET_HOST && into->node != DUET_HOST)
+    if (source > DUET_HOST && into->node != DUET_HOST && !view->core->nearest_source)
         by_host = duet__cost_by_host(view, handle, into->node);
     if (source >= 0 && direct <= by_host) {
         start(view, handle->replicas[source], into, false);

@@ -378,6 +378,7 @@ static int open_sim(struct run *run, struct duet_message *message)
                                      .window = config->window,
                                      .set_arch = config->set_arch,
                                      .keep_going = config->keep_going,
+                                     .nearest_source = config->nearest_source,
                                      .hold = config->hold,
                                      .record_accesses = true,
                                      .ops = &ops};

@@ -44,13 +44,19 @@ def command():
     return os.environ.get("DUET") or (str(built) if built.exists() else shutil.which("duet"))
 
 
+# Else from the nearest replica, whatever copies are under way: the papers speak of no other choice.
+LOADED = "copies that look at load"
+
+
 @functools.cache
 def simulate(workload, n, tile, *options, precision="d", policies=POLICIES, reps=1,
              platform="idgraf"):
     """What `duet simulate --json` says of each policy."""
     words = [command(), "simulate", workload, "--platform", platform, "--json", "--quiet",
              "--n", n, "--tile", tile, "--precision", precision, "--policy", ",".join(policies),
-             "--reps", reps, *options, *(GEMM_ORDER if workload == "gemm" else ()),
+             "--reps", reps, *(option for option in options if option != LOADED),
+             *(() if LOADED in options else ("--nearest-source",)),
+             *(GEMM_ORDER if workload == "gemm" else ()),
              *(("--extrapolate",) if tile > 960 else ())]
     result = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=False)
     if result.returncode:
@@ -282,6 +288,7 @@ WHAT_IF = [
     ("500 tasks submitted ahead, right-looking", ("--window", 500)),
     ("500 tasks submitted ahead, left-looking", ("--window", 500, "--param", "variant=left")),
     ("no direct GPU-GPU copies", ("--no-peer",)),
+    ("copies chosen with regard to those under way", (LOADED,)),
     ("one task a GPU (`--gpu-window 1`)", ("--gpu-window", 1)),
 ]
 LINKS = (None, 4, 3, 2, 1.5)

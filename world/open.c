@@ -29,6 +29,7 @@ int duet__open_core(struct duet__core_config *core, const struct duet_config *co
         .strict = config->strict,
         .keep_going = config->keep_going,
         .hold = config->hold,
+        .nearest_source = config->nearest_source,
         .record = config->record || config->trace,
         .record_accesses = config->record_accesses,
         .model_error = config->model_error,

@@ -146,6 +146,8 @@ static const struct duet__option settings[] = {
      "Host memory that may be page-locked; default: three quarters of it", "SIZE|none"},
     {ALL | INFO | ENVIRONMENT, "no-peer", 0, FLAG, AT(no_peer), 0, 0,
      "No direct copies between GPUs", NULL},
+    {ALL | ENVIRONMENT, "nearest-source", 0, FLAG, AT(nearest_source), 0, 0,
+     "Copy from the nearest replica, whatever copies are under way", NULL},
     {RUN | INFO | ENVIRONMENT, "no-bind", 0, FLAG, AT(no_bind), 0, 0,
      "Leave threads where the operating system puts them", NULL},
     {ALL | ENVIRONMENT, "window", 0, COUNT, AT(window), 1, UINT32_MAX,

@@ -71,6 +71,9 @@ struct duet_config {
                                   0: 0.9 on this machine. Not with gpu_memory_bytes */
     const char *links;         /* "pcie=12GB/s,qpi=8GB/s": bandwidths to replace; NULL: none */
     bool no_peer;              /* no direct copies between GPUs */
+    bool nearest_source;       /* data is copied from where a lone copy would arrive first, whatever
+                                  is under way; else from where that costs least with the copies
+                                  under way, also by way of the host */
     const char *policy;        /* scheduling policy: name, or path of a shared object, then values
                                   of its parameters, "NAME:PARAMETER=VALUE:..."; NULL: "ws" */
     const char *model;         /* performance model: name; NULL: "history" */
@@ -132,11 +135,11 @@ void duet_config_init(struct duet_config *config);
  * Overrides fields from the environment: DUET_SIMULATE, DUET_EMULATE, DUET_DEVICES, DUET_SCALE,
  * DUET_LOSE, DUET_WATCHDOG (seconds, or "never"), DUET_NO_BIND, DUET_CPUS, DUET_GPUS,
  * DUET_GPU_MEMORY, DUET_GPU_WINDOW, DUET_GPU_WINDOW_SHORT, DUET_GPU_STREAMS, DUET_PIN ("none" or
- * a size), DUET_LINKS, DUET_NO_PEER, DUET_POLICY, DUET_MODEL, DUET_SEED, DUET_WINDOW,
- * DUET_SET_ARCH, DUET_KEEP_GOING, DUET_HOLD, DUET_PRIORITIES, DUET_NOISE, DUET_EXTRAPOLATE,
- * DUET_NO_COSTS, DUET_COSTS, DUET_WITHOUT, DUET_CONTEXT, DUET_TRACE, DUET_REPORT. DUET_EINVAL with
- * a message that names the variable; config may then be partly changed. The strings belong to the
- * environment.
+ * a size), DUET_LINKS, DUET_NO_PEER, DUET_NEAREST_SOURCE, DUET_POLICY, DUET_MODEL, DUET_SEED,
+ * DUET_WINDOW, DUET_SET_ARCH, DUET_KEEP_GOING, DUET_HOLD, DUET_PRIORITIES, DUET_NOISE,
+ * DUET_EXTRAPOLATE, DUET_NO_COSTS, DUET_COSTS, DUET_WITHOUT, DUET_CONTEXT, DUET_TRACE, DUET_REPORT.
+ * DUET_EINVAL with a message that names the variable; config may then be partly changed. The
+ * strings belong to the environment.
  */
 DUET_MUST_CHECK int duet_config_environment(struct duet_config *config,
                                             struct duet_message *message);
