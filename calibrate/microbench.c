@@ -75,6 +75,7 @@ static struct duet_config configure(const struct duet_config *given, const char 
                                     int gpus)
 {
     struct duet_config own = *given;
+    own.nearest_source = true; /* what is measured are copies between two devices alone */
     own.policy = policy;
     own.window = 0;
     own.record_accesses = own.report = own.set_arch = false;

@@ -9,6 +9,12 @@
 
 #include "core/internal.h"
 
+/* What is counted of a copy: of one that lasts for ever, eleven days. */
+static int64_t ns_of(double seconds)
+{
+    return (int64_t)(fmin(seconds, 1e6) * 1e9);
+}
+
 /* Seconds a lone copy takes. */
 static double alone_s(const struct duet_route *route, uint64_t bytes)
 {
@@ -111,13 +117,13 @@ double duet__copy_queued(struct duet_runtime *core, const struct duet__copy *cop
     const struct duet_route *route =
         duet_machine_route(&core->machine, copy->source, copy->destination);
     double seconds = alone_s(route, copy->bytes);
-    int64_t ns = sign * (int64_t)(seconds * 1e9);
+    int64_t ns = sign * ns_of(seconds);
     seconds += wait_s(core, copy->source, copy->destination);
     atomic_fetch_add_explicit(queue_of(core, copy->source, true), ns, memory_order_relaxed);
     atomic_fetch_add_explicit(queue_of(core, copy->destination, false), ns, memory_order_relaxed);
     for (unsigned i = 0; i < route->count; i++) {
         const struct duet_link *link = &core->machine.links[route->links[i]];
-        ns = sign * (int64_t)((double)copy->bytes / link->bandwidth_Bps * 1e9);
+        ns = sign * ns_of((double)copy->bytes / link->bandwidth_Bps);
         if (!link->per_copy)
             atomic_fetch_add_explicit(&core->queued_ns[route->links[i]], ns, memory_order_relaxed);
     }
