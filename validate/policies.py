@@ -193,7 +193,8 @@ def priorities_table(policies):
     lines = []
     for policy, tiles in itertools.product((p for p in BY_PRIORITY if p in policies), (10, 20, 40)):
         rates = [reproduction.rate(reproduction.simulate_one(
-            policy, "cholesky", tiles * TILE, TILE, *reproduction.FULL, "--priorities", which))
+            policy, "cholesky", tiles * TILE, TILE, *reproduction.FULL, reproduction.LOADED,
+            "--priorities", which))
             for which in ("none", "workload", "bottom-level")]
         lines.append([policy, tiles, *(f"{rate:.0f}" for rate in rates)])
     return reproduction.table(["policy", "tiles", "none", "workload", "bottom-level"], lines)

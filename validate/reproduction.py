@@ -44,7 +44,8 @@ def command():
     return os.environ.get("DUET") or (str(built) if built.exists() else shutil.which("duet"))
 
 
-# Else from the nearest replica, whatever copies are under way: the papers speak of no other choice.
+# An option: data is copied with regard to the copies under way. Else from the nearest replica: the
+# papers speak of no other choice.
 LOADED = "copies that look at load"
 
 
