@@ -104,6 +104,7 @@ static void test_arrays(void)
     static float floats[COPIES][7];
     static double matrix[COPIES][9 * COLS];
     static int last;
+    const int each = TASKS / COPIES;
     struct duet_handle *handles[COPIES], *counter;
     testing_must(core, duet_vector(core, &last, 1, sizeof last, &counter));
     struct duet_codelet *codelets[] = {testing_codelet(core, "on_cpu", add_to_arrays, "cpu"),
@@ -124,11 +125,11 @@ static void test_arrays(void)
     for (unsigned c = 0; c < COPIES; c++) {
         testing_must(core, duet_unregister(core, handles[c]));
         for (unsigned i = 0; i < 300; i++)
-            g_assert_cmpint(bytes[c][i], ==, TASKS / COPIES);
+            g_assert_cmpint(bytes[c][i], ==, each);
         for (unsigned i = 0; i < 7; i++)
-            g_assert_cmpfloat(floats[c][i], ==, TASKS / COPIES);
+            g_assert_cmpfloat(floats[c][i], ==, each);
         for (unsigned i = 0; i < 9 * COLS; i++)
-            g_assert_cmpfloat(matrix[c][i], ==, i % 9 < ROWS ? TASKS / COPIES : 0);
+            g_assert_cmpfloat(matrix[c][i], ==, i % 9 < ROWS ? each : 0);
     }
     duet__core_free(core);
 }
