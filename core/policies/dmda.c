@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dmda, dmdas, dmdar: each ready task goes to the worker of the lowest
+ * dmda, dmdas, dmdar, heft-tm: each ready task goes to the worker of the lowest
  *
  *   alpha x expected end + beta x transfer
  *   expected end = max(worker free, now + transfer) + expected time
@@ -8,7 +8,9 @@
  * where the transfer is that of copies that are alone. A worker is free when what waits on it is
  * done, which follows the last task that has ended there; where nothing is known of the times, the
  * shortest list is taken. dmda runs a worker's tasks in order of arrival; dmdas by priority, and
- * among equal ones, as dmdar among all, the one of which fewest inputs are not valid there.
+ * among equal ones, as dmdar among all, the one of which fewest inputs are not valid there. heft-tm
+ * goes by the times of kernels alone, transfers being nothing; with priorities=1 a worker runs its
+ * tasks by priority, otherwise in order of arrival.
  *
  * StarPU 1.3 takes the fitness relative to the earliest end, which chooses the same worker, and
  * adds energy, which duet does not know. Its dates start anew when a task is taken; these when one
@@ -27,6 +29,13 @@ static const struct duet_policy_parameter parameters[] = {
     {NULL},
 };
 
+enum { PRIORITIES };
+
+static const struct duet_policy_parameter of_heft_tm[] = {
+    [PRIORITIES] = {"priorities", 0, 0, 1, "1: a worker runs its tasks by priority"},
+    {NULL},
+};
+
 /* Since when a worker has been at what it has to do. */
 struct busy {
     _Atomic(double) since_s;
@@ -40,9 +49,16 @@ static double free_at(struct duet_view *view, unsigned worker, double now)
     return load > 0 ? fmax(now, since + load) : now;
 }
 
-static void assign(struct duet_view *view, struct duet_task *task, double now)
+/* What is weighed, by how much. */
+struct weights {
+    double end, transfer;
+    bool moves; /* transfers take time */
+};
+
+/* The worker for a task, which is to be put on its list. */
+static unsigned choose(struct duet_view *view, const struct duet_task *task, struct weights weights,
+                       double now)
 {
-    double alpha = duet_view_parameter(view, ALPHA), beta = duet_view_parameter(view, BETA);
     double least = INFINITY, transfer = -1, chosen_transfer = 0;
     size_t shortest = 0;
     unsigned chosen = 0, node = 0;
@@ -51,10 +67,11 @@ static void assign(struct duet_view *view, struct duet_task *task, double now)
             continue;
         if (transfer < 0 || duet_view_node(view, w) != node) {
             node = duet_view_node(view, w);
-            transfer = duet_view_transfer_alone_seconds(view, w, task);
+            transfer = weights.moves ? duet_view_transfer_alone_seconds(view, w, task) : 0;
         }
         double start = fmax(free_at(view, w, now) - now, transfer);
-        double fitness = alpha * (start + duet_view_seconds(view, w, task)) + beta * transfer;
+        double end = start + duet_view_seconds(view, w, task);
+        double fitness = weights.end * end + weights.transfer * transfer;
         size_t length = duet_list_length(duet_view_list(view, w));
         if (fitness < least || (fitness == least && length < shortest)) {
             least = fitness;
@@ -66,14 +83,26 @@ static void assign(struct duet_view *view, struct duet_task *task, double now)
     struct busy *busy = duet_view_worker_state(view, chosen);
     if (!(duet_view_load(view, chosen) > 0))
         atomic_store_explicit(&busy->since_s, now + chosen_transfer, memory_order_relaxed);
-    duet_push_tail(view, duet_view_list(view, chosen), task);
+    return chosen;
 }
 
 static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count, int by,
                  double now)
 {
+    const struct weights weights = {duet_view_parameter(view, ALPHA),
+                                    duet_view_parameter(view, BETA), true};
     for (size_t i = 0; i < count; i++)
-        assign(view, batch[i], now);
+        duet_push_tail(view, duet_view_list(view, choose(view, batch[i], weights, now)), batch[i]);
+}
+
+static void push_sorted(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
+                        int by, double now)
+{
+    const struct weights weights = {1, 0, false};
+    bool priorities = duet_view_parameter(view, PRIORITIES) > 0;
+    for (size_t i = 0; i < count; i++)
+        duet_push_sorted(view, duet_view_list(view, choose(view, batch[i], weights, now)), batch[i],
+                         priorities ? duet_task_priority(batch[i]) : 0);
 }
 
 static void epilogue(void *self, struct duet_view *view, struct duet_task *task, unsigned worker,
@@ -156,5 +185,17 @@ const struct duet_policy duet__policy_dmdar = {
     .parameters = parameters,
     .push = push,
     .pop = pop_ready,
+    .epilogue = epilogue,
+};
+
+const struct duet_policy duet__policy_heft_tm = {
+    .name = "heft-tm",
+    .description = "earliest end by kernel times alone, without transfers",
+    .source = "Augonnet et al., StarPU, CCPE 2011 (heft-tm)",
+    .order = DUET_SORTED,
+    .state_size_a_worker = sizeof(struct busy),
+    .parameters = of_heft_tm,
+    .push = push_sorted,
+    .pop = pop,
     .epilogue = epilogue,
 };
