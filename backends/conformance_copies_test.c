@@ -21,10 +21,21 @@ static unsigned char *memory_of(unsigned parts)
     return memory;
 }
 
+/* Whole words at a time, and bytes compared by memcmp: the thread sanitizer looks at each access.
+ */
 static void fill_random(unsigned char *bytes, size_t count, uint64_t *random)
 {
-    for (size_t i = 0; i < count; i++)
-        bytes[i] = (unsigned char)duet_random_next(random);
+    for (size_t i = 0; i < count; i += sizeof(uint64_t)) {
+        uint64_t word = duet_random_next(random);
+        memcpy(bytes + i, &word, MIN(sizeof word, count - i));
+    }
+}
+
+enum { UNTOUCHED = 0xa5 };
+
+static bool untouched(const unsigned char *bytes, size_t count)
+{
+    return !count || (bytes[0] == UNTOUCHED && !memcmp(bytes, bytes + 1, count - 1));
 }
 
 static void open_large(struct testing_device *d, struct testing *t, unsigned index)
@@ -140,8 +151,7 @@ static void there_and_back(struct testing_device *d, const struct shape *s, unsi
     for (size_t c = 0; c < s->cols; c++) {
         const unsigned char *got = to + s->offset + c * pitch;
         g_assert_true(!memcmp(got, from + s->offset + c * pitch, s->column_bytes));
-        for (size_t i = s->column_bytes; i < pitch && c + 1 < s->cols; i++)
-            g_assert_cmpuint(got[i], ==, 0xa5);
+        g_assert_true(c + 1 == s->cols || untouched(got + s->column_bytes, s->gap));
     }
 }
 
@@ -160,15 +170,17 @@ static void triangles(struct testing_device *d, unsigned char *from, unsigned ch
         in.first_step = out.first_step = lower ? BYTES : 0;
         in.end = out.end = upper ? BYTES : column;
         in.end_step = out.end_step = upper ? BYTES : 0;
-        memset(to, 0xa5, n * pitch);
+        memset(to, UNTOUCHED, n * pitch);
         testing_copy(d, in);
         testing_finish(d, in.tag);
         testing_copy(d, out);
         testing_finish(d, out.tag);
-        for (size_t at = 0; at < n * pitch; at++) {
-            size_t col = at / pitch, row = at % pitch / BYTES;
-            bool belongs = row < n && (!lower || row >= col) && (!upper || row <= col);
-            g_assert_cmpuint(to[at], ==, belongs ? from[at] : 0xa5);
+        for (size_t col = 0; col < n; col++) {
+            const unsigned char *got = to + col * pitch, *sent = from + col * pitch;
+            size_t first = lower ? col * BYTES : 0, end = upper ? (col + 1) * BYTES : column;
+            g_assert_true(untouched(got, first));
+            g_assert_true(!memcmp(got + first, sent + first, end - first));
+            g_assert_true(untouched(got + end, pitch - end));
         }
     }
 }
@@ -210,7 +222,7 @@ static void go(const struct duet__backend *backend, const struct way *way)
     for (unsigned i = 0; i < G_N_ELEMENTS(shapes); i++) {
         _Atomic(void *) marks[2] = {NULL, NULL};
         g_assert_cmpuint(shapes[i].offset + span_of(&shapes[i]), <=, (size_t)PARTS * PAGES);
-        memset(to, 0xa5, (size_t)PARTS * PAGES);
+        memset(to, UNTOUCHED, (size_t)PARTS * PAGES);
         there_and_back(&d, &shapes[i], from, to, way->marks ? marks : NULL);
         if (way->marks)
             there_and_back(&d, &shapes[i], from, to, marks);

@@ -245,10 +245,10 @@ if(NOT DUET_SANITIZE)
     set(one_gpu -DCMAKE_CUDA_ARCHITECTURES=90)
   endif()
   duet_build_test(sanitize.address . "-DDUET_SANITIZE=address$<SEMICOLON>undefined" ${one_gpu})
-  # what has threads; the address sanitizer has seen the rest. Threads of calibrations are those of
-  # calibrate.* and of cli.run
-  set(threads "^(core|backends|real|world|workloads|calibrate|examples|bench)[.]")
-  duet_build_test(sanitize.thread "${threads}|^cli[.](run|cuda_run)$"
+  # what has threads; the address sanitizer has seen the rest. Threads of calibrations and of the
+  # corpus are those of calibrate.* and of cli.run
+  set(threads "^(core|backends|real|world|workloads|calibrate|examples)[.]")
+  duet_build_test(sanitize.thread "${threads}|^cli[.](run|cuda_run)$|^bench[.]overhead$"
     -DDUET_SANITIZE=thread ${one_gpu})
   # options in capitals or not
   if(DUET_HAVE_SIMGRID)
