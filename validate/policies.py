@@ -12,10 +12,12 @@ Jacobi's kernel, which nobody has measured on Idgraf, are estimated from memorie
 """
 
 import argparse
+import concurrent.futures
 import csv
 import itertools
 import json
 import math
+import os
 import pathlib
 import statistics
 import subprocess
@@ -114,14 +116,16 @@ def simulate(case, policies, machine):
 
 def simulate_missing(rows, policies, cases, done=lambda rows: None):
     """Adds what is not there; `done` is called after each case."""
-    with tempfile.TemporaryDirectory() as folder:
+    with (tempfile.TemporaryDirectory() as folder,
+          concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool):
         machine = platform(folder)
-        for case in cases:
-            missing = [p for p in policies if row_key(case, p) not in rows]
-            if missing:
-                print(*case, *missing, file=sys.stderr)
-                rows |= simulate(case, missing, machine)
-                done(rows)
+        missing = {case: lacking for case in cases
+                   if (lacking := [p for p in policies if row_key(case, p) not in rows])}
+        for case, found in zip(missing, pool.map(
+                lambda case: simulate(case, missing[case], machine), missing)):
+            print(*case, *missing[case], file=sys.stderr)
+            rows |= found
+            done(rows)
     return rows
 
 
