@@ -22,6 +22,17 @@ static const uint64_t device_tiles[] = {1024, 2048};
 /* In caches, one pass over the vectors is over before there is anything to see. */
 static const struct duet__setting passes[] = {{"iterations", "8"}};
 
+/* Tasks of uneven work would be a size each: they are measured with even ones. */
+static const struct duet__setting even[] = {{"sizes", "fixed"}};
+
+static bool is_uneven(const struct duet__workload *workload)
+{
+    const struct duet__parameter *p = workload->parameters;
+    while (p && p->name && strcmp(p->name, even->name) != 0)
+        p++;
+    return p && p->name;
+}
+
 static bool on_vectors(const struct duet__workload *workload)
 {
     return strcmp(workload->name, "saxpy") == 0;
@@ -158,6 +169,8 @@ static int add_subject(struct duet__calibrating *c, const struct duet__subject *
                                 .optional = optional,
                                 .problem = {.tile = subject->tile,
                                             .precision = subject->precision,
+                                            .settings = even,
+                                            .setting_count = is_uneven(subject->workload),
                                             .seed = c->request->runs->seed}};
     struct duet_message why = {""};
     uint64_t least = TILES_MIN * subject->tile;
@@ -185,6 +198,8 @@ static uint64_t tile_at(const struct duet__calibrate_request *request,
         return request->tiles.items[place];
     if (request->paced)
         return place ? 0 : workload->default_tile;
+    if (is_uneven(workload)) /* as small and as large as their pieces are */
+        return (own << 2 * place) / 8;
     return on_vectors(workload) ? vector_tiles[place] : (own << place) / 2;
 }
 

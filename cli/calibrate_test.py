@@ -181,6 +181,15 @@ def check_name():
     assert simulate("./box.json", 128, "--precision", "s").returncode == 0
 
 
+def check_uneven():
+    """Uneven tasks are measured with even ones, a size each tile; between them times are known."""
+    report = json.loads(good(*"calibrate sort --cpus 1 --tile 16,256 --n 2048 --reps 1 --no-copies"
+                             " --budget 0.1s --no-costs --json --out uneven.json".split()))
+    assert [kernel["work"] for kernel in report["kernels"]] == [16 * 15 / 2, 256 * 255 / 2], report
+    result = duet(*"simulate sort --platform ./uneven.json --n 4000 --tile 128 --cpus 1".split())
+    assert result.returncode == 0, result
+
+
 def check_emulation():
     """Devices: computed by cores, and at a platform's pace."""
     report = calibrate("--emulate", "free", "--cpus", "1", "--gpus", "1", "--out", "free.json",
@@ -227,6 +236,7 @@ with tempfile.TemporaryDirectory() as folder:
     check_files()
     check_failure()
     check_name()
+    check_uneven()
     check_emulation()
     check_load()
     os.chdir("/")

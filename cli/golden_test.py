@@ -14,14 +14,15 @@ import tempfile
 
 DUET = os.environ.get("DUET") or "build/duet"
 GOLDEN = pathlib.Path(__file__).resolve().parent / "golden"
+THREE_KINDS = GOLDEN.parents[1] / "validate" / "three-kinds.json"
 
 # The first five; what is newer has cases of its own, so that a new policy changes no file.
 FIVE = "eager,ws,data-aware,locality-aware,heft"
 
 NEWER = "no-prio,random,w-rand,heft-tm,dmda,dmdas,dmdar,lws,heteroprio,dada"
 
-# Name -> arguments; FIVE and NEWER stand for policies, "trace" among the words for the file that is
-# compared instead.
+# Name -> arguments; FIVE and NEWER stand for policies, THREE-KINDS for a platform, "trace" among
+# the words for the file that is compared instead.
 CASES = {
     "cholesky-table.txt": "cholesky --n 9600 --cpus 4 --gpus 8 --policy FIVE --set-arch",
     "cholesky-noise.csv": "cholesky --n 9600 --cpus 8 --gpus 4 --policy FIVE --reps 3 --noise"
@@ -40,6 +41,9 @@ CASES = {
     "newer.csv": "cholesky --n 9600 --cpus 4 --gpus 4 --policy NEWER --csv",
     "cholesky-planned.csv": "cholesky --n 9600 --cpus 4 --gpus 4 --policy static,cp,eager --csv"
                             " --priorities bottom-level",
+    "sort.csv": "sort --n 262144 --tile 4096 --cpus 4 --gpus 4 --policy FIVE,NEWER --csv",
+    "sort-three-kinds.csv": "sort --n 262144 --tile 4096 --policy FIVE,NEWER --csv"
+                            " --param sizes=bimodal --platform THREE-KINDS",
     "layered.csv": "layered --n 300 --cpus 4 --gpus 4 --policy FIVE --csv",
 }
 
@@ -47,10 +51,11 @@ CASES = {
 def output(arguments):
     with tempfile.TemporaryDirectory() as folder:
         trace = os.path.join(folder, "trace.json")
-        stands = {"trace": trace, "FIVE": FIVE, "NEWER": NEWER}
+        stands = {"trace": trace, "FIVE": FIVE, "NEWER": NEWER, "FIVE,NEWER": f"{FIVE},{NEWER}",
+                  "THREE-KINDS": str(THREE_KINDS)}
         words = [stands.get(word, word) for word in arguments.split()]
-        words += ["--platform", "idgraf", "--quiet"]
-        if words[0] != "layered":
+        words += ["--quiet"] if "--platform" in words else ["--platform", "idgraf", "--quiet"]
+        if words[0] not in ("layered", "sort"):
             words += ["--tile", "960"]
         command = [os.path.abspath(DUET), "simulate", *words]
         printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout

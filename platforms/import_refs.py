@@ -5,7 +5,8 @@
     import_refs.py --kernels kernels.csv --bus bus.csv PLATFORM.json...
 
 What a file says of its machine stays: processors, which GPUs share a switch, costs, origins.
-Figures of links, switches, GPUs and direct copies, and kernel times are those of the tables.
+Figures of links, switches, GPUs and direct copies, and kernel times are those of the tables. What
+nobody has measured on these machines has estimated times, which say so.
 
 kernels.csv: machine,kernel,precision,tile,arch,device,impl,bytes,flops,mean_us,dev_us,samples,note
 bus.csv:     machine,src,dst,bandwidth_MBps,latency_us    (MB = 10^6 bytes)
@@ -59,6 +60,38 @@ SOURCES = {
 RECTANGULAR = {"dgemm": "starpu_dgemm_gemm"}
 # Same chips as mirage: its kernels may stand in.
 LIKE_MIRAGE = {"idgraf", "attila", "mirage"}
+
+# Where no measurement is known. What sorting a list of m elements by odd-even transposition takes:
+# a core needs 1 ns for each of m (m - 1) / 2 pairs; a device launches a kernel for each of m
+# rounds, which reads and writes the whole list: (seconds, bytes a second).
+PAIR_S = 1e-9
+ROUNDS = {"c2050": (4e-6, 110e9), "m2070": (4e-6, 110e9), "fx5800": (7e-6, 75e9)}
+
+
+def sort_seconds(arch, element_bytes, length):
+    if arch not in ROUNDS:
+        return PAIR_S * length * (length - 1) / 2
+    launch_s, bandwidth = ROUNDS[arch]
+    return length * (launch_s + 2 * element_bytes * length / bandwidth)
+
+
+def estimated_curves(arch):
+    """Of an architecture whose speed is known well enough."""
+    if arch != "x5650" and arch not in ROUNDS:
+        return []
+    origin = ("estimated: 1 ns a pair" if arch not in ROUNDS else
+              "estimated: {} us a round to launch it, {} GB/s".format(
+                  *(f"{value:g}" for value in (ROUNDS[arch][0] * 1e6, ROUNDS[arch][1] * 1e-9))))
+    return [{"kernel": precision + "sort", "arch": arch, "origin": origin,
+             "points": [estimated_point(length * (length - 1) // 2,
+                                        sort_seconds(arch, element_bytes, length))
+                        for length in (2**k for k in range(1, 21))]}
+            for precision, element_bytes in (("d", 8), ("s", 4))]
+
+
+def estimated_point(flops, seconds):
+    return {"size": 0, "flops": flops, "mean_s": significant(seconds),
+            "deviation_s": significant(0.02 * seconds), "samples": 1}
 
 
 def significant(value, digits=7):
@@ -160,7 +193,8 @@ def curves_of(platform, rows):
                 origin += "; same chips as " + machine
             curves.append({"kernel": kernel, "arch": arch["name"], "origin": origin,
                            "points": points})
-    return curves
+    return curves + [curve for arch in platform["architectures"]
+                     for curve in estimated_curves(arch["name"])]
 
 
 def read_bus(path):

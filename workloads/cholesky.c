@@ -205,7 +205,7 @@ static int expand(struct duet_expansion *expansion, const struct duet_call *call
 {
     const struct blocks_args *args = call->args;
     uint32_t n = args->size.n, edge = args->block, count = (uint32_t)duet__tile_count(n, edge);
-    struct duet__tiles blocks = {n, n, edge, edge, count, count, NULL};
+    struct duet__tiles blocks = {n, n, edge, edge, count, count, NULL, NULL};
     struct duet__build build = {
         .runtime = call->runtime,
         .matrices = &blocks,

@@ -4,7 +4,20 @@
 
 #include <string.h>
 
+/* Those that need no BLAS. */
+static const struct {
+    const char *base;
+    duet_kernel_fn run;
+} kernels[] = {
+    {"jacobi2d", duet__kernel_jacobi2d},
+    {"sort", duet__kernel_sort},
+};
+
 duet_kernel_fn duet__kernel(const char *base)
 {
-    return strcmp(base, "jacobi2d") ? duet__blas_kernel(base) : duet__kernel_jacobi2d;
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        if (!strcmp(kernels[i].base, base))
+            return kernels[i].run;
+    }
+    return duet__blas_kernel(base);
 }

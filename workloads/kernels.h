@@ -33,6 +33,7 @@
  *   laswp        P, A1, A2 ...  these row interchanges, in their order, in the tiles of a column
  *   axpy         x, y           y := alpha x + y; struct duet__axpy_args
  *   jacobi2d     see jacobi2d.c
+ *   sort         a              a in ascending order, by odd-even transposition
  */
 duet_kernel_fn duet__kernel(const char *base);
 
@@ -45,8 +46,9 @@ struct duet__axpy_args {
 /* The same for the kernels that need BLAS; for duet__kernel. */
 duet_kernel_fn duet__blas_kernel(const char *base);
 
-/* The kernel jacobi2d, which needs none. */
+/* Those that need none. */
 int duet__kernel_jacobi2d(const struct duet_call *call);
+int duet__kernel_sort(const struct duet_call *call);
 
 /*
  * A call of BLAS uses one thread from now on, in the whole process, and never more again: OpenBLAS

@@ -448,6 +448,7 @@ static void test_unknown(void)
     g_assert_null(duet__kernel("dgemm"));
     g_assert_null(duet__kernel(""));
     g_assert_nonnull(duet__kernel("jacobi2d"));
+    g_assert_nonnull(duet__kernel("sort"));
 }
 
 int main(int argc, char **argv)

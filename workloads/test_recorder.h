@@ -47,6 +47,7 @@ struct recorded {
     size_t access_count;
     int priority;
     uint64_t where;
+    double complexity;
 };
 
 /* Memory that the workload has page-locked. */
@@ -205,6 +206,7 @@ static inline struct recorded *recorder_copy(const struct duet_task_desc *desc)
     task->access_count = desc->access_count;
     task->priority = desc->priority;
     task->where = desc->where;
+    task->complexity = desc->complexity;
     memcpy(task->args, desc->args, desc->args_bytes);
     for (size_t i = 0; i < desc->access_count; i++) {
         g_assert_nonnull(desc->accesses[i].handle);
@@ -461,6 +463,7 @@ static inline double *recorder_at(const struct duet_buffer *buffer, size_t i, si
 #define duet__workload_saxpy recorded_saxpy
 #define duet__workload_jacobi2d recorded_jacobi2d
 #define duet__workload_layered recorded_layered
+#define duet__workload_sort recorded_sort
 #define duet__element_bytes recorded_element_bytes
 #define duet__tile_count recorded_tile_count
 #define duet__tiles_check recorded_tiles_check

@@ -34,6 +34,8 @@ static const struct run {
     {"lu-pivot", 200, 32, {{0}}},
     {"lu-pivot", 200, 48, {{"layout", "lapack"}}},
     {"saxpy", 20000, 3000, {{"iterations", "3"}}},
+    {"sort", 3000, 100, {{0}}},
+    {"sort", 2000, 300, {{"sizes", "bimodal"}}},
 };
 
 static inline struct duet__problem problem_of(const struct run *run, char precision)

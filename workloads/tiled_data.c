@@ -53,6 +53,9 @@ int duet__tiled_generate(const struct duet__tiled *tiled, const struct duet__pro
 
     struct duet__shape shapes[DUET__MATRICES_MAX] = {0};
     tiled->shapes(problem, shapes);
+    data->cuts = tiled->cuts ? tiled->cuts(problem) : NULL;
+    if (tiled->cuts && !data->cuts)
+        error = duet_fail(message, DUET_ENOMEM, "no memory for where the pieces begin");
     bool whole = !strcmp(duet__setting(problem, tiled->parameters, "layout"), "lapack");
     for (unsigned i = 0; !error && i < DUET__MATRICES_MAX && shapes[i].rows; i++) {
         describe(&data->matrices[i], &shapes[i], problem, i);
@@ -78,5 +81,7 @@ void duet__tiled_discard(void *data)
     struct duet__tiled_data *made = data;
     for (size_t i = 0; made && i < DUET__MATRICES_MAX; i++)
         duet__storage_free(&made->matrices[i]);
+    if (made)
+        free(made->cuts);
     free(made);
 }

@@ -50,6 +50,8 @@ int duet__square_check(const struct duet__problem *problem,
 
 uint32_t duet__tile_rows(const struct duet__tiles *tiles, uint32_t i)
 {
+    if (tiles->cuts)
+        return (uint32_t)(tiles->cuts[i + 1] - tiles->cuts[i]);
     return (uint32_t)duet__piece(tiles->rows, tiles->tile_rows, i);
 }
 
@@ -68,7 +70,11 @@ static int register_tile(struct duet__tiles *tiles, uint32_t i, uint32_t j, size
                          const struct duet__storage *storage, struct duet_runtime *runtime)
 {
     size_t rows = duet__tile_rows(tiles, i), ld = rows;
-    void *data = storage ? duet__storage_tile(storage, i, j, &ld) : NULL;
+    void *data = NULL;
+    if (storage && tiles->cuts)
+        data = storage->memory + tiles->cuts[i] * tiles->cols * element_bytes;
+    else if (storage)
+        data = duet__storage_tile(storage, i, j, &ld);
     return duet_matrix(runtime, data, rows, duet__tile_cols(tiles, j), ld, element_bytes,
                        &tiles->handles[i + (size_t)j * tiles->row_tiles]);
 }
@@ -105,7 +111,9 @@ static int tiles_init(struct duet__tiles *tiles, const struct duet__shape *shape
 {
     size_t element_bytes =
         shape->element_bytes ? shape->element_bytes : duet__element_bytes(build->problem);
+    const uint64_t *cuts = build->matrices->cuts;
     *tiles = grid(shape, build->problem);
+    tiles->cuts = cuts;
     size_t count = (size_t)tiles->row_tiles * tiles->col_tiles;
     tiles->handles = calloc(count, sizeof *tiles->handles);
     if (!tiles->handles)
@@ -190,7 +198,10 @@ static int register_matrices(const struct duet__build *build, const struct duet_
     struct duet__shape shapes[DUET__MATRICES_MAX] = {0};
     const struct duet__tiled_data *data = build->problem->data;
     tiled->shapes(build->problem, shapes);
-    int error = 0;
+    matrices->cuts = tiled->cuts ? tiled->cuts(build->problem) : NULL;
+    int error = tiled->cuts && !matrices->cuts
+                    ? duet_fail(message, DUET_ENOMEM, "no memory for where the pieces begin")
+                    : 0;
     for (size_t i = 0; !error && i < DUET__MATRICES_MAX && shapes[i].rows; i++)
         error =
             tiles_init(&matrices[i], &shapes[i], data ? &data->matrices[i] : NULL, build, message);
@@ -226,6 +237,8 @@ void duet__tiled_fini(void *state)
     struct duet__tiles *matrices = state;
     for (size_t i = 0; matrices && i < DUET__MATRICES_MAX; i++)
         free(matrices[i].handles);
+    if (matrices)
+        free((void *)(uintptr_t)matrices->cuts);
     free(matrices);
 }
 
@@ -259,6 +272,7 @@ int duet__build_task(const struct duet__build *build, unsigned kernel, const voi
         .args_bytes = args_bytes,
         .priority = build->priority + priority,
         .where = build->where,
+        .complexity = build->complexity,
         .extra = build->iteration ? &extra : NULL,
     };
     return build->expansion ? duet_expand_submit(build->expansion, &task)

@@ -44,6 +44,8 @@ struct duet__tiles {
     uint64_t rows, cols;           /* elements of the matrix */
     uint32_t tile_rows, tile_cols; /* of a tile, elements; fewer in the last of a column or row */
     uint32_t row_tiles, col_tiles; /* tiles of a column, of a row */
+    const uint64_t *cuts;          /* rows where uneven tiles begin, and where the last one ends;
+                                      NULL: every tile_rows. The first matrix owns what all have */
     struct duet_handle **handles;  /* column-major; NULL above the diagonal if only lower */
 };
 
@@ -67,6 +69,7 @@ struct duet__build {
     uint64_t where;     /* architectures of every task; 0: anywhere */
     int priority;       /* added to that of every task */
     uint32_t iteration; /* of the tasks, from 1; 0: there are none */
+    double complexity;  /* hint of the tasks; 0: their flops */
 };
 
 /* What is a tiled workload's own in a build; duet__tiled_build does the rest. */
@@ -82,6 +85,9 @@ struct duet__tiled {
     /* So has the first kernel if the setting of this name is "cpu". NULL: there is no such one. */
     const char *placement;
     const struct duet__parameter *parameters; /* the workload's, where `placement` is found */
+    /* Rows where the tiles of every matrix begin, if these are uneven, and where the last one ends:
+     * duet__uneven_cuts. Each matrix then has one column of tiles. NULL: they are even. */
+    uint64_t *(*cuts)(const struct duet__problem *problem);
     /* Submits every task, up to the first error, which it returns. */
     int (*submit)(const struct duet__build *build);
 };
@@ -90,6 +96,7 @@ struct duet__tiled {
 struct duet__tiled_data {
     struct duet__problem problem; /* without settings and data */
     uint64_t iterations;          /* set by workloads that iterate, after generating */
+    uint64_t *cuts;               /* rows where uneven tiles begin; NULL: they are even */
     struct duet__storage matrices[DUET__MATRICES_MAX]; /* in the order of `shapes`, then zeroed */
 };
 
@@ -132,6 +139,30 @@ DUET_MUST_CHECK int duet__tiles_check(const char *name, uint64_t size, uint64_t 
 DUET_MUST_CHECK int duet__square_check(const struct duet__problem *problem,
                                        const struct duet__parameter *parameters,
                                        struct duet_message *message);
+
+/* The parameter of workloads whose n elements are cut into pieces of `tile` in the mean. */
+#define DUET__SIZES_PARAMETER                                                                      \
+    {                                                                                              \
+        "sizes", "fixed|uniform|bimodal", "uniform",                                               \
+            "of the pieces: all alike; 1/8 to 15/8 of the mean; one in ten eleven times the "      \
+            "others"                                                                               \
+    }
+
+/*
+ * The check of such a workload: duet__problem_check, and that there are at most `most` pieces,
+ * which are called `name`. DUET_EINVAL with a message.
+ */
+DUET_MUST_CHECK int duet__uneven_check(const struct duet__problem *problem,
+                                       const struct duet__parameter *parameters, const char *name,
+                                       uint64_t most, struct duet_message *message);
+
+/*
+ * Where the pieces of a checked problem begin, at least one element long each, and where the last
+ * one ends: one number more than duet__tile_count says. Drawn from the problem's seed. The
+ * caller's, for free; NULL: no memory.
+ */
+uint64_t *duet__uneven_cuts(const struct duet__problem *problem,
+                            const struct duet__parameter *parameters);
 
 /* Bytes of an element: 4 for precision 's', 8 for 'd'. */
 size_t duet__element_bytes(const struct duet__problem *problem);
