@@ -19,7 +19,7 @@ THREE_KINDS = GOLDEN.parents[1] / "validate" / "three-kinds.json"
 # The first five; what is newer has cases of its own, so that a new policy changes no file.
 FIVE = "eager,ws,data-aware,locality-aware,heft"
 
-NEWER = "no-prio,random,w-rand,heft-tm,dmda,dmdas,dmdar,lws,heteroprio,dada"
+NEWER = "no-prio,random,w-rand,heft-tm,dmda,dmdas,dmdar,lws,heteroprio,multreeprio,dada"
 
 # Name -> arguments; FIVE and NEWER stand for policies, THREE-KINDS for a platform, "trace" among
 # the words for the file that is compared instead.

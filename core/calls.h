@@ -108,6 +108,9 @@ struct duet_runtime *duet__edges_core(const struct edge *edges);
 void duet__ref_end(struct duet_view *view, struct duet_ref *ref);
 void duet__edges_rank(const struct duet_task *task, double rank);
 double duet__ref_rank(const struct duet_ref *ref);
+typedef void duet__next_fn(struct duet_successors *found, const struct duet_task *next,
+                           unsigned before);
+void duet__ref_each(struct duet_ref *ref, duet__next_fn *add, struct duet_successors *found);
 
 /* failure.c */
 void duet__poison(struct duet_runtime *core, struct duet_handle *handle);

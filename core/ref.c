@@ -179,6 +179,15 @@ double duet__ref_rank(const struct duet_ref *ref)
     return ref->rank;
 }
 
+/* Calls `add` for each task that waits for its end. */
+void duet__ref_each(struct duet_ref *ref, duet__next_fn *add, struct duet_successors *found)
+{
+    spin_lock(&ref->lock);
+    for (const struct edge *edge = ref->first; edge; edge = edge->next)
+        add(found, edge->task, 1);
+    spin_unlock(&ref->lock);
+}
+
 /* These wait for what they come after no more. No lock held. */
 static void release(struct duet_view *view, struct edge *edge)
 {

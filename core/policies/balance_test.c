@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tests of heteroprio and dada, on hand-made cases: which task a worker takes, and where tasks go.
- * One core, two devices; times in milliseconds; 1 MB takes 1 ms.
+ * Tests of heteroprio, multreeprio and dada, on hand-made cases: which task a worker takes, and
+ * where tasks go. One core, two devices; times in milliseconds; 1 MB takes 1 ms.
  */
 #include <glib.h>
 
@@ -145,6 +145,82 @@ static void test_not_left(void)
     testing_fini(&t);
 }
 
+/* The kernels of a writer and, when it runs, of so many tasks that wait for it. Returns it, taken.
+ */
+static struct duet_task *writer(struct testing *t, struct duet_handle *data, unsigned followers)
+{
+    (void)testing_submit(t, t->any, data, DUET_RW, NULL, 0, 0);
+    struct duet_task *first = popped(t, GPU);
+    for (unsigned i = 0; i < followers; i++)
+        (void)testing_submit(t, t->any, data, DUET_R, NULL, 0, 0);
+    return first;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* What releases most                                                                           */
+
+/* In a bucket, or of what gains alike: the one that more wait for, whatever the priorities. */
+static void test_released(void)
+{
+    static const char *const names[] = {"heteroprio", "multreeprio"};
+    for (unsigned i = 0; i < 2; i++) {
+        struct testing t;
+        start(&t, names[i]);
+        t.core->parameters[1] = 1; /* by what tasks release; compared with no other by its data */
+        struct duet_task *all[3];
+        for (unsigned n = 0; n < 3; n++)
+            all[n] = writer(&t, testing_handle(&t, 1000), n == 1 ? 5 : n);
+        all[0]->priority = 1;
+        push(&t, all, 3);
+        g_assert_true(popped(&t, GPU) == all[1]);
+        g_assert_true(popped(&t, GPU) == all[2]);
+        g_assert_true(popped(&t, GPU) == all[0]);
+        testing_fini(&t);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* multreeprio                                                                                  */
+
+/* By seconds gained, not by speed-up; where its data is, if that is about as critical. */
+static void test_gain(void)
+{
+    struct testing t;
+    start(&t, "multreeprio");
+    struct duet_handle *here = testing_handle(&t, 1000);
+    (void)testing_submit(&t, t.gpu, here, DUET_RW, NULL, 0, 0);
+    g_assert_cmpuint(testing_work(&t, GPU, NULL), ==, 1);
+    struct duet_task *fast = task(&t, 20, 1, NULL, 0), *more = task(&t, 60, 30, NULL, 0);
+    struct duet_task *near = task(&t, 60, 30, here, 0), *slow = task(&t, 1, 4, NULL, 0);
+    push(&t, (struct duet_task *const[]){fast, slow, more, near}, 4);
+    g_assert_true(popped(&t, CORE) == slow);
+    g_assert_true(popped(&t, GPU) == near);
+    g_assert_true(popped(&t, GPU + 1) == more);
+    g_assert_true(popped(&t, GPU + 1) == fast);
+    testing_fini(&t);
+}
+
+/* The core takes what devices are faster at when each of them has more to do than it takes. */
+static void test_pop_condition(void)
+{
+    struct testing t;
+    start(&t, "multreeprio");
+    struct duet_task *only = task(&t, 0, 9.9, NULL, 0);
+    push(&t, &only, 1);
+    for (unsigned i = 0; i < 10; i++) {
+        struct duet_task *one = task(&t, 10, 1, NULL, 0);
+        push(&t, &one, 1);
+        g_assert_null(popped(&t, CORE));
+    }
+    struct duet_task *one = task(&t, 10, 1, NULL, 0);
+    push(&t, &one, 1);
+    g_assert_nonnull(popped(&t, CORE));
+    g_assert_null(popped(&t, CORE));
+    lose(&t, GPU);
+    g_assert_nonnull(popped(&t, CORE)); /* they have as much to do, and one is left */
+    testing_fini(&t);
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* dada                                                                                         */
 
@@ -225,6 +301,9 @@ int main(int argc, char **argv)
     g_test_add_func("/heteroprio/order", test_order);
     g_test_add_func("/heteroprio/left", test_left);
     g_test_add_func("/heteroprio/not_left", test_not_left);
+    g_test_add_func("/released", test_released);
+    g_test_add_func("/multreeprio/gain", test_gain);
+    g_test_add_func("/multreeprio/pop_condition", test_pop_condition);
     g_test_add_func("/dada/affinity", test_affinity);
     g_test_add_func("/dada/balance", test_balance);
     g_test_add_func("/dada/transfers", test_transfers);

@@ -8,16 +8,17 @@
  *
  * The paper has a bucket for each kind of task, in an order given for each kind of worker. Here
  * that follows from the speed-up, as in StarPU's newer versions: what differs by less than a fifth
- * shares a bucket. Beaumont, Eyraud-Dubois and Kumar (IPDPS 2017) prove bounds for a version that
- * restarts begun tasks on a faster worker (spoliation), which duet cannot do; not to begin them
- * stands in.
+ * shares a bucket. With nod=1 what releases most is first in a bucket (Flint, Paillat, Bramas,
+ * PeerJ Computer Science 2022, have it among their heuristics). Beaumont, Eyraud-Dubois and Kumar
+ * (IPDPS 2017) prove bounds for a version that restarts begun tasks on a faster worker
+ * (spoliation), which duet cannot do; not to begin them stands in.
  */
 #include <math.h>
 
 #include <duet/policy.h>
 
 enum { BUCKETS = 64, EVEN = 16 }; /* that of a speed-up of 1 */
-enum { SLOW };
+enum { SLOW, NOD };
 
 struct buckets {
     struct duet_list *lists[BUCKETS];
@@ -27,7 +28,7 @@ static int init(void *self, struct duet_view *view)
 {
     struct buckets *buckets = self;
     for (unsigned i = 0; i < BUCKETS; i++) {
-        buckets->lists[i] = duet_view_new_list(view, DUET_HEAP);
+        buckets->lists[i] = duet_view_new_list(view, DUET_SORTED);
         if (!buckets->lists[i])
             return DUET_ENOMEM;
     }
@@ -54,8 +55,11 @@ static void push(void *self, struct duet_view *view, struct duet_task **batch, s
                  double now)
 {
     const struct buckets *buckets = self;
+    bool nod = duet_view_parameter(view, NOD) > 0;
     for (size_t i = 0; i < count; i++)
-        duet_push_tail(view, buckets->lists[bucket(view, batch[i])], batch[i]);
+        duet_push_sorted(view, buckets->lists[bucket(view, batch[i])], batch[i],
+                         nod ? duet_task_successors(batch[i]).normalised
+                             : duet_task_priority(batch[i]));
 }
 
 /* A bucket that a CPU worker looks into. */
@@ -101,6 +105,7 @@ static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker
 static const struct duet_policy_parameter parameters[] = {
     [SLOW] = {"slow", 1, 0, 1000,
               "CPUs: how long devices must have with a bucket, in own times; 0: any"},
+    [NOD] = {"nod", 0, 0, 1, "1: in a bucket by what tasks release, not by priority"},
     {NULL},
 };
 

@@ -275,6 +275,19 @@ uint64_t duet_task_data(const struct duet_task *task, size_t index);
  * of data that is cut have their own. `index` must exist.
  */
 void *duet_task_data_state(struct duet_view *view, const struct duet_task *task, size_t index);
+/* What waits directly for a task: see duet_task_successors. */
+struct duet_successors {
+    size_t count;
+    double normalised; /* each by 1 / its predecessors, of those that have not ended */
+};
+/*
+ * The successors that were submitted by now of a task that is ready or has been taken. One that
+ * waits for several of its accesses counts for each, in `normalised` as a part: of what a task
+ * waits for, each access has an equal part, and of that each task that has to end first, so that
+ * the parts of all its predecessors are 1 together. Time is in proportion to `count`. Not in a
+ * score.
+ */
+struct duet_successors duet_task_successors(const struct duet_task *task);
 int duet_task_priority(const struct duet_task *task);
 double duet_task_complexity(const struct duet_task *task); /* the hint, else flops */
 uint64_t duet_task_id(const struct duet_task *task);       /* from 1, in order of submission */
