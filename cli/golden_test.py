@@ -38,6 +38,7 @@ CASES = {
     "lu-beliefs.csv": "lu --n 7680 --cpus 4 --gpus 4 --policy heft,ws --csv --model regression"
                       " --model-error 0.5",
     "lu.csv": "lu --n 7680 --cpus 4 --gpus 4 --policy FIVE --csv",
+    "qr.csv": "qr --n 7680 --cpus 4 --gpus 4 --policy FIVE --csv",
     "newer.csv": "cholesky --n 9600 --cpus 4 --gpus 4 --policy NEWER --csv",
     "cholesky-planned.csv": "cholesky --n 9600 --cpus 4 --gpus 4 --policy static,cp,eager --csv"
                             " --priorities bottom-level",

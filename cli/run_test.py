@@ -77,6 +77,7 @@ BAD = [
      "kernel dpotrf is for CPUs only, and no CPU computes: add one (--cpus), or let GPUs run it "
      "(--param potrf=any)"),
     ("lu --n 512 --tile 128 --emulate free --cpus 0", "(--param getrf=any)"),
+    ("qr --n 512 --tile 128 --emulate free --cpus 0 --param panel=cpu", "(--param panel=any)"),
     ("lu-pivot --n 512 --tile 128 --emulate free --cpus 0",
      "kernel dgetrf is for CPUs only, and no CPU computes: add one (--cpus)"),
     ("+ --lose gpu0@1", "--lose is for emulated GPUs"),

@@ -36,6 +36,10 @@ FLOPS = {
     "syrk": lambda b: b * b * (b + 1),
     "potrf": lambda b: (2 * b**3 + 3 * b * b + b) // 6,
     "getrf_nopiv": lambda b: (4 * b**3 - 3 * b * b - b) // 6,
+    "geqrt": lambda b: (4 * b**3 + 6 * b * b + 14 * b) // 3,
+    "ormqr": lambda b: 2 * b**3 + 3 * b * b,
+    "tsqrt": lambda b: 2 * b**3,
+    "tsmqr": lambda b: 4 * b**3,
 }
 
 # The table of each kernel. Chameleon's are mirage's; StarPU's are each machine's own.
@@ -58,6 +62,16 @@ SOURCES = {
 # Products of rectangular matrices, for works beyond the largest square tile. There is none for
 # sgemm: most rows of starpu_sgemm_gemm are one measurement rescaled, and which is not known.
 RECTANGULAR = {"dgemm": "starpu_dgemm_gemm"}
+# Kernels that no table has, and their share of the rate of gemm on the same tile, estimated: on a
+# CPU updates come near it and panels half-way; of a GPU panels get little. Agullo et al., "QR
+# factorization on a multicore node enhanced with multiple GPU accelerators", IPDPS 2011, find the
+# same on other GPUs.
+SHARES = {
+    "geqrt": {"cpu": 0.6, "cuda": 0.2},
+    "ormqr": {"cpu": 0.7, "cuda": 0.75},
+    "tsqrt": {"cpu": 0.7, "cuda": 0.2},
+    "tsmqr": {"cpu": 0.75, "cuda": 0.9},
+}
 # Same chips as mirage: its kernels may stand in.
 LIKE_MIRAGE = {"idgraf", "attila", "mirage"}
 
@@ -89,8 +103,8 @@ def estimated_curves(arch):
             for precision, element_bytes in (("d", 8), ("s", 4))]
 
 
-def estimated_point(flops, seconds):
-    return {"size": 0, "flops": flops, "mean_s": significant(seconds),
+def estimated_point(flops, seconds, size=0):
+    return {"size": size, "flops": flops, "mean_s": significant(seconds),
             "deviation_s": significant(0.02 * seconds), "samples": 1}
 
 
@@ -193,8 +207,25 @@ def curves_of(platform, rows):
                 origin += "; same chips as " + machine
             curves.append({"kernel": kernel, "arch": arch["name"], "origin": origin,
                            "points": points})
-    return curves + [curve for arch in platform["architectures"]
-                     for curve in estimated_curves(arch["name"])]
+    return curves + shared_curves(platform, curves) + [
+        curve for arch in platform["architectures"] for curve in estimated_curves(arch["name"])]
+
+
+def shared_curves(platform, measured):
+    """Of kernels that have a share of gemm's rate, for square tiles."""
+    backends = {arch["name"]: arch["backend"] for arch in platform["architectures"]}
+    gemms = [curve for curve in measured if curve["kernel"][1:] == "gemm"]
+    curves = []
+    for (kernel, shares), gemm in itertools.product(SHARES.items(), gemms):
+        share = shares.get(backends[gemm["arch"]])
+        points = [(point["size"], FLOPS[kernel](point["size"]), point["flops"] / point["mean_s"])
+                  for point in gemm["points"] if point["size"] and share]
+        if points:
+            curves.append({"kernel": gemm["kernel"][0] + kernel, "arch": gemm["arch"],
+                           "origin": f"estimated: {share:g} of the rate of {gemm['kernel']}",
+                           "points": [estimated_point(flops, flops / share / rate, size)
+                                      for size, flops, rate in points]})
+    return curves
 
 
 def read_bus(path):
@@ -251,9 +282,12 @@ def fill(platform, bus):
 
 
 def write(path, value):
-    """One line for each element of an array of objects: short to read, short to compare."""
+    """One line for each element of an array of objects: short to read, short to compare. So are
+    estimated curves: there is nothing in their points to look at."""
     def text(item, depth):
         pad = "  " * depth
+        if depth == 2 and item.get("origin", "").startswith("estimated"):
+            return json.dumps(item)
         if isinstance(item, list) and item and isinstance(item[0], dict):
             lines = [pad + "  " + text(element, depth + 1) for element in item]
             return "[\n" + ",\n".join(lines) + "\n" + pad + "]"

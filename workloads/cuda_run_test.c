@@ -42,7 +42,8 @@ static bool is_for_gpus(const struct duet__problem *problem, const char *base)
     return duet__cuda_kernel(base) != NULL;
 }
 
-static void look_at_class(const struct duet_class_stats *class, const struct duet_machine *machine,
+/* Is it one for GPUs? */
+static bool look_at_class(const struct duet_class_stats *class, const struct duet_machine *machine,
                           const struct duet__problem *problem)
 {
     uint64_t on_cpus = 0, on_gpus = 0;
@@ -52,12 +53,14 @@ static void look_at_class(const struct duet_class_stats *class, const struct due
         g_assert_cmpuint(on_cpus, ==, 0);
     else
         g_assert_cmpuint(on_gpus, ==, 0);
+    return is_for_gpus(problem, class->kernel + 1);
 }
 
 /* A task that expands runs nowhere; its children are where cholesky.c says. */
 static void look(struct duet_runtime *runtime, const struct duet__problem *problem)
 {
     struct duet_stats stats;
+    bool any = false;
     for (size_t i = 0; i < problem->setting_count; i++) {
         if (!strcmp(problem->settings[i].name, "block"))
             return;
@@ -65,10 +68,10 @@ static void look(struct duet_runtime *runtime, const struct duet__problem *probl
     for (size_t i = 0; i < duet_class_count(runtime); i++) {
         struct duet_class_stats class;
         g_assert_cmpint(duet_class_stats(runtime, i, &class), ==, 0);
-        look_at_class(&class, duet_runtime_machine(runtime), problem);
+        any |= look_at_class(&class, duet_runtime_machine(runtime), problem);
     }
     duet_stats(runtime, &stats);
-    g_assert_cmpuint(stats.bytes_to_device, >, 0);
+    g_assert_true(!any || stats.bytes_to_device > 0);
 }
 
 static void test_one(void)

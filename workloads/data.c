@@ -51,10 +51,10 @@ uint64_t duet__data_key(uint64_t seed, unsigned matrix)
 uint64_t duet__storage_bytes(const struct duet__storage *s)
 {
     uint64_t elements = s->rows * s->cols;
-    if (s->lower && !s->whole) {
-        uint64_t full = s->rows / s->tile_rows, rest = s->rows % s->tile_rows;
-        uint64_t square = (uint64_t)s->tile_rows * s->tile_rows;
-        elements = full * (full + 1) / 2 * square + full * rest * s->tile_rows + rest * rest;
+    if (s->lower && !s->whole) { /* columns j of tiles lack their first j tiles */
+        uint64_t full = s->cols / s->tile_cols, rest = s->cols % s->tile_cols;
+        uint64_t above = full * (full - 1) / 2 * s->tile_cols + full * rest;
+        elements -= above * s->tile_rows;
     }
     return elements * s->element_bytes;
 }
@@ -101,7 +101,7 @@ static uint64_t tile_offset(const struct duet__storage *s, uint32_t i, uint32_t 
     uint64_t row = (uint64_t)i * s->tile_rows, col = (uint64_t)j * s->tile_cols;
     uint64_t offset = col * s->rows;
     if (s->lower) { /* column c of tiles lacks its first c tiles */
-        row -= col;
+        row -= (uint64_t)j * s->tile_rows;
         offset -= (uint64_t)j * (j - 1) / 2 * s->tile_rows * s->tile_cols;
     }
     return offset + row * duet__piece(s->cols, s->tile_cols, j);

@@ -25,7 +25,7 @@ struct duet__storage {
     uint64_t rows, cols;           /* elements */
     uint32_t tile_rows, tile_cols; /* of all tiles but the last of a column or row */
     size_t element_bytes;          /* 4 or 8; floating point unless filled with zeros */
-    bool lower;                    /* the tiles above the diagonal, square ones, are not there */
+    bool lower;                    /* the tiles above the diagonal are not there */
     bool whole;                    /* one column-major matrix with ld = rows, as LAPACK has it; else
                                       tile after tile, columns first, ld = rows of the tile */
     enum duet__contents contents;

@@ -31,6 +31,11 @@
  *   getrf        P, A1, A2 ...  the panel of these tiles, one below the other, by partial pivoting;
  *                               P: row interchanges as in LAPACK, int32_t from 1, in the panel
  *   laswp        P, A1, A2 ...  these row interchanges, in their order, in the tiles of a column
+ *   geqrt        A, T           A := R and, below the diagonal, V with Q = I - V T V', A = Q R
+ *   ormqr        V, T, C        C := Q' C; struct duet__tile_args, in whose `form` DUET__TRANSPOSED
+ *                               stands for Q' in the place of Q
+ *   tsqrt        R, B, T        the same factors of R, upper, and B below it: R := R, B := V
+ *   tsmqr        V, T, C, D     C and D below it := Q' (C, D), with tsqrt's factors; form as above
  *   axpy         x, y           y := alpha x + y; struct duet__axpy_args
  *   jacobi2d     see jacobi2d.c
  *   sort         a              a in ascending order, by odd-even transposition

@@ -5,6 +5,7 @@
 #include "workloads/kernels.h"
 #include "workloads/kernels_blas.h"
 #include "workloads/kernels_blas_lu.h"
+#include "workloads/kernels_blas_qr.h"
 #include "workloads/tiles.h"
 
 static int gemm(const struct duet_call *call)
@@ -71,6 +72,10 @@ static const struct {
     {"getrf_nopiv", duet__kernel_getrf_nopiv},
     {"getrf", duet__kernel_getrf},
     {"laswp", duet__kernel_laswp},
+    {"geqrt", duet__kernel_geqrt},
+    {"ormqr", duet__kernel_ormqr},
+    {"tsqrt", duet__kernel_tsqrt},
+    {"tsmqr", duet__kernel_tsmqr},
     {"axpy", axpy},
 };
 

@@ -19,6 +19,7 @@
 
 #include <duet/duet.h>
 #include <duet/machine.h>
+#include <duet/parts.h>
 #include <duet/trace.h>
 
 #include "workloads/workload.h"
@@ -29,6 +30,7 @@ struct duet_handle {
     size_t rows, cols, ld, element_bytes;
     double *data;  /* rows x cols, for recorder_execute; else cast, if the workload gave it */
     bool borrowed; /* the workload gave it, or it is a block of an expanding task */
+    const struct duet_handle *whole; /* a triangle of this; NULL: it is none */
 };
 
 struct duet_codelet {
@@ -146,7 +148,7 @@ static inline int recorder_matrix(struct duet_runtime *recorder, void *data, siz
     if (recorder_fails(recorder))
         return DUET_ENOMEM;
     *out = g_new0(struct duet_handle, 1);
-    **out = (struct duet_handle){rows, cols, ld, element_bytes, data, data != NULL};
+    **out = (struct duet_handle){rows, cols, ld, element_bytes, data, data != NULL, NULL};
     g_ptr_array_add(recorder->handles, *out);
     return 0;
 }
@@ -155,6 +157,23 @@ static inline int recorder_vector(struct duet_runtime *recorder, void *data, siz
                                   size_t element_bytes, struct duet_handle **out)
 {
     return recorder_matrix(recorder, data, count, 1, count, element_bytes, out);
+}
+
+/* The triangles of a square, of which kernels get the whole. */
+static inline int recorder_cut_triangles(struct duet_runtime *recorder, struct duet_handle *whole,
+                                         enum duet_diagonal diagonal, struct duet_handle **out)
+{
+    g_assert_true(whole->rows == whole->cols && whole->rows > 1 && !whole->whole);
+    if (recorder_fails(recorder))
+        return DUET_ENOMEM;
+    for (unsigned i = 0; i < 2 + (diagonal == DUET_DIAGONAL_APART); i++) {
+        out[i] = g_new0(struct duet_handle, 1);
+        *out[i] = *whole;
+        out[i]->borrowed = true;
+        out[i]->whole = whole;
+        g_ptr_array_add(recorder->handles, out[i]);
+    }
+    return 0;
 }
 
 static inline int recorder_codelet(struct duet_runtime *recorder,
@@ -280,9 +299,15 @@ static inline uint64_t recorder_bytes(const struct duet_runtime *recorder)
     uint64_t sum = 0;
     for (size_t i = 0; i < recorder->handles->len; i++) {
         const struct duet_handle *handle = recorder->handles->pdata[i];
-        sum += handle->rows * handle->cols * handle->element_bytes;
+        sum += handle->whole ? 0 : handle->rows * handle->cols * handle->element_bytes;
     }
     return sum;
+}
+
+/* Do they have elements in common? */
+static inline bool recorder_overlap(const struct duet_handle *a, const struct duet_handle *b)
+{
+    return a == b || a->whole == b || b->whole == a;
 }
 
 /* Must `later` wait for `earlier` by sequential consistency? */
@@ -290,7 +315,7 @@ static inline bool recorder_conflict(const struct recorded *earlier, const struc
 {
     for (size_t i = 0; i < earlier->access_count; i++) {
         for (size_t j = 0; j < later->access_count; j++) {
-            if (earlier->accesses[i].handle == later->accesses[j].handle &&
+            if (recorder_overlap(earlier->accesses[i].handle, later->accesses[j].handle) &&
                 ((earlier->accesses[i].mode | later->accesses[j].mode) & DUET_W))
                 return true;
         }
@@ -369,7 +394,7 @@ static inline int recorder_block(struct duet_expansion *expansion, size_t index,
     const struct duet_handle *whole = expansion->task->accesses[index].handle;
     g_assert_true(rows && cols && row + rows <= whole->rows && col + cols <= whole->cols);
     *out = g_new0(struct duet_handle, 1);
-    **out = (struct duet_handle){rows, cols, whole->ld, whole->element_bytes, NULL, true};
+    **out = (struct duet_handle){rows, cols, whole->ld, whole->element_bytes, NULL, true, NULL};
     (*out)->data = (void *)((char *)whole->data + (row + col * whole->ld) * whole->element_bytes);
     g_ptr_array_add(expansion->blocks, *out);
     return 0;
@@ -451,6 +476,7 @@ static inline double *recorder_at(const struct duet_buffer *buffer, size_t i, si
 #define duet_codelet_find recorder_find
 #define duet_submit recorder_submit
 #define duet_unregister recorder_unregister
+#define duet_cut_triangles recorder_cut_triangles
 #define duet_expand_block recorder_block
 #define duet_expand_submit recorder_child
 #define duet_where recorder_where
@@ -460,6 +486,7 @@ static inline double *recorder_at(const struct duet_buffer *buffer, size_t i, si
 #define duet__workload_gemm recorded_gemm
 #define duet__workload_lu recorded_lu
 #define duet__workload_lu_pivot recorded_lu_pivot
+#define duet__workload_qr recorded_qr
 #define duet__workload_saxpy recorded_saxpy
 #define duet__workload_jacobi2d recorded_jacobi2d
 #define duet__workload_layered recorded_layered
@@ -481,6 +508,16 @@ static inline double *recorder_at(const struct duet_buffer *buffer, size_t i, si
 #define duet__factor_diagonal recorded_factor_diagonal
 #define duet__factor_solve recorded_factor_solve
 #define duet__factor_update recorded_factor_update
+#define duet__flat_tree_parameters recorded_flat_tree_parameters
+#define duet__flat_tree_check recorded_flat_tree_check
+#define duet__flat_tree_tasks recorded_flat_tree_tasks
+#define duet__flat_tree_shapes recorded_flat_tree_shapes
+#define duet__flat_tree_bytes recorded_flat_tree_bytes
+#define duet__flat_tree_submit recorded_flat_tree_submit
+#define duet__flat_tree_judge recorded_flat_tree_judge
+#define duet__flat_tree_apply recorded_flat_tree_apply
+#define duet__flat_tree_product recorded_flat_tree_product
+#define duet__flat_tree_distance recorded_flat_tree_distance
 #define duet__flops_gemm recorded_flops_gemm
 #define duet__flops_syrk recorded_flops_syrk
 #define duet__flops_trsm_right recorded_flops_trsm_right

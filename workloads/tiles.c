@@ -179,7 +179,7 @@ static int register_codelets(struct duet__build *build, const struct duet__tiled
     unsigned cpu_only = tiled->cpu_only;
     if (tiled->placement &&
         !strcmp(duet__setting(build->problem, tiled->parameters, tiled->placement), "cpu"))
-        cpu_only |= 1;
+        cpu_only |= tiled->placed ? tiled->placed : 1;
     for (unsigned i = 0; i < DUET__KERNELS_MAX && tiled->kernels[i]; i++)
         if ((cpu_only >> i & 1) && !has_cpus(build->runtime))
             return no_cpu(build, tiled, i, message);

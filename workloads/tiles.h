@@ -82,8 +82,9 @@ struct duet__tiled {
     const char *const *kernels; /* base names, at most DUET__KERNELS_MAX, ended by NULL */
     double (*flops[DUET__KERNELS_MAX])(const void *args); /* of each; a struct duet__tile_args */
     unsigned cpu_only; /* bit i: kernel i has no implementation but the CPUs' */
-    /* So has the first kernel if the setting of this name is "cpu". NULL: there is no such one. */
+    /* So have these kernels if the setting of this name is "cpu". NULL: there is no such one. */
     const char *placement;
+    unsigned placed;                          /* bits as in cpu_only; 0: the first kernel */
     const struct duet__parameter *parameters; /* the workload's, where `placement` is found */
     /* Rows where the tiles of every matrix begin, if these are uneven, and where the last one ends:
      * duet__uneven_cuts. Each matrix then has one column of tiles. NULL: they are even. */

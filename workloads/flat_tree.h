@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Factorisations along a flat tree: the diagonal tile of each step is factorised, then the tiles
+ * below it one after the other with the upper triangle that is there by then. Tiled QR and LU with
+ * incremental pivoting (Buttari, Langou, Kurzak, Dongarra, "A class of parallel tiled linear
+ * algebra algorithms for multicore architectures", Parallel Computing 35, 2009) differ in their
+ * kernels alone. Of step k of T, with F the factors that a tile's elimination leaves beside it:
+ *
+ *     diagonal(k)    A(k,k) RW, F(k,k) W
+ *     row(k,n)       lower A(k,k) R, F(k,k) R, A(k,n) RW                      n = k+1 ... T-1
+ *     couple(m,k)    upper A(k,k) RW, A(m,k) RW, F(m,k) W                     m = k+1 ... T-1
+ *     update(m,n,k)  A(m,k) R, F(m,k) R, A(k,n) RW, A(m,n) RW                 both
+ *
+ * The triangles of a diagonal tile are parts of it, so that rows and couples of a step do not wait
+ * for each other. Arguments: struct duet__tile_args; diagonal n; row and update m x n, the tile
+ * that changes (the lower one), and k, the columns that are eliminated; couple m x n, the lower
+ * tile. Priorities are as in other factorisations: 2T - 2k, less n, m, or both.
+ */
+#ifndef DUET_FLAT_TREE_H
+#define DUET_FLAT_TREE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "workloads/tiles.h"
+
+/* The order of the kernels of such a workload, and of its matrices. */
+enum { DUET__DIAGONAL, DUET__ROW, DUET__COUPLE, DUET__UPDATE };
+enum { DUET__FLAT_A, DUET__FLAT_FACTORS };
+
+/* Those on panels, which `panel` places (in struct duet__tiled: `placed`). */
+enum { DUET__PANEL_KERNELS = 1 << DUET__DIAGONAL | 1 << DUET__COUPLE };
+
+/* The parameters of these workloads: inner, panel, layout. */
+extern const struct duet__parameter duet__flat_tree_parameters[];
+
+/* The check of an n x n matrix. DUET_EINVAL with a message. */
+DUET_MUST_CHECK int duet__flat_tree_check(const struct duet__problem *problem,
+                                          struct duet_message *message);
+
+/* Number of tasks. */
+uint64_t duet__flat_tree_tasks(const struct duet__problem *problem);
+
+/*
+ * Sets the shapes of A, random, and of its factors: a tile of `inner` rows, and `more`, for each
+ * tile on and below the diagonal.
+ */
+void duet__flat_tree_shapes(const struct duet__problem *problem, unsigned more,
+                            struct duet__shape *out);
+
+/* Bytes of both. */
+uint64_t duet__flat_tree_bytes(const struct duet__problem *problem, unsigned more);
+
+/* Submits every task. Errors: those of duet__build_task and duet_cut_triangles. */
+DUET_MUST_CHECK int duet__flat_tree_submit(const struct duet__build *build);
+
+/*
+ * Judging by a vector, in n^2 operations (Freivalds; see kernels_probe.c): what a factorisation did
+ * to A is done to n elements.
+ */
+struct duet__flat_judge {
+    const struct duet__tiled_data *data;
+    struct duet__storage x, y; /* n elements in A's tiles and precision: x random, y zeros */
+    double *values;            /* n zeros */
+    double roundoff;           /* unit roundoff of the precision */
+    struct duet_message *message;
+};
+
+/* Makes what a judgement works with, and lets `judge` set *residual. Errors are its own, and
+ * DUET_ENOMEM with a message. */
+DUET_MUST_CHECK int duet__flat_tree_judge(void *data, double *residual,
+                                          int (*judge)(struct duet__flat_judge *, double *residual),
+                                          struct duet_message *message);
+
+/* Applies the transformations in their order by the kernels of these names, or, if they can be
+ * undone, `backward`. Errors are the kernels'. */
+DUET_MUST_CHECK int duet__flat_tree_apply(const struct duet__flat_judge *judge,
+                                          const char *const *kernels, bool backward,
+                                          const struct duet__storage *vector);
+
+/* values := A x for A as it was filled; returns the Frobenius norm of A. */
+double duet__flat_tree_product(const struct duet__flat_judge *judge, const struct duet__storage *x);
+
+/* The 2-norm of a - values, which has n elements; NULL: of a. */
+double duet__flat_tree_distance(const struct duet__storage *a, const double *values);
+
+#endif
